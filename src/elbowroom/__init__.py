@@ -1,0 +1,38 @@
+"""elbowroom: the dynamics of serial robot arms by every formulation, and room for the people beside them."""
+
+from . import algebra as algebra
+from . import chains as chains
+from . import dynamics as dynamics
+from . import model as model
+from .algebra import Program as Program
+from .algebra import trace as trace
+from .arm import Arm as Arm
+from .dynamics.inverse_kinematics import IKResult as IKResult
+from .errors import ElbowroomError as ElbowroomError
+from .errors import ModelError as ModelError
+from .errors import ModelWarning as ModelWarning
+from .errors import ShapeError as ShapeError
+from .errors import TraceError as TraceError
+from .errors import UnknownNameError as UnknownNameError
+from .loading import load as load
+from .model import Model as Model
+
+__version__ = "0.1.0"
+__all__ = [
+    "Arm",
+    "ElbowroomError",
+    "IKResult",
+    "Model",
+    "ModelError",
+    "ModelWarning",
+    "Program",
+    "ShapeError",
+    "TraceError",
+    "UnknownNameError",
+    "algebra",
+    "chains",
+    "dynamics",
+    "load",
+    "model",
+    "trace",
+]

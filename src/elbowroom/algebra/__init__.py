@@ -1,0 +1,19 @@
+"""Scalars that can be numbers, counts or code."""
+
+from .count import Count as Count
+from .count import count as count
+from .expr import Expr as Expr
+from .expr import Graph as Graph
+from .functions import absolute as absolute
+from .functions import cos as cos
+from .functions import maximum as maximum
+from .functions import minimum as minimum
+from .functions import sign as sign
+from .functions import sin as sin
+from .functions import sqrt as sqrt
+from .functions import where as where
+from .linalg import cross as cross
+from .linalg import dot as dot
+from .program import Port as Port
+from .program import Program as Program
+from .program import trace as trace

@@ -1,0 +1,162 @@
+"""The few small-matrix operations that the algorithms share, over any scalar, written to cost few operations.
+
+`A @ v` of NumPy serves for general products.  What stands here is what NumPy has not (`np.cross` costs 23 us on floats)
+or what has a cheaper form than the product: symmetric congruence and rotation in a plane.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .expr import Expr
+
+Array = NDArray[Any]
+
+
+def vector(*entries: Any) -> Array:
+    """An array of these scalars; of objects as soon as one is an Expr."""
+    return np.array(entries, dtype=object if any(type(x) is Expr for x in entries) else float)
+
+
+def matrix(rows: Any) -> Array:
+    """A matrix of these rows of scalars; of objects as soon as one is an Expr."""
+    traced = any(type(x) is Expr for row in rows for x in row)
+    return np.array(rows, dtype=object if traced else float)
+
+
+def zeros(*shape: int) -> Array:
+    """Zeros that may be replaced by any scalar."""
+    return np.zeros(shape).astype(object)
+
+
+def settled(array: Array) -> Array:
+    """A float array if no entry is an Expr, else the object array as it is."""
+    if array.dtype == object and not any(type(x) is Expr for x in array.flat):
+        return array.astype(float)
+    return array
+
+
+def cross(a: Array, b: Array) -> Array:
+    """a x b, 6 multiplications and 3 additions."""
+    (a0, a1, a2), (b0, b1, b2) = a.tolist(), b.tolist()
+    return vector(a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0)
+
+
+def dot(a: Array, b: Array) -> Any:
+    """a . b of two 3-vectors."""
+    (a0, a1, a2), (b0, b1, b2) = a.tolist(), b.tolist()
+    return a0 * b0 + a1 * b1 + a2 * b2
+
+
+def skew(a: Array) -> Array:
+    """The matrix of a x: skew(a) @ b = a x b."""
+    x, y, z = a.tolist()
+    return matrix([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+
+
+def symmetric(xx: Any, yy: Any, zz: Any, xy: Any, yz: Any, xz: Any) -> Array:
+    """The symmetric (3, 3) matrix of six scalars."""
+    return matrix([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+
+def congruence(R: Array, S: Array) -> Array:
+    """R S R^T of a symmetric S, each of its six entries once."""
+    left = R @ S
+    entry = [[dot(left[i], R[j]) if j >= i else None for j in range(3)] for i in range(3)]
+    return symmetric(entry[0][0], entry[1][1], entry[2][2], entry[0][1], entry[1][2], entry[0][2])
+
+
+def point_inertia(h: Array, p: Array) -> Array:
+    """The symmetric matrix (h.p) 1 - (h p^T + p h^T)/2; with h = m p, a point mass about the origin."""
+    (hx, hy, hz), (px, py, pz) = h.tolist(), p.tolist()
+    x, y, z = hx * px, hy * py, hz * pz
+    return symmetric(
+        y + z,
+        x + z,
+        x + y,
+        -(hx * py + hy * px) * 0.5,
+        -(hy * pz + hz * py) * 0.5,
+        -(hx * pz + hz * px) * 0.5,
+    )
+
+
+def is_constant(x: Any, *values: float) -> bool:
+    """Whether a scalar is a plain number among these (never true of an Expr)."""
+    return type(x) is not Expr and float(x) in values
+
+
+def turned_vector(c: Any, s: Any, v: Array) -> Array:
+    """Rz v with c, s = cos, sin: 4 multiplications, 2 additions."""
+    x, y, z = v.tolist()
+    return vector(c * x - s * y, s * x + c * y, z)
+
+
+def turned_back_vector(c: Any, s: Any, v: Array) -> Array:
+    """Rz^T v: 4 multiplications, 2 additions."""
+    x, y, z = v.tolist()
+    return vector(c * x + s * y, c * y - s * x, z)
+
+
+def turned_matrix(c: Any, s: Any, A: Array, plane: tuple[int, int, int] = (0, 1, 2)) -> Array:
+    """R A R^T for a rotation by cos c, sin s in the plane of axes (i, j) about axis k.
+
+    In the plane, trace and skew part stay; with u = c (A_ii - A_jj) - s (A_ij + A_ji):
+    A_ii' = A_jj + c u, A_jj' = A_ii - c u, A_ij' = A_ij + s u.  8 multiplications, 9 additions when A is symmetric.
+    """
+    i, j, k = plane
+    a = A.tolist()
+    u = c * (a[i][i] - a[j][j]) - s * (a[i][j] + a[j][i])
+    cu, su = c * u, s * u
+    out: list[list[Any]] = [[0.0] * 3 for _ in range(3)]
+    out[i][i], out[j][j], out[k][k] = a[j][j] + cu, a[i][i] - cu, a[k][k]
+    out[i][j], out[j][i] = a[i][j] + su, a[j][i] + su
+    out[i][k], out[j][k] = c * a[i][k] - s * a[j][k], s * a[i][k] + c * a[j][k]
+    out[k][i], out[k][j] = c * a[k][i] - s * a[k][j], s * a[k][i] + c * a[k][j]
+    return matrix(out)
+
+
+def placed_matrix(E: Array, A: Array, *, is_symmetric: bool = True) -> Array:
+    """E A E^T for a joint's fixed rotation E, by the cheapest of three ways.
+
+    A signed permutation only moves entries; a twist Rx is a rotation in a plane; anything else is the full product.
+    """
+    entries = E.ravel().tolist()
+    permutation = all(is_constant(x, 0.0, 1.0, -1.0) for x in entries)
+    if not permutation and is_constant(E[0, 0], 1.0):
+        return turned_matrix(E[1, 1], E[2, 1], A, plane=(1, 2, 0))
+    return congruence(E, A) if is_symmetric else E @ A @ E.T
+
+
+def cholesky_solve(M: Array, b: Array) -> Array:
+    """x of M x = b for symmetric positive definite M (n, n), by L D L^T from the last row up (no roots)."""
+    L, D = ltdl(M)
+    n = len(D)
+    x = b.tolist()
+    for i in range(n - 1, -1, -1):  # L^T y = b, from the tip: L is unit lower, M = L^T D L
+        for j in range(i):
+            x[j] = x[j] - L[i, j] * x[i]
+    x = [x[i] * (1.0 / D[i]) for i in range(n)]
+    for i in range(n):
+        for j in range(i):
+            x[i] = x[i] - L[i, j] * x[j]
+    return vector(*x)
+
+
+def ltdl(M: Array) -> tuple[Array, list[Any]]:
+    """Unit lower L and diagonal D with M = L^T D L; D[i] is the articulated inertia of joint i, tip first."""
+    n = len(M)
+    A = [[M[i, j] for j in range(n)] for i in range(n)]
+    L = np.eye(n).astype(object)
+    D: list[Any] = [0.0] * n
+    for k in range(n - 1, -1, -1):
+        D[k] = A[k][k]
+        inverse = 1.0 / D[k]
+        for i in range(k):
+            L[k, i] = A[k][i] * inverse
+        for i in range(k):
+            for j in range(i + 1):
+                A[i][j] = A[i][j] - L[k, i] * A[k][j]
+    return L, D

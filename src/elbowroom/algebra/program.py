@@ -1,0 +1,323 @@
+"""Program: a traced function as data.  Named, shaped inputs -> straight-line operations -> named, shaped outputs.
+
+Operation k writes value k; its operands are earlier values (>= 0) or constants (< 0, number -1 - operand).  Every
+backend takes a Program; `evaluate` here is the slow one that needs nothing but NumPy, many states at once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import ShapeError, TraceError
+from .expr import Graph, Operation
+
+if TYPE_CHECKING:
+    from .count import Count
+
+
+@dataclass(frozen=True)
+class Port:
+    """A named, shaped input or output."""
+
+    name: str
+    shape: tuple[int, ...]
+    parameter: bool = False  # known before the robot moves
+
+    @property
+    def size(self) -> int:
+        """How many scalars it has."""
+        return math.prod(self.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """Straight-line code for one function."""
+
+    name: str
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    operations: tuple[Operation, ...]
+    constants: tuple[float, ...]
+    results: tuple[tuple[int, ...], ...]  # per output, the operand of each of its scalars
+
+    @cached_property
+    def digest(self) -> str:
+        """A hash of the content."""
+        content = repr(
+            (self.inputs, self.outputs, self.operations, [c.hex() for c in self.constants], self.results)
+        )
+        return hashlib.sha256(content.encode()).hexdigest()
+
+    def __hash__(self) -> int:
+        return int(self.digest[:15], 16)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Program) and self.digest == other.digest
+
+    @property
+    def count(self) -> Count:
+        """How many operations of each kind it does."""
+        from .count import count
+
+        return count(self)
+
+    def evaluate(self, *args: ArrayLike, **kwargs: ArrayLike) -> Any:
+        """The outputs for one state or, with leading axes on every input, for many.
+
+        One output comes as an array, several as a dict.  Inputs by position or by name.
+        """
+        arrays = self._bind(args, kwargs)
+        batch = self._batch_shape(arrays)
+        columns = {
+            (port.name, k): arrays[port.name].reshape((*batch, port.size))[..., k]
+            for port in self.inputs
+            for k in range(port.size)
+        }
+        values = self._run(columns)
+
+        def gather(port: Port, operands: tuple[int, ...]) -> NDArray[np.float64]:
+            out = np.empty((*batch, port.size))
+            for k, operand in enumerate(operands):
+                out[..., k] = values[operand] if operand >= 0 else self.constants[-1 - operand]
+            return out.reshape((*batch, *port.shape))
+
+        results = {p.name: gather(p, r) for p, r in zip(self.outputs, self.results, strict=True)}
+        return results if len(results) > 1 else results[self.outputs[0].name]
+
+    def _bind(
+        self, args: tuple[ArrayLike, ...], kwargs: Mapping[str, ArrayLike]
+    ) -> dict[str, NDArray[np.float64]]:
+        names = [p.name for p in self.inputs]
+        if len(args) > len(names):
+            raise ShapeError(f"{self.name} takes {len(names)} inputs ({', '.join(names)}); got {len(args)}")
+        given: dict[str, Any] = dict(zip(names, args, strict=False)) | dict(kwargs)
+        missing, extra = set(names) - set(given), set(given) - set(names)
+        if missing or extra:
+            raise ShapeError(
+                f"{self.name} takes inputs {', '.join(names)}; "
+                f"missing: {', '.join(sorted(missing)) or 'none'}; unknown: {', '.join(sorted(extra)) or 'none'}"
+            )
+        arrays = {}
+        for port in self.inputs:
+            array = np.asarray(given[port.name], dtype=float)
+            if array.shape[array.ndim - len(port.shape) :] != port.shape:
+                raise ShapeError(
+                    f"{self.name}: {port.name} must have shape {port.shape} or a batch of it; got {array.shape}"
+                )
+            arrays[port.name] = array
+        return arrays
+
+    def _batch_shape(self, arrays: dict[str, NDArray[np.float64]]) -> tuple[int, ...]:
+        batches = {
+            p.name: arrays[p.name].shape[: arrays[p.name].ndim - len(p.shape)]
+            for p in self.inputs
+            if not p.parameter
+        }
+        shapes = set(batches.values()) or {()}
+        if len(shapes) > 1:
+            raise ShapeError(f"{self.name}: inputs must have one batch shape; got {batches}")
+        batch = shapes.pop()
+        for p in self.inputs:  # one parameter set serves every state
+            if p.parameter:
+                arrays[p.name] = np.broadcast_to(arrays[p.name], (*batch, *p.shape))
+        return batch
+
+    def _run(self, columns: Mapping[tuple[str, int], Any]) -> list[Any]:
+        values: list[Any] = []
+        constants = self.constants
+        last = self._last_use
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            for k, (name, *operands) in enumerate(self.operations):
+                if name in ("input", "parameter"):
+                    values.append(columns[operands[0]])
+                    continue
+                arguments = [values[i] if i >= 0 else constants[-1 - i] for i in operands]
+                values.append(NUMPY[name](*arguments))
+                for i in operands:  # a value is let go after its last reader
+                    if i >= 0 and last[i] == k:
+                        values[i] = None
+        return values
+
+    @cached_property
+    def _last_use(self) -> list[int]:
+        last = [-1] * len(self.operations)
+        for k, (name, *operands) in enumerate(self.operations):
+            if name not in ("input", "parameter"):
+                for i in operands:
+                    if i >= 0:
+                        last[i] = k
+        for operands_ in self.results:
+            for i in operands_:
+                if i >= 0:
+                    last[i] = len(self.operations)  # outputs live to the end
+        return last
+
+    def __str__(self) -> str:
+        def show(operand: int) -> str:
+            if operand < 0:
+                return repr(self.constants[-1 - operand])
+            name, *rest = self.operations[operand]
+            return _element(*rest[0]) if name in ("input", "parameter") else f"t{operand}"
+
+        def _element(port: str, k: int) -> str:
+            shape = next(p.shape for p in self.inputs if p.name == port)
+            return port + "".join(f"[{i}]" for i in np.unravel_index(k, shape)) if shape else port
+
+        lines = [f"def {self.name}({', '.join(f'{p.name}: {p.shape}' for p in self.inputs)}):"]
+        for k, (name, *operands) in enumerate(self.operations):
+            if name not in ("input", "parameter"):
+                lines.append(f"    t{k} = " + SHOWN.get(name, name + "({})").format(*map(show, operands)))
+        for port, operands_ in zip(self.outputs, self.results, strict=True):
+            lines.append(f"    {port.name} = array({port.shape}, [{', '.join(map(show, operands_))}])")
+        lines.append("    return " + ", ".join(p.name for p in self.outputs))
+        return "\n".join(lines)
+
+
+NUMPY: dict[str, Callable[..., Any]] = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": np.divide,
+    "neg": np.negative,
+    "sin": np.sin,
+    "cos": np.cos,
+    "sqrt": np.sqrt,
+    "abs": np.abs,
+    "min": np.minimum,
+    "max": np.maximum,
+    "lt": np.less,
+    "le": np.less_equal,
+    "eq": np.equal,
+    "and": np.logical_and,
+    "or": np.logical_or,
+    "not": np.logical_not,
+    "select": np.where,
+}
+
+SHOWN = {
+    "add": "{} + {}",
+    "sub": "{} - {}",
+    "mul": "{} * {}",
+    "div": "{} / {}",
+    "neg": "-{}",
+    "lt": "{} < {}",
+    "le": "{} <= {}",
+    "eq": "{} == {}",
+    "and": "{} and {}",
+    "or": "{} or {}",
+    "not": "not {}",
+    "sin": "sin({})",
+    "cos": "cos({})",
+    "sqrt": "sqrt({})",
+    "abs": "abs({})",
+    "min": "min({}, {})",
+    "max": "max({}, {})",
+    "select": "{1} if {0} else {2}",
+}
+
+
+def trace(
+    function: Callable[..., Any],
+    subject: Any,
+    inputs: Mapping[str, tuple[int, ...]],
+    *,
+    name: str | None = None,
+    output: str = "out",
+    share: bool = True,
+) -> Program:
+    """The Program of `function(subject, **inputs)`; an input of shape () is a scalar.
+
+    `subject` is passed through as it is (usually a Model).  If it is symbolic it brings its own graph and parameters.
+    The function returns an array or scalar (named `output`), a dict, or a NamedTuple of arrays.
+    """
+    graph: Graph = getattr(subject, "graph", None) or Graph(share=share)
+    leaves: dict[str, Any] = {}
+    position: dict[int, tuple[str, int]] = {}  # node -> (port, element)
+    for port, shape in inputs.items():
+        array = np.empty(shape, dtype=object)
+        for k in range(array.size):
+            leaf = graph.input(f"{port}[{k}]" if shape else port)
+            array.flat[k] = leaf
+            position[leaf.index] = (port, k)
+        leaves[port] = array if shape else array.item()
+    result = function(subject, **leaves)
+    parameters = []
+    for node in graph.nodes:
+        if node.op == "parameter":
+            parameters.append(Port(node.operation[1], (), parameter=True))
+            position[node.index] = (node.operation[1], 0)
+    ports = [*(Port(n, tuple(s)) for n, s in inputs.items()), *parameters]
+    title = name or getattr(function, "__name__", None) or "program"
+    return _assemble(title, graph, tuple(ports), _named(result, output), position)
+
+
+def _named(result: Any, output: str) -> dict[str, Any]:
+    if isinstance(result, Mapping):
+        return dict(result)
+    if hasattr(result, "_asdict"):
+        return dict(result._asdict())
+    if isinstance(result, tuple):
+        return {f"{output}{k}": value for k, value in enumerate(result)}
+    return {output: result}
+
+
+def _assemble(
+    name: str, graph: Graph, inputs: tuple[Port, ...], results: Mapping[str, Any], position: Mapping[int, Any]
+) -> Program:
+    """Only what the outputs need, renumbered in the order it was made."""
+    arrays = {key: np.asarray(value, dtype=object) for key, value in results.items()}
+    operands = {key: [graph.operand(x) for x in array.flat] for key, array in arrays.items()}
+    live = _live(graph, (k for ks in operands.values() for k in ks))
+    number = {old: new for new, old in enumerate(live)}
+    used: dict[int, int] = {}
+    constants: list[float] = []
+
+    def renumber(operand: int) -> int:
+        if operand >= 0:
+            return number[operand]
+        if operand not in used:
+            constants.append(graph.constants[-1 - operand])
+            used[operand] = -len(constants)
+        return used[operand]
+
+    operations: list[Operation] = []
+    for old in live:
+        op, *rest = graph.nodes[old].operation
+        if op in ("input", "parameter"):
+            if old not in position:
+                raise TraceError(f"{name}: input {rest[0]} belongs to another trace of the same symbols")
+            operations.append((op, position[old]))
+        else:
+            operations.append((op, *map(renumber, rest)))
+    return Program(
+        name=name,
+        inputs=inputs,
+        outputs=tuple(Port(key, array.shape) for key, array in arrays.items()),
+        results=tuple(tuple(map(renumber, ks)) for ks in operands.values()),
+        operations=tuple(operations),
+        constants=tuple(constants),
+    )
+
+
+def _live(graph: Graph, roots: Iterable[int]) -> list[int]:
+    """The nodes that the roots need, in the order they were made (which is an order of evaluation)."""
+    needed = bytearray(len(graph.nodes))
+    for k in roots:
+        if k >= 0:
+            needed[k] = 1
+    for k in range(len(graph.nodes) - 1, -1, -1):
+        if needed[k]:
+            op, *operands = graph.nodes[k].operation
+            if op not in ("input", "parameter"):
+                for i in operands:
+                    if i >= 0:
+                        needed[i] = 1
+    return [k for k, keep in enumerate(needed) if keep]

@@ -1,0 +1,302 @@
+"""Arm: the public face.  A model you can call; what it is asked for is compiled on first use.
+
+Every quantity takes one state, arrays of shape (n,), or a batch, (B, n), and `out=` to fill an array of yours.
+SI units, radians, world axes with z up; see docs/conventions.md.
+"""
+
+from __future__ import annotations
+
+import warnings
+from os import PathLike
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from . import dynamics
+from .compile.kernel import Array, Kernel, Reference
+from .dynamics.inverse_kinematics import IKResult, solve
+from .dynamics.kinematics import link_index
+from .errors import ModelError, ModelWarning, ShapeError
+from .model import Finding, Model, findings, from_dh, from_mdh, urdf
+
+
+class Arm:
+    """A serial arm: `arm.model` is all that it knows, the rest is computed."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self._kernels: dict[tuple[Any, ...], Kernel] = {}
+
+    @classmethod
+    def from_urdf(cls, path: str | PathLike[str], tip: str | None = None) -> Arm:
+        """The chain from the root of a URDF file to the link `tip`."""
+        return cls._checked(urdf.load(path, tip))
+
+    @classmethod
+    def from_mdh(cls, **table: Any) -> Arm:
+        """From modified Denavit-Hartenberg columns a, alpha, d, theta and mass, com, inertia; see `model.from_mdh`."""
+        return cls._checked(from_mdh(**table))
+
+    @classmethod
+    def from_dh(cls, **table: Any) -> Arm:
+        """From standard Denavit-Hartenberg columns, same fields; see `model.from_dh`."""
+        return cls._checked(from_dh(**table))
+
+    @classmethod
+    def _checked(cls, model: Model) -> Arm:
+        """The arm, after saying what looks wrong: errors raise, warnings warn."""
+        arm = cls(model)
+        found = arm.examine()
+        if errors := [f for f in found if f.severity == "error"]:
+            raise ModelError(f"{model.name}: " + "; ".join(map(str, errors)))
+        for finding in found:
+            warnings.warn(f"{model.name}: {finding}", ModelWarning, stacklevel=3)
+        return arm
+
+    def examine(self) -> list[Finding]:
+        """What looks wrong with the model.  A mass matrix that is not positive definite is an error."""
+        found = findings(self.model)
+        if any(f.suspect for f in found):
+            rng = np.random.default_rng(0)
+            low = np.where(np.isfinite(self.model.lower), self.model.lower, -np.pi)
+            high = np.where(np.isfinite(self.model.upper), self.model.upper, np.pi)
+            for q in rng.uniform(low, high, (5, self.n)):
+                M = dynamics.whole("mass_matrix", "crba")(self.model, q)
+                moments = np.linalg.eigvalsh(M)
+                if moments[0] <= 1e-12 * moments[-1]:
+                    where = ", ".join(dict.fromkeys(f.where for f in found if f.suspect))
+                    what = f"the mass matrix is not positive definite (least eigenvalue {moments[0]:.2g})"
+                    return [Finding("error", where, what), *found]
+        return found
+
+    # ---- what it is
+    @property
+    def n(self) -> int:
+        """How many joints."""
+        return self.model.n
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self.model.name
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """The joints' names, base first."""
+        return self.model.joint_names
+
+    @property
+    def ready(self) -> Array:
+        """A configuration (n,) to start from."""
+        return self.model.ready
+
+    def __repr__(self) -> str:
+        return f"<Arm {self.name}: {self.n} joints {self.model.kinds}>"
+
+    def with_payload(self, mass: float, com: ArrayLike = (0, 0, 0), inertia: ArrayLike | None = None) -> Arm:
+        """The arm holding a body: mass (kg), centre of mass and inertia about it in the tool frame."""
+        return Arm(self.model.with_payload(mass, com, inertia))
+
+    def with_tool(self, tool: ArrayLike) -> Arm:
+        """The arm with its tool frame at `tool` (4, 4) in the last link's frame."""
+        return Arm(self.model.with_tool(tool))
+
+    # ---- dynamics
+    def mass_matrix(self, q: ArrayLike, *, out: Array | None = None) -> Array:
+        """M (n, n), symmetric positive definite, rotors included."""
+        return self._call("mass_matrix", q, out=out)
+
+    def mass_matrix_inverse(self, q: ArrayLike, *, out: Array | None = None) -> Array:
+        """M^-1 (n, n)."""
+        return self._call("mass_matrix_inverse", q, out=out)
+
+    def mass_matrix_rate(self, q: ArrayLike, qd: ArrayLike, *, out: Array | None = None) -> Array:
+        """dM/dt (n, n) along qd; equals C + C^T with the Christoffel C."""
+        return self._call("mass_matrix_rate", q, qd, out=out)
+
+    def coriolis_matrix(
+        self, q: ArrayLike, qd: ArrayLike, *, form: str = "christoffel", out: Array | None = None
+    ) -> Array:
+        """C (n, n) with C qd the Coriolis and centrifugal torque.
+
+        form="christoffel": dM/dt - 2C is skew, as observers and passivity-based control need.
+        form="gda": the GDA paper's matrix; the same product C qd, but *not* skew and not to be transposed.
+        """
+        if form == "christoffel":
+            return self._call("coriolis_matrix", q, qd, out=out)
+        if form == "gda":
+            return self.compile("coriolis_matrix", method="gda")(q, qd, out=out)
+        raise ValueError(f"coriolis_matrix: form must be 'christoffel' or 'gda'; got {form!r}")
+
+    def centrifugal_matrix(self, q: ArrayLike, qd: ArrayLike, *, out: Array | None = None) -> Array:
+        """The part of C that multiplies each speed with itself, (n, n)."""
+        return self._call("centrifugal_matrix", q, qd, out=out)
+
+    def coriolis_transpose_qd(self, q: ArrayLike, qd: ArrayLike, *, out: Array | None = None) -> Array:
+        """C^T qd (n,) with the Christoffel C, = dM/dt qd - C qd: the momentum observer's term."""
+        return self._call("coriolis_transpose_qd", q, qd, out=out)
+
+    def christoffel(self, q: ArrayLike, *, out: Array | None = None) -> Array:
+        """Gamma (n, n, n), first kind: Gamma[i,j,k] qd_j qd_k summed is the Coriolis torque."""
+        return self._call("christoffel", q, out=out)
+
+    def gravity_torque(self, q: ArrayLike, *, out: Array | None = None) -> Array:
+        """g (n,), the torque that holds the arm still."""
+        return self._call("gravity_torque", q, out=out)
+
+    def coriolis_torque(self, q: ArrayLike, qd: ArrayLike, *, out: Array | None = None) -> Array:
+        """C qd (n,)."""
+        return self._call("coriolis_torque", q, qd, out=out)
+
+    def bias_torque(self, q: ArrayLike, qd: ArrayLike, *, out: Array | None = None) -> Array:
+        """C qd + g (n,), Pinocchio's nle and MuJoCo's qfrc_bias."""
+        return self._call("bias_torque", q, qd, out=out)
+
+    def friction_torque(self, qd: ArrayLike, *, out: Array | None = None) -> Array:
+        """viscous qd + coulomb sign(qd), (n,)."""
+        return self._call("friction_torque", qd, out=out)
+
+    def kinetic_energy(self, q: ArrayLike, qd: ArrayLike, *, out: Array | None = None) -> Any:
+        """qd^T M qd / 2, joules."""
+        return self._call("kinetic_energy", q, qd, out=out)
+
+    def potential_energy(self, q: ArrayLike, *, out: Array | None = None) -> Any:
+        """Joules; its gradient is `gravity_torque`."""
+        return self._call("potential_energy", q, out=out)
+
+    def inverse_dynamics(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        wrench: ArrayLike | None = None,
+        *,
+        out: Array | None = None,
+    ) -> Array:
+        """tau (n,) = M qdd + C qd + g + friction - J^T w.
+
+        `wrench` is a force and a moment on the arm in world axes: (6,) at the tool, or (n, 6) at the link frames.
+        """
+        if wrench is None:
+            return self._call("inverse_dynamics", q, qd, qdd, out=out)
+        return self._pushed("inverse_dynamics", (q, qd, qdd), wrench, out)
+
+    def forward_dynamics(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        tau: ArrayLike,
+        wrench: ArrayLike | None = None,
+        *,
+        out: Array | None = None,
+    ) -> Array:
+        """qdd (n,) that the torques tau give; undoes `inverse_dynamics`, wrenches and friction included."""
+        if wrench is None:
+            return self._call("forward_dynamics", q, qd, tau, out=out)
+        return self._pushed("forward_dynamics", (q, qd, tau), wrench, out)
+
+    # ---- kinematics
+    def pose(self, q: ArrayLike, *, out: Array | None = None) -> Array:
+        """(4, 4) tool in the world."""
+        return self._call("pose", q, out=out)
+
+    def poses(self, q: ArrayLike, *, out: Array | None = None) -> Array:
+        """(n, 4, 4) link frames in the world."""
+        return self._call("poses", q, out=out)
+
+    def jacobian(self, q: ArrayLike, *, link: int | str | None = None, point: ArrayLike | None = None) -> Any:
+        """(Jv, Jw), (3, n) each, of the tool, or of `point` (3,) in the axes of `link`: v = Jv qd, w = Jw qd."""
+        return self._located("jacobian", (q,), link, point)
+
+    def jacobian_rate(
+        self, q: ArrayLike, qd: ArrayLike, *, link: int | str | None = None, point: ArrayLike | None = None
+    ) -> Any:
+        """The time derivatives of Jv and Jw along qd."""
+        return self._located("jacobian_rate", (q, qd), link, point)
+
+    def injected_accelerations(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        *,
+        link: int | str | None = None,
+        point: ArrayLike | None = None,
+    ) -> Any:
+        """(tangential, normal, coriolis), (n, 3) each: the acceleration of a point by the frame that injects it."""
+        return self._located("injected_accelerations", (q, qd, qdd), link, point)
+
+    def inverse_kinematics(
+        self,
+        T: ArrayLike,
+        start: ArrayLike | None = None,
+        *,
+        tolerance: float = 1e-9,
+        iterations: int = 200,
+        restarts: int = 20,
+    ) -> IKResult:
+        """Joint angles within limits that bring the tool to T (4, 4); `.q`, `.success`, `.error` (m and rad together).
+
+        Starts from `start` (the `ready` configuration if omitted), then from up to `restarts` others, the same each time.
+        """
+        return solve(
+            self.model,
+            lambda q: self.pose(q),
+            lambda q: np.vstack(self.jacobian(q)),
+            T,
+            self.ready if start is None else start,
+            tolerance=tolerance,
+            iterations=iterations,
+            restarts=restarts,
+        )
+
+    # ---- compiling
+    def compile(self, quantity: str, *, method: str | None = None, dtype: Any = np.float64) -> Kernel:
+        """The kernel of a quantity: f(q), f(q, out=M), f(Q, threads=2); `f.count`, `f.program`, `f.method`.
+
+        Without `method` the cheapest for this arm of the registry's fast ones.  float32 on request.
+        """
+        return self._kernel(quantity, method=method, dtype=dtype)
+
+    def _kernel(
+        self, name: str, *, method: str | None = None, dtype: Any = np.float64, **options: Any
+    ) -> Kernel:
+        key = (name, method, np.dtype(dtype).str, *sorted(options.items()))
+        kernel = self._kernels.get(key)
+        if kernel is None:
+            if method is None:
+                chosen, program = dynamics.cheapest(self.model, name, **options)
+            else:
+                chosen, program = method, dynamics.program(self.model, name, method, **options)
+            kernel = self._kernels[key] = Kernel(program, Reference(program), method=chosen, dtype=dtype)
+        return kernel
+
+    def _call(self, name: str, *inputs: ArrayLike, out: Array | None) -> Any:
+        return self._kernel(name)(*inputs, out=out)
+
+    def _pushed(self, name: str, inputs: tuple[ArrayLike, ...], wrench: ArrayLike, out: Array | None) -> Any:
+        w = np.asarray(wrench)
+        depth = np.ndim(inputs[0]) - 1
+        inner = w.shape[depth:] if depth >= 0 else ()
+        if inner not in ((6,), (self.n, 6)):
+            self._refuse_wrench(name, np.shape(inputs[0]), w.shape)
+        return self._kernel(name, wrench="tool" if inner == (6,) else "links")(*inputs, w, out=out)
+
+    def _refuse_wrench(self, name: str, state: tuple[int, ...], got: tuple[int, ...]) -> NoReturn:
+        raise ShapeError(
+            f"{name}: wrench must have shape (6,) at the tool or ({self.n}, 6) at the links, "
+            f"with the batch axes of q {state}; got {got}"
+        )
+
+    def _located(
+        self, name: str, inputs: tuple[ArrayLike, ...], link: int | str | None, point: ArrayLike | None
+    ) -> Any:
+        kernel = self._kernel(name, link=link_index(self.model, link), point=point is not None)
+        if point is None:
+            return kernel(*inputs)
+        where = np.asarray(point, dtype=float)
+        if where.shape != (3,):
+            raise ShapeError(f"{name}: point must have shape (3,), in the link's axes; got {where.shape}")
+        batch = np.shape(inputs[0])[:-1]
+        return kernel(*inputs, np.broadcast_to(where, (*batch, 3)))

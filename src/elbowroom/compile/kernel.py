@@ -1,0 +1,171 @@
+"""Kernel: a Program you can call.  Arrays in, arrays out, for one state or for many.
+
+    f(q, qd)                    one state, (n,) each
+    f(Q, Qd, threads=2)         a batch, (B, n) each: leading axes on every input or on none
+    f(q, out=M)                 into an array of yours
+
+Whatever cannot be computed with is refused by name: a wrong shape or batch with `ShapeError`, a wrong dtype with
+`TypeError`, a NaN or an infinity with `ValueError`.  Lists, integers, read-only and strided arrays are taken.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..algebra import Count, Port, Program
+from ..errors import ShapeError
+
+Array = NDArray[Any]
+
+
+class Backend(Protocol):
+    """What turns contiguous inputs into contiguous outputs, all of one dtype."""
+
+    def one(self, inputs: list[Array], outputs: list[Array]) -> None:
+        """One state."""
+
+    def many(self, inputs: list[Array], outputs: list[Array], batch: int, threads: int) -> None:
+        """`batch` states, row-major."""
+
+
+class Reference:
+    """The backend that needs nothing but NumPy: it evaluates the Program operation by operation."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+
+    def one(self, inputs: list[Array], outputs: list[Array]) -> None:
+        """One state."""
+        results = self.program.evaluate(*inputs)
+        for port, out in zip(self.program.outputs, outputs, strict=True):
+            out[...] = results[port.name] if len(outputs) > 1 else results
+
+    def many(self, inputs: list[Array], outputs: list[Array], batch: int, threads: int) -> None:
+        """Many states, on one thread whatever is asked."""
+        self.one(inputs, outputs)
+
+
+class Kernel:
+    """A Program with its backend.  Thread-safe: it keeps no state between calls."""
+
+    def __init__(
+        self, program: Program, backend: Backend, *, method: str = "", dtype: Any = np.float64
+    ) -> None:
+        self.program = program
+        self.backend = backend
+        self.method = method
+        self.dtype = np.dtype(dtype)
+        self.name = program.name
+        self._inputs = program.inputs
+        self._outputs = program.outputs
+        self._bundle = (
+            namedtuple(program.name.title().replace("_", ""), [p.name for p in program.outputs])  # type: ignore[misc]
+            if len(program.outputs) > 1
+            else None
+        )
+
+    @property
+    def count(self) -> Count:
+        """The operations of one evaluation."""
+        return self.program.count
+
+    def __repr__(self) -> str:
+        takes = ", ".join(f"{p.name} {p.shape}" for p in self._inputs)
+        return f"<kernel {self.name}({takes}) by {self.method or 'program'}: {self.count}>"
+
+    def __call__(self, *args: ArrayLike, out: Any = None, threads: int = 1, **named: ArrayLike) -> Any:
+        """The output for one state or a batch; see the module's docstring."""
+        given = self._bind(args, named)
+        arrays = [self._checked(port, value) for port, value in zip(self._inputs, given, strict=True)]
+        batch = self._batch(arrays)
+        if not isinstance(threads, int) or threads < 1:
+            raise ValueError(f"{self.name}: threads must be a whole number, at least 1; got {threads!r}")
+        outputs, copies = self._destinations(out, batch)
+        if not batch:
+            self.backend.one(arrays, outputs)
+        elif (states := int(np.prod(batch))) > 0:
+            self.backend.many(arrays, outputs, states, threads)
+        for destination, result in copies:
+            destination[...] = result
+        given_back = [c[0] for c in copies] if copies else outputs
+        if self._bundle is not None:
+            return self._bundle(*given_back)
+        only = given_back[0]
+        return float(only) if only.ndim == 0 and out is None else only
+
+    def _bind(self, args: tuple[ArrayLike, ...], named: dict[str, ArrayLike]) -> list[ArrayLike]:
+        names = [p.name for p in self._inputs]
+        if len(args) == len(names) and not named:
+            return list(args)
+        if len(args) > len(names):
+            raise TypeError(f"{self.name} takes {len(names)} inputs ({', '.join(names)}); got {len(args)}")
+        given = dict(zip(names, args, strict=False))
+        for key, value in named.items():
+            if key not in names or key in given:
+                raise TypeError(f"{self.name} takes inputs {', '.join(names)}; got {key!r} twice or besides")
+            given[key] = value
+        if missing := [name for name in names if name not in given]:
+            raise TypeError(f"{self.name} takes inputs {', '.join(names)}; missing: {', '.join(missing)}")
+        return [given[name] for name in names]
+
+    def _checked(self, port: Port, value: ArrayLike) -> Array:
+        array = np.asarray(value)
+        if array.dtype != self.dtype:
+            if array.dtype.kind not in "fiu":
+                if array.dtype != object or array.size:
+                    raise TypeError(
+                        f"{self.name}: {port.name} must be real numbers; got dtype {array.dtype} from {value!r:.80}"
+                    )
+                array = array.astype(self.dtype)
+            array = array.astype(self.dtype)
+        depth = array.ndim - len(port.shape)
+        if depth < 0 or array.shape[depth:] != port.shape:
+            shape = ", ".join(map(str, port.shape))
+            raise ShapeError(
+                f"{self.name}: {port.name} must have shape ({shape}{',' if len(port.shape) == 1 else ''}) "
+                f"or (B, {shape}); got {array.shape}"
+            )
+        array = np.ascontiguousarray(array) if array.ndim else array
+        if not np.isfinite(array).all():
+            at = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+            raise ValueError(f"{self.name}: {port.name} must be finite; got {array[at]} at {at}")
+        return array
+
+    def _batch(self, arrays: list[Array]) -> tuple[int, ...]:
+        shapes = [a.shape[: a.ndim - len(p.shape)] for p, a in zip(self._inputs, arrays, strict=True)]
+        if any(s != shapes[0] for s in shapes):
+            told = ", ".join(f"{p.name} {a.shape}" for p, a in zip(self._inputs, arrays, strict=True))
+            raise ShapeError(f"{self.name}: inputs must have one batch shape; got {told}")
+        return shapes[0] if shapes else ()
+
+    def _destinations(
+        self, out: Any, batch: tuple[int, ...]
+    ) -> tuple[list[Array], list[tuple[Array, Array]]]:
+        """Where the backend writes, and (yours, ours) pairs to copy where yours is not plain memory of our dtype."""
+        shapes = [(*batch, *p.shape) for p in self._outputs]
+        if out is None:
+            return [np.empty(s, self.dtype) for s in shapes], []
+        wanted = list(out) if self._bundle is not None else [out]
+        if len(wanted) != len(shapes):
+            raise ShapeError(f"{self.name}: out must be {len(shapes)} arrays; got {len(wanted)}")
+        outputs, copies = [], []
+        for port, array, shape in zip(self._outputs, wanted, shapes, strict=True):
+            if not isinstance(array, np.ndarray) or array.dtype != self.dtype:
+                got = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
+                raise TypeError(
+                    f"{self.name}: out for {port.name} must be an array of {self.dtype}; got {got}"
+                )
+            if array.shape != shape:
+                raise ShapeError(
+                    f"{self.name}: out for {port.name} must have shape {shape}; got {array.shape}"
+                )
+            if not array.flags.writeable:
+                raise ValueError(f"{self.name}: out for {port.name} is read-only")
+            ours = array if array.flags.c_contiguous else np.empty(shape, self.dtype)
+            outputs.append(ours)
+            copies.append((array, ours))
+        return outputs, copies

@@ -1,0 +1,184 @@
+"""Forward dynamics by the articulated-body algorithm in link frames, O(n).
+
+Links i..n, free to move in their joints, answer a motion of link i with force f and moment n about frame i:
+
+    n = J wd + H a + bias_n           (wd, a): angular acceleration, acceleration of the frame's origin
+    f = H^T wd + K a + bias_f         J, K symmetric, all (3, 3); one rigid link has H = [h x], K = m 1,
+                                      bias_n = w x I w, bias_f = w x (w x h)
+
+Joint i leaves its own direction s free.  With (u_n, u_f) = the inertia's columns along s, d = s . u and the torque that
+remains e = tau_i - s . bias, what the link inboard feels is
+
+    J - u_n u_n^T / d,  H - u_n u_f^T / d,  K - u_f u_f^T / d,  bias + inertia zeta + u e / d
+
+(zeta: the joint's velocity-product acceleration), turned into frame i-1 and shifted by the offset p with P = [p x]:
+
+    K' = K,   H' = H + P K,   J' = J + P H'^T - H P
+
+Rotors add `joint_inertia` to d: they ride on the joint and nothing else feels them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..algebra import cross
+from ..algebra.linalg import Array, dot, matrix, skew, symmetric, vector
+from ..model import Model
+from ..model.inertia import about_origin
+from .kinematics import Joints, Z, forward_kinematics, link_wrench
+
+
+class Articulated(NamedTuple):
+    """The apparent inertia of links i..n at frame i."""
+
+    J: Array
+    H: Array
+    K: Array
+
+
+def forward_dynamics(
+    model: Model,
+    q: Array,
+    qd: Array,
+    tau: Array,
+    wrench: Array | None = None,
+    joint_inertia: Array | None = None,
+) -> Array:
+    """qdd (n,) for joint torques tau, outside wrenches and gravity; `joint_inertia` (n,) adds to M's diagonal."""
+    joints = Joints(model, q)
+    frames = forward_kinematics(model, q) if wrench is not None else None
+    bias: list[tuple[Array, Array]] = []
+    zeta: list[tuple[Array, Array]] = []
+    w = np.zeros(3)
+    for i in range(model.n):
+        normal = joints.outward(i, cross(w, cross(w, joints.offset[i])))
+        w = joints.outward(i, w)
+        swing = cross(w, Z * qd[i])
+        if model.revolute(i):
+            zeta.append((swing, normal))
+            w = w + Z * qd[i]
+        else:
+            zeta.append((np.zeros(3), normal + 2.0 * swing))
+        h = model.mass[i] * model.com[i]
+        inertia = about_origin(model.mass[i], model.com[i], model.inertia[i])
+        b_n, b_f = cross(w, inertia @ w), cross(w, cross(w, h))
+        if wrench is not None and frames is not None:
+            outside, couple, arm = link_wrench(model, i, wrench)
+            if outside is not None:
+                outside = frames.R[i].T @ outside
+                b_n, b_f = b_n - frames.R[i].T @ couple - cross(arm, outside), b_f - outside
+        bias.append((b_n, b_f))
+    return _accelerations(model, joints, tau, bias, zeta, -model.gravity, joint_inertia)
+
+
+def mass_matrix_inverse(model: Model, q: Array, joint_inertia: Array | None = None) -> Array:
+    """M^-1 (n, n): the accelerations for unit torques, at rest without gravity; symmetric by M's own symmetry."""
+    n = model.n
+    joints = Joints(model, q)
+    rest = [(np.zeros(3), np.zeros(3))] * n
+    columns = [
+        _accelerations(model, joints, np.eye(n)[k], rest, rest, np.zeros(3), joint_inertia) for k in range(n)
+    ]
+    return matrix([[columns[max(i, j)][min(i, j)] for j in range(n)] for i in range(n)])
+
+
+def _accelerations(
+    model: Model,
+    joints: Joints,
+    tau: Array,
+    bias: list[tuple[Array, Array]],
+    zeta: list[tuple[Array, Array]],
+    base_acceleration: Array,
+    joint_inertia: Array | None,
+) -> Array:
+    n = model.n
+    extra = np.zeros(n) if joint_inertia is None else joint_inertia
+    columns: list[tuple[Array, Array]] = [(np.zeros(3), np.zeros(3))] * n
+    inverse: list[Any] = [0.0] * n
+    torque: list[Any] = [0.0] * n
+    carried: tuple[Articulated, Array, Array] | None = None
+    for i in range(n - 1, -1, -1):
+        A = rigid(model, i)
+        b_n, b_f = bias[i]
+        if carried is not None:
+            A = Articulated(*(x + y for x, y in zip(A, carried[0], strict=True)))
+            b_n, b_f = b_n + carried[1], b_f + carried[2]
+        if model.revolute(i):
+            u_n, u_f = A.J[:, 2], A.H[2, :]
+            d, along = u_n[2], b_n[2]
+        else:
+            u_n, u_f = A.H[:, 2], A.K[:, 2]
+            d, along = u_f[2], b_f[2]
+        columns[i], inverse[i], torque[i] = (u_n, u_f), 1.0 / (d + extra[i]), tau[i] - along
+        if i > 0:
+            freed = _freed(A, u_n, u_f, inverse[i], on_axis=extra[i] == 0, revolute=model.revolute(i))
+            push = torque[i] * inverse[i]
+            z_n, z_f = zeta[i]
+            b_n = joints.inward(i, b_n + freed.J @ z_n + freed.H @ z_f + u_n * push)
+            b_f = joints.inward(i, b_f + freed.H.T @ z_n + freed.K @ z_f + u_f * push)
+            carried = (_moved(joints, i, freed), b_n + cross(joints.offset[i], b_f), b_f)
+
+    qdd: list[Any] = [0.0] * n
+    wd, a = np.zeros(3), model.base[:3, :3].T @ base_acceleration
+    for i in range(n):
+        a = joints.outward(i, a + cross(wd, joints.offset[i])) + zeta[i][1]
+        wd = joints.outward(i, wd) + zeta[i][0]
+        u_n, u_f = columns[i]
+        qdd[i] = (torque[i] - (dot(u_n, wd) + dot(u_f, a))) * inverse[i]
+        if model.revolute(i):
+            wd = wd + Z * qdd[i]
+        else:
+            a = a + Z * qdd[i]
+    return vector(*qdd)
+
+
+def rigid(model: Model, i: int) -> Articulated:
+    """The inertia of link i alone, about its frame's origin."""
+    m, c = model.mass[i], model.com[i]
+    return Articulated(about_origin(m, c, model.inertia[i]), skew(m * c), m * np.eye(3))
+
+
+def _freed(
+    A: Articulated, u_n: Array, u_f: Array, inverse: Any, *, on_axis: bool, revolute: bool
+) -> Articulated:
+    """The inertia less what the free joint gives way to; without a rotor its own axis becomes exactly weightless."""
+    g_n, g_f = u_n * inverse, u_f * inverse
+    J = _less_outer(A.J, u_n, g_n, hollow=on_axis and revolute)
+    K = _less_outer(A.K, u_f, g_f, hollow=on_axis and not revolute)
+    H = A.H - np.array([[x * y for y in g_f.tolist()] for x in u_n.tolist()])
+    if on_axis:
+        H = H.copy()
+        if revolute:
+            H[2, :] = 0.0
+        else:
+            H[:, 2] = 0.0
+    return Articulated(J, H, K)
+
+
+def _less_outer(S: Array, u: Array, g: Array, *, hollow: bool) -> Array:
+    """The symmetric S - u g^T; `hollow` says that its third row and column cancel."""
+    (u0, u1, u2), (g0, g1, g2) = u.tolist(), g.tolist()
+    xx, yy, xy = S[0, 0] - u0 * g0, S[1, 1] - u1 * g1, S[0, 1] - u0 * g1
+    if hollow:
+        return symmetric(xx, yy, 0.0, xy, 0.0, 0.0)
+    return symmetric(xx, yy, S[2, 2] - u2 * g2, xy, S[1, 2] - u1 * g2, S[0, 2] - u0 * g2)
+
+
+def _moved(joints: Joints, i: int, A: Articulated) -> Articulated:
+    """The inertia of frame i turned and shifted to frame i-1."""
+    J, K = joints.tensor_inward(i, A.J), joints.tensor_inward(i, A.K)
+    H = joints.tensor_inward(i, A.H, is_symmetric=False)
+    p = joints.offset[i]
+    P = skew(p)
+    H_moved = H + P @ K
+    X, Y = P @ H_moved.T, H @ P
+
+    def entry(a: int, b: int) -> Any:
+        return J[a, b] + (X[a, b] - Y[a, b])
+
+    return Articulated(
+        symmetric(entry(0, 0), entry(1, 1), entry(2, 2), entry(0, 1), entry(1, 2), entry(0, 2)), H_moved, K
+    )

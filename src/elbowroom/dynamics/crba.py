@@ -1,0 +1,113 @@
+"""Mass matrix by the composite-rigid-body algorithm in link frames, O(n^2); M^-1 and forward dynamics through it.
+
+Links i..n locked together are one body with mass m, first moment h = sum m c and inertia I about frame i.  Crossing
+joint i to frame i-1 with offset p, h and I turned into those axes and w = h + m p,
+
+    m' = m,   h' = w,   I'_ab = I_ab - p_a h_b - w_a p_b  (a != b),   I'_aa = I_aa + sum_{b != a} p_b (h_b + w_b)
+
+A unit acceleration of joint i needs force f and moment n on that body, which each joint inboard feels:
+
+    revolute   f = z x h,  n = I z          M_ij = z_j . n   for a revolute j
+    prismatic  f = m z,    n = h x z        M_ij = z_j . f   for a prismatic j
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..algebra import cross
+from ..algebra.linalg import Array, cholesky_solve, ltdl, matrix, symmetric, vector, zeros
+from ..model import Model
+from ..model.inertia import about_origin
+from .kinematics import Joints
+from .rnea import inverse_dynamics
+
+
+def mass_matrix(model: Model, q: Array) -> Array:
+    """M (n, n), both triangles."""
+    n = model.n
+    joints = Joints(model, q)
+    M = zeros(n, n)
+    for i, (mass, h, inertia) in composites(model, joints):
+        if model.revolute(i):
+            f, m = vector(-h[1], h[0], 0.0), inertia[:, 2]
+        else:
+            f, m = vector(0.0, 0.0, mass), vector(h[1], -h[0], 0.0)
+        for j in range(i, -1, -1):
+            if j < i:
+                f = joints.inward(j + 1, f)
+                m = joints.inward(j + 1, m) + cross(joints.offset[j + 1], f)
+            M[i, j] = M[j, i] = m[2] if model.revolute(j) else f[2]
+    return matrix(M)
+
+
+def composites(model: Model, joints: Joints) -> list[tuple[int, tuple[Any, Array, Array]]]:
+    """Mass, first moment and inertia of links i..n about frame i, tip first."""
+    found = []
+    mass: Any = 0.0
+    h, inertia = zeros(3), zeros(3, 3)
+    for i in range(model.n - 1, -1, -1):
+        m, c = model.mass[i], model.com[i]
+        mass, h = mass + m, h + m * c
+        inertia = inertia + about_origin(m, c, model.inertia[i])
+        found.append((i, (mass, h, inertia)))
+        if i > 0:
+            h = joints.inward(i, h)
+            inertia = joints.tensor_inward(i, inertia)
+            h, inertia = shifted(mass, h, inertia, joints.offset[i])
+    return found
+
+
+def shifted(mass: Any, h: Array, inertia: Array, p: Array) -> tuple[Array, Array]:
+    """First moment and inertia about a point that the body's origin is at p from; 9 + 3 multiplications."""
+    w = h + mass * p
+    (px, py, pz), (hx, hy, hz), (wx, wy, wz) = p.tolist(), h.tolist(), w.tolist()
+    x, y, z = px * (hx + wx), py * (hy + wy), pz * (hz + wz)
+    shift = symmetric(y + z, x + z, x + y, -(px * hy + wx * py), -(py * hz + wy * pz), -(px * hz + wx * pz))
+    return w, inertia + shift
+
+
+def forward_dynamics(
+    model: Model,
+    q: Array,
+    qd: Array,
+    tau: Array,
+    wrench: Array | None = None,
+    joint_inertia: Array | None = None,
+) -> Array:
+    """qdd (n,) from M qdd = tau - (C qd + g - J^T w), M by this file and the right side by Newton-Euler."""
+    rest = inverse_dynamics(model, q, qd, np.zeros(model.n), wrench)
+    return cholesky_solve(_with(mass_matrix(model, q), joint_inertia), tau - rest)
+
+
+def mass_matrix_inverse(model: Model, q: Array, joint_inertia: Array | None = None) -> Array:
+    """M^-1 (n, n) = L^-1 D^-1 L^-T from M = L^T D L, both triangles."""
+    n = model.n
+    L, D = ltdl(_with(mass_matrix(model, q), joint_inertia))
+    inverse = zeros(n, n)  # of the unit lower L
+    for j in range(n):
+        inverse[j, j] = 1.0
+        for i in range(j + 1, n):
+            inverse[i, j] = -sum((L[i, k] * inverse[k, j] for k in range(j + 1, i)), start=L[i, j])
+    scaled = zeros(n, n)
+    for j in range(n):
+        for i in range(j, n):
+            scaled[i, j] = inverse[i, j] * (1.0 / D[j])
+    out = zeros(n, n)
+    for i in range(n):
+        for j in range(i + 1):
+            out[i, j] = out[j, i] = sum(
+                (inverse[i, k] * scaled[j, k] for k in range(1, j + 1)), start=inverse[i, 0] * scaled[j, 0]
+            )
+    return matrix(out)
+
+
+def _with(M: Array, joint_inertia: Array | None) -> Array:
+    if joint_inertia is None:
+        return M
+    M = M.copy()
+    for i, extra in enumerate(joint_inertia.tolist()):
+        M[i, i] = M[i, i] + extra
+    return M

@@ -1,0 +1,277 @@
+"""The Geometric Dynamics Algorithm, O(n^2): inertia, Coriolis and centrifugal matrices and the inertia rate.
+
+Every frame j injects into every link i >= j an acceleration of its centre of mass and a moment about it, linear in
+qdd_j and in qd_j.  Column j of a link's sheet holds them (equations of the GDA paper; z_j is its k_j, r = p_Ci - p_j):
+
+    C_i[j] = z_j x r                              acceleration by qdd_j            (19)
+    D_i[j] = z_j x (z_j x r) qd_j + 2 z_j x v^r   acceleration by qd_j             (20)
+    U_i[j] = I_i z_j                              moment by qdd_j                  (23)
+    V_i[j] = (L_i w_j) x z_j / 2 + (L_i z_j) x w^r     moment by qd_j              (24)
+
+with L_i = tr(I_i) 1 - 2 I_i (12) and v^r, w^r the velocities that the frames beyond j give the link (8, 14).  A joint's
+sheet sums the moments of the links beyond it about its own origin,
+
+    G_j[k] = sum_{i >= j} U_i[k] + m_i (p_Ci - p_j) x C_i[k]      (27)      H_j likewise from V, D      (28)
+
+and its row of the matrices is the part along its axis: M_jk = z_j . G_j[k] (30), B_jk = z_j . H_j[k] (31).
+
+Prismatic joints (not in the paper): a prismatic frame injects C_i[j] = z_j and nothing else; its z_j qd_j enters v^r of
+the frames before it; its row takes the summed force, not the moment.
+
+**B is not the Christoffel matrix.**  It puts the whole pair term (j, k > j) into column j, so B qd is right but
+dM/dt - 2B is not skew: use `coriolis_matrix(form="christoffel")` for observers and passivity-based control.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..algebra import cross, dot
+from ..algebra.linalg import Array, congruence, matrix, vector, zeros
+from ..model import Model
+from .kinematics import Frames, forward_kinematics, velocities, wrench_torque
+
+
+class LinkSheets(NamedTuple):
+    """Per link i: p''_Ci = C_i qdd + D_i qd and mu_Ci = U_i qdd + V_i qd (18, 22); columns beyond i are zero."""
+
+    C: Array  # (n, 3, n)
+    D: Array
+    U: Array
+    V: Array
+
+
+class JointSheets(NamedTuple):
+    """Per joint j: the moment about its origin G_j qdd + H_j qd (26)."""
+
+    G: Array  # (n, 3, n)
+    H: Array
+
+
+class Column(NamedTuple):
+    """What one frame injects into the links from its own outwards: an acceleration and a moment per link."""
+
+    acceleration: list[Array]
+    moment: list[Array]
+
+
+def link_sheets(model: Model, q: Array, qd: Array) -> LinkSheets:
+    """The matrices C, D, U, V of every link."""
+    links = _Links(model, q)
+    tangential = [links.tangential(j) for j in range(model.n)]
+    velocity = links.by_velocity(qd)
+    return LinkSheets(
+        C=_sheet(model.n, [c.acceleration for c in tangential]),
+        D=_sheet(model.n, [c.acceleration for c in velocity]),
+        U=_sheet(model.n, [c.moment for c in tangential]),
+        V=_sheet(model.n, [c.moment for c in velocity]),
+    )
+
+
+def joint_sheets(model: Model, q: Array, qd: Array) -> JointSheets:
+    """The matrices G and H of every joint."""
+    links = _Links(model, q)
+
+    def sheet(columns: list[Column]) -> Array:
+        moments = [[m for m, _ in links.at_joints(k, column, down_to=0)] for k, column in enumerate(columns)]
+        return np.array([matrix(np.array([moments[k][j] for k in range(model.n)]).T) for j in range(model.n)])
+
+    return JointSheets(
+        G=sheet([links.tangential(k) for k in range(model.n)]),
+        H=sheet(links.by_velocity(qd)),
+    )
+
+
+def mass_matrix(model: Model, q: Array) -> Array:
+    """M (n, n), both triangles; the rows j >= k of column k and their mirror image (27, 30)."""
+    links = _Links(model, q)
+    M = zeros(model.n, model.n)
+    for k in range(model.n):
+        for j, along in links.rows(k, links.tangential(k), down_to=k):
+            M[j, k] = M[k, j] = along
+    return matrix(M)
+
+
+def coriolis_matrix(model: Model, q: Array, qd: Array) -> Array:
+    """B (n, n) of the paper: B qd is the Coriolis and centrifugal torque; not the Christoffel form (28, 31)."""
+    links = _Links(model, q)
+    return links.matrix_of(links.by_velocity(qd))
+
+
+def centrifugal_matrix(model: Model, q: Array, qd: Array) -> Array:
+    """The part of C that multiplies qd_j with qd_j alone, (n, n): the normal terms of (20) and (24)."""
+    links = _Links(model, q)
+    return links.matrix_of([links.centrifugal(k, qd) for k in range(model.n)])
+
+
+def coriolis_torque(model: Model, q: Array, qd: Array) -> Array:
+    """B qd (n,)."""
+    return coriolis_matrix(model, q, qd) @ qd
+
+
+def gravity_torque(model: Model, q: Array) -> Array:
+    """g (n,): the links' weights at their centres of mass, along the columns C_i (19)."""
+    links = _Links(model, q)
+    torque: list[Any] = [0.0] * model.n
+    for j in range(model.n):
+        pull = sum(
+            (m * a for m, a in zip(model.mass[j:], links.tangential(j).acceleration, strict=True)),
+            start=np.zeros(3),
+        )
+        torque[j] = -dot(pull, model.gravity)
+    return vector(*torque)
+
+
+def inverse_dynamics(model: Model, q: Array, qd: Array, qdd: Array, wrench: Array | None = None) -> Array:
+    """tau (n,) = M qdd + B qd + g - J^T w."""
+    tau = mass_matrix(model, q) @ qdd + coriolis_matrix(model, q, qd) @ qd + gravity_torque(model, q)
+    return tau if wrench is None else tau - wrench_torque(model, forward_kinematics(model, q), wrench)
+
+
+def mass_matrix_rate(model: Model, q: Array, qd: Array) -> Array:
+    """dM/dt (n, n) along qd, both triangles (32-37)."""
+    links = _Links(model, q)
+    frames = links.frames
+    omega, v = velocities(model, frames, qd)
+    z = frames.z
+    zd = [cross(omega[k], z[k]) for k in range(model.n)]  # (33)
+    v_com = [v[i] + cross(omega[i], links.com[i] - frames.p[i]) for i in range(model.n)]
+    rate = zeros(model.n, model.n)
+    for j in range(model.n):
+        column = links.tangential(j)
+        changing = _tangential_rate(model, links, j, omega, zd[j], v_com, v[j])
+        F, Fd, G, Gd = (np.zeros(3) for _ in range(4))  # sums over the links from k outwards, about frame k
+        for k in range(model.n - 1, j - 1, -1):
+            if k + 1 < model.n:
+                step, stepd = frames.p[k + 1] - frames.p[k], v[k + 1] - v[k]
+                Gd = Gd + cross(stepd, F) + cross(step, Fd)
+                G = G + cross(step, F)
+            f, fd = (model.mass[k] * x.acceleration[k - j] for x in (column, changing))
+            r, rd = links.com[k] - frames.p[k], v_com[k] - v[k]  # (36)
+            G = G + column.moment[k - j] + cross(r, f)
+            Gd = Gd + changing.moment[k - j] + cross(rd, f) + cross(r, fd)  # (34)
+            F, Fd = F + f, Fd + fd
+            whole, wholed = (G, Gd) if model.revolute(k) else (F, Fd)
+            rate[k, j] = rate[j, k] = dot(zd[k], whole) + dot(z[k], wholed)  # (32)
+    return matrix(rate)
+
+
+def coriolis_transpose_qd(model: Model, q: Array, qd: Array) -> Array:
+    """C^T qd (n,) with the Christoffel C, as dM/dt qd - C qd: the term of the momentum observer."""
+    return mass_matrix_rate(model, q, qd) @ qd - coriolis_torque(model, q, qd)
+
+
+def _tangential_rate(
+    model: Model, links: _Links, j: int, omega: list[Array], zd: Array, v_com: list[Array], v: Array
+) -> Column:
+    """The time derivatives of column j of C_i (37) and U_i (35) for i >= j."""
+    z, p = links.frames.z[j], links.frames.p[j]
+    if not model.revolute(j):
+        return Column([zd] * (model.n - j), [np.zeros(3)] * (model.n - j))
+    acceleration = [cross(zd, links.com[i] - p) + cross(z, v_com[i] - v) for i in range(j, model.n)]
+    moment = []
+    for i in range(j, model.n):
+        tensor = links.tensor[i]
+        beyond = cross(omega[i] - omega[j], z) if i > j else np.zeros(3)
+        moment.append(cross(omega[i], tensor @ z) - tensor @ beyond)
+    return Column(acceleration, moment)
+
+
+def _sheet(n: int, columns: list[list[Array]]) -> Array:
+    """(n, 3, n) from per-frame lists that start at the frame's own link."""
+    blank = np.zeros(3)
+    return np.array(
+        [matrix(np.array([columns[j][i - j] if i >= j else blank for j in range(n)]).T) for i in range(n)]
+    )
+
+
+class _Links:
+    """The links in the world: frames, centres of mass, tensors; and the columns that each frame injects."""
+
+    def __init__(self, model: Model, q: Array, frames: Frames | None = None) -> None:
+        self.model = model
+        self.frames = forward_kinematics(model, q) if frames is None else frames
+        self.com = [self.frames.point(i, model.com[i]) for i in range(model.n)]
+        self.tensor = [congruence(self.frames.R[i], model.inertia[i]) for i in range(model.n)]
+
+    def pseudo(self, i: int, v: Array) -> Array:
+        """L_i v with L_i = tr(I_i) 1 - 2 I_i (12); the trace does not turn."""
+        trace = self.model.inertia[i][0, 0] + self.model.inertia[i][1, 1] + self.model.inertia[i][2, 2]
+        return trace * v - 2.0 * (self.tensor[i] @ v)
+
+    def tangential(self, j: int) -> Column:
+        """Column j of C_i (19) and U_i (23) for i >= j."""
+        n, z = self.model.n, self.frames.z[j]
+        if not self.model.revolute(j):
+            return Column([z] * (n - j), [np.zeros(3)] * (n - j))
+        return Column(
+            [cross(z, self.com[i] - self.frames.p[j]) for i in range(j, n)],
+            [self.tensor[i] @ z for i in range(j, n)],
+        )
+
+    def centrifugal(self, j: int, qd: Array) -> Column:
+        """The normal terms of column j of D_i (20) and V_i (24) for i >= j."""
+        n, z = self.model.n, self.frames.z[j]
+        if not self.model.revolute(j):
+            return Column([np.zeros(3)] * (n - j), [np.zeros(3)] * (n - j))
+        wz = z * qd[j]
+        return Column(
+            [cross(z, cross(wz, self.com[i] - self.frames.p[j])) for i in range(j, n)],
+            [0.5 * cross(self.pseudo(i, wz), z) for i in range(j, n)],
+        )
+
+    def by_velocity(self, qd: Array) -> list[Column]:
+        """All columns of D_i (20) and V_i (24), normal and Coriolis terms, with v^r (8) and w^r (14) grown inwards."""
+        n = self.model.n
+        v_r, w_r = [np.zeros(3)] * n, [np.zeros(3)] * n  # per link: what the frames beyond j give it
+        columns: list[Column] = []
+        for j in range(n - 1, -1, -1):
+            z, p = self.frames.z[j], self.frames.p[j]
+            normal = self.centrifugal(j, qd)
+            if not self.model.revolute(j):
+                columns.append(normal)
+                for i in range(j, n):
+                    v_r[i] = v_r[i] + z * qd[j]
+                continue
+            columns.append(
+                Column(
+                    [normal.acceleration[i - j] + 2.0 * cross(z, v_r[i]) for i in range(j, n)],
+                    [normal.moment[i - j] + cross(self.pseudo(i, z), w_r[i]) for i in range(j, n)],
+                )
+            )
+            w = z * qd[j]
+            for i in range(j, n):
+                v_r[i], w_r[i] = v_r[i] + cross(w, self.com[i] - p), w_r[i] + w
+        return columns[::-1]
+
+    def at_joints(self, k: int, column: Column, *, down_to: int) -> list[tuple[Array, Array]]:
+        """Moment about joint j and force, for j = down_to ... n-1, that column k of the links beyond sums to (27, 28)."""
+        frames, n = self.frames, self.model.n
+        force, moment = np.zeros(3), np.zeros(3)
+        found = []
+        for j in range(n - 1, down_to - 1, -1):
+            if j + 1 < n:
+                moment = moment + cross(frames.p[j + 1] - frames.p[j], force)
+            if j >= k:
+                f = self.model.mass[j] * column.acceleration[j - k]
+                force = force + f
+                moment = moment + column.moment[j - k] + cross(self.com[j] - frames.p[j], f)
+            found.append((moment, force))
+        return found[::-1]
+
+    def rows(self, k: int, column: Column, *, down_to: int) -> list[tuple[int, Any]]:
+        """(j, what joint j feels along its axis) for j >= down_to (29-31)."""
+        return [
+            (j, dot(self.frames.z[j], moment if self.model.revolute(j) else force))
+            for j, (moment, force) in enumerate(self.at_joints(k, column, down_to=down_to), start=down_to)
+        ]
+
+    def matrix_of(self, columns: list[Column]) -> Array:
+        """The (n, n) matrix whose column k is what every joint feels of columns[k]."""
+        B = zeros(self.model.n, self.model.n)
+        for k, column in enumerate(columns):
+            for j, along in self.rows(k, column, down_to=0):
+                B[j, k] = along
+        return matrix(B)

@@ -1,0 +1,117 @@
+"""Inverse dynamics by recursive Newton-Euler in link frames, O(n).
+
+Outwards, angular velocity w, angular acceleration wd and acceleration a of each frame's origin (the base accelerates
+at minus gravity); inwards, the force f and moment n that each joint carries.  All points of a link accelerate as
+
+    a(x) = a + U x,   U = [wd x] + [w x][w x]                                          (1)
+
+so with h = m c and the second moment S = int x x^T dm = tr(I)/2 1 - I about the frame's origin,
+
+    f = int a(x) dm = m a + U h                                                        (2)
+    n = int x x a(x) dm = h x a + vee(U S - (U S)^T)                                   (3)
+
+where vee takes the vector of a skew matrix.  (3) is the usual I wd + w x I w + h x a in fewer operations, and U is
+needed anyhow to carry the acceleration to the next frame.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..algebra import cross
+from ..algebra.linalg import Array, matrix, vector
+from ..model import Model
+from ..model.inertia import about_origin
+from .kinematics import Joints, Z, forward_kinematics, link_wrench
+
+
+def inverse_dynamics(model: Model, q: Array, qd: Array, qdd: Array, wrench: Array | None = None) -> Array:
+    """tau (n,) = M qdd + C qd + g - J^T w, rigid body alone."""
+    return _recursion(model, q, qd, qdd, -model.gravity, wrench)
+
+
+def bias_torque(model: Model, q: Array, qd: Array) -> Array:
+    """C qd + g (n,)."""
+    return _recursion(model, q, qd, np.zeros(model.n), -model.gravity)
+
+
+def coriolis_torque(model: Model, q: Array, qd: Array) -> Array:
+    """C qd (n,)."""
+    return _recursion(model, q, qd, np.zeros(model.n), np.zeros(3))
+
+
+def gravity_torque(model: Model, q: Array) -> Array:
+    """g (n,), the torque that holds the arm still."""
+    still = np.zeros(model.n)
+    return _recursion(model, q, still, still, -model.gravity)
+
+
+def mass_matrix_column(model: Model, q: Array, k: int) -> Array:
+    """Column k of M (n,): the torques for a unit acceleration of joint k, at rest without gravity."""
+    still = np.zeros(model.n)
+    return _recursion(model, q, still, np.eye(model.n)[k], np.zeros(3))
+
+
+def second_moment(model: Model, i: int) -> Array:
+    """S = int x x^T dm (3, 3) of link i about its frame's origin."""
+    inertia = about_origin(model.mass[i], model.com[i], model.inertia[i])
+    return np.trace(inertia) * 0.5 * np.eye(3) - inertia
+
+
+def acceleration_field(w: Array, wd: Array) -> Array:
+    """U = [wd x] + [w x][w x] (3, 3), equation (1): 6 multiplications, 9 additions."""
+    (wx, wy, wz), (dx, dy, dz) = w.tolist(), wd.tolist()
+    xx, yy, zz, xy, yz, xz = wx * wx, wy * wy, wz * wz, wx * wy, wy * wz, wx * wz
+    return matrix(
+        [[-(yy + zz), xy - dz, xz + dy], [xy + dz, -(xx + zz), yz - dx], [xz - dy, yz + dx, -(xx + yy)]]
+    )
+
+
+def _turning_moment(U: Array, S: Array) -> Array:
+    """vee(U S - (U S)^T), equation (3), from the six entries it needs."""
+
+    def entry(i: int, j: int) -> Any:
+        return U[i] @ S[:, j]
+
+    return vector(entry(2, 1) - entry(1, 2), entry(0, 2) - entry(2, 0), entry(1, 0) - entry(0, 1))
+
+
+def _recursion(
+    model: Model, q: Array, qd: Array, qdd: Array, base_acceleration: Array, wrench: Array | None = None
+) -> Array:
+    joints = Joints(model, q)
+    frames = forward_kinematics(model, q) if wrench is not None else None
+    w, wd, a = np.zeros(3), np.zeros(3), model.base[:3, :3].T @ base_acceleration
+    U = np.zeros((3, 3))
+    force, moment = [], []
+    for i in range(model.n):
+        a = joints.outward(i, a + U @ joints.offset[i])
+        w, wd = joints.outward(i, w), joints.outward(i, wd)
+        swing = cross(w, Z * qd[i])
+        if model.revolute(i):
+            w, wd = w + Z * qd[i], wd + swing + Z * qdd[i]
+        else:
+            a = a + 2.0 * swing + Z * qdd[i]
+        U = acceleration_field(w, wd)
+        h = model.mass[i] * model.com[i]
+        f = model.mass[i] * a + U @ h  # (2)
+        m = _turning_moment(U, second_moment(model, i)) + cross(h, a)  # (3)
+        if wrench is not None and frames is not None:
+            outside, couple, arm = link_wrench(model, i, wrench)
+            if outside is not None:
+                outside = frames.R[i].T @ outside
+                f, m = f - outside, m - frames.R[i].T @ couple - cross(arm, outside)
+        force.append(f)
+        moment.append(m)
+
+    tau: list[Any] = [0.0] * model.n
+    f, m = np.zeros(3), np.zeros(3)
+    for i in range(model.n - 1, -1, -1):
+        f, m = f + force[i], m + moment[i]
+        tau[i] = m[2] if model.revolute(i) else f[2]
+        if i > 0:
+            f = joints.inward(i, f)
+            m = joints.inward(i, m) + cross(joints.offset[i], f)
+    return vector(*tau)

@@ -1,0 +1,30 @@
+"""What elbowroom raises.  Every message names the thing, what was expected, and what came."""
+
+from __future__ import annotations
+
+
+class ElbowroomError(Exception):
+    """Base of every error raised on purpose by elbowroom."""
+
+
+class ModelError(ElbowroomError, ValueError):
+    """A robot description that cannot be used: a broken file, a negative mass, reversed limits."""
+
+
+class ModelWarning(UserWarning):
+    """A robot description that can be used but looks wrong somewhere, named in the message."""
+
+
+class ShapeError(ElbowroomError, ValueError):
+    """An array whose shape does not fit."""
+
+
+class UnknownNameError(ElbowroomError, KeyError):
+    """A robot, quantity, method or link name that does not exist; the message lists near ones."""
+
+    def __str__(self) -> str:  # KeyError would show the message in quotes
+        return str(self.args[0]) if self.args else ""
+
+
+class TraceError(ElbowroomError, TypeError):
+    """An expression used where only a number works, such as an `if` or a `float(...)`."""

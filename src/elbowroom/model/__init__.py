@@ -1,0 +1,8 @@
+"""The robot, as data."""
+
+from .check import Finding as Finding
+from .check import findings as findings
+from .dh import from_dh as from_dh
+from .dh import from_mdh as from_mdh
+from .model import Model as Model
+from .model import create as create

@@ -1,0 +1,290 @@
+"""The robot, as data: a serial chain of n joints, frozen, validated and read-only.
+
+Joint i moves about (`R`) or along (`P`) the z axis of its own frame i.  At q_i = 0 that frame stands in frame i-1
+(frame 0 is the base) with rotation `E[i]` and origin `p[i]`:
+
+    revolute    R_i = E_i Rz(q_i)      p_i
+    prismatic   R_i = E_i              p_i + q_i E_i z
+
+Link i is rigid in frame i: `mass`, `com` (centre of mass), `inertia` (about the centre of mass, axes of frame i).
+Modified Denavit-Hartenberg is the special case E = Rx(alpha) Rz(theta), p = (a, -d sin alpha, d cos alpha).
+
+Everything is SI.  Drive quantities are as the joint feels them: `rotor_inertia` is the motor's inertia times the gear
+ratio squared, `viscous` and `coulomb` are friction at the joint.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import ModelError
+
+Array = NDArray[Any]  # floats, or objects that are floats and Expr
+STANDARD_GRAVITY = (0.0, 0.0, -9.81)  # m/s^2, world z up
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """n joints and n links in a chain.  Build one with `model.create`, a loader, or `dataclasses.replace`."""
+
+    name: str
+    kinds: str  # one letter a joint: R revolute, P prismatic
+    joint_names: tuple[str, ...]
+    link_names: tuple[str, ...]
+    E: Array = field(repr=False)  # (n, 3, 3)
+    p: Array = field(repr=False)  # (n, 3)
+    mass: Array = field(repr=False)  # (n,)
+    com: Array = field(repr=False)  # (n, 3)
+    inertia: Array = field(repr=False)  # (n, 3, 3)
+    lower: Array = field(repr=False)  # (n,) rad or m, -inf where unlimited
+    upper: Array = field(repr=False)  # (n,)
+    velocity: Array = field(repr=False)  # (n,) rad/s or m/s, inf where unlimited
+    effort: Array = field(repr=False)  # (n,) N m or N
+    viscous: Array = field(repr=False)  # (n,) N m s/rad or N s/m
+    coulomb: Array = field(repr=False)  # (n,) N m or N
+    rotor_inertia: Array = field(repr=False)  # (n,) kg m^2 or kg, reflected to the joint
+    base: Array = field(repr=False)  # (4, 4) frame 0 in the world
+    gravity: Array = field(repr=False)  # (3,) in the world
+    tool: Array = field(repr=False)  # (4, 4) tool in frame n
+    ready: Array = field(repr=False)  # (n,) a configuration to start from
+    description: str = field(default="", repr=False)
+    source: str = field(default="", repr=False)
+
+    def __post_init__(self) -> None:
+        n = len(self.kinds)
+        if n == 0 or set(self.kinds) - {"R", "P"}:
+            raise ModelError(
+                f"{self.name}: kinds must be one letter a joint, R (revolute) or P (prismatic); got {self.kinds!r}"
+            )
+        for what, names in (("joint_names", self.joint_names), ("link_names", self.link_names)):
+            if len(names) != n:
+                raise ModelError(f"{self.name}: {what} must have {n} names; got {len(names)}")
+        for what, shape in _shapes(n).items():
+            object.__setattr__(self, what, _frozen(self.name, what, getattr(self, what), shape))
+        self._validate()
+
+    def _validate(self) -> None:
+        """Refuse what has no meaning whatever the rest of the arm looks like."""
+        for i, link in enumerate(self.link_names):
+            joint = self.joint_names[i]
+            _require_rotation(self.E[i], f"{self.name}: joint {joint!r}: placement rotation E")
+            if self.mass[i] < 0:
+                raise ModelError(
+                    f"{self.name}: link {link!r}: mass must not be negative; got {self.mass[i]:g} kg"
+                )
+            asymmetry = np.abs(self.inertia[i] - self.inertia[i].T).max()
+            if asymmetry > 1e-9 * max(1e-12, float(np.abs(self.inertia[i]).max())):
+                raise ModelError(
+                    f"{self.name}: link {link!r}: inertia must be symmetric; entries differ by {asymmetry:.3g}"
+                )
+            if self.lower[i] > self.upper[i]:
+                raise ModelError(
+                    f"{self.name}: joint {joint!r}: lower limit must not exceed the upper one; "
+                    f"got {self.lower[i]:g} > {self.upper[i]:g}"
+                )
+            for what in ("velocity", "effort", "viscous", "coulomb", "rotor_inertia"):
+                value = getattr(self, what)[i]
+                if value < 0:
+                    raise ModelError(
+                        f"{self.name}: joint {joint!r}: {what} must not be negative; got {value:g}"
+                    )
+        for what in ("base", "tool"):
+            T = getattr(self, what)
+            _require_rotation(T[:3, :3], f"{self.name}: {what} pose")
+            if not np.array_equal(T[3], [0, 0, 0, 1]):
+                raise ModelError(f"{self.name}: last row of the {what} pose must be 0 0 0 1; got {T[3]}")
+
+    @property
+    def n(self) -> int:
+        """How many joints (and links) the chain has."""
+        return len(self.kinds)
+
+    def revolute(self, i: int) -> bool:
+        """Whether joint i turns (else it slides)."""
+        return self.kinds[i] == "R"
+
+    @cached_property
+    def digest(self) -> str:
+        """A hash of all that is in the model, the same in every process."""
+        h = hashlib.sha256()
+        for f in dataclasses.fields(self):
+            value = getattr(self, f.name)
+            data = value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode()
+            h.update(f"{f.name}:{len(data)}:".encode() + data)
+        return h.hexdigest()
+
+    def __hash__(self) -> int:
+        return int(self.digest[:15], 16)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Model) and self.digest == other.digest
+
+    def with_payload(
+        self, mass: float, com: ArrayLike = (0, 0, 0), inertia: ArrayLike | None = None
+    ) -> Model:
+        """The same arm holding a body in its tool frame (com and inertia about its com, in that frame)."""
+        from .inertia import Body, merge, moved
+
+        if not mass >= 0 or not math.isfinite(mass):
+            raise ModelError(f"{self.name}: payload mass must be finite and not negative; got {mass} kg")
+        load = Body(
+            float(mass),
+            _frozen(self.name, "payload com", com, (3,)),
+            _frozen(self.name, "payload inertia", np.zeros((3, 3)) if inertia is None else inertia, (3, 3)),
+        )
+        last = Body(float(self.mass[-1]), self.com[-1], self.inertia[-1])
+        both = merge(last, moved(load, self.tool))
+        mass_, com_, inertia_ = self.mass.copy(), self.com.copy(), self.inertia.copy()
+        mass_[-1], com_[-1], inertia_[-1] = both
+        return dataclasses.replace(self, mass=mass_, com=com_, inertia=inertia_)
+
+    def with_tool(self, tool: ArrayLike) -> Model:
+        """The same arm with its tool frame at `tool` (4, 4) in the last link's frame."""
+        return dataclasses.replace(self, tool=np.asarray(tool, dtype=float))
+
+    def with_base(self, base: ArrayLike) -> Model:
+        """The same arm mounted at `base` (4, 4) in the world; gravity stays the world's."""
+        return dataclasses.replace(self, base=np.asarray(base, dtype=float))
+
+    def with_gravity(self, gravity: ArrayLike) -> Model:
+        """The same arm under another gravity vector (3,), m/s^2 in the world."""
+        return dataclasses.replace(self, gravity=np.asarray(gravity, dtype=float))
+
+    def symbolic(self, condition: str = "general") -> Any:
+        """This chain with symbols for numbers, to count operations with; see `symbolic.py`."""
+        from .symbolic import symbolic
+
+        return symbolic(self.kinds, condition, self.name)
+
+
+def create(
+    kinds: str | Sequence[str],
+    E: ArrayLike,
+    p: ArrayLike,
+    mass: ArrayLike,
+    com: ArrayLike,
+    inertia: ArrayLike,
+    *,
+    name: str = "arm",
+    joint_names: Sequence[str] | None = None,
+    link_names: Sequence[str] | None = None,
+    lower: ArrayLike | None = None,
+    upper: ArrayLike | None = None,
+    velocity: ArrayLike | None = None,
+    effort: ArrayLike | None = None,
+    viscous: ArrayLike | None = None,
+    coulomb: ArrayLike | None = None,
+    rotor_inertia: ArrayLike | None = None,
+    gear_ratio: ArrayLike | None = None,
+    base: ArrayLike | None = None,
+    gravity: ArrayLike = STANDARD_GRAVITY,
+    tool: ArrayLike | None = None,
+    ready: ArrayLike | None = None,
+    description: str = "",
+    source: str = "",
+) -> Model:
+    """A Model with defaults for what is left out: no limits, no friction, no rotors, identity base and tool.
+
+    With `gear_ratio`, `rotor_inertia` is the motor's own and is reflected to the joint here.
+    """
+    kinds = "".join(kinds)
+    n = len(kinds)
+
+    def per_joint(value: ArrayLike | None, default: float) -> Array:
+        return np.full(n, default) if value is None else np.asarray(value, dtype=float)
+
+    low, high = per_joint(lower, -math.inf), per_joint(upper, math.inf)
+    for what, limit in (("lower", low), ("upper", high)):
+        if limit.shape != (n,):
+            raise ModelError(f"{name}: {what} must have shape ({n},); got {limit.shape}")
+    rotor = per_joint(rotor_inertia, 0.0)
+    if gear_ratio is not None:
+        rotor = rotor * np.asarray(gear_ratio, dtype=float) ** 2
+    if ready is None:  # zero where the limits allow it, else the middle
+        bounded = np.isfinite(low) & np.isfinite(high)
+        middle = (np.where(bounded, low, 0.0) + np.where(bounded, high, 0.0)) / 2
+        ready = np.where((low <= 0) & (high >= 0), 0.0, middle)
+    return Model(
+        name=name,
+        kinds=kinds,
+        joint_names=tuple(joint_names)
+        if joint_names is not None
+        else tuple(f"joint{i + 1}" for i in range(n)),
+        link_names=tuple(link_names) if link_names is not None else tuple(f"link{i + 1}" for i in range(n)),
+        E=np.asarray(E, dtype=float),
+        p=np.asarray(p, dtype=float),
+        mass=np.asarray(mass, dtype=float),
+        com=np.asarray(com, dtype=float),
+        inertia=np.asarray(inertia, dtype=float),
+        lower=low,
+        upper=high,
+        velocity=per_joint(velocity, math.inf),
+        effort=per_joint(effort, math.inf),
+        viscous=per_joint(viscous, 0.0),
+        coulomb=per_joint(coulomb, 0.0),
+        rotor_inertia=rotor,
+        base=np.eye(4) if base is None else np.asarray(base, dtype=float),
+        gravity=np.asarray(gravity, dtype=float),
+        tool=np.eye(4) if tool is None else np.asarray(tool, dtype=float),
+        ready=np.asarray(ready, dtype=float),
+        description=description,
+        source=source,
+    )
+
+
+def _shapes(n: int) -> dict[str, tuple[int, ...]]:
+    per_joint = (
+        "lower",
+        "upper",
+        "velocity",
+        "effort",
+        "viscous",
+        "coulomb",
+        "rotor_inertia",
+        "ready",
+        "mass",
+    )
+    return dict.fromkeys(per_joint, (n,)) | {
+        "E": (n, 3, 3),
+        "p": (n, 3),
+        "com": (n, 3),
+        "inertia": (n, 3, 3),
+        "base": (4, 4),
+        "gravity": (3,),
+        "tool": (4, 4),
+    }
+
+
+_MAY_BE_INFINITE = {"lower", "upper", "velocity", "effort"}
+
+
+def _frozen(model: str, what: str, value: ArrayLike, shape: tuple[int, ...]) -> Array:
+    """A read-only float64 copy of the given shape, finite."""
+    try:
+        array = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"{model}: {what} must be numbers of shape {shape}; got {value!r}") from error
+    if array.shape != shape:
+        raise ModelError(f"{model}: {what} must have shape {shape}; got {array.shape}")
+    bad = np.isnan(array) if what in _MAY_BE_INFINITE else ~np.isfinite(array)
+    if bad.any():
+        at = tuple(int(k) for k in np.argwhere(bad)[0])
+        raise ModelError(f"{model}: {what} must be finite; got {array[at]} at {at}")
+    array += 0.0  # -0.0 becomes 0.0, so that equal models hash equally
+    array.flags.writeable = False
+    return array
+
+
+def _require_rotation(R: Array, what: str) -> None:
+    """1e-6: a matrix typed with six decimals passes, a scaled or mirrored one does not."""
+    if np.abs(R @ R.T - np.eye(3)).max() > 1e-6 or np.linalg.det(R) < 0:
+        raise ModelError(f"{what} must be a rotation matrix; got\n{R}")

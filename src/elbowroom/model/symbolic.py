@@ -1,0 +1,85 @@
+"""A chain whose numbers are symbols, for counting operations as the papers do.
+
+    general      modified DH, every a, alpha, d, mass, centre of mass and tensor entry a symbol
+    orthogonal   twists of +-90 degrees, offsets along x only (Kozlowski's second case)
+
+What an algorithm does with these symbols alone could be done once, before the robot moves, so it is not counted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..algebra import Graph
+from ..algebra.linalg import matrix, symmetric, vector
+from ..errors import UnknownNameError
+from .model import Array, Model
+
+CONDITIONS = ("general", "orthogonal")
+
+
+@dataclass(frozen=True, eq=False)
+class SymbolicModel(Model):
+    """A Model whose arrays hold Expr of one graph.  Trace it once; ask for another to trace again."""
+
+    graph: Graph = field(default_factory=Graph, repr=False)
+
+    def __post_init__(self) -> None:
+        """Symbols are always valid."""
+
+
+def symbolic(
+    kinds: str, condition: str = "general", name: str = "chain", *, share: bool = True
+) -> SymbolicModel:
+    """A chain of these joint kinds under a condition, on a graph of its own."""
+    if condition not in CONDITIONS:
+        raise UnknownNameError(f"condition must be one of {', '.join(CONDITIONS)}; got {condition!r}")
+    n = len(kinds)
+    graph = Graph(share=share)
+
+    def symbol(what: str, i: int) -> object:
+        return graph.input(f"{what}{i + 1}", parameter=True)
+
+    E, p, mass, com, inertia = [], [], [], [], []
+    for i in range(n):
+        a = symbol("a", i)
+        if condition == "general":
+            c, s, d = symbol("calpha", i), symbol("salpha", i), symbol("d", i)
+            p.append(vector(a, -s * d, c * d))  # type: ignore[operator]  # symbols multiply
+        else:
+            c, s = 0.0, 1.0 - 2.0 * (i % 2)
+            p.append(vector(a, 0.0, 0.0))
+        E.append(matrix([[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]]))  # type: ignore[operator]
+        mass.append(symbol("m", i))
+        com.append(vector(*(symbol(f"c{axis}_", i) for axis in "xyz")))
+        inertia.append(symmetric(*(symbol(f"I{axes}_", i) for axes in ("xx", "yy", "zz", "xy", "yz", "xz"))))
+    zero, inf = np.zeros(n), np.full(n, np.inf)
+
+    def objects(rows: list[Array] | list[object]) -> Array:
+        return np.array(rows, dtype=object)
+
+    return SymbolicModel(
+        name=f"{name}, {condition}",
+        kinds=kinds,
+        joint_names=tuple(f"joint{i + 1}" for i in range(n)),
+        link_names=tuple(f"link{i + 1}" for i in range(n)),
+        E=objects(E),
+        p=objects(p),
+        mass=objects(mass),
+        com=objects(com),
+        inertia=objects(inertia),
+        lower=-inf,
+        upper=inf,
+        velocity=inf,
+        effort=inf,
+        viscous=zero,
+        coulomb=zero,
+        rotor_inertia=zero,
+        base=np.eye(4),
+        gravity=vector(0.0, 0.0, -graph.input("g", parameter=True)),
+        tool=np.eye(4),
+        ready=zero,
+        graph=graph,
+    )

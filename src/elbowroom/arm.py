@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import warnings
 from os import PathLike
+from types import MethodType
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from . import dynamics
-from .compile.kernel import Array, Kernel, Reference
+from .algebra import Program
+from .compile import cpu
+from .compile.kernel import Array, Kernel
 from .dynamics.inverse_kinematics import IKResult, solve
 from .dynamics.kinematics import link_index
 from .errors import ModelError, ModelWarning, ShapeError
-from .model import Finding, Model, findings, from_dh, from_mdh, urdf
+from .model import Finding, Model, findings, from_dh, from_mdh
 
 
 class Arm:
@@ -31,6 +34,8 @@ class Arm:
     @classmethod
     def from_urdf(cls, path: str | PathLike[str], tip: str | None = None) -> Arm:
         """The chain from the root of a URDF file to the link `tip`."""
+        from .model import urdf  # brings an XML parser along
+
         return cls._checked(urdf.load(path, tip))
 
     @classmethod
@@ -259,21 +264,32 @@ class Arm:
         """
         return self._kernel(quantity, method=method, dtype=dtype)
 
-    def _kernel(
-        self, name: str, *, method: str | None = None, dtype: Any = np.float64, **options: Any
-    ) -> Kernel:
+    def _kernel(self, name: str, *, method: str | None = None, dtype: Any = np.float64, **options: Any) -> Kernel:
         key = (name, method, np.dtype(dtype).str, *sorted(options.items()))
         kernel = self._kernels.get(key)
         if kernel is None:
-            if method is None:
-                chosen, program = dynamics.cheapest(self.model, name, **options)
-            else:
-                chosen, program = method, dynamics.program(self.model, name, method, **options)
-            kernel = self._kernels[key] = Kernel(program, Reference(program), method=chosen, dtype=dtype)
+            dynamics.quantity(name)  # an unknown name is refused before anything is looked up
+
+            def make() -> tuple[str, Program]:
+                if method is None:
+                    return dynamics.cheapest(self.model, name, **options)
+                return method, dynamics.program(self.model, name, method, **options)
+
+            kernel = self._kernels[key] = cpu.kernel((self.model.digest, *key), dtype, make)
         return kernel
 
-    def _call(self, name: str, *inputs: ArrayLike, out: Array | None) -> Any:
-        return self._kernel(name)(*inputs, out=out)
+    def _call(self, name: str, *inputs: ArrayLike, out: Array | None = None, **options: Any) -> Any:
+        """The first call of a quantity compiles it and puts its fast entry in the method's place on this arm.
+
+        The entry computes one plain state by itself and comes back to the method for anything else.
+        """
+        kernel = self._kernel(name, **options)
+        if name not in self.__dict__:
+            self.__dict__[name] = kernel.fast(MethodType(getattr(type(self), name), self))
+        return kernel.general(*inputs, out=out)
+
+    def __reduce__(self) -> tuple[type[Arm], tuple[Model]]:
+        return Arm, (self.model,)
 
     def _pushed(self, name: str, inputs: tuple[ArrayLike, ...], wrench: ArrayLike, out: Array | None) -> Any:
         w = np.asarray(wrench)
@@ -292,6 +308,8 @@ class Arm:
     def _located(
         self, name: str, inputs: tuple[ArrayLike, ...], link: int | str | None, point: ArrayLike | None
     ) -> Any:
+        if link is None and point is None:
+            return self._call(name, *inputs, link=self.n - 1, point=False)
         kernel = self._kernel(name, link=link_index(self.model, link), point=point is not None)
         if point is None:
             return kernel(*inputs)

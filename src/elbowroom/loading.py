@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import difflib
 from os import PathLike, fspath
 from pathlib import Path
 
 from .arm import Arm
 from .errors import ModelError, UnknownNameError
-from .model import catalogue
 
 
 def load(what: str | PathLike[str], tip: str | None = None) -> Arm:
     """An arm by its catalogue name ("panda"), or from a URDF file (with the link `tip` it ends at) or a TOML file."""
+    import difflib
+
+    from .model import catalogue  # readers are imported when something is read
+
     text = fspath(what)
     path = Path(text)
     if text in catalogue.names():
@@ -29,6 +31,5 @@ def load(what: str | PathLike[str], tip: str | None = None) -> Arm:
     near = difflib.get_close_matches(text, catalogue.names(), n=2, cutoff=0.5)
     hint = f"; did you mean {' or '.join(near)}?" if near else ""
     raise UnknownNameError(
-        f"no arm {text!r}: expected a catalogue name ({', '.join(catalogue.names())}) "
-        f"or a .urdf or .toml file{hint}"
+        f"no arm {text!r}: expected a catalogue name ({', '.join(catalogue.names())}) or a .urdf or .toml file{hint}"
     )

@@ -51,9 +51,7 @@ class Program:
     @cached_property
     def digest(self) -> str:
         """A hash of the content."""
-        content = repr(
-            (self.inputs, self.outputs, self.operations, [c.hex() for c in self.constants], self.results)
-        )
+        content = repr((self.inputs, self.outputs, self.operations, [c.hex() for c in self.constants], self.results))
         return hashlib.sha256(content.encode()).hexdigest()
 
     def __hash__(self) -> int:
@@ -92,9 +90,7 @@ class Program:
         results = {p.name: gather(p, r) for p, r in zip(self.outputs, self.results, strict=True)}
         return results if len(results) > 1 else results[self.outputs[0].name]
 
-    def _bind(
-        self, args: tuple[ArrayLike, ...], kwargs: Mapping[str, ArrayLike]
-    ) -> dict[str, NDArray[np.float64]]:
+    def _bind(self, args: tuple[ArrayLike, ...], kwargs: Mapping[str, ArrayLike]) -> dict[str, NDArray[np.float64]]:
         names = [p.name for p in self.inputs]
         if len(args) > len(names):
             raise ShapeError(f"{self.name} takes {len(names)} inputs ({', '.join(names)}); got {len(args)}")
@@ -117,9 +113,7 @@ class Program:
 
     def _batch_shape(self, arrays: dict[str, NDArray[np.float64]]) -> tuple[int, ...]:
         batches = {
-            p.name: arrays[p.name].shape[: arrays[p.name].ndim - len(p.shape)]
-            for p in self.inputs
-            if not p.parameter
+            p.name: arrays[p.name].shape[: arrays[p.name].ndim - len(p.shape)] for p in self.inputs if not p.parameter
         }
         shapes = set(batches.values()) or {()}
         if len(shapes) > 1:

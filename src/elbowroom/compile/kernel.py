@@ -11,6 +11,9 @@ Whatever cannot be computed with is refused by name: a wrong shape or batch with
 from __future__ import annotations
 
 from collections import namedtuple
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,6 +23,12 @@ from ..algebra import Count, Port, Program
 from ..errors import ShapeError
 
 Array = NDArray[Any]
+
+
+@cache
+def _bundle(name: str, outputs: tuple[Port, ...]) -> Any:
+    """The named tuple for several outputs."""
+    return namedtuple(name.title().replace("_", ""), [p.name for p in outputs])  # type: ignore[misc]
 
 
 class Backend(Protocol):
@@ -32,41 +41,47 @@ class Backend(Protocol):
         """`batch` states, row-major."""
 
 
-class Reference:
-    """The backend that needs nothing but NumPy: it evaluates the Program operation by operation."""
+@dataclass(frozen=True)
+class Signature:
+    """What a kernel takes and gives."""
 
-    def __init__(self, program: Program) -> None:
-        self.program = program
-
-    def one(self, inputs: list[Array], outputs: list[Array]) -> None:
-        """One state."""
-        results = self.program.evaluate(*inputs)
-        for port, out in zip(self.program.outputs, outputs, strict=True):
-            out[...] = results[port.name] if len(outputs) > 1 else results
-
-    def many(self, inputs: list[Array], outputs: list[Array], batch: int, threads: int) -> None:
-        """Many states, on one thread whatever is asked."""
-        self.one(inputs, outputs)
+    name: str
+    method: str
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
 
 
 class Kernel:
-    """A Program with its backend.  Thread-safe: it keeps no state between calls."""
+    """A compiled Program.  Thread-safe: it keeps no state between calls."""
 
     def __init__(
-        self, program: Program, backend: Backend, *, method: str = "", dtype: Any = np.float64
+        self,
+        signature: Signature,
+        backend: Backend,
+        program: Callable[[], Program],
+        *,
+        dtype: Any = np.float64,
+        entry: Callable[[str, Any], Any] | None = None,
     ) -> None:
-        self.program = program
+        self.signature = signature
         self.backend = backend
-        self.method = method
         self.dtype = np.dtype(dtype)
-        self.name = program.name
-        self._inputs = program.inputs
-        self._outputs = program.outputs
-        self._bundle = (
-            namedtuple(program.name.title().replace("_", ""), [p.name for p in program.outputs])  # type: ignore[misc]
-            if len(program.outputs) > 1
-            else None
-        )
+        self.name, self.method = signature.name, signature.method
+        self._program = program
+        self._inputs, self._outputs = signature.inputs, signature.outputs
+        self._bundle = _bundle(self.name, self._outputs) if len(self._outputs) > 1 else None
+        self._entry = entry(self.name, self._bundle) if entry is not None else None
+        self._fast = self.fast(self.general)
+
+    def fast(self, slow: Callable[..., Any]) -> Callable[..., Any]:
+        """A function with the shortest way in for one state; for anything unusual it calls `slow`."""
+        made: Callable[..., Any] = slow if self._entry is None else self._entry(slow)
+        return made
+
+    @property
+    def program(self) -> Program:
+        """The straight-line Program it was compiled from (traced now if the code came from the cache)."""
+        return self._program()
 
     @property
     def count(self) -> Count:
@@ -75,10 +90,14 @@ class Kernel:
 
     def __repr__(self) -> str:
         takes = ", ".join(f"{p.name} {p.shape}" for p in self._inputs)
-        return f"<kernel {self.name}({takes}) by {self.method or 'program'}: {self.count}>"
+        return f"<kernel {self.name}({takes}) by {self.method}, {self.dtype}>"
 
-    def __call__(self, *args: ArrayLike, out: Any = None, threads: int = 1, **named: ArrayLike) -> Any:
+    def __call__(self, *args: Any, **named: Any) -> Any:
         """The output for one state or a batch; see the module's docstring."""
+        return self._fast(*args, **named)
+
+    def general(self, *args: ArrayLike, out: Any = None, threads: int = 1, **named: ArrayLike) -> Any:
+        """The same by the way that takes everything: converts, checks, computes, or says what is wrong."""
         given = self._bind(args, named)
         arrays = [self._checked(port, value) for port, value in zip(self._inputs, given, strict=True)]
         batch = self._batch(arrays)
@@ -142,9 +161,7 @@ class Kernel:
             raise ShapeError(f"{self.name}: inputs must have one batch shape; got {told}")
         return shapes[0] if shapes else ()
 
-    def _destinations(
-        self, out: Any, batch: tuple[int, ...]
-    ) -> tuple[list[Array], list[tuple[Array, Array]]]:
+    def _destinations(self, out: Any, batch: tuple[int, ...]) -> tuple[list[Array], list[tuple[Array, Array]]]:
         """Where the backend writes, and (yours, ours) pairs to copy where yours is not plain memory of our dtype."""
         shapes = [(*batch, *p.shape) for p in self._outputs]
         if out is None:
@@ -156,13 +173,9 @@ class Kernel:
         for port, array, shape in zip(self._outputs, wanted, shapes, strict=True):
             if not isinstance(array, np.ndarray) or array.dtype != self.dtype:
                 got = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
-                raise TypeError(
-                    f"{self.name}: out for {port.name} must be an array of {self.dtype}; got {got}"
-                )
+                raise TypeError(f"{self.name}: out for {port.name} must be an array of {self.dtype}; got {got}")
             if array.shape != shape:
-                raise ShapeError(
-                    f"{self.name}: out for {port.name} must have shape {shape}; got {array.shape}"
-                )
+                raise ShapeError(f"{self.name}: out for {port.name} must have shape {shape}; got {array.shape}")
             if not array.flags.writeable:
                 raise ValueError(f"{self.name}: out for {port.name} is read-only")
             ours = array if array.flags.c_contiguous else np.empty(shape, self.dtype)

@@ -79,9 +79,7 @@ def mass_matrix_inverse(model: Model, q: Array, joint_inertia: Array | None = No
     n = model.n
     joints = Joints(model, q)
     rest = [(np.zeros(3), np.zeros(3))] * n
-    columns = [
-        _accelerations(model, joints, np.eye(n)[k], rest, rest, np.zeros(3), joint_inertia) for k in range(n)
-    ]
+    columns = [_accelerations(model, joints, np.eye(n)[k], rest, rest, np.zeros(3), joint_inertia) for k in range(n)]
     return matrix([[columns[max(i, j)][min(i, j)] for j in range(n)] for i in range(n)])
 
 
@@ -141,9 +139,7 @@ def rigid(model: Model, i: int) -> Articulated:
     return Articulated(about_origin(m, c, model.inertia[i]), skew(m * c), m * np.eye(3))
 
 
-def _freed(
-    A: Articulated, u_n: Array, u_f: Array, inverse: Any, *, on_axis: bool, revolute: bool
-) -> Articulated:
+def _freed(A: Articulated, u_n: Array, u_f: Array, inverse: Any, *, on_axis: bool, revolute: bool) -> Articulated:
     """The inertia less what the free joint gives way to; without a rotor its own axis becomes exactly weightless."""
     g_n, g_f = u_n * inverse, u_f * inverse
     J = _less_outer(A.J, u_n, g_n, hollow=on_axis and revolute)

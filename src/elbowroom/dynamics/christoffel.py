@@ -146,9 +146,7 @@ def _composites(model: Model, frames: Frames, motion: list[tuple[Array, Array]])
         S = matrix([[half - inertia[a, b] if a == b else -inertia[a, b] for b in range(3)] for a in range(3)])
         hv = dot(h, v)
         turned = np.array([cross(w, S[:, b]) for b in range(3)]).T
-        W = matrix(
-            [[(hv if a == b else 0.0) - v[a] * h[b] - turned[a, b] for b in range(3)] for a in range(3)]
-        )
+        W = matrix([[(hv if a == b else 0.0) - v[a] * h[b] - turned[a, b] for b in range(3)] for a in range(3)])
         one = _Moving(m, h, inertia, W, m * v + cross(w, h))
         total = one if total is None else _Moving(*(x + y for x, y in zip(total, one, strict=True)))
         found.append(total)

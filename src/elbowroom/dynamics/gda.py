@@ -182,9 +182,7 @@ def _tangential_rate(
 def _sheet(n: int, columns: list[list[Array]]) -> Array:
     """(n, 3, n) from per-frame lists that start at the frame's own link."""
     blank = np.zeros(3)
-    return np.array(
-        [matrix(np.array([columns[j][i - j] if i >= j else blank for j in range(n)]).T) for i in range(n)]
-    )
+    return np.array([matrix(np.array([columns[j][i - j] if i >= j else blank for j in range(n)]).T) for i in range(n)])
 
 
 class _Links:

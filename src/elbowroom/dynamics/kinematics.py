@@ -162,9 +162,7 @@ def jacobian(model: Model, q: Array, *, link: int | str | None = None, point: An
     return Jacobian(*_columns(model, i, [_injected_velocity(model, frames, j, x) for j in range(i + 1)]))
 
 
-def jacobian_rate(
-    model: Model, q: Array, qd: Array, *, link: int | str | None = None, point: Any = None
-) -> Jacobian:
+def jacobian_rate(model: Model, q: Array, qd: Array, *, link: int | str | None = None, point: Any = None) -> Jacobian:
     """The time derivatives of Jv and Jw (3, n) along qd."""
     i = link_index(model, link)
     frames = forward_kinematics(model, q)

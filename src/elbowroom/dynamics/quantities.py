@@ -7,7 +7,6 @@ A formulation is rigid-body alone; `whole` adds what the drives bring, so that f
 
 from __future__ import annotations
 
-import difflib
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -202,14 +201,10 @@ REGISTRY: dict[str, Quantity] = {
             fast="kinematics",
             unit="J",
         ),
-        _quantity(
-            "friction_torque", "qd", per_joint, {"drives": drives.friction_torque}, fast="drives", unit="N m"
-        ),
+        _quantity("friction_torque", "qd", per_joint, {"drives": drives.friction_torque}, fast="drives", unit="N m"),
         _quantity("pose", "q", _pose, {"kinematics": kinematics.pose}, fast="kinematics"),
         _quantity("poses", "q", _poses, {"kinematics": kinematics.poses}, fast="kinematics"),
-        _quantity(
-            "jacobian", "q", _three_by, {"kinematics": kinematics.jacobian}, fast="kinematics", located=True
-        ),
+        _quantity("jacobian", "q", _three_by, {"kinematics": kinematics.jacobian}, fast="kinematics", located=True),
         _quantity(
             "jacobian_rate",
             "q qd",
@@ -233,6 +228,8 @@ REGISTRY: dict[str, Quantity] = {
 def quantity(name: str) -> Quantity:
     """The registered quantity of this name."""
     if name not in REGISTRY:
+        import difflib
+
         near = difflib.get_close_matches(name, REGISTRY, n=3, cutoff=0.5)
         raise UnknownNameError(f"quantity must be one of {', '.join(REGISTRY)}; got {name!r}" + _hint(near))
     return REGISTRY[name]
@@ -253,9 +250,7 @@ def whole(name: str, method: str) -> Formulation:
         return f(model, q, joint_inertia=model.rotor_inertia)
 
     def inverse_dynamics(model: Model, q: Array, qd: Array, qdd: Array, wrench: Array | None = None) -> Array:
-        return (
-            f(model, q, qd, qdd, wrench) + drives.rotor_torque(model, qdd) + drives.friction_torque(model, qd)
-        )
+        return f(model, q, qd, qdd, wrench) + drives.rotor_torque(model, qdd) + drives.friction_torque(model, qd)
 
     def forward_dynamics(model: Model, q: Array, qd: Array, tau: Array, wrench: Array | None = None) -> Array:
         driving = tau - drives.friction_torque(model, qd)
@@ -265,8 +260,7 @@ def whole(name: str, method: str) -> Formulation:
         return f(model, q, qd) + drives.rotor_energy(model, qd)
 
     return {
-        g.__name__: g
-        for g in (mass_matrix, mass_matrix_inverse, inverse_dynamics, forward_dynamics, kinetic_energy)
+        g.__name__: g for g in (mass_matrix, mass_matrix_inverse, inverse_dynamics, forward_dynamics, kinetic_energy)
     }.get(name, f)
 
 

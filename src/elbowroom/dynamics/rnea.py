@@ -64,9 +64,7 @@ def acceleration_field(w: Array, wd: Array) -> Array:
     """U = [wd x] + [w x][w x] (3, 3), equation (1): 6 multiplications, 9 additions."""
     (wx, wy, wz), (dx, dy, dz) = w.tolist(), wd.tolist()
     xx, yy, zz, xy, yz, xz = wx * wx, wy * wy, wz * wz, wx * wy, wy * wz, wx * wz
-    return matrix(
-        [[-(yy + zz), xy - dz, xz + dy], [xy + dz, -(xx + zz), yz - dx], [xz - dy, yz + dx, -(xx + yy)]]
-    )
+    return matrix([[-(yy + zz), xy - dz, xz + dy], [xy + dz, -(xx + zz), yz - dx], [xz - dy, yz + dx, -(xx + yy)]])
 
 
 def _turning_moment(U: Array, S: Array) -> Array:

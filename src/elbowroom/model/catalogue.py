@@ -289,10 +289,7 @@ def _from_frames(kinds: str, joints: list[_Joint], *, tool: Array, **rest: Any) 
     """Each link's frame turned by Z, which carries z onto the joint's axis: T_i becomes Z_(i-1)^T T_i Z_i."""
     turns = [pose(z_to(joint.placement["axis"]), _ZERO) for joint in joints]
     before = [np.eye(4), *turns[:-1]]
-    placed = [
-        _snapped(Z.T @ joint.placement["T"] @ turn)
-        for joint, Z, turn in zip(joints, before, turns, strict=True)
-    ]
+    placed = [_snapped(Z.T @ joint.placement["T"] @ turn) for joint, Z, turn in zip(joints, before, turns, strict=True)]
     E, p = [T[:3, :3] for T in placed], [T[:3, 3] for T in placed]
     bodies = [moved(joint.body, turn.T) for joint, turn in zip(joints, turns, strict=True)]
     return create(kinds, E, p, **_bodies(bodies), tool=_snapped(turns[-1].T @ tool), **rest)

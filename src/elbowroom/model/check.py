@@ -43,9 +43,7 @@ def findings(model: Model) -> list[Finding]:
         moments = np.linalg.eigvalsh(model.inertia[i])
         scale = max(float(np.abs(moments).max()), 1e-300)
         if moments[0] <= 0:
-            note(
-                link, f"inertia is not positive definite; principal moments {_numbers(moments)}", suspect=True
-            )
+            note(link, f"inertia is not positive definite; principal moments {_numbers(moments)}", suspect=True)
         # Identified and rounded tensors sit on the boundary of the triangle inequality: a billionth is rounding.
         elif moments[0] + moments[1] < moments[2] * (1 - 1e-9) - 1e-12 * scale:
             note(link, f"inertia violates the triangle inequality; principal moments {_numbers(moments)}")

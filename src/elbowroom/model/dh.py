@@ -94,9 +94,7 @@ def _table(*columns: Any) -> tuple[Array, Array, Array, Array, str]:
     for what, column in zip(("a", "alpha", "d", "theta"), numbers, strict=True):
         values = np.zeros(n) if column is None else np.asarray(column, dtype=float)
         if values.shape != (n,):
-            raise ModelError(
-                f"DH column {what} must have {n} entries like column a; got shape {values.shape}"
-            )
+            raise ModelError(f"DH column {what} must have {n} entries like column a; got shape {values.shape}")
         if not np.isfinite(values).all():
             raise ModelError(f"DH column {what} must be finite; got {values}")
         table.append(values)

@@ -43,8 +43,6 @@ def about_origin(mass: float, com: Array, inertia: Array) -> Array:
     return moment
 
 
-def from_six(
-    ixx: float, iyy: float, izz: float, ixy: float = 0.0, iyz: float = 0.0, ixz: float = 0.0
-) -> Array:
+def from_six(ixx: float, iyy: float, izz: float, ixy: float = 0.0, iyz: float = 0.0, ixz: float = 0.0) -> Array:
     """The symmetric tensor from its six numbers, products of inertia as off-diagonal entries."""
     return np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]], dtype=float)

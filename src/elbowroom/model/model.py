@@ -78,9 +78,7 @@ class Model:
             joint = self.joint_names[i]
             _require_rotation(self.E[i], f"{self.name}: joint {joint!r}: placement rotation E")
             if self.mass[i] < 0:
-                raise ModelError(
-                    f"{self.name}: link {link!r}: mass must not be negative; got {self.mass[i]:g} kg"
-                )
+                raise ModelError(f"{self.name}: link {link!r}: mass must not be negative; got {self.mass[i]:g} kg")
             asymmetry = np.abs(self.inertia[i] - self.inertia[i].T).max()
             if asymmetry > 1e-9 * max(1e-12, float(np.abs(self.inertia[i]).max())):
                 raise ModelError(
@@ -94,9 +92,7 @@ class Model:
             for what in ("velocity", "effort", "viscous", "coulomb", "rotor_inertia"):
                 value = getattr(self, what)[i]
                 if value < 0:
-                    raise ModelError(
-                        f"{self.name}: joint {joint!r}: {what} must not be negative; got {value:g}"
-                    )
+                    raise ModelError(f"{self.name}: joint {joint!r}: {what} must not be negative; got {value:g}")
         for what in ("base", "tool"):
             T = getattr(self, what)
             _require_rotation(T[:3, :3], f"{self.name}: {what} pose")
@@ -128,9 +124,7 @@ class Model:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Model) and self.digest == other.digest
 
-    def with_payload(
-        self, mass: float, com: ArrayLike = (0, 0, 0), inertia: ArrayLike | None = None
-    ) -> Model:
+    def with_payload(self, mass: float, com: ArrayLike = (0, 0, 0), inertia: ArrayLike | None = None) -> Model:
         """The same arm holding a body in its tool frame (com and inertia about its com, in that frame)."""
         from .inertia import Body, merge, moved
 
@@ -216,9 +210,7 @@ def create(
     return Model(
         name=name,
         kinds=kinds,
-        joint_names=tuple(joint_names)
-        if joint_names is not None
-        else tuple(f"joint{i + 1}" for i in range(n)),
+        joint_names=tuple(joint_names) if joint_names is not None else tuple(f"joint{i + 1}" for i in range(n)),
         link_names=tuple(link_names) if link_names is not None else tuple(f"link{i + 1}" for i in range(n)),
         E=np.asarray(E, dtype=float),
         p=np.asarray(p, dtype=float),

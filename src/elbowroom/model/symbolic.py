@@ -30,9 +30,7 @@ class SymbolicModel(Model):
         """Symbols are always valid."""
 
 
-def symbolic(
-    kinds: str, condition: str = "general", name: str = "chain", *, share: bool = True
-) -> SymbolicModel:
+def symbolic(kinds: str, condition: str = "general", name: str = "chain", *, share: bool = True) -> SymbolicModel:
     """A chain of these joint kinds under a condition, on a graph of its own."""
     if condition not in CONDITIONS:
         raise UnknownNameError(f"condition must be one of {', '.join(CONDITIONS)}; got {condition!r}")

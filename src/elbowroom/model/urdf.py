@@ -302,7 +302,8 @@ def _axis(joint: _Joint) -> Array:
     axis = _vector(_part(joint.element, "axis"), "xyz", f"joint {joint.name!r}", default=(1.0, 0.0, 0.0))
     if not axis.any():
         raise ModelError(f"joint {joint.name!r}: axis must not be zero")
-    return axis / np.abs(axis).max()  # so that no square overflows on the way to a unit vector
+    axis /= np.abs(axis).max()  # so that no square overflows on the way to a unit vector
+    return axis
 
 
 def _drive(joint: _Joint) -> dict[str, float]:

@@ -1,0 +1,89 @@
+"""The `elbowroom` command.
+
+    robots   the arms that come with elbowroom        demo    a guided tour in the terminal
+    show     all that is known about one arm          bench   our speed beside that of others
+    check    what looks wrong with a file
+
+What was asked for goes to stdout, all else to stderr.  The exit status is 0, 1 for an error and 2 for a call that was
+not understood.  Names and messages that come from files are printed as they are, never as terminal markup.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from .. import __version__
+from ..errors import ElbowroomError
+from . import bench, check, demo, robots, show
+from .terminal import fail, styled
+
+app = typer.Typer(
+    name="elbowroom",
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("robots")(robots.robots)
+app.command("show")(show.show)
+app.command("check")(check.check)
+app.command("demo")(demo.demo)
+app.command("bench")(bench.bench)
+
+OVERVIEW = """\
+[bold]elbowroom {version}[/]: the dynamics of serial robot arms, and room for the people beside them
+
+  elbowroom [cyan]demo[/]                      a guided tour of one arm, a few seconds
+  elbowroom [cyan]robots[/]                    the arms that come with it
+  elbowroom [cyan]show[/] panda                joints, limits, inertias, friction, operation counts
+  elbowroom [cyan]check[/] my.urdf --tip LINK  what looks wrong with a URDF or TOML file
+  elbowroom [cyan]bench[/] dynamics            how fast it runs here, beside other libraries
+
+In Python:  import elbowroom as er;  arm = er.load("panda");  arm.mass_matrix(arm.ready)
+Options of a command:  elbowroom COMMAND --help
+
+Informed by ISO 10218:2025 / ISO/TS 15066, not certified;
+run it under a certified safety controller."""
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"elbowroom {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def overview(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the trace of an error.")] = False,
+) -> None:
+    """The dynamics of serial robot arms by several formulations.  Without a command: an overview."""
+    if context.invoked_subcommand is None:
+        styled(OVERVIEW.format(version=__version__))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command with these arguments (else the process's own) and exit."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in given  # before or after the command
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # a terminal without our letters shows ? and goes on
+    try:
+        app(args=[word for word in given if word != "--debug"], prog_name="elbowroom")
+    except ElbowroomError as error:
+        if debug:
+            raise
+        fail(str(error))
+    except OSError as error:
+        if debug:
+            raise
+        fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+    sys.exit(1)

@@ -1,0 +1,5 @@
+"""`python -m elbowroom.cli` is `elbowroom`."""
+
+from . import main
+
+main()

@@ -1,0 +1,60 @@
+"""`elbowroom check`: what looks wrong with an arm."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import typer
+from rich.text import Text
+
+from ..arm import Arm
+from ..errors import ModelError, ModelWarning
+from ..loading import load
+from ..model import Model, catalogue, urdf
+from .show import Tip, What
+from .terminal import console, one_line, plain
+
+_STYLE = {"error": "bold red", "warning": "yellow"}
+
+
+def check(what: What, tip: Tip = None) -> None:
+    """Say what looks wrong with an arm.  The exit status is 1 if there is an error."""
+    name, found = _found(what, tip)
+    out = console()
+    for severity, message in found:
+        mark = Text(f"{severity:<9}", style=_STYLE[severity])
+        out.print(Text.assemble(mark, one_line(message)), soft_wrap=True)
+    errors = sum(severity == "error" for severity, _ in found)
+    told = f"{_many(errors, 'error')}, {_many(len(found) - errors, 'warning')}"
+    out.print(Text.assemble(plain(name), ": ", told), soft_wrap=True)
+    if errors:
+        raise typer.Exit(1)
+
+
+def _found(what: str, tip: str | None) -> tuple[str, list[tuple[str, str]]]:
+    """The arm's name, and all that its loader and its examination say: (severity, message), errors first."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ModelWarning)
+        try:
+            model = _unexamined(what, tip)
+        except ModelError as error:
+            return what, [("error", str(error).removeprefix(f"{what}: "))]
+        findings = Arm(model).examine()
+    said = [("warning", str(warning.message).removeprefix(f"{model.name}: ")) for warning in caught]
+    found = said + [(finding.severity, str(finding)) for finding in findings]
+    return model.name, sorted(found, key=lambda pair: pair[0])
+
+
+def _unexamined(what: str, tip: str | None) -> Model:
+    """The model as its file has it: `load` would stop at the first thing that makes results meaningless."""
+    suffix = Path(what).suffix.lower()
+    if suffix in (".urdf", ".xml"):
+        return urdf.load(what, tip)
+    if suffix == ".toml" and tip is None:
+        return catalogue.from_toml(what)
+    return load(what, tip).model
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count or 'no'} {what}{'' if count == 1 else 's'}"

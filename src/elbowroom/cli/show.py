@@ -1,0 +1,128 @@
+"""`elbowroom show`: everything that is known about one arm, and what its dynamics cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Annotated, Any
+
+import typer
+
+from .. import dynamics
+from ..arm import Arm
+from ..model import Model
+from .terminal import heading, line, loaded, number, plain, table
+
+COUNTED = (
+    "mass_matrix",
+    "mass_matrix_rate",
+    "coriolis_matrix",
+    "gravity_torque",
+    "inverse_dynamics",
+    "forward_dynamics",
+    "pose",
+    "jacobian",
+)
+
+What = Annotated[str, typer.Argument(metavar="NAME|FILE", help="A catalogue name, or a .urdf or .toml file.")]
+Tip = Annotated[str | None, typer.Option(metavar="LINK", help="The link that a URDF's arm ends at.")]
+
+
+def show(what: What, tip: Tip = None) -> None:
+    """Show all about one arm, and operation counts."""
+    arm = loaded(what, tip)
+    model = arm.model
+    _summary(model)
+    _joints(model)
+    _links(model)
+    _drives(model)
+    _counts(arm)
+
+
+def _summary(model: Model) -> None:
+    name = plain(model.name)
+    name.stylize("bold")
+    line(name)
+    if model.description:
+        line(plain(model.description))
+    if model.source:
+        line("Source:", plain(model.source))
+    line(f"{model.n} joints ({model.kinds}, R turns, P slides); {number(model.mass.sum(), 5)} kg in motion")
+    line(f"Tool at {_vector(model.tool[:3, 3])} m, rpy {_vector(_rpy(model.tool))} deg in the last joint's frame")
+    line(f"Base at {_vector(model.base[:3, 3])} m, gravity {_vector(model.gravity)} m/s2 in the world")
+
+
+def _vector(values: Iterable[float]) -> str:
+    return f"({', '.join(map(number, values))})"
+
+
+def _joints(model: Model) -> None:
+    heading("Joints: limits and the `ready` configuration (rad, rad/s, N m; m, m/s, N of a slide; - is none)")
+    rows = []
+    for i in range(model.n):
+        lower, upper = model.lower[i], model.upper[i]
+        bounded = model.revolute(i) and math.isfinite(lower) and math.isfinite(upper)
+        degrees = f"{math.degrees(lower):.0f} to {math.degrees(upper):.0f} deg" if bounded else ""
+        kind = "revolute" if model.revolute(i) else "prismatic"
+        values = (lower, upper, model.ready[i], model.velocity[i], model.effort[i])
+        rows.append([model.joint_names[i], kind, *map(number, values), degrees])
+    table(["joint", "kind", "lower", "upper", "ready", "speed", "effort", ""], rows, words=2)
+
+    heading("Placement: each joint's frame in the one before, at q = 0; the joint moves about or along its z")
+    table(
+        ["joint", "x (m)", "y", "z", "roll (deg)", "pitch", "yaw"],
+        (
+            [model.joint_names[i], *map(number, model.p[i]), *(number(a, 6) for a in _rpy(model.E[i]))]
+            for i in range(model.n)
+        ),
+    )
+
+
+def _rpy(R: Any) -> tuple[float, float, float]:
+    """Roll, pitch and yaw in degrees, R = Rz(yaw) Ry(pitch) Rx(roll); roll is 0 where only their sum matters."""
+    level = math.hypot(R[0, 0], R[1, 0])
+    pitch = math.atan2(-R[2, 0], level)
+    if level > 1e-9:
+        roll, yaw = math.atan2(R[2, 1], R[2, 2]), math.atan2(R[1, 0], R[0, 0])
+    else:
+        roll, yaw = 0.0, math.atan2(-R[0, 1], R[1, 1])
+    return math.degrees(roll), math.degrees(pitch), math.degrees(yaw)
+
+
+def _links(model: Model) -> None:
+    heading("Links: mass and centre of mass, in the joint's frame (kg, m)")
+    table(
+        ["link", "mass", "x", "y", "z"],
+        ([model.link_names[i], number(model.mass[i]), *map(number, model.com[i])] for i in range(model.n)),
+    )
+    heading("Inertia about the centre of mass, in the axes of the joint's frame (kg m2)")
+    axes = ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (0, 2))
+    table(
+        ["link", "xx", "yy", "zz", "xy", "yz", "xz"],
+        ([model.link_names[i], *(number(model.inertia[i][a, b]) for a, b in axes)] for i in range(model.n)),
+    )
+
+
+def _drives(model: Model) -> None:
+    drive = (model.viscous, model.coulomb, model.rotor_inertia)
+    if not any(column.any() for column in drive):
+        line("\nNo friction and no rotor inertia are given.")
+        return
+    heading("Drives: friction and rotor inertia as the joint feels them (N m s/rad, N m, kg m2; N s/m, N, kg)")
+    table(
+        ["joint", "viscous", "Coulomb", "rotor inertia"],
+        ([model.joint_names[i], *(number(column[i]) for column in drive)] for i in range(model.n)),
+    )
+
+
+def _counts(arm: Arm) -> None:
+    heading("Operations for this very arm, its constants folded in (* what the library uses)")
+    rows: list[list[object]] = []
+    for name in COUNTED:
+        what = dynamics.quantity(name)
+        chosen = arm.compile(name).method
+        for k, method in enumerate(what.formulations | what.variants):
+            c = dynamics.program(arm.model, name, method).count
+            mark = " *" if method == chosen else ""
+            rows.append(["" if k else name, method + mark, c.mul, c.add, c.div, c.sincos, c.total])
+    table(["quantity", "method", "mul", "add", "div", "sin, cos", "mul + add + div"], rows, words=2)

@@ -1,0 +1,102 @@
+"""What every command prints with: consoles, tables and text that is safe to show."""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+import warnings
+from collections.abc import Iterable, Sequence
+
+from rich import box
+from rich.console import Console
+from rich.measure import Measurement
+from rich.table import Table
+from rich.text import Text
+
+from ..arm import Arm
+from ..errors import ModelWarning
+from ..loading import load
+
+WIDTH = 100  # columns where there is no terminal to ask
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A console on stdout or stderr as it is now; colours only on a terminal."""
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() or "COLUMNS" in os.environ else WIDTH
+    return Console(file=stream, width=width, highlight=False, soft_wrap=False, emoji=False)
+
+
+def plain(text: object) -> Text:
+    """Text from a file: never markup, and what does not print is spelled out."""
+    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))
+    return Text(shown, overflow="fold")
+
+
+def one_line(text: str) -> Text:
+    """A message on one line."""
+    return plain(" ".join(text.split()))
+
+
+def heading(text: str) -> None:
+    """A line of ours that starts a section."""
+    console().print(Text("\n" + text, style="bold"), soft_wrap=True)
+
+
+def styled(text: str) -> None:
+    """A text of ours, with rich's markup."""
+    console().print(text, soft_wrap=True)
+
+
+def line(*parts: str | Text) -> None:
+    """Parts joined by spaces.  What comes from a file goes through `plain` first."""
+    console().print(Text(" ").join(Text(p) if isinstance(p, str) else p for p in parts), soft_wrap=True)
+
+
+def fail(message: str) -> None:
+    """An error on stderr, on one line."""
+    note("error", message, "bold red")
+
+
+def note(kind: str, message: str, style: str = "yellow") -> None:
+    """A warning, or whatever `kind` says, on stderr, on one line."""
+    console(stderr=True).print(Text.assemble((f"{kind}: ", style), one_line(message)), soft_wrap=True)
+
+
+def number(value: float, digits: int = 4) -> str:
+    """A number with so many significant digits; no limit is a dash."""
+    value = float(value) + 0.0  # -0.0 becomes 0.0
+    if math.isinf(value):
+        return "-"
+    text = f"{value:.{digits}g}"
+    return "0" if text == "-0" else text
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, words: int = 1) -> None:
+    """A table whose first `words` columns are words, which wrap, and whose others are numbers, which never do."""
+    cells = [[cell if isinstance(cell, Text) else plain(cell) for cell in row] for row in rows]
+    grid = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
+    for i, column in enumerate(columns):
+        if i < words:
+            grid.add_column(column, overflow="fold", min_width=min(12, max(len(row[i]) for row in cells)))
+        else:
+            longest = max(len(column), *(len(row[i]) for row in cells))
+            grid.add_column(column, justify="right", no_wrap=True, min_width=longest)
+    for row in cells:
+        grid.add_row(*row)
+    out = console()
+    needed = Measurement.get(out, out.options.update_width(10_000), grid).minimum
+    # Where the terminal is narrower than that, it breaks our lines; numbers are never cut short.
+    out.width = max(out.width, needed)
+    out.print(grid)
+
+
+def loaded(what: str, tip: str | None) -> Arm:
+    """The arm by name or file; what looks wrong with it is said on stderr."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ModelWarning)
+        arm = load(what, tip)
+    for warning in caught:
+        note("warning", str(warning.message))
+    return arm

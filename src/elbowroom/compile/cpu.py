@@ -1,0 +1,147 @@
+"""The CPU backend: kernels from the cache or compiled now, for one state and for many."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import llvmlite
+import numpy as np
+
+from ..algebra import Port, Program
+from . import cache as disk
+from . import engine, entry, llvm
+from .kernel import Array, Kernel, Signature
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
+BLOCK = 4096  # states a thread takes at a time, so that threads end together
+
+
+class Code:
+    """One function (`one` or `many`) of a kernel, compiled when it is first needed."""
+
+    def __init__(self, identity: tuple[Any, ...], kind: str, dtype: np.dtype[Any], make: Callable[[], Program]) -> None:
+        target = engine.host()
+        self.kind, self.dtype, self.make = kind, dtype, make
+        self.name = disk.key(identity, kind, dtype.str, target, llvmlite.__version__)
+        self._loaded: engine.Loaded | None = None
+        self._lock = threading.Lock()
+
+    def facts(self, describe: Callable[[Program], dict[str, Any]]) -> dict[str, Any]:
+        """What the cache knows about the kernel; compiles it if it knows nothing."""
+        found = disk.load(self.name)
+        if found is None:
+            program = self.make()
+            code = engine.object_code(llvm.module(program, engine.host(), self.dtype, self.kind), engine.host())
+            found = describe(program), code
+            disk.store(self.name, *found)
+        self._loaded = engine.Loaded(found[1])
+        return found[0]
+
+    def address(self, function: str, describe: Callable[[Program], dict[str, Any]]) -> int:
+        """Where a function of it is."""
+        with self._lock:
+            if self._loaded is None:
+                self.facts(describe)
+            assert self._loaded is not None  # facts() loads
+            return self._loaded.address(function)
+
+
+class Cpu:
+    """Backend of one kernel: straight-line code for one state, SIMD lanes and threads for many."""
+
+    def __init__(self, one: Code, many: Code, describe: Callable[[Program], dict[str, Any]]) -> None:
+        self._one, self._many, self._describe = one, many, describe
+        self._single = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(one.address("single", describe))
+        self._batch: Any = None
+        self.lanes = engine.host().lanes("double" if one.dtype.itemsize == 8 else "float")
+
+    def one(self, inputs: list[Array], outputs: list[Array]) -> None:
+        """One state."""
+        self._single(_pointers(inputs + outputs))
+
+    def many(self, inputs: list[Array], outputs: list[Array], batch: int, threads: int) -> None:
+        """Many states; the GIL is released and, with threads, blocks go to whoever is free."""
+        if self._batch is None:
+            address = self._many.address("many", self._describe)
+            self._batch = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(address)
+        arrays = inputs + outputs
+        if threads == 1 or batch <= BLOCK:
+            self._batch(_pointers(arrays), batch)
+            return
+        start = [_address(a) for a in arrays]
+        width = [a.nbytes // batch for a in arrays]
+        piece = min(BLOCK, -(-batch // threads // self.lanes) * self.lanes)
+
+        def run(first: int) -> None:
+            at = (ctypes.c_void_p * len(start))(*(s + first * w for s, w in zip(start, width, strict=True)))
+            self._batch(at, min(piece, batch - first))
+
+        list(_pool(threads).map(run, range(0, batch, piece)))
+
+    def entry(self, name: str, bundle: Any) -> Callable[[Callable[..., Any]], Any] | None:
+        """What makes an emitted CPython function with a given fallback; None where there can be none."""
+        if self._one.dtype != np.float64 or not entry.supported():
+            return None
+        address, bind = (self._one.address(function, self._describe) for function in ("entry", "bind"))
+        kept: list[Any] = [self, bundle, entry.table(bundle)]
+        ctypes.CFUNCTYPE(None, ctypes.c_void_p)(bind)(ctypes.addressof(kept[-1]))
+
+        def with_fallback(slow: Callable[..., Any]) -> Any:
+            function, definition = entry.function(name, address, slow)
+            kept.append(definition)
+            return function
+
+        return with_fallback
+
+
+def kernel(identity: tuple[Any, ...], dtype: Any, make: Callable[[], tuple[str, Program]]) -> Kernel:
+    """The kernel that `identity` names: from the cache without calling `make`, else of the Program that it returns.
+
+    `make` returns the chosen method's name and the Program.
+    """
+    kind = np.dtype(dtype)
+    if kind not in (np.dtype(np.float64), np.dtype(np.float32)):
+        raise TypeError(f"dtype must be float64 or float32; got {kind}")
+    made: dict[str, Any] = {}
+
+    def program() -> Program:
+        if "program" not in made:
+            made["method"], made["program"] = make()
+        found: Program = made["program"]
+        return found
+
+    def describe(traced: Program) -> dict[str, Any]:
+        ports = [[(p.name, p.shape) for p in side] for side in (traced.inputs, traced.outputs)]
+        return {"name": traced.name, "method": made["method"], "inputs": ports[0], "outputs": ports[1]}
+
+    one, many = (Code(identity, which, kind, program) for which in ("one", "many"))
+    facts = one.facts(describe)
+    signature = Signature(
+        facts["name"],
+        facts["method"],
+        *(tuple(Port(name, tuple(shape)) for name, shape in facts[side]) for side in ("inputs", "outputs")),
+    )
+    backend = Cpu(one, many, describe)
+    entered = entry.fits(signature.inputs, signature.outputs)
+    return Kernel(signature, backend, program, dtype=kind, entry=backend.entry if entered else None)
+
+
+@cache
+def _pool(threads: int) -> ThreadPoolExecutor:
+    from concurrent.futures import ThreadPoolExecutor  # not needed before the first threaded batch
+
+    return ThreadPoolExecutor(threads, thread_name_prefix="elbowroom")
+
+
+def _address(array: Array) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
+def _pointers(arrays: list[Array]) -> Any:
+    return (ctypes.c_void_p * len(arrays))(*map(_address, arrays))

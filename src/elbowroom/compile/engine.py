@@ -1,0 +1,62 @@
+"""From LLVM IR text to functions in memory: this machine's CPU, object code, and loading it."""
+
+from __future__ import annotations
+
+import threading
+from functools import cache
+
+import llvmlite.binding as llvm
+
+from .llvm import Target
+
+_LOCK = threading.RLock()  # LLVM's context is one for the process
+
+
+@cache
+def _initialized() -> bool:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    return True
+
+
+@cache
+def host() -> Target:
+    """This machine's CPU."""
+    _initialized()
+    features = llvm.get_host_cpu_features()
+    arm = llvm.get_process_triple().startswith(("aarch64", "arm64"))
+    bits = 512 if features.get("avx512f") else 256 if features.get("avx2") else 128
+    return Target(
+        cpu=llvm.get_host_cpu_name(),
+        features=features.flatten(),
+        vector_bits=bits,
+        fma=arm or bool(features.get("fma")),
+    )
+
+
+def object_code(ir: str, target: Target) -> bytes:
+    """The object file of a module.  Raises RuntimeError with LLVM's message if the text is wrong."""
+    _initialized()
+    with _LOCK:
+        module = llvm.parse_assembly(ir)
+        module.verify()
+        machine = llvm.Target.from_default_triple().create_target_machine(
+            cpu=target.cpu, features=target.features, opt=1, reloc="pic", codemodel="jitdefault"
+        )  # opt 2 and 3 take longer and gain nothing on straight-line code
+        return bytes(machine.emit_object(module))
+
+
+class Loaded:
+    """Object code in memory; its functions live as long as this does."""
+
+    def __init__(self, code: bytes) -> None:
+        _initialized()
+        with _LOCK:
+            machine = llvm.Target.from_default_triple().create_target_machine(codemodel="jitdefault")
+            self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+            self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+            self._engine.finalize_object()
+
+    def address(self, name: str) -> int:
+        """Where a function is."""
+        return int(self._engine.get_function_address(name))

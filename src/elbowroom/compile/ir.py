@@ -1,0 +1,110 @@
+"""A few helpers to write LLVM IR as text (building it from llvmlite.ir objects is an order slower)."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Writer:
+    """Lines of one function over scalars or SIMD lanes of one floating-point type."""
+
+    scalar: str  # "double" or "float"
+    lanes: int  # 1: scalars
+    fma: bool  # whether the CPU fuses a product with a sum
+    lines: list[str] = field(default_factory=list)
+    intrinsics: set[str] = field(default_factory=set)  # `declare` lines that the module needs
+    _next: int = 0
+
+    @property
+    def type(self) -> str:
+        """The type of a value."""
+        return self.scalar if self.lanes == 1 else f"<{self.lanes} x {self.scalar}>"
+
+    @property
+    def integer(self) -> str:
+        """The integer type of the same layout."""
+        bits = "i64" if self.scalar == "double" else "i32"
+        return bits if self.lanes == 1 else f"<{self.lanes} x {bits}>"
+
+    @property
+    def truth(self) -> str:
+        """The type of a condition."""
+        return "i1" if self.lanes == 1 else f"<{self.lanes} x i1>"
+
+    @property
+    def suffix(self) -> str:
+        """The type's name inside an intrinsic's."""
+        bits = "f64" if self.scalar == "double" else "f32"
+        return bits if self.lanes == 1 else f"v{self.lanes}{bits}"
+
+    def widened(self, lanes: int) -> Writer:
+        """The same lines, written over another number of lanes."""
+        return Writer(self.scalar, lanes, self.fma, self.lines, self.intrinsics, self._next)
+
+    def name(self) -> str:
+        """A new register."""
+        self._next += 1
+        return f"%r{self._next}"
+
+    def put(self, text: str) -> str:
+        """A new register holding the value of an instruction."""
+        register = self.name()
+        self.lines.append(f"  {register} = {text}")
+        return register
+
+    def constant(self, value: float) -> str:
+        """A number in every lane."""
+        return self._splat(hex_float(value, self.scalar), self.scalar)
+
+    def whole(self, value: int) -> str:
+        """An integer in every lane."""
+        return self._splat(str(value), "i64" if self.scalar == "double" else "i32")
+
+    def _splat(self, text: str, element: str) -> str:
+        return text if self.lanes == 1 else "<" + ", ".join([f"{element} {text}"] * self.lanes) + ">"
+
+    def binary(self, instruction: str, x: str, y: str) -> str:
+        """fadd, fsub, fmul, fdiv."""
+        return self.put(f"{instruction} {self.type} {x}, {y}")
+
+    def negated(self, x: str) -> str:
+        """-x."""
+        return self.put(f"fneg {self.type} {x}")
+
+    def call(self, intrinsic: str, *arguments: str) -> str:
+        """An intrinsic over values of this type."""
+        listed = ", ".join(f"{self.type} {a}" for a in arguments)
+        types = ", ".join([self.type] * len(arguments))
+        self.intrinsics.add(f"declare {self.type} @llvm.{intrinsic}.{self.suffix}({types})")
+        return self.put(f"call {self.type} @llvm.{intrinsic}.{self.suffix}({listed})")
+
+    def product_sum(self, a: str, b: str, c: str) -> str:
+        """a * b + c, fused where the CPU can."""
+        if self.fma:
+            return self.call("fma", a, b, c)
+        return self.binary("fadd", self.binary("fmul", a, b), c)
+
+    def as_integer(self, x: str) -> str:
+        """The bits of a value."""
+        return self.put(f"bitcast {self.type} {x} to {self.integer}")
+
+    def as_float(self, x: str) -> str:
+        """The value of bits."""
+        return self.put(f"bitcast {self.integer} {x} to {self.type}")
+
+    def integer_op(self, instruction: str, x: str, y: str) -> str:
+        """add, and, or, xor, shl, lshr."""
+        return self.put(f"{instruction} {self.integer} {x}, {y}")
+
+    def select(self, condition: str, x: str, y: str) -> str:
+        """x where the condition holds, else y."""
+        return self.put(f"select {self.truth} {condition}, {self.type} {x}, {self.type} {y}")
+
+
+def hex_float(value: float, scalar: str) -> str:
+    """A number as LLVM writes it exactly (a float32 as the double that equals it)."""
+    if scalar == "float":
+        value = struct.unpack("f", struct.pack("f", value))[0]
+    return f"0x{struct.unpack('>Q', struct.pack('>d', value))[0]:016X}"

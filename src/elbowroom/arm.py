@@ -243,7 +243,7 @@ class Arm:
     ) -> IKResult:
         """Joint angles within limits that bring the tool to T (4, 4); `.q`, `.success`, `.error` (m and rad together).
 
-        Starts from `start` (the `ready` configuration if omitted), then from up to `restarts` others, the same each time.
+        Starts from `start` (`ready` if omitted), then from up to `restarts` others, the same ones each time.
         """
         return solve(
             self.model,

@@ -7,7 +7,7 @@ from .model import chains
 
 
 def random(n: int, seed: int = 0, *, kinds: str | None = None) -> Arm:
-    """n joints with random parameters; the same seed gives the same arm.  `kinds` such as "RRP", revolute if omitted."""
+    """n joints with random parameters, the same for the same seed.  `kinds` such as "RRP"; revolute if omitted."""
     return Arm(chains.random(n, seed, kinds=kinds))
 
 

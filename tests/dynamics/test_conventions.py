@@ -84,7 +84,7 @@ def as_urdf() -> er.Arm:
     parent = "base"
     for i, far in enumerate(far_frames()):
         kind = "revolute" if KINDS[i] == "R" else "prismatic"
-        I = INERTIA[i]  # noqa: E741
+        xx, xy, xz, _, yy, yz, _, _, zz = map(float, INERTIA[i].ravel())
         text += f"""
         <link name="near{i}"/>
         <joint name="q{i}" type="{kind}">
@@ -93,16 +93,15 @@ def as_urdf() -> er.Arm:
           <dynamics damping="{DRIVE["viscous"][i]}" friction="{DRIVE["coulomb"][i]}"/>
         </joint>
         <link name="far{i}"><inertial>
-          <origin xyz="{numbers(COM[i])}"/><mass value="{MASS[i]!r}"/>
-          <inertia ixx="{I[0, 0]!r}" iyy="{I[1, 1]!r}" izz="{I[2, 2]!r}"
-                   ixy="{I[0, 1]!r}" iyz="{I[1, 2]!r}" ixz="{I[0, 2]!r}"/>
+          <origin xyz="{numbers(COM[i])}"/><mass value="{float(MASS[i])!r}"/>
+          <inertia ixx="{xx!r}" iyy="{yy!r}" izz="{zz!r}" ixy="{xy!r}" iyz="{yz!r}" ixz="{xz!r}"/>
         </inertial></link>
         <joint name="f{i}" type="fixed"><parent link="near{i}"/><child link="far{i}"/>{origin(far)}</joint>
-        """.replace("np.float64(", "").replace(")!r", "")
+        """
         parent = f"far{i}"
     text += f"""<link name="tool"/>
         <joint name="t" type="fixed"><parent link="{parent}"/><child link="tool"/>{origin(TOOL)}</joint></robot>"""
-    return er.Arm(urdf.loads(text))
+    return er.Arm(urdf.parse(text))
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ The relative error and its tolerance are defined, with the reason, in `referees.
 from __future__ import annotations
 
 import dataclasses
+import functools
 
 import numpy as np
 import pytest
@@ -27,6 +28,7 @@ from referees import (
 )
 
 import elbowroom as er
+from elbowroom import dynamics
 
 every = pytest.mark.parametrize("name", SUBJECTS)
 
@@ -262,15 +264,13 @@ def test_without_gravity_nothing_is_held():
 # Long chains.  Few states: the point is that the same text works at any length.
 
 
-@pytest.mark.parametrize("n", [30, 100])
-def test_long_chains(n):
-    ours = er.chains.random(n, seed=2)
+def test_thirty_joints():
+    ours = er.chains.random(30, seed=2)
     referee, s = Pinocchio(ours.model), states(ours.model, 10)
     M = loop(referee.mass_matrix, s.q)
     floor = np.abs(M).max(axis=(1, 2)) * np.abs(s.qd).max(axis=1)
     assert error(ours.mass_matrix(s.q), M) < TOLERANCE
     assert error(ours.coriolis_matrix(s.q, s.qd), loop(referee.coriolis_matrix, s.q, s.qd), floor) < TOLERANCE
-    assert error(ours.gravity_torque(s.q), loop(referee.gravity_torque, s.q)) < TOLERANCE
     assert error(ours.bias_torque(s.q, s.qd), loop(referee.bias_torque, s.q, s.qd)) < TOLERANCE
     theirs = loop(referee.inverse_dynamics, s.q, s.qd, s.qdd)
     assert error(ours.inverse_dynamics(s.q, s.qd, s.qdd), theirs) < TOLERANCE
@@ -279,9 +279,42 @@ def test_long_chains(n):
     assert error(ours.poses(s.q), loop(referee.poses, s.q)) < TOLERANCE
 
 
+@functools.cache
+def hundred():
+    ours = er.chains.random(100, seed=2)
+    return ours, Pinocchio(ours.model), states(ours.model, 3)
+
+
+def test_mass_matrix_of_a_hundred_joints():
+    """One state after the other, so that only the kernel for one state is compiled (80,000 operations)."""
+    ours, referee, s = hundred()
+    assert error(loop(ours.mass_matrix, s.q), loop(referee.mass_matrix, s.q)) < TOLERANCE
+
+
+def test_inverse_dynamics_of_a_hundred_joints():
+    ours, referee, s = hundred()
+    theirs = loop(referee.inverse_dynamics, s.q, s.qd, s.qdd)
+    assert error(ours.inverse_dynamics(s.q, s.qd, s.qdd), theirs) < TOLERANCE
+
+
+def test_forward_dynamics_of_a_hundred_joints():
+    ours, referee, s = hundred()
+    theirs = loop(referee.forward_dynamics, s.q, s.qd, s.tau)
+    assert error(loop(ours.forward_dynamics, s.q, s.qd, s.tau), theirs) < TOLERANCE
+
+
+def test_coriolis_matrix_of_a_hundred_joints():
+    """The Program evaluated: 190,000 operations compile in a minute, which tells nothing that M does not."""
+    ours, referee, s = hundred()
+    C = dynamics.program(ours.model, "coriolis_matrix", "christoffel").evaluate(s.q, s.qd)
+    M = loop(referee.mass_matrix, s.q)
+    floor = np.abs(M).max(axis=(1, 2)) * np.abs(s.qd).max(axis=1)
+    assert error(C, loop(referee.coriolis_matrix, s.q, s.qd), floor) < TOLERANCE
+
+
 def test_inverse_of_a_long_mass_matrix():
     """At n = 30; at 100 the trace alone takes half a minute."""
     ours = er.chains.random(30, seed=2)
-    s = states(ours.model, 10)
+    s = states(ours.model, 3)
     theirs = loop(Pinocchio(ours.model).mass_matrix_inverse, s.q)
-    assert error(ours.mass_matrix_inverse(s.q), theirs) < TOLERANCE
+    assert error(loop(ours.mass_matrix_inverse, s.q), theirs) < TOLERANCE

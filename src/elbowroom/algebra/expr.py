@@ -291,7 +291,7 @@ class Expr:
             "elbowroom.algebra (sin, cos, sqrt, ...) and evaluate the Program"
         )
 
-    __int__ = __index__ = __float__  # type: ignore[assignment]  # same refusal, whatever it is asked to be
+    __int__ = __index__ = __float__  # the same refusal, whatever it is asked to be
 
     def __repr__(self) -> str:
         name, *operands = self.operation

@@ -249,7 +249,8 @@ def trace(
             parameters.append(Port(node.operation[1], (), parameter=True))
             position[node.index] = (node.operation[1], 0)
     ports = [*(Port(n, tuple(s)) for n, s in inputs.items()), *parameters]
-    title = name or getattr(function, "__name__", None) or "program"
+    title = name or str(getattr(function, "__name__", ""))
+    title = title if title.isidentifier() else "program"
     return _assemble(title, graph, tuple(ports), _named(result, output), position)
 
 

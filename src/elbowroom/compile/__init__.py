@@ -1,0 +1,3 @@
+"""From Program to machine.  Knows nothing of robots."""
+
+from .kernel import Kernel as Kernel

@@ -1,9 +1,9 @@
 """Compiled code on disk, so that the next process need not trace or compile.
 
 An entry is a header line (a checksum and what the caller wants to know about the code) and the object code.  The folder
-is private to its owner; what is truncated, altered, or belongs to somebody else is ignored and made again.  Writing goes
-through a temporary file and a rename, so processes that compile the same at once do not meet.  ELBOWROOM_CACHE names
-another folder, or `off`.
+is private to its owner; what is truncated, altered, or belongs to somebody else is ignored and made again.  Writing
+goes through a temporary file and a rename, so processes that compile the same at once do not meet.  ELBOWROOM_CACHE
+names another folder, or `off`.
 """
 
 from __future__ import annotations

@@ -65,24 +65,23 @@ class Cpu:
         """One state."""
         self._single(_pointers(inputs + outputs))
 
-    def many(self, inputs: list[Array], outputs: list[Array], batch: int, threads: int) -> None:
-        """Many states; the GIL is released and, with threads, blocks go to whoever is free."""
+    def many(self, inputs: list[Array], outputs: list[Array], batch: int, threads: int) -> bool:
+        """Many states; the GIL is released and, with threads, blocks go to whoever is free.  False on a NaN."""
         if self._batch is None:
             address = self._many.address("many", self._describe)
-            self._batch = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(address)
+            self._batch = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)(address)
         arrays = inputs + outputs
         if threads == 1 or batch <= BLOCK:
-            self._batch(_pointers(arrays), batch)
-            return
+            return bool(self._batch(_pointers(arrays), batch) < 0)
         start = [_address(a) for a in arrays]
         width = [a.nbytes // batch for a in arrays]
         piece = min(BLOCK, -(-batch // threads // self.lanes) * self.lanes)
 
-        def run(first: int) -> None:
+        def run(first: int) -> bool:
             at = (ctypes.c_void_p * len(start))(*(s + first * w for s, w in zip(start, width, strict=True)))
-            self._batch(at, min(piece, batch - first))
+            return bool(self._batch(at, min(piece, batch - first)) < 0)
 
-        list(_pool(threads).map(run, range(0, batch, piece)))
+        return all(list(_pool(threads).map(run, range(0, batch, piece))))
 
     def entry(self, name: str, bundle: Any) -> Callable[[Callable[..., Any]], Any] | None:
         """What makes an emitted CPython function with a given fallback; None where there can be none."""

@@ -81,7 +81,7 @@ def _addresses() -> dict[str, int]:
     python = ctypes.pythonapi
     python.PyCapsule_GetPointer.restype = ctypes.c_void_p
     python.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
-    numpy_api = python.PyCapsule_GetPointer(multiarray._ARRAY_API, None)  # type: ignore[attr-defined]
+    numpy_api = python.PyCapsule_GetPointer(multiarray._ARRAY_API, None)
     functions = ctypes.cast(numpy_api, ctypes.POINTER(ctypes.c_void_p))
 
     def address(function: Any) -> int:

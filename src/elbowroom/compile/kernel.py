@@ -10,6 +10,7 @@ Whatever cannot be computed with is refused by name: a wrong shape or batch with
 
 from __future__ import annotations
 
+import math
 from collections import namedtuple
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,7 +29,7 @@ Array = NDArray[Any]
 @cache
 def _bundle(name: str, outputs: tuple[Port, ...]) -> Any:
     """The named tuple for several outputs."""
-    return namedtuple(name.title().replace("_", ""), [p.name for p in outputs])  # type: ignore[misc]
+    return namedtuple(name.title().replace("_", ""), [p.name for p in outputs])
 
 
 class Backend(Protocol):
@@ -37,8 +38,8 @@ class Backend(Protocol):
     def one(self, inputs: list[Array], outputs: list[Array]) -> None:
         """One state."""
 
-    def many(self, inputs: list[Array], outputs: list[Array], batch: int, threads: int) -> None:
-        """`batch` states, row-major."""
+    def many(self, inputs: list[Array], outputs: list[Array], batch: int, threads: int) -> bool:
+        """`batch` states, row-major.  False if an input was not finite, where it stopped."""
 
 
 @dataclass(frozen=True)
@@ -105,9 +106,10 @@ class Kernel:
             raise ValueError(f"{self.name}: threads must be a whole number, at least 1; got {threads!r}")
         outputs, copies = self._destinations(out, batch)
         if not batch:
+            self._require_finite(arrays)
             self.backend.one(arrays, outputs)
-        elif (states := int(np.prod(batch))) > 0:
-            self.backend.many(arrays, outputs, states, threads)
+        elif (states := math.prod(batch)) > 0 and not self.backend.many(arrays, outputs, states, threads):
+            self._require_finite(arrays)
         for destination, result in copies:
             destination[...] = result
         given_back = [c[0] for c in copies] if copies else outputs
@@ -148,11 +150,13 @@ class Kernel:
                 f"{self.name}: {port.name} must have shape ({shape}{',' if len(port.shape) == 1 else ''}) "
                 f"or (B, {shape}); got {array.shape}"
             )
-        array = np.ascontiguousarray(array) if array.ndim else array
-        if not np.isfinite(array).all():
-            at = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-            raise ValueError(f"{self.name}: {port.name} must be finite; got {array[at]} at {at}")
-        return array
+        return np.ascontiguousarray(array) if array.ndim else array
+
+    def _require_finite(self, arrays: list[Array]) -> None:
+        for port, array in zip(self._inputs, arrays, strict=True):
+            if not np.isfinite(array).all():
+                at = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+                raise ValueError(f"{self.name}: {port.name} must be finite; got {array[at]} at {at}")
 
     def _batch(self, arrays: list[Array]) -> tuple[int, ...]:
         shapes = [a.shape[: a.ndim - len(p.shape)] for p, a in zip(self._inputs, arrays, strict=True)]

@@ -1,20 +1,30 @@
-"""The Christoffel-consistent Coriolis matrix in O(n^2), and what follows from it.
+"""The Christoffel-consistent Coriolis matrix in O(n^2) by link frames, and what follows from it.
 
-A particle at x moved by joint i has Jacobian column J_i = z_i x x + t_i (t_i = -z_i x p_i; a prismatic joint has z -> 0,
-t = z), and since particles live in flat space, the Christoffel symbols of the arm are int J_i . dJ_j/dq_k dm.  So
+Joint j moves a particle at x with velocity J_j = z_j x (x - p_j) a unit of speed (a prismatic joint with J_j = z_j).
+Particles live in flat space, so the Christoffel symbols of the arm are int J_i . dJ_j/dq_k dm, and
 
-    C_ij = int J_i . dJ_j/dt dm                                                              (1)
+    C_ij = int J_i . Jdot_j dm                                                             (1)
 
-is the matrix for which dM/dt - 2C is skew.  For one link turning at w, its particle at the world's origin moving at v,
-with mass m, first moment h, inertia I and second moment S = tr(I)/2 1 - I about the origin, dJ_j/dt = zd_j x x + td_j
-+ z_j x (w x x + v) integrates to
+is the matrix for which dM/dt - 2C is skew.  Let V stand for the motion (w, v) of link j at frame j; then, with x from
+frame j, Jdot_j = (w x z) x x + v x z + z x xdot for a revolute joint and w x z for a prismatic one.  The links from j
+outwards act as one body with mass m, first moment h, inertia I and two sums that hold its velocities,
 
-    C_ij = (z_i, t_i) . inertia (zd_j, td_j) + z_i . W z_j + t_i . (z_j x P)                   (2)
-    W = -[w x] S + (h.v) 1 - v h^T,     P = m v + w x h                                       (3)
+    P = int xdot dm,        W = int (x . xdot) 1 - xdot x^T dm                              (2)
 
-The links beyond joint max(i, j) are summed first (composite I, h, m, W, P: twelve numbers beside the inertia), so one
-pair (i, j) costs two inner products and its mirror image three.  C is linear in qd: with unit speeds it gives the
-Christoffel symbols themselves, and C + C^T is dM/dt.
+whose part from one link is m v + w x h and (h . v) 1 - v h^T - [w x] S with S = tr(I)/2 1 - I.  Per joint j:
+
+    (n1, f1) = int (x x Jdot_j, Jdot_j) dm      (n2, f2) = int (x x J_j, J_j) dm      n3 = int xdot x J_j dm
+
+    revolute   n1 = I (w x z) + h x (v x z) + W z       n2 = I z      n3 = W^T z
+               f1 = m v x z + (w x z) x h + z x P       f2 = z x h
+    prismatic  n1 = h x (w x z)                         n2 = h x z    n3 = P x z
+               f1 = m w x z                             f2 = m z
+
+Carried inwards to frame i (n turns and gains p x f, n3 only turns), they give both elements of a pair,
+
+    C_ij = z . n1 (or z . f1 if i slides),   C_ji = (w x z) . n2 + (v x z) . f2 + z . n3  (or (w x z) . f2)     (3)
+
+with w, v of link i.  C is linear in qd: unit speeds give the Christoffel symbols themselves; C + C^T is dM/dt.
 """
 
 from __future__ import annotations
@@ -24,19 +34,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..algebra import cross, dot
-from ..algebra.linalg import Array, congruence, matrix, point_inertia, vector, zeros
+from ..algebra.linalg import Array, matrix, vector, zeros
 from ..model import Model
 from ..model.inertia import about_origin
-from .kinematics import Frames, Joints, Z, forward_kinematics, velocities
-
-
-class _Twist(NamedTuple):
-    turn: Array  # z, zero for a prismatic joint
-    slide: Array  # t
+from .crba import shifted
+from .kinematics import Joints, Z
 
 
 class _Moving(NamedTuple):
-    """A composite body about the world's origin, and its velocity-dependent part (3)."""
+    """Links j..n as one body about frame j, with the velocity sums (2)."""
 
     mass: Any
     h: Array
@@ -45,16 +51,37 @@ class _Moving(NamedTuple):
     P: Array
 
 
+class _Moments(NamedTuple):
+    """What joint j leaves for the joints inboard."""
+
+    n1: Array
+    f1: Array
+    n2: Array
+    f2: Array
+    n3: Array
+
+
 def coriolis_matrix(model: Model, q: Array, qd: Array) -> Array:
     """C (n, n) with C_ij = sum_k Gamma_ijk qd_k: C qd is the Coriolis torque and dM/dt - 2C is skew."""
-    C, _ = _both(model, forward_kinematics(model, q), qd, want_rate=False)
-    return C
+    return _coriolis(model, Joints(model, q), qd)
 
 
 def mass_matrix_rate(model: Model, q: Array, qd: Array) -> Array:
-    """dM/dt (n, n) = C + C^T, each pair once."""
-    _, rate = _both(model, forward_kinematics(model, q), qd, want_rate=True)
-    return rate
+    """dM/dt (n, n) = C + C^T; n1 and n3 are carried as their sum."""
+    joints = Joints(model, q)
+    motion = link_motion(model, joints, qd)
+    rate = zeros(model.n, model.n)
+    for j, moments in _moments(model, joints, motion):
+        both = moments._replace(n1=moments.n1 + moments.n3, n3=np.zeros(3))
+        if not model.revolute(j):  # a sliding row feels forces, on which n3 has no part
+            rate[j, j] = 2.0 * moments.f1[2]
+        else:
+            rate[j, j] = 2.0 * moments.n1[2]
+        for i in range(j - 1, -1, -1):
+            both = _inward(joints, i + 1, both)
+            forth, back = _pair(model, i, motion[i], both)
+            rate[i, j] = rate[j, i] = forth + back
+    return matrix(rate)
 
 
 def coriolis_torque(model: Model, q: Array, qd: Array) -> Array:
@@ -64,8 +91,8 @@ def coriolis_torque(model: Model, q: Array, qd: Array) -> Array:
 
 def christoffel(model: Model, q: Array) -> Array:
     """Gamma (n, n, n), first kind: sum_jk Gamma_ijk qd_j qd_k is the Coriolis torque; Gamma_ijk = Gamma_ikj."""
-    frames = forward_kinematics(model, q)
-    slices = [_both(model, frames, unit, want_rate=False)[0] for unit in np.eye(model.n)]
+    joints = Joints(model, q)
+    slices = [_coriolis(model, joints, unit) for unit in np.eye(model.n)]
     gamma = zeros(model.n, model.n, model.n)
     for k, slice_ in enumerate(slices):
         for j in range(k + 1):  # the symmetry in j, k: one of each pair
@@ -75,15 +102,13 @@ def christoffel(model: Model, q: Array) -> Array:
 
 def centrifugal_matrix(model: Model, q: Array, qd: Array) -> Array:
     """(n, n): column j is Gamma_ijj qd_j, the part of C that multiplies qd_j with qd_j alone."""
-    frames = forward_kinematics(model, q)
-    columns = []
-    for j, unit in enumerate(np.eye(model.n)):
-        columns.append(_both(model, frames, unit, want_rate=False)[0][:, j] * qd[j])
+    joints = Joints(model, q)
+    columns = [_coriolis(model, joints, unit)[:, j] * qd[j] for j, unit in enumerate(np.eye(model.n))]
     return matrix(np.array(columns).T)
 
 
 def coriolis_transpose_qd(model: Model, q: Array, qd: Array) -> Array:
-    """C^T qd (n,), which is the gradient of the kinetic energy dT/dq, in O(n) by link frames.
+    """C^T qd (n,), which is the gradient of the kinetic energy dT/dq, in O(n).
 
     To the links beyond joint j, with momentum P and angular momentum L about frame j, turning joint j a little looks
     as if the motion (w, v) of link j turned back against them:
@@ -91,16 +116,7 @@ def coriolis_transpose_qd(model: Model, q: Array, qd: Array) -> Array:
         dT/dq_j = -z . (w x L + v x P)  for a revolute joint,   -z . (w x P)  for a prismatic one
     """
     joints = Joints(model, q)
-    w, v = np.zeros(3), np.zeros(3)
-    motion = []
-    for i in range(model.n):
-        v = joints.outward(i, v + cross(w, joints.offset[i]))
-        w = joints.outward(i, w)
-        if model.revolute(i):
-            w = w + Z * qd[i]
-        else:
-            v = v + Z * qd[i]
-        motion.append((w, v))
+    motion = link_motion(model, joints, qd)
     L, P = np.zeros(3), np.zeros(3)
     gradient: list[Any] = [0.0] * model.n
     for j in range(model.n - 1, -1, -1):
@@ -116,76 +132,104 @@ def coriolis_transpose_qd(model: Model, q: Array, qd: Array) -> Array:
     return vector(*gradient)
 
 
-def _twists(model: Model, frames: Frames) -> list[_Twist]:
-    return [
-        _Twist(z, cross(p, z)) if model.revolute(j) else _Twist(np.zeros(3), z)
-        for j, (z, p) in enumerate(zip(frames.z, frames.p, strict=True))
-    ]
+def link_motion(model: Model, joints: Joints, qd: Array) -> list[tuple[Array, Array]]:
+    """Per link: angular velocity and velocity of its frame's origin, in its own axes."""
+    w, v = np.zeros(3), np.zeros(3)
+    motion = []
+    for i in range(model.n):
+        v = joints.outward(i, v + cross(w, joints.offset[i]))
+        w = joints.outward(i, w)
+        if model.revolute(i):
+            w = w + Z * qd[i]
+        else:
+            v = v + Z * qd[i]
+        motion.append((w, v))
+    return motion
 
 
-def _origin_velocities(model: Model, frames: Frames, qd: Array) -> list[tuple[Array, Array]]:
-    """Per link: w, and the velocity v of its particle at the world's origin."""
-    omega, v = velocities(model, frames, qd)
-    return [(w, u - cross(w, p)) for w, u, p in zip(omega, v, frames.p, strict=True)]
+def _coriolis(model: Model, joints: Joints, qd: Array) -> Array:
+    motion = link_motion(model, joints, qd)
+    C = zeros(model.n, model.n)
+    for j, moments in _moments(model, joints, motion):
+        C[j, j] = moments.n1[2] if model.revolute(j) else moments.f1[2]
+        for i in range(j - 1, -1, -1):
+            moments = _inward(joints, i + 1, moments)
+            C[i, j], C[j, i] = _pair(model, i, motion[i], moments)
+    return matrix(C)
 
 
-def _link(model: Model, frames: Frames, i: int) -> tuple[Any, Array, Array]:
-    """Mass, first moment and inertia of link i about the world's origin."""
-    m, com = model.mass[i], frames.point(i, model.com[i])
-    h = m * com
-    return m, h, congruence(frames.R[i], model.inertia[i]) + point_inertia(h, com)
+def _pair(model: Model, i: int, motion: tuple[Array, Array], moments: _Moments) -> tuple[Any, Any]:
+    """C_ij and C_ji from the moments at frame i (3)."""
+    w, v = motion
+    n1, f1, n2, f2, n3 = moments
+    if not model.revolute(i):
+        return f1[2], w[1] * f2[0] - w[0] * f2[1]
+    return n1[2], w[1] * n2[0] - w[0] * n2[1] + v[1] * f2[0] - v[0] * f2[1] + n3[2]
 
 
-def _composites(model: Model, frames: Frames, motion: list[tuple[Array, Array]]) -> list[_Moving]:
-    total: _Moving | None = None
-    found = []
-    for i in range(model.n - 1, -1, -1):
-        m, h, inertia = _link(model, frames, i)
-        w, v = motion[i]
-        half = (inertia[0, 0] + inertia[1, 1] + inertia[2, 2]) * 0.5
-        S = matrix([[half - inertia[a, b] if a == b else -inertia[a, b] for b in range(3)] for a in range(3)])
-        hv = dot(h, v)
-        turned = np.array([cross(w, S[:, b]) for b in range(3)]).T
-        W = matrix([[(hv if a == b else 0.0) - v[a] * h[b] - turned[a, b] for b in range(3)] for a in range(3)])
-        one = _Moving(m, h, inertia, W, m * v + cross(w, h))
-        total = one if total is None else _Moving(*(x + y for x, y in zip(total, one, strict=True)))
-        found.append(total)
-    return found[::-1]
-
-
-def _both(model: Model, frames: Frames, qd: Array, *, want_rate: bool) -> tuple[Array, Array]:
-    """C, and C + C^T if wanted (whose pairs need the sum of the two forces only)."""
-    n = model.n
-    twists = _twists(model, frames)
-    motion = _origin_velocities(model, frames, qd)
-    rates = []
-    for j in range(n):
-        w, v = motion[j - 1] if j > 0 else (np.zeros(3), np.zeros(3))
-        turn, slide = twists[j]
-        rates.append(_Twist(cross(w, turn), cross(w, slide) + cross(v, turn)))
-    C, rate = zeros(n, n), zeros(n, n)
-    for j, body in enumerate(_composites(model, frames, motion)):
-        turn, slide = twists[j]
-        n2, f2 = _momentum(body, twists[j])
-        n1, f1 = _momentum(body, rates[j])
-        n1, f1 = n1 + body.W @ turn, f1 + cross(turn, body.P)
-        n3 = body.W.T @ turn + cross(body.P, slide)
-        n4 = n1 + n3 if want_rate else n3
-        for i in range(j + 1):
-            back = dot(rates[i].turn, n2) + dot(rates[i].slide, f2)
-            if want_rate:
-                rate[i, j] = rate[j, i] = dot(twists[i].turn, n4) + dot(twists[i].slide, f1) + back
-                continue
-            C[i, j] = dot(twists[i].turn, n1) + dot(twists[i].slide, f1)
-            if i < j:
-                C[j, i] = back + dot(twists[i].turn, n3)
-    return matrix(C), matrix(rate)
-
-
-def _momentum(body: _Moving, twist: _Twist) -> tuple[Array, Array]:
-    """Moment and force of the composite's inertia on a twist."""
-    turn, slide = twist
-    return (
-        body.inertia @ turn + cross(body.h, slide),
-        body.mass * slide + cross(turn, body.h),
+def _inward(joints: Joints, i: int, moments: _Moments) -> _Moments:
+    """The moments at frame i, at frame i-1."""
+    f1, f2 = joints.inward(i, moments.f1), joints.inward(i, moments.f2)
+    p = joints.offset[i]
+    return _Moments(
+        n1=joints.inward(i, moments.n1) + cross(p, f1),
+        f1=f1,
+        n2=joints.inward(i, moments.n2) + cross(p, f2),
+        f2=f2,
+        n3=joints.inward(i, moments.n3),
     )
+
+
+def _moments(model: Model, joints: Joints, motion: list[tuple[Array, Array]]) -> list[tuple[int, _Moments]]:
+    """The moments of every joint at its own frame, tip first."""
+    found = []
+    body: _Moving | None = None
+    for j in range(model.n - 1, -1, -1):
+        w, v = motion[j]
+        link = _link(model, j, w, v)
+        body = link if body is None else _Moving(*(x + y for x, y in zip(link, body, strict=True)))
+        mass, h, inertia, W, P = body
+        zd = vector(w[1], -w[0], 0.0)  # w x z
+        if model.revolute(j):
+            sweep = vector(v[1], -v[0], 0.0)  # v x z
+            moments = _Moments(
+                n1=inertia @ zd + cross(h, sweep) + W[:, 2],
+                f1=mass * sweep + cross(zd, h) + vector(-P[1], P[0], 0.0),
+                n2=inertia[:, 2],
+                f2=vector(-h[1], h[0], 0.0),
+                n3=W[2, :],
+            )
+        else:
+            moments = _Moments(
+                n1=cross(h, zd),
+                f1=mass * zd,
+                n2=vector(h[1], -h[0], 0.0),
+                f2=vector(0.0, 0.0, mass),
+                n3=vector(P[1], -P[0], 0.0),
+            )
+        found.append((j, moments))
+        if j > 0:
+            body = _body_inward(joints, j, body)
+    return found
+
+
+def _link(model: Model, i: int, w: Array, v: Array) -> _Moving:
+    """Link i alone about its frame, (2)."""
+    m, h = model.mass[i], model.mass[i] * model.com[i]
+    inertia = about_origin(m, model.com[i], model.inertia[i])
+    S = np.trace(inertia) * 0.5 * np.eye(3) - inertia
+    turned = np.array([cross(w, S[:, b]) for b in range(3)]).T
+    hv = dot(h, v)
+    W = [[(hv if a == b else 0.0) - v[a] * h[b] - turned[a, b] for b in range(3)] for a in range(3)]
+    return _Moving(m, h, inertia, matrix(W), m * v + cross(w, h))
+
+
+def _body_inward(joints: Joints, i: int, body: _Moving) -> _Moving:
+    """A body about frame i, about frame i-1: W gains (p . P) 1 - P p^T."""
+    p = joints.offset[i]
+    P = joints.inward(i, body.P)
+    W = joints.tensor_inward(i, body.W, is_symmetric=False)
+    h, inertia = shifted(body.mass, joints.inward(i, body.h), joints.tensor_inward(i, body.inertia), p)
+    along = dot(p, P)
+    moved = [[W[a, b] + ((along if a == b else 0.0) - P[a] * p[b]) for b in range(3)] for a in range(3)]
+    return _Moving(body.mass, h, inertia, matrix(moved), P)

@@ -245,7 +245,7 @@ class _Links:
         return columns[::-1]
 
     def at_joints(self, k: int, column: Column, *, down_to: int) -> list[tuple[Array, Array]]:
-        """Moment about joint j and force, for j = down_to ... n-1, that column k of the links beyond sums to (27, 28)."""
+        """Moment about joint j and force that column k of the links beyond sums to, for j >= down_to (27, 28)."""
         frames, n = self.frames, self.model.n
         force, moment = np.zeros(3), np.zeros(3)
         found = []

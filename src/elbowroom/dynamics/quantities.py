@@ -18,6 +18,9 @@ from ..errors import UnknownNameError
 from ..model import Model
 from . import aba, christoffel, crba, drives, energy, gda, gdahj, kinematics, rnea
 
+LONG = 30
+"""Joints beyond which the asymptotically better method is taken as it is: tracing the others would cost seconds."""
+
 Formulation = Callable[..., Any]
 Shape = Callable[[int], tuple[int, ...]]
 
@@ -51,6 +54,7 @@ class Quantity:
     shape: Shape
     formulations: dict[str, Formulation]
     fast: tuple[str, ...]  # those that compete, by operation count, when no method is named
+    long: str = ""  # the one to take without tracing all for more than LONG joints
     variants: dict[str, Formulation] = field(default_factory=dict)  # same name, other numbers, by design
     wrench: bool = False  # takes outside wrenches
     located: bool = False  # is of a point on a link
@@ -95,6 +99,7 @@ REGISTRY: dict[str, Quantity] = {
             square,
             {"crba": crba.mass_matrix, "gda": gda.mass_matrix, "gdahj": gdahj.mass_matrix},
             fast="crba gdahj",
+            long="gdahj",
             unit="kg m^2",
         ),
         _quantity(
@@ -182,6 +187,7 @@ REGISTRY: dict[str, Quantity] = {
             per_joint,
             {"aba": aba.forward_dynamics, "crba": crba.forward_dynamics},
             fast="aba crba",
+            long="aba",
             wrench=True,
             unit="rad/s^2",
         ),
@@ -289,7 +295,9 @@ def cheapest(model: Model, name: str, **options: Any) -> tuple[str, Program]:
 
     A sine or cosine is taken for ten operations and a division for four, which is about what they cost on a CPU.
     """
-    traced = {method: program(model, name, method, **options) for method in quantity(name).fast}
+    what = quantity(name)
+    candidates = (what.long,) if what.long and model.n > LONG else what.fast
+    traced = {method: program(model, name, method, **options) for method in candidates}
 
     def cost(method: str) -> int:
         count = traced[method].count

@@ -16,7 +16,7 @@ from .model import Array, Model
 
 
 def random(n: int, seed: int = 0, *, kinds: str | None = None) -> Model:
-    """n joints with random parameters; the same seed gives the same chain.  `kinds` such as "RRP", revolute if omitted."""
+    """n joints with random parameters, the same for the same seed.  `kinds` such as "RRP"; revolute if omitted."""
     _positive(n)
     rng = np.random.default_rng(seed)
     return from_mdh(

@@ -1,0 +1,192 @@
+"""Steps as LLVM IR: the body of a function over scalars, or over SIMD lanes with one state a lane."""
+
+from __future__ import annotations
+
+from ..algebra import Port
+from ..algebra.expr import Operation
+from .cut import turned_steps
+from .ir import Writer
+from .lower import Lowered
+from .sincos import sincos
+
+
+class Emitter:
+    """Writes steps over scalars or lanes."""
+
+    def __init__(self, lowered: Lowered, writer: Writer, *, alone: bool) -> None:
+        self.lowered = lowered
+        self.program = lowered.program
+        self.alone = alone  # one function holds everything
+        self.w = writer
+        self.value: dict[int, str] = {}
+        self.turned = turned_steps(lowered)
+        self.slots: dict[int, int] = {}
+        self.outputs: dict[int, list[tuple[Port, int]]] = {}
+        for port, operands in zip(self.program.outputs, self.program.results, strict=True):
+            for element, operand in enumerate(operands):
+                self.outputs.setdefault(operand, []).append((port, element))
+
+    def chunk(
+        self, steps: tuple[tuple[int, Operation], ...], taken: set[int], left: set[int], *, first: bool
+    ) -> list[str]:
+        """The lines of one function's body."""
+        w = self.w
+        w.lines, w._next = [], 0
+        self.value = {}
+        for k in sorted(taken):
+            self.value[k] = self._load_slot(k)
+        if first:
+            self._start()
+        for k, operation in steps:
+            if k not in self.turned:
+                self.value[k] = self._step(operation)
+                if not self.alone:
+                    self._finish(k)
+        if first and not self.alone:
+            for k in (k for k in self.outputs if k < 0 or k in self.lowered.loads or k in self.turned):
+                self._finish(k)
+        if self.alone:
+            self._store_all()
+        for k in sorted(left):
+            self._store_slot(k)
+        return w.lines
+
+    # ---- inputs, and their sines and cosines
+    def _start(self) -> None:
+        w = self.w
+        for k, (port, element) in self.lowered.loads.items():
+            self.value[k] = self._load(port, element)
+        turns = self.lowered.turns
+        pairs = [sincos(w, self.value[k]) for k in turns] if w.lanes > 1 else self._all_at_once(turns)
+        registers = dict(zip(turns, pairs, strict=True))
+        for step, (k, name) in self.turned.items():
+            self.value[step] = registers[k][name == "cos"]
+
+    def _all_at_once(self, turns: tuple[int, ...]) -> list[tuple[str, str]]:
+        """Sine and cosine of several scalars in one vector; lanes without one repeat the last."""
+        if not turns:
+            return []
+        vector, packed = self.w.widened(-(-len(turns) // 4) * 4), "undef"
+        for lane in range(vector.lanes):
+            register = self.value[turns[min(lane, len(turns) - 1)]]
+            packed = vector.put(f"insertelement {vector.type} {packed}, {self.w.type} {register}, i32 {lane}")
+        both = sincos(vector, packed)
+        pairs = []
+        for lane in range(len(turns)):
+            sine, cosine = (vector.put(f"extractelement {vector.type} {x}, i32 {lane}") for x in both)
+            pairs.append((sine, cosine))
+        self.w._next = vector._next
+        return pairs
+
+    # ---- steps
+    def _operand(self, k: int) -> str:
+        return self.value[k] if k >= 0 else self.w.constant(self.lowered.constants[-1 - k])
+
+    def _step(self, operation: Operation) -> str:
+        w = self.w
+        name, *operands = operation
+        x = [self._operand(k) for k in operands]
+        if name in ("add", "sub", "mul", "div"):
+            return w.binary(f"f{name}", *x)
+        if name == "fma":
+            return w.product_sum(*x)
+        if name == "fms":
+            return w.product_sum(x[0], x[1], w.negated(x[2]))
+        if name == "fnma":
+            return w.product_sum(w.negated(x[0]), x[1], x[2])
+        if name == "neg":
+            return w.negated(x[0])
+        if name in ("sin", "cos"):
+            return sincos(w, x[0])[name == "cos"]
+        if name == "sqrt":
+            return w.call("sqrt", x[0])
+        if name == "abs":
+            return w.call("fabs", x[0])
+        if name in ("lt", "le", "eq"):
+            return w.put(f"fcmp o{name} {w.type} {x[0]}, {x[1]}")
+        if name in ("min", "max"):
+            order = "olt" if name == "min" else "ogt"
+            return w.select(w.put(f"fcmp {order} {w.type} {x[0]}, {x[1]}"), x[0], x[1])
+        if name in ("and", "or"):
+            return w.put(f"{name} {w.truth} {x[0]}, {x[1]}")
+        if name == "not":
+            true = "true" if w.lanes == 1 else "<" + ", ".join(["i1 true"] * w.lanes) + ">"
+            return w.put(f"xor {w.truth} {x[0]}, {true}")
+        if name == "select":
+            return w.select(*x)
+        raise AssertionError(f"no code for the operation {name!r}")
+
+    # ---- memory
+    def _address(self, side: str, port: str, offset: int) -> str:
+        if offset == 0:
+            return f"%{side}_{port}"
+        return self.w.put(f"getelementptr {self.w.scalar}, ptr %{side}_{port}, i64 {offset}")
+
+    def _load(self, name: str, element: int) -> str:
+        w = self.w
+        size = next(p.size for p in self.program.inputs if p.name == name)
+        if w.lanes == 1:
+            return w.put(f"load {w.scalar}, ptr {self._address('i', name, element)}")
+        packed = "undef"
+        for lane in range(w.lanes):
+            scalar = w.put(f"load {w.scalar}, ptr {self._address('i', name, lane * size + element)}")
+            packed = w.put(f"insertelement {w.type} {packed}, {w.scalar} {scalar}, i32 {lane}")
+        return packed
+
+    def _store(self, port: Port, element: int, register: str) -> None:
+        w = self.w
+        if w.lanes == 1:
+            address = self._address("o", port.name, element)
+            w.lines.append(f"  store {w.scalar} {register}, ptr {address}")
+            return
+        for lane in range(w.lanes):
+            scalar = w.put(f"extractelement {w.type} {register}, i32 {lane}")
+            address = self._address("o", port.name, lane * port.size + element)
+            w.lines.append(f"  store {w.scalar} {scalar}, ptr {address}")
+
+    def _finish(self, k: int) -> None:
+        """Store an output as soon as it is known."""
+        for port, element in self.outputs.get(k, ()):
+            self._store(port, element, self._operand(k))
+
+    def _store_all(self) -> None:
+        """Store all outputs, in lanes a square of them at a time, transposed."""
+        w = self.w
+        for port, operands in zip(self.program.outputs, self.program.results, strict=True):
+            registers = [self._operand(k) for k in operands]
+            full = 0 if w.lanes == 1 else port.size - port.size % w.lanes
+            for start in range(0, full, w.lanes):
+                for lane, row in enumerate(self._transposed(registers[start : start + w.lanes])):
+                    address = self._address("o", port.name, lane * port.size + start)
+                    size = 8 if w.scalar == "double" else 4
+                    w.lines.append(f"  store {w.type} {row}, ptr {address}, align {size}")
+            for element in range(full, port.size):
+                self._store(port, element, registers[element])
+
+    def _transposed(self, rows: list[str]) -> list[str]:
+        """A square of lanes x lanes turned about its diagonal, by log2(lanes) rounds of shuffles."""
+        w, n = self.w, self.w.lanes
+        step = 1
+        while step < n:
+            result = list(rows)
+            for i in range(n):
+                if i & step:
+                    continue
+                j = i | step
+                low = [(k if not k & step else n + (k ^ step)) for k in range(n)]
+                high = [(k | step) if not k & step else n + k for k in range(n)]
+                for to, mask in ((i, low), (j, high)):
+                    listed = ", ".join(f"i32 {k}" for k in mask)
+                    result[to] = w.put(f"shufflevector {w.type} {rows[i]}, {w.type} {rows[j]}, <{n} x i32> <{listed}>")
+            rows = result
+            step *= 2
+        return rows
+
+    def _slot(self, k: int) -> str:
+        return self.w.put(f"getelementptr {self.w.type}, ptr %scratch, i64 {self.slots[k]}")
+
+    def _load_slot(self, k: int) -> str:
+        return self.w.put(f"load {self.w.type}, ptr {self._slot(k)}")
+
+    def _store_slot(self, k: int) -> None:
+        self.w.lines.append(f"  store {self.w.type} {self.value[k]}, ptr {self._slot(k)}")

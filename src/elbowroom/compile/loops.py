@@ -1,0 +1,133 @@
+"""The functions around a kernel's straight-line code: pointers from an array, and the loop over blocks of states."""
+
+from __future__ import annotations
+
+from ..algebra import Program
+
+
+def arguments(program: Program, kind: str = "ptr") -> str:
+    """The pointers that every kernel function takes: inputs, then outputs."""
+    return ", ".join(f"{kind} %{port}" for port, _ in _ports(program))
+
+
+def _ports(program: Program) -> list[tuple[str, int]]:
+    return [*((f"i_{p.name}", p.size) for p in program.inputs), *((f"o_{p.name}", p.size) for p in program.outputs)]
+
+
+def _pointers(program: Program) -> list[str]:
+    lines = []
+    for k, (port, _) in enumerate(_ports(program)):
+        lines.append(f"  %at{k} = getelementptr ptr, ptr %pointers, i64 {k}")
+        lines.append(f"  %{port} = load ptr, ptr %at{k}")
+    return lines
+
+
+def single(program: Program) -> str:
+    return "\n".join(
+        [
+            "define void @single(ptr %pointers) {",
+            *_pointers(program),
+            f"  call void @one({arguments(program)})",
+            "  ret void",
+            "}",
+        ]
+    )
+
+
+def finite(program: Program, scalar: str, lanes: int) -> str:
+    """Whether every input of a block is finite: then x - x is zero, summed over all."""
+    vector, size = f"<{lanes} x {scalar}>", 8 if scalar == "double" else 4
+    lines = [f"define internal i1 @finite({', '.join(f'ptr %i_{p.name}' for p in program.inputs)}) {{"]
+    total = "zeroinitializer"
+    for port in program.inputs:
+        for k in range(port.size):  # as many vectors as the port has scalars: one for each lane's state
+            r = f"{port.name}_{k}"
+            lines += [
+                f"  %at_{r} = getelementptr {vector}, ptr %i_{port.name}, i64 {k}",
+                f"  %x_{r} = load {vector}, ptr %at_{r}, align {size}",
+                f"  %d_{r} = fsub {vector} %x_{r}, %x_{r}",
+                f"  %s_{r} = fadd {vector} {total}, %d_{r}",
+            ]
+            total = f"%s_{r}"
+    lines += [
+        f"  %zero = fcmp oeq {vector} {total}, zeroinitializer",
+        f"  %bits = bitcast <{lanes} x i1> %zero to i{lanes}",
+        f"  %all = icmp eq i{lanes} %bits, -1",
+        "  ret i1 %all",
+        "}",
+    ]
+    return "\n".join(lines)
+
+
+def many(program: Program, scalar: str, lanes: int) -> str:
+    """Whole blocks in place; the states that are left over go through a block of their own, the last one repeated."""
+    width = 8 if scalar == "double" else 4
+    ports = _ports(program)
+    lines = ["define i64 @many(ptr %pointers, i64 %count) {", "entry:", *_pointers(program)]
+    for k, (_, size) in enumerate(ports):
+        lines.append(f"  %pad{k} = alloca [{max(1, size * lanes)} x {scalar}], align 64")
+        lines.append(f"  %bytes{k} = add i64 0, {size * width}")
+    lines += [
+        f"  %whole = and i64 %count, {-lanes}",
+        "  br label %head",
+        "head:",
+        "  %b = phi i64 [0, %entry], [%next, %go]",
+        "  %more = icmp slt i64 %b, %whole",
+        "  br i1 %more, label %body, label %after",
+        "body:",
+    ]
+    call = []
+    for k, (port, size) in enumerate(ports):
+        lines.append(f"  %off{k} = mul i64 %b, {size}")
+        lines.append(f"  %here{k} = getelementptr {scalar}, ptr %{port}, i64 %off{k}")
+        call.append(f"ptr %here{k}")
+    lines += [
+        f"  %fine = call i1 @finite({', '.join(call[: len(program.inputs)])})",
+        "  br i1 %fine, label %go, label %bad",
+        "bad:",
+        "  ret i64 %b",
+        "go:",
+        f"  call void @block({', '.join(call)})",
+        f"  %next = add i64 %b, {lanes}",
+        "  br label %head",
+        "after:",
+        "  %left = sub i64 %count, %whole",
+        "  %none = icmp eq i64 %left, 0",
+        "  br i1 %none, label %done, label %fill",
+        "fill:",
+        "  %lane = phi i64 [0, %after], [%lane1, %fill]",
+        "  %past = sub i64 %left, 1",
+        "  %inside = icmp slt i64 %lane, %left",
+        "  %pick = select i1 %inside, i64 %lane, i64 %past",
+        "  %state = add i64 %whole, %pick",
+    ]
+    inputs = len(program.inputs)
+    for k, (port, size) in enumerate(ports[:inputs]):
+        lines += [
+            f"  %fo{k} = mul i64 %state, {size}",
+            f"  %from{k} = getelementptr {scalar}, ptr %{port}, i64 %fo{k}",
+            f"  %to{k}o = mul i64 %lane, {size}",
+            f"  %to{k} = getelementptr {scalar}, ptr %pad{k}, i64 %to{k}o",
+            f"  call void @llvm.memcpy.p0.p0.i64(ptr %to{k}, ptr %from{k}, i64 %bytes{k}, i1 false)",
+        ]
+    lines += [
+        "  %lane1 = add i64 %lane, 1",
+        f"  %again = icmp slt i64 %lane1, {lanes}",
+        "  br i1 %again, label %fill, label %last",
+        "last:",
+        f"  %fine2 = call i1 @finite({', '.join(f'ptr %pad{k}' for k in range(inputs))})",
+        "  br i1 %fine2, label %go2, label %bad2",
+        "bad2:",
+        "  ret i64 %whole",
+        "go2:",
+        f"  call void @block({', '.join(f'ptr %pad{k}' for k in range(len(ports)))})",
+    ]
+    for k, (port, size) in enumerate(ports[inputs:], start=inputs):
+        lines += [
+            f"  %ro{k} = mul i64 %whole, {size}",
+            f"  %result{k} = getelementptr {scalar}, ptr %{port}, i64 %ro{k}",
+            f"  %rb{k} = mul i64 %left, %bytes{k}",
+            f"  call void @llvm.memcpy.p0.p0.i64(ptr %result{k}, ptr %pad{k}, i64 %rb{k}, i1 false)",
+        ]
+    lines += ["  br label %done", "done:", "  ret i64 -1", "}"]
+    return "\n".join(lines)

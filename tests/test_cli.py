@@ -1,0 +1,512 @@
+"""The command line as a person, a pipe and a script see it; and the code of README and docs, which must be true."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import types
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import elbowroom as er
+from elbowroom import cli, dynamics
+from elbowroom.cli import demo as tour
+from elbowroom.model import catalogue
+
+ROOT = Path(__file__).parent.parent
+COMMANDS = ("robots", "show", "check", "demo", "bench")
+BENCH = "elbowroom.bench.dynamics"
+
+
+@pytest.fixture
+def run(capsys, monkeypatch):
+    """A function that runs the command in this process: (exit status, stdout, stderr)."""
+    for variable in ("COLUMNS", "FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE"):
+        monkeypatch.delenv(variable, raising=False)
+
+    def call(*arguments) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as stopped:
+            cli.main([str(a) for a in arguments])
+        said = capsys.readouterr()
+        return stopped.value.code or 0, said.out, said.err
+
+    return call
+
+
+def shell(*arguments, **environment) -> subprocess.CompletedProcess:
+    """The command in a process of its own, its output in pipes."""
+    kept = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "FORCE_COLOR", "TTY_COMPATIBLE")}
+    return subprocess.run(
+        [sys.executable, "-m", "elbowroom.cli", *map(str, arguments)],
+        capture_output=True,
+        env=kept | {"TERM": "xterm-256color"} | environment,
+        check=False,
+        timeout=120,
+    )
+
+
+def is_one_line(message: str) -> bool:
+    return message.startswith("error: ") and message.count("\n") == 1 and message.endswith("\n")
+
+
+def cells(out: str, first: str) -> list[str]:
+    """The words of the first line that starts with this one."""
+    return next(words for line in out.splitlines() if (words := line.split()) and words[0] == first)
+
+
+ARM = """<robot name="{robot}">
+  <link name="base"/>
+  <link name="{link}"><inertial><origin xyz="0.2 0 0"/><mass value="{mass}"/>
+    <inertia ixx="0.01" iyy="0.03" izz="0.03"/></inertial></link>
+  <link name="lower"><inertial><origin xyz="0.2 0 0"/><mass value="1"/>
+    <inertia ixx="0.01" iyy="{iyy}" izz="0.02"/></inertial></link>
+  <link name="tool0"/>
+  <joint name="{joint}" type="revolute"><parent link="base"/><child link="{link}"/><axis xyz="0 1 0"/>
+    <limit lower="-2" upper="2" velocity="3" effort="50"/></joint>
+  <joint name="elbow" type="revolute"><parent link="{link}"/><child link="lower"/><origin xyz="0.4 0 0"/>
+    <axis xyz="0 1 0"/><limit lower="-2" upper="2" velocity="3" effort="30"/></joint>
+  <joint name="flange" type="fixed"><parent link="lower"/><child link="tool0"/><origin xyz="0.4 0 0"/></joint>
+  {more}
+</robot>
+"""
+
+
+def urdf(**changes) -> str:
+    plain = {"robot": "my", "link": "upper", "joint": "shoulder", "mass": "2", "iyy": "0.02", "more": ""}
+    return ARM.format(**(plain | changes))
+
+
+FINGER = """<link name="finger"><inertial><mass value="0.1"/>
+  <inertia ixx="1e-4" iyy="1e-4" izz="1e-4"/></inertial></link>
+  <joint name="grip" type="prismatic"><parent link="lower"/><child link="finger"/>
+  <limit lower="0" upper="0.1" velocity="1" effort="1"/></joint>"""
+
+
+# ---- the command itself
+
+
+def test_without_a_command_it_introduces_itself(run):
+    status, out, err = run()
+    assert status == 0
+    assert err == ""
+    assert all(f"elbowroom {command}" in out for command in COMMANDS)
+    assert "not certified" in out
+    assert "certified safety controller" in out
+    assert max(map(len, out.splitlines())) <= 100
+
+
+def test_version(run):
+    assert run("--version") == (0, f"elbowroom {er.__version__}\n", "")
+
+
+@pytest.mark.parametrize("arguments", [("shwo",), ("show",), ("robots", "--nosuch"), ("bench", "nosuch")])
+def test_a_call_that_is_not_understood_has_status_2(run, arguments):
+    status, out, err = run(*arguments)
+    assert status == 2
+    assert out == ""
+    assert "Error" in err
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself(run, command):
+    status, out, _ = run(command, "--help")
+    assert status == 0
+    assert f"elbowroom {command}" in out
+
+
+def test_import_elbowroom_leaves_the_command_line_alone():
+    code = "import sys, elbowroom; print(sorted({'typer', 'rich', 'elbowroom.cli'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+# ---- robots
+
+
+def test_robots_lists_the_catalogue(run):
+    status, out, _ = run("robots")
+    assert status == 0
+    for name in catalogue.names():
+        model = catalogue.load(name)
+        words = cells(out, name)
+        assert words[1:3] == [str(model.n), model.kinds]
+        assert all(word in out for word in model.source.split())
+
+
+# ---- show
+
+
+@pytest.mark.parametrize("name", catalogue.names())
+def test_show_tells_all_about_an_arm(run, name):
+    model = catalogue.load(name)
+    status, out, err = run("show", name)
+    assert (status, err) == (0, "")
+    assert f"{model.mass.sum():.5g} kg" in out
+    for i in range(model.n):
+        row = cells(out, model.joint_names[i])
+        limits = (model.lower[i], model.upper[i], model.ready[i], model.velocity[i], model.effort[i])
+        assert row[2:7] == ["-" if np.isinf(x) else f"{x + 0.0:.4g}" for x in limits]
+        assert cells(out.split("Links:")[1], model.link_names[i])[1] == f"{model.mass[i]:.4g}"
+    if model.rotor_inertia.any():
+        drives = out.split("Drives:")[1]
+        assert cells(drives, model.joint_names[0])[1:] == [
+            f"{x[0]:.4g}" for x in (model.viscous, model.coulomb, model.rotor_inertia)
+        ]
+    assert not re.search(r"\b(inf|nan)\b|-0\b(?!\.)", out)
+
+
+def test_show_counts_operations_and_marks_the_default(run):
+    arm = er.load("puma560")
+    _, out, _ = run("show", "puma560")
+    counts = out.split("Operations")[1]
+    expected = dynamics.program(arm.model, "mass_matrix", "gdahj").count
+    assert cells(counts, "gdahj")[1:] == [
+        str(x) for x in (expected.mul, expected.add, 0, expected.sincos, expected.total)
+    ]
+    for name in ("mass_matrix", "coriolis_matrix", "inverse_dynamics", "forward_dynamics"):
+        section = counts[counts.index(f"\n{name} ") :].splitlines()[1:]
+        marked = next(line for line in section if " * " in line).replace(name, "").split()
+        assert marked[0] == arm.compile(name).method
+
+
+def test_show_takes_a_file_and_its_tip(run, urdf_file):
+    path = urdf_file(urdf())
+    status, out, _ = run("show", path, "--tip", "lower")
+    assert status == 0
+    assert out.startswith("my\n")
+    assert "Tool at (0, 0, 0) m" in out
+    assert "Tool at (0, 0.4, 0) m" in run("show", path)[1]  # frames are turned so that z is the joint's axis
+
+
+def test_show_warns_on_stderr_and_goes_on(run, urdf_file):
+    status, out, err = run("show", urdf_file(urdf(more=FINGER)), "--tip", "tool0")
+    assert status == 0
+    assert "2 joints" in out
+    assert err.startswith("warning: ")
+    assert "'grip'" in err
+    assert "warning" not in out
+
+
+def test_numbers_are_never_cut_short_in_a_narrow_terminal(run, monkeypatch):
+    _, wide, _ = run("show", "panda")
+    monkeypatch.setenv("COLUMNS", "40")
+    _, narrow, _ = run("show", "panda")
+    number = r"-?\d+\.?\d*(?:e-\d+)?"
+    assert sorted(re.findall(number, wide)) == sorted(re.findall(number, narrow))
+    assert len(re.findall(number, wide)) > 100
+
+
+SINGULAR = urdf(mass="0", link="ghost").replace('ixx="0.01" iyy="0.03" izz="0.03"', 'ixx="0" iyy="0" izz="0"')
+LONE = re.sub(r"<link name=.lower.*?</link>", '<link name="lower"/>', SINGULAR, flags=re.S)  # nothing has mass
+BROKEN = {
+    "cut.urdf": "<robot name='x'><link",
+    "negative.urdf": urdf(mass="-2"),
+    "entity.urdf": '<!DOCTYPE r [<!ENTITY a "b">]>' + urdf(),
+    "weightless.urdf": LONE,
+    "empty.toml": "",
+    "typo.toml": 'name = "x"\nconvention = "mhd"\n',
+    "words.toml": "this is not TOML",
+    "what.txt": "hello",
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+@pytest.mark.parametrize("command", ["show", "check"])
+def test_a_broken_file_is_an_error(run, tmp_path, command, name):
+    path = tmp_path / name
+    path.write_text(BROKEN[name])
+    status, out, err = run(command, path)
+    assert status == 1
+    if command == "check" and name != "what.txt":
+        assert err == ""
+        assert out.startswith("error ")
+        assert "1 error" in out.splitlines()[-1]
+    else:
+        assert out == ""
+        assert is_one_line(err)
+        assert name in err or "weightless" in name
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("show", "pandda"),
+        ("show", "nosuch.urdf"),
+        ("show", "nosuch.toml"),
+        ("check", "nosuch.toml"),
+        ("show", "panda", "--tip", "x"),
+        ("show", "/"),
+    ],
+)
+def test_what_is_not_there_is_one_line(run, arguments):
+    status, out, err = run(*arguments)
+    assert (status, out) == (1, "")
+    assert is_one_line(err)
+    assert arguments[-1] in err
+
+
+def test_a_misspelt_name_is_set_right(run):
+    assert "did you mean panda" in run("show", "pandda")[2]
+
+
+@pytest.mark.parametrize("position", [0, 2])
+def test_debug_shows_the_trace(position):
+    arguments = ["show", "nosuch.urdf"]
+    arguments.insert(position, "--debug")
+    with pytest.raises(er.ModelError, match=r"nosuch\.urdf"):
+        cli.main(arguments)
+
+
+# ---- check
+
+
+def test_check_finds_nothing_wrong(run, urdf_file):
+    assert run("check", urdf_file(urdf())) == (0, "my: no errors, no warnings\n", "")
+
+
+@pytest.mark.parametrize("name", catalogue.names())
+def test_check_passes_the_catalogue(run, name):
+    status, out, err = run("check", name)
+    assert (status, err) == (0, "")
+    assert out.splitlines()[-1].startswith(f"{name}: no errors, ")
+    assert len(out.splitlines()) == 1 + len(er.load(name).examine())
+
+
+def test_check_warns_with_status_0(run, urdf_file):
+    status, out, err = run("check", urdf_file(urdf(iyy="0.5", more=FINGER)), "--tip", "tool0")
+    assert (status, err) == (0, "")
+    locked, triangle, verdict = out.splitlines()
+    assert locked.startswith("warning  joints off the chain")
+    assert "'grip'" in locked
+    assert triangle.startswith("warning  link 'lower': inertia violates the triangle inequality")
+    assert verdict == "my: no errors, 2 warnings"
+
+
+def test_check_fails_with_status_1_and_names_the_link(run, urdf_file):
+    status, out, _ = run("check", urdf_file(LONE))
+    lines = out.splitlines()
+    assert status == 1
+    assert lines[0].startswith("error    link 'ghost'")
+    assert "not positive definite" in lines[0]
+    assert any(line.startswith("warning  link 'ghost': mass is zero") for line in lines)
+    assert lines[-1].startswith("my: 1 error, ")
+
+
+# ---- names from files are text, whatever they look like
+
+
+def test_markup_in_names_is_printed_as_it_is(run, tmp_path):
+    names = {"robot": "[bold]evil[/bold]", "link": "[red]x", "joint": "[/nope] :smile:"}
+    path = tmp_path / "[link=x]arm[blue].urdf"
+    path.write_text(urdf(**names))
+    for command in ("show", "check"):
+        status, out, err = run(command, path)
+        assert (status, err) == (0, "")
+        assert names["robot"] in out
+    _, out, _ = run("show", path)
+    assert all(name in out for name in (*names.values(), path.name))
+    path.write_text(urdf(**names, iyy="0.5").replace('"lower"', '"[green]y"'))
+    assert "link '[green]y': inertia violates" in run("check", path)[1]
+    path.write_text("<robot")
+    assert run("show", path)[2].startswith(f"error: {path}: ")
+
+
+def test_control_characters_in_names_are_spelled_out(run, tmp_path):
+    path = tmp_path / "arm.toml"
+    toml = (ROOT / "src/elbowroom/model/catalogue/planar2.toml").read_text()
+    path.write_text(toml.replace('name = "planar2"', r'name = "a\u001b[31mb\nc\u202ed"'))
+    for command in ("show", "check"):
+        status, out, _ = run(command, path)
+        assert status == 0
+        assert r"a\x1b[31mb\nc\u202ed" in out
+        assert "\x1b" not in out
+
+
+# ---- demo
+
+
+def test_demo_shows_true_numbers(run, monkeypatch):
+    monkeypatch.setattr(tour, "PATIENCE", 0.01)
+    monkeypatch.setattr(tour, "BATCH", 50)
+    status, out, err = run("demo")
+    arm = er.load("panda")
+    assert (status, err) == (0, "")
+    assert all(f"\n{k}. " in "\n" + out for k in range(1, 6))
+    assert max(map(len, out.splitlines())) <= 100
+    for row in arm.mass_matrix(arm.ready):
+        assert "".join(f"{value:9.4f}" for value in row) in out
+    for method in dynamics.quantity("mass_matrix").formulations:
+        words = cells(out, method)
+        assert int(words[3]) == dynamics.program(arm.model.symbolic(), "mass_matrix", method).count.total
+        assert int(words[6]) == dynamics.program(arm.model, "mass_matrix", method).count.total
+    for name in tour.TIMED:
+        times = [float(word) for word in cells(out, name)[1::2]]
+        assert len(times) == 3
+        assert all(time > 0 for time in times)
+    assert "not certified" in out
+
+
+# ---- bench
+
+
+@pytest.fixture
+def suite(monkeypatch):
+    """A function that puts a `run` in the place of the benchmark's own."""
+
+    def put(function) -> None:
+        module = types.ModuleType(BENCH)
+        module.run = function
+        monkeypatch.setitem(sys.modules, BENCH, module)
+
+    return put
+
+
+def test_bench_passes_the_robots_on(run, suite):
+    seen = []
+    suite(lambda robots, json: seen.append((robots, json)))
+    assert run("bench", "dynamics", "--robot", "scara", "--robot", "ur5e") == (0, "", "")
+    assert run("bench", "dynamics")[0] == 0
+    assert seen == [(["scara", "ur5e"], False), (["panda", "ur5e", "puma560"], False)]
+
+
+def noisy_data(robots, json):
+    print("noise")
+    return {"robots": robots, "ratio": 3.5}
+
+
+def noisy_text(robots, json):
+    print("noise")
+    return '{"robots": ["panda"], "ratio": 3.5}\n'
+
+
+def printer(robots, json):
+    print('{"robots": ["panda"], "ratio": 3.5}')
+
+
+@pytest.mark.parametrize("function", [noisy_data, noisy_text, printer])
+def test_json_is_alone_on_stdout(run, suite, tmp_path, function):
+    suite(function)
+    expected = {"robots": ["panda"], "ratio": 3.5}
+    status, out, _ = run("bench", "dynamics", "--robot", "panda", "--json", "-")
+    assert status == 0
+    assert json.loads(out) == expected
+    path = tmp_path / "result.json"
+    status, out, _ = run("bench", "dynamics", "--robot", "panda", "--json", path)
+    assert (status, out) == (0, "")
+    assert json.loads(path.read_text()) == expected
+
+
+def test_json_that_cannot_be_written_is_one_line(run, suite, tmp_path):
+    suite(printer)
+    status, out, err = run("bench", "dynamics", "--json", tmp_path / "no" / "such" / "folder.json")
+    assert (status, out) == (1, "")
+    assert is_one_line(err)
+
+
+def test_a_benchmark_that_is_missing_is_one_line(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, BENCH, None)
+    status, out, err = run("bench", "dynamics")
+    assert (status, out) == (1, "")
+    assert is_one_line(err)
+    assert "not part of this installation" in err
+
+
+def test_a_peer_that_is_missing_names_the_extra(run, monkeypatch):
+    def find(name):
+        raise ModuleNotFoundError("No module named 'pinocchio'", name="pinocchio")
+
+    monkeypatch.setattr("importlib.import_module", find)
+    status, _, err = run("bench", "dynamics")
+    assert status == 1
+    assert is_one_line(err)
+    assert "needs pinocchio: pip install 'elbowroom[bench]'" in err
+
+
+# ---- in a pipe
+
+
+@pytest.mark.parametrize("arguments", [(), ("robots",), ("show", "scara"), ("check", "puma560"), ("show", "nosuch")])
+def test_no_terminal_codes_in_a_pipe(arguments):
+    done = shell(*arguments)
+    assert b"\x1b" not in done.stdout + done.stderr
+    assert b"Traceback" not in done.stderr
+    assert done.returncode == (1 if "nosuch" in arguments else 0)
+
+
+def test_colours_on_request():
+    """So that the test above means something: the same text has codes where a terminal is claimed."""
+    assert b"\x1b" in shell(FORCE_COLOR="1").stdout
+
+
+def test_a_terminal_without_our_letters(tmp_path):
+    done = shell("show", "planar2", PYTHONIOENCODING="ascii")
+    assert done.returncode == 0
+    assert done.stdout.isascii()
+    assert b"shoulder" in done.stdout
+
+
+# ---- README and docs
+
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", re.S)
+
+
+def outputs(text: str) -> list[tuple[str, str]]:
+    """Runs the python blocks of a page one after the other: (what each printed, what the page says it prints)."""
+    names: dict = {}
+    found = []
+    for code, shown in BLOCK.findall(text):
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said):
+            exec(compile(code, "page", "exec"), names)
+        found.append((said.getvalue(), shown))
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_code_of_a_page_prints_what_the_page_says(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("my.urdf").write_text(urdf())
+    shutil.copy(ROOT / "src/elbowroom/model/catalogue/scara.toml", "my.toml")
+    for printed, shown in outputs(page.read_text(encoding="utf-8")):
+        assert printed == shown
+
+
+def test_readme_opens_with_ten_lines_and_their_output():
+    code, shown = BLOCK.findall((ROOT / "README.md").read_text(encoding="utf-8"))[0]
+    assert len([line for line in code.splitlines() if line]) == 10
+    assert shown.count("\n") >= 4
+
+
+def test_readme_lists_the_registry():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| `(\w+)` \| [\w, ]+ \| (.*) \|$", text, re.M))
+    assert list(rows) == list(dynamics.REGISTRY)
+    for name, methods in rows.items():
+        quantity = dynamics.quantity(name)
+        assert re.findall(r"`(\w+)`", methods) == [*quantity.formulations, *quantity.variants]
+
+
+def test_readme_lists_the_catalogue():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert all(f"`{name}`" in text for name in catalogue.names())
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "CONTRIBUTING.md"], ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    targets = re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8"))
+    assert targets
+    assert [t for t in targets if not (ROOT / t).exists()] == []
+
+
+def test_docs_show_what_check_prints(run):
+    shown = re.search(r"\$ elbowroom check puma560\n(.*?)```", (ROOT / "docs/model.md").read_text(), re.S)
+    assert run("check", "puma560")[1] == shown.group(1)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import ShapeError, TraceError
+from ..errors import ShapeError
 from .expr import Graph, Operation
 
 if TYPE_CHECKING:
@@ -243,12 +243,12 @@ def trace(
             position[leaf.index] = (port, k)
         leaves[port] = array if shape else array.item()
     result = function(subject, **leaves)
-    parameters = []
+    brought = []  # leaves that a symbolic subject brought along
     for node in graph.nodes:
-        if node.op == "parameter":
-            parameters.append(Port(node.operation[1], (), parameter=True))
+        if node.op in ("input", "parameter") and node.index not in position:
+            brought.append(Port(node.operation[1], (), parameter=node.op == "parameter"))
             position[node.index] = (node.operation[1], 0)
-    ports = [*(Port(n, tuple(s)) for n, s in inputs.items()), *parameters]
+    ports = [*(Port(n, tuple(s)) for n, s in inputs.items()), *brought]
     title = name or str(getattr(function, "__name__", ""))
     title = title if title.isidentifier() else "program"
     return _assemble(title, graph, tuple(ports), _named(result, output), position)
@@ -287,8 +287,6 @@ def _assemble(
     for old in live:
         op, *rest = graph.nodes[old].operation
         if op in ("input", "parameter"):
-            if old not in position:
-                raise TraceError(f"{name}: input {rest[0]} belongs to another trace of the same symbols")
             operations.append((op, position[old]))
         else:
             operations.append((op, *map(renumber, rest)))

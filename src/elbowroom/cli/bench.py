@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-import contextlib
+import dataclasses
 import importlib
-import io
 import json as json_
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.markup import escape
 
+from .. import __version__
 from ..errors import ElbowroomError
-from .terminal import console
+from .terminal import console, duration, heading, line, table
+
+if TYPE_CHECKING:
+    from ..bench.dynamics import Report, Row
 
 DEFAULT_ROBOTS = ("panda", "ur5e", "puma560")
+US = "elbowroom"
 
 
 class Suite(StrEnum):
@@ -37,21 +42,12 @@ def bench(
 ) -> None:
     """Measure speed here, beside other libraries."""
     run = _runner(suite)
-    robots = list(robot or DEFAULT_ROBOTS)
+    with console(stderr=True).status("measuring") as status:  # shows on a terminal alone
+        report = run(list(robot or DEFAULT_ROBOTS), progress=lambda text: status.update(escape(text)))
     if json is None:
-        result = run(robots, json=False)
-        if result is not None:
-            console().print(result, markup=False)
+        _print(report)
         return
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said):
-        result = run(robots, json=True)
-    if result is None:  # it printed what it found
-        text = said.getvalue()
-    else:
-        sys.stderr.write(said.getvalue())
-        text = result if isinstance(result, str) else json_.dumps(result, indent=2)
-    text = text.rstrip("\n") + "\n"
+    text = json_.dumps({"elbowroom": __version__, **dataclasses.asdict(report)}, indent=2) + "\n"
     if json == "-":
         sys.stdout.write(text)
     else:
@@ -70,3 +66,40 @@ def _runner(suite: Suite) -> Any:
         raise ElbowroomError(
             f"the benchmark {suite.value!r} needs {missing}: pip install 'elbowroom[bench]'"
         ) from error
+
+
+def _print(report: Report) -> None:
+    versions = {row.who: row.version for row in report.rows}
+    line(", ".join(f"{who} {version}" for who, version in versions.items()) + f"; {report.cpu}")
+    for kind, title in (
+        ("dynamics", "One state: a call from Python, array in, new array out"),
+        ("batch", "A batch: time a state, one thread"),
+    ):
+        rows = [row for row in report.rows if row.bench == kind]
+        if rows:
+            heading(f"{title}; in brackets how many times ours")
+            _compare(rows)
+    if "Pinocchio" in versions:
+        line("Pinocchio's batches: its own parallel calls on one thread; the mass matrix one call a state.")
+    if report.missing:
+        line(f"Not installed here: {', '.join(report.missing)}.  pip install 'elbowroom[bench]' adds them.")
+
+
+def _compare(rows: list[Row]) -> None:
+    """A line a robot and quantity, a column a contender."""
+    others = list(dict.fromkeys(row.who for row in rows if row.who != US))
+    lines: dict[tuple[str, str], dict[str, Row]] = {}
+    for row in rows:
+        lines.setdefault((row.robot, row.quantity), {})[row.who] = row
+
+    def theirs(row: Row | None) -> str:
+        return "" if row is None else f"{duration(row.seconds_per_state)} ({row.ratio_to_us:.1f})"
+
+    table(
+        ["robot", "quantity", US, *others],
+        (
+            [robot, quantity, duration(by[US].seconds_per_state), *(theirs(by.get(who)) for who in others)]
+            for (robot, quantity), by in lines.items()
+        ),
+        words=2,
+    )

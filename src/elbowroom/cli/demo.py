@@ -13,7 +13,7 @@ from rich.text import Text
 from .. import dynamics
 from ..arm import Arm
 from ..loading import load
-from .terminal import console, heading, line, number, table
+from .terminal import console, duration, heading, line, number, table
 
 BATCH = 10_000  # states at once
 PATIENCE = 0.25  # seconds that one timing may take
@@ -122,14 +122,18 @@ def _speed(arm: Arm) -> None:
     for name in TIMED:
         many = [states[i] for i in dynamics.quantity(name).inputs]
         one = [np.ascontiguousarray(values[0]) for values in many]
-        call = getattr(load("panda"), name)  # an arm that has not been asked yet
+        fresh = load("panda")  # an arm that has not been asked yet
         start = time.perf_counter()
-        call(*one)
+        getattr(fresh, name)(*one)
         first = time.perf_counter() - start
+        call = getattr(fresh, name)  # after the first call this is the compiled entry itself
         single, batch = _best(call, one), _best(call, many)
-        rows.append([name, _time(first), _time(single), _time(batch / BATCH)])
+        rows.append([name, duration(first), duration(single), duration(batch / BATCH)])
     table(["quantity", "first call", "one state", f"a state, {BATCH:,} at once"], rows)
-    line("Best of repeated calls from Python, checks and allocation included, one thread.")
+    line(
+        "Best of repeated calls from Python, checks and allocation included, one thread.  The first call traces\n"
+        "and compiles, or reads what an earlier process left in the cache."
+    )
 
 
 def _best(call: Callable[..., Any], arguments: list[Any]) -> float:
@@ -145,10 +149,3 @@ def _best(call: Callable[..., Any], arguments: list[Any]) -> float:
             return best
         if stop - start < 1e-3:
             calls *= 4
-
-
-def _time(seconds: float) -> str:
-    for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
-        if seconds >= size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds / 1e-9:.3g} ns"

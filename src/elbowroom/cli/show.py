@@ -9,7 +9,6 @@ from typing import Annotated, Any
 import typer
 
 from .. import dynamics
-from ..arm import Arm
 from ..model import Model
 from .terminal import heading, line, loaded, number, plain, table
 
@@ -30,13 +29,12 @@ Tip = Annotated[str | None, typer.Option(metavar="LINK", help="The link that a U
 
 def show(what: What, tip: Tip = None) -> None:
     """Show all about one arm, and operation counts."""
-    arm = loaded(what, tip)
-    model = arm.model
+    model = loaded(what, tip).model
     _summary(model)
     _joints(model)
     _links(model)
     _drives(model)
-    _counts(arm)
+    _counts(model)
 
 
 def _summary(model: Model) -> None:
@@ -115,14 +113,14 @@ def _drives(model: Model) -> None:
     )
 
 
-def _counts(arm: Arm) -> None:
+def _counts(model: Model) -> None:
     heading("Operations for this very arm, its constants folded in (* what the library uses)")
     rows: list[list[object]] = []
     for name in COUNTED:
         what = dynamics.quantity(name)
-        chosen = arm.compile(name).method
+        chosen, _ = dynamics.cheapest(model, name)
         for k, method in enumerate(what.formulations | what.variants):
-            c = dynamics.program(arm.model, name, method).count
+            c = dynamics.program(model, name, method).count
             mark = " *" if method == chosen else ""
             rows.append(["" if k else name, method + mark, c.mul, c.add, c.div, c.sincos, c.total])
     table(["quantity", "method", "mul", "add", "div", "sin, cos", "mul + add + div"], rows, words=2)

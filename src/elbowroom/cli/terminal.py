@@ -73,6 +73,14 @@ def number(value: float, digits: int = 4) -> str:
     return "0" if text == "-0" else text
 
 
+def duration(seconds: float) -> str:
+    """A time with three digits, in a unit that suits it."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds / 1e-9:.3g} ns"
+
+
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, words: int = 1) -> None:
     """A table whose first `words` columns are words, which wrap, and whose others are numbers, which never do."""
     cells = [[cell if isinstance(cell, Text) else plain(cell) for cell in row] for row in rows]

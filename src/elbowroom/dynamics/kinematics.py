@@ -103,7 +103,9 @@ class Injected(NamedTuple):
 
 
 def forward_kinematics(model: Model, q: Array) -> Frames:
-    """The frames of all links at q (n,)."""
+    """The frames of all links at q (n,); those that a symbolic model has as inputs, if it has them."""
+    if (known := getattr(model, "known_frames", None)) is not None:
+        return Frames(*known)
     joints = Joints(model, q)
     R, p = model.base[:3, :3], model.base[:3, 3]
     frames = Frames([], [])

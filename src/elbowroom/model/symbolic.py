@@ -25,13 +25,20 @@ class SymbolicModel(Model):
     """A Model whose arrays hold Expr of one graph.  Trace it once; ask for another to trace again."""
 
     graph: Graph = field(default_factory=Graph, repr=False)
+    known_frames: tuple[list[Array], list[Array]] | None = field(default=None, repr=False)
+    """R and p of every link as inputs, where forward kinematics is not to be counted."""
 
     def __post_init__(self) -> None:
         """Symbols are always valid."""
 
 
-def symbolic(kinds: str, condition: str = "general", name: str = "chain", *, share: bool = True) -> SymbolicModel:
-    """A chain of these joint kinds under a condition, on a graph of its own."""
+def symbolic(
+    kinds: str, condition: str = "general", name: str = "chain", *, share: bool = True, frames: bool = False
+) -> SymbolicModel:
+    """A chain of these joint kinds under a condition, on a graph of its own.
+
+    `frames=True` gives the link frames as inputs ("kinematics apart"); `share=False` counts a text as it is written.
+    """
     if condition not in CONDITIONS:
         raise UnknownNameError(f"condition must be one of {', '.join(CONDITIONS)}; got {condition!r}")
     n = len(kinds)
@@ -54,6 +61,12 @@ def symbolic(kinds: str, condition: str = "general", name: str = "chain", *, sha
         com.append(vector(*(symbol(f"c{axis}_", i) for axis in "xyz")))
         inertia.append(symmetric(*(symbol(f"I{axes}_", i) for axes in ("xx", "yy", "zz", "xy", "yz", "xz"))))
     zero, inf = np.zeros(n), np.full(n, np.inf)
+    known = None
+    if frames:
+        known = (
+            [matrix([[graph.input(f"R{i + 1}_{r}{c}") for c in range(3)] for r in range(3)]) for i in range(n)],
+            [vector(*(graph.input(f"p{i + 1}_{axis}") for axis in "xyz")) for i in range(n)],
+        )
 
     def objects(rows: list[Array] | list[object]) -> Array:
         return np.array(rows, dtype=object)
@@ -80,4 +93,5 @@ def symbolic(kinds: str, condition: str = "general", name: str = "chain", *, sha
         tool=np.eye(4),
         ready=zero,
         graph=graph,
+        known_frames=known,
     )

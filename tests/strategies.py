@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 from hypothesis import strategies as st
-from referees import placement, physical_tensor
 
 from elbowroom.model import Model, from_mdh
+from referees import physical_tensor, placement
 
 RIGHT_ANGLES = (0.0, math.pi / 2, -math.pi / 2, math.pi)
 

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
+import math
 import os
 import re
-import shutil
 import subprocess
 import sys
-import types
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 import elbowroom as er
 from elbowroom import cli, dynamics
+from elbowroom.bench import dynamics as suite
 from elbowroom.cli import demo as tour
 from elbowroom.model import catalogue
+from pages import BLOCK, PAGES, outputs, prepare
 
 ROOT = Path(__file__).parent.parent
 COMMANDS = ("robots", "show", "check", "demo", "bench")
@@ -241,7 +241,6 @@ def test_a_broken_file_is_an_error(run, tmp_path, command, name):
         ("show", "pandda"),
         ("show", "nosuch.urdf"),
         ("show", "nosuch.toml"),
-        ("check", "nosuch.toml"),
         ("show", "panda", "--tip", "x"),
         ("show", "/"),
     ],
@@ -357,55 +356,72 @@ def test_demo_shows_true_numbers(run, monkeypatch):
 # ---- bench
 
 
+class Asked(NamedTuple):
+    """What the benchmark was asked for."""
+
+    robots: list[list[str]]
+
+
 @pytest.fixture
-def suite(monkeypatch):
-    """A function that puts a `run` in the place of the benchmark's own."""
+def measured(monkeypatch) -> Asked:
+    """A benchmark that measures nothing, in the place of the real one."""
+    asked = Asked([])
 
-    def put(function) -> None:
-        module = types.ModuleType(BENCH)
-        module.run = function
-        monkeypatch.setitem(sys.modules, BENCH, module)
+    def row(kind, quantity, who, seconds, ratio):
+        return suite.Row(kind, "[red]arm", 7, quantity, who, "1.2", seconds, seconds, seconds, ratio)
 
-    return put
+    def run(robots, *, progress):
+        asked.robots.append(robots)
+        progress("[bold]arm[/]: mass_matrix")
+        rows = [
+            row("dynamics", "mass_matrix", "elbowroom", 4e-7, 1.0),
+            row("dynamics", "mass_matrix", "Pinocchio", 1.3e-6, 3.25),
+            row("dynamics", "mass_matrix_rate", "elbowroom", math.nan, 1.0),
+            row("batch", "mass_matrix", "elbowroom", 5e-8, 1.0),
+        ]
+        return suite.Report(rows, ["MuJoCo"], "a CPU")
+
+    monkeypatch.setattr(suite, "run", run)
+    return asked
 
 
-def test_bench_passes_the_robots_on(run, suite):
-    seen = []
-    suite(lambda robots, json: seen.append((robots, json)))
-    assert run("bench", "dynamics", "--robot", "scara", "--robot", "ur5e") == (0, "", "")
+def test_bench_passes_the_robots_on(run, measured):
+    assert run("bench", "dynamics", "--robot", "scara", "--robot", "ur5e")[0] == 0
     assert run("bench", "dynamics")[0] == 0
-    assert seen == [(["scara", "ur5e"], False), (["panda", "ur5e", "puma560"], False)]
+    assert measured.robots == [["scara", "ur5e"], list(suite.ROBOTS)]
 
 
-def noisy_data(robots, json):
-    print("noise")
-    return {"robots": robots, "ratio": 3.5}
+def test_bench_prints_times_and_ratios(run, measured):
+    status, out, err = run("bench", "dynamics")
+    assert (status, err) == (0, "")
+    assert "elbowroom 1.2, Pinocchio 1.2; a CPU" in out
+    one, batch = out.split("A batch")
+    assert cells(one, "[red]arm") == ["[red]arm", "mass_matrix", "400", "ns", "1.3", "us", "(3.2)"]
+    assert cells(batch, "[red]arm") == ["[red]arm", "mass_matrix", "50", "ns"]
+    assert "nan" in one
+    assert "Not installed here: MuJoCo" in out
 
 
-def noisy_text(robots, json):
-    print("noise")
-    return '{"robots": ["panda"], "ratio": 3.5}\n'
+def test_bench_says_what_is_wrong_with_a_name(run):
+    status, out, err = run("bench", "dynamics", "--robot", "pandda")
+    assert (status, out) == (1, "")
+    assert is_one_line(err)
+    assert "did you mean panda" in err
 
 
-def printer(robots, json):
-    print('{"robots": ["panda"], "ratio": 3.5}')
-
-
-@pytest.mark.parametrize("function", [noisy_data, noisy_text, printer])
-def test_json_is_alone_on_stdout(run, suite, tmp_path, function):
-    suite(function)
-    expected = {"robots": ["panda"], "ratio": 3.5}
-    status, out, _ = run("bench", "dynamics", "--robot", "panda", "--json", "-")
-    assert status == 0
-    assert json.loads(out) == expected
+def test_json_is_alone_on_stdout(run, measured, tmp_path):
+    status, out, err = run("bench", "dynamics", "--json", "-")
+    assert (status, err) == (0, "")
+    data = json.loads(out)
+    assert data["elbowroom"] == er.__version__
+    assert data["missing"] == ["MuJoCo"]
+    assert [r["ratio_to_us"] for r in data["rows"]] == [1.0, 3.25, 1.0, 1.0]
     path = tmp_path / "result.json"
-    status, out, _ = run("bench", "dynamics", "--robot", "panda", "--json", path)
-    assert (status, out) == (0, "")
-    assert json.loads(path.read_text()) == expected
+    assert run("bench", "dynamics", "--json", path) == (0, "", "")
+    assert json.loads(path.read_text())["cpu"] == "a CPU"
 
 
-def test_json_that_cannot_be_written_is_one_line(run, suite, tmp_path):
-    suite(printer)
+def test_json_that_cannot_be_written_is_one_line(run, measured, tmp_path):
     status, out, err = run("bench", "dynamics", "--json", tmp_path / "no" / "such" / "folder.json")
     assert (status, out) == (1, "")
     assert is_one_line(err)
@@ -447,35 +463,21 @@ def test_colours_on_request():
 
 
 def test_a_terminal_without_our_letters(tmp_path):
-    done = shell("show", "planar2", PYTHONIOENCODING="ascii")
+    path = tmp_path / "arm.urdf"
+    path.write_text(urdf(robot="Ärmchen"), encoding="utf-8")
+    done = shell("show", path, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
     assert done.returncode == 0
+    assert done.stdout.startswith(b"?rmchen")
     assert done.stdout.isascii()
-    assert b"shoulder" in done.stdout
 
 
 # ---- README and docs
-
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-BLOCK = re.compile(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", re.S)
-
-
-def outputs(text: str) -> list[tuple[str, str]]:
-    """Runs the python blocks of a page one after the other: (what each printed, what the page says it prints)."""
-    names: dict = {}
-    found = []
-    for code, shown in BLOCK.findall(text):
-        said = io.StringIO()
-        with contextlib.redirect_stdout(said):
-            exec(compile(code, "page", "exec"), names)
-        found.append((said.getvalue(), shown))
-    return found
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_code_of_a_page_prints_what_the_page_says(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    Path("my.urdf").write_text(urdf())
-    shutil.copy(ROOT / "src/elbowroom/model/catalogue/scara.toml", "my.toml")
+    prepare(tmp_path)
     for printed, shown in outputs(page.read_text(encoding="utf-8")):
         assert printed == shown
 

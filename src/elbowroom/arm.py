@@ -36,20 +36,20 @@ class Arm:
         """The chain from the root of a URDF file to the link `tip`."""
         from .model import urdf  # brings an XML parser along
 
-        return cls._checked(urdf.load(path, tip))
+        return cls.checked(urdf.load(path, tip))
 
     @classmethod
     def from_mdh(cls, **table: Any) -> Arm:
         """From modified Denavit-Hartenberg columns a, alpha, d, theta and mass, com, inertia; see `model.from_mdh`."""
-        return cls._checked(from_mdh(**table))
+        return cls.checked(from_mdh(**table))
 
     @classmethod
     def from_dh(cls, **table: Any) -> Arm:
         """From standard Denavit-Hartenberg columns, same fields; see `model.from_dh`."""
-        return cls._checked(from_dh(**table))
+        return cls.checked(from_dh(**table))
 
     @classmethod
-    def _checked(cls, model: Model) -> Arm:
+    def checked(cls, model: Model) -> Arm:
         """The arm, after saying what looks wrong: errors raise, warnings warn."""
         arm = cls(model)
         found = arm.examine()
@@ -286,7 +286,7 @@ class Arm:
         kernel = self._kernel(name, **options)
         if name not in self.__dict__:
             self.__dict__[name] = kernel.fast(MethodType(getattr(type(self), name), self))
-        return kernel.general(*inputs, out=out)
+        return kernel(*inputs) if out is None else kernel(*inputs, out=out)
 
     def __reduce__(self) -> tuple[type[Arm], tuple[Model]]:
         return Arm, (self.model,)

@@ -7,29 +7,41 @@ from pathlib import Path
 
 from .arm import Arm
 from .errors import ModelError, UnknownNameError
+from .model import Model
 
 
 def load(what: str | PathLike[str], tip: str | None = None) -> Arm:
-    """An arm by its catalogue name ("panda"), or from a URDF file (with the link `tip` it ends at) or a TOML file."""
+    """An arm by its catalogue name ("panda"), or from a URDF file (with the link `tip` it ends at) or a TOML file.
+
+    What looks wrong with a file is said: errors raise, warnings warn.
+    """
+    model = read(what, tip)
+    return Arm(model) if fspath(what) in _catalogue() else Arm.checked(model)
+
+
+def read(what: str | PathLike[str], tip: str | None = None) -> Model:
+    """The model as the catalogue or a file has it, not examined."""
+    from .model import catalogue, urdf  # readers are imported when something is read
+
+    text, path = fspath(what), Path(what)
+    if path.suffix.lower() in (".urdf", ".xml"):
+        return urdf.load(path, tip)
+    if tip is not None:
+        raise ModelError(f"tip names a link of a URDF file, where an arm ends; {text!r} has its own end, got {tip!r}")
+    if path.suffix.lower() == ".toml":
+        return catalogue.from_toml(path)
+    if text in _catalogue():
+        return catalogue.load(text)
     import difflib
 
-    from .model import catalogue  # readers are imported when something is read
-
-    text = fspath(what)
-    path = Path(text)
-    if text in catalogue.names():
-        if tip is not None:
-            raise ModelError(
-                f"tip names a link of a URDF file; the catalogue arm {text!r} has a fixed one, got {tip!r}"
-            )
-        return Arm(catalogue.load(text))  # checked by the project's own tests, so nothing to warn of
-    suffix = path.suffix.lower()
-    if suffix in (".urdf", ".xml"):
-        return Arm.from_urdf(path, tip)
-    if suffix == ".toml":
-        return Arm._checked(catalogue.from_toml(path))
-    near = difflib.get_close_matches(text, catalogue.names(), n=2, cutoff=0.5)
+    near = difflib.get_close_matches(text, _catalogue(), n=2, cutoff=0.5)
     hint = f"; did you mean {' or '.join(near)}?" if near else ""
     raise UnknownNameError(
-        f"no arm {text!r}: expected a catalogue name ({', '.join(catalogue.names())}) or a .urdf or .toml file{hint}"
+        f"no arm {text!r}: expected a catalogue name ({', '.join(_catalogue())}) or a .urdf or .toml file{hint}"
     )
+
+
+def _catalogue() -> tuple[str, ...]:
+    from .model import catalogue
+
+    return catalogue.names()

@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 import pytest
-from referees import error, physical_tensor, states
 
 import elbowroom as er
 from elbowroom.model import from_dh, from_mdh, urdf
 from elbowroom.model.rotations import pose, rx, rz
+from referees import error, physical_tensor, states
 
 SAME = 1e-12
 """Issue 2, section 2.  The three differ by how often a number was rotated on its way in: some 1e-16 each."""
@@ -38,7 +38,9 @@ TOOL = pose(rx(0.3) @ rz(-0.2), [0.02, 0.03, 0.1])  # in the last standard frame
 
 def standard() -> er.Arm:
     return er.Arm(
-        from_dh(a=A, alpha=ALPHA, d=D, theta=THETA, mass=MASS, com=COM, inertia=INERTIA, kinds=KINDS, tool=TOOL, **DRIVE)
+        from_dh(
+            a=A, alpha=ALPHA, d=D, theta=THETA, mass=MASS, com=COM, inertia=INERTIA, kinds=KINDS, tool=TOOL, **DRIVE
+        )
     )
 
 
@@ -146,7 +148,7 @@ def test_limits_of_a_wrong_table():
         from_mdh(a=[0, 0], alpha=[0], d=[0, 0], mass=[1, 1], com=np.zeros((2, 3)), inertia=np.zeros((2, 3, 3)))
     with pytest.raises(er.ModelError, match="column d must be finite"):
         from_mdh(a=[0], alpha=[0], d=[math.nan], mass=[1], com=np.zeros((1, 3)), inertia=np.zeros((1, 3, 3)))
-    with pytest.raises(er.ModelError, match="kinds must have 1 letters.*'RR'"):
+    with pytest.raises(er.ModelError, match=r"kinds must have 1 letters.*'RR'"):
         from_mdh(a=[0], alpha=[0], d=[0], mass=[1], com=np.zeros((1, 3)), inertia=np.zeros((1, 3, 3)), kinds="RR")
     with pytest.raises(er.ModelError, match=r"com must have shape \(1, 3\).*got \(2, 3\)"):
         from_dh(a=[0], alpha=[0], d=[0], mass=[1], com=np.zeros((2, 3)), inertia=np.zeros((1, 3, 3)))

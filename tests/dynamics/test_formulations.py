@@ -7,12 +7,12 @@ import itertools
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from referees import SUBJECTS, batch, error, physical_chain, states, subject
-from strategies import robots
 
 import elbowroom as er
 from elbowroom import dynamics
 from elbowroom.dynamics import REGISTRY, gda, kinematics
+from referees import SUBJECTS, batch, error, physical_chain, states, subject
+from strategies import robots
 
 AGREE = 1e-11
 """Two formulations differ by rounding alone: 1e-16 times some thousand operations; M^-1 and forward dynamics lose
@@ -73,9 +73,7 @@ def test_traced_on_a_batch(robot, name):
     """The Program of every formulation on 20 states, against the first one's."""
     model, quantity = subject(robot), PAIRED[name]
     s = batch(robot, 20)
-    values = {
-        m: dynamics.program(model, name, m).evaluate(*arguments(quantity, s)) for m in quantity.formulations
-    }
+    values = {m: dynamics.program(model, name, m).evaluate(*arguments(quantity, s)) for m in quantity.formulations}
     allowed = AGREE * (condition(model, s.q) if name in INVERTED else 1.0)
     for a, b in itertools.combinations(values, 2):
         assert error(values[a], values[b], floors(name, model, s)) < min(allowed, 1e-9), (a, b)
@@ -117,7 +115,7 @@ def test_shapes_are_as_registered(name):
 
 
 @given(robots())
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_every_pair_on_any_robot(model):
     s = states(model, 3)
     cond = condition(model, s.q)
@@ -135,7 +133,7 @@ def test_every_pair_on_any_robot(model):
 
 
 @given(robots(max_joints=4))
-@settings(max_examples=40)
+@settings(max_examples=25)
 def test_wrenches_on_any_robot(model):
     s = states(model, 2)
     for name in ("inverse_dynamics", "forward_dynamics"):
@@ -151,11 +149,10 @@ def test_wrenches_on_any_robot(model):
 
 
 @given(robots())
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_skew_and_power_on_any_robot(model):
     """dM/dt - 2C skew, and C qd by Newton-Euler: the two that tie the Christoffel matrix down to one."""
     s = states(model, 3)
-
 
     def traced(name, method, *inputs):  # evaluated, not compiled: a robot is used once
         return dynamics.program(model, name, method).evaluate(*inputs)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 
 import pytest
+
 from referees import (
     CATALOGUE,
     SUBJECTS,

@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 import pytest
-from referees import CATALOGUE, arm, batch, error, subject
 from scipy.integrate import solve_ivp
 
 import elbowroom as er
+from referees import CATALOGUE, arm, batch, error, subject
 
 NAMES = (*CATALOGUE, "physical1", "physical4", "physical7", "gdahj8")
 every = pytest.mark.parametrize("name", NAMES)

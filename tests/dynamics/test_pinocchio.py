@@ -10,6 +10,9 @@ import functools
 
 import numpy as np
 import pytest
+
+import elbowroom as er
+from elbowroom import dynamics
 from referees import (
     SUBJECTS,
     TOLERANCE,
@@ -26,9 +29,6 @@ from referees import (
     states,
     subject,
 )
-
-import elbowroom as er
-from elbowroom import dynamics
 
 every = pytest.mark.parametrize("name", SUBJECTS)
 

@@ -157,9 +157,7 @@ def test_planar2_is_the_closed_form_in_its_file(q):
     top = J1 + J2 + m1 * r1**2 + m2 * (l1**2 + r2**2 + 2 * l1 * r2 * c2)
     T, M, g = of_model(catalogue.load("planar2"), q)
     np.testing.assert_allclose(M, [[top, coupling], [coupling, J2 + m2 * r2**2]], atol=1e-14)
-    np.testing.assert_allclose(
-        g, [9.81 * ((m1 * r1 + m2 * l1) * c1 + m2 * r2 * c12), 9.81 * m2 * r2 * c12], atol=1e-13
-    )
+    np.testing.assert_allclose(g, [9.81 * ((m1 * r1 + m2 * l1) * c1 + m2 * r2 * c12), 9.81 * m2 * r2 * c12], atol=1e-13)
     np.testing.assert_allclose(
         T[:3, 3], [l1 * c1 + 0.4 * c12, 0, l1 * math.sin(q[0]) + 0.4 * math.sin(sum(q))], atol=1e-15
     )
@@ -305,9 +303,7 @@ def test_ur_arms_are_the_makers_files(name, moving_mass):
     assert model.mass.sum() == pytest.approx(moving_mass)
     assert model.joint_names == tuple(limits)
     for i, link in enumerate(name.removesuffix("_link") for name in model.link_names):
-        limit = {
-            key: float(v) for key, v in limits[model.joint_names[i]].items() if key[:3] in ("max", "min")
-        }
+        limit = {key: float(v) for key, v in limits[model.joint_names[i]].items() if key[:3] in ("max", "min")}
         assert model.mass[i] == float(physical[f"{link}_mass"])
         np.testing.assert_allclose(model.lower[i], math.radians(limit["min_position"]))
         np.testing.assert_allclose(model.upper[i], math.radians(limit["max_position"]))

@@ -93,9 +93,7 @@ def test_one_joint_field_by_field():
         )
     )
     assert (model.name, model.kinds, model.joint_names, model.link_names) == ("toy", "R", ("turn",), ("arm",))
-    assert np.array_equal(
-        model.E[0], [[1, 0, 0], [0, 0, -1], [0, 1, 0]]
-    )  # exact, though the file prints pi/2
+    assert np.array_equal(model.E[0], [[1, 0, 0], [0, 0, -1], [0, 1, 0]])  # exact, though the file prints pi/2
     assert np.array_equal(model.p[0], [0.5, 0, 1])
     assert model.mass[0] == 2
     assert np.array_equal(model.com[0], [0.1, 0.2, 0.3])
@@ -130,34 +128,24 @@ def test_any_axis_moves_the_links_as_the_urdf_says(axis, kind):
     model = urdf.parse(robot(*text))
     q = np.array([0.7, -1.1])
     poses, tool = frames(model, q)
-    direction = np.array(
-        [1.0, 0, 0] if axis is None else [float(x) for x in axis.split()]
-    )  # URDF's default is x
+    direction = np.array([1.0, 0, 0] if axis is None else [float(x) for x in axis.split()])  # URDF's default is x
     direction /= np.linalg.norm(direction)
-    tensor = (
-        rpy(0.3, 0.2, 0.1) @ np.array([[0.1, 0.01, 0], [0.01, 0.2, 0], [0, 0, 0.25]]) @ rpy(0.3, 0.2, 0.1).T
-    )
+    tensor = rpy(0.3, 0.2, 0.1) @ np.array([[0.1, 0.01, 0], [0.01, 0.2, 0], [0, 0, 0.25]]) @ rpy(0.3, 0.2, 0.1).T
     T = np.eye(4)
     for i, (mass, com, inertia) in enumerate(world_bodies(model, poses)):
         xyz, angles = origins[i]
-        motion = (
-            (rodrigues(direction, q[i]), (0, 0, 0)) if kind == "revolute" else (np.eye(3), q[i] * direction)
-        )
+        motion = (rodrigues(direction, q[i]), (0, 0, 0)) if kind == "revolute" else (np.eye(3), q[i] * direction)
         T = T @ pose(rpy(*angles), xyz) @ pose(*motion)
         assert mass == 1.0 + i
         np.testing.assert_allclose(com, T[:3, :3] @ [0.1, -0.3, 0.2] + T[:3, 3], atol=EXACT)
         np.testing.assert_allclose(inertia, T[:3, :3] @ tensor @ T[:3, :3].T, atol=EXACT)
-        assert np.array_equal(
-            model.inertia[i], model.inertia[i].T
-        )  # to the last bit: equal entries get one name
+        assert np.array_equal(model.inertia[i], model.inertia[i].T)  # to the last bit: equal entries get one name
         np.testing.assert_allclose(poses[i][:3, 2], T[:3, :3] @ direction, atol=EXACT)
     np.testing.assert_allclose(tool, T, atol=EXACT)  # the tool is the tip link's own frame
 
 
 def test_axis_along_a_coordinate_gives_exact_entries():
-    turned = joint(
-        "turn", "base", "arm", origin='rpy="1.5707963267948966 0 3.141592653589793"', axis="0 -0.5 1e-17"
-    )
+    turned = joint("turn", "base", "arm", origin='rpy="1.5707963267948966 0 3.141592653589793"', axis="0 -0.5 1e-17")
     model = urdf.parse(robot(link("base"), link("arm"), turned))
     assert np.isin(model.E, [-1, 0, 1]).all()
     assert np.isin(model.tool, [-1, 0, 1]).all()
@@ -224,9 +212,7 @@ def test_fixed_joints_merge_mass_and_end_in_the_tool():
     assert mass == 4
     np.testing.assert_allclose(com, [0, 0, 1.3], atol=EXACT)  # 3/4 of the way
     steiner = 0.75 * 0.4**2  # reduced mass 1 * 3 / 4, distance 0.4
-    np.testing.assert_allclose(
-        inertia, [[0.2 + steiner, 0.02, 0], [0.02, 0.4 + steiner, 0], [0, 0, 0.5]], atol=EXACT
-    )
+    np.testing.assert_allclose(inertia, [[0.2 + steiner, 0.02, 0], [0.02, 0.4 + steiner, 0], [0, 0, 0.5]], atol=EXACT)
     np.testing.assert_allclose(tool, pose(np.eye(3), (0, 0, 1.4)), atol=EXACT)
 
 
@@ -268,10 +254,7 @@ def test_what_hangs_off_the_chain_is_locked_merged_and_named_once():
     with pytest.warns(ModelWarning) as caught:
         model = urdf.parse(robot(*GRIPPER), tip="hand")
     (warning,) = caught
-    assert (
-        str(warning.message)
-        == "toy: joints off the chain to 'hand' are locked at zero: 'slide_left', 'slide_right'"
-    )
+    assert str(warning.message) == "toy: joints off the chain to 'hand' are locked at zero: 'slide_left', 'slide_right'"
     assert warning.filename == __file__
     assert model.joint_names == ("turn",)
     assert model.mass[0] == 2
@@ -293,9 +276,7 @@ def test_joints_on_the_root_change_nothing_and_do_not_warn():
 
 
 def test_mimic_joint_on_the_chain_is_refused_off_it_locked():
-    with pytest.raises(
-        ModelError, match="joint 'slide_right': a mimic joint cannot be on the chain to 'right'"
-    ):
+    with pytest.raises(ModelError, match="joint 'slide_right': a mimic joint cannot be on the chain to 'right'"):
         urdf.parse(robot(*GRIPPER), tip="right")
     with pytest.warns(ModelWarning, match="'slide_right'"):
         assert urdf.parse(robot(*GRIPPER), tip="left").kinds == "RP"
@@ -344,9 +325,7 @@ def test_equally_deep_leaves_are_listed():
 
 def test_two_ends_are_listed():
     with pytest.raises(ModelError, match=re.escape("several tips: 'left', 'right'; name one")):
-        urdf.parse(
-            robot(*GRIPPER, link("plate"), fixed("g", "base", "plate"))
-        )  # a plate that does not move is no tip
+        urdf.parse(robot(*GRIPPER, link("plate"), fixed("g", "base", "plate")))  # a plate that does not move is no tip
 
 
 def test_unknown_tip_lists_near_names():
@@ -379,9 +358,7 @@ def test_missing_limits_warn_by_joint_name():
 
 def test_limit_without_positions_means_zero_and_is_found():
     model = urdf.parse(
-        robot(
-            link("base"), link("arm"), joint("turn", "base", "arm", rest='<limit velocity="1" effort="1"/>')
-        )
+        robot(link("base"), link("arm"), joint("turn", "base", "arm", rest='<limit velocity="1" effort="1"/>'))
     )
     assert [str(f) for f in findings(model)] == ["joint 'turn': position limits leave no room: both are 0"]
 
@@ -523,9 +500,7 @@ def test_bad_xml_is_refused(message):
 
 
 def test_xacro_left_in_comments_and_namespaces_is_harmless():
-    text = robot(
-        *ONE_JOINT, "<!-- ${prefix} -->", name='name="toy" xmlns:xacro="http://www.ros.org/wiki/xacro"'
-    )
+    text = robot(*ONE_JOINT, "<!-- ${prefix} -->", name='name="toy" xmlns:xacro="http://www.ros.org/wiki/xacro"')
     assert urdf.parse(text).n == 1
 
 

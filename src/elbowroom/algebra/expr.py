@@ -32,6 +32,7 @@ class Graph:
 
     def __init__(self, *, share: bool = True) -> None:
         self.share = share
+        self.traced = False  # one graph, one trace
         self.nodes: list[Expr] = []
         self.constants: list[float] = []
         self._table: dict[Operation, Expr] = {}

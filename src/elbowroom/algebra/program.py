@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import ShapeError
+from ..errors import ShapeError, TraceError
 from .expr import Graph, Operation
 
 if TYPE_CHECKING:
@@ -233,6 +233,9 @@ def trace(
     The function returns an array or scalar (named `output`), a dict, or a NamedTuple of arrays.
     """
     graph: Graph = getattr(subject, "graph", None) or Graph(share=share)
+    if graph.traced:
+        raise TraceError(f"the symbols of {subject!r:.60} were traced before; ask for new ones, model.symbolic(...)")
+    graph.traced = True
     leaves: dict[str, Any] = {}
     position: dict[int, tuple[str, int]] = {}  # node -> (port, element)
     for port, shape in inputs.items():

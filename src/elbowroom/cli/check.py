@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from pathlib import Path
 
 import typer
 from rich.text import Text
 
 from ..arm import Arm
 from ..errors import ModelError, ModelWarning
-from ..loading import load
-from ..model import Model, catalogue, urdf
+from ..loading import read
 from .show import Tip, What
 from .terminal import console, one_line, plain
 
@@ -37,23 +35,13 @@ def _found(what: str, tip: str | None) -> tuple[str, list[tuple[str, str]]]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ModelWarning)
         try:
-            model = _unexamined(what, tip)
+            model = read(what, tip)
         except ModelError as error:
             return what, [("error", str(error).removeprefix(f"{what}: "))]
         findings = Arm(model).examine()
     said = [("warning", str(warning.message).removeprefix(f"{model.name}: ")) for warning in caught]
     found = said + [(finding.severity, str(finding)) for finding in findings]
     return model.name, sorted(found, key=lambda pair: pair[0])
-
-
-def _unexamined(what: str, tip: str | None) -> Model:
-    """The model as its file has it: `load` would stop at the first thing that makes results meaningless."""
-    suffix = Path(what).suffix.lower()
-    if suffix in (".urdf", ".xml"):
-        return urdf.load(what, tip)
-    if suffix == ".toml" and tip is None:
-        return catalogue.from_toml(what)
-    return load(what, tip).model
 
 
 def _many(count: int, what: str) -> str:

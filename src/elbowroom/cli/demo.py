@@ -131,8 +131,8 @@ def _speed(arm: Arm) -> None:
         rows.append([name, duration(first), duration(single), duration(batch / BATCH)])
     table(["quantity", "first call", "one state", f"a state, {BATCH:,} at once"], rows)
     line(
-        "Best of repeated calls from Python, checks and allocation included, one thread.  The first call traces\n"
-        "and compiles, or reads what an earlier process left in the cache."
+        "Best of repeated calls from Python, checks and allocation included, one thread.\n"
+        "The first call traces and compiles, or reads what an earlier process left in the cache."
     )
 
 

@@ -172,7 +172,7 @@ class _Entry:
         arguments = ", ".join(f"ptr {d}" for d in data)
         self.lines.append(f"  br i1 {self.put('icmp eq ptr %names, null')}, label %fresh, label %named")
         self.lines.append("named:")
-        self.into_given(arguments)
+        self.into_given(arguments, data)
         self.lines.append("fresh:")
         self.into_new(arguments)
         self.lines.append("slow:")
@@ -218,8 +218,14 @@ class _Entry:
                 tail = self.put(f"fadd double {tail}, {x}")
         self.proceed_if(self.put(f"fcmp oeq double {tail}, 0.0"))
 
-    def into_given(self, arguments: str) -> None:
-        """f(q, out=M): one keyword, named `out`, with a writeable array."""
+    def apart(self, x: str, x_size: int, y: str, y_size: int) -> str:
+        """Whether two arrays of doubles share no memory."""
+        x_end = self.put(f"getelementptr double, ptr {x}, i64 {x_size}")
+        y_end = self.put(f"getelementptr double, ptr {y}, i64 {y_size}")
+        return self.put(f"or i1 {self.put(f'icmp ule ptr {x_end}, {y}')}, {self.put(f'icmp ule ptr {y_end}, {x}')}")
+
+    def into_given(self, arguments: str, data: list[str]) -> None:
+        """f(q, out=M): one keyword, named `out`, with a writeable array that lies on no input."""
         if len(self.program.outputs) > 1:
             self.lines.append("  br label %slow")
             return
@@ -227,7 +233,10 @@ class _Entry:
         self.proceed_if(self.put(f"icmp eq ptr {self.field('ptr', '%names', TUPLE_ITEMS)}, {self.of_table('out')}"))
         given = self.put(f"load ptr, ptr {self.put(f'getelementptr ptr, ptr %args, i64 {len(self.program.inputs)}')}")
         self.plain(given, self.program.outputs[0], ALIGNED | WRITEABLE)
-        self.lines.append(f"  call void @one({arguments}, ptr {self.field('ptr', given, DATA)})")
+        place = self.field("ptr", given, DATA)
+        for where, port in zip(data, self.program.inputs, strict=True):
+            self.proceed_if(self.apart(place, self.program.outputs[0].size, where, port.size))
+        self.lines.append(f"  call void @one({arguments}, ptr {place})")
         self.lines.append(f"  call void {self.of_table('incref')}(ptr {given})")
         self.lines.append(f"  ret ptr {given}")
 

@@ -104,7 +104,7 @@ class Kernel:
         batch = self._batch(arrays)
         if not isinstance(threads, int) or threads < 1:
             raise ValueError(f"{self.name}: threads must be a whole number, at least 1; got {threads!r}")
-        outputs, copies = self._destinations(out, batch)
+        outputs, copies = self._destinations(out, batch, arrays)
         if not batch:
             self._require_finite(arrays)
             self.backend.one(arrays, outputs)
@@ -165,8 +165,10 @@ class Kernel:
             raise ShapeError(f"{self.name}: inputs must have one batch shape; got {told}")
         return shapes[0] if shapes else ()
 
-    def _destinations(self, out: Any, batch: tuple[int, ...]) -> tuple[list[Array], list[tuple[Array, Array]]]:
-        """Where the backend writes, and (yours, ours) pairs to copy where yours is not plain memory of our dtype."""
+    def _destinations(
+        self, out: Any, batch: tuple[int, ...], inputs: list[Array]
+    ) -> tuple[list[Array], list[tuple[Array, Array]]]:
+        """Where the backend writes, and (yours, ours) pairs to copy: yours may be strided, or lie on an input."""
         shapes = [(*batch, *p.shape) for p in self._outputs]
         if out is None:
             return [np.empty(s, self.dtype) for s in shapes], []
@@ -182,7 +184,8 @@ class Kernel:
                 raise ShapeError(f"{self.name}: out for {port.name} must have shape {shape}; got {array.shape}")
             if not array.flags.writeable:
                 raise ValueError(f"{self.name}: out for {port.name} is read-only")
-            ours = array if array.flags.c_contiguous else np.empty(shape, self.dtype)
+            plain = array.flags.c_contiguous and not any(np.may_share_memory(array, x) for x in inputs)
+            ours = array if plain else np.empty(shape, self.dtype)
             outputs.append(ours)
             copies.append((array, ours))
         return outputs, copies

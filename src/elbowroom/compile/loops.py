@@ -23,6 +23,7 @@ def _pointers(program: Program) -> list[str]:
 
 
 def single(program: Program) -> str:
+    """`one` for a caller that holds an array of pointers."""
     return "\n".join(
         [
             "define void @single(ptr %pointers) {",

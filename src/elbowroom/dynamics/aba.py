@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..algebra import cross
-from ..algebra.linalg import Array, dot, matrix, skew, symmetric, vector
+from ..algebra.linalg import Array, dot, matrix, placed_matrix, skew, symmetric, turned_matrix, vector
 from ..model import Model
 from ..model.inertia import about_origin
 from .kinematics import Joints, Z, forward_kinematics, link_wrench
@@ -112,12 +112,12 @@ def _accelerations(
             d, along = u_f[2], b_f[2]
         columns[i], inverse[i], torque[i] = (u_n, u_f), 1.0 / (d + extra[i]), tau[i] - along
         if i > 0:
-            freed = _freed(A, u_n, u_f, inverse[i], on_axis=extra[i] == 0, revolute=model.revolute(i))
+            left = freed(A, u_n, u_f, inverse[i], on_axis=extra[i] == 0, revolute=model.revolute(i))
             push = torque[i] * inverse[i]
             z_n, z_f = zeta[i]
-            b_n = joints.inward(i, b_n + freed.J @ z_n + freed.H @ z_f + u_n * push)
-            b_f = joints.inward(i, b_f + freed.H.T @ z_n + freed.K @ z_f + u_f * push)
-            carried = (_moved(joints, i, freed), b_n + cross(joints.offset[i], b_f), b_f)
+            b_n = joints.inward(i, b_n + left.J @ z_n + left.H @ z_f + u_n * push)
+            b_f = joints.inward(i, b_f + left.H.T @ z_n + left.K @ z_f + u_f * push)
+            carried = (moved(joints, i, left), b_n + cross(joints.offset[i], b_f), b_f)
 
     qdd: list[Any] = [0.0] * n
     wd, a = np.zeros(3), model.base[:3, :3].T @ base_acceleration
@@ -139,7 +139,7 @@ def rigid(model: Model, i: int) -> Articulated:
     return Articulated(about_origin(m, c, model.inertia[i]), skew(m * c), m * np.eye(3))
 
 
-def _freed(A: Articulated, u_n: Array, u_f: Array, inverse: Any, *, on_axis: bool, revolute: bool) -> Articulated:
+def freed(A: Articulated, u_n: Array, u_f: Array, inverse: Any, *, on_axis: bool, revolute: bool) -> Articulated:
     """The inertia less what the free joint gives way to; without a rotor its own axis becomes exactly weightless."""
     g_n, g_f = u_n * inverse, u_f * inverse
     J = _less_outer(A.J, u_n, g_n, hollow=on_axis and revolute)
@@ -163,11 +163,22 @@ def _less_outer(S: Array, u: Array, g: Array, *, hollow: bool) -> Array:
     return symmetric(xx, yy, S[2, 2] - u2 * g2, xy, S[1, 2] - u1 * g2, S[0, 2] - u0 * g2)
 
 
-def _moved(joints: Joints, i: int, A: Articulated) -> Articulated:
-    """The inertia of frame i turned and shifted to frame i-1."""
-    J, K = joints.tensor_inward(i, A.J), joints.tensor_inward(i, A.K)
-    H = joints.tensor_inward(i, A.H, is_symmetric=False)
-    p = joints.offset[i]
+def moved(joints: Joints, i: int, A: Articulated) -> Articulated:
+    """The inertia of frame i (or any other symmetric matrix in such blocks) turned and shifted to frame i-1."""
+    screw, turn, twist = joints.screw[i], joints.turn[i], joints.twist[i]
+    if screw is None:
+        J, K = joints.tensor_inward(i, A.J), joints.tensor_inward(i, A.K)
+        return _shifted(Articulated(J, joints.tensor_inward(i, A.H, is_symmetric=False), K), joints.offset[i])
+    if turn is not None:
+        A = Articulated(*(turned_matrix(*turn, block) for block in A))
+    A = _shifted_along(A, screw.along_z, (2, 0, 1))
+    A = Articulated(placed_matrix(twist, A.J), placed_matrix(twist, A.H, is_symmetric=False), placed_matrix(twist, A.K))
+    return _shifted_along(A, screw.along_x, (0, 1, 2))
+
+
+def _shifted(A: Articulated, p: Array) -> Articulated:
+    """The inertia about a point that the frame's origin is at p from."""
+    J, H, K = A
     P = skew(p)
     H_moved = H + P @ K
     X, Y = P @ H_moved.T, H @ P
@@ -178,3 +189,18 @@ def _moved(joints: Joints, i: int, A: Articulated) -> Articulated:
     return Articulated(
         symmetric(entry(0, 0), entry(1, 1), entry(2, 2), entry(0, 1), entry(1, 2), entry(0, 2)), H_moved, K
     )
+
+
+def _shifted_along(A: Articulated, p: Any, axes: tuple[int, int, int]) -> Articulated:
+    """The same for an offset p along the first of these axes (in cyclic order): 11 multiplications, 14 additions."""
+    k, i, j = axes
+    J, H, K = (block.tolist() for block in A)
+    G = [list(row) for row in H]
+    G[i] = [h - p * x for h, x in zip(H[i], K[j], strict=True)]
+    G[j] = [h + p * x for h, x in zip(H[j], K[i], strict=True)]
+    J[i][i] = J[i][i] - p * (G[i][j] + H[i][j])
+    J[j][j] = J[j][j] + p * (G[j][i] + H[j][i])
+    J[k][i] = J[i][k] = J[k][i] - p * H[k][j]
+    J[k][j] = J[j][k] = J[k][j] + p * H[k][i]
+    J[i][j] = J[j][i] = J[i][j] + p * (H[i][i] - G[j][j])
+    return Articulated(matrix(J), matrix(G), A.K)

@@ -37,7 +37,6 @@ from ..algebra import cross, dot
 from ..algebra.linalg import Array, matrix, vector, zeros
 from ..model import Model
 from ..model.inertia import about_origin
-from .crba import shifted
 from .kinematics import Joints, Z
 
 
@@ -127,8 +126,7 @@ def coriolis_transpose_qd(model: Model, q: Array, qd: Array) -> Array:
         turning = cross(w, L) + cross(v, P) if model.revolute(j) else cross(w, P)
         gradient[j] = -turning[2]
         if j > 0:
-            P = joints.inward(j, P)
-            L = joints.inward(j, L) + cross(joints.offset[j], P)
+            L, P = joints.force_inward(j, L, P)
     return vector(*gradient)
 
 
@@ -137,8 +135,7 @@ def link_motion(model: Model, joints: Joints, qd: Array) -> list[tuple[Array, Ar
     w, v = np.zeros(3), np.zeros(3)
     motion = []
     for i in range(model.n):
-        v = joints.outward(i, v + cross(w, joints.offset[i]))
-        w = joints.outward(i, w)
+        w, v = joints.motion_outward(i, w, v)
         if model.revolute(i):
             w = w + Z * qd[i]
         else:
@@ -169,15 +166,9 @@ def _pair(model: Model, i: int, motion: tuple[Array, Array], moments: _Moments) 
 
 def _inward(joints: Joints, i: int, moments: _Moments) -> _Moments:
     """The moments at frame i, at frame i-1."""
-    f1, f2 = joints.inward(i, moments.f1), joints.inward(i, moments.f2)
-    p = joints.offset[i]
-    return _Moments(
-        n1=joints.inward(i, moments.n1) + cross(p, f1),
-        f1=f1,
-        n2=joints.inward(i, moments.n2) + cross(p, f2),
-        f2=f2,
-        n3=joints.inward(i, moments.n3),
-    )
+    n1, f1 = joints.force_inward(i, moments.n1, moments.f1)
+    n2, f2 = joints.force_inward(i, moments.n2, moments.f2)
+    return _Moments(n1, f1, n2, f2, joints.inward(i, moments.n3))
 
 
 def _moments(model: Model, joints: Joints, motion: list[tuple[Array, Array]]) -> list[tuple[int, _Moments]]:
@@ -229,7 +220,7 @@ def _body_inward(joints: Joints, i: int, body: _Moving) -> _Moving:
     p = joints.offset[i]
     P = joints.inward(i, body.P)
     W = joints.tensor_inward(i, body.W, is_symmetric=False)
-    h, inertia = shifted(body.mass, joints.inward(i, body.h), joints.tensor_inward(i, body.inertia), p)
+    h, inertia = joints.body_inward(i, body.mass, body.h, body.inertia)
     along = dot(p, P)
     moved = [[W[a, b] + ((along if a == b else 0.0) - P[a] * p[b]) for b in range(3)] for a in range(3)]
     return _Moving(body.mass, h, inertia, matrix(moved), P)

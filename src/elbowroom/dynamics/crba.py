@@ -1,11 +1,8 @@
 """Mass matrix by the composite-rigid-body algorithm in link frames, O(n^2); M^-1 and forward dynamics through it.
 
 Links i..n locked together are one body with mass m, first moment h = sum m c and inertia I about frame i.  Crossing
-joint i to frame i-1 with offset p, h and I turned into those axes and w = h + m p,
-
-    m' = m,   h' = w,   I'_ab = I_ab - p_a h_b - w_a p_b  (a != b),   I'_aa = I_aa + sum_{b != a} p_b (h_b + w_b)
-
-A unit acceleration of joint i needs force f and moment n on that body, which each joint inboard feels:
+joint i, h and I turn into the axes of frame i-1 and shift by the offset (Joints.body_inward).  A unit acceleration of
+joint i needs force f and moment n on that body, which each joint inboard feels:
 
     revolute   f = z x h,  n = I z          M_ij = z_j . n   for a revolute j
     prismatic  f = m z,    n = h x z        M_ij = z_j . f   for a prismatic j
@@ -17,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..algebra import cross
-from ..algebra.linalg import Array, cholesky_solve, ltdl, matrix, symmetric, vector, zeros
+from ..algebra.linalg import Array, cholesky_solve, ltdl, matrix, vector, zeros
 from ..model import Model
 from ..model.inertia import about_origin
 from .kinematics import Joints
@@ -37,8 +33,7 @@ def mass_matrix(model: Model, q: Array) -> Array:
             f, m = vector(0.0, 0.0, mass), vector(h[1], -h[0], 0.0)
         for j in range(i, -1, -1):
             if j < i:
-                f = joints.inward(j + 1, f)
-                m = joints.inward(j + 1, m) + cross(joints.offset[j + 1], f)
+                m, f = joints.force_inward(j + 1, m, f)
             M[i, j] = M[j, i] = m[2] if model.revolute(j) else f[2]
     return matrix(M)
 
@@ -54,19 +49,8 @@ def composites(model: Model, joints: Joints) -> list[tuple[int, tuple[Any, Array
         inertia = inertia + about_origin(m, c, model.inertia[i])
         found.append((i, (mass, h, inertia)))
         if i > 0:
-            h = joints.inward(i, h)
-            inertia = joints.tensor_inward(i, inertia)
-            h, inertia = shifted(mass, h, inertia, joints.offset[i])
+            h, inertia = joints.body_inward(i, mass, h, inertia)
     return found
-
-
-def shifted(mass: Any, h: Array, inertia: Array, p: Array) -> tuple[Array, Array]:
-    """First moment and inertia about a point that the body's origin is at p from; 9 + 3 multiplications."""
-    w = h + mass * p
-    (px, py, pz), (hx, hy, hz), (wx, wy, wz) = p.tolist(), h.tolist(), w.tolist()
-    x, y, z = px * (hx + wx), py * (hy + wy), pz * (hz + wz)
-    shift = symmetric(y + z, x + z, x + y, -(px * hy + wx * py), -(py * hz + wy * pz), -(px * hz + wx * pz))
-    return w, inertia + shift
 
 
 def forward_dynamics(

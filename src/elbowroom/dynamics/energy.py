@@ -22,8 +22,7 @@ def kinetic_energy(model: Model, q: Array, qd: Array) -> Any:
     w, v = np.zeros(3), np.zeros(3)
     total: Any = 0.0
     for i in range(model.n):
-        v = joints.outward(i, v + cross(w, joints.offset[i]))
-        w = joints.outward(i, w)
+        w, v = joints.motion_outward(i, w, v)
         if model.revolute(i):
             w = w + Z * qd[i]
         else:

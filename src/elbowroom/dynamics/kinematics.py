@@ -16,59 +16,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..algebra import cos, cross, sin
-from ..algebra.linalg import (
-    Array,
-    matrix,
-    placed_matrix,
-    turned_back_vector,
-    turned_matrix,
-    turned_vector,
-    vector,
-)
+from ..algebra import cross
+from ..algebra.linalg import Array, matrix, vector
 from ..errors import ShapeError, UnknownNameError
 from ..model import Model
-
-Z = np.array([0.0, 0.0, 1.0])
-
-
-class Joints:
-    """Every joint at q: the offset to its frame, and how vectors and tensors cross it.
-
-    Crossing goes through the fixed rotation E and the turn Rz one after the other, which costs less than their product.
-    """
-
-    def __init__(self, model: Model, q: Array) -> None:
-        self.model = model
-        self.turn = [(cos(q[i]), sin(q[i])) if model.revolute(i) else None for i in range(model.n)]
-        self.offset = [
-            model.p[i] if model.revolute(i) else model.p[i] + model.E[i][:, 2] * q[i] for i in range(model.n)
-        ]
-
-    def inward(self, i: int, v: Array) -> Array:
-        """A vector of frame i in the axes of frame i-1."""
-        turn = self.turn[i]
-        return self.model.E[i] @ (v if turn is None else turned_vector(*turn, v))
-
-    def outward(self, i: int, v: Array) -> Array:
-        """A vector of frame i-1 in the axes of frame i."""
-        turn = self.turn[i]
-        v = self.model.E[i].T @ v
-        return v if turn is None else turned_back_vector(*turn, v)
-
-    def tensor_inward(self, i: int, S: Array, *, is_symmetric: bool = True) -> Array:
-        """A (3, 3) tensor of frame i in the axes of frame i-1."""
-        turn = self.turn[i]
-        S = S if turn is None else turned_matrix(*turn, S)
-        return placed_matrix(self.model.E[i], S, is_symmetric=is_symmetric)
-
-    def rotation(self, i: int) -> Array:
-        """R_i in frame i-1 as a matrix."""
-        turn = self.turn[i]
-        if turn is None:
-            return self.model.E[i]
-        c, s = turn
-        return self.model.E[i] @ matrix([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+from .joints import Joints as Joints
+from .joints import Z as Z
 
 
 class Frames(NamedTuple):

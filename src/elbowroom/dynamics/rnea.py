@@ -68,12 +68,14 @@ def acceleration_field(w: Array, wd: Array) -> Array:
 
 
 def _turning_moment(U: Array, S: Array) -> Array:
-    """vee(U S - (U S)^T), equation (3), from the six entries it needs."""
+    """vee(U S - (U S)^T), equation (3); what two entries share of the symmetric S is taken together."""
 
-    def entry(i: int, j: int) -> Any:
-        return U[i] @ S[:, j]
+    def component(i: int, j: int, k: int) -> Any:
+        """Entry (k, j) of U S less entry (j, k)."""
+        shared = (U[k, k] - U[j, j]) * S[j, k]
+        return U[k, i] * S[i, j] + U[k, j] * S[j, j] - U[j, i] * S[i, k] - U[j, k] * S[k, k] + shared
 
-    return vector(entry(2, 1) - entry(1, 2), entry(0, 2) - entry(2, 0), entry(1, 0) - entry(0, 1))
+    return vector(component(0, 1, 2), component(1, 2, 0), component(2, 0, 1))
 
 
 def _recursion(
@@ -85,7 +87,8 @@ def _recursion(
     U = np.zeros((3, 3))
     force, moment = [], []
     for i in range(model.n):
-        a = joints.outward(i, a + U @ joints.offset[i])
+        screw = joints.screw[i]
+        a = joints.outward(i, a + (U @ joints.offset[i] if screw is None else U[:, 0] * screw.along_x))
         w, wd = joints.outward(i, w), joints.outward(i, wd)
         swing = cross(w, Z * qd[i])
         if model.revolute(i):
@@ -93,6 +96,8 @@ def _recursion(
         else:
             a = a + 2.0 * swing + Z * qdd[i]
         U = acceleration_field(w, wd)
+        if screw is not None:  # the axis belongs to both links, so the rest of the offset may use this link's U
+            a = a + U[:, 2] * screw.along_z
         h = model.mass[i] * model.com[i]
         f = model.mass[i] * a + U @ h  # (2)
         m = _turning_moment(U, second_moment(model, i)) + cross(h, a)  # (3)
@@ -110,6 +115,5 @@ def _recursion(
         f, m = f + force[i], m + moment[i]
         tau[i] = m[2] if model.revolute(i) else f[2]
         if i > 0:
-            f = joints.inward(i, f)
-            m = joints.inward(i, m) + cross(joints.offset[i], f)
+            m, f = joints.force_inward(i, m, f)
     return vector(*tau)

@@ -69,7 +69,11 @@ def load(name: str) -> Model:
 
 def from_toml(path: str | os.PathLike[str]) -> Model:
     """The arm that a TOML file of the catalogue's own layout describes."""
-    return _model(Path(path).read_bytes(), str(path))
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise ModelError(f"{path}: cannot be read: {error.strerror}") from error
+    return _model(content, str(path))
 
 
 @dataclass

@@ -21,7 +21,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,6 +30,14 @@ from ..errors import ModelError
 
 Array = NDArray[Any]  # floats, or objects that are floats and Expr
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)  # m/s^2, world z up
+
+
+class Split(NamedTuple):
+    """E = twist Rz(theta) with twist = Rx(alpha), and p = (a, 0, 0) + twist (0, 0, along_z); None if p is not so."""
+
+    twist: Array  # (3, 3); all of E, with theta 0, where it is no such product
+    theta: float
+    along_z: Any
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,6 +115,19 @@ class Model:
     def revolute(self, i: int) -> bool:
         """Whether joint i turns (else it slides)."""
         return self.kinds[i] == "R"
+
+    def split(self, i: int) -> Split:
+        """Placement i in the parts of a Denavit-Hartenberg row, as far as it is one."""
+        E = self.E[i]
+        if E[0, 2] != 0.0:  # not Rx Rz
+            return Split(E, 0.0, None)
+        c, s = E[2, 2], -E[1, 2]
+        twist = np.array([[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]])
+        aside = float(c * self.p[i][1] + s * self.p[i][2])
+        along = float(c * self.p[i][2] - s * self.p[i][1])
+        rounding = 1e-15 * float(np.abs(self.p[i]).max())
+        theta = math.atan2(-E[0, 1], E[0, 0])
+        return Split(twist, theta, along if abs(aside) <= rounding else None)
 
     @cached_property
     def digest(self) -> str:

@@ -9,13 +9,14 @@ What an algorithm does with these symbols alone could be done once, before the r
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from ..algebra import Graph
 from ..algebra.linalg import matrix, symmetric, vector
 from ..errors import UnknownNameError
-from .model import Array, Model
+from .model import Array, Model, Split
 
 CONDITIONS = ("general", "orthogonal")
 
@@ -27,6 +28,12 @@ class SymbolicModel(Model):
     graph: Graph = field(default_factory=Graph, repr=False)
     known_frames: tuple[list[Array], list[Array]] | None = field(default=None, repr=False)
     """R and p of every link as inputs, where forward kinematics is not to be counted."""
+
+    along_z: tuple[Any, ...] = field(default=(), repr=False)  # d of every row
+
+    def split(self, i: int) -> Split:
+        """Modified DH by construction."""
+        return Split(self.E[i], 0.0, self.along_z[i])
 
     def __post_init__(self) -> None:
         """Symbols are always valid."""
@@ -47,16 +54,17 @@ def symbolic(
     def symbol(what: str, i: int) -> object:
         return graph.input(f"{what}{i + 1}", parameter=True)
 
-    E, p, mass, com, inertia = [], [], [], [], []
+    E, p, along_z, mass, com, inertia = [], [], [], [], [], []
     for i in range(n):
         a = symbol("a", i)
         if condition == "general":
             c, s, d = symbol("calpha", i), symbol("salpha", i), symbol("d", i)
             p.append(vector(a, -s * d, c * d))  # type: ignore[operator]  # symbols multiply
         else:
-            c, s = 0.0, 1.0 - 2.0 * (i % 2)
+            c, s, d = 0.0, 1.0 - 2.0 * (i % 2), 0.0
             p.append(vector(a, 0.0, 0.0))
         E.append(matrix([[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]]))  # type: ignore[operator]
+        along_z.append(d)
         mass.append(symbol("m", i))
         com.append(vector(*(symbol(f"c{axis}_", i) for axis in "xyz")))
         inertia.append(symmetric(*(symbol(f"I{axes}_", i) for axes in ("xx", "yy", "zz", "xy", "yz", "xz"))))
@@ -94,4 +102,5 @@ def symbolic(
         ready=zero,
         graph=graph,
         known_frames=known,
+        along_z=tuple(along_z),
     )

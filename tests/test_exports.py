@@ -1,0 +1,127 @@
+"""Every exported name exists and everything public has a docstring."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.metadata
+import pkgutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import elbowroom as er
+
+SOURCE = Path(er.__file__).parent
+MODULES = sorted(m.name for m in pkgutil.walk_packages(er.__path__, "elbowroom."))
+FILES = sorted(SOURCE.rglob("*.py"))
+
+
+@pytest.mark.parametrize("name", er.__all__)
+def test_every_exported_name_exists_and_is_documented(name):
+    assert getattr(er, name).__doc__, f"elbowroom.{name} has no docstring"
+
+
+def test_the_public_face_is_a_dozen_names_and_nothing_slips_out():
+    public = {n for n in vars(er) if not n.startswith("_")}
+    imported_rooms = {m.split(".")[1] for m in sys.modules if m.startswith("elbowroom.")}
+    assert public - imported_rooms <= set(er.__all__), "public but not in __all__"
+    assert len(er.__all__) == len(set(er.__all__))
+    assert sorted(er.__all__) == er.__all__
+
+
+@pytest.mark.parametrize("name", [m for m in MODULES if not m.endswith("__main__")])
+def test_every_module_imports(name):
+    importlib.import_module(name)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_everything_public_is_documented(path):
+    tree = ast.parse(path.read_text())
+    missing = list(_undocumented(tree, path.stem))
+    if tree.body and not ast.get_docstring(tree):  # an empty __init__ says nothing and needs nothing
+        missing.append("the module itself")
+    assert not missing
+
+
+def _undocumented(node, where):
+    """Public functions, classes and methods without a docstring; what is inside a function is its own affair."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            if child.name.startswith("_"):
+                continue
+            if not ast.get_docstring(child):
+                yield f"{where}.{child.name}"
+            if isinstance(child, ast.ClassDef):
+                yield from _undocumented(child, f"{where}.{child.name}")
+
+
+def test_the_names_of_the_contract_are_there():
+    """ARCHITECTURE.md, section 3: scripts and checks rely on these."""
+    wanted = [
+        "mass_matrix",
+        "coriolis_matrix",
+        "centrifugal_matrix",
+        "mass_matrix_rate",
+        "coriolis_transpose_qd",
+        "christoffel",
+        "gravity_torque",
+        "coriolis_torque",
+        "bias_torque",
+        "friction_torque",
+        "kinetic_energy",
+        "potential_energy",
+        "inverse_dynamics",
+        "forward_dynamics",
+        "mass_matrix_inverse",
+        "pose",
+        "poses",
+        "jacobian",
+        "jacobian_rate",
+        "inverse_kinematics",
+        "with_payload",
+        "with_tool",
+        "compile",
+        "n",
+        "joint_names",
+        "model",
+        "from_urdf",
+        "from_mdh",
+        "from_dh",
+    ]
+    panda = er.load("panda")
+    assert [name for name in wanted if not hasattr(panda, name)] == []
+    assert callable(er.dynamics.gda.mass_matrix)
+
+
+def test_versions_match():
+    project = tomllib.loads((SOURCE.parents[1] / "pyproject.toml").read_text())["project"]
+    assert er.__version__ == project["version"]
+
+
+def test_import_needs_no_optional_package():
+    """The extras are blocked, and the core still loads and computes."""
+    code = """
+import sys
+for name in ("scipy", "pinocchio", "mujoco", "roboticstoolbox", "matplotlib", "cupy", "viser", "hypothesis", "pytest"):
+    sys.modules[name] = None
+import elbowroom as er
+er.load("panda").mass_matrix([0.1] * 7)
+slow = {"typer", "rich", "defusedxml", "concurrent.futures"} & set(sys.modules)
+print(sorted(slow))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_error_is_ours_and_a_builtin_kind():
+    for name in ("ModelError", "ShapeError", "UnknownNameError", "TraceError"):
+        assert issubclass(getattr(er, name), er.ElbowroomError)
+    assert issubclass(er.ShapeError, ValueError)
+    assert issubclass(er.ModelError, ValueError)
+    assert issubclass(er.UnknownNameError, KeyError)
+    assert issubclass(er.TraceError, TypeError)
+    assert str(er.UnknownNameError("no quotes")) == "no quotes"

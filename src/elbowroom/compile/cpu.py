@@ -88,15 +88,9 @@ class Cpu:
         if self._one.dtype != np.float64 or not entry.supported():
             return None
         address, bind = (self._one.address(function, self._describe) for function in ("entry", "bind"))
-        kept: list[Any] = [self, bundle, entry.table(bundle)]
-        ctypes.CFUNCTYPE(None, ctypes.c_void_p)(bind)(ctypes.addressof(kept[-1]))
-
-        def with_fallback(slow: Callable[..., Any]) -> Any:
-            function, definition = entry.function(name, address, slow)
-            kept.append(definition)
-            return function
-
-        return with_fallback
+        table = entry.table(bundle)
+        ctypes.CFUNCTYPE(None, ctypes.c_void_p)(bind)(ctypes.addressof(table))
+        return lambda slow: entry.function(name, address, slow, self, bundle, table)
 
 
 def kernel(identity: tuple[Any, ...], dtype: Any, make: Callable[[], tuple[str, Program]]) -> Kernel:

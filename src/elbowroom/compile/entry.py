@@ -15,6 +15,7 @@ hands over after loading.
 from __future__ import annotations
 
 import ctypes
+import struct
 import sys
 from collections.abc import Callable
 from functools import cache
@@ -31,15 +32,6 @@ ALIGNED, WRITEABLE = 0x100, 0x400
 NEW_FROM_DESCR = 94  # place in NumPy's C API table
 TABLE = ("ndarray", "float64", "new_from_descr", "vectorcall", "out", "new_float", "incref", "allocate", "bundle")
 FASTCALL_WITH_KEYWORDS = 0x0080 | 0x0002
-
-
-class _MethodDef(ctypes.Structure):
-    _fields_ = (
-        ("name", ctypes.c_char_p),
-        ("method", ctypes.c_void_p),
-        ("flags", ctypes.c_int),
-        ("doc", ctypes.c_char_p),
-    )
 
 
 @cache
@@ -106,13 +98,24 @@ def table(bundle: type | None) -> Any:
     return (ctypes.c_void_p * len(TABLE))(*(entries[name] for name in TABLE))
 
 
-def function(name: str, address: int, slow: Callable[..., Any]) -> tuple[Any, Any]:
-    """The Python function at `address`, with `slow` to fall back on; and what must outlive it."""
-    definition = _MethodDef(name.encode(), address, FASTCALL_WITH_KEYWORDS, None)
+def function(name: str, address: int, slow: Callable[..., Any], *kept: Any) -> Any:
+    """The Python function at `address`, with `slow` to fall back on; it keeps `kept` alive.
+
+    CPython reads a function's PyMethodDef until the very end of the function's life, also while the garbage collector
+    takes a cycle apart.  So the definition is bytes, which nothing clears, held by the function's own `self`: a tuple
+    of the fallback, which the emitted code calls, and of everything that must live on.
+    """
+    title = name.encode() + b"\0"
+    definition = struct.pack("PPi4xP", _inside(title), address, FASTCALL_WITH_KEYWORDS, 0)
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.restype = ctypes.py_object
     new.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
-    return new(ctypes.addressof(definition), slow, None), definition
+    return new(_inside(definition), (slow, title, definition, *kept), None)
+
+
+def _inside(data: bytes) -> int:
+    """Where the content of a bytes object is."""
+    return int(ctypes.cast(ctypes.c_char_p(data), ctypes.c_void_p).value or 0)
 
 
 def fits(inputs: tuple[Port, ...], outputs: tuple[Port, ...]) -> bool:
@@ -176,8 +179,8 @@ class _Entry:
         self.lines.append("fresh:")
         self.into_new(arguments)
         self.lines.append("slow:")
-        call = self.of_table("vectorcall")
-        self.lines += [f"  %r = call ptr {call}(ptr %self, ptr %args, i64 %nargs, ptr %names)", "  ret ptr %r"]
+        slow, call = self.field("ptr", "%self", TUPLE_ITEMS), self.of_table("vectorcall")
+        self.lines += [f"  %r = call ptr {call}(ptr {slow}, ptr %args, i64 %nargs, ptr %names)", "  ret ptr %r"]
         self.lines += ["nothing:", "  ret ptr null", "}"]
 
     def plain(self, array: str, port: Port, flags: int) -> None:

@@ -6,6 +6,7 @@ SI units, radians, world axes with z up; see docs/conventions.md.
 
 from __future__ import annotations
 
+import threading
 import warnings
 from os import PathLike
 from types import MethodType
@@ -30,6 +31,7 @@ class Arm:
     def __init__(self, model: Model) -> None:
         self.model = model
         self._kernels: dict[tuple[Any, ...], Kernel] = {}
+        self._compiling = threading.Lock()
 
     @classmethod
     def from_urdf(cls, path: str | PathLike[str], tip: str | None = None) -> Arm:
@@ -268,14 +270,20 @@ class Arm:
         key = (name, method, np.dtype(dtype).str, *sorted(options.items()))
         kernel = self._kernels.get(key)
         if kernel is None:
-            dynamics.quantity(name)  # an unknown name is refused before anything is looked up
+            with self._compiling:  # threads that ask for the same at once get the same
+                kernel = self._kernels.get(key) or self._compiled(key, options)
+        return kernel
 
-            def make() -> tuple[str, Program]:
-                if method is None:
-                    return dynamics.cheapest(self.model, name, **options)
-                return method, dynamics.program(self.model, name, method, **options)
+    def _compiled(self, key: tuple[Any, ...], options: dict[str, Any]) -> Kernel:
+        name, method, dtype = key[:3]
+        dynamics.quantity(name)  # an unknown name is refused before anything is looked up
 
-            kernel = self._kernels[key] = cpu.kernel((self.model.digest, *key), dtype, make)
+        def make() -> tuple[str, Program]:
+            if method is None:
+                return dynamics.cheapest(self.model, name, **options)
+            return method, dynamics.program(self.model, name, method, **options)
+
+        kernel = self._kernels[key] = cpu.kernel((self.model.digest, *key), dtype, make)
         return kernel
 
     def _call(self, name: str, *inputs: ArrayLike, out: Array | None = None, **options: Any) -> Any:

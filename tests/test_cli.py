@@ -22,7 +22,7 @@ from elbowroom.model import catalogue
 from pages import BLOCK, PAGES, outputs, prepare
 
 ROOT = Path(__file__).parent.parent
-COMMANDS = ("robots", "show", "check", "demo", "bench")
+COMMANDS = ("robots", "show", "check", "demo", "count", "tables", "bench")
 BENCH = "elbowroom.bench.dynamics"
 
 

@@ -4,10 +4,12 @@ from . import algebra as algebra
 from . import chains as chains
 from . import dynamics as dynamics
 from . import model as model
+from . import simulation as simulation
 from .algebra import Program as Program
 from .algebra import trace as trace
 from .arm import Arm as Arm
 from .dynamics.inverse_kinematics import IKResult as IKResult
+from .errors import DivergenceError as DivergenceError
 from .errors import ElbowroomError as ElbowroomError
 from .errors import ModelError as ModelError
 from .errors import ModelWarning as ModelWarning
@@ -16,10 +18,12 @@ from .errors import TraceError as TraceError
 from .errors import UnknownNameError as UnknownNameError
 from .loading import load as load
 from .model import Model as Model
+from .simulation import simulate as simulate
 
 __version__ = "0.1.0"
 __all__ = [
     "Arm",
+    "DivergenceError",
     "ElbowroomError",
     "IKResult",
     "Model",
@@ -34,5 +38,7 @@ __all__ = [
     "dynamics",
     "load",
     "model",
+    "simulate",
+    "simulation",
     "trace",
 ]

@@ -203,6 +203,38 @@ class Arm:
             return self._call("forward_dynamics", q, qd, tau, out=out)
         return self._pushed("forward_dynamics", (q, qd, tau), wrench, out)
 
+    # ---- the diagonalized equations
+    def diagonal_inertia(self, q: ArrayLike, *, out: Array | None = None) -> Array:
+        """D (n,): the inertia each joint feels with the joints beyond it free; M = m m^T with D on m's diagonal."""
+        return self._call("diagonal_inertia", q, out=out)
+
+    def quasi_velocities(self, q: ArrayLike, qd: ArrayLike, *, normalized: bool = True) -> Array:
+        """nu (n,), in which the kinetic energy is nu . nu / 2; normalized=False: xi, in which it is xi . D xi / 2."""
+        return self._quasi("quasi_velocities", normalized)(q, qd)
+
+    def joint_velocities(self, q: ArrayLike, nu: ArrayLike, *, normalized: bool = True) -> Array:
+        """qd (n,) from the quasi-velocities nu (or xi)."""
+        return self._quasi("joint_velocities", normalized)(q, nu)
+
+    def quasi_forces(self, q: ArrayLike, tau: ArrayLike, *, normalized: bool = True) -> Array:
+        """epsilon (n,), the torques as nu feels them; normalized=False: kappa."""
+        return self._quasi("quasi_forces", normalized)(q, tau)
+
+    def joint_torques(self, q: ArrayLike, epsilon: ArrayLike, *, normalized: bool = True) -> Array:
+        """tau (n,) from the quasi-forces epsilon (or kappa)."""
+        return self._quasi("joint_torques", normalized)(q, epsilon)
+
+    def quasi_coriolis(self, q: ArrayLike, qd: ArrayLike, *, normalized: bool = True) -> Array:
+        """C (n,) of nu_dot + C = epsilon, gravity in it; normalized=False: of D xi_dot + C = kappa."""
+        return self._quasi("quasi_coriolis", normalized)(q, qd)
+
+    def quasi_acceleration(self, q: ArrayLike, nu: ArrayLike, tau: ArrayLike, *, normalized: bool = True) -> Array:
+        """nu_dot (n,), or xi_dot, that the torques tau give."""
+        return self._quasi("quasi_acceleration", normalized)(q, nu, tau)
+
+    def _quasi(self, name: str, normalized: bool) -> Kernel:
+        return self.compile(name, method="diagonalized" if normalized else "diagonalized_unnormalized")
+
     # ---- kinematics
     def pose(self, q: ArrayLike, *, out: Array | None = None) -> Array:
         """(4, 4) tool in the world."""

@@ -26,5 +26,9 @@ class UnknownNameError(ElbowroomError, KeyError):
         return str(self.args[0]) if self.args else ""
 
 
+class DivergenceError(ElbowroomError, ArithmeticError):
+    """A simulation whose numbers stopped being finite; the message names the time."""
+
+
 class TraceError(ElbowroomError, TypeError):
     """An expression used where only a number works, such as an `if` or a `float(...)`."""

@@ -102,6 +102,13 @@ def test_negations_move_outwards(xy, written, folded):
     assert written(*xy) is folded(*xy)
 
 
+def test_a_root_keeps_its_negation(xy):
+    """Alone among the functions, the root is neither odd nor even."""
+    x, _ = xy
+    assert sqrt(-x) is not sqrt(x)
+    assert er.trace(lambda _, v: sqrt(-v), None, {"v": ()}).evaluate(-4.0) == 2.0
+
+
 def test_a_difference_is_the_negation_of_the_reverse_one(xy):
     x, y = xy
     d = x - y

@@ -72,7 +72,7 @@ def expressions(x, y):
     return st.recursive(leaves, grow, max_leaves=12)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(data=st.data())
 def test_random_expressions(data):
     program = trace(

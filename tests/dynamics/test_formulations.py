@@ -28,7 +28,8 @@ def condition(model, q) -> float:
 
 
 def arguments(quantity, s):
-    return [getattr(s, name) for name in quantity.inputs]
+    stand_in = {"nu": "qd", "epsilon": "tau"}  # quasi-velocities and quasi-forces are numbers like others
+    return [getattr(s, stand_in.get(name, name)) for name in quantity.inputs]
 
 
 def floors(name, model, s):
@@ -39,6 +40,9 @@ def floors(name, model, s):
     return {
         "mass_matrix_rate": size * speed,
         "centrifugal_matrix": size * speed,
+        "coriolis_matrix": size * speed,
+        "christoffel": size,
+        "bias_torque": weight + size * speed**2,
         "coriolis_transpose_qd": size * speed**2,
         "coriolis_torque": size * speed**2,
         "gravity_torque": weight,
@@ -48,15 +52,18 @@ def floors(name, model, s):
 def test_the_registry_pairs_what_the_issue_asks_for():
     """So that a formulation that is dropped from the registry is missed here."""
     wanted = {
-        "mass_matrix": {"crba", "gda", "gdahj"},
+        "mass_matrix": {"crba", "gda", "gdahj", "lagrange_euler", "dalembert", "rnea_columns"},
         "mass_matrix_inverse": {"crba", "aba"},
         "mass_matrix_rate": {"christoffel", "gda"},
         "centrifugal_matrix": {"christoffel", "gda"},
         "coriolis_transpose_qd": {"christoffel", "gda"},
         "coriolis_torque": {"rnea", "gda", "christoffel"},
         "gravity_torque": {"rnea", "gda"},
-        "inverse_dynamics": {"rnea", "gda"},
-        "forward_dynamics": {"aba", "crba"},
+        "inverse_dynamics": {"rnea", "rnea_base", "gda", "lagrange_euler", "dalembert", "operator"},
+        "forward_dynamics": {
+            *("aba", "crba", "brandl", "kalman", "diagonalized", "diagonalized_unnormalized"),
+            *(f"walker_orin_{k}" for k in (1, 2, 3, 4)),
+        },
         "kinetic_energy": {"rnea", "crba"},
     }
     for name, methods in wanted.items():
@@ -100,8 +107,10 @@ def test_floats_and_the_traced_program_agree(robot, name):
                 assert theirs.dtype == float, f"{method} leaves floats as {theirs.dtype}"
                 assert ours.shape == theirs.shape
                 scale = max(np.abs(theirs).max(), 1e-3)
-                # Folding changes the order of roundings; an inverse magnifies that by cond(M) of up to 1e4.
-                assert np.abs(ours - theirs).max() / scale < 1e-10, method
+                # Folding changes the order of roundings; an inverse magnifies that by cond(M) of up to 1e4.  Short
+                # conjugate gradients lose their directions to rounding and keep about six digits after n steps.
+                allowed = 1e-4 if method == "walker_orin_4_short" else 1e-10
+                assert np.abs(ours - theirs).max() / scale < allowed, method
 
 
 @pytest.mark.parametrize("name", REGISTRY)

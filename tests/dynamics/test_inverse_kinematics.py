@@ -112,6 +112,10 @@ def test_a_start_outside_the_limits_is_brought_inside():
     arm = er.load("panda")
     found = arm.inverse_kinematics(arm.pose(arm.ready), np.full(7, 100.0))
     assert within(arm.model, found.q)
+    turned = arm.ready + np.array([2 * math.pi, 0, 0, 0, 0, 0, 0])  # the goal itself, a whole turn away
+    found = arm.inverse_kinematics(arm.pose(arm.ready), turned)
+    assert found.success
+    assert within(arm.model, found.q)
 
 
 def test_the_same_each_time():

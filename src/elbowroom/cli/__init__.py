@@ -1,8 +1,9 @@
 """The `elbowroom` command.
 
-    robots   the arms that come with elbowroom        demo    a guided tour in the terminal
-    show     all that is known about one arm          bench   our speed beside that of others
-    check    what looks wrong with a file
+    robots   the arms that come with elbowroom        count   operations by method, as the papers count
+    show     all that is known about one arm          tables  the papers' tables and curves, ours beside theirs
+    check    what looks wrong with a file             bench   our speed beside that of others
+    demo     a guided tour in the terminal
 
 What was asked for goes to stdout, all else to stderr.  The exit status is 0, 1 for an error and 2 for a call that was
 not understood.  Names and messages that come from files are printed as they are, never as terminal markup.
@@ -18,7 +19,7 @@ import typer
 
 from .. import __version__
 from ..errors import ElbowroomError
-from . import bench, check, demo, robots, show
+from . import bench, check, count, demo, robots, show, tables
 from .terminal import fail, styled
 
 app = typer.Typer(
@@ -32,6 +33,8 @@ app.command("robots")(robots.robots)
 app.command("show")(show.show)
 app.command("check")(check.check)
 app.command("demo")(demo.demo)
+app.command("count")(count.count)
+app.command("tables")(tables.tables)
 app.command("bench")(bench.bench)
 
 OVERVIEW = """\
@@ -41,6 +44,8 @@ OVERVIEW = """\
   elbowroom [cyan]robots[/]                    the arms that come with it
   elbowroom [cyan]show[/] panda                joints, limits, inertias, friction, operation counts
   elbowroom [cyan]check[/] my.urdf --tip LINK  what looks wrong with a URDF or TOML file
+  elbowroom [cyan]count[/] panda               operations by method, beside the papers' figures
+  elbowroom [cyan]tables[/] --out DIR          the papers' tables and curves, ours beside theirs
   elbowroom [cyan]bench[/] dynamics            how fast it runs here, beside other libraries
 
 In Python:  import elbowroom as er;  arm = er.load("panda");  arm.mass_matrix(arm.ready)

@@ -10,6 +10,7 @@ import typer
 
 from .. import dynamics
 from ..model import Model
+from .structure import show_structure
 from .terminal import heading, line, loaded, number, plain, table
 
 COUNTED = (
@@ -27,9 +28,16 @@ What = Annotated[str, typer.Argument(metavar="NAME|FILE", help="A catalogue name
 Tip = Annotated[str | None, typer.Option(metavar="LINK", help="The link that a URDF's arm ends at.")]
 
 
-def show(what: What, tip: Tip = None) -> None:
+def show(
+    what: What,
+    tip: Tip = None,
+    structure: Annotated[bool, typer.Option("--structure", help="Which D_ik and h_ikm vanish identically.")] = False,
+) -> None:
     """Show all about one arm, and operation counts."""
     model = loaded(what, tip).model
+    if structure:
+        show_structure(model)
+        return
     _summary(model)
     _joints(model)
     _links(model)

@@ -28,7 +28,8 @@ from ..algebra import cross
 from ..algebra.linalg import Array, dot, matrix, placed_matrix, skew, symmetric, turned_matrix, vector
 from ..model import Model
 from ..model.inertia import about_origin
-from .kinematics import Joints, Z, forward_kinematics, link_wrench
+from .kinematics import Joints, Z
+from .rnea import less_wrench
 
 
 class Articulated(NamedTuple):
@@ -49,7 +50,6 @@ def forward_dynamics(
 ) -> Array:
     """qdd (n,) for joint torques tau, outside wrenches and gravity; `joint_inertia` (n,) adds to M's diagonal."""
     joints = Joints(model, q)
-    frames = forward_kinematics(model, q) if wrench is not None else None
     bias: list[tuple[Array, Array]] = []
     zeta: list[tuple[Array, Array]] = []
     w = np.zeros(3)
@@ -65,13 +65,9 @@ def forward_dynamics(
         h = model.mass[i] * model.com[i]
         inertia = about_origin(model.mass[i], model.com[i], model.inertia[i])
         b_n, b_f = cross(w, inertia @ w), cross(w, cross(w, h))
-        if wrench is not None and frames is not None:
-            outside, couple, arm = link_wrench(model, i, wrench)
-            if outside is not None:
-                outside = frames.R[i].T @ outside
-                b_n, b_f = b_n - frames.R[i].T @ couple - cross(arm, outside), b_f - outside
         bias.append((b_n, b_f))
-    return _accelerations(model, joints, tau, bias, zeta, -model.gravity, joint_inertia)
+    bias = less_wrench(model, q, bias, wrench)
+    return accelerations(model, joints, tau, bias, zeta, -model.gravity, joint_inertia)
 
 
 def mass_matrix_inverse(model: Model, q: Array, joint_inertia: Array | None = None) -> Array:
@@ -79,11 +75,11 @@ def mass_matrix_inverse(model: Model, q: Array, joint_inertia: Array | None = No
     n = model.n
     joints = Joints(model, q)
     rest = [(np.zeros(3), np.zeros(3))] * n
-    columns = [_accelerations(model, joints, np.eye(n)[k], rest, rest, np.zeros(3), joint_inertia) for k in range(n)]
+    columns = [accelerations(model, joints, np.eye(n)[k], rest, rest, np.zeros(3), joint_inertia) for k in range(n)]
     return matrix([[columns[max(i, j)][min(i, j)] for j in range(n)] for i in range(n)])
 
 
-def _accelerations(
+def accelerations(
     model: Model,
     joints: Joints,
     tau: Array,
@@ -92,6 +88,7 @@ def _accelerations(
     base_acceleration: Array,
     joint_inertia: Array | None,
 ) -> Array:
+    """The inward and outward sweeps: qdd (n,) for given bias (moment, force) and zeta of every link."""
     n = model.n
     extra = np.zeros(n) if joint_inertia is None else joint_inertia
     columns: list[tuple[Array, Array]] = [(np.zeros(3), np.zeros(3))] * n
@@ -115,15 +112,15 @@ def _accelerations(
             left = freed(A, u_n, u_f, inverse[i], on_axis=extra[i] == 0, revolute=model.revolute(i))
             push = torque[i] * inverse[i]
             z_n, z_f = zeta[i]
-            b_n = joints.inward(i, b_n + left.J @ z_n + left.H @ z_f + u_n * push)
-            b_f = joints.inward(i, b_f + left.H.T @ z_n + left.K @ z_f + u_f * push)
-            carried = (moved(joints, i, left), b_n + cross(joints.offset[i], b_f), b_f)
+            b_n = b_n + left.J @ z_n + left.H @ z_f + u_n * push
+            b_f = b_f + left.H.T @ z_n + left.K @ z_f + u_f * push
+            carried = (moved(joints, i, left), *joints.force_inward(i, b_n, b_f))
 
     qdd: list[Any] = [0.0] * n
     wd, a = np.zeros(3), model.base[:3, :3].T @ base_acceleration
     for i in range(n):
-        a = joints.outward(i, a + cross(wd, joints.offset[i])) + zeta[i][1]
-        wd = joints.outward(i, wd) + zeta[i][0]
+        wd, a = joints.motion_outward(i, wd, a)
+        wd, a = wd + zeta[i][0], a + zeta[i][1]
         u_n, u_f = columns[i]
         qdd[i] = (torque[i] - (dot(u_n, wd) + dot(u_f, a))) * inverse[i]
         if model.revolute(i):

@@ -13,7 +13,10 @@ sheet sums the moments of the links beyond it about its own origin,
 
     G_j[k] = sum_{i >= j} U_i[k] + m_i (p_Ci - p_j) x C_i[k]      (27)      H_j likewise from V, D      (28)
 
-and its row of the matrices is the part along its axis: M_jk = z_j . G_j[k] (30), B_jk = z_j . H_j[k] (31).
+and its row of the matrices is the part along its axis: M_jk = z_j . G_j[k] (30), B_jk = z_j . H_j[k] (31).  The sheets
+themselves are `link_sheets` and `joint_sheets`.  The matrices need the rows alone, so there the sums are arranged to be
+projected first: z_j . (r x f) as (z_j x r) . f with z_j x r made once a joint, z_j . (sum I_i) z_k as the product of
+(sum I_i) z_j and z_k, and L/2 = tr(I)/2 1 - I, twice w^r and twice v^r carried instead of L, w^r and v^r.
 
 Prismatic joints (not in the paper): a prismatic frame injects C_i[j] = z_j and nothing else; its z_j qd_j enters v^r of
 the frames before it; its row takes the summed force, not the moment.
@@ -24,12 +27,14 @@ dM/dt - 2B is not skew: use `coriolis_matrix(form="christoffel")` for observers 
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..algebra import cross, dot
-from ..algebra.linalg import Array, congruence, matrix, vector, zeros
+from ..algebra.linalg import Array, matrix, vector, zeros
+from ..algebra.tensors import rotate_principal
 from ..model import Model
 from .kinematics import Frames, forward_kinematics, velocities, wrench_torque
 
@@ -85,12 +90,31 @@ def joint_sheets(model: Model, q: Array, qd: Array) -> JointSheets:
 
 
 def mass_matrix(model: Model, q: Array) -> Array:
-    """M (n, n), both triangles; the rows j >= k of column k and their mirror image (27, 30)."""
-    links = _Links(model, q)
-    M = zeros(model.n, model.n)
-    for k in range(model.n):
-        for j, along in links.rows(k, links.tangential(k), down_to=k):
-            M[j, k] = M[k, j] = along
+    """M (n, n), both triangles: rows j >= k of column k and their mirror image (27, 30).
+
+    The force on the links from j outwards by joint k is F = z_k x (h_j - m_j p_k) with their mass m_j and first moment
+    h_j; its moment is carried from one centre of mass to the next.
+    """
+    links, n = _Links(model, q), model.n
+    z, p, com = links.frames.z, links.frames.p, links.com
+    M = zeros(n, n)
+    beyond = np.zeros((3, 3))
+    mass: Any = 0.0
+    h = np.zeros(3)
+    force, moment = [np.zeros(3)] * n, [np.zeros(3)] * n  # by joint k, on the links from j outwards, about com j
+    for j in range(n - 1, -1, -1):
+        if j + 1 < n:
+            step = com[j + 1] - com[j]
+            moment = [moment[k] + cross(step, force[k]) for k in range(j + 1)]
+        mass, h, beyond = mass + model.mass[j], h + model.mass[j] * com[j], beyond + links.tensor[j]
+        turning, arm = beyond @ z[j], cross(z[j], com[j] - p[j])
+        for k in range(j + 1):
+            force[k] = cross(z[k], h - mass * p[k]) if model.revolute(k) else mass * z[k]
+            if not model.revolute(j):
+                M[j, k] = M[k, j] = dot(z[j], force[k])
+                continue
+            along = dot(z[j], moment[k]) + dot(arm, force[k])
+            M[j, k] = M[k, j] = along + dot(turning, z[k]) if model.revolute(k) else along
     return matrix(M)
 
 
@@ -103,7 +127,7 @@ def coriolis_matrix(model: Model, q: Array, qd: Array) -> Array:
 def centrifugal_matrix(model: Model, q: Array, qd: Array) -> Array:
     """The part of C that multiplies qd_j with qd_j alone, (n, n): the normal terms of (20) and (24)."""
     links = _Links(model, q)
-    return links.matrix_of([links.centrifugal(k, qd) for k in range(model.n)])
+    return links.matrix_of([links.centrifugal(k) for k in range(model.n)]) * qd
 
 
 def coriolis_torque(model: Model, q: Array, qd: Array) -> Array:
@@ -192,12 +216,17 @@ class _Links:
         self.model = model
         self.frames = forward_kinematics(model, q) if frames is None else frames
         self.com = [self.frames.point(i, model.com[i]) for i in range(model.n)]
-        self.tensor = [congruence(self.frames.R[i], model.inertia[i]) for i in range(model.n)]
+        self.tensor = [rotate_principal(self.frames.R[i], model.principal(i)) for i in range(model.n)]
 
-    def pseudo(self, i: int, v: Array) -> Array:
-        """L_i v with L_i = tr(I_i) 1 - 2 I_i (12); the trace does not turn."""
-        trace = self.model.inertia[i][0, 0] + self.model.inertia[i][1, 1] + self.model.inertia[i][2, 2]
-        return trace * v - 2.0 * (self.tensor[i] @ v)
+    @cached_property
+    def half_L(self) -> list[Array]:
+        """L_i / 2 = tr(I_i)/2 1 - I_i (12); the trace does not turn."""
+        found = []
+        for i, tensor in enumerate(self.tensor):
+            inertia = self.model.inertia[i]
+            half = (inertia[0, 0] + inertia[1, 1] + inertia[2, 2]) * 0.5
+            found.append(half * np.eye(3) - tensor)
+        return found
 
     def tangential(self, j: int) -> Column:
         """Column j of C_i (19) and U_i (23) for i >= j."""
@@ -209,39 +238,45 @@ class _Links:
             [self.tensor[i] @ z for i in range(j, n)],
         )
 
-    def centrifugal(self, j: int, qd: Array) -> Column:
-        """The normal terms of column j of D_i (20) and V_i (24) for i >= j."""
-        n, z = self.model.n, self.frames.z[j]
+    def centrifugal(self, j: int) -> Column:
+        """The normal terms of column j of D_i (20) and V_i (24) for i >= j, per unit of speed: z x (z x r) is
+        z (z . r) - r."""
+        n, z, p = self.model.n, self.frames.z[j], self.frames.p[j]
         if not self.model.revolute(j):
             return Column([np.zeros(3)] * (n - j), [np.zeros(3)] * (n - j))
-        wz = z * qd[j]
+        offsets = [self.com[i] - p for i in range(j, n)]
         return Column(
-            [cross(z, cross(wz, self.com[i] - self.frames.p[j])) for i in range(j, n)],
-            [0.5 * cross(self.pseudo(i, wz), z) for i in range(j, n)],
+            [z * dot(z, r) - r for r in offsets],
+            [cross(self.half_L[i] @ z, z) for i in range(j, n)],
         )
 
     def by_velocity(self, qd: Array) -> list[Column]:
-        """All columns of D_i (20) and V_i (24), normal and Coriolis terms, with v^r (8) and w^r (14) grown inwards."""
+        """All columns of D_i (20) and V_i (24), normal and Coriolis terms together.
+
+        With s = w_j x r, D = z_j x (s + 2 v^r), and V = (L/2 z_j) x (w_j + 2 w^r); v^r (8) grows inwards, twice it by s
+        a side, and w_j + 2 w^r is twice the link's angular velocity less those of links j and j-1 (14).
+        """
         n = self.model.n
-        v_r, w_r = [np.zeros(3)] * n, [np.zeros(3)] * n  # per link: what the frames beyond j give it
+        omega, _ = velocities(self.model, self.frames, qd)
+        twice_v = [np.zeros(3)] * n  # 2 v^r of every link
         columns: list[Column] = []
         for j in range(n - 1, -1, -1):
             z, p = self.frames.z[j], self.frames.p[j]
-            normal = self.centrifugal(j, qd)
-            if not self.model.revolute(j):
-                columns.append(normal)
-                for i in range(j, n):
-                    v_r[i] = v_r[i] + z * qd[j]
-                continue
-            columns.append(
-                Column(
-                    [normal.acceleration[i - j] + 2.0 * cross(z, v_r[i]) for i in range(j, n)],
-                    [normal.moment[i - j] + cross(self.pseudo(i, z), w_r[i]) for i in range(j, n)],
-                )
-            )
             w = z * qd[j]
+            if not self.model.revolute(j):
+                columns.append(Column([np.zeros(3)] * (n - j), [np.zeros(3)] * (n - j)))
+                for i in range(j, n):
+                    twice_v[i] = twice_v[i] + (w + w)
+                continue
+            inboard = omega[j] + omega[j - 1] if j > 0 else omega[j]
+            acceleration, moment = [], []
             for i in range(j, n):
-                v_r[i], w_r[i] = v_r[i] + cross(w, self.com[i] - p), w_r[i] + w
+                swing = cross(w, self.com[i] - p)
+                together = twice_v[i] + swing
+                twice_v[i] = together + swing
+                acceleration.append(cross(z, together))
+                moment.append(cross(self.half_L[i] @ z, (omega[i] + omega[i]) - inboard))
+            columns.append(Column(acceleration, moment))
         return columns[::-1]
 
     def at_joints(self, k: int, column: Column, *, down_to: int) -> list[tuple[Array, Array]]:
@@ -259,17 +294,19 @@ class _Links:
             found.append((moment, force))
         return found[::-1]
 
-    def rows(self, k: int, column: Column, *, down_to: int) -> list[tuple[int, Any]]:
-        """(j, what joint j feels along its axis) for j >= down_to (29-31)."""
-        return [
-            (j, dot(self.frames.z[j], moment if self.model.revolute(j) else force))
-            for j, (moment, force) in enumerate(self.at_joints(k, column, down_to=down_to), start=down_to)
-        ]
-
     def matrix_of(self, columns: list[Column]) -> Array:
-        """The (n, n) matrix whose column k is what every joint feels of columns[k]."""
-        B = zeros(self.model.n, self.model.n)
+        """The (n, n) matrix whose column k is what every joint feels of columns[k] (28, 31).
+
+        With the moment N of the links from j outwards about the world's origin, row j is z_j . N - (z_j x p_j) . F.
+        """
+        n, z, p = self.model.n, self.frames.z, self.frames.p
+        t = [cross(z[j], p[j]) for j in range(n)]
+        B = zeros(n, n)
         for k, column in enumerate(columns):
-            for j, along in self.rows(k, column, down_to=0):
-                B[j, k] = along
+            moment, force = np.zeros(3), np.zeros(3)
+            for j in range(n - 1, -1, -1):
+                if j >= k:
+                    f = self.model.mass[j] * column.acceleration[j - k]
+                    force, moment = force + f, moment + column.moment[j - k] + cross(self.com[j], f)
+                B[j, k] = dot(z[j], moment) - dot(t[j], force) if self.model.revolute(j) else dot(z[j], force)
         return matrix(B)

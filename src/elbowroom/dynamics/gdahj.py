@@ -23,7 +23,8 @@ from typing import Any
 import numpy as np
 
 from ..algebra import cross, dot
-from ..algebra.linalg import Array, congruence, matrix, skew, zeros
+from ..algebra.linalg import Array, matrix, skew, zeros
+from ..algebra.tensors import rotate_principal
 from ..model import Model
 from .kinematics import Frames, forward_kinematics
 
@@ -60,7 +61,7 @@ def _rows(model: Model, frames: Frames) -> list[tuple[int, tuple[Array, Array]]]
             lever = lever + mass * step  # eta_i (2.45)
             kappa_transposed = kappa_transposed - _double_cross(h, step)
         mass, h, b = mass + m, h + m * com, b + lever
-        D = D + congruence(frames.R[i], model.inertia[i]) + kappa_transposed  # D_i^T (2.50)
+        D = D + rotate_principal(frames.R[i], model.principal(i)) + kappa_transposed  # D_i^T (2.50)
         if model.revolute(i):
             found.append((i, (D @ z[i], cross(b, z[i]))))
         else:

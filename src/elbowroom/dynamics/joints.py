@@ -15,7 +15,6 @@ import numpy as np
 from ..algebra import cos, cross, sin
 from ..algebra.linalg import (
     Array,
-    matrix,
     placed_matrix,
     symmetric,
     turned_back_vector,
@@ -77,13 +76,14 @@ class Joints:
         S = S if turn is None else turned_matrix(*turn, S)
         return placed_matrix(self.twist[i], S, is_symmetric=is_symmetric)
 
-    def rotation(self, i: int) -> Array:
-        """R_i in frame i-1 as a matrix."""
+    def turned(self, i: int, R: Array) -> Array:
+        """R Rz of the turn of joint i: the columns of R mixed in a plane."""
         turn = self.turn[i]
         if turn is None:
-            return self.twist[i]
+            return R
         c, s = turn
-        return self.twist[i] @ matrix([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+        x, y, z = R.T
+        return np.array([c * x + s * y, c * y - s * x, z]).T
 
     def force_inward(self, i: int, n: Array, f: Array) -> tuple[Array, Array]:
         """A moment about frame i and a force, about frame i-1 and in its axes: n + p x f and f, turned."""

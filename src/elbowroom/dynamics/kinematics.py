@@ -64,7 +64,7 @@ def forward_kinematics(model: Model, q: Array) -> Frames:
     frames = Frames([], [])
     for i in range(model.n):
         p = p + R @ joints.offset[i]
-        R = R @ joints.rotation(i)
+        R = joints.turned(i, R @ joints.twist[i])
         frames.R.append(R)
         frames.p.append(p)
     return frames

@@ -1,8 +1,6 @@
 """The registry: quantity -> formulations.  Tests, counts, bench, CLI and `Arm` iterate it.
 
-A formulation is rigid-body alone; `whole` adds what the drives bring, so that for every method
-
-    inverse_dynamics = M qdd + C qd + g + friction - J^T w       and       forward_dynamics undoes it.
+A formulation is rigid-body alone; what the drives bring is added in `whole_arm.py`.
 """
 
 from __future__ import annotations
@@ -12,14 +10,27 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..algebra import Program, trace
-from ..algebra.linalg import Array
 from ..errors import UnknownNameError
-from ..model import Model
-from . import aba, christoffel, crba, drives, energy, gda, gdahj, kinematics, rnea
-
-LONG = 30
-"""Joints beyond which the asymptotically better method is taken as it is: tracing the others would cost seconds."""
+from . import (
+    aba,
+    brandl,
+    christoffel,
+    columns,
+    crba,
+    dalembert,
+    diagonalized,
+    drives,
+    energy,
+    gda,
+    gdahj,
+    kalman,
+    kinematics,
+    lagrange_euler,
+    operators,
+    rnea,
+    rnea_base,
+    walker_orin,
+)
 
 Formulation = Callable[..., Any]
 Shape = Callable[[int], tuple[int, ...]]
@@ -54,7 +65,7 @@ class Quantity:
     shape: Shape
     formulations: dict[str, Formulation]
     fast: tuple[str, ...]  # those that compete, by operation count, when no method is named
-    long: str = ""  # the one to take without tracing all for more than LONG joints
+    long: str = ""  # the one to take without tracing all for a long chain (whole_arm.LONG)
     variants: dict[str, Formulation] = field(default_factory=dict)  # same name, other numbers, by design
     wrench: bool = False  # takes outside wrenches
     located: bool = False  # is of a point on a link
@@ -72,6 +83,13 @@ def _quantity(
     name: str, inputs: str, shape: Shape, formulations: dict[str, Formulation], *, fast: str, **rest: Any
 ) -> Quantity:
     return Quantity(name, tuple(inputs.split()), shape, formulations, tuple(fast.split()), **rest)
+
+
+def _quasi(name: str, inputs: str, function: Formulation) -> Quantity:
+    """A quantity of the diagonalized equations, in its normalized and its unnormalized form."""
+    other = functools.partial(function, normalized=False)
+    variants = {"diagonalized_unnormalized": other}
+    return _quantity(name, inputs, per_joint, {"diagonalized": function}, fast="diagonalized", variants=variants)
 
 
 def _poses(n: int) -> tuple[int, ...]:
@@ -97,7 +115,14 @@ REGISTRY: dict[str, Quantity] = {
             "mass_matrix",
             "q",
             square,
-            {"crba": crba.mass_matrix, "gda": gda.mass_matrix, "gdahj": gdahj.mass_matrix},
+            {
+                "crba": crba.mass_matrix,
+                "gda": gda.mass_matrix,
+                "gdahj": gdahj.mass_matrix,
+                "lagrange_euler": lagrange_euler.mass_matrix,
+                "dalembert": dalembert.mass_matrix,
+                "rnea_columns": columns.mass_matrix,
+            },
             fast="crba gdahj",
             long="gdahj",
             unit="kg m^2",
@@ -115,14 +140,19 @@ REGISTRY: dict[str, Quantity] = {
             "q qd",
             square,
             {"christoffel": christoffel.mass_matrix_rate, "gda": gda.mass_matrix_rate},
-            fast="christoffel gda",
+            fast="christoffel",
+            variants={"difference": columns.mass_matrix_rate},
             unit="kg m^2/s",
         ),
         _quantity(
             "coriolis_matrix",
             "q qd",
             square,
-            {"christoffel": christoffel.coriolis_matrix},
+            {
+                "christoffel": christoffel.coriolis_matrix,
+                "lagrange_euler": lagrange_euler.coriolis_matrix,
+                "rnea_columns": columns.coriolis_matrix,
+            },
             fast="christoffel",
             variants={"gda": gda.coriolis_matrix},
             unit="N m s",
@@ -147,7 +177,7 @@ REGISTRY: dict[str, Quantity] = {
             "christoffel",
             "q",
             cube,
-            {"christoffel": christoffel.christoffel},
+            {"christoffel": christoffel.christoffel, "lagrange_euler": lagrange_euler.christoffel},
             fast="christoffel",
             unit="kg m^2",
         ),
@@ -155,7 +185,13 @@ REGISTRY: dict[str, Quantity] = {
             "gravity_torque",
             "q",
             per_joint,
-            {"rnea": rnea.gravity_torque, "gda": gda.gravity_torque},
+            {
+                "rnea": rnea.gravity_torque,
+                "gda": gda.gravity_torque,
+                "rnea_base": rnea_base.gravity_torque,
+                "lagrange_euler": lagrange_euler.gravity_torque,
+                "dalembert": dalembert.gravity_torque,
+            },
             fast="rnea gda",
             unit="N m",
         ),
@@ -167,16 +203,33 @@ REGISTRY: dict[str, Quantity] = {
                 "rnea": rnea.coriolis_torque,
                 "gda": gda.coriolis_torque,
                 "christoffel": christoffel.coriolis_torque,
+                "rnea_base": rnea_base.coriolis_torque,
+                "lagrange_euler": lagrange_euler.coriolis_torque,
+                "dalembert": dalembert.coriolis_torque,
             },
             fast="rnea",
             unit="N m",
         ),
-        _quantity("bias_torque", "q qd", per_joint, {"rnea": rnea.bias_torque}, fast="rnea", unit="N m"),
+        _quantity(
+            "bias_torque",
+            "q qd",
+            per_joint,
+            {"rnea": rnea.bias_torque, "rnea_base": rnea_base.bias_torque},
+            fast="rnea",
+            unit="N m",
+        ),
         _quantity(
             "inverse_dynamics",
             "q qd qdd",
             per_joint,
-            {"rnea": rnea.inverse_dynamics, "gda": gda.inverse_dynamics},
+            {
+                "rnea": rnea.inverse_dynamics,
+                "gda": gda.inverse_dynamics,
+                "rnea_base": rnea_base.inverse_dynamics,
+                "lagrange_euler": lagrange_euler.inverse_dynamics,
+                "dalembert": dalembert.inverse_dynamics,
+                "operator": operators.inverse_dynamics,
+            },
             fast="rnea",
             wrench=True,
             unit="N m",
@@ -185,9 +238,21 @@ REGISTRY: dict[str, Quantity] = {
             "forward_dynamics",
             "q qd tau",
             per_joint,
-            {"aba": aba.forward_dynamics, "crba": crba.forward_dynamics},
-            fast="aba crba",
-            long="aba",
+            {
+                "aba": aba.forward_dynamics,
+                "crba": crba.forward_dynamics,
+                "brandl": brandl.forward_dynamics,
+                "kalman": kalman.forward_dynamics,
+                "walker_orin_1": walker_orin.forward_dynamics_1,
+                "walker_orin_2": walker_orin.forward_dynamics_2,
+                "walker_orin_3": walker_orin.forward_dynamics_3,
+                "walker_orin_4": walker_orin.forward_dynamics_4,
+                "diagonalized": diagonalized.forward_dynamics,
+                "diagonalized_unnormalized": diagonalized.forward_dynamics_unnormalized,
+            },
+            fast="brandl crba",
+            long="brandl",
+            variants={"walker_orin_4_short": walker_orin.forward_dynamics_4_short},
             wrench=True,
             unit="rad/s^2",
         ),
@@ -207,6 +272,15 @@ REGISTRY: dict[str, Quantity] = {
             fast="kinematics",
             unit="J",
         ),
+        _quantity(
+            "diagonal_inertia", "q", per_joint, {"diagonalized": diagonalized.diagonal_inertia}, fast="diagonalized"
+        ),
+        _quasi("quasi_velocities", "q qd", diagonalized.quasi_velocities),
+        _quasi("joint_velocities", "q nu", diagonalized.joint_velocities),
+        _quasi("quasi_forces", "q tau", diagonalized.quasi_forces),
+        _quasi("joint_torques", "q epsilon", diagonalized.joint_torques),
+        _quasi("quasi_coriolis", "q qd", diagonalized.coriolis),
+        _quasi("quasi_acceleration", "q nu tau", diagonalized.quasi_acceleration),
         _quantity("friction_torque", "qd", per_joint, {"drives": drives.friction_torque}, fast="drives", unit="N m"),
         _quantity("pose", "q", _pose, {"kinematics": kinematics.pose}, fast="kinematics"),
         _quantity("poses", "q", _poses, {"kinematics": kinematics.poses}, fast="kinematics"),
@@ -243,65 +317,3 @@ def quantity(name: str) -> Quantity:
 
 def _hint(near: list[str]) -> str:
     return f"; did you mean {' or '.join(near)}?" if near else ""
-
-
-def whole(name: str, method: str) -> Formulation:
-    """The function of the whole arm, drives included: f(model, q, ...)."""
-    f = quantity(name).formulation(method)
-
-    def mass_matrix(model: Model, q: Array) -> Array:
-        return drives.rotors_on_diagonal(model, f(model, q))
-
-    def mass_matrix_inverse(model: Model, q: Array) -> Array:
-        return f(model, q, joint_inertia=model.rotor_inertia)
-
-    def inverse_dynamics(model: Model, q: Array, qd: Array, qdd: Array, wrench: Array | None = None) -> Array:
-        return f(model, q, qd, qdd, wrench) + drives.rotor_torque(model, qdd) + drives.friction_torque(model, qd)
-
-    def forward_dynamics(model: Model, q: Array, qd: Array, tau: Array, wrench: Array | None = None) -> Array:
-        driving = tau - drives.friction_torque(model, qd)
-        return f(model, q, qd, driving, wrench, joint_inertia=model.rotor_inertia)
-
-    def kinetic_energy(model: Model, q: Array, qd: Array) -> Any:
-        return f(model, q, qd) + drives.rotor_energy(model, qd)
-
-    return {
-        g.__name__: g for g in (mass_matrix, mass_matrix_inverse, inverse_dynamics, forward_dynamics, kinetic_energy)
-    }.get(name, f)
-
-
-def program(
-    model: Model, name: str, method: str, *, wrench: str = "", link: int | None = None, point: bool = False
-) -> Program:
-    """The traced Program of a quantity of the whole arm.
-
-    `wrench` is "" (none), "tool" or "links"; `link` and `point` (an input then) place what is of a point on a link.
-    """
-    what = quantity(name)
-    n = model.n
-    inputs: dict[str, tuple[int, ...]] = dict.fromkeys(what.inputs, (n,))
-    function = whole(name, method)
-    if wrench:
-        inputs["wrench"] = (6,) if wrench == "tool" else (n, 6)
-    if what.located:
-        function = functools.partial(function, link=link)
-        if point:
-            inputs["point"] = (3,)
-    return trace(function, model, inputs, name=name, output=name)
-
-
-def cheapest(model: Model, name: str, **options: Any) -> tuple[str, Program]:
-    """The method with the fewest operations for this very arm, among the registry's fast ones, and its Program.
-
-    A sine or cosine is taken for ten operations and a division for four, which is about what they cost on a CPU.
-    """
-    what = quantity(name)
-    candidates = (what.long,) if what.long and model.n > LONG else what.fast
-    traced = {method: program(model, name, method, **options) for method in candidates}
-
-    def cost(method: str) -> int:
-        count = traced[method].count
-        return count.total + 3 * count.div + 10 * count.sincos + count.other
-
-    best = min(traced, key=cost)
-    return best, traced[best]

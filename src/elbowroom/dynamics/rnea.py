@@ -26,6 +26,8 @@ from ..model import Model
 from ..model.inertia import about_origin
 from .kinematics import Joints, Z, forward_kinematics, link_wrench
 
+Loads = list[tuple[Array, Array]]  # per link: moment about its frame's origin, force
+
 
 def inverse_dynamics(model: Model, q: Array, qd: Array, qdd: Array, wrench: Array | None = None) -> Array:
     """tau (n,) = M qdd + C qd + g - J^T w, rigid body alone."""
@@ -78,14 +80,11 @@ def _turning_moment(U: Array, S: Array) -> Array:
     return vector(component(0, 1, 2), component(1, 2, 0), component(2, 0, 1))
 
 
-def _recursion(
-    model: Model, q: Array, qd: Array, qdd: Array, base_acceleration: Array, wrench: Array | None = None
-) -> Array:
-    joints = Joints(model, q)
-    frames = forward_kinematics(model, q) if wrench is not None else None
+def link_loads(model: Model, joints: Joints, qd: Array, qdd: Array, base_acceleration: Array) -> Loads:
+    """The outward half: moment about its frame and force (2, 3) that every link's own motion takes, in its axes."""
     w, wd, a = np.zeros(3), np.zeros(3), model.base[:3, :3].T @ base_acceleration
     U = np.zeros((3, 3))
-    force, moment = [], []
+    found: Loads = []
     for i in range(model.n):
         screw = joints.screw[i]
         a = joints.outward(i, a + (U @ joints.offset[i] if screw is None else U[:, 0] * screw.along_x))
@@ -99,20 +98,34 @@ def _recursion(
         if screw is not None:  # the axis belongs to both links, so the rest of the offset may use this link's U
             a = a + U[:, 2] * screw.along_z
         h = model.mass[i] * model.com[i]
-        f = model.mass[i] * a + U @ h  # (2)
-        m = _turning_moment(U, second_moment(model, i)) + cross(h, a)  # (3)
-        if wrench is not None and frames is not None:
-            outside, couple, arm = link_wrench(model, i, wrench)
-            if outside is not None:
-                outside = frames.R[i].T @ outside
-                f, m = f - outside, m - frames.R[i].T @ couple - cross(arm, outside)
-        force.append(f)
-        moment.append(m)
+        found.append((_turning_moment(U, second_moment(model, i)) + cross(h, a), model.mass[i] * a + U @ h))
+    return found
 
+
+def less_wrench(model: Model, q: Array, loads: Loads, wrench: Array | None) -> Loads:
+    """The links' loads less what the outside takes off them."""
+    if wrench is None:
+        return loads
+    frames = forward_kinematics(model, q)
+    out: Loads = []
+    for i, (moment, force) in enumerate(loads):
+        outside, couple, arm = link_wrench(model, i, wrench)
+        if outside is not None:
+            outside = frames.R[i].T @ outside
+            moment, force = moment - frames.R[i].T @ couple - cross(arm, outside), force - outside
+        out.append((moment, force))
+    return out
+
+
+def _recursion(
+    model: Model, q: Array, qd: Array, qdd: Array, base_acceleration: Array, wrench: Array | None = None
+) -> Array:
+    joints = Joints(model, q)
+    loads = less_wrench(model, q, link_loads(model, joints, qd, qdd, base_acceleration), wrench)
     tau: list[Any] = [0.0] * model.n
-    f, m = np.zeros(3), np.zeros(3)
+    m, f = np.zeros(3), np.zeros(3)
     for i in range(model.n - 1, -1, -1):
-        f, m = f + force[i], m + moment[i]
+        m, f = m + loads[i][0], f + loads[i][1]
         tau[i] = m[2] if model.revolute(i) else f[2]
         if i > 0:
             m, f = joints.force_inward(i, m, f)

@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..algebra.tensors import PrincipalForm, principal_form
 from ..errors import ModelError
 
 Array = NDArray[Any]  # floats, or objects that are floats and Expr
@@ -128,6 +129,10 @@ class Model:
         rounding = 1e-15 * float(np.abs(self.p[i]).max())
         theta = math.atan2(-E[0, 1], E[0, 0])
         return Split(twist, theta, along if abs(aside) <= rounding else None)
+
+    def principal(self, i: int) -> PrincipalForm:
+        """Link i's inertia in the form that turns most cheaply (algebra.tensors), made before the robot moves."""
+        return principal_form(self.inertia[i])
 
     @cached_property
     def digest(self) -> str:

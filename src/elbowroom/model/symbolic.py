@@ -15,10 +15,12 @@ import numpy as np
 
 from ..algebra import Graph
 from ..algebra.linalg import matrix, symmetric, vector
+from ..algebra.tensors import PrincipalForm
 from ..errors import UnknownNameError
 from .model import Array, Model, Split
 
 CONDITIONS = ("general", "orthogonal")
+PRINCIPAL = ("lambda3", "trace", "Qx1", "Qx2", "Qy1", "Qy2", "Qz1", "Qz2")
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +36,11 @@ class SymbolicModel(Model):
     def split(self, i: int) -> Split:
         """Modified DH by construction."""
         return Split(self.E[i], 0.0, self.along_z[i])
+
+    def principal(self, i: int) -> PrincipalForm:
+        """Parameters of their own: the eigenvalues of symbols are found offline too."""
+        symbols = [self.graph.input(f"{what}_{i + 1}", parameter=True) for what in PRINCIPAL]
+        return PrincipalForm(symbols[0], symbols[1], np.array(symbols[2:], dtype=object).reshape(3, 2))
 
     def __post_init__(self) -> None:
         """Symbols are always valid."""

@@ -1,0 +1,217 @@
+"""`elbowroom count`: what every method costs in operations, beside the published figures."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json as json_
+import sys
+import time
+from enum import StrEnum
+from types import TracebackType
+from typing import Annotated
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+from .. import counting, dynamics
+from ..algebra.polynomial import shown
+from ..counting.compare import Row, comparable, costs
+from ..counting.costs import Cost
+from ..counting.reasons import signed
+from ..dynamics.published import Published
+from ..model import Model
+from .show import Tip
+from .terminal import console, heading, line, loaded, plain, table
+
+NUMBERS = "3,6,7,12,30"
+LARGEST = 1000  # joints; a polynomial has no bound, a slip of the finger has
+PATIENCE = 1.0  # seconds before a progress bar appears
+
+WAYS = """\
+as_written: zeros and ones folded, nothing shared; shared: equal expressions once; customised: shared, with one
+robot's constants folded in.  Subtractions are additions, negations are free, what is done with parameters alone is
+offline and free.  A difference is ours less the published total: divisions count with the multiplications, roots and
+sines stand apart."""
+
+CONDITION = {
+    "general": "modified Denavit-Hartenberg, every parameter a symbol, joints that turn",
+    "orthogonal": "twists of +-90 degrees, offsets along x alone, joints that turn",
+}
+
+
+class Condition(StrEnum):
+    """What is known about the chain."""
+
+    GENERAL = "general"
+    ORTHOGONAL = "orthogonal"
+
+
+def _numbers(text: str) -> list[int]:
+    try:
+        found = [int(word) for word in text.split(",")]
+    except ValueError:
+        found = []
+    if not found or not all(1 <= n <= LARGEST for n in found):
+        raise typer.BadParameter(f"expected numbers of joints from 1 to {LARGEST} such as {NUMBERS}; got {text!r}")
+    return list(dict.fromkeys(found))
+
+
+def count(
+    what: Annotated[
+        str | None, typer.Argument(metavar="ARM", help="A catalogue name or a file: count its own programs.")
+    ] = None,
+    n: Annotated[str | None, typer.Option(metavar="N,N,...", help=f"Numbers of joints.  [{NUMBERS}]")] = None,
+    condition: Annotated[Condition | None, typer.Option(help="One of the two alone.")] = None,
+    quantity: Annotated[str, typer.Option(metavar="NAME", help="One quantity alone, such as mass_matrix.")] = "",
+    json: Annotated[bool, typer.Option("--json", help="Rows as JSON, alone on stdout.")] = False,
+    tip: Tip = None,
+) -> None:
+    """Count operations, by method and number of joints, beside the published counts."""
+    if quantity:
+        dynamics.quantity(quantity)
+    if what is not None:
+        if n is not None or condition is not None:
+            raise typer.BadParameter("an arm has its own joints and twists: leave --n and --condition out")
+        _arm(loaded(what, tip).model, quantity, json)
+        return
+    numbers = _numbers(NUMBERS if n is None else n)
+    conditions = [condition.value] if condition else [c.value for c in Condition]
+    if json:
+        with Waiting() as waiting:
+            _json(list(counting.general_rows(numbers, conditions, quantity, progress=waiting)))
+        return
+    line(WAYS)
+    names = dict.fromkeys(name for name, _ in counting.counted(quantity))
+    for chosen, name in itertools.product(conditions, names):
+        with Waiting() as waiting:
+            found = list(costs([chosen], name, progress=waiting))
+        _quantity(chosen, name, found, numbers)
+
+
+def _json(rows: list[Row]) -> None:
+    sys.stdout.write(json_.dumps([dataclasses.asdict(row) for row in rows], indent=1) + "\n")
+
+
+class Waiting:
+    """A progress bar on stderr: on a terminal alone, and only once it takes longer than a second."""
+
+    def __init__(self) -> None:
+        out = console(stderr=True)
+        self._bar = Progress(
+            BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"), console=out, transient=True
+        )
+        self._task = self._bar.add_task("")
+        self._shown = False
+        self._wanted = out.is_terminal
+        self._start = time.perf_counter()
+
+    def __enter__(self) -> Waiting:
+        return self
+
+    def __call__(self, done: int, total: int, text: str) -> None:
+        """So much of so many is done, and this comes next."""
+        self._bar.update(self._task, completed=done, total=total, description=text)
+        if self._wanted and not self._shown and time.perf_counter() - self._start > PATIENCE:
+            self._bar.start()
+            self._shown = True
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._shown:
+            self._bar.stop()
+
+
+# ---- chains with symbols
+
+
+def _quantity(condition: str, quantity: str, found: list[Cost], numbers: list[int]) -> None:
+    heading(f"{quantity}, {condition}: {CONDITION[condition]}")
+    blocks: dict[tuple[str, bool], dict[str, Cost]] = {}
+    for one in found:
+        if one.kinematics or counting.needs_frames(one.quantity, one.method):
+            blocks.setdefault((one.method, one.kinematics), {})[one.counting] = one
+    rows: list[list[object]] = []
+    fits: list[list[object]] = []
+    notes: list[str] = []
+    for (method, kinematics), ways in blocks.items():
+        title = [method, _kinematics(quantity, method, kinematics)]
+        figures = comparable(quantity, method, condition, kinematics=kinematics)
+        for k, n in enumerate(numbers):
+            rows.append([*(["", ""] if k else title), *_cells(ways, figures, n)])
+        fits += _fits(title, ways, figures)
+        for note in dict.fromkeys(f.note for f in figures if f.note):
+            notes.append(f"{method}, {', '.join(f.where for f in figures if f.note == note)}: {note}")
+    columns = ["method", "kinematics", "n", "shared: mul", "add", "div", "root", "sin, cos"]
+    table([*columns, "as_written", "published", "difference"], rows, words=2)
+    line("")
+    table(["method", "kinematics", "counting", "multiplications", "additions", "other", "holds, where"], fits, words=3)
+    for note in notes:
+        line(note)
+
+
+def _kinematics(quantity: str, method: str, kinematics: bool) -> str:
+    if not counting.needs_frames(quantity, method):
+        return "its own"  # in link frames: no forward kinematics to count apart
+    return "included" if kinematics else "apart"
+
+
+def _cells(ways: dict[str, Cost], figures: tuple[Published, ...], n: int) -> list[object]:
+    ours, written = ways["shared"].at(n), ways["as_written"].at(n)
+    best = counting.strictest(figures, n)
+    cells: list[object] = [n, ours.mul, ours.add, ours.div, ours.sqrt, ours.sincos, f"{written.mul} + {written.add}"]
+    if best is None:
+        return [*cells, "", ""]
+    parts = f"{shown(best.mul(n))} + {shown(best.add(n))} = " if best.mul and best.add else ""
+    difference = ours.mul + ours.add + ours.div - best.total(n)
+    return [*cells, f"{parts}{shown(best.total(n))}", signed(difference)]
+
+
+def _fits(title: list[str], ways: dict[str, Cost], figures: tuple[Published, ...]) -> list[list[object]]:
+    lines: list[list[object]] = []
+    for way in ("shared", "as_written"):
+        one = ways[way]
+        if one.since is None:
+            lines.append([*(title if not lines else ["", ""]), way, "no polynomial", "", "", ""])
+            continue
+        p = one.polynomials
+        named = (("div", "div"), ("sqrt", "roots"), ("sincos", "sines"), ("other", "choices"))
+        other = ", ".join(f"{p[kind]} {word}" for kind, word in named if p[kind].coefficients)
+        lines.append([*(title if not lines else ["", ""]), way, p["mul"], p["add"], other, f"n >= {one.since}"])
+    grouped: dict[tuple[object, object, object], list[Published]] = {}
+    for figure in figures:
+        grouped.setdefault((figure.mul, figure.add, figure.total), []).append(figure)
+    for (mul, add, total), same in grouped.items():
+        where = ", ".join(figure.where.replace("Table ", "T") for figure in same) if same[0].printed else ""
+        way = "published" if same[0].printed else "recount"
+        lines.append(["", "", way, mul or f"in all {total}", add or "", "", where])
+    return lines
+
+
+# ---- one arm
+
+
+def _arm(model: Model, quantity: str, json: bool) -> None:
+    with Waiting() as waiting:
+        rows = list(counting.customised_rows(model, quantity, waiting))
+    if json:
+        _json(rows)
+        return
+    name = plain(model.name)
+    name.stylize("bold")
+    line(name, f"{model.n} joints ({model.kinds}), customised: its own constants folded in, equal expressions once.")
+    line("Rotors and friction are counted where it has them.  Published figures are those of a general chain.\n")
+    lines: list[list[object]] = []
+    shown = ""
+    for row in rows:
+        if not row.kinematics and not counting.needs_frames(row.quantity, row.method):
+            continue
+        title = (row.method, _kinematics(row.quantity, row.method, row.kinematics))
+        published = "" if row.published_total is None else f"{row.published_total:g}"
+        difference = "" if row.difference is None else f"{row.difference:+g}"
+        counts = (row.mul, row.add, row.div, row.sqrt, row.sincos, row.total)
+        lines.append(["" if row.quantity == shown else row.quantity, *title, *counts, published, difference])
+        shown = row.quantity
+    columns = ["quantity", "method", "kinematics", "mul", "add", "div", "root", "sin, cos", "in all"]
+    table([*columns, "published", "difference"], lines, words=3)

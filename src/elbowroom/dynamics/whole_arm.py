@@ -1,0 +1,96 @@
+"""Quantities of the whole arm: a formulation's rigid bodies, and the drives.
+
+For every method
+
+    inverse_dynamics = M qdd + C qd + g + friction - J^T w       and       forward_dynamics undoes it,
+
+where M has the rotors' inertia on its diagonal.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from ..algebra import Program, trace
+from ..algebra.linalg import Array
+from ..model import Model
+from . import drives
+from .quantities import Formulation, quantity
+
+LONG = 30
+"""Joints beyond which the asymptotically better method is taken as it is: tracing the others would cost seconds."""
+
+_FEEL_ROTORS = (
+    "mass_matrix_inverse",
+    "diagonal_inertia",
+    "quasi_velocities",
+    "joint_velocities",
+    "quasi_forces",
+    "joint_torques",
+    "quasi_coriolis",
+    "quasi_acceleration",
+)
+
+
+def whole(name: str, method: str) -> Formulation:
+    """The function of the whole arm, drives included: f(model, q, ...)."""
+    f = quantity(name).formulation(method)
+
+    def mass_matrix(model: Model, q: Array) -> Array:
+        return drives.rotors_on_diagonal(model, f(model, q))
+
+    def inverse_dynamics(model: Model, q: Array, qd: Array, qdd: Array, wrench: Array | None = None) -> Array:
+        return f(model, q, qd, qdd, wrench) + drives.rotor_torque(model, qdd) + drives.friction_torque(model, qd)
+
+    def forward_dynamics(model: Model, q: Array, qd: Array, tau: Array, wrench: Array | None = None) -> Array:
+        driving = tau - drives.friction_torque(model, qd)
+        return f(model, q, qd, driving, wrench, joint_inertia=model.rotor_inertia)
+
+    def with_rotors(model: Model, *inputs: Array, **named: Array) -> Array:
+        return f(model, *inputs, **named, joint_inertia=model.rotor_inertia)
+
+    def kinetic_energy(model: Model, q: Array, qd: Array) -> Any:
+        return f(model, q, qd) + drives.rotor_energy(model, qd)
+
+    if name in _FEEL_ROTORS:
+        return with_rotors
+    special = (mass_matrix, inverse_dynamics, forward_dynamics, kinetic_energy)
+    return {g.__name__: g for g in special}.get(name, f)
+
+
+def program(
+    model: Model, name: str, method: str, *, wrench: str = "", link: int | None = None, point: bool = False
+) -> Program:
+    """The traced Program of a quantity of the whole arm.
+
+    `wrench` is "" (none), "tool" or "links"; `link` and `point` (an input then) place what is of a point on a link.
+    """
+    what = quantity(name)
+    n = model.n
+    inputs: dict[str, tuple[int, ...]] = dict.fromkeys(what.inputs, (n,))
+    function = whole(name, method)
+    if wrench:
+        inputs["wrench"] = (6,) if wrench == "tool" else (n, 6)
+    if what.located:
+        function = functools.partial(function, link=link)
+        if point:
+            inputs["point"] = (3,)
+    return trace(function, model, inputs, name=name, output=name)
+
+
+def cheapest(model: Model, name: str, **options: Any) -> tuple[str, Program]:
+    """The method with the fewest operations for this very arm, among the registry's fast ones, and its Program.
+
+    A sine or cosine is taken for ten operations and a division for four, which is about what they cost on a CPU.
+    """
+    what = quantity(name)
+    candidates = (what.long,) if what.long and model.n > LONG else what.fast
+    traced = {method: program(model, name, method, **options) for method in candidates}
+
+    def cost(method: str) -> int:
+        count = traced[method].count
+        return count.total + 3 * count.div + 10 * count.sincos + count.other
+
+    best = min(traced, key=cost)
+    return best, traced[best]

@@ -1,0 +1,276 @@
+"""The papers' tables with ours beside theirs, as data; `page.py` writes them, `figures.py` draws the curves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from .. import counting, dynamics
+from ..algebra.polynomial import Polynomial, shown
+from ..counting.costs import Cost
+from ..counting.reasons import reason, verdict
+from ..counting.tensors import tensor_rotations
+from ..dynamics.published import EXECUTION_TIMES, PUBLISHED, TABLE_2, Published, published
+
+NAMES = {
+    "mass_matrix": "inertia matrix",
+    "coriolis_matrix": "Coriolis matrix",
+    "centrifugal_matrix": "centrifugal matrix",
+    "mass_matrix_rate": "rate of the inertia matrix",
+    "coriolis_transpose_qd": "Cᵀ(q, q̇) q̇",
+    "inverse_dynamics": "inverse dynamics",
+    "forward_dynamics": "forward dynamics",
+    "mass_matrix and coriolis_matrix": "inertia and Coriolis matrices",
+    "tensor_rotation": "rotation of a symmetric tensor",
+}
+METHODS = {
+    "crba": "CRBA",
+    "gda": "GDA",
+    "gdahj": "GDAHJ",
+    "rnea": "Newton-Euler",
+    "rnea_columns": "Newton-Euler columns (RTB)",
+    "difference": "numerical differentiation",
+    "symbolic_numeric": "symbolic-numeric",
+    "aba": "articulated body",
+    "walker_orin_1": "Walker and Orin, 1st",
+    "walker_orin_2": "Walker and Orin, 2nd",
+    "walker_orin_3": "Walker and Orin, 3rd",
+    "walker_orin_4": "Walker and Orin, 4th",
+    "brandl": "Brandl",
+    "kalman": "Kalman filter and smoother",
+    "diagonalized": "normalized diagonal form",
+    "diagonalized_unnormalized": "unnormalized diagonal form",
+    "operator": "spatial operators",
+    "lagrange_euler": "Lagrange-Euler",
+    "dalembert": "generalized d'Alembert",
+}
+ABSENT = "-"
+
+Timings = Mapping[tuple[str, str], tuple[float, float]]
+"""(quantity, method) -> seconds of the text on floats, seconds of the compiled program."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of a paper with ours beside it."""
+
+    title: str
+    caption: str
+    columns: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+    words: int  # leading columns that are words
+    remarks: list[str] = field(default_factory=list)
+
+
+def tables(timings: Timings) -> list[Table]:
+    """All of them, in the order of the documents."""
+    return [
+        _polynomials("Table 1, GDA paper (000)", "000 Table 1", _unknown_orders(rate=False)),
+        _times(timings),
+        _polynomials("Table 2.2, thesis (001)", "001 Table 2.2", _unknown_orders(rate=True)),
+        _rotations(),
+        _polynomials("Table I, GDAHJ paper (002)", "002 Table I"),
+        _kozlowski_2(),
+        _kozlowski_section_6(),
+        _kozlowski_3(),
+        _milicevic_3(),
+    ]
+
+
+def _ours(quantity: str, method: str, condition: str = "general", *, kinematics: bool = True) -> Cost | None:
+    what = dynamics.REGISTRY.get(quantity)
+    if what is None or method not in what.formulations | what.variants:
+        return None
+    return counting.cost(quantity, method, condition, kinematics)
+
+
+def _polynomial(cost: Cost | None, kind: str) -> str:
+    return ABSENT if cost is None or cost.since is None else str(cost.polynomials[kind])
+
+
+def _total(cost: Cost | None, n: int) -> str:
+    if cost is None:
+        return ABSENT
+    count = cost.at(n)
+    return str(count.mul + count.add + count.div)
+
+
+def _unknown_orders(*, rate: bool) -> list[tuple[str, str, str]]:
+    rows = [("mass_matrix", "rnea_columns", "O(n²)"), ("coriolis_matrix", "rnea_columns", "O(n³)")]
+    return [*rows, ("mass_matrix_rate", "difference", "O(n³)")] if rate else rows
+
+
+def _polynomials(title: str, where: str, orders: Iterable[tuple[str, str, str]] = ()) -> Table:
+    """A table of polynomials: theirs and ours, both totals at 7 joints, and what the numbers say."""
+    rows, remarks = [], []
+    for figure in PUBLISHED:
+        if figure.where != where:
+            continue
+        ours = _ours(figure.quantity, figure.method, figure.condition, kinematics=figure.kinematics)
+        rows.append(
+            (
+                _method(figure.method),
+                NAMES[figure.quantity],
+                *(str(figure.mul), str(figure.add)),
+                *(_polynomial(ours, kind) for kind in ("mul", "add")),
+                *(shown(figure.total(7)), _total(ours, 7)),
+            )
+        )
+        remarks += _remarks(figure, ours)
+    for quantity, method, order in orders:
+        ours = _ours(quantity, method)
+        polynomials = (_polynomial(ours, kind) for kind in ("mul", "add"))
+        rows.append((_method(method), NAMES[quantity], order, "", *polynomials, ABSENT, _total(ours, 7)))
+    caption = (
+        "Multiplications and additions of n joints that turn, general chain, ours counted shared. GDA and GDAHJ start "
+        "from ready link frames, theirs and ours; the others from the joint angles."
+    )
+    columns = ("method", "what", "theirs: mul", "add", "ours: mul", "add", "theirs, n = 7", "ours, n = 7")
+    return Table(title, caption, columns, rows, 2, remarks)
+
+
+def _method(method: str) -> str:
+    return METHODS.get(method, method)
+
+
+def _remarks(figure: Published, ours: Cost | None) -> list[str]:
+    name = f"{_method(figure.method)}, {NAMES[figure.quantity]}"
+    if figure.condition != "general":
+        name += f" ({figure.condition})"
+    if ours is None:
+        return [f"{name}: not among our methods."]
+    text = f"{name}: ours is {verdict(ours, figure)}. {reason(figure.quantity, figure.method)}"
+    if figure.note:
+        text += f" The print: {figure.note}."
+    recounts = [p for p in published(figure.quantity, figure.method, figure.condition) if not p.printed]
+    for p in recounts:
+        text += f" A {p.where} gives {p.mul} and {p.add}; {verdict(ours, p)}."
+    return [text]
+
+
+def _times(timings: Timings) -> Table:
+    rows = []
+    for quantity, method, thesis in EXECUTION_TIMES:
+        ours = timings.get((quantity, method))
+        times = (ABSENT, ABSENT) if ours is None else (f"{1e3 * ours[0]:.2f} ms", f"{1e6 * ours[1]:.2f} µs")
+        rows.append((_method(method), NAMES[quantity], f"{1e3 * thesis:.0f} ms", *times))
+    caption = (
+        "One call for a PUMA 560. The thesis: MATLAB, Core 2 Duo T6500 at 2.1 GHz. Ours, measured here: the "
+        "formulation's text on floats, which is the like of a MATLAB function, and the compiled program, called from "
+        "Python."
+    )
+    remarks = ["DAMAROB's symbolic inertia matrix (32 ms there) has no counterpart here."]
+    columns = ("method", "what", "thesis", "ours: text on floats", "ours: compiled")
+    return Table("Table 2.1, thesis (001): execution times", caption, columns, rows, 2, remarks)
+
+
+def _rotations() -> Table:
+    ours = tensor_rotations()
+    rows = [
+        (p.method, str(p.mul), str(p.add), str(ours[p.method].mul), str(ours[p.method].add))
+        for p in PUBLISHED
+        if p.quantity == "tensor_rotation"
+    ]
+    caption = "R I Rᵀ of a symmetric tensor by three ways, counted as written; the thesis' form is made offline."
+    columns = ("way", "theirs: mul", "add", "ours: mul", "add")
+    return Table("Appendix I, thesis (001)", caption, columns, rows, 1)
+
+
+def _kozlowski_2() -> Table:
+    parts = {"common": "both", "normalized": "normalized", "unnormalized": "unnormalized"}
+    rows = [
+        (
+            parts[r.part],
+            r.name,
+            *(_capital(Polynomial.read(x)) for x in (r.mul, r.mul_orthogonal, r.add, r.add_orthogonal)),
+        )
+        for r in TABLE_2
+    ]
+    remarks = []
+    for method in ("diagonalized", "diagonalized_unnormalized"):
+        pair = [next(p for p in published("forward_dynamics", method, c)) for c in ("general", "orthogonal")]
+        ours = [_ours("forward_dynamics", method, c) for c in ("general", "orthogonal")]
+        theirs = [_capital(p) for p in (pair[0].mul, pair[1].mul, pair[0].add, pair[1].add)]
+        name = _method(method)
+        rows.append((name, "in all, theirs", *theirs))
+        cells = [(ours[0], "mul"), (ours[1], "mul"), (ours[0], "add"), (ours[1], "add")]
+        rows.append((name, "in all, ours", *(_with_divisions(cost, kind) for cost, kind in cells)))
+        for figure, cost in zip(pair, ours, strict=True):
+            remarks += _remarks(figure, cost)
+    caption = (
+        "Forward dynamics through the diagonal forms, N joints that turn: 1 the general chain, 2 twists of 0 and ±90 "
+        "degrees with offsets along x. Divisions count as multiplications, roots and sines are left out, theirs and "
+        "ours (shared)."
+    )
+    columns = ("form", "recursion", "mul, 1", "mul, 2", "add, 1", "add, 2")
+    return Table("Table 2, Kozłowski (003)", caption, columns, rows, 2, remarks)
+
+
+def _capital(polynomial: Polynomial | None) -> str:
+    return str(polynomial).replace("n", "N")
+
+
+def _with_divisions(cost: Cost | None, kind: str) -> str:
+    if cost is None or cost.since is None:
+        return ABSENT
+    p = cost.polynomials
+    return _capital(p["mul"] + p["div"] if kind == "mul" else p["add"])
+
+
+def _kozlowski_section_6() -> Table:
+    rows, remarks = [], []
+    for condition in ("general", "orthogonal"):
+        figure = published("inverse_dynamics", "operator", condition)[0]
+        ours = _ours("inverse_dynamics", "operator", condition)
+        cells = (_with_divisions(ours, kind) for kind in ("mul", "add"))
+        rows.append((condition, _capital(figure.mul), _capital(figure.add), *cells))
+        remarks += _remarks(figure, ours)
+    columns = ("condition", "theirs: mul", "add", "ours: mul", "add")
+    caption = "Inverse dynamics by the spatial operators, N joints that turn, ours counted shared."
+    return Table("Section 6, Kozłowski (003)", caption, columns, rows, 1, remarks)
+
+
+def _kozlowski_3() -> Table:
+    rows, remarks = [], []
+    forms = ("diagonalized", "diagonalized_unnormalized")
+    for figure in PUBLISHED:
+        general = figure.condition == "general" and figure.quantity == "forward_dynamics"
+        if not general or not (figure.where == "003 Table 3" or figure.method in forms):
+            continue
+        ours = _ours("forward_dynamics", figure.method)
+        total = None if ours is None else ours.total
+        name = "numerical solution" if figure.method == "crba" else _method(figure.method)
+        sixes = (shown(figure.total(6)), _total(ours, 6), shown(figure.total(12)), _total(ours, 12))
+        rows.append((name, _capital(figure.total), ABSENT if total is None else _capital(total), *sixes))
+        if figure.method not in forms:
+            remarks += _remarks(figure, ours)
+    caption = (
+        "Forward dynamics, N joints that turn, general chain: multiplications, additions and divisions together, ours "
+        "counted shared. Integration is not included."
+    )
+    columns = ("method", "theirs", "ours", "theirs, N = 6", "ours", "theirs, N = 12", "ours")
+    return Table("Table 3, Kozłowski (003)", caption, columns, rows, 1, remarks)
+
+
+def _milicevic_3() -> Table:
+    """As printed: an approach a column."""
+    figures = [p for p in PUBLISHED if p.where == "004 Table 3"]
+    ours = [_ours(p.quantity, p.method) for p in figures]
+    base = _ours("inverse_dynamics", "rnea_base")
+    rows: list[tuple[str, ...]] = []
+    remarks: list[str] = []
+    for kind, name in (("mul", "multiplications"), ("add", "additions")):
+        rows.append((f"{name}, theirs", *(str(getattr(p, kind)) for p in figures), ABSENT))
+        rows.append((f"{name}, ours", *(_polynomial(cost, kind) for cost in (*ours, base))))
+    for n in (6, 30):
+        rows.append((f"in all, n = {n}, theirs", *(shown(p.total(n)) for p in figures), ABSENT))
+        rows.append((f"in all, n = {n}, ours", *(_total(cost, n) for cost in (*ours, base))))
+    for figure, cost in zip(figures, ours, strict=True):
+        remarks += _remarks(figure, cost)
+    if base is not None:
+        remarks.append(
+            "Newton-Euler in the base frame is the document's Table 1; it prints one figure for both recursions."
+        )
+    caption = "Inverse dynamics of n joints that turn, general chain, from the joint angles on, ours counted shared."
+    columns = ("approach", *(_method(p.method) for p in figures), "Newton-Euler, base frame")
+    return Table("Table 3, Milićević, Golubović, Slavković (004)", caption, columns, rows, 1, remarks)

@@ -1,0 +1,289 @@
+"""Motion from torque, and torque from motion.
+
+`simulate` integrates the equations of motion for given torques; `torque_history` evaluates them along a planned one.
+Either way the joint history is carried over to the tool.  Three ways to step, x = (q, qd):
+
+    rk4         Runge and Kutta's four stages; error dt^4; energy creeps over long times
+    symplectic  Stormer and Verlet's step in q and p = M qd (a generalized leapfrog), error dt^2; H = T + V:
+                    p'  = p + dt/2 F(q, p')          F = dT/dq - g + torque - friction + J^T w  =  C^T qd - g + ...
+                    q'' = q + dt/2 (M(q)^-1 p' + M(q'')^-1 p')
+                    p'' = p' + dt/2 F(q'', p')
+                the first two are implicit, solved by repetition; without torque energy stays within a band for ever
+    adaptive    SciPy's DOP853 with its own steps, reported every dt; to 1e-10
+
+The work of torque, friction and wrenches is integrated along, so that the drift of energy is told from its supply:
+
+    drift(t) = (T + V)(t) - (T + V)(0) - int qd . (torque - friction + J^T w) dt
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .arm import Arm
+from .compile.kernel import Array
+from .errors import DivergenceError, ElbowroomError, ShapeError, UnknownNameError
+
+Applied = Callable[[float, Array, Array], ArrayLike]
+"""What acts at time t in the state q, qd."""
+
+METHODS = ("rk4", "symplectic", "adaptive")
+TOLERANCE = 1e-10  # of "adaptive", relative and absolute (rad, rad/s, J)
+REPETITIONS = 50  # of an implicit step before it counts as failed
+
+
+@dataclass(frozen=True)
+class Motion:
+    """A simulated motion at times t (K,)."""
+
+    t: Array  # (K,), s
+    q: Array  # (K, n)
+    qd: Array  # (K, n)
+    torque: Array  # (K, n), as applied
+    tool: Array  # (K, 4, 4) poses in the world
+    tool_velocity: Array  # (K, 6), linear then angular, world axes
+    energy: Array  # (K,), kinetic and potential, J
+    work: Array  # (K,), done on the arm by torque, friction and wrenches since t = 0, J
+    energy_drift: Array  # (K,), energy gained beyond that work: the integrator's error, J
+
+
+class Trajectory(NamedTuple):
+    """A planned joint motion at times t (K,)."""
+
+    t: Array
+    q: Array  # (K, n)
+    qd: Array
+    qdd: Array
+
+
+class ToolHistory(NamedTuple):
+    """What the tool does along a joint history."""
+
+    pose: Array  # (K, 4, 4) in the world
+    velocity: Array  # (K, 6), linear then angular, world axes
+
+
+def simulate(
+    arm: Arm,
+    q: ArrayLike,
+    qd: ArrayLike,
+    torque: ArrayLike | Applied,
+    *,
+    duration: float,
+    dt: float,
+    method: str = "rk4",
+    wrench: ArrayLike | Applied | None = None,
+) -> Motion:
+    """The motion from q, qd (n,) under joint torques: an array (n,) or a function of (t, q, qd).
+
+    `duration` and `dt` in seconds; dt is shortened a little where it does not divide the duration.  `wrench`, likewise
+    constant or a function, is (6,) at the tool or (n, 6) at the link frames, in world axes.  Friction acts as in
+    `arm.forward_dynamics`; joint limits do not.
+    """
+    if method not in METHODS:
+        raise UnknownNameError(f"method must be one of {', '.join(METHODS)}; got {method!r}")
+    forces = _Forces(arm, torque, wrench)
+    x = np.concatenate([_state(arm, "q", q), _state(arm, "qd", qd), [0.0]])  # the work rides along
+    t = _times(duration, dt)
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is found and told with its time
+        states = _adaptive(forces, x, t) if method == "adaptive" else _stepped(forces, x, t, method)
+    return _motion(arm, forces, t, states)
+
+
+def torque_history(
+    arm: Arm, t: ArrayLike, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrench: ArrayLike | None = None
+) -> Array:
+    """The torques (K, n) that drive the arm along a planned motion, friction included: `torque_history(arm, *plan)`.
+
+    `wrench` has a row for every time: (K, 6) at the tool or (K, n, 6) at the link frames.
+    """
+    times = np.asarray(t, dtype=float)
+    if times.ndim != 1 or not (np.diff(times) > 0).all():
+        raise ShapeError(f"t must be a row of increasing times; got shape {times.shape}")
+    rows = {"q": np.asarray(q, float), "qd": np.asarray(qd, float), "qdd": np.asarray(qdd, float)}
+    for name, array in rows.items():
+        if array.shape != (len(times), arm.n):
+            raise ShapeError(f"{name} must have shape {(len(times), arm.n)}, a row for every time; got {array.shape}")
+    return arm.inverse_dynamics(rows["q"], rows["qd"], rows["qdd"], wrench)
+
+
+def tool_history(arm: Arm, q: ArrayLike, qd: ArrayLike) -> ToolHistory:
+    """Poses and velocities of the tool along joint histories (K, n)."""
+    joints, speeds = np.asarray(q, dtype=float), np.asarray(qd, dtype=float)
+    Jv, Jw = arm.jacobian(joints)
+    velocity = np.concatenate([np.einsum("kij,kj->ki", J, speeds) for J in (Jv, Jw)], axis=1)
+    return ToolHistory(arm.pose(joints), velocity)
+
+
+def quintic(q0: ArrayLike, q1: ArrayLike, duration: float, dt: float) -> Trajectory:
+    """From rest at q0 to rest at q1 (n,), without acceleration at either end: 10 s^3 - 15 s^4 + 6 s^5, s = t / T."""
+    start, end = np.asarray(q0, dtype=float), np.asarray(q1, dtype=float)
+    if start.ndim != 1 or start.shape != end.shape:
+        raise ShapeError(f"q0 and q1 must have the same shape (n,); got {start.shape} and {end.shape}")
+    t = _times(duration, dt)
+    s = (t / duration)[:, None]
+    way = end - start
+    return Trajectory(
+        t,
+        start + way * s**3 * (10 - 15 * s + 6 * s**2),
+        way * s**2 * (30 - 60 * s + 30 * s**2) / duration,
+        way * s * (60 - 180 * s + 120 * s**2) / duration**2,
+    )
+
+
+class _Forces:
+    """What acts on an arm, asked for by time and state."""
+
+    def __init__(self, arm: Arm, torque: ArrayLike | Applied, wrench: ArrayLike | Applied | None) -> None:
+        self.arm = arm
+        self._torque = _applied("torque", torque, ((arm.n,),))
+        self._wrench = None if wrench is None else _applied("wrench", wrench, ((6,), (arm.n, 6)))
+
+    def torque(self, t: float, q: Array, qd: Array) -> Array:
+        return self._torque(t, q, qd)
+
+    def net(self, t: float, q: Array, qd: Array) -> tuple[Array, Array | None]:
+        """Torque less friction plus J^T w (n,), which does the work; and the wrench."""
+        driving = self.torque(t, q, qd) - self.arm.friction_torque(qd)
+        if self._wrench is None:
+            return driving, None
+        wrench = self._wrench(t, q, qd)
+        still = np.zeros(self.arm.n)
+        lifted = self.arm.inverse_dynamics(q, still, still) - self.arm.inverse_dynamics(q, still, still, wrench)
+        return driving + lifted, wrench
+
+    def rate(self, t: float, x: Array) -> Array:
+        """d/dt of (q, qd, work)."""
+        n = self.arm.n
+        _check(n, x, t)
+        q, qd = x[:n], x[n : 2 * n]
+        net, wrench = self.net(t, q, qd)
+        qdd = self.arm.forward_dynamics(q, qd, self.torque(t, q, qd), wrench)
+        return np.concatenate([qd, qdd, [qd @ net]])
+
+
+def _stepped(forces: _Forces, x: Array, t: Array, method: str) -> Array:
+    """The states (K, 2n + 1) by fixed steps."""
+    step = _rk4_step if method == "rk4" else _leapfrog_step
+    states = np.empty((len(t), len(x)))
+    states[0] = x
+    for k in range(len(t) - 1):
+        states[k + 1] = x = step(forces, float(t[k]), x, float(t[k + 1] - t[k]))
+        _check(forces.arm.n, x, float(t[k + 1]))
+    return states
+
+
+def _rk4_step(forces: _Forces, t: float, x: Array, dt: float) -> Array:
+    k1 = forces.rate(t, x)
+    k2 = forces.rate(t + dt / 2, x + dt / 2 * k1)
+    k3 = forces.rate(t + dt / 2, x + dt / 2 * k2)
+    k4 = forces.rate(t + dt, x + dt * k3)
+    return x + dt / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+
+
+def _leapfrog_step(forces: _Forces, t: float, x: Array, dt: float) -> Array:
+    arm, n = forces.arm, forces.arm.n
+    q, qd = x[:n], x[n : 2 * n]
+    M = arm.mass_matrix(q)
+    p = M @ qd
+
+    def push(time: float, at: Array, speed: Array) -> tuple[Array, Array]:
+        """F and the part of it that does work."""
+        net = forces.net(time, at, speed)[0]
+        return arm.coriolis_transpose_qd(at, speed) - arm.gravity_torque(at) + net, net
+
+    def half_kick(v: Array) -> Array:
+        return np.linalg.solve(M, p + dt / 2 * push(t, q, v)[0])
+
+    v_half = _repeated(half_kick, qd, t)
+    p_half = M @ v_half
+
+    def drift(there: Array) -> Array:
+        _check(n, there, t)
+        return q + dt / 2 * (v_half + np.linalg.solve(arm.mass_matrix(there), p_half))
+
+    q_new = _repeated(drift, q + dt * v_half, t)
+    M_new = arm.mass_matrix(q_new)
+    v_new = np.linalg.solve(M_new, p_half)
+    before, after = push(t, q, v_half)[1], push(t + dt, q_new, v_new)
+    work = x[-1] + dt / 2 * (v_half @ before + v_new @ after[1])
+    return np.concatenate([q_new, np.linalg.solve(M_new, p_half + dt / 2 * after[0]), [work]])
+
+
+def _repeated(update: Callable[[Array], Array], x: Array, t: float) -> Array:
+    """The x that `update` leaves as it is, to rounding."""
+    for _ in range(REPETITIONS):
+        new = update(x)
+        if not np.isfinite(new).all():
+            break
+        if np.abs(new - x).max() <= 4e-15 * max(1.0, np.abs(new).max()):
+            return new
+        x = new
+    raise DivergenceError(f"the implicit step at t = {t:.6g} s does not converge; take a shorter dt")
+
+
+def _adaptive(forces: _Forces, x: Array, t: Array) -> Array:
+    try:
+        from scipy.integrate import solve_ivp
+    except ImportError as missing:
+        raise ElbowroomError('method="adaptive" needs SciPy: pip install scipy') from missing
+    found: Any = solve_ivp(forces.rate, (t[0], t[-1]), x, "DOP853", t, rtol=TOLERANCE, atol=TOLERANCE)
+    if not found.success:
+        raise DivergenceError(f"the adaptive integrator stopped at t = {found.t[-1]:.6g} s: {found.message}")
+    states: Array = found.y.T
+    return states
+
+
+def _motion(arm: Arm, forces: _Forces, t: Array, states: Array) -> Motion:
+    n = arm.n
+    q, qd, work = states[:, :n].copy(), states[:, n : 2 * n].copy(), states[:, -1].copy()
+    tool = tool_history(arm, q, qd)
+    energy = arm.kinetic_energy(q, qd) + arm.potential_energy(q)
+    torque = np.array([forces.torque(*row) for row in zip(t.tolist(), q, qd, strict=True)])
+    return Motion(t, q, qd, torque, tool.pose, tool.velocity, energy, work, energy - energy[0] - work)
+
+
+def _times(duration: float, dt: float) -> Array:
+    if not (math.isfinite(duration) and math.isfinite(dt) and dt > 0 and duration > 0):
+        raise ValueError(f"duration and dt must be positive times in seconds; got {duration} and {dt}")
+    steps = max(1, math.ceil(duration / dt * (1 - 1e-12)))  # 0.3 / 0.1 is three steps
+    return np.linspace(0.0, duration, steps + 1)
+
+
+def _state(arm: Arm, name: str, given: ArrayLike) -> Array:
+    array = np.asarray(given, dtype=float)
+    if array.shape != (arm.n,):
+        raise ShapeError(f"{name} must have shape ({arm.n},); got {array.shape}")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} must be finite; got {array}")
+    return array
+
+
+def _applied(name: str, given: ArrayLike | Applied, shapes: tuple[tuple[int, ...], ...]) -> Callable[..., Array]:
+    """A function of (t, q, qd) whose values are checked."""
+
+    def checked(value: ArrayLike, where: str) -> Array:
+        array = np.asarray(value, dtype=float)
+        if array.shape not in shapes:
+            raise ShapeError(f"{name} must have shape {' or '.join(map(str, shapes))}; got {array.shape}{where}")
+        if not np.isfinite(array).all():
+            raise ValueError(f"{name} must be finite; got {array}{where}")
+        return array
+
+    if callable(given):
+        return lambda t, q, qd: checked(given(t, q, qd), f" at t = {t:.6g} s")
+    constant = checked(given, "")
+    return lambda t, q, qd: constant
+
+
+def _check(n: int, x: Array, t: float) -> None:
+    if not np.isfinite(x).all():
+        bad = int(np.flatnonzero(~np.isfinite(x))[0])
+        what = f"joint {bad % n + 1}" if bad < 2 * n else "the work"
+        raise DivergenceError(f"the simulation diverged: {what} left the numbers at t = {t:.6g} s; take a shorter dt")

@@ -217,7 +217,7 @@ class Arm:
         return self._quasi("joint_velocities", normalized)(q, nu)
 
     def quasi_forces(self, q: ArrayLike, tau: ArrayLike, *, normalized: bool = True) -> Array:
-        """epsilon (n,), the torques as nu feels them; normalized=False: kappa."""
+        """epsilon (n,), the torques as nu feels them; normalized=False: kappa.  Friction is not in it."""
         return self._quasi("quasi_forces", normalized)(q, tau)
 
     def joint_torques(self, q: ArrayLike, epsilon: ArrayLike, *, normalized: bool = True) -> Array:
@@ -229,7 +229,7 @@ class Arm:
         return self._quasi("quasi_coriolis", normalized)(q, qd)
 
     def quasi_acceleration(self, q: ArrayLike, nu: ArrayLike, tau: ArrayLike, *, normalized: bool = True) -> Array:
-        """nu_dot (n,), or xi_dot, that the torques tau give."""
+        """nu_dot (n,), or xi_dot, that the torques tau give; take `friction_torque` off tau first if it counts."""
         return self._quasi("quasi_acceleration", normalized)(q, nu, tau)
 
     def _quasi(self, name: str, normalized: bool) -> Kernel:

@@ -87,7 +87,7 @@ def _compared_one(one: Cost, figures: tuple[Published, ...], best: Published) ->
     yield ""
     text = f"Ours is {verdict(one, best)}. {reason(one.quantity, one.method)}".strip()
     notes = dict.fromkeys(figure.note for figure in figures if figure.note and figure.printed)
-    yield " ".join([text, *(f"The print: {note}." for note in notes)])
+    yield " ".join([text, *(f"Note: {note}." for note in notes)])
 
 
 def _missing() -> list[Published]:

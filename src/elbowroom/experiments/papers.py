@@ -141,7 +141,7 @@ def _remarks(figure: Published, ours: Cost | None) -> list[str]:
         return [f"{name}: not among our methods."]
     text = f"{name}: ours is {verdict(ours, figure)}. {reason(figure.quantity, figure.method)}"
     if figure.note:
-        text += f" The print: {figure.note}."
+        text += f" Note: {figure.note}."
     recounts = [p for p in published(figure.quantity, figure.method, figure.condition) if not p.printed]
     for p in recounts:
         text += f" A {p.where} gives {p.mul} and {p.add}; {verdict(ours, p)}."

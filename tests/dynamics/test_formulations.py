@@ -76,7 +76,7 @@ def test_the_registry_pairs_what_the_issue_asks_for():
 
 @pytest.mark.parametrize("name", PAIRED)
 @pytest.mark.parametrize(
-    "robot", (*CATALOGUE, "physical1", "physical2", "physical3", "physical5", "physical8", "gdahj3")
+    "robot", [*CATALOGUE, "physical1", "physical2", "physical3", "physical5", "physical8", "gdahj3"]
 )
 def test_traced_on_a_batch(robot, name):
     """The Program of every formulation on 20 states, against the first one's."""

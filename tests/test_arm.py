@@ -700,3 +700,34 @@ def test_the_library_never_prints(capfd, s):
         arm.inverse_kinematics(arm.pose(s.q[0]))
         repr(arm.compile("mass_matrix"))
     assert capfd.readouterr() == ("", "")
+
+
+# Arguments that are nearly right.
+
+
+def test_a_named_link_means_its_frame_and_no_link_means_the_tool(panda):
+    q = panda.ready
+    last = panda.jacobian(q, link=-1)
+    assert np.array_equal(last.Jv, panda.jacobian(q, link=panda.n - 1, point=[0, 0, 0]).Jv)
+    assert np.array_equal(last.Jv, panda.jacobian(q, link=panda.model.link_names[-1]).Jv)
+    assert np.allclose(panda.jacobian(q).Jv, panda.jacobian(q, link=-1, point=panda.model.tool[:3, 3]).Jv, atol=1e-15)
+    assert np.abs(panda.jacobian(q).Jv - last.Jv).max() > 0.01  # the flange is 0.107 m beyond the frame
+
+
+def test_what_is_nearly_right_is_taken_or_named(panda):
+    Q = np.tile(panda.ready, (5000, 1))
+    assert panda.compile("pose")(Q, threads=np.int64(2)).shape == (5000, 4, 4)
+    with pytest.raises(ValueError, match="threads must be a whole number"):
+        panda.compile("pose")(Q, threads=2.5)
+    with pytest.raises(ShapeError, match="q must be one array"):
+        panda.mass_matrix([[0, 0, 0], [0, 0]])
+    with pytest.raises(er.DtypeError, match="point must be real numbers"):
+        panda.jacobian(panda.ready, point=["a", "b", "c"])
+    with pytest.raises(er.UnknownNameError, match="link must be a name or a number; got 2.0"):
+        panda.jacobian(panda.ready, link=2.0)
+
+
+def test_a_wrong_dtype_is_a_type_error_and_a_value_error(panda):
+    for kind in (TypeError, ValueError, er.ElbowroomError):
+        with pytest.raises(kind, match="q must be real numbers"):
+            panda.mass_matrix(np.zeros(7, complex))

@@ -10,6 +10,7 @@ from .algebra import trace as trace
 from .arm import Arm as Arm
 from .dynamics.inverse_kinematics import IKResult as IKResult
 from .errors import DivergenceError as DivergenceError
+from .errors import DtypeError as DtypeError
 from .errors import ElbowroomError as ElbowroomError
 from .errors import ModelError as ModelError
 from .errors import ModelWarning as ModelWarning
@@ -24,6 +25,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Arm",
     "DivergenceError",
+    "DtypeError",
     "ElbowroomError",
     "IKResult",
     "Model",

@@ -21,7 +21,7 @@ from .compile import cpu
 from .compile.kernel import Array, Kernel
 from .dynamics.inverse_kinematics import IKResult, solve
 from .dynamics.kinematics import link_index
-from .errors import ModelError, ModelWarning, ShapeError
+from .errors import DtypeError, ModelError, ModelWarning, ShapeError
 from .model import Finding, Model, findings, from_dh, from_mdh
 
 
@@ -245,7 +245,7 @@ class Arm:
         return self._call("poses", q, out=out)
 
     def jacobian(self, q: ArrayLike, *, link: int | str | None = None, point: ArrayLike | None = None) -> Any:
-        """(Jv, Jw), (3, n) each, of the tool, or of `point` (3,) in the axes of `link`: v = Jv qd, w = Jw qd."""
+        """(Jv, Jw), (3, n) each: v = Jv qd, w = Jw qd.  Of the tool; of `link`'s frame; of `point` (3,) in its axes."""
         return self._located("jacobian", (q,), link, point)
 
     def jacobian_rate(
@@ -273,7 +273,7 @@ class Arm:
         *,
         tolerance: float = 1e-9,
         iterations: int = 200,
-        restarts: int = 20,
+        restarts: int = 100,
     ) -> IKResult:
         """Joint angles within limits that bring the tool to T (4, 4); `.q`, `.success`, `.error` (m and rad together).
 
@@ -349,12 +349,14 @@ class Arm:
         self, name: str, inputs: tuple[ArrayLike, ...], link: int | str | None, point: ArrayLike | None
     ) -> Any:
         if link is None and point is None:
-            return self._call(name, *inputs, link=self.n - 1, point=False)
+            return self._call(name, *inputs, link=None, point=False)
         kernel = self._kernel(name, link=link_index(self.model, link), point=point is not None)
         if point is None:
             return kernel(*inputs)
-        where = np.asarray(point, dtype=float)
+        where = np.asarray(point)
         if where.shape != (3,):
             raise ShapeError(f"{name}: point must have shape (3,), in the link's axes; got {where.shape}")
+        if where.dtype.kind not in "fiu":
+            raise DtypeError(f"{name}: point must be real numbers; got dtype {where.dtype} from {point!r:.80}")
         batch = np.shape(inputs[0])[:-1]
         return kernel(*inputs, np.broadcast_to(where, (*batch, 3)))

@@ -19,6 +19,10 @@ class ShapeError(ElbowroomError, ValueError):
     """An array whose shape does not fit."""
 
 
+class DtypeError(ElbowroomError, TypeError, ValueError):
+    """An array of something that is not the numbers asked for."""
+
+
 class UnknownNameError(ElbowroomError, KeyError):
     """A robot, quantity, method or link name that does not exist; the message lists near ones."""
 

@@ -175,3 +175,14 @@ def test_rotation_vectors_of_every_size(angle):
         # Near half a turn the axis comes from R + 1, whose sign is free at exactly pi.
         off = min(np.abs(v - angle * axis).max(), np.abs(v + angle * axis).max() if angle > 3.14159 else np.inf)
         assert off < 1e-6
+
+
+def test_a_pose_written_in_rows_is_refused():
+    arm = er.load("ur5e")
+    T = arm.pose(arm.ready)
+    with pytest.raises(ValueError, match="last row of T must be 0 0 0 1"):
+        arm.inverse_kinematics(T.T)
+    with pytest.raises(er.DtypeError, match="T must be real numbers"):
+        arm.inverse_kinematics(T.astype(complex))
+    with pytest.raises(ValueError, match="restarts must be >= 0"):
+        arm.inverse_kinematics(T, restarts=-1)

@@ -401,3 +401,20 @@ def test_merged_tensor_is_that_of_all_particles():
     assert np.allclose(both.com[-1], centre, atol=1e-14)
     assert np.allclose(both.inertia[-1], tensor, atol=1e-13)
     assert physical_tensor(rng, 1.0).shape == (3, 3)
+
+
+def test_a_rotation_typed_with_six_decimals_becomes_one():
+    exact = chains.random(3, 5)
+    typed = dataclasses.replace(exact, E=np.round(exact.E, 6))
+    assert np.abs(typed.E @ typed.E.transpose(0, 2, 1) - np.eye(3)).max() < 1e-15
+    assert np.abs(typed.E - exact.E).max() < 2e-6  # six decimals
+    with pytest.raises(ModelError, match="must be a rotation matrix"):
+        dataclasses.replace(exact, E=np.round(exact.E, 3))
+    assert np.array_equal(chains.planar(3).E[0], [[1, 0, 0], [0, 0, -1], [0, 1, 0]])  # exact ones stay exact
+
+
+def test_a_ready_configuration_outside_the_limits_is_noted():
+    model = chains.planar(2)
+    outside = dataclasses.replace(model, ready=np.array([0.0, 9.0]))
+    assert any("ready configuration 9 is outside" in str(f) for f in findings(outside))
+    assert not any("ready" in str(f) for f in findings(model))

@@ -12,6 +12,7 @@ import llvmlite
 import numpy as np
 
 from ..algebra import Port, Program
+from ..errors import DtypeError
 from . import cache as disk
 from . import engine, entry, llvm
 from .kernel import Array, Kernel, Signature
@@ -100,7 +101,7 @@ def kernel(identity: tuple[Any, ...], dtype: Any, make: Callable[[], tuple[str, 
     """
     kind = np.dtype(dtype)
     if kind not in (np.dtype(np.float64), np.dtype(np.float32)):
-        raise TypeError(f"dtype must be float64 or float32; got {kind}")
+        raise DtypeError(f"dtype must be float64 or float32; got {kind}")
     made: dict[str, Any] = {}
 
     def program() -> Program:

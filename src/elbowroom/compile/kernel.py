@@ -5,12 +5,13 @@
     f(q, out=M)                 into an array of yours
 
 Whatever cannot be computed with is refused by name: a wrong shape or batch with `ShapeError`, a wrong dtype with
-`TypeError`, a NaN or an infinity with `ValueError`.  Lists, integers, read-only and strided arrays are taken.
+`DtypeError`, a NaN or an infinity with `ValueError`.  Lists, integers, read-only and strided arrays are taken.
 """
 
 from __future__ import annotations
 
 import math
+import operator
 from collections import namedtuple
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,9 +22,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..algebra import Count, Port, Program
-from ..errors import ShapeError
+from ..errors import DtypeError, ShapeError
 
 Array = NDArray[Any]
+
+
+def _whole(name: str, threads: Any) -> int:
+    try:
+        count = operator.index(threads)
+    except TypeError:
+        count = 0
+    if count < 1:
+        raise ValueError(f"{name}: threads must be a whole number, at least 1; got {threads!r}")
+    return count
 
 
 @cache
@@ -102,8 +113,7 @@ class Kernel:
         given = self._bind(args, named)
         arrays = [self._checked(port, value) for port, value in zip(self._inputs, given, strict=True)]
         batch = self._batch(arrays)
-        if not isinstance(threads, int) or threads < 1:
-            raise ValueError(f"{self.name}: threads must be a whole number, at least 1; got {threads!r}")
+        threads = _whole(self.name, threads)
         outputs, copies = self._destinations(out, batch, arrays)
         if not batch:
             self._require_finite(arrays)
@@ -134,11 +144,14 @@ class Kernel:
         return [given[name] for name in names]
 
     def _checked(self, port: Port, value: ArrayLike) -> Array:
-        array = np.asarray(value)
+        try:
+            array = np.asarray(value)
+        except ValueError as error:  # rows of different lengths
+            raise ShapeError(f"{self.name}: {port.name} must be one array; got {value!r:.80} ({error})") from error
         if array.dtype != self.dtype:
             if array.dtype.kind not in "fiu":
                 if array.dtype != object or array.size:
-                    raise TypeError(
+                    raise DtypeError(
                         f"{self.name}: {port.name} must be real numbers; got dtype {array.dtype} from {value!r:.80}"
                     )
                 array = array.astype(self.dtype)
@@ -179,7 +192,7 @@ class Kernel:
         for port, array, shape in zip(self._outputs, wanted, shapes, strict=True):
             if not isinstance(array, np.ndarray) or array.dtype != self.dtype:
                 got = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
-                raise TypeError(f"{self.name}: out for {port.name} must be an array of {self.dtype}; got {got}")
+                raise DtypeError(f"{self.name}: out for {port.name} must be an array of {self.dtype}; got {got}")
             if array.shape != shape:
                 raise ShapeError(f"{self.name}: out for {port.name} must have shape {shape}; got {array.shape}")
             if not array.flags.writeable:

@@ -90,19 +90,21 @@ def link_index(model: Model, link: int | str | None) -> int:
     """The number of a link given by name, number (negative from the tip) or None (the last)."""
     if link is None:
         return model.n - 1
+    if not isinstance(link, str | int | np.integer) or isinstance(link, bool):
+        raise UnknownNameError(f"link must be a name or a number; got {link!r}")
     if isinstance(link, str):
         if link not in model.link_names:
             raise UnknownNameError(f"link must be one of {', '.join(model.link_names)}; got {link!r}")
         return model.link_names.index(link)
     if not -model.n <= link < model.n:
         raise UnknownNameError(f"link must be a number from {-model.n} to {model.n - 1}; got {link}")
-    return link % model.n
+    return int(link) % model.n
 
 
 def local_point(model: Model, link: int | str | None, point: Any) -> Array:
-    """A point in link axes: as given, else the tool's origin on the last link and the frame's origin on another."""
+    """A point in link axes: as given, else the origin of the link's frame, or the tool's where no link is named."""
     if point is None:
-        return model.tool[:3, 3] if link_index(model, link) == model.n - 1 else np.zeros(3)
+        return model.tool[:3, 3] if link is None else np.zeros(3)
     array = np.asarray(point)
     if array.shape != (3,):
         raise ShapeError(f"point must have shape (3,), in the link's axes; got {array.shape}")

@@ -133,6 +133,7 @@ REGISTRY: dict[str, Quantity] = {
             square,
             {"crba": crba.mass_matrix_inverse, "aba": aba.mass_matrix_inverse},
             fast="crba aba",
+            long="aba",
             unit="1/(kg m^2)",
         ),
         _quantity(

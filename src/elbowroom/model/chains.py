@@ -68,5 +68,5 @@ def planar(n: int, *, length: float = 1.0, mass: float = 1.0) -> Model:
 
 
 def _positive(n: int) -> None:
-    if not isinstance(n, int) or n < 1:
+    if not isinstance(n, int | np.integer) or n < 1:
         raise ModelError(f"a chain needs a whole number of joints, at least 1; got {n!r}")

@@ -52,6 +52,8 @@ def findings(model: Model) -> list[Finding]:
                 note(joint, "a prismatic joint has no position limits")
         elif model.lower[i] == model.upper[i]:
             note(joint, f"position limits leave no room: both are {model.lower[i]:g}")
+        if not model.lower[i] <= model.ready[i] <= model.upper[i]:
+            note(joint, f"the ready configuration {model.ready[i]:g} is outside the limits")
         for what in ("velocity", "effort"):
             if getattr(model, what)[i] == 0:
                 note(joint, f"{what} limit is zero")

@@ -79,13 +79,24 @@ class Model:
                 raise ModelError(f"{self.name}: {what} must have {n} names; got {len(names)}")
         for what, shape in _shapes(n).items():
             object.__setattr__(self, what, _frozen(self.name, what, getattr(self, what), shape))
+        self._straighten()
         self._validate()
+
+    def _straighten(self) -> None:
+        """Every rotation becomes one to the last digit, or is refused."""
+        E, base, tool = self.E.copy(), self.base.copy(), self.tool.copy()
+        for i, joint in enumerate(self.joint_names):
+            E[i] = _rotation(E[i], f"{self.name}: joint {joint!r}: placement rotation E")
+        for what, T in (("base", base), ("tool", tool)):
+            T[:3, :3] = _rotation(T[:3, :3], f"{self.name}: {what} pose")
+        for what, array in (("E", E), ("base", base), ("tool", tool)):
+            array.flags.writeable = False
+            object.__setattr__(self, what, array)
 
     def _validate(self) -> None:
         """Refuse what has no meaning whatever the rest of the arm looks like."""
         for i, link in enumerate(self.link_names):
             joint = self.joint_names[i]
-            _require_rotation(self.E[i], f"{self.name}: joint {joint!r}: placement rotation E")
             if self.mass[i] < 0:
                 raise ModelError(f"{self.name}: link {link!r}: mass must not be negative; got {self.mass[i]:g} kg")
             asymmetry = np.abs(self.inertia[i] - self.inertia[i].T).max()
@@ -104,7 +115,6 @@ class Model:
                     raise ModelError(f"{self.name}: joint {joint!r}: {what} must not be negative; got {value:g}")
         for what in ("base", "tool"):
             T = getattr(self, what)
-            _require_rotation(T[:3, :3], f"{self.name}: {what} pose")
             if not np.array_equal(T[3], [0, 0, 0, 1]):
                 raise ModelError(f"{self.name}: last row of the {what} pose must be 0 0 0 1; got {T[3]}")
 
@@ -302,7 +312,15 @@ def _frozen(model: str, what: str, value: ArrayLike, shape: tuple[int, ...]) -> 
     return array
 
 
-def _require_rotation(R: Array, what: str) -> None:
-    """1e-6: a matrix typed with six decimals passes, a scaled or mirrored one does not."""
-    if np.abs(R @ R.T - np.eye(3)).max() > 1e-6 or np.linalg.det(R) < 0:
+def _rotation(R: Array, what: str) -> Array:
+    """The rotation that R stands for: R itself, or the nearest one if it was typed with a few decimals.
+
+    1e-5: a matrix typed with six decimals passes, a scaled or mirrored one does not.
+    """
+    off = np.abs(R @ R.T - np.eye(3)).max()
+    if off > 1e-5 or np.linalg.det(R) < 0:
         raise ModelError(f"{what} must be a rotation matrix; got\n{R}")
+    if off < 1e-12:  # rounding; exact zeros and ones stay
+        return R
+    U, _, V = np.linalg.svd(R)
+    return U @ V

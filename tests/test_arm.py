@@ -723,7 +723,7 @@ def test_what_is_nearly_right_is_taken_or_named(panda):
         panda.mass_matrix([[0, 0, 0], [0, 0]])
     with pytest.raises(er.DtypeError, match="point must be real numbers"):
         panda.jacobian(panda.ready, point=["a", "b", "c"])
-    with pytest.raises(er.UnknownNameError, match="link must be a name or a number; got 2.0"):
+    with pytest.raises(er.UnknownNameError, match=r"link must be a name or a number; got 2\.0"):
         panda.jacobian(panda.ready, link=2.0)
 
 

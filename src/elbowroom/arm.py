@@ -6,8 +6,10 @@ SI units, radians, world axes with z up; see docs/conventions.md.
 
 from __future__ import annotations
 
+import functools
 import threading
 import warnings
+from collections.abc import Callable
 from os import PathLike
 from types import MethodType
 from typing import Any, NoReturn
@@ -29,7 +31,7 @@ class Arm:
     """A serial arm: `arm.model` is all that it knows, the rest is computed."""
 
     def __init__(self, model: Model) -> None:
-        self.model = model
+        self._model = model
         self._kernels: dict[tuple[Any, ...], Kernel] = {}
         self._compiling = threading.Lock()
 
@@ -66,9 +68,7 @@ class Arm:
         found = findings(self.model)
         if any(f.suspect for f in found):
             rng = np.random.default_rng(0)
-            low = np.where(np.isfinite(self.model.lower), self.model.lower, -np.pi)
-            high = np.where(np.isfinite(self.model.upper), self.model.upper, np.pi)
-            for q in rng.uniform(low, high, (5, self.n)):
+            for q in rng.uniform(*self.model.sampling_range(), (5, self.n)):
                 M = dynamics.whole("mass_matrix", "crba")(self.model, q)
                 moments = np.linalg.eigvalsh(M)
                 if moments[0] <= 1e-12 * moments[-1]:
@@ -78,6 +78,11 @@ class Arm:
         return found
 
     # ---- what it is
+    @property
+    def model(self) -> Model:
+        """The robot as data.  Another model is another arm: `Arm(model)`, `with_payload`, `with_base`, ..."""
+        return self._model
+
     @property
     def n(self) -> int:
         """How many joints."""
@@ -103,11 +108,19 @@ class Arm:
 
     def with_payload(self, mass: float, com: ArrayLike = (0, 0, 0), inertia: ArrayLike | None = None) -> Arm:
         """The arm holding a body: mass (kg), centre of mass and inertia about it in the tool frame."""
-        return Arm(self.model.with_payload(mass, com, inertia))
+        return type(self)(self.model.with_payload(mass, com, inertia))
 
     def with_tool(self, tool: ArrayLike) -> Arm:
         """The arm with its tool frame at `tool` (4, 4) in the last link's frame."""
-        return Arm(self.model.with_tool(tool))
+        return type(self)(self.model.with_tool(tool))
+
+    def with_base(self, base: ArrayLike) -> Arm:
+        """The arm mounted at `base` (4, 4) in the world; gravity stays the world's."""
+        return type(self)(self.model.with_base(base))
+
+    def with_gravity(self, gravity: ArrayLike) -> Arm:
+        """The arm under another gravity vector (3,), m/s^2 in the world."""
+        return type(self)(self.model.with_gravity(gravity))
 
     # ---- dynamics
     def mass_matrix(self, q: ArrayLike, *, out: Array | None = None) -> Array:
@@ -208,32 +221,43 @@ class Arm:
         """D (n,): the inertia each joint feels with the joints beyond it free; M = m m^T with D on m's diagonal."""
         return self._call("diagonal_inertia", q, out=out)
 
-    def quasi_velocities(self, q: ArrayLike, qd: ArrayLike, *, normalized: bool = True) -> Array:
+    def quasi_velocities(
+        self, q: ArrayLike, qd: ArrayLike, *, normalized: bool = True, out: Array | None = None
+    ) -> Array:
         """nu (n,), in which the kinetic energy is nu . nu / 2; normalized=False: xi, in which it is xi . D xi / 2."""
-        return self._quasi("quasi_velocities", normalized)(q, qd)
+        return self._quasi("quasi_velocities", normalized, out)(q, qd)
 
-    def joint_velocities(self, q: ArrayLike, nu: ArrayLike, *, normalized: bool = True) -> Array:
+    def joint_velocities(
+        self, q: ArrayLike, nu: ArrayLike, *, normalized: bool = True, out: Array | None = None
+    ) -> Array:
         """qd (n,) from the quasi-velocities nu (or xi)."""
-        return self._quasi("joint_velocities", normalized)(q, nu)
+        return self._quasi("joint_velocities", normalized, out)(q, nu)
 
-    def quasi_forces(self, q: ArrayLike, tau: ArrayLike, *, normalized: bool = True) -> Array:
+    def quasi_forces(self, q: ArrayLike, tau: ArrayLike, *, normalized: bool = True, out: Array | None = None) -> Array:
         """epsilon (n,), the torques as nu feels them; normalized=False: kappa.  Friction is not in it."""
-        return self._quasi("quasi_forces", normalized)(q, tau)
+        return self._quasi("quasi_forces", normalized, out)(q, tau)
 
-    def joint_torques(self, q: ArrayLike, epsilon: ArrayLike, *, normalized: bool = True) -> Array:
+    def joint_torques(
+        self, q: ArrayLike, epsilon: ArrayLike, *, normalized: bool = True, out: Array | None = None
+    ) -> Array:
         """tau (n,) from the quasi-forces epsilon (or kappa)."""
-        return self._quasi("joint_torques", normalized)(q, epsilon)
+        return self._quasi("joint_torques", normalized, out)(q, epsilon)
 
-    def quasi_coriolis(self, q: ArrayLike, qd: ArrayLike, *, normalized: bool = True) -> Array:
+    def quasi_coriolis(
+        self, q: ArrayLike, qd: ArrayLike, *, normalized: bool = True, out: Array | None = None
+    ) -> Array:
         """C (n,) of nu_dot + C = epsilon, gravity in it; normalized=False: of D xi_dot + C = kappa."""
-        return self._quasi("quasi_coriolis", normalized)(q, qd)
+        return self._quasi("quasi_coriolis", normalized, out)(q, qd)
 
-    def quasi_acceleration(self, q: ArrayLike, nu: ArrayLike, tau: ArrayLike, *, normalized: bool = True) -> Array:
+    def quasi_acceleration(
+        self, q: ArrayLike, nu: ArrayLike, tau: ArrayLike, *, normalized: bool = True, out: Array | None = None
+    ) -> Array:
         """nu_dot (n,), or xi_dot, that the torques tau give; take `friction_torque` off tau first if it counts."""
-        return self._quasi("quasi_acceleration", normalized)(q, nu, tau)
+        return self._quasi("quasi_acceleration", normalized, out)(q, nu, tau)
 
-    def _quasi(self, name: str, normalized: bool) -> Kernel:
-        return self.compile(name, method="diagonalized" if normalized else "diagonalized_unnormalized")
+    def _quasi(self, name: str, normalized: bool, out: Array | None) -> Callable[..., Array]:
+        kernel = self.compile(name, method="diagonalized" if normalized else "diagonalized_unnormalized")
+        return kernel if out is None else functools.partial(kernel, out=out)
 
     # ---- kinematics
     def pose(self, q: ArrayLike, *, out: Array | None = None) -> Array:
@@ -244,15 +268,23 @@ class Arm:
         """(n, 4, 4) link frames in the world."""
         return self._call("poses", q, out=out)
 
-    def jacobian(self, q: ArrayLike, *, link: int | str | None = None, point: ArrayLike | None = None) -> Any:
+    def jacobian(
+        self, q: ArrayLike, *, link: int | str | None = None, point: ArrayLike | None = None, out: Any = None
+    ) -> Any:
         """(Jv, Jw), (3, n) each: v = Jv qd, w = Jw qd.  Of the tool; of `link`'s frame; of `point` (3,) in its axes."""
-        return self._located("jacobian", (q,), link, point)
+        return self._located("jacobian", (q,), link, point, out)
 
     def jacobian_rate(
-        self, q: ArrayLike, qd: ArrayLike, *, link: int | str | None = None, point: ArrayLike | None = None
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        *,
+        link: int | str | None = None,
+        point: ArrayLike | None = None,
+        out: Any = None,
     ) -> Any:
         """The time derivatives of Jv and Jw along qd."""
-        return self._located("jacobian_rate", (q, qd), link, point)
+        return self._located("jacobian_rate", (q, qd), link, point, out)
 
     def injected_accelerations(
         self,
@@ -262,9 +294,10 @@ class Arm:
         *,
         link: int | str | None = None,
         point: ArrayLike | None = None,
+        out: Any = None,
     ) -> Any:
         """(tangential, normal, coriolis), (n, 3) each: the acceleration of a point by the frame that injects it."""
-        return self._located("injected_accelerations", (q, qd, qdd), link, point)
+        return self._located("injected_accelerations", (q, qd, qdd), link, point, out)
 
     def inverse_kinematics(
         self,
@@ -324,12 +357,14 @@ class Arm:
         The entry computes one plain state by itself and comes back to the method for anything else.
         """
         kernel = self._kernel(name, **options)
-        if name not in self.__dict__:
+        if name not in self.__dict__ and getattr(type(self), name) is getattr(
+            Arm, name
+        ):  # unless a subclass has its own
             self.__dict__[name] = kernel.fast(MethodType(getattr(type(self), name), self))
         return kernel(*inputs) if out is None else kernel(*inputs, out=out)
 
     def __reduce__(self) -> tuple[type[Arm], tuple[Model]]:
-        return Arm, (self.model,)
+        return type(self), (self.model,)
 
     def _pushed(self, name: str, inputs: tuple[ArrayLike, ...], wrench: ArrayLike, out: Array | None) -> Any:
         w = np.asarray(wrench)
@@ -346,17 +381,17 @@ class Arm:
         )
 
     def _located(
-        self, name: str, inputs: tuple[ArrayLike, ...], link: int | str | None, point: ArrayLike | None
+        self, name: str, inputs: tuple[ArrayLike, ...], link: int | str | None, point: ArrayLike | None, out: Any
     ) -> Any:
         if link is None and point is None:
-            return self._call(name, *inputs, link=None, point=False)
+            return self._call(name, *inputs, out=out, link=None, point=False)
         kernel = self._kernel(name, link=link_index(self.model, link), point=point is not None)
         if point is None:
-            return kernel(*inputs)
+            return kernel.general(*inputs, out=out)
         where = np.asarray(point)
         if where.shape != (3,):
             raise ShapeError(f"{name}: point must have shape (3,), in the link's axes; got {where.shape}")
         if where.dtype.kind not in "fiu":
             raise DtypeError(f"{name}: point must be real numbers; got dtype {where.dtype} from {point!r:.80}")
         batch = np.shape(inputs[0])[:-1]
-        return kernel(*inputs, np.broadcast_to(where, (*batch, 3)))
+        return kernel.general(*inputs, np.broadcast_to(where, (*batch, 3)), out=out)

@@ -14,6 +14,11 @@ Either way the joint history is carried over to the tool.  Three ways to step, x
 The work of torque, friction and wrenches is integrated along, so that the drift of energy is told from its supply:
 
     drift(t) = (T + V)(t) - (T + V)(0) - int qd . (torque - friction + J^T w) dt
+
+A function for the torque or the wrench is asked once a stage: by rk4 at t, t + dt/2 twice and t + dt; by symplectic at
+t once a repetition and at t + dt once; by adaptive wherever it tries a step.  The torques reported are those given for
+the reported states while stepping, the last one after it; adaptive reports between its steps and asks for all of them
+afterwards.
 """
 
 from __future__ import annotations
@@ -45,7 +50,7 @@ class Motion:
     t: Array  # (K,), s
     q: Array  # (K, n)
     qd: Array  # (K, n)
-    torque: Array  # (K, n), as applied
+    torque: Array  # (K, n), as applied at t in the state q, qd
     tool: Array  # (K, 4, 4) poses in the world
     tool_velocity: Array  # (K, 6), linear then angular, world axes
     energy: Array  # (K,), kinetic and potential, J
@@ -84,7 +89,8 @@ def simulate(
 
     `duration` and `dt` in seconds; dt is shortened a little where it does not divide the duration.  `wrench`, likewise
     constant or a function, is (6,) at the tool or (n, 6) at the link frames, in world axes.  Friction acts as in
-    `arm.forward_dynamics`; joint limits do not.
+    `arm.forward_dynamics`; joint limits do not.  A function is asked once a stage: with "rk4" four times a step, and the
+    torque once more at the end for its last row.
     """
     if method not in METHODS:
         raise UnknownNameError(f"method must be one of {', '.join(METHODS)}; got {method!r}")
@@ -92,8 +98,8 @@ def simulate(
     x = np.concatenate([_state(arm, "q", q), _state(arm, "qd", qd), [0.0]])  # the work rides along
     t = _times(duration, dt)
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows is found and told with its time
-        states = _adaptive(forces, x, t) if method == "adaptive" else _stepped(forces, x, t, method)
-    return _motion(arm, forces, t, states)
+        states, torques = _adaptive(forces, x, t) if method == "adaptive" else _stepped(forces, x, t, method)
+    return _motion(arm, t, states, torques)
 
 
 def torque_history(
@@ -137,6 +143,14 @@ def quintic(q0: ArrayLike, q1: ArrayLike, duration: float, dt: float) -> Traject
     )
 
 
+class _Acting(NamedTuple):
+    """What acts at one time in one state."""
+
+    torque: Array  # (n,)
+    net: Array  # (n,), torque less friction plus J^T w: what does the work
+    wrench: Array | None
+
+
 class _Forces:
     """What acts on an arm, asked for by time and state."""
 
@@ -148,58 +162,66 @@ class _Forces:
     def torque(self, t: float, q: Array, qd: Array) -> Array:
         return self._torque(t, q, qd)
 
-    def net(self, t: float, q: Array, qd: Array) -> tuple[Array, Array | None]:
-        """Torque less friction plus J^T w (n,), which does the work; and the wrench."""
-        driving = self.torque(t, q, qd) - self.arm.friction_torque(qd)
+    def at(self, t: float, q: Array, qd: Array) -> _Acting:
+        """Asks for torque and wrench, once each."""
+        torque = self.torque(t, q, qd)
+        driving = torque - self.arm.friction_torque(qd)
         if self._wrench is None:
-            return driving, None
+            return _Acting(torque, driving, None)
         wrench = self._wrench(t, q, qd)
         still = np.zeros(self.arm.n)
         lifted = self.arm.inverse_dynamics(q, still, still) - self.arm.inverse_dynamics(q, still, still, wrench)
-        return driving + lifted, wrench
+        return _Acting(torque, driving + lifted, wrench)
 
-    def rate(self, t: float, x: Array) -> Array:
-        """d/dt of (q, qd, work)."""
+    def rate(self, t: float, x: Array) -> tuple[Array, Array]:
+        """d/dt of (q, qd, work), and the torque."""
         n = self.arm.n
         _check(n, x, t)
         q, qd = x[:n], x[n : 2 * n]
-        net, wrench = self.net(t, q, qd)
-        qdd = self.arm.forward_dynamics(q, qd, self.torque(t, q, qd), wrench)
-        return np.concatenate([qd, qdd, [qd @ net]])
+        acting = self.at(t, q, qd)
+        qdd = self.arm.forward_dynamics(q, qd, acting.torque, acting.wrench)
+        return np.concatenate([qd, qdd, [qd @ acting.net]]), acting.torque
 
 
-def _stepped(forces: _Forces, x: Array, t: Array, method: str) -> Array:
-    """The states (K, 2n + 1) by fixed steps."""
+def _stepped(forces: _Forces, x: Array, t: Array, method: str) -> tuple[Array, Array]:
+    """The states (K, 2n + 1) by fixed steps, and the torques (K, n) in them."""
     step = _rk4_step if method == "rk4" else _leapfrog_step
-    states = np.empty((len(t), len(x)))
+    n = forces.arm.n
+    states, torques = np.empty((len(t), len(x))), np.empty((len(t), n))
     states[0] = x
     for k in range(len(t) - 1):
-        states[k + 1] = x = step(forces, float(t[k]), x, float(t[k + 1] - t[k]))
-        _check(forces.arm.n, x, float(t[k + 1]))
-    return states
+        x, torques[k] = step(forces, float(t[k]), x, float(t[k + 1] - t[k]))
+        _check(n, x, float(t[k + 1]))
+        states[k + 1] = x
+    torques[-1] = forces.torque(float(t[-1]), x[:n], x[n : 2 * n])
+    return states, torques
 
 
-def _rk4_step(forces: _Forces, t: float, x: Array, dt: float) -> Array:
-    k1 = forces.rate(t, x)
-    k2 = forces.rate(t + dt / 2, x + dt / 2 * k1)
-    k3 = forces.rate(t + dt / 2, x + dt / 2 * k2)
-    k4 = forces.rate(t + dt, x + dt * k3)
-    return x + dt / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+def _rk4_step(forces: _Forces, t: float, x: Array, dt: float) -> tuple[Array, Array]:
+    """The next state, and the torque in this one."""
+    k1, torque = forces.rate(t, x)
+    k2, _ = forces.rate(t + dt / 2, x + dt / 2 * k1)
+    k3, _ = forces.rate(t + dt / 2, x + dt / 2 * k2)
+    k4, _ = forces.rate(t + dt, x + dt * k3)
+    return x + dt / 6 * (k1 + 2 * k2 + 2 * k3 + k4), torque
 
 
-def _leapfrog_step(forces: _Forces, t: float, x: Array, dt: float) -> Array:
+def _leapfrog_step(forces: _Forces, t: float, x: Array, dt: float) -> tuple[Array, Array]:
+    """The next state, and the torque in this one."""
     arm, n = forces.arm, forces.arm.n
     q, qd = x[:n], x[n : 2 * n]
     M = arm.mass_matrix(q)
     p = M @ qd
 
-    def push(time: float, at: Array, speed: Array) -> tuple[Array, Array]:
-        """F and the part of it that does work."""
-        net = forces.net(time, at, speed)[0]
-        return arm.coriolis_transpose_qd(at, speed) - arm.gravity_torque(at) + net, net
+    def inner(at: Array, speed: Array) -> Array:
+        """F but for what acts from outside."""
+        return arm.coriolis_transpose_qd(at, speed) - arm.gravity_torque(at)
+
+    asked: list[_Acting] = []  # from qd, the reported speed, to v_half
 
     def half_kick(v: Array) -> Array:
-        return np.linalg.solve(M, p + dt / 2 * push(t, q, v)[0])
+        asked.append(forces.at(t, q, v))
+        return np.linalg.solve(M, p + dt / 2 * (inner(q, v) + asked[-1].net))
 
     v_half = _repeated(half_kick, qd, t)
     p_half = M @ v_half
@@ -211,9 +233,10 @@ def _leapfrog_step(forces: _Forces, t: float, x: Array, dt: float) -> Array:
     q_new = _repeated(drift, q + dt * v_half, t)
     M_new = arm.mass_matrix(q_new)
     v_new = np.linalg.solve(M_new, p_half)
-    before, after = push(t, q, v_half)[1], push(t + dt, q_new, v_new)
-    work = x[-1] + dt / 2 * (v_half @ before + v_new @ after[1])
-    return np.concatenate([q_new, np.linalg.solve(M_new, p_half + dt / 2 * after[0]), [work]])
+    after = forces.at(t + dt, q_new, v_new).net
+    work = x[-1] + dt / 2 * (v_half @ asked[-1].net + v_new @ after)
+    qd_new = np.linalg.solve(M_new, p_half + dt / 2 * (inner(q_new, v_new) + after))
+    return np.concatenate([q_new, qd_new, [work]]), asked[0].torque
 
 
 def _repeated(update: Callable[[Array], Array], x: Array, t: float) -> Array:
@@ -228,24 +251,30 @@ def _repeated(update: Callable[[Array], Array], x: Array, t: float) -> Array:
     raise DivergenceError(f"the implicit step at t = {t:.6g} s does not converge; take a shorter dt")
 
 
-def _adaptive(forces: _Forces, x: Array, t: Array) -> Array:
+def _adaptive(forces: _Forces, x: Array, t: Array) -> tuple[Array, Array]:
+    """The states (K, 2n + 1) at t, between the integrator's own steps, and the torques (K, n) in them."""
     try:
         from scipy.integrate import solve_ivp
     except ImportError as missing:
         raise ElbowroomError('method="adaptive" needs SciPy: pip install scipy') from missing
-    found: Any = solve_ivp(forces.rate, (t[0], t[-1]), x, "DOP853", t, rtol=TOLERANCE, atol=TOLERANCE)
+
+    def rate(time: float, state: Array) -> Array:
+        return forces.rate(time, state)[0]
+
+    found: Any = solve_ivp(rate, (t[0], t[-1]), x, "DOP853", t, rtol=TOLERANCE, atol=TOLERANCE)
     if not found.success:
         raise DivergenceError(f"the adaptive integrator stopped at t = {found.t[-1]:.6g} s: {found.message}")
+    n = forces.arm.n
     states: Array = found.y.T
-    return states
+    rows = zip(t.tolist(), states[:, :n], states[:, n : 2 * n], strict=True)
+    return states, np.array([forces.torque(*row) for row in rows])
 
 
-def _motion(arm: Arm, forces: _Forces, t: Array, states: Array) -> Motion:
+def _motion(arm: Arm, t: Array, states: Array, torque: Array) -> Motion:
     n = arm.n
     q, qd, work = states[:, :n].copy(), states[:, n : 2 * n].copy(), states[:, -1].copy()
     tool = tool_history(arm, q, qd)
     energy = arm.kinetic_energy(q, qd) + arm.potential_energy(q)
-    torque = np.array([forces.torque(*row) for row in zip(t.tolist(), q, qd, strict=True)])
     return Motion(t, q, qd, torque, tool.pose, tool.velocity, energy, work, energy - energy[0] - work)
 
 
@@ -269,7 +298,7 @@ def _applied(name: str, given: ArrayLike | Applied, shapes: tuple[tuple[int, ...
     """A function of (t, q, qd) whose values are checked."""
 
     def checked(value: ArrayLike, where: str) -> Array:
-        array = np.asarray(value, dtype=float)
+        array = np.array(value, dtype=float)  # a copy: a function may fill the same array every time
         if array.shape not in shapes:
             raise ShapeError(f"{name} must have shape {' or '.join(map(str, shapes))}; got {array.shape}{where}")
         if not np.isfinite(array).all():

@@ -16,9 +16,8 @@ from elbowroom.compile import cache
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
-    where = tmp_path / "kernels"
-    monkeypatch.setenv("ELBOWROOM_CACHE", str(where))
-    return where
+    monkeypatch.setenv("ELBOWROOM_CACHE", str(tmp_path))
+    return tmp_path / "kernels"
 
 
 def entries(folder):
@@ -58,7 +57,7 @@ def test_another_arm_method_or_type_is_another_entry(folder):
 
 def test_a_change_of_our_source_is_another_entry(folder, monkeypatch):
     ask()
-    monkeypatch.setattr(cache, "sources", lambda: "another source")
+    monkeypatch.setattr(cache, "SOURCES", "another source")
     ask()
     assert len(entries(folder)) == 2
 
@@ -114,6 +113,38 @@ def test_a_folder_of_somebody_else_is_not_used(folder):
     assert entries(folder) == []
 
 
+def test_a_folder_that_others_can_read_is_not_used(folder):
+    folder.mkdir(mode=0o700)
+    folder.chmod(0o755)
+    ask()
+    assert entries(folder) == []
+
+
+def test_files_that_are_not_ours_are_never_touched(folder, monkeypatch):
+    monkeypatch.setattr(cache, "LARGEST", 10)
+    others = [folder.parent / "thesis.tar", folder / "notes.txt"]
+    folder.mkdir(mode=0o700)
+    for path in others:
+        path.write_text("dear to somebody")
+        os.utime(path, (1, 1))
+    ask()
+    assert all(path.read_text() == "dear to somebody" for path in others)
+
+
+def test_a_kernel_in_use_is_not_the_first_to_go(folder):
+    ask()
+    (path,) = entries(folder)
+    os.utime(path, (1, 1))
+    ask()
+    assert path.stat().st_mtime > 1e9
+
+
+def test_without_our_sources_nothing_is_cached(folder, monkeypatch):
+    monkeypatch.setattr(cache, "SOURCES", "")
+    ask()
+    assert not folder.exists()
+
+
 def test_off_means_off(folder, monkeypatch):
     monkeypatch.setenv("ELBOWROOM_CACHE", "off")
     ask()
@@ -143,7 +174,7 @@ SCRIPT = "import elbowroom as er; a = er.load('panda'); print(repr(a.mass_matrix
 
 
 def test_two_processes_compiling_at_once_agree(folder):
-    environment = dict(os.environ, ELBOWROOM_CACHE=str(folder))
+    environment = dict(os.environ, ELBOWROOM_CACHE=str(folder.parent))
     started = [
         subprocess.Popen([sys.executable, "-c", SCRIPT], env=environment, stdout=subprocess.PIPE, text=True)
         for _ in range(4)

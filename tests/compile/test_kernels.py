@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import gc
+import os
 import pickle
 import sys
 import threading
+import time
 import weakref
 
 import llvmlite.binding as binding
@@ -28,7 +30,7 @@ ROUNDING = 1e-11
 
 @pytest.fixture(autouse=True)
 def private_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("ELBOWROOM_CACHE", str(tmp_path / "kernels"))
+    monkeypatch.setenv("ELBOWROOM_CACHE", str(tmp_path))
 
 
 def kernel_of(program, dtype=np.float64):
@@ -283,6 +285,69 @@ def test_without_the_entry_everything_still_works(monkeypatch):
         assert np.array_equal(arm.jacobian(arm.ready).Jv, expected[1].Jv)
     with pytest.raises(er.ShapeError, match="q must have shape"):
         arm.mass_matrix([1, 2, 3])
+
+
+def test_a_method_keeps_its_words_after_the_first_call():
+    arm = er.load("planar2")
+    before = arm.mass_matrix.__doc__
+    arm.mass_matrix([0.1, 0.2])
+    assert arm.mass_matrix.__doc__ == before
+    assert "symmetric" in before
+
+
+def test_a_subclass_keeps_its_own_methods():
+    class Twice(er.Arm):
+        def mass_matrix(self, q, *, out=None):
+            return 2 * super().mass_matrix(q, out=out)
+
+    arm = Twice(er.load("planar2").model)
+    values = [arm.mass_matrix([0.1, 0.2])[0, 0] for _ in range(3)]
+    assert values == [2 * er.load("planar2").mass_matrix([0.1, 0.2])[0, 0]] * 3
+    assert type(arm.with_payload(1.0)) is Twice
+    assert type(pickle.loads(pickle.dumps(er.load("planar2")))) is er.Arm
+
+
+def test_a_model_cannot_be_exchanged_under_its_kernels():
+    arm = er.load("planar2")
+    with pytest.raises(AttributeError):
+        arm.model = arm.model.with_gravity([0, 0, 0])
+    assert not arm.with_gravity([0, 0, 0]).gravity_torque([0.1, 0.2]).any()
+
+
+def test_large_outputs_on_a_small_stack():
+    """A batch of Christoffel tensors takes megabytes of room for its last block, more than this thread's stack."""
+    kernel = er.chains.planar(30).compile("christoffel")
+    Q = np.zeros((3, 30))
+    kernel(Q)
+    result = []
+    size = threading.stack_size(256 * 1024)
+    try:
+        worker = threading.Thread(target=lambda: result.append(kernel(Q)))
+        worker.start()
+        worker.join()
+    finally:
+        threading.stack_size(size)
+    assert result[0].shape == (3, 30, 30, 30)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_threads_after_a_fork():
+    kernel = er.load("planar2").compile("mass_matrix")
+    Q = np.zeros((20000, 2))
+    expected = kernel(Q, threads=2)
+    child = os.fork()
+    if child == 0:  # the parent's threads are not here; a pool that believes in them would wait for ever
+        os._exit(0 if np.array_equal(kernel(Q, threads=2), expected) else 1)
+    for _ in range(200):
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            break
+        time.sleep(0.05)
+    else:
+        os.kill(child, 9)
+        os.waitpid(child, 0)
+        status = -1
+    assert status == 0
 
 
 def test_an_arm_can_be_pickled_after_use():

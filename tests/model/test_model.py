@@ -418,3 +418,29 @@ def test_a_ready_configuration_outside_the_limits_is_noted():
     outside = dataclasses.replace(model, ready=np.array([0.0, 9.0]))
     assert any("ready configuration 9 is outside" in str(f) for f in findings(outside))
     assert not any("ready" in str(f) for f in findings(model))
+
+
+def test_a_payload_that_cannot_be_is_refused():
+    model = chains.planar(2)
+    with pytest.raises(ModelError, match="negative moments"):
+        model.with_payload(1.0, inertia=-np.eye(3))
+    with pytest.raises(ModelError, match="symmetric"):
+        model.with_payload(1.0, inertia=[[1, 2, 0], [0, 1, 0], [0, 0, 1]])
+
+
+@pytest.mark.parametrize(
+    "lower, upper",
+    [(-math.inf, math.inf), (5.0, math.inf), (-math.inf, -5.0), (-1e308, 1e308), (0.1, 0.2), (-3.0, 3.0), (0.0, 0.0)],
+)
+def test_configurations_are_drawn_within_the_limits(lower, upper):
+    model = dataclasses.replace(
+        chains.planar(2), lower=np.full(2, lower), upper=np.full(2, upper), ready=np.full(2, np.clip(0, lower, upper))
+    )
+    low, high = model.sampling_range()
+    assert np.isfinite([low, high]).all()
+    assert (low <= high).all()
+    assert (low >= lower).all()
+    assert (high <= upper).all()
+    assert (np.random.default_rng(0).uniform(low, high) <= upper).all()
+    if upper - lower > 1:
+        assert (high - low >= 1).all()

@@ -201,17 +201,12 @@ def _arm(model: Model, quantity: str, json: bool) -> None:
     name = plain(model.name)
     name.stylize("bold")
     line(name, f"{model.n} joints ({model.kinds}), customised: its own constants folded in, equal expressions once.")
-    line("Rotors and friction are counted where it has them.  Published figures are those of a general chain.\n")
+    line("Kinematics included; rotors and friction where it has them.  The published counts are of a general chain:")
+    line("elbowroom count, without an arm, has them beside ours.\n")
     lines: list[list[object]] = []
     shown = ""
     for row in rows:
-        if not row.kinematics and not counting.needs_frames(row.quantity, row.method):
-            continue
-        title = (row.method, _kinematics(row.quantity, row.method, row.kinematics))
-        published = "" if row.published_total is None else f"{row.published_total:g}"
-        difference = "" if row.difference is None else f"{row.difference:+g}"
         counts = (row.mul, row.add, row.div, row.sqrt, row.sincos, row.total)
-        lines.append(["" if row.quantity == shown else row.quantity, *title, *counts, published, difference])
+        lines.append(["" if row.quantity == shown else row.quantity, row.method, *counts])
         shown = row.quantity
-    columns = ["quantity", "method", "kinematics", "mul", "add", "div", "root", "sin, cos", "in all"]
-    table([*columns, "published", "difference"], lines, words=3)
+    table(["quantity", "method", "mul", "add", "div", "root", "sin, cos", "in all"], lines, words=2)

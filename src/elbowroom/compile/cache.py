@@ -24,9 +24,9 @@ LARGEST = 256 * 1024 * 1024  # bytes of entries; beyond it the oldest go
 def folder() -> Path | None:
     """The cache folder, made if it is not there; None where it cannot be trusted or used."""
     name = os.environ.get("ELBOWROOM_CACHE", "")
-    if name.lower() in ("off", "0", "none"):
+    if name.lower() in ("off", "0", "none") or not SOURCES:
         return None
-    path = Path(name) if name else _default()
+    path = (Path(name).expanduser() if name else _default()) / "kernels"  # a folder of our own, whatever else is there
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = path.stat()
@@ -39,30 +39,32 @@ def folder() -> Path | None:
 def _default() -> Path:
     import platformdirs
 
-    return Path(platformdirs.user_cache_dir("elbowroom")) / "kernels"
+    return Path(platformdirs.user_cache_dir("elbowroom"))
 
 
 def _private(found: os.stat_result) -> bool:
-    """Owned by us and writable by nobody else."""
+    """Owned by us, and nobody else can read or write it."""
     if not hasattr(os, "getuid"):
         return True
-    return found.st_uid == os.getuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return found.st_uid == os.getuid() and not found.st_mode & (stat.S_IRWXG | stat.S_IRWXO)
 
 
-@cache
-def sources() -> str:
-    """A hash of the source that makes kernels: algebra, model, dynamics and compile."""
+def _sources() -> str:
+    """A hash of the source that makes kernels: algebra, model, dynamics and compile; empty where there is none."""
     h = hashlib.sha256()
     root = Path(__file__).parent.parent
-    for room in ("algebra", "compile", "dynamics", "model"):
-        for path in sorted((root / room).glob("*.py")):
-            h.update(path.name.encode() + path.read_bytes())
-    return h.hexdigest()
+    files = [path for room in ("algebra", "compile", "dynamics", "model") for path in (root / room).glob("*.py")]
+    for path in sorted(files):
+        h.update(path.name.encode() + path.read_bytes())
+    return h.hexdigest() if files else ""
+
+
+SOURCES = _sources()  # now, as it is imported: a file that changes later makes kernels of another program
 
 
 def key(*parts: Any) -> str:
     """The name of the entry for these parts, and for the source that makes it."""
-    return hashlib.sha256(repr((sources(), *parts)).encode()).hexdigest()
+    return hashlib.sha256(repr((SOURCES, *parts)).encode()).hexdigest()
 
 
 def load(name: str) -> tuple[dict[str, Any], bytes] | None:
@@ -83,6 +85,8 @@ def load(name: str) -> tuple[dict[str, Any], bytes] | None:
     if digest != _checksum(name, facts, code):
         return None
     found: dict[str, Any] = json.loads(facts)
+    with contextlib.suppress(OSError):
+        os.utime(where / name)  # used now: the last to be forgotten
     return found, code
 
 
@@ -111,8 +115,9 @@ def _checksum(name: str, facts: bytes, code: bytes) -> bytes:
 
 
 def _prune(where: Path) -> None:
-    """Forget the oldest entries when there are too many."""
-    entries = sorted(((p.stat().st_mtime, p.stat().st_size, p) for p in where.iterdir()), reverse=True)
+    """Forget the entries that were not used for longest when there are too many; touch nothing but entries."""
+    ours = [p for p in where.iterdir() if len(p.name) == 64 and set(p.name) <= set("0123456789abcdef")]
+    entries = sorted(((p.stat().st_mtime, p.stat().st_size, p) for p in ours), reverse=True)
     total = 0
     for _, size, path in entries:
         total += size

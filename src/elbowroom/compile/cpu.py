@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import threading
 from collections.abc import Callable
 from functools import cache
@@ -14,7 +15,7 @@ import numpy as np
 from ..algebra import Port, Program
 from ..errors import DtypeError
 from . import cache as disk
-from . import engine, entry, llvm
+from . import engine, entry, llvm, loops
 from .kernel import Array, Kernel, Signature
 
 if TYPE_CHECKING:
@@ -73,16 +74,23 @@ class Cpu:
             self._batch = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)(address)
         arrays = inputs + outputs
         if threads == 1 or batch <= BLOCK:
-            return bool(self._batch(_pointers(arrays), batch) < 0)
+            return self._done(self._batch(_pointers(arrays), batch))
         start = [_address(a) for a in arrays]
         width = [a.nbytes // batch for a in arrays]
         piece = min(BLOCK, -(-batch // threads // self.lanes) * self.lanes)
 
         def run(first: int) -> bool:
             at = (ctypes.c_void_p * len(start))(*(s + first * w for s, w in zip(start, width, strict=True)))
-            return bool(self._batch(at, min(piece, batch - first)) < 0)
+            return self._done(self._batch(at, min(piece, batch - first)))
 
         return all(list(_pool(threads).map(run, range(0, batch, piece))))
+
+    @staticmethod
+    def _done(answer: int) -> bool:
+        """What `many` returns: all done, or the state where it stopped."""
+        if answer == loops.NO_MEMORY:
+            raise MemoryError("no memory for a block of states")
+        return answer == loops.DONE
 
     def entry(self, name: str, bundle: Any) -> Callable[[Callable[..., Any]], Any] | None:
         """What makes an emitted CPython function with a given fallback; None where there can be none."""
@@ -131,6 +139,10 @@ def _pool(threads: int) -> ThreadPoolExecutor:
     from concurrent.futures import ThreadPoolExecutor  # not needed before the first threaded batch
 
     return ThreadPoolExecutor(threads, thread_name_prefix="elbowroom")
+
+
+if hasattr(os, "register_at_fork"):  # a forked child has none of its parent's threads
+    os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
 def _address(array: Array) -> int:

@@ -186,7 +186,7 @@ class Emitter:
         return self.w.put(f"getelementptr {self.w.type}, ptr %scratch, i64 {self.slots[k]}")
 
     def _load_slot(self, k: int) -> str:
-        return self.w.put(f"load {self.w.type}, ptr {self._slot(k)}")
+        return self.w.put(f"load {self.w.type}, ptr {self._slot(k)}, align 8")
 
     def _store_slot(self, k: int) -> None:
-        self.w.lines.append(f"  store {self.w.type} {self.value[k]}, ptr {self._slot(k)}")
+        self.w.lines.append(f"  store {self.w.type} {self.value[k]}, ptr {self._slot(k)}, align 8")

@@ -105,12 +105,12 @@ def function(name: str, address: int, slow: Callable[..., Any], *kept: Any) -> A
     takes a cycle apart.  So the definition is bytes, which nothing clears, held by the function's own `self`: a tuple
     of the fallback, which the emitted code calls, and of everything that must live on.
     """
-    title = name.encode() + b"\0"
-    definition = struct.pack("PPi4xP", _inside(title), address, FASTCALL_WITH_KEYWORDS, 0)
+    title, told = name.encode() + b"\0", (slow.__doc__ or "").encode() + b"\0"
+    definition = struct.pack("PPi4xP", _inside(title), address, FASTCALL_WITH_KEYWORDS, _inside(told))
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.restype = ctypes.py_object
     new.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
-    return new(_inside(definition), (slow, title, definition, *kept), None)
+    return new(_inside(definition), (slow, title, told, definition, *kept), None)
 
 
 def _inside(data: bytes) -> int:

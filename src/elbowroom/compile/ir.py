@@ -23,6 +23,11 @@ class Writer:
         return self.scalar if self.lanes == 1 else f"<{self.lanes} x {self.scalar}>"
 
     @property
+    def bytes(self) -> int:
+        """The size of a value."""
+        return self.lanes * (8 if self.scalar == "double" else 4)
+
+    @property
     def integer(self) -> str:
         """The integer type of the same layout."""
         bits = "i64" if self.scalar == "double" else "i32"

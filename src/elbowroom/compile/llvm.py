@@ -24,7 +24,7 @@ from . import entry
 from .cut import crossing, slots_for
 from .emit import Emitter
 from .ir import Writer
-from .loops import arguments, finite, many, single
+from .loops import HEAP, arguments, finite, many, single
 from .lower import Lowered, lower
 
 ALONE = 6000  # steps that one function still holds; compiling it takes half a second
@@ -49,7 +49,7 @@ def module(program: Program, target: Target, dtype: np.dtype[np.floating], kind:
     """LLVM IR text of a Program for one state (kind "one") or for many ("many")."""
     scalar = {8: "double", 4: "float"}[dtype.itemsize]
     lowered = lower(program)
-    needed: set[str] = set()
+    needed: set[str] = {*HEAP, "declare void @llvm.trap()"}
     if kind == "one":
         parts = [
             *_function("one", lowered, Writer(scalar, 1, target.fma, intrinsics=needed)),
@@ -87,8 +87,15 @@ def _function(name: str, lowered: Lowered, writer: Writer) -> list[str]:
     size = max(emit.slots.values(), default=0) + 1
     functions += [
         f"define void @{name}({parameters}) {{",
-        f"  %scratch = alloca [{size} x {emit.w.type}], align 64",
+        f"  %scratch = call ptr @malloc(i64 {size * emit.w.bytes})",  # on the heap: a thread's stack may be small
+        "  %none = icmp eq ptr %scratch, null",
+        "  br i1 %none, label %poor, label %go",
+        "poor:",
+        "  call void @llvm.trap()",
+        "  unreachable",
+        "go:",
         *calls,
+        "  call void @free(ptr %scratch)",
         "  ret void",
         "}",
     ]

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from ..algebra import Program
 
+DONE, NO_MEMORY = -1, -2  # what `many` returns if it did not stop at a state
+HEAP = ("declare ptr @malloc(i64)", "declare void @free(ptr)")
+
 
 def arguments(program: Program, kind: str = "ptr") -> str:
     """The pointers that every kernel function takes: inputs, then outputs."""
@@ -66,7 +69,6 @@ def many(program: Program, scalar: str, lanes: int) -> str:
     ports = _ports(program)
     lines = ["define i64 @many(ptr %pointers, i64 %count) {", "entry:", *_pointers(program)]
     for k, (_, size) in enumerate(ports):
-        lines.append(f"  %pad{k} = alloca [{max(1, size * lanes)} x {scalar}], align 64")
         lines.append(f"  %bytes{k} = add i64 0, {size * width}")
     lines += [
         f"  %whole = and i64 %count, {-lanes}",
@@ -94,9 +96,21 @@ def many(program: Program, scalar: str, lanes: int) -> str:
         "after:",
         "  %left = sub i64 %count, %whole",
         "  %none = icmp eq i64 %left, 0",
-        "  br i1 %none, label %done, label %fill",
+        "  br i1 %none, label %done, label %room",
+        "room:",  # on the heap: a thread's stack may be small
+        f"  %pad = call ptr @malloc(i64 {sum(size for _, size in ports) * lanes * width})",
+        "  %got = icmp ne ptr %pad, null",
+        "  br i1 %got, label %start, label %poor",
+        "poor:",
+        f"  ret i64 {NO_MEMORY}",
+        "start:",
+        *(
+            f"  %pad{k} = getelementptr {scalar}, ptr %pad, i64 {lanes * sum(size for _, size in ports[:k])}"
+            for k in range(len(ports))
+        ),
+        "  br label %fill",
         "fill:",
-        "  %lane = phi i64 [0, %after], [%lane1, %fill]",
+        "  %lane = phi i64 [0, %start], [%lane1, %fill]",
         "  %past = sub i64 %left, 1",
         "  %inside = icmp slt i64 %lane, %left",
         "  %pick = select i1 %inside, i64 %lane, i64 %past",
@@ -119,6 +133,7 @@ def many(program: Program, scalar: str, lanes: int) -> str:
         f"  %fine2 = call i1 @finite({', '.join(f'ptr %pad{k}' for k in range(inputs))})",
         "  br i1 %fine2, label %go2, label %bad2",
         "bad2:",
+        "  call void @free(ptr %pad)",
         "  ret i64 %whole",
         "go2:",
         f"  call void @block({', '.join(f'ptr %pad{k}' for k in range(len(ports)))})",
@@ -130,5 +145,5 @@ def many(program: Program, scalar: str, lanes: int) -> str:
             f"  %rb{k} = mul i64 %left, %bytes{k}",
             f"  call void @llvm.memcpy.p0.p0.i64(ptr %result{k}, ptr %pad{k}, i64 %rb{k}, i1 false)",
         ]
-    lines += ["  br label %done", "done:", "  ret i64 -1", "}"]
+    lines += ["  call void @free(ptr %pad)", "  br label %done", "done:", f"  ret i64 {DONE}", "}"]
     return "\n".join(lines)

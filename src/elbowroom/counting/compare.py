@@ -22,7 +22,7 @@ class Row:
     quantity: str
     method: str
     condition: str  # "general", "orthogonal", or a robot's name where its constants are folded in
-    kinematics: bool  # counted from joint angles on (else from ready link frames)
+    kinematics: bool  # counted from joint angles on (else from ready link frames); a robot's own counts always
     n: int
     mul: int
     add: int
@@ -97,14 +97,12 @@ def costs(
 
 
 def customised_rows(model: Model, quantity: str = "", progress: Progress | None = None) -> Iterator[Row]:
-    """Rows for one arm; beside them the printed figures for a general chain, if all its joints turn."""
-    asked = [(name, method, kinematics) for name, method in counted(quantity) for kinematics in (False, True)]
-    for k, (name, method, kinematics) in enumerate(asked):
+    """Rows for one arm, kinematics included; without printed figures, which are of a general chain."""
+    asked = list(counted(quantity))
+    for k, (name, method) in enumerate(asked):
         if progress is not None:
             progress(k, len(asked), f"{name}, {method}")
-        figures = comparable(name, method, kinematics=kinematics) if set(model.kinds) == {"R"} else ()
-        count = customised(model, name, method, kinematics=kinematics)
-        yield _row(name, method, model.name, kinematics, model.n, count, "customised", figures)
+        yield _row(name, method, model.name, True, model.n, customised(model, name, method), "customised", ())
 
 
 def _row(

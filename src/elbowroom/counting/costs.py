@@ -7,15 +7,13 @@ meet the two beyond them.  Nobody traces Lagrange-Euler for 30 joints.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 
 from .. import dynamics
-from ..algebra import Graph, Program
+from ..algebra import Program
 from ..algebra.count import Count
-from ..algebra.linalg import Array, matrix, vector
 from ..algebra.polynomial import Polynomial, through
 from ..errors import UnknownNameError
 from ..model import Model
@@ -121,25 +119,9 @@ def _reads_frames(program: Program, quantity: str) -> bool:
     return any(op == "input" and rest[0][0] not in own for op, *rest in program.operations)
 
 
-def customised(model: Model, quantity: str, method: str, *, kinematics: bool = True) -> Count:
-    """The count with an arm's own constants folded in, its rotors and friction included where it has them."""
-    return dynamics.program(model if kinematics else _with_frames(model), quantity, method).count
+def customised(model: Model, quantity: str, method: str) -> Count:
+    """The count with an arm's own constants folded in, its rotors and friction included where it has them.
 
-
-@dataclass(frozen=True, eq=False)
-class _Framed(Model):
-    """An arm whose link frames are inputs of the trace."""
-
-    graph: Graph = field(default_factory=Graph, repr=False)
-    known_frames: tuple[list[Array], list[Array]] | None = field(default=None, repr=False)
-
-
-def _with_frames(model: Model) -> Model:
-    """The same arm, its link frames as inputs."""
-    graph = Graph()
-    known = (
-        [matrix([[graph.input(f"R{i}_{r}{c}") for c in range(3)] for r in range(3)]) for i in range(model.n)],
-        [vector(*(graph.input(f"p{i}_{axis}") for axis in "xyz")) for i in range(model.n)],
-    )
-    numbers = {f.name: getattr(model, f.name) for f in dataclasses.fields(Model)}
-    return _Framed(**numbers, graph=graph, known_frames=known)
+    From joint angles on: ready link frames would hide the zeros that the arm's own twists leave in them.
+    """
+    return dynamics.program(model, quantity, method).count

@@ -87,8 +87,7 @@ def solve(
         return np.r_[goal[:3, 3] - here[:3, 3], rotation_vector(R @ here[:3, :3].T)]
 
     rng = np.random.default_rng(0)
-    low = np.where(np.isfinite(model.lower), model.lower, -np.pi)
-    high = np.where(np.isfinite(model.upper), model.upper, np.pi)
+    low, high = model.sampling_range()
     best: IKResult | None = None
     steps = 0
     for attempt in range(restarts + 1):

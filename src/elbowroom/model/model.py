@@ -127,6 +127,14 @@ class Model:
         """Whether joint i turns (else it slides)."""
         return self.kinds[i] == "R"
 
+    def sampling_range(self) -> tuple[Array, Array]:
+        """Bounds (n,) within the limits to draw configurations from: at most a turn where a limit is open or far."""
+        low, high = np.maximum(self.lower, -1e6), np.minimum(self.upper, 1e6)
+        wide = high - low > 4 * math.pi
+        middle = np.clip(0.0, np.where(np.isfinite(self.lower), low + math.pi, -math.inf), high - math.pi)
+        low, high = np.where(wide, middle - math.pi, low), np.where(wide, middle + math.pi, high)
+        return low, np.maximum(low, high)
+
     def split(self, i: int) -> Split:
         """Placement i in the parts of a Denavit-Hartenberg row, as far as it is one."""
         E = self.E[i]
@@ -171,6 +179,11 @@ class Model:
             _frozen(self.name, "payload com", com, (3,)),
             _frozen(self.name, "payload inertia", np.zeros((3, 3)) if inertia is None else inertia, (3, 3)),
         )
+        moments = np.linalg.eigvalsh(load.inertia)
+        if np.abs(load.inertia - load.inertia.T).max() > 1e-9 * max(1e-12, float(np.abs(load.inertia).max())):
+            raise ModelError(f"{self.name}: payload inertia must be symmetric; got\n{load.inertia}")
+        if moments[0] < -1e-12 * max(1.0, float(moments[-1])):
+            raise ModelError(f"{self.name}: payload inertia must not have negative moments; got {moments}")
         last = Body(float(self.mass[-1]), self.com[-1], self.inertia[-1])
         both = merge(last, moved(load, self.tool))
         mass_, com_, inertia_ = self.mass.copy(), self.com.copy(), self.inertia.copy()

@@ -182,6 +182,95 @@ def test_dt_that_does_not_divide_the_duration_is_shortened():
     assert np.allclose(t, [0, 0.25 / 3, 0.5 / 3, 0.25])
 
 
+# When the torque and the wrench are asked for.
+
+
+class Asked:
+    """A motor with a state of its own: every answer is another one, and all are given in the same array."""
+
+    def __init__(self, size):
+        self.calls, self.answers = [], []
+        self._array = np.zeros(size)
+
+    def __call__(self, t, q, qd):
+        self.calls.append((t, *q, *qd))
+        self._array[:] = 0.1 * len(self.calls) - 0.5 * qd[0]
+        self.answers.append(self._array.copy())
+        return self._array
+
+    @property
+    def times(self):
+        return [call[0] for call in self.calls]
+
+
+def test_runge_kutta_asks_four_times_a_step_and_reports_what_it_was_told():
+    torque, wrench = Asked(1), Asked(6)
+    motion = simulate(PENDULUM, [0.2], [0.5], torque, duration=0.3, dt=0.1, wrench=wrench)
+    stages = [0.0, 0.05, 0.05, 0.1, 0.1, 0.15, 0.15, 0.2, 0.2, 0.25, 0.25, 0.3]
+    assert wrench.times == pytest.approx(stages, abs=1e-15)
+    assert torque.times == pytest.approx([*stages, 0.3], abs=1e-15)
+    first = slice(None, None, 4)  # of every step, and the one for the last row
+    assert np.array_equal(torque.answers[first], motion.torque)
+    assert np.array_equal(torque.calls[first], np.column_stack([motion.t, motion.q, motion.qd]))
+
+
+def test_one_step_of_runge_kutta_takes_the_torques_in_the_order_of_its_stages():
+    """I qdd = tau without gravity: qd grows by dt / 6 I (tau1 + 2 tau2 + 2 tau3 + tau4)."""
+    told = iter([1.0, 2.0, 4.0, 8.0, 16.0])
+    rod = arm_of(chains.planar(1), gravity=np.zeros(3))
+    motion = simulate(rod, [0.0], [0.0], lambda t, q, qd: [next(told)], duration=0.1, dt=0.1)
+    assert motion.qd[1, 0] == pytest.approx(0.1 / 6 * 3 * (1 + 2 * 2 + 2 * 4 + 8), rel=1e-12)
+    assert motion.torque.tolist() == [[1.0], [16.0]]
+
+
+def test_the_symplectic_step_asks_once_a_repetition_and_once_at_its_end():
+    asked = []
+
+    def torque(t, q, qd):
+        asked.append((t, *q, *qd))
+        return -0.5 * qd
+
+    motion = simulate(PENDULUM, [0.2], [0.5], torque, duration=0.3, dt=0.1, method="symplectic")
+    assert np.array_equal(motion.torque, -0.5 * motion.qd)
+    assert len(set(asked)) >= len(asked) - 3, "no state twice, but for a repetition that moved nothing"
+    times = [call[0] for call in asked]
+    assert times == sorted(times)
+    assert {round(t, 12) for t in times} == {0.0, 0.1, 0.2, 0.3}
+    assert times.count(0.0) == len([call for call in asked if call[1] == 0.2])
+    assert [round(t, 12) for t in times[-2:]] == [0.3, 0.3], "the end of the last step, and the last row"
+    assert round(times[-3], 12) == 0.2
+    wrench = Asked(6)
+    simulate(
+        PENDULUM,
+        [0.2],
+        [0.5],
+        [0.0],
+        duration=0.1,
+        dt=0.1,
+        method="symplectic",
+        wrench=lambda t, q, qd: wrench(t, q, qd) * 0.0,
+    )
+    assert wrench.times[-1] == 0.1
+    assert set(wrench.times[:-1]) == {0.0}
+
+
+def test_adaptive_asks_once_a_stage_and_once_for_every_row():
+    torque, wrench = [], []
+
+    def drive(t, q, qd):
+        torque.append(t)
+        return -0.5 * qd
+
+    def push(t, q, qd):
+        wrench.append(t)
+        return np.zeros(6)
+
+    motion = simulate(PENDULUM, [0.2], [0.5], drive, duration=0.3, dt=0.1, method="adaptive", wrench=push)
+    assert torque[: len(wrench)] == wrench
+    assert torque[len(wrench) :] == motion.t.tolist()
+    assert np.array_equal(motion.torque, -0.5 * motion.qd)
+
+
 # What goes wrong.
 
 

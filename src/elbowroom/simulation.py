@@ -89,8 +89,8 @@ def simulate(
 
     `duration` and `dt` in seconds; dt is shortened a little where it does not divide the duration.  `wrench`, likewise
     constant or a function, is (6,) at the tool or (n, 6) at the link frames, in world axes.  Friction acts as in
-    `arm.forward_dynamics`; joint limits do not.  A function is asked once a stage: with "rk4" four times a step, and the
-    torque once more at the end for its last row.
+    `arm.forward_dynamics`; joint limits do not.  A function is asked once a stage: with "rk4" four times a step, and
+    the torque once more at the end for its last row.
     """
     if method not in METHODS:
         raise UnknownNameError(f"method must be one of {', '.join(METHODS)}; got {method!r}")

@@ -138,6 +138,7 @@ def _speed(arm: Arm) -> None:
 
 def _best(call: Callable[..., Any], arguments: list[Any]) -> float:
     """Seconds of the fastest call, the clock read around runs of at least a millisecond."""
+    call(*arguments)  # the first one may compile
     calls, best, end = 1, math.inf, time.perf_counter() + PATIENCE
     while True:
         start = time.perf_counter()

@@ -130,5 +130,5 @@ def _counts(model: Model) -> None:
         for k, method in enumerate(what.formulations | what.variants):
             c = dynamics.program(model, name, method).count
             mark = " *" if method == chosen else ""
-            rows.append(["" if k else name, method + mark, c.mul, c.add, c.div, c.sincos, c.total])
+            rows.append(["" if k else name, method + mark, c.mul, c.add, c.div, c.sincos, c.mul + c.add + c.div])
     table(["quantity", "method", "mul", "add", "div", "sin, cos", "mul + add + div"], rows, words=2)

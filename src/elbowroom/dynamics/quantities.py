@@ -6,7 +6,7 @@ A formulation is rigid-body alone; what the drives bring is added in `whole_arm.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -75,7 +75,8 @@ class Quantity:
         """The function of a method, rigid body alone."""
         known = self.formulations | self.variants
         if method not in known:
-            raise UnknownNameError(f"method of {self.name} must be one of {', '.join(known)}; got {method!r}")
+            near = _near(method, known)
+            raise UnknownNameError(f"method of {self.name} must be one of {', '.join(known)}; got {method!r}{near}")
         return known[method]
 
 
@@ -309,12 +310,14 @@ REGISTRY: dict[str, Quantity] = {
 def quantity(name: str) -> Quantity:
     """The registered quantity of this name."""
     if name not in REGISTRY:
-        import difflib
-
-        near = difflib.get_close_matches(name, REGISTRY, n=3, cutoff=0.5)
-        raise UnknownNameError(f"quantity must be one of {', '.join(REGISTRY)}; got {name!r}" + _hint(near))
+        near = _near(name, REGISTRY)
+        raise UnknownNameError(f"no quantity {name!r}{near}; expected one of {', '.join(REGISTRY)}")
     return REGISTRY[name]
 
 
-def _hint(near: list[str]) -> str:
-    return f"; did you mean {' or '.join(near)}?" if near else ""
+def _near(name: str, known: Iterable[str]) -> str:
+    """A hint at the names that look alike."""
+    import difflib
+
+    found = difflib.get_close_matches(name, list(known), n=3, cutoff=0.5)
+    return f"; did you mean {' or '.join(found)}?" if found else ""

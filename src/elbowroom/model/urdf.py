@@ -199,7 +199,9 @@ def _only_tip(tree: _Tree) -> str:
         deepest = max(depth[link] for link in tips)
         tips = [link for link in tips if depth[link] == deepest]
     if len(tips) > 1:
-        raise ModelError(f"several tips: {_quoted(tips)}; name one, or any other link, as tip=...")
+        raise ModelError(
+            f"several tips: {_quoted(tips)}; name one, or any other link, as tip=... (--tip on the command line)"
+        )
     return tips[0]
 
 

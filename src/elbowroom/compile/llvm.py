@@ -27,7 +27,7 @@ from .ir import Writer
 from .loops import HEAP, arguments, finite, many, single
 from .lower import Lowered, lower
 
-ALONE = 6000  # steps that one function still holds; compiling it takes half a second
+ALONE = 2000  # steps that one function still holds; longer ones compile faster in pieces and run as fast
 CHUNK = 500  # steps a function where there are more
 
 

@@ -731,3 +731,26 @@ def test_a_wrong_dtype_is_a_type_error_and_a_value_error(panda):
     for kind in (TypeError, ValueError, er.ElbowroomError):
         with pytest.raises(kind, match="q must be real numbers"):
             panda.mass_matrix(np.zeros(7, complex))
+
+
+def test_masked_entries_are_refused_and_misaligned_memory_is_taken(panda):
+    masked = np.ma.array(panda.ready, mask=[0, 0, 1, 0, 0, 0, 0])
+    with pytest.raises(ValueError, match="q has masked entries"):
+        panda.mass_matrix(masked)
+    assert np.array_equal(panda.mass_matrix(np.ma.array(panda.ready)), panda.mass_matrix(panda.ready))
+    room = np.zeros(7 * 8 + 1, np.uint8)
+    odd = room[1:].view(np.float64)
+    odd[:] = panda.ready
+    assert not odd.flags.aligned
+    assert np.array_equal(panda.mass_matrix(odd), panda.mass_matrix(panda.ready))
+
+
+def test_two_outputs_need_two_arrays(panda):
+    both = np.zeros((3, 7))
+    with pytest.raises(ValueError, match="lies on another of the outputs"):
+        panda.jacobian(panda.ready, out=(both, both))
+    Jv, Jw = np.zeros((3, 7)), np.zeros((3, 7))
+    assert panda.jacobian(panda.ready, out=(Jv, Jw)).Jw is Jw
+    assert np.array_equal(Jv, panda.jacobian(panda.ready).Jv)
+    nu = np.zeros(7)
+    assert panda.quasi_velocities(panda.ready, np.ones(7), out=nu) is nu

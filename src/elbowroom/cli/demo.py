@@ -19,7 +19,7 @@ BATCH = 10_000  # states at once
 PATIENCE = 0.25  # seconds that one timing may take
 TIMED = ("mass_matrix", "coriolis_matrix", "inverse_dynamics", "forward_dynamics")
 
-SCALE = f"{'-180':<15}0{'220 deg':>18}"  # what `_gauge` is drawn against
+SCALE = f"{'-180':<10}0{'220 deg':>13}"  # what `_gauge` is drawn against; narrow enough for 80 columns
 
 NEXT = """\
   elbowroom robots                  the other arms
@@ -72,13 +72,13 @@ def _limits(arm: Arm) -> None:
             ]
         )
     table(
-        ["joint", SCALE, "from", "to", "ready (deg)", "rad/s", "N m"],
+        ["joint", SCALE, "from", "to", "ready", "rad/s", "N m"],
         rows,
         words=2,
     )
 
 
-def _gauge(low: float, at: float, high: float, width: int = 34) -> Text:
+def _gauge(low: float, at: float, high: float, width: int = len(SCALE)) -> Text:
     """A joint's range on a scale from -180 to 220 degrees, with a mark where it stands."""
 
     def column(angle: float) -> int:

@@ -163,7 +163,9 @@ class Kernel:
                 f"{self.name}: {port.name} must have shape ({shape}{',' if len(port.shape) == 1 else ''}) "
                 f"or (B, {shape}); got {array.shape}"
             )
-        return np.ascontiguousarray(array) if array.ndim else array
+        if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+            raise ValueError(f"{self.name}: {port.name} has masked entries; fill them first")
+        return np.require(array, requirements=("C", "A"))
 
     def _require_finite(self, arrays: list[Array]) -> None:
         for port, array in zip(self._inputs, arrays, strict=True):
@@ -188,7 +190,8 @@ class Kernel:
         wanted = list(out) if self._bundle is not None else [out]
         if len(wanted) != len(shapes):
             raise ShapeError(f"{self.name}: out must be {len(shapes)} arrays; got {len(wanted)}")
-        outputs, copies = [], []
+        outputs: list[Array] = []
+        copies: list[tuple[Array, Array]] = []
         for port, array, shape in zip(self._outputs, wanted, shapes, strict=True):
             if not isinstance(array, np.ndarray) or array.dtype != self.dtype:
                 got = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
@@ -197,7 +200,9 @@ class Kernel:
                 raise ShapeError(f"{self.name}: out for {port.name} must have shape {shape}; got {array.shape}")
             if not array.flags.writeable:
                 raise ValueError(f"{self.name}: out for {port.name} is read-only")
-            plain = array.flags.c_contiguous and not any(np.may_share_memory(array, x) for x in inputs)
+            if any(np.may_share_memory(array, other) for other, _ in copies):
+                raise ValueError(f"{self.name}: out for {port.name} lies on another of the outputs")
+            plain = array.flags.carray and not any(np.may_share_memory(array, x) for x in inputs)
             ours = array if plain else np.empty(shape, self.dtype)
             outputs.append(ours)
             copies.append((array, ours))

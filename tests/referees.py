@@ -15,6 +15,7 @@ import numpy as np
 import pinocchio as pin
 
 import elbowroom as er
+from elbowroom.bench.peers import pinocchio_model
 from elbowroom.model import Model, catalogue, chains, create
 
 STATES = 1000
@@ -123,21 +124,9 @@ class Pinocchio:
 
     def __init__(self, model: Model) -> None:
         self.n = model.n
-        self.model = m = pin.Model()
-        m.gravity = pin.Motion(np.array(model.gravity), np.zeros(3))
-        parent = 0
-        for i in range(model.n):
-            place = pin.SE3(np.array(model.E[i]), np.array(model.p[i]))
-            if i == 0:
-                place = pin.SE3(np.array(model.base)) * place
-            joint = pin.JointModelRZ() if model.revolute(i) else pin.JointModelPZ()
-            parent = m.addJoint(parent, joint, place, model.joint_names[i])
-            body = pin.Inertia(float(model.mass[i]), np.array(model.com[i]), np.array(model.inertia[i]))
-            m.appendBodyToJoint(parent, body, pin.SE3.Identity())
-        m.armature = np.array(model.rotor_inertia)
-        tool = pin.SE3(np.array(model.tool))
-        self.tool_in_last = tool
-        self.tool = m.addFrame(pin.Frame("tool", parent, 0, tool, pin.FrameType.OP_FRAME))
+        self.model = m = pinocchio_model(pin, model)
+        self.tool_in_last = pin.SE3(np.array(model.tool))
+        self.tool = m.getFrameId("tool")
         self.data = m.createData()
 
     def add_body(self, mass: float, com: np.ndarray, inertia: np.ndarray, at: np.ndarray) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 
 from elbowroom.algebra import trace
 from elbowroom.algebra.linalg import ltdl
-from elbowroom.dynamics import aba, crba, diagonalized, energy, operators
+from elbowroom.dynamics import aba, crba, diagonalized, energy, operator_rates, operators
 from elbowroom.model import chains, from_mdh
 from elbowroom.model.symbolic import symbolic
 from referees import batch, error, states, subject
@@ -167,7 +167,7 @@ def test_coriolis_recursion_is_the_operator_form(name, normalized, kind):
         C = diagonalized.coriolis(model, s.q[k], s.qd[k], normalized=normalized, gravity=gravity, wrench=wrench)
         scale = np.diag(o.D_root_inverse) if normalized else np.ones(o.N)
         floor = np.abs(scale[:, None] * (o.H @ o.Psi)).max() * np.abs(o.b).max()
-        assert close(C[::-1], operators.coriolis(o, normalized=normalized), ROUNDING, floor)
+        assert close(C[::-1], operator_rates.coriolis(o, normalized=normalized), ROUNDING, floor)
 
 
 @every

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 
 from elbowroom.algebra import trace
-from elbowroom.dynamics import christoffel, crba, operators, rnea
+from elbowroom.dynamics import christoffel, crba, operator_rates, operators, rnea
 from elbowroom.dynamics.kinematics import forward_kinematics
 from elbowroom.model import chains
 from elbowroom.model.symbolic import symbolic
@@ -112,22 +112,22 @@ def test_velocities_hold_the_energy(name):
 
 
 @every
-@pytest.mark.parametrize("what", operators.Rates._fields)
+@pytest.mark.parametrize("what", operator_rates.Rates._fields)
 def test_inertial_rates(name, what):
-    ours = getattr(operators.inertial_rates(at(name)), what)
+    ours = getattr(operator_rates.inertial_rates(at(name)), what)
     scale = np.abs(getattr(at(name), what)).max() * np.abs(batch(name, 2).qd[0]).max() + 1e-6
     assert apart(ours, rate(name, lambda o, _: getattr(o, what)), floor=scale) < DIFFERENCED
 
 
 @every
-@pytest.mark.parametrize("what", operators.Rates._fields)
+@pytest.mark.parametrize("what", operator_rates.Rates._fields)
 def test_local_rates(name, what):
     """Components in each link's own frame, differenced, and put back into world axes."""
     model = subject(name)
 
     def turned(q):
         blocks = [np.kron(np.eye(2), R) for R in forward_kinematics(model, q).R[::-1]]
-        return operators._block_diagonal(blocks)
+        return operators.block_diagonal(blocks)
 
     def into(o, q):
         A, B = getattr(o, what), turned(q)
@@ -136,7 +136,7 @@ def test_local_rates(name, what):
     difference, B = rate(name, into), turned(batch(name, 2).q[0])
     difference = B @ difference if difference.shape[0] == len(B) else difference
     difference = difference @ B.T if difference.shape[1] == len(B) else difference
-    ours = getattr(operators.local_rates(at(name)), what)
+    ours = getattr(operator_rates.local_rates(at(name)), what)
     scale = np.abs(getattr(at(name), what)).max() * np.abs(batch(name, 2).qd[0]).max() + 1e-6
     assert apart(ours, difference, floor=scale) < DIFFERENCED
 
@@ -148,7 +148,7 @@ def test_inertia_rate_in_closed_form(name):
     driving = o.X + o.X.T
     tilde = o.Psi - np.eye(6 * o.N)
     for whole, ours in (
-        (tilde @ driving @ tilde.T, operators.local_rates(o).P),
+        (tilde @ driving @ tilde.T, operator_rates.local_rates(o).P),
         (o.Psi @ driving @ o.Psi.T, o.lam),
     ):
         for k in range(o.N):
@@ -162,9 +162,11 @@ def test_mass_factor_rate(name):
     o = at(name)
     difference = rate(name, lambda later, _: operators.mass_factor(later))
     floor = np.abs(operators.mass_factor(o)).max()
-    assert apart(operators.mass_factor_rate(o), difference, floor) < DIFFERENCED
-    assert apart(operators.mass_factor_rate_by_lambda(o), operators.mass_factor_rate(o), floor) < ROUNDING
-    assert apart(operators.mass_factor_rate_times_nu(o), operators.mass_factor_rate(o) @ o.nu, floor) < ROUNDING
+    assert apart(operator_rates.mass_factor_rate(o), difference, floor) < DIFFERENCED
+    assert apart(operator_rates.mass_factor_rate_by_lambda(o), operator_rates.mass_factor_rate(o), floor) < ROUNDING
+    assert (
+        apart(operator_rates.mass_factor_rate_times_nu(o), operator_rates.mass_factor_rate(o) @ o.nu, floor) < ROUNDING
+    )
 
 
 @every
@@ -172,7 +174,7 @@ def test_energy_gradient(name):
     """(32) is twice the gradient of the kinetic energy: against C^T qd, and against a difference joint by joint."""
     s, model = batch(name, 2), subject(name)
     q, qd = s.q[0], s.qd[0]
-    ours = operators.energy_gradient(at(name))[::-1]
+    ours = operator_rates.energy_gradient(at(name))[::-1]
     floor = qd @ crba.mass_matrix(model, q) @ qd
     assert apart(ours, 2 * christoffel.coriolis_transpose_qd(model, q, qd), floor) < ROUNDING
 
@@ -189,7 +191,7 @@ def test_xi_rate(name):
     """(36) against a difference of xi on a motion with acceleration."""
     qdd = batch(name, 2).qdd[0]
     difference = rate(name, lambda o, _: o.xi, qdd)
-    assert apart(operators.xi_rate(at(name), qdd[::-1]), difference) < DIFFERENCED
+    assert apart(operator_rates.xi_rate(at(name), qdd[::-1]), difference) < DIFFERENCED
 
 
 # ---- the Coriolis term
@@ -199,21 +201,21 @@ def test_xi_rate(name):
 def test_coriolis_forms_agree(name):
     """(41), (42), (45), (46) and (48), which with Omega_delta* in place of -Omega_delta holds for slides too."""
     o = at(name, gravity=False)
-    C, C_xi = operators.coriolis(o), operators.coriolis(o, normalized=False)
+    C, C_xi = operator_rates.coriolis(o), operator_rates.coriolis(o, normalized=False)
     floor = np.abs(o.D_root_inverse @ o.H @ o.Psi).max() * np.abs(o.b).max() + 1e-6
-    assert apart(operators.coriolis_from_rates(o), C, floor) < ROUNDING
-    assert apart(o.D_root @ C + 0.5 * operators.local_rates(o).D @ o.xi, C_xi, floor) < ROUNDING
-    c, c_xi = operators.coriolis_elements(o), operators.coriolis_elements(o, normalized=False)
+    assert apart(operator_rates.coriolis_from_rates(o), C, floor) < ROUNDING
+    assert apart(o.D_root @ C + 0.5 * operator_rates.local_rates(o).D @ o.xi, C_xi, floor) < ROUNDING
+    c, c_xi = operator_rates.coriolis_elements(o), operator_rates.coriolis_elements(o, normalized=False)
     assert apart(c @ o.nu + o.D_root_inverse @ o.H @ o.Psi @ o.b, C, floor) < ROUNDING
     assert apart(c_xi @ o.xi + o.H @ o.Psi @ o.b, C_xi, floor) < ROUNDING
     assert np.array_equal(c, -c.T)
-    assert apart(np.diag(c_xi), 0.5 * np.diag(operators.local_rates(o).D), floor) < ROUNDING
+    assert apart(np.diag(c_xi), 0.5 * np.diag(operator_rates.local_rates(o).D), floor) < ROUNDING
 
 
 @every
 def test_coriolis_of_nu_does_no_work(name):
     o = at(name, gravity=False)
-    C = operators.coriolis(o)
+    C = operator_rates.coriolis(o)
     assert abs(o.nu @ C) <= ROUNDING * (np.linalg.norm(o.nu) * np.linalg.norm(C) + 1e-9)
 
 
@@ -267,10 +269,10 @@ def test_operators_of_expressions():
         return {
             "M": operators.mass_matrix(o),
             "inverse": operators.mass_matrix_inverse(o),
-            "mdot": operators.mass_factor_rate(o),
-            "C": operators.coriolis(o),
-            "c": operators.coriolis_elements(o),
-            "E_Psi": operators.inertial_rates(o).E_Psi,
+            "mdot": operator_rates.mass_factor_rate(o),
+            "C": operator_rates.coriolis(o),
+            "c": operator_rates.coriolis_elements(o),
+            "E_Psi": operator_rates.inertial_rates(o).E_Psi,
             "tau": operators.inverse_dynamics_by_blocks(model, q, qd, qdd),
             "terms": sum(operators.torque_terms(model, q, qd, qdd)),
         }
@@ -338,14 +340,14 @@ def test_misprint_table_1_row_1():
     o = at("gdahj8")
     printed = o.E_Phi @ o.Omega_delta @ o.Phi + o.Omega @ o.E_Phi - o.E_Phi @ o.Omega
     difference = rate("gdahj8", lambda later, _: later.E_Phi)
-    assert apart(operators.inertial_rates(o).E_Phi, difference) < DIFFERENCED
+    assert apart(operator_rates.inertial_rates(o).E_Phi, difference) < DIFFERENCED
     assert apart(printed, difference) > WRONG
 
 
 def test_misprint_16_lacks_a_dot():
     """Pdot = E_Psi (Pdot + [Omega_delta, P]) E_Psi*; the print has P inside, and mends itself in (18)."""
     o = at("gdahj8")
-    P_rate = operators.local_rates(o).P
+    P_rate = operator_rates.local_rates(o).P
     assert apart(o.E_Psi @ (P_rate + o.X + o.X.T) @ o.E_Psi.T, P_rate) < ROUNDING
     assert apart(o.E_Psi @ (o.P + o.X + o.X.T) @ o.E_Psi.T, P_rate) > WRONG
 
@@ -355,8 +357,8 @@ def test_misprint_commutator_of_E_Psi_and_lambda():
     model, s = revolute5()
     o = operators.spatial_operators(model, s.q[0], s.qd[0], gravity=False)
     bracket, literal = o.E_Psi @ o.lam - o.lam @ o.E_Psi.T, o.E_Psi @ o.lam - o.lam @ o.E_Psi
-    m_rate_nu = operators.mass_factor_rate(o) @ o.nu
-    C = operators.coriolis_from_rates(o)
+    m_rate_nu = operator_rates.mass_factor_rate(o) @ o.nu
+    C = operator_rates.coriolis_from_rates(o)
     for between, holds in ((bracket, True), (literal, False)):
         inner = o.Omega_delta @ o.Phi @ o.K @ o.H @ o.P + 0.5 * (o.Omega_delta @ o.P - o.P @ o.Omega_delta + between)
         skewed = between - o.Omega_delta @ o.P - o.P @ o.Omega_delta
@@ -373,7 +375,7 @@ def test_misprint_35_lacks_a_star():
     o = at("gdahj8")
     factor = operators.unit_factor(o)
     factor_rate = rate("gdahj8", lambda later, _: operators.unit_factor(later))
-    theirs = operators.xi_rate(o, qdd)
+    theirs = operator_rates.xi_rate(o, qdd)
     assert apart(factor_rate.T @ o.theta_dot + factor.T @ qdd, theirs) < DIFFERENCED
     assert apart(factor_rate.T @ o.theta_dot + factor @ qdd, theirs) > WRONG
 
@@ -383,7 +385,7 @@ def test_misprint_36_needs_lambda():
     qdd = batch("gdahj8", 2).qdd[0]
     o = at("gdahj8")
     difference = rate("gdahj8", lambda later, _: later.xi, qdd)
-    P_rate, tilde = operators.local_rates(o).P, o.Phi - np.eye(6 * o.N)
+    P_rate, tilde = operator_rates.local_rates(o).P, o.Phi - np.eye(6 * o.N)
 
     def reading(P_rate, Phi):
         bias = o.D_inverse @ o.H @ (P_rate @ o.tau_bar.T @ o.V + o.P @ Phi.T @ o.Omega_delta.T @ o.V)
@@ -399,7 +401,7 @@ def test_misprint_43_has_dots():
     model, s = revolute5()
     o = operators.spatial_operators(model, s.q[0], s.qd[0])
     energy = 0.5 * s.qd[0] @ crba.mass_matrix(model, s.q[0]) @ s.qd[0]
-    xi_rate = operators.xi_rate(o, s.qdd[0][::-1])
+    xi_rate = operator_rates.xi_rate(o, s.qdd[0][::-1])
     assert 0.5 * o.xi @ o.D @ o.xi == pytest.approx(energy, rel=ROUNDING)
     assert 0.5 * xi_rate @ o.D @ xi_rate != pytest.approx(energy, rel=WRONG)
 
@@ -408,8 +410,8 @@ def test_misprint_48_has_the_other_sign():
     """c_ki holds P Omega_delta*, which is -P Omega_delta where joints turn; the print has +P Omega_delta."""
     model, s = revolute5()
     o = operators.spatial_operators(model, s.q[0], s.qd[0], gravity=False)
-    c, force = operators.coriolis_elements(o), o.D_root_inverse @ o.H @ o.Psi @ o.b
-    C = operators.coriolis_from_rates(o)
+    c, force = operator_rates.coriolis_elements(o), o.D_root_inverse @ o.H @ o.Psi @ o.b
+    C = operator_rates.coriolis_from_rates(o)
     assert apart(c @ o.nu + force, C) < ROUNDING
     assert apart(-c @ o.nu + force, C) > WRONG
 
@@ -428,7 +430,7 @@ def test_misprint_Omega_delta_of_a_slide():
     s = states(model, 1)
     o = operators.spatial_operators(model, s.q[0], s.qd[0], gravity=False)
     C = o.D_root_inverse @ operators.unit_factor_inverse(o) @ _twice_differenced(model, s.q[0], s.qd[0], o)
-    assert apart(operators.coriolis(o), C) < DIFFERENCED
+    assert apart(operator_rates.coriolis(o), C) < DIFFERENCED
     turning = o.Omega_delta.copy()
     for k in (0, 2):  # the slides, from the tip
         part = slice(6 * k, 6 * k + 6)
@@ -438,7 +440,7 @@ def test_misprint_Omega_delta_of_a_slide():
     for _ in range(o.N):
         lam = o.E_Psi @ lam @ o.E_Psi.T + turning @ o.P + (turning @ o.P).T
     printed = dataclasses.replace(o, Omega_delta=turning, lam=lam)
-    assert apart(operators.coriolis(printed), C) > WRONG
+    assert apart(operator_rates.coriolis(printed), C) > WRONG
     commuting = 0.5 * (o.E_Psi @ o.lam - o.lam @ o.E_Psi.T - o.X - o.P @ o.Omega_delta) @ o.V
     assert apart(o.D_root_inverse @ o.H @ o.Psi @ (commuting + o.b), C) > WRONG
 
@@ -457,7 +459,7 @@ def _twice_differenced(model, q, qd, o):
 def test_misprint_46_its_note_lacks_nu():
     """-D d(D^-1/2)/dt nu = H Pdot H* D^-1/2 nu / 2 = H Pdot H* xi / 2; the middle of the print has no nu."""
     o = at("gdahj8")
-    D_rate = operators.local_rates(o).D
+    D_rate = operator_rates.local_rates(o).D
     root_rate = rate("gdahj8", lambda later, _: later.D_root_inverse)
     left = -o.D @ root_rate @ o.nu
     assert apart(0.5 * D_rate @ o.D_root_inverse @ o.nu, left) < DIFFERENCED
@@ -469,8 +471,8 @@ def test_misprint_nu_C_vanishes_only_without_gravity():
     model, s = revolute5()
     free = operators.spatial_operators(model, s.q[0], s.qd[0], gravity=False)
     weighed = operators.spatial_operators(model, s.q[0], s.qd[0])
-    scale = np.linalg.norm(free.nu) * np.linalg.norm(operators.coriolis(free))
-    assert abs(free.nu @ operators.coriolis(free)) < ROUNDING * scale
+    scale = np.linalg.norm(free.nu) * np.linalg.norm(operator_rates.coriolis(free))
+    assert abs(free.nu @ operator_rates.coriolis(free)) < ROUNDING * scale
     power = s.qd[0] @ rnea.gravity_torque(model, s.q[0])
-    assert weighed.nu @ operators.coriolis(weighed) == pytest.approx(power, rel=1e-9)
+    assert weighed.nu @ operator_rates.coriolis(weighed) == pytest.approx(power, rel=1e-9)
     assert abs(power) > WRONG * scale

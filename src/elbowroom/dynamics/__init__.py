@@ -14,6 +14,7 @@ from . import gdahj as gdahj
 from . import kalman as kalman
 from . import kinematics as kinematics
 from . import lagrange_euler as lagrange_euler
+from . import operator_rates as operator_rates
 from . import operators as operators
 from . import rnea as rnea
 from . import rnea_base as rnea_base

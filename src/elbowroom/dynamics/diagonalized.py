@@ -54,7 +54,7 @@ import numpy as np
 from ..algebra import dot, sqrt
 from ..algebra.linalg import Array, is_constant, matrix, symmetric, vector
 from ..model import Model
-from . import operators
+from . import operator_rates, operators
 from .aba import Articulated, freed, moved, rigid
 from .joints import Joints
 from .operators import Spatial, link_force, outside_forces
@@ -188,7 +188,7 @@ def coriolis_components(model: Model, q: Array, qd: Array, *, normalized: bool =
     (`normalized=False`) is skew but for half of D's rate on its diagonal.  O(n^3), element by element as printed.
     """
     o = operators.spatial_operators(model, q, qd)
-    return operators.coriolis_elements(o, normalized=normalized)[::-1, ::-1]
+    return operator_rates.coriolis_elements(o, normalized=normalized)[::-1, ::-1]
 
 
 def forward_dynamics(

@@ -32,9 +32,11 @@ rest on.
 f = Phi (M alpha + b) from the tip inwards, tau = H f.  That is `inverse_dynamics`; it differs from Newton-Euler by
 carrying the velocity v of every frame and the rate of v in the frame itself, not the acceleration.
 
-Misprints of the paper that matter here: `l(k, k-1)` must run from O_k to O_{k-1}; the force row of b starts with
-m w x v; Table 1 row 1 ends at E_Phi Omega_delta; (16) has a dot on the inner P; `[E_Psi, lambda]` of (31), (42) and
-(47) is E_Psi lambda - lambda E_Psi*; (36) has lambda for the rate of P; (48) has P Omega_delta* for P Omega_delta.
+How the operators change in time, and the Coriolis terms made of that, are in `operator_rates`.
+
+Misprints of the paper that matter here and there: `l(k, k-1)` must run from O_k to O_{k-1}; the force row of b starts
+with m w x v; Table 1 row 1 ends at E_Phi Omega_delta; (16) has a dot on the inner P; `[E_Psi, lambda]` of (31), (42)
+and (47) is E_Psi lambda - lambda E_Psi*; (36) has lambda for the rate of P; (48) has P Omega_delta* for P Omega_delta.
 """
 
 from __future__ import annotations
@@ -114,20 +116,6 @@ class Operators:
         return self.D_root @ self.xi
 
 
-class Rates(NamedTuple):
-    """Time derivatives of the operators (Table 1, and of P)."""
-
-    E_Phi: Array
-    Phi: Array
-    H: Array
-    M: Array
-    P: Array
-    D: Array
-    G: Array
-    tau_bar: Array
-    E_Psi: Array
-
-
 class TorqueTerms(NamedTuple):
     """(39): what link or joint j adds to the torque of joint k; row k summed over all three is tau_k.  Base first."""
 
@@ -187,24 +175,24 @@ def spatial_operators(
             psi.append(phi[k] @ tau_bar[k])
 
     E_Phi, E_Psi = _shift(phi, N), _shift(psi, N)
-    G_, delta, V_ = _columns(G), _block_diagonal(sweep), np.concatenate(V)
+    G_, delta, V_ = _columns(G), block_diagonal(sweep), np.concatenate(V)
     return Operators(
         E_Phi=E_Phi,
         Phi=_transition(phi, N),
         H=_columns(H).T,
-        M=_block_diagonal(M),
-        P=_block_diagonal(P),
+        M=block_diagonal(M),
+        P=block_diagonal(P),
         D=_diagonal(D),
         G=G_,
-        tau_bar=_block_diagonal(tau_bar),
+        tau_bar=block_diagonal(tau_bar),
         E_Psi=E_Psi,
         Psi=_transition(psi, N),
         K=settled(E_Phi @ G_),
         V=V_,
-        V_cross=_block_diagonal([_crossing(x) for x in V]),
-        Omega=_block_diagonal(turning),
+        V_cross=block_diagonal([_crossing(x) for x in V]),
+        Omega=block_diagonal(turning),
         Omega_delta=delta,
-        lam=_block_diagonal(lam),
+        lam=block_diagonal(lam),
         a=delta.T @ V_,
         b=np.concatenate(b),
         theta_dot=qd[::-1],
@@ -240,7 +228,8 @@ def _outside(model: Model, i: int, R: Array, wrench: Array | None) -> Array:
     return np.zeros(6) if force is None else vector(*(moment + cross(R @ arm, force)), *force)
 
 
-def _block_diagonal(blocks: list[Array]) -> Array:
+def block_diagonal(blocks: list[Array]) -> Array:
+    """The (6 N, 6 N) matrix with these (6, 6) blocks on its diagonal."""
     out = zeros(6 * len(blocks), 6 * len(blocks))
     for k, block in enumerate(blocks):
         out[6 * k : 6 * k + 6, 6 * k : 6 * k + 6] = block
@@ -282,12 +271,12 @@ def _transition(steps: list[Array], N: int) -> Array:
     return settled(out)
 
 
-def _tilde(operator: Array) -> Array:
+def tilde(operator: Array) -> Array:
     """Phi~ or Psi~: less the identity."""
     return operator - np.eye(len(operator))
 
 
-def _block(operator: Array, k: int, j: int) -> Array:
+def block(operator: Array, k: int, j: int) -> Array:
     """Block (k, j) (6, 6), from zero."""
     return operator[6 * k : 6 * k + 6, 6 * j : 6 * j + 6]
 
@@ -319,129 +308,6 @@ def mass_matrix_inverse(o: Operators) -> Array:
 def mass_factor(o: Operators) -> Array:
     """m = (1 + H Phi K) D^1/2, the mass matrix being m m*, (26)."""
     return unit_factor(o) @ o.D_root
-
-
-# ---- rates
-
-
-def local_rates(o: Operators) -> Rates:
-    """How the operators change as each frame sees its own (Table 1, left): rows of link k in frame k, columns too."""
-    P = _local_inertia_rate(o)
-    E_Phi = o.E_Phi @ o.Omega_delta
-    G = o.tau_bar @ P @ o.H.T @ o.D_inverse
-    return Rates(
-        E_Phi=E_Phi,
-        Phi=o.Phi @ E_Phi @ o.Phi,
-        H=np.zeros(o.H.shape),
-        M=np.zeros(o.M.shape),
-        P=P,
-        D=o.H @ P @ o.H.T,
-        G=G,
-        tau_bar=-G @ o.H,
-        E_Psi=o.E_Psi @ (o.Omega_delta @ o.tau_bar - P @ o.H.T @ o.D_inverse @ o.H),
-    )
-
-
-def inertial_rates(o: Operators) -> Rates:
-    """How the operators change as the world sees them (Table 1, right)."""
-    local = local_rates(o)
-
-    def turning(A: Array) -> Array:
-        return o.Omega @ A - A @ o.Omega
-
-    return Rates(
-        E_Phi=local.E_Phi + turning(o.E_Phi),
-        Phi=local.Phi + o.Phi @ turning(o.E_Phi) @ o.Phi,
-        H=-o.H @ o.Omega,
-        M=turning(o.M),
-        P=local.P + turning(o.P),
-        D=local.D,
-        G=local.G + o.Omega @ o.G,
-        tau_bar=local.tau_bar + turning(o.tau_bar),
-        E_Psi=local.E_Psi + turning(o.E_Psi),
-    )
-
-
-def _local_inertia_rate(o: Operators) -> Array:
-    """Pdot = E_Psi (Pdot + X + X*) E_Psi*, (16), which is E_Psi lambda E_Psi*, (20)."""
-    return o.E_Psi @ o.lam @ o.E_Psi.T
-
-
-def mass_factor_rate(o: Operators) -> Array:
-    """mdot = H Phi [Omega_delta Phi P + (1 + taubar) Pdot / 2] H* D^-1/2, (29)."""
-    half = 0.5 * (np.eye(6 * o.N) + o.tau_bar)
-    inner = o.Omega_delta @ o.Phi @ o.P + half @ _local_inertia_rate(o)
-    return o.H @ o.Phi @ inner @ o.H.T @ o.D_root_inverse
-
-
-def mass_factor_rate_by_lambda(o: Operators) -> Array:
-    """mdot = H Phi [Omega_delta Phi~ P + (1 + taubar) lambda / 2] H* D^-1/2, (30)."""
-    half = 0.5 * (np.eye(6 * o.N) + o.tau_bar)
-    return o.H @ o.Phi @ (o.Omega_delta @ _tilde(o.Phi) @ o.P + half @ o.lam) @ o.H.T @ o.D_root_inverse
-
-
-def mass_factor_rate_times_nu(o: Operators) -> Array:
-    """mdot nu = H Phi [Omega_delta Phi K H P + (X + X*) / 2 + (E_Psi lambda - lambda E_Psi*) / 2] V (N,), (31)."""
-    inner = o.Omega_delta @ o.Phi @ o.K @ o.H @ o.P + 0.5 * (o.X + o.X.T) + 0.5 * _lambda_bracket(o)
-    return o.H @ o.Phi @ (inner @ o.V)
-
-
-def energy_gradient(o: Operators) -> Array:
-    """thetad* M_theta thetad (N,), twice the gradient of the kinetic energy over theta, (32)."""
-    once = np.eye(6 * o.N) + o.Phi @ o.K @ o.H
-    return 2.0 * (o.H @ o.Phi @ ((o.Omega_delta @ once @ o.P - o.V_cross @ o.M) @ o.V))
-
-
-def xi_rate(o: Operators, theta_ddot: Array) -> Array:
-    """xidot = D^-1 H lambda taubar* V + D^-1 H P Phi~* Omega_delta* V + G* Phi* H* thetadd (N,), (36); tip first."""
-    bias = o.lam @ o.tau_bar.T @ o.V + o.P @ _tilde(o.Phi).T @ o.a
-    return o.D_inverse @ o.H @ bias + o.G.T @ o.Phi.T @ o.H.T @ theta_ddot
-
-
-def _lambda_bracket(o: Operators) -> Array:
-    """The bracket of (31) and (42): E_Psi lambda - lambda E_Psi*, which is skew (and no commutator)."""
-    return o.E_Psi @ o.lam - o.lam @ o.E_Psi.T
-
-
-# ---- the Coriolis term of the diagonal equations, from the tip
-
-
-def coriolis(o: Operators, *, normalized: bool = True) -> Array:
-    """C(theta, nu) (N,) by (42), or C(theta, xi) by (45), with V x M V replaced by b: gravity and wrenches included."""
-    if normalized:
-        skewed = 0.5 * (_lambda_bracket(o) - o.X + o.X.T) @ o.V
-        return o.D_root_inverse @ o.H @ o.Psi @ (skewed + o.b)
-    return o.H @ o.Psi @ (o.lam @ o.H.T @ o.xi - o.X @ o.V + o.b)
-
-
-def coriolis_from_rates(o: Operators) -> Array:
-    """C(theta, nu) = m^-1 (mdot nu - thetad* M_theta thetad / 2) (N,), (41): without gravity and wrenches."""
-    inverse = o.D_root_inverse @ unit_factor_inverse(o)
-    return inverse @ (mass_factor_rate_times_nu(o) - 0.5 * energy_gradient(o))
-
-
-def coriolis_elements(o: Operators, *, normalized: bool = True) -> Array:
-    """The (N, N) matrix c with C(theta, nu) = c nu + D^-1/2 H Psi b, or the same of xi, element by element (48):
-
-        c_ki = D(k)^-1/2 sum_{m<i} H(k) Psi(k, m) P(m) Omega_delta*(m) Psi*(i, m) H*(i) D(i)^-1/2,   c_ik = -c_ki
-
-    for k > i (from the tip).  The normalized c is skew; the other one lacks the roots and has half of D's rate on its
-    diagonal, which is the same sum for k = i.
-    """
-    N = o.N
-    scale = np.diag(o.D_root_inverse) if normalized else np.ones(N)
-    c = zeros(N, N)
-    for i in range(N):
-        for k in range(i if not normalized else i + 1, N):
-            total: Any = 0.0
-            for m in range(i):
-                seen = _block(o.Psi, i, m).T @ o.H[i, 6 * i : 6 * i + 6]
-                pushed = _block(o.P, m, m) @ (_block(o.Omega_delta, m, m).T @ seen)
-                total = total + o.H[k, 6 * k : 6 * k + 6] @ (_block(o.Psi, k, m) @ pushed)
-            c[k, i] = scale[k] * total * scale[i]
-            if k > i:
-                c[i, k] = -c[k, i]
-    return settled(c)
 
 
 # ---- inverse dynamics, base first
@@ -495,20 +361,20 @@ def torque_terms(model: Model, q: Array, qd: Array, qdd: Array, wrench: Array | 
     o = spatial_operators(model, q, qd, wrench)
     N = o.N
     theta_ddot = qdd[::-1]
-    composite = [_block(o.M, 0, 0)]
+    composite = [block(o.M, 0, 0)]
     for k in range(1, N):
-        step = _block(o.E_Phi, k, k - 1)
-        composite.append(step @ composite[-1] @ step.T + _block(o.M, k, k))
+        step = block(o.E_Phi, k, k - 1)
+        composite.append(step @ composite[-1] @ step.T + block(o.M, k, k))
     out = TorqueTerms(zeros(N, N), zeros(N, N), zeros(N, N))
     for k in range(N):
         h = o.H[k, 6 * k : 6 * k + 6]
         for j in range(N):
             part = slice(6 * j, 6 * j + 6)
-            carried = _block(o.Phi, k, j) @ composite[j] if j < k else composite[k] @ _block(o.Phi, j, k).T
+            carried = block(o.Phi, k, j) @ composite[j] if j < k else composite[k] @ block(o.Phi, j, k).T
             out.acceleration[k, j] = h @ (carried @ (o.H[j, part] * theta_ddot[j]))
             out.bias_acceleration[k, j] = h @ (carried @ o.a[part])
             if j <= k:
-                out.bias_force[k, j] = h @ (_block(o.Phi, k, j) @ o.b[part])
+                out.bias_force[k, j] = h @ (block(o.Phi, k, j) @ o.b[part])
     return TorqueTerms(*(settled(table)[::-1, ::-1] for table in out))
 
 

@@ -32,7 +32,7 @@ WAYS = """\
 as_written: zeros and ones folded, nothing shared; shared: equal expressions once; customised: shared, with one
 robot's constants folded in.  Subtractions are additions, negations are free, what is done with parameters alone is
 offline and free.  A difference is ours less the published total: divisions count with the multiplications, roots and
-sines stand apart."""
+sines stand apart.  Published: 000 GDA paper, 001 thesis, 002 GDAHJ paper, 003 Kozlowski, 004 Milicevic; T a table."""
 
 CONDITION = {
     "general": "modified Denavit-Hartenberg, every parameter a symbol, joints that turn",

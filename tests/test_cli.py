@@ -252,6 +252,14 @@ def test_what_is_not_there_is_one_line(run, arguments):
     assert arguments[-1] in err
 
 
+@pytest.mark.parametrize("name", ["nosuch.toml", "nosuch.urdf"])
+def test_checking_a_file_that_is_not_there_finds_one_error(run, name):
+    status, out, _ = run("check", name)
+    assert status == 1
+    assert name in out
+    assert "1 error" in out
+
+
 def test_a_misspelt_name_is_set_right(run):
     assert "did you mean panda" in run("show", "pandda")[2]
 

@@ -36,9 +36,7 @@ def test_reachable_poses_are_reached(name):
     goals = np.random.default_rng(5).uniform(arm.model.lower, arm.model.upper, (20, arm.n))
     for q in goals:
         T = arm.pose(q)
-        # Poses anywhere within the limits lie against them: the PUMA needs more than the 20 restarts of the default
-        # for one in a hundred.
-        found = arm.inverse_kinematics(T, restarts=200)
+        found = arm.inverse_kinematics(T)
         assert found.success, (q, found)
         assert found.error < 1e-9
         assert within(arm.model, found.q)

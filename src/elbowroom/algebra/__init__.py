@@ -17,3 +17,4 @@ from .linalg import dot as dot
 from .program import Port as Port
 from .program import Program as Program
 from .program import trace as trace
+from .table import Table as Table

@@ -13,10 +13,11 @@ from .sincos import sincos
 class Emitter:
     """Writes steps over scalars or lanes."""
 
-    def __init__(self, lowered: Lowered, writer: Writer, *, alone: bool) -> None:
+    def __init__(self, lowered: Lowered, writer: Writer, *, alone: bool, gathered: bool = False) -> None:
         self.lowered = lowered
         self.program = lowered.program
         self.alone = alone  # one function holds everything
+        self.gathered = gathered  # every lane has pointers of its own: its state may lie anywhere
         self.w = writer
         self.value: dict[int, str] = {}
         self.turned = turned_steps(lowered)
@@ -117,31 +118,34 @@ class Emitter:
         raise AssertionError(f"no code for the operation {name!r}")
 
     # ---- memory
-    def _address(self, side: str, port: str, offset: int) -> str:
+    def _address(self, side: str, port: Port, element: int, lane: int = 0) -> str:
+        base, offset = f"%{side}_{port.name}", element + lane * port.size
+        if self.gathered:
+            base, offset = f"{base}_{lane}", element
         if offset == 0:
-            return f"%{side}_{port}"
-        return self.w.put(f"getelementptr {self.w.scalar}, ptr %{side}_{port}, i64 {offset}")
+            return base
+        return self.w.put(f"getelementptr {self.w.scalar}, ptr {base}, i64 {offset}")
 
     def _load(self, name: str, element: int) -> str:
         w = self.w
-        size = next(p.size for p in self.program.inputs if p.name == name)
+        port = next(p for p in self.program.inputs if p.name == name)
         if w.lanes == 1:
-            return w.put(f"load {w.scalar}, ptr {self._address('i', name, element)}")
+            return w.put(f"load {w.scalar}, ptr {self._address('i', port, element)}")
         packed = "undef"
         for lane in range(w.lanes):
-            scalar = w.put(f"load {w.scalar}, ptr {self._address('i', name, lane * size + element)}")
+            scalar = w.put(f"load {w.scalar}, ptr {self._address('i', port, element, lane)}")
             packed = w.put(f"insertelement {w.type} {packed}, {w.scalar} {scalar}, i32 {lane}")
         return packed
 
     def _store(self, port: Port, element: int, register: str) -> None:
         w = self.w
         if w.lanes == 1:
-            address = self._address("o", port.name, element)
+            address = self._address("o", port, element)
             w.lines.append(f"  store {w.scalar} {register}, ptr {address}")
             return
         for lane in range(w.lanes):
             scalar = w.put(f"extractelement {w.type} {register}, i32 {lane}")
-            address = self._address("o", port.name, lane * port.size + element)
+            address = self._address("o", port, element, lane)
             w.lines.append(f"  store {w.scalar} {scalar}, ptr {address}")
 
     def _finish(self, k: int) -> None:
@@ -157,7 +161,7 @@ class Emitter:
             full = 0 if w.lanes == 1 else port.size - port.size % w.lanes
             for start in range(0, full, w.lanes):
                 for lane, row in enumerate(self._transposed(registers[start : start + w.lanes])):
-                    address = self._address("o", port.name, lane * port.size + start)
+                    address = self._address("o", port, start, lane)
                     size = 8 if w.scalar == "double" else 4
                     w.lines.append(f"  store {w.type} {row}, ptr {address}, align {size}")
             for element in range(full, port.size):

@@ -1,6 +1,6 @@
 """A CPython function written in LLVM IR: checks, allocation and kernel in one call, without ctypes.
 
-    arm.mass_matrix(q)          arm.mass_matrix(q, out=M)
+    arm.mass_matrix(q)          arm.mass_matrix(q, out=M)           kernel(q, out=kernel.empty())
 
 takes this way when every argument is a plain float64 array of the kernel's shape, contiguous and finite.  Anything else
 (lists, batches, float32, NaN, a wrong shape, keywords) is handed to the kernel's Python `__call__`, which computes it
@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from ..algebra import Port, Program
+from ..algebra import Port, Program, Table
 
 TYPE = 8  # offsets in bytes: object's type
 DATA, NDIM, DIMS, STRIDES, DESCR, FLAGS = 16, 24, 32, 40, 56, 64  # ndarray
@@ -123,7 +123,7 @@ def fits(inputs: tuple[Port, ...], outputs: tuple[Port, ...]) -> bool:
     return bool(inputs) and all(p.shape for p in inputs) and (len(outputs) == 1 or all(p.shape for p in outputs))
 
 
-def emit(program: Program) -> str:
+def emit(program: Program | Table) -> str:
     """IR of `entry` and `bind`; nothing for a Program with scalar inputs or several outputs of which one is scalar."""
     if not fits(program.inputs, program.outputs):
         return ""
@@ -131,7 +131,7 @@ def emit(program: Program) -> str:
 
 
 class _Entry:
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program | Table) -> None:
         self.program = program
         self.lines: list[str] = []
         self._next = 0
@@ -228,18 +228,28 @@ class _Entry:
         return self.put(f"or i1 {self.put(f'icmp ule ptr {x_end}, {y}')}, {self.put(f'icmp ule ptr {y_end}, {x}')}")
 
     def into_given(self, arguments: str, data: list[str]) -> None:
-        """f(q, out=M): one keyword, named `out`, with a writeable array that lies on no input."""
-        if len(self.program.outputs) > 1:
-            self.lines.append("  br label %slow")
-            return
+        """f(q, out=M): one keyword, named `out`, with a writeable array that lies on no input.
+
+        Of several outputs a named tuple of such arrays, as `Kernel.empty` makes it, none on another.
+        """
         self.proceed_if(self.put(f"icmp eq i64 {self.field('i64', '%names', TUPLE_SIZE)}, 1"))
         self.proceed_if(self.put(f"icmp eq ptr {self.field('ptr', '%names', TUPLE_ITEMS)}, {self.of_table('out')}"))
         given = self.put(f"load ptr, ptr {self.put(f'getelementptr ptr, ptr %args, i64 {len(self.program.inputs)}')}")
-        self.plain(given, self.program.outputs[0], ALIGNED | WRITEABLE)
-        place = self.field("ptr", given, DATA)
-        for where, port in zip(data, self.program.inputs, strict=True):
-            self.proceed_if(self.apart(place, self.program.outputs[0].size, where, port.size))
-        self.lines.append(f"  call void @one({arguments}, ptr {place})")
+        outputs = self.program.outputs
+        arrays = [given]
+        if len(outputs) > 1:
+            self.proceed_if(self.put(f"icmp eq ptr {self.field('ptr', given, TYPE)}, {self.of_table('bundle')}"))
+            arrays = [self.field("ptr", given, TUPLE_ITEMS + 8 * k) for k in range(len(outputs))]
+        others = [(where, port.size) for where, port in zip(data, self.program.inputs, strict=True)]
+        places = []
+        for array, port in zip(arrays, outputs, strict=True):
+            self.plain(array, port, ALIGNED | WRITEABLE)
+            place = self.field("ptr", array, DATA)
+            for where, size in others:
+                self.proceed_if(self.apart(place, port.size, where, size))
+            others.append((place, port.size))
+            places.append(f"ptr {place}")
+        self.lines.append(f"  call void @one({arguments}, {', '.join(places)})")
         self.lines.append(f"  call void {self.of_table('incref')}(ptr {given})")
         self.lines.append(f"  ret ptr {given}")
 

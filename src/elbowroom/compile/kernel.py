@@ -21,7 +21,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..algebra import Count, Port, Program
+from ..algebra import Count, Port, Program, Table
 from ..errors import DtypeError, ShapeError
 
 Array = NDArray[Any]
@@ -70,7 +70,7 @@ class Kernel:
         self,
         signature: Signature,
         backend: Backend,
-        program: Callable[[], Program],
+        program: Callable[[], Program | Table],
         *,
         dtype: Any = np.float64,
         entry: Callable[[str, Any], Any] | None = None,
@@ -91,14 +91,19 @@ class Kernel:
         return made
 
     @property
-    def program(self) -> Program:
-        """The straight-line Program it was compiled from (traced now if the code came from the cache)."""
+    def program(self) -> Any:
+        """The Program (or Table) it was compiled from (traced now if the code came from the cache)."""
         return self._program()
 
     @property
     def count(self) -> Count:
         """The operations of one evaluation."""
         return self.program.count
+
+    def empty(self) -> Any:
+        """What `out=` takes for one state: an array, or a named tuple of arrays, still to be filled."""
+        arrays = [np.empty(p.shape, self.dtype) for p in self._outputs]
+        return arrays[0] if self._bundle is None else self._bundle(*arrays)
 
     def __repr__(self) -> str:
         takes = ", ".join(f"{p.name} {p.shape}" for p in self._inputs)

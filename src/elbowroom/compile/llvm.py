@@ -9,6 +9,9 @@ For one Program and one floating-point type there are two modules, each made whe
     many(pointers, count)           blocks of `lanes` states, one state a lane, row-major arrays in and out; returns
                                     -1, or the first state of a block with a NaN or infinity in it, where it stopped
 
+A Table has one function of `lanes` entries (`block`) with pointers of its own for every lane; its `one` is the loop
+over blocks that looks those pointers up, and its `many` calls `one` for each array of rows.
+
 The code has no fast-math: sums and products are done as written and fused by `lower` alone, so one state and the same
 state in a batch give the same bits.  Long programs are cut into functions of `CHUNK` steps (cut.py).
 """
@@ -19,12 +22,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..algebra import Program
+from ..algebra import Program, Table
 from . import entry
 from .cut import crossing, slots_for
 from .emit import Emitter
 from .ir import Writer
-from .loops import HEAP, arguments, finite, many, single
+from .loops import HEAP, arguments, finite, gathering, many, single, tables
 from .lower import Lowered, lower
 
 ALONE = 2000  # steps that one function still holds; longer ones compile faster in pieces and run as fast
@@ -45,11 +48,23 @@ class Target:
         return max(2, self.vector_bits // (64 if scalar == "double" else 32))
 
 
-def module(program: Program, target: Target, dtype: np.dtype[np.floating], kind: str) -> str:
-    """LLVM IR text of a Program for one state (kind "one") or for many ("many")."""
+def module(program: Program | Table, target: Target, dtype: np.dtype[np.floating], kind: str) -> str:
+    """LLVM IR text of a Program or Table for one state (kind "one") or for many ("many")."""
     scalar = {8: "double", 4: "float"}[dtype.itemsize]
-    lowered = lower(program)
     needed: set[str] = {*HEAP, "declare void @llvm.trap()"}
+    if isinstance(program, Table):
+        lanes = target.lanes(scalar)
+        writer = Writer(scalar, lanes, target.fma, intrinsics=needed)
+        parts = [
+            *_function("block", lower(program.program), writer, gathered=True),
+            gathering(program, scalar, lanes),
+        ]
+        if kind == "one":
+            parts += [single(program), entry.emit(program) if scalar == "double" else ""]
+        else:
+            parts += [tables(program, scalar)]
+        return "\n".join([*sorted(needed), *parts, ""])
+    lowered = lower(program)
     if kind == "one":
         parts = [
             *_function("one", lowered, Writer(scalar, 1, target.fma, intrinsics=needed)),
@@ -67,12 +82,13 @@ def module(program: Program, target: Target, dtype: np.dtype[np.floating], kind:
     return "\n".join([*sorted(needed), *parts, ""])
 
 
-def _function(name: str, lowered: Lowered, writer: Writer) -> list[str]:
-    """One function, or a chain of them with a scratch array."""
+def _function(name: str, lowered: Lowered, writer: Writer, *, gathered: bool = False) -> list[str]:
+    """One function, or a chain of them with a scratch array; `gathered`: with pointers of its own for every lane."""
     total = len(lowered.steps)
     chunks = [lowered.steps] if total <= ALONE else [lowered.steps[k : k + CHUNK] for k in range(0, total, CHUNK)]
-    emit = Emitter(lowered, writer, alone=len(chunks) == 1)
-    parameters = arguments(lowered.program, "ptr noalias")
+    emit = Emitter(lowered, writer, alone=len(chunks) == 1, gathered=gathered)
+    lanes = writer.lanes if gathered else 0
+    parameters = arguments(lowered.program, "ptr" if gathered else "ptr noalias", lanes)  # lanes may share a row
     if len(chunks) == 1:
         body = emit.chunk(chunks[0], set(), set(), first=True)
         return [f"define void @{name}({parameters}) {{", *body, "  ret void", "}"]
@@ -83,7 +99,7 @@ def _function(name: str, lowered: Lowered, writer: Writer) -> list[str]:
         body = emit.chunk(chunk, *crossings[number], first=number == 0)
         functions += [f"define internal void @{name}_{number}({parameters}, ptr noalias %scratch) {{", *body]
         functions += ["  ret void", "}"]
-        calls.append(f"  call void @{name}_{number}({arguments(lowered.program)}, ptr %scratch)")
+        calls.append(f"  call void @{name}_{number}({arguments(lowered.program, lanes=lanes)}, ptr %scratch)")
     size = max(emit.slots.values(), default=0) + 1
     functions += [
         f"define void @{name}({parameters}) {{",

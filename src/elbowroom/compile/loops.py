@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from ..algebra import Program
+from ..algebra import Program, Table
 
 DONE, NO_MEMORY = -1, -2  # what `many` returns if it did not stop at a state
 HEAP = ("declare ptr @malloc(i64)", "declare void @free(ptr)")
 
 
-def arguments(program: Program, kind: str = "ptr") -> str:
-    """The pointers that every kernel function takes: inputs, then outputs."""
+def arguments(program: Program | Table, kind: str = "ptr", lanes: int = 0) -> str:
+    """The pointers that every kernel function takes: inputs, then outputs; with `lanes`, one a lane of each."""
+    if lanes:
+        return ", ".join(f"{kind} %{port}_{lane}" for port, _ in _ports(program) for lane in range(lanes))
     return ", ".join(f"{kind} %{port}" for port, _ in _ports(program))
 
 
-def _ports(program: Program) -> list[tuple[str, int]]:
+def _ports(program: Program | Table) -> list[tuple[str, int]]:
     return [*((f"i_{p.name}", p.size) for p in program.inputs), *((f"o_{p.name}", p.size) for p in program.outputs)]
 
 
-def _pointers(program: Program) -> list[str]:
+def _pointers(program: Program | Table) -> list[str]:
     lines = []
     for k, (port, _) in enumerate(_ports(program)):
         lines.append(f"  %at{k} = getelementptr ptr, ptr %pointers, i64 {k}")
@@ -25,7 +27,7 @@ def _pointers(program: Program) -> list[str]:
     return lines
 
 
-def single(program: Program) -> str:
+def single(program: Program | Table) -> str:
     """`one` for a caller that holds an array of pointers."""
     return "\n".join(
         [
@@ -146,4 +148,110 @@ def many(program: Program, scalar: str, lanes: int) -> str:
             f"  call void @llvm.memcpy.p0.p0.i64(ptr %result{k}, ptr %pad{k}, i64 %rb{k}, i1 false)",
         ]
     lines += ["  call void @free(ptr %pad)", "  br label %done", "done:", f"  ret i64 {DONE}", "}"]
+    return "\n".join(lines)
+
+
+def gathering(table: Table, scalar: str, lanes: int) -> str:
+    """`one` of a Table: for each block of entries, the rows of every lane looked up in constant arrays, then `block`.
+
+    Lanes beyond the last entry do the last one again, to the same place.
+    """
+    padded = -(-table.entries // lanes) * lanes
+    entry = [min(k, table.entries - 1) for k in range(padded)]
+    width = table.program.inputs[0].size
+    columns: list[list[int] | None] = [[column[k] * width for k in entry] for column in table.indices]
+    columns += [None] * len(table.shared)
+    columns += [[k * port.size for k in entry] for port in table.program.outputs]
+    lines = []
+    for c, column in enumerate(columns):
+        if column is not None:
+            lines.append(f"@column{c} = internal constant [{padded} x i64] [{', '.join(f'i64 {x}' for x in column)}]")
+    lines += [
+        f"define void @one({arguments(table)}) {{",
+        "entry:",
+        "  br label %body",
+        "body:",
+        "  %b = phi i64 [0, %entry], [%next, %body]",
+    ]
+    bases = ["%i_rows"] * len(table.indices) + [f"%i_{p.name}" for p in table.shared]
+    bases += [f"%o_{p.name}" for p in table.outputs]
+    call = []
+    for c, base in enumerate(bases):
+        for lane in range(lanes):
+            if columns[c] is None:
+                call.append(f"ptr {base}")
+                continue
+            r = f"{c}_{lane}"
+            lines += [
+                f"  %n{r} = add i64 %b, {lane}",
+                f"  %a{r} = getelementptr [{padded} x i64], ptr @column{c}, i64 0, i64 %n{r}",
+                f"  %k{r} = load i64, ptr %a{r}",
+                f"  %p{r} = getelementptr {scalar}, ptr {base}, i64 %k{r}",
+            ]
+            call.append(f"ptr %p{r}")
+    lines += [
+        f"  call void @block({', '.join(call)})",
+        f"  %next = add i64 %b, {lanes}",
+        f"  %more = icmp slt i64 %next, {padded}",
+        "  br i1 %more, label %body, label %done",
+        "done:",
+        "  ret void",
+        "}",
+    ]
+    return "\n".join(lines)
+
+
+def tables(table: Table, scalar: str) -> str:
+    """`many` of a Table: `one` on each array of rows that is finite, up to the first that is not."""
+    lines = [
+        "define internal i1 @finite(ptr %x, i64 %size) {",
+        "entry:",
+        "  br label %body",
+        "body:",
+        "  %k = phi i64 [0, %entry], [%next, %body]",
+        f"  %sum = phi {scalar} [0.0, %entry], [%more, %body]",
+        f"  %at = getelementptr {scalar}, ptr %x, i64 %k",
+        f"  %v = load {scalar}, ptr %at",
+        f"  %d = fsub {scalar} %v, %v",
+        f"  %more = fadd {scalar} %sum, %d",
+        "  %next = add i64 %k, 1",
+        "  %again = icmp slt i64 %next, %size",
+        "  br i1 %again, label %body, label %done",
+        "done:",
+        f"  %zero = fcmp oeq {scalar} %more, 0.0",
+        "  ret i1 %zero",
+        "}",
+        "define i64 @many(ptr %pointers, i64 %count) {",
+        "entry:",
+        *_pointers(table),
+        "  br label %head",
+        "head:",
+        "  %s = phi i64 [0, %entry], [%next, %go]",
+        "  %left = icmp slt i64 %s, %count",
+        "  br i1 %left, label %body, label %done",
+        "body:",
+    ]
+    call = []
+    for k, (where, count) in enumerate(_ports(table)):
+        lines.append(f"  %off{k} = mul i64 %s, {count}")
+        lines.append(f"  %here{k} = getelementptr {scalar}, ptr %{where}, i64 %off{k}")
+        call.append(f"ptr %here{k}")
+    fine = []
+    for k, port in enumerate(table.inputs):
+        lines.append(f"  %fine{k} = call i1 @finite({call[k]}, i64 {port.size})")
+        fine.append(f"%fine{k}")
+        if k:
+            lines.append(f"  %and{k} = and i1 {fine[-2] if k == 1 else f'%and{k - 1}'}, %fine{k}")
+    lines += [
+        f"  br i1 {fine[0] if len(fine) == 1 else f'%and{len(fine) - 1}'}, label %go, label %bad",
+        "bad:",
+        "  ret i64 %s",
+        "go:",
+        f"  call void @one({', '.join(call)})",
+        "  %next = add i64 %s, 1",
+        "  br label %head",
+        "done:",
+        f"  ret i64 {DONE}",
+        "}",
+    ]
     return "\n".join(lines)

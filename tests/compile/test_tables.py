@@ -1,0 +1,146 @@
+"""Tables: one program over many pairs of rows, against its slow evaluation and against a loop over the program."""
+
+from __future__ import annotations
+
+import itertools
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import elbowroom as er
+from elbowroom.algebra import Table, maximum, sin, sqrt, trace
+from elbowroom.compile import cpu
+
+
+def _pair(_: object, x: np.ndarray, y: np.ndarray) -> dict[str, object]:
+    d = x - y
+    return {"gap": sqrt(d @ d) - x[2], "vector": np.array([*(d * sin(y[0])), maximum(x[0], y[1])])}
+
+
+def _table(rows: int, pairs: list[tuple[int, int]]) -> Table:
+    program = trace(_pair, None, {"x": (3,), "y": (3,)}, name="pair")
+    first, second = zip(*pairs, strict=True)
+    return Table(program, rows, (first, second))
+
+
+@pytest.fixture(params=[1, 2, 3, 4, 5, 7, 8, 21])
+def case(request: pytest.FixtureRequest) -> tuple[Table, cpu.Kernel]:
+    """A table with fewer, as many and more entries than any CPU has lanes, whole blocks or not."""
+    pairs = list(itertools.islice(itertools.cycle(itertools.permutations(range(7), 2)), request.param))
+    table = _table(7, pairs)
+    return table, cpu.kernel(("test table", table.digest), float, lambda: ("table", table))
+
+
+def test_one_is_the_program_entry_by_entry(case: tuple[Table, cpu.Kernel]) -> None:
+    """The lanes do what the program does on each pair of rows alone, to the last bit."""
+    table, kernel = case
+    rows = np.random.default_rng(0).normal(size=(7, 3))
+    got = kernel(rows)
+    program = cpu.kernel(("test pair", table.program.digest), float, lambda: ("pair", table.program))
+    for k, (i, j) in enumerate(zip(*table.indices, strict=True)):
+        alone = program(rows[i], rows[j])
+        assert got.gap[k] == alone.gap
+        np.testing.assert_array_equal(got.vector[k], alone.vector)
+    slow = table.evaluate(rows)
+    np.testing.assert_allclose(got.gap, slow["gap"], rtol=0, atol=1e-14)  # fused products round differently
+    np.testing.assert_allclose(got.vector, slow["vector"], rtol=0, atol=1e-14)
+
+
+def test_given_arrays_are_filled_by_every_way_in(case: tuple[Table, cpu.Kernel]) -> None:
+    """`out=` takes what `empty` makes, a plain tuple, and gives the same as a fresh result."""
+    _, kernel = case
+    rows = np.random.default_rng(1).normal(size=(7, 3))
+    fresh, given = kernel(rows), kernel.empty()
+    assert kernel(rows, out=given) is given
+    plain = tuple(kernel.empty())
+    kernel(rows, out=plain)
+    for a, b, c in zip(fresh, given, plain, strict=True):
+        np.testing.assert_array_equal(a, b)
+        np.testing.assert_array_equal(a, c)
+
+
+def test_a_batch_is_one_after_the_other(case: tuple[Table, cpu.Kernel]) -> None:
+    """(B, rows, w) gives what B calls give, bit by bit, on threads too."""
+    _, kernel = case
+    rows = np.random.default_rng(2).normal(size=(9, 7, 3))
+    for threads in (1, 2):
+        got = kernel(rows, threads=threads)
+        for b in range(9):
+            alone = kernel(rows[b])
+            np.testing.assert_array_equal(got.gap[b], alone.gap)
+            np.testing.assert_array_equal(got.vector[b], alone.vector)
+
+
+def test_bad_rows_are_refused(case: tuple[Table, cpu.Kernel]) -> None:
+    """NaN in any row, alone or in a batch; a wrong shape."""
+    _, kernel = case
+    rows = np.ones((4, 7, 3))
+    rows[2, 6, 2] = np.nan
+    with pytest.raises(ValueError, match="rows must be finite; got nan at"):
+        kernel(rows[2])
+    with pytest.raises(ValueError, match="rows must be finite; got nan at"):
+        kernel(rows)
+    with pytest.raises(er.ShapeError, match="rows"):
+        kernel(np.ones((6, 3)))
+
+
+def test_outputs_that_overlap_are_refused(case: tuple[Table, cpu.Kernel]) -> None:
+    """Neither on each other nor, wrongly filled, on the input."""
+    table, kernel = case
+    block = np.empty(table.entries * 5)
+    gap, vector = block[: table.entries], block[: 4 * table.entries].reshape(table.entries, 4)
+    with pytest.raises(ValueError, match="lies on another"):
+        kernel(np.ones((7, 3)), out=type(kernel.empty())(gap, vector))
+
+
+def test_the_way_with_given_arrays_allocates_nothing() -> None:
+    """Thousands of calls with out= leave no memory behind and take none."""
+    table = _table(7, [(0, 1), (2, 3), (4, 5)])
+    kernel = cpu.kernel(("test table", table.digest), float, lambda: ("table", table))
+    rows, out = np.ones((7, 3)), kernel.empty()
+    kernel(rows, out=out)
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    for _ in range(1000):
+        kernel(rows, out=out)
+    after, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert after - before < 1000  # bytes: the loop's own integer, not 1000 arrays
+    assert peak - before < 10_000
+
+
+def test_a_table_refuses_what_does_not_fit() -> None:
+    """Indices out of range, columns of unlike length, inputs of unlike shape."""
+    program = trace(_pair, None, {"x": (3,), "y": (3,)}, name="pair")
+    for indices, message in (
+        (((0, 7), (1, 2)), "from 0 to 6; got 7"),
+        (((0,), (1, 2)), "equally long"),
+        (((), ()), "not empty"),
+        ((), "1 to 2 columns"),
+    ):
+        with pytest.raises(er.ShapeError, match=message):
+            Table(program, 7, indices)
+    unlike = trace(lambda _, x, y: x[0] * y[0], None, {"x": (3,), "y": (2,)}, name="unlike")
+    with pytest.raises(er.ShapeError, match="one shape"):
+        Table(unlike, 7, ((0,), (1,)))
+
+
+def test_shared_inputs_go_to_every_entry() -> None:
+    """Inputs beyond the rows are one for all, alone and with one a table in a batch."""
+
+    def scaled(_: object, x: np.ndarray, y: np.ndarray, gains: np.ndarray, more: np.ndarray) -> object:
+        return gains[0] * (x - y) + gains[1] * more[0]
+
+    program = trace(scaled, None, {"x": (3,), "y": (3,), "gains": (2,), "more": (1,)}, name="scaled")
+    table = Table(program, 4, ((0, 1, 2, 3, 0), (1, 2, 3, 0, 2)))
+    kernel = cpu.kernel(("test shared", table.digest), float, lambda: ("table", table))
+    rng = np.random.default_rng(3)
+    rows, gains, more = rng.normal(size=(6, 4, 3)), rng.normal(size=(6, 2)), rng.normal(size=(6, 1))
+    got = kernel(rows, gains, more)
+    for b in range(6):
+        np.testing.assert_array_equal(got[b], kernel(rows[b], gains[b], more[b]))
+        np.testing.assert_allclose(got[b], table.evaluate(rows[b], gains[b], more[b]), rtol=0, atol=1e-14)
+    more[4] = np.inf
+    with pytest.raises(ValueError, match="more must be finite"):
+        kernel(rows, gains, more)

@@ -390,3 +390,21 @@ def test_what_is_not_finite_is_refused_in_one_state_and_in_a_batch(bad, where_):
     arm.mass_matrix(np.zeros(7))
     with pytest.raises(ValueError, match=r"q must be finite; got .* at \(6,\)"):
         arm.mass_matrix(Q[where_])
+
+
+def test_a_condition_that_many_operations_part_from_its_use_survives_the_cut() -> None:
+    """A long program is cut into functions, and what crosses a cut goes through memory: conditions too."""
+
+    def long(_: object, x: np.ndarray) -> object:
+        sign = x[0] < x[1]
+        total = x[0]
+        for _step in range(3000):
+            total = sin(total) + x[1]
+        return where(sign, total, -total)
+
+    program = trace(long, None, {"x": (2,)}, name="long")
+    kernel = cpu.kernel(("test long condition", program.digest), float, lambda: ("long", program))
+    states = np.array([[0.1, 0.2], [0.2, 0.1], [0.5, 0.5], [-1.0, 2.0], [2.0, -1.0]])
+    np.testing.assert_allclose(kernel(states), program.evaluate(states), rtol=0, atol=1e-9)  # 3000 sines later
+    for state, value in zip(states, kernel(states), strict=True):
+        assert kernel(state) == value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..algebra import Port
-from ..algebra.expr import Operation
+from ..algebra.expr import CONDITIONS, Operation
 from .cut import turned_steps
 from .ir import Writer
 from .lower import Lowered
@@ -55,8 +55,10 @@ class Emitter:
     # ---- inputs, and their sines and cosines
     def _start(self) -> None:
         w = self.w
+        self._load_squares()
         for k, (port, element) in self.lowered.loads.items():
-            self.value[k] = self._load(port, element)
+            if k not in self.value:
+                self.value[k] = self._load(port, element)
         turns = self.lowered.turns
         pairs = [sincos(w, self.value[k]) for k in turns] if w.lanes > 1 else self._all_at_once(turns)
         registers = dict(zip(turns, pairs, strict=True))
@@ -137,6 +139,26 @@ class Emitter:
             packed = w.put(f"insertelement {w.type} {packed}, {w.scalar} {scalar}, i32 {lane}")
         return packed
 
+    def _load_squares(self) -> None:
+        """In lanes, inputs a square at a time, transposed, where at least half of it is needed."""
+        w = self.w
+        if w.lanes == 1:
+            return
+        wanted: dict[tuple[str, int], int] = {place: k for k, place in self.lowered.loads.items()}
+        size = 8 if w.scalar == "double" else 4
+        for port in self.program.inputs:
+            for start in range(0, port.size - port.size % w.lanes, w.lanes):
+                here = [wanted.get((port.name, start + j)) for j in range(w.lanes)]
+                if 2 * sum(k is not None for k in here) < w.lanes:
+                    continue
+                rows = []
+                for lane in range(w.lanes):
+                    address = self._address("i", port, start, lane)
+                    rows.append(w.put(f"load {w.type}, ptr {address}, align {size}"))
+                for k, column in zip(here, self._transposed(rows), strict=True):
+                    if k is not None:
+                        self.value[k] = column
+
     def _store(self, port: Port, element: int, register: str) -> None:
         w = self.w
         if w.lanes == 1:
@@ -189,8 +211,16 @@ class Emitter:
     def _slot(self, k: int) -> str:
         return self.w.put(f"getelementptr {self.w.type}, ptr %scratch, i64 {self.slots[k]}")
 
+    def _is_condition(self, k: int) -> bool:
+        return self.program.operations[k][0] in CONDITIONS
+
     def _load_slot(self, k: int) -> str:
-        return self.w.put(f"load {self.w.type}, ptr {self._slot(k)}, align 8")
+        w = self.w
+        value = w.put(f"load {w.type}, ptr {self._slot(k)}, align 8")
+        return w.put(f"fcmp one {w.type} {value}, {w.constant(0.0)}") if self._is_condition(k) else value
 
     def _store_slot(self, k: int) -> None:
-        self.w.lines.append(f"  store {self.w.type} {self.value[k]}, ptr {self._slot(k)}, align 8")
+        w, value = self.w, self.value[k]
+        if self._is_condition(k):  # slots hold numbers
+            value = w.select(value, w.constant(1.0), w.constant(0.0))
+        w.lines.append(f"  store {w.type} {value}, ptr {self._slot(k)}, align 8")

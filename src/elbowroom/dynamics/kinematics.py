@@ -115,7 +115,11 @@ def jacobian(model: Model, q: Array, *, link: int | str | None = None, point: An
     """Jv and Jw (3, n) of a point fixed to a link (the tool by default): v = Jv qd, w = Jw qd."""
     i = link_index(model, link)
     frames = forward_kinematics(model, q)
-    x = frames.point(i, local_point(model, link, point))
+    return jacobian_at(model, frames, i, frames.point(i, local_point(model, link, point)))
+
+
+def jacobian_at(model: Model, frames: Frames, i: int, x: Array) -> Jacobian:
+    """Jv and Jw (3, n) of whatever point of link i is at x (3,) in the world now; the frames are known."""
     return Jacobian(*_columns(model, i, [_injected_velocity(model, frames, j, x) for j in range(i + 1)]))
 
 

@@ -17,6 +17,7 @@ import pinocchio as pin
 import elbowroom as er
 from elbowroom.bench.peers import pinocchio_model
 from elbowroom.model import Model, catalogue, chains, create
+from elbowroom.model.export.write_mjcf import bare_mjcf
 
 STATES = 1000
 TOLERANCE = 1e-10
@@ -234,7 +235,7 @@ class MuJoCo:
 
     def __init__(self, model: Model) -> None:
         self.source = model
-        self.model = mujoco.MjModel.from_xml_string(_mjcf(model))
+        self.model = mujoco.MjModel.from_xml_string(bare_mjcf(model))
         self.data = mujoco.MjData(self.model)
         assert self.model.nv == model.n
         self.first = self.model.nbody - model.n  # MuJoCo's number of our link 0
@@ -283,32 +284,6 @@ class MuJoCo:
         self.data.qvel[:] = 0 if qd is None else qd
         self.data.qfrc_applied[:] = 0
         mujoco.mj_forward(self.model, self.data)
-
-
-def _mjcf(model: Model) -> str:
-    def numbers(values) -> str:
-        return " ".join(repr(float(v)) for v in np.ravel(values))
-
-    def quaternion(R: np.ndarray) -> str:
-        q = np.zeros(4)
-        mujoco.mju_mat2Quat(q, np.ascontiguousarray(R).ravel())
-        return numbers(q)
-
-    text = f'<body pos="{numbers(model.base[:3, 3])}" quat="{quaternion(model.base[:3, :3])}">'
-    for i in range(model.n):
-        I = model.inertia[i]  # noqa: E741
-        six = [I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2]]
-        kind = "hinge" if model.revolute(i) else "slide"
-        text += (
-            f'<body pos="{numbers(model.p[i])}" quat="{quaternion(model.E[i])}">'
-            f'<inertial pos="{numbers(model.com[i])}" mass="{numbers(model.mass[i])}" fullinertia="{numbers(six)}"/>'
-            f'<joint type="{kind}" axis="0 0 1" armature="{numbers(model.rotor_inertia[i])}"/>'
-        )
-    text += "</body>" * (model.n + 1)
-    return (
-        '<mujoco><compiler angle="radian" autolimits="false"/>'
-        f'<option gravity="{numbers(model.gravity)}"/><worldbody>{text}</worldbody></mujoco>'
-    )
 
 
 def loop(function, *columns):

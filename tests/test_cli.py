@@ -16,6 +16,8 @@ import pytest
 
 import elbowroom as er
 from elbowroom import cli, dynamics
+from elbowroom.bench import avoidance as cycles
+from elbowroom.bench import distance as distances
 from elbowroom.bench import dynamics as suite
 from elbowroom.cli import demo as tour
 from elbowroom.model import catalogue
@@ -452,6 +454,125 @@ def test_a_peer_that_is_missing_names_the_extra(run, monkeypatch):
     assert status == 1
     assert is_one_line(err)
     assert "needs pinocchio: pip install 'elbowroom[bench]'" in err
+
+
+@pytest.fixture
+def measured_distances(monkeypatch):
+    """A report of distances that were not measured."""
+
+    def run(*, progress):
+        progress("[bold]all pairs")
+        rows = [
+            suite.Row("distance", "arm", 7, "all pairs", who, "1.2", seconds, seconds, seconds, ratio)
+            for who, seconds, ratio in (("elbowroom", 2e-6, 1.0), ("coal", 1e-4, 50.0))
+        ]
+        return suite.Report(rows, ["Pinocchio"], "a CPU")
+
+    monkeypatch.setattr(distances, "run", run)
+
+
+@pytest.fixture
+def measured_cycles(monkeypatch) -> list[dict]:
+    """A report of cycles that were not measured; the list says with what it was asked for."""
+    asked: list[dict] = []
+
+    def row(quantity, who, median, ratio, says):
+        times = (median, 2 * median, 3 * median, 1e-7, 2e-7, 3e-7, median, 4 * median, 5 * median)
+        return cycles.Row("avoidance", "arm", 7, quantity, who, "1.2", median, ratio, 1000, *times, says)
+
+    def run(*, progress, **options):
+        asked.append(options)
+        progress("turn 1")
+        rows = [
+            row("K, supervised", "elbowroom", 1e-5, 1.0, "supervised: it"),
+            row("F, supervised", "elbowroom", 2e-5, 2.0, "supervised: it"),
+            row("QP", "mink", 4e-4, 40.0, "[red]within"),
+        ]
+        taken = np.arange(1.0, 1000.0)
+        curves = {name: cycles.curve(taken) for name in ("empty", "busy", "elbowroom: K, supervised", "mink: QP")}
+        return cycles.Report(rows, ["Pink"], "a CPU", 1000, 8, 13, 114, {"AVOIDING": 998, "OK": 2}, curves=curves)
+
+    monkeypatch.setattr(cycles, "run", run)
+    return asked
+
+
+def test_bench_distance_stands_beside_coal(run, measured_distances):
+    status, out, err = run("bench", "distance")
+    assert (status, err) == (0, "")
+    assert cells(out, "arm") == ["arm", "all", "pairs", "2", "us", "100", "us", "(50.0)"]
+    assert "Not installed here: Pinocchio" in out
+
+
+def test_bench_avoidance_shows_tails_and_floor(run, measured_cycles):
+    status, out, err = run("bench", "avoidance", "--cycles", "5000")
+    assert (status, err) == (0, "")
+    assert measured_cycles == [{"cycles": 5000}]
+    assert cells(out, "elbowroom")[-7:] == ["10", "us", "20", "us", "30", "us", "1.00"]
+    assert cells(out, "mink")[-7:] == ["400", "us", "800", "us", "1.2", "ms", "40.00"]
+    assert cells(out, "the")[-6:] == ["100", "ns", "200", "ns", "300", "ns"]
+    assert cells(out, "a")[-6:] == ["10", "us", "40", "us", "50", "us"]
+    assert "8 capsules, a person of 13, 114 pairs" in out
+    assert "158 ms" in out
+    assert "AVOIDING 998" in out
+    assert "stood still" not in out
+    assert "quadratic program" in out
+    assert "Not installed here: Pink" in out
+    assert out.count("elbowroom, supervised: it.") == 1  # what is said of several is said once
+    assert "mink, [red]within." in out
+
+
+def test_bench_avoidance_says_if_the_arm_stood_still(run, measured_cycles, monkeypatch):
+    report = cycles.run(progress=lambda text: None)
+    report.statuses["STOP_OVERRUN"] = 7
+    monkeypatch.setattr(cycles, "run", lambda **_: report)
+    assert "stood still in 7" in run("bench", "avoidance")[1]
+
+
+def test_bench_avoidance_as_json(run, measured_cycles):
+    status, out, err = run("bench", "avoidance", "--json", "-")
+    assert (status, err) == (0, "")
+    assert measured_cycles == [{}]
+    data = json.loads(out)
+    wanted = {"median_s": 1e-5, "p999_s": 2e-5, "max_s": 3e-5, "floor_p999_s": 2e-7, "seconds_per_state": 1e-5}
+    assert {key: data["rows"][0][key] for key in wanted} == pytest.approx(wanted)
+    assert data["person_capsules"] == 13
+    assert data["missing"] == ["Pink"]
+    assert "curves" not in data
+
+
+@pytest.mark.parametrize("suite_name", ["distance", "avoidance"])
+@pytest.mark.parametrize("kind, head", [("png", b"\x89PNG"), ("svg", b"<?xml")])
+def test_bench_draws(run, measured_distances, measured_cycles, tmp_path, suite_name, kind, head):
+    path = tmp_path / f"picture.{kind}"
+    status, out, err = run("bench", suite_name, "--plot", path)
+    assert (status, err) == (0, "")
+    assert out  # the table too
+    assert path.read_bytes().startswith(head)
+
+
+@pytest.mark.parametrize(
+    "arguments, text",
+    [
+        (("dynamics", "--plot", "x.png"), "--plot does not go with dynamics"),
+        (("dynamics", "--cycles", "5000"), "--cycles does not go with dynamics"),
+        (("distance", "--cycles", "5000"), "--cycles does not go with distance"),
+        (("avoidance", "--robot", "ur5e"), "--robot does not go with avoidance"),
+        (("avoidance", "--plot", "x.doc"), "must end with .png, .svg, .pdf"),
+        (("avoidance", "--cycles", "10"), "--cycles"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(run, measured, measured_distances, measured_cycles, arguments, text):
+    status, out, err = run("bench", *arguments)
+    assert (status, out) == (2, "")
+    assert text in err
+    assert not measured_cycles
+
+
+def test_a_plot_without_a_folder_is_refused_before_anything_is_measured(run, measured_cycles, tmp_path):
+    status, out, err = run("bench", "avoidance", "--plot", tmp_path / "no" / "such.png")
+    assert (status, out) == (1, "")
+    assert is_one_line(err)
+    assert not measured_cycles
 
 
 # ---- in a pipe

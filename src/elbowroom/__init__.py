@@ -9,6 +9,7 @@ from .algebra import Program as Program
 from .algebra import trace as trace
 from .arm import Arm as Arm
 from .dynamics.inverse_kinematics import IKResult as IKResult
+from .errors import ConfigError as ConfigError
 from .errors import DivergenceError as DivergenceError
 from .errors import DtypeError as DtypeError
 from .errors import ElbowroomError as ElbowroomError
@@ -24,6 +25,7 @@ from .simulation import simulate as simulate
 __version__ = "0.1.0"
 __all__ = [
     "Arm",
+    "ConfigError",
     "DivergenceError",
     "DtypeError",
     "ElbowroomError",

@@ -11,6 +11,10 @@ class ModelError(ElbowroomError, ValueError):
     """A robot description that cannot be used: a broken file, a negative mass, reversed limits."""
 
 
+class ConfigError(ElbowroomError, ValueError):
+    """Settings that cannot be used; the message begins with the file and the path to the key."""
+
+
 class ModelWarning(UserWarning):
     """A robot description that can be used but looks wrong somewhere, named in the message."""
 

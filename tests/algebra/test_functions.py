@@ -1,4 +1,4 @@
-"""sin, cos, sqrt, absolute, minimum, maximum, where, sign: floats, arrays, Expr and mixed arrays alike; linalg."""
+"""sin, cos, sqrt, absolute, exp, power, minimum, maximum, where, sign: numbers, arrays, Expr, mixed arrays; linalg."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import pytest
 
 import elbowroom as er
 from elbowroom.algebra import Expr, absolute, cos, cross, dot, linalg, maximum, minimum, sign, sin, sqrt, where
+from elbowroom.algebra.functions import exp, power
+from elbowroom.compile import cpu
 
 UNARY = {"sin": (sin, np.sin), "cos": (cos, np.cos), "sqrt": (sqrt, np.sqrt), "absolute": (absolute, np.abs)}
 BINARY = {"minimum": (minimum, np.minimum), "maximum": (maximum, np.maximum)}
@@ -58,6 +60,49 @@ def test_binary(name):
     assert np.array_equal(against_array.evaluate(1.0), numpys(1.0, b))
     against_number = er.trace(lambda _, x: ours(1.0, x), None, {"x": (3,)})
     assert np.array_equal(against_number.evaluate(a), numpys(1.0, a))
+
+
+@pytest.mark.parametrize("way", ["evaluated", "compiled"])
+def test_the_traced_exponential(way):
+    """Rounding grows with |x| through the doublings: 1e-15 (1 + |x|), relative, as its docstring says."""
+    program = er.trace(lambda _, x: exp(x), None, {"x": ()})
+    run = (
+        program.evaluate if way == "evaluated" else cpu.kernel((program.digest,), np.float64, lambda: ("exp", program))
+    )
+    small = np.logspace(-300, 0, 301)
+    x = np.concatenate([np.linspace(-700, 700, 5601), np.linspace(-40, 0, 4001), small, -small, [0.0, -0.0]])
+    true = np.exp(x.astype(np.longdouble))
+    error = np.abs(run(x) - true) / true
+    assert (error <= 1e-15 * (1 + np.abs(x))).all()
+    assert run(0.0) == 1.0
+
+
+def test_the_traced_exponential_stays_at_the_ends_of_its_range():
+    program = er.trace(lambda _, x: exp(x), None, {"x": ()})
+    assert program.evaluate(-1e9) == program.evaluate(-700.0) < 1e-303
+    assert program.evaluate(1e9) == program.evaluate(700.0) > 1e303
+
+
+def test_exponentials_and_powers_of_numbers_arrays_and_mixed_arrays():
+    array = np.array([-2.0, 0.0, 0.5])
+    assert exp(0.3) == np.exp(0.3)
+    assert np.array_equal(exp(array), np.exp(array))
+    mixed = er.trace(lambda _, x: exp(np.array([x, 0.7], dtype=object)), None, {"x": ()})
+    assert np.allclose(mixed.evaluate(0.4), np.exp([0.4, 0.7]), rtol=2e-15)
+    assert np.array_equal(power(array, 3), array * array * array)
+    for n in range(1, 17):
+        assert power(1.5, n) == 1.5**n, "exact in binary"
+        assert power(-2.0, n) == (-2.0) ** n
+        program = er.trace(lambda _, x, n=n: power(x, n), None, {"x": ()})
+        assert program.evaluate(1.5) == 1.5**n
+        squarings, factors = n.bit_length() - 1, n.bit_count() - 1
+        assert er.algebra.count(program).mul == squarings + factors
+
+
+@pytest.mark.parametrize("n", [0, -1, 2.0, True])
+def test_a_power_that_is_not_whole_and_positive_is_refused(n):
+    with pytest.raises(er.TraceError, match="whole exponent of 1 or more"):
+        power(2.0, n)
 
 
 def test_where():

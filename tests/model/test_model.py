@@ -17,7 +17,7 @@ from elbowroom.model.rotations import cos_sin, rpy, z_to
 from referees import CATALOGUE, physical_chain, physical_tensor
 
 ARRAYS = [f.name for f in dataclasses.fields(Model) if f.name not in
-          {"name", "kinds", "joint_names", "link_names", "description", "source"}]  # fmt: skip
+          {"name", "kinds", "joint_names", "link_names", "description", "source", "capsules", "covers"}]  # fmt: skip
 
 
 def plain(**changes):

@@ -6,8 +6,10 @@ from .expr import Expr as Expr
 from .expr import Graph as Graph
 from .functions import absolute as absolute
 from .functions import cos as cos
+from .functions import exp as exp
 from .functions import maximum as maximum
 from .functions import minimum as minimum
+from .functions import power as power
 from .functions import sign as sign
 from .functions import sin as sin
 from .functions import sqrt as sqrt

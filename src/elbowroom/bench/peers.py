@@ -15,6 +15,7 @@ import numpy as np
 
 from ..arm import Arm
 from ..model import Model
+from ..model.export.write_mjcf import bare_mjcf
 
 Call = Callable[[Any, Any, Any, Any], Any]
 
@@ -98,36 +99,14 @@ def _pinocchio(pin: Any, arm: Arm) -> Peer:
 
 
 def mujoco_xml(model: Model) -> str:
-    """The chain as MJCF, for timing: frames, hinges and slides about z, full tensors, rotors, gravity."""
-
-    def row(values: Any) -> str:
-        return " ".join(f"{v:.17g}" for v in np.ravel(values))
-
-    def six(tensor: Any) -> str:
-        return row([tensor[0, 0], tensor[1, 1], tensor[2, 2], tensor[0, 1], tensor[0, 2], tensor[1, 2]])
-
-    opening, closing = [], []
-    for i in range(model.n):
-        E, p = model.E[i], model.p[i]
-        if i == 0:
-            E, p = model.base[:3, :3] @ E, model.base[:3, :3] @ p + model.base[:3, 3]
-        kind = "hinge" if model.revolute(i) else "slide"
-        opening.append(
-            f'<body pos="{row(p)}" xyaxes="{row(E[:, 0])} {row(E[:, 1])}">'
-            f'<joint type="{kind}" axis="0 0 1" armature="{model.rotor_inertia[i]:.17g}"/>'
-            f'<inertial pos="{row(model.com[i])}" mass="{model.mass[i]:.17g}" fullinertia="{six(model.inertia[i])}"/>'
-        )
-        closing.append("</body>")
-    return (
-        f'<mujoco><compiler angle="radian"/><option gravity="{row(model.gravity)}"/>'
-        f"<worldbody>{''.join(opening)}{''.join(closing)}</worldbody></mujoco>"
-    )
+    """The chain as MJCF, for timing: the moving bodies alone (model/export)."""
+    return bare_mjcf(model)
 
 
 def _mujoco(mujoco: Any, arm: Arm) -> Peer | None:
     try:
         model = mujoco.MjModel.from_xml_string(mujoco_xml(arm.model))
-    except ValueError:  # MuJoCo refuses some published tensors (the PUMA's first link has no mass)
+    except ValueError:  # MuJoCo refuses some published tensors (a link of the Stanford arm has no moment)
         return None
     data = mujoco.MjData(model)
     M = np.zeros((arm.n, arm.n))

@@ -3,7 +3,7 @@
     robots   the arms that come with elbowroom        count   operations by method, as the papers count
     show     all that is known about one arm          tables  the papers' tables and curves, ours beside theirs
     check    what looks wrong with a file             bench   our speed beside that of others
-    demo     a guided tour in the terminal
+    demo     a guided tour in the terminal            export  an arm as MJCF or URDF
 
 What was asked for goes to stdout, all else to stderr.  The exit status is 0, 1 for an error and 2 for a call that was
 not understood.  Names and messages that come from files are printed as they are, never as terminal markup.
@@ -19,7 +19,7 @@ import typer
 
 from .. import __version__
 from ..errors import ElbowroomError
-from . import bench, check, count, demo, robots, show, tables
+from . import bench, check, count, demo, export, robots, show, tables
 from .terminal import fail, styled
 
 app = typer.Typer(
@@ -36,6 +36,7 @@ app.command("demo")(demo.demo)
 app.command("count")(count.count)
 app.command("tables")(tables.tables)
 app.command("bench")(bench.bench)
+app.command("export")(export.export)
 
 OVERVIEW = """\
 [bold]elbowroom {version}[/]: the dynamics of serial robot arms, and room for the people beside them
@@ -46,6 +47,7 @@ OVERVIEW = """\
   elbowroom [cyan]check[/] my.urdf --tip LINK  what looks wrong with a URDF or TOML file
   elbowroom [cyan]count[/] panda               operations by method, beside the papers' figures
   elbowroom [cyan]tables[/] --out DIR          the papers' tables and curves, ours beside theirs
+  elbowroom [cyan]export[/] panda              the arm as MJCF or URDF, for MuJoCo, ROS, Pinocchio
   elbowroom [cyan]bench[/] dynamics            how fast it runs here, beside other libraries
 
 In Python:  import elbowroom as er;  arm = er.load("panda");  arm.mass_matrix(arm.ready)

@@ -50,10 +50,11 @@ def _private(found: os.stat_result) -> bool:
 
 
 def _sources() -> str:
-    """A hash of the source that makes kernels: algebra, model, dynamics and compile; empty where there is none."""
+    """A hash of the source that makes kernels, in the rooms that trace programs; empty where there is none."""
     h = hashlib.sha256()
     root = Path(__file__).parent.parent
-    files = [path for room in ("algebra", "compile", "dynamics", "model") for path in (root / room).glob("*.py")]
+    rooms = ("algebra", "compile", "dynamics", "model", "geometry", "avoidance")
+    files = [path for room in rooms for path in (root / room).glob("*.py")]
     for path in sorted(files):
         h.update(path.name.encode() + path.read_bytes())
     return h.hexdigest() if files else ""

@@ -1,5 +1,6 @@
 """The robot, as data."""
 
+from .capsules import LinkCapsule as LinkCapsule
 from .check import Finding as Finding
 from .check import findings as findings
 from .dh import from_dh as from_dh

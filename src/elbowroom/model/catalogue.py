@@ -8,6 +8,7 @@ SI units.  A key that holds an angle is in radians, or in degrees with `_deg` af
     gravity                          [x, y, z] in the world; 9.81 m/s^2 downwards when left out
     ready                            a configuration inside the limits to start from, one number a joint
     tool.xyz, tool.rpy               the tool in the last frame of the convention
+    base.capsules, base.covers       capsules of what stands still, in the base frame; as those of a link
 
     [[joint]]                        one table a joint, base first; messages count them from 0
     name, kind                       kind is "revolute" or "prismatic"
@@ -19,6 +20,9 @@ SI units.  A key that holds an angle is in radians, or in degrees with `_deg` af
       motor_inertia, gear_ratio      friction by the ratio squared, Coulomb friction by its magnitude
     link.name, link.mass, link.com   in the link's frame of the convention
     link.inertia, link.com_rpy       [ixx, iyy, izz, ixy, iyz, ixz] about com; the axes it is given in, turned
+    link.capsules                    [{name, a, b, radius}, ...] that cover the link, in the same frame as com;
+                                     without b a sphere; names differ within an arm
+    link.covers.NAME                 the link's capsules in another cover of the arm, by that cover's name
 
 Coulomb friction may be a pair, one number a direction of motion; the model takes their mean magnitude.
 A "frames" joint whose axis is not z is re-expressed: its link's frame is turned so that z is the axis.
@@ -40,6 +44,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from ..errors import ModelError, UnknownNameError
+from .capsules import BASE, LinkCapsule, moved_capsule
 from .dh import from_dh, from_mdh
 from .inertia import Body, from_six, moved
 from .model import STANDARD_GRAVITY, Array, Model, create
@@ -162,12 +167,20 @@ def _finite(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
+class _Covers(NamedTuple):
+    """The capsules of one link, in its own cover and in others by name."""
+
+    own: list[LinkCapsule]
+    others: dict[str, list[LinkCapsule]]
+
+
 class _Joint(NamedTuple):
     """One [[joint]] table: the columns that every convention shares, and the placement's own."""
 
     shared: dict[str, Any]
     body: Body
     placement: dict[str, Any]
+    covers: _Covers
 
 
 def _model(data: bytes, file: str) -> Model:
@@ -188,12 +201,17 @@ def _model(data: bytes, file: str) -> Model:
     tool = top.inner("tool", {})
     tool_pose = pose(rpy(*tool.vector_angle("rpy", 3, _ZERO)), tool.vector("xyz", 3, _ZERO))
     tool.close()
+    base = top.inner("base", {})
+    covers = [_capsules(base, BASE), *(joint.covers for joint in joints)]
+    base.close()
     header = {
         "name": top.text("name"),
         "description": top.text("description", ""),
         "source": top.text("source", ""),
         "gravity": top.vector("gravity", 3, STANDARD_GRAVITY),
         "ready": _ready(top, kinds, columns["lower"], columns["upper"]),
+        "capsules": [capsule for part in covers for capsule in part.own],
+        "covers": _by_name(covers),
     }
     top.close()
     try:
@@ -222,10 +240,41 @@ def _joint(top: _Table, i: int, content: Any, placement: Callable[[_Table], dict
         "effort": row.number("effort", math.inf),
         **_drive(row),
     }
-    joint = _Joint(shared, body, placement(row))
+    joint = _Joint(shared, body, placement(row), _capsules(link, i))
     link.close()
     row.close()
     return joint
+
+
+def _capsules(part: _Table, link: int) -> _Covers:
+    """The capsules of a link's table or of the base's."""
+    covers = part.inner("covers", {})
+    others = {name: _capsule_list(covers, name, link) for name in covers.content}
+    return _Covers(_capsule_list(part, "capsules", link), others)
+
+
+def _capsule_list(part: _Table, key: str, link: int) -> list[LinkCapsule]:
+    if not part.has(key):
+        return []
+    rows = part.content[key]
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        part.refuse(key, "a list of {name, a, b, radius}")
+    found = []
+    for k, content in enumerate(rows):
+        row = _Table(part.file, f"{part.path}{key}[{k}].", content)
+        name, a, radius = row.text("name"), tuple(row.vector("a", 3).tolist()), row.number("radius")
+        if not name:
+            row.refuse("name", "a name")
+        if radius <= 0:
+            row.refuse("radius", "a positive number")
+        found.append(LinkCapsule(name, link, a, tuple(row.vector("b", 3, a).tolist()), radius))
+        row.close()
+    return found
+
+
+def _by_name(parts: list[_Covers]) -> dict[str, list[LinkCapsule]]:
+    names = dict.fromkeys(name for part in parts for name in part.others)
+    return {name: [capsule for part in parts for capsule in part.others.get(name, [])] for name in names}
 
 
 def _drive(row: _Table) -> dict[str, float]:
@@ -289,13 +338,26 @@ def _from_table(maker: Callable[..., Model]) -> Callable[..., Model]:
     return assemble
 
 
-def _from_frames(kinds: str, joints: list[_Joint], *, tool: Array, **rest: Any) -> Model:
+def _from_frames(
+    kinds: str,
+    joints: list[_Joint],
+    *,
+    tool: Array,
+    capsules: list[LinkCapsule],
+    covers: dict[str, list[LinkCapsule]],
+    **rest: Any,
+) -> Model:
     """Each link's frame turned by Z, which carries z onto the joint's axis: T_i becomes Z_(i-1)^T T_i Z_i."""
     turns = [pose(z_to(joint.placement["axis"]), _ZERO) for joint in joints]
     before = [np.eye(4), *turns[:-1]]
     placed = [_snapped(Z.T @ joint.placement["T"] @ turn) for joint, Z, turn in zip(joints, before, turns, strict=True)]
     E, p = [T[:3, :3] for T in placed], [T[:3, 3] for T in placed]
     bodies = [moved(joint.body, turn.T) for joint, turn in zip(joints, turns, strict=True)]
+
+    def turned(cover: list[LinkCapsule]) -> list[LinkCapsule]:
+        return [c if c.link == BASE else moved_capsule(c, turns[c.link].T) for c in cover]
+
+    rest |= {"capsules": turned(capsules), "covers": {name: turned(cover) for name, cover in covers.items()}}
     return create(kinds, E, p, **_bodies(bodies), tool=_snapped(turns[-1].T @ tool), **rest)
 
 

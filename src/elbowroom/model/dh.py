@@ -10,18 +10,21 @@ places frame i at the *far* end of link i:
     T_i = Rz(theta_i) Tz(d_i) Tx(a_i) Rx(alpha_i)
 
 Regrouping the product, Rz(theta_i) Tz(d_i) of row i stays with joint i and Tx(a_i) Rx(alpha_i) goes to joint i+1, so a
-standard row i lends its a and alpha to modified row i+1, the last ones to the tool, and link i's centre of mass and
-tensor, given in the far frame, move by Tx(a_i) Rx(alpha_i).  Revolute: q_i adds to theta_i.  Prismatic: to d_i.
+standard row i lends its a and alpha to modified row i+1, the last ones to the tool, and link i's centre of mass,
+tensor and capsules, given in the far frame, move by Tx(a_i) Rx(alpha_i).  Revolute: q_i adds to theta_i.  Prismatic:
+to d_i.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import ModelError
+from .capsules import BASE, Covers, LinkCapsule, checked_capsules, moved_capsule
 from .inertia import Body, moved
 from .model import Array, Model, create
 from .rotations import pose, rx, rz
@@ -60,10 +63,12 @@ def from_dh(
     inertia: ArrayLike,
     kinds: str | None = None,
     tool: ArrayLike | None = None,
+    capsules: Sequence[LinkCapsule] = (),
+    covers: Mapping[str, Sequence[LinkCapsule]] | Covers = (),
     **rest: Any,
 ) -> Model:
-    """A Model from standard DH; `com` and `inertia` are in the standard (far) frame of the link, as published tables
-    give them, and `tool` stands in the last standard frame."""
+    """A Model from standard DH; `com`, `inertia` and capsules are in the standard (far) frame of the link, as published
+    tables give them, and `tool` stands in the last standard frame."""
     a, alpha, d, theta, kinds = _table(a, alpha, d, theta, kinds)
     n = len(kinds)
     mass, com, inertia = (np.asarray(x, dtype=float) for x in (mass, com, inertia))
@@ -71,6 +76,11 @@ def from_dh(
         if value.shape != shape:
             raise ModelError(f"{what} must have shape {shape}, one row a joint; got {value.shape}")
     far = [pose(rx(alpha[i]), [a[i], 0, 0]) for i in range(n)]  # far frame of link i in its near frame
+
+    def near(capsules: Sequence[LinkCapsule]) -> list[LinkCapsule]:
+        checked = checked_capsules(capsules, n, rest.get("name", "arm"))
+        return [c if c.link == BASE else moved_capsule(c, far[c.link]) for c in checked]
+
     links = [moved(Body(float(mass[i]), com[i], inertia[i]), far[i]) for i in range(n)]
     return from_mdh(
         a=np.r_[0, a[:-1]],
@@ -82,6 +92,8 @@ def from_dh(
         inertia=np.array([link.inertia for link in links]),
         kinds=kinds,
         tool=far[-1] @ (np.eye(4) if tool is None else np.asarray(tool, dtype=float)),
+        capsules=near(capsules),
+        covers={name: near(cover) for name, cover in dict(covers).items()},
         **rest,
     )
 

@@ -9,6 +9,9 @@ Joint i moves about (`R`) or along (`P`) the z axis of its own frame i.  At q_i 
 Link i is rigid in frame i: `mass`, `com` (centre of mass), `inertia` (about the centre of mass, axes of frame i).
 Modified Denavit-Hartenberg is the special case E = Rx(alpha) Rz(theta), p = (a, -d sin alpha, d cos alpha).
 
+`capsules` cover the links from outside (model/capsules.py); `covers` holds other such sets by name.  They say where the
+arm is, not how it moves, so `digest` and the kernels that are kept by it do not depend on them.
+
 Everything is SI.  Drive quantities are as the joint feels them: `rotor_inertia` is the motor's inertia times the gear
 ratio squared, `viscous` and `coulomb` are friction at the joint.
 """
@@ -18,7 +21,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -27,7 +30,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..algebra.tensors import PrincipalForm, principal_form
-from ..errors import ModelError
+from ..errors import ModelError, UnknownNameError
+from .capsules import Covers, LinkCapsule, checked_capsules, checked_covers
 
 Array = NDArray[Any]  # floats, or objects that are floats and Expr
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)  # m/s^2, world z up
@@ -67,6 +71,8 @@ class Model:
     ready: Array = field(repr=False)  # (n,) a configuration to start from
     description: str = field(default="", repr=False)
     source: str = field(default="", repr=False)
+    capsules: tuple[LinkCapsule, ...] = field(default=(), repr=False)  # the arm's own cover; () where none is known
+    covers: Covers = field(default=(), repr=False)  # other covers by name
 
     def __post_init__(self) -> None:
         n = len(self.kinds)
@@ -79,6 +85,8 @@ class Model:
                 raise ModelError(f"{self.name}: {what} must have {n} names; got {len(names)}")
         for what, shape in _shapes(n).items():
             object.__setattr__(self, what, _frozen(self.name, what, getattr(self, what), shape))
+        object.__setattr__(self, "capsules", checked_capsules(self.capsules, n, self.name))
+        object.__setattr__(self, "covers", checked_covers(self.covers, n, self.name))
         self._straighten()
         self._validate()
 
@@ -154,9 +162,11 @@ class Model:
 
     @cached_property
     def digest(self) -> str:
-        """A hash of all that is in the model, the same in every process."""
+        """A hash of all in the model but its covers, the same in every process: what the compiled kernels go by."""
         h = hashlib.sha256()
         for f in dataclasses.fields(self):
+            if f.name in ("capsules", "covers"):
+                continue
             value = getattr(self, f.name)
             data = value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode()
             h.update(f"{f.name}:{len(data)}:".encode() + data)
@@ -166,7 +176,19 @@ class Model:
         return int(self.digest[:15], 16)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Model) and self.digest == other.digest
+        return isinstance(other, Model) and (self.digest, self.capsules, self.covers) == (
+            other.digest,
+            other.capsules,
+            other.covers,
+        )
+
+    def cover(self, name: str) -> tuple[LinkCapsule, ...]:
+        """The capsules of the cover of that name."""
+        known = dict(self.covers)
+        if name not in known:
+            has = ", ".join(map(repr, known)) if known else "no cover beside its own capsules"
+            raise UnknownNameError(f"{self.name}: no cover {name!r}; it has {has}")
+        return known[name]
 
     def with_payload(self, mass: float, com: ArrayLike = (0, 0, 0), inertia: ArrayLike | None = None) -> Model:
         """The same arm holding a body in its tool frame (com and inertia about its com, in that frame)."""
@@ -234,6 +256,8 @@ def create(
     ready: ArrayLike | None = None,
     description: str = "",
     source: str = "",
+    capsules: Sequence[LinkCapsule] = (),
+    covers: Mapping[str, Sequence[LinkCapsule]] | Covers = (),
 ) -> Model:
     """A Model with defaults for what is left out: no limits, no friction, no rotors, identity base and tool.
 
@@ -279,6 +303,8 @@ def create(
         ready=np.asarray(ready, dtype=float),
         description=description,
         source=source,
+        capsules=tuple(capsules),
+        covers=checked_covers(covers, n, name),
     )
 
 

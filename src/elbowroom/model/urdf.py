@@ -9,14 +9,15 @@ the i-th moving joint turned by a rotation Z_i that carries z onto the axis:
 
 Only joints on the chain move.  Every other link is rigid in the chain link that carries it, where its own
 joints at zero put it, and adds its mass there; a `ModelWarning` names the movable joints locked in this way.
-What the root carries does not move and is left out.
+What the root carries does not move; of it only the shape counts.
 
 Without a `tip` the arm must have one end: one moving link that carries no further moving link.  The tip is
 the leaf at the end of the longest run of fixed joints from there.  Fixed branches elsewhere (a camera, a base
 plate) do not matter; two ends (fingers, two arms) or two such leaves are an error that lists the tips.
 
-The XML is read without DTD, entities or anything external, and capped in size, depth and number of elements.
-Meshes, transmissions and simulator extensions are not looked at.
+Collision geometry becomes capsules (model/collision.py) on the chain link that carries it, or on the base; a
+`ModelWarning` names what has none, since distances will ignore it.  Visual meshes, transmissions and simulator
+extensions are not looked at.
 """
 
 from __future__ import annotations
@@ -26,27 +27,27 @@ import math
 import os
 import warnings
 from collections import defaultdict, deque
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
 from typing import Any
-from xml.etree.ElementTree import Element, ParseError, TreeBuilder
+from xml.etree.ElementTree import Element
 
 import numpy as np
-from defusedxml.common import DefusedXmlException
-from defusedxml.ElementTree import XMLParser
 
 from ..errors import ModelError, ModelWarning
+from .capsules import LinkCapsule
+from .collision import capsules_of
 from .inertia import NOTHING, Body, from_six, merge, moved
 from .model import Array, Model, create
-from .rotations import pose, rpy, z_to
+from .rotations import pose, z_to
+from .urdf_xml import MAX_BYTES, number, origin, part, quoted, read_robot, vector
 
-MAX_BYTES = 10_000_000
-MAX_DEPTH = 64
-MAX_ELEMENTS = 200_000
 ROUNDING = 1e-15
 """What is this small beside its neighbours is left over from rounding, and would cost operations."""
+
+MANY = 10
+"""A warning lists so many shapes that failed, and counts the rest."""
 
 _LETTER = {"revolute": "R", "continuous": "R", "prismatic": "P"}
 _KINDS = (*_LETTER, "fixed", "floating", "planar")
@@ -65,6 +66,7 @@ class _Joint:
 @dataclass(frozen=True, eq=False)
 class _Tree:
     root: str
+    links: dict[str, Element]
     bodies: dict[str, Body]  # by link, in the link's own frame
     joints: list[_Joint]  # the joint that leads to a link comes before those that leave it
 
@@ -85,38 +87,44 @@ def load(path: str | os.PathLike[str], tip: str | None = None, *, name: str | No
     except OSError as error:
         raise ModelError(f"{path}: cannot be read: {error.strerror}") from error
     try:
-        return _model(data, tip, name, fallback=file.stem, source=file.name)
+        return _model(data, tip, name, file)
     except ModelError as error:
         raise ModelError(f"{path}: {error}") from error
 
 
 def parse(text: str | bytes, tip: str | None = None, *, name: str | None = None) -> Model:
     """As `load`, from the text of a URDF."""
-    return _model(text, tip, name, fallback="robot", source="")
+    return _model(text, tip, name, None)
 
 
-def _model(data: str | bytes, tip: str | None, name: str | None, fallback: str, source: str) -> Model:
-    robot = _read_xml(data)
+def _model(data: str | bytes, tip: str | None, name: str | None, file: Path | None) -> Model:
+    robot = read_robot(data)
     tree = _read_tree(robot)
-    name = name or robot.get("name") or fallback
+    name = name or robot.get("name") or ("robot" if file is None else file.stem)
     tip = _only_tip(tree) if tip is None else _known(tip, tree)
     moving = _moving_joints(tree, tip)
     seats = _seats(tree, moving)
-    model = _chain(tree, tip, moving, seats, name, source)
+    model, bare = _chain(tree, tip, moving, seats, name, file)
 
     movable = (joint for joint in tree.joints if joint.kind != "fixed" and seats[joint.parent][0] >= 0)
     locked = [joint.name for joint in movable if joint.name not in model.joint_names]
     if locked:
-        message = f"{name}: joints off the chain to {tip!r} are locked at zero: {_quoted(locked)}"
+        message = f"{name}: joints off the chain to {tip!r} are locked at zero: {quoted(locked)}"
         warnings.warn(message, ModelWarning, stacklevel=3)
     missing = [f"joint {joint.name!r} has no {what}" for joint in moving for what in _missing_limits(joint)]
     if missing:
         warnings.warn(f"{name}: taken as unlimited: {'; '.join(missing)}", ModelWarning, stacklevel=3)
+    if bare:
+        told = "; ".join(bare[:MANY]) + (f"; and {len(bare) - MANY} more" if len(bare) > MANY else "")
+        message = f"{name}: collision geometry without capsules, which distances will ignore: {told}"
+        warnings.warn(message, ModelWarning, stacklevel=3)
     return model
 
 
-def _chain(tree: _Tree, tip: str, moving: list[_Joint], seats: _Seats, name: str, source: str) -> Model:
-    """The moving joints as a Model, each link with the mass of all that sits on it."""
+def _chain(
+    tree: _Tree, tip: str, moving: list[_Joint], seats: _Seats, name: str, file: Path | None
+) -> tuple[Model, list[str]]:
+    """The moving joints as a Model, each link with the mass and shape of all it carries; and the shapes that failed."""
     turns = [pose(z_to(_axis(joint)), (0, 0, 0)) for joint in moving]  # Z_i; its transpose is its inverse
     placements = [
         before.T @ seats[joint.parent][1] @ joint.T @ Z
@@ -128,10 +136,15 @@ def _chain(tree: _Tree, tip: str, moving: list[_Joint], seats: _Seats, name: str
         if i >= 0 and (body.mass > 0 or body.inertia.any()):
             parts[i].append(moved(body, turns[i].T @ T))
     links = [reduce(merge, bodies) if bodies else NOTHING for bodies in parts]
+    shapes = [
+        shape
+        for link, (i, T) in seats.items()
+        for shape in capsules_of(tree.links[link], link, i, T if i < 0 else turns[i].T @ T, file)
+    ]
     tool = turns[-1].T @ seats[tip][1]
     drives = [_drive(joint) for joint in moving]
     columns: dict[str, Any] = {what: [drive[what] for drive in drives] for what in drives[0]}
-    return create(
+    model = create(
         [_LETTER[joint.kind] for joint in moving],
         E=np.array([_snapped(T[:3, :3]) for T in placements]),
         p=_without_noise(np.array([T[:3, 3] for T in placements])),
@@ -142,9 +155,24 @@ def _chain(tree: _Tree, tip: str, moving: list[_Joint], seats: _Seats, name: str
         joint_names=[joint.name for joint in moving],
         link_names=[joint.child for joint in moving],
         tool=pose(_snapped(tool[:3, :3]), _without_noise(tool[:3, 3])),
-        source=source,
+        source="" if file is None else file.name,
+        capsules=_distinct([shape for shape in shapes if isinstance(shape, LinkCapsule)]),
         **columns,
     )
+    return model, [shape for shape in shapes if isinstance(shape, str)]
+
+
+def _distinct(capsules: list[LinkCapsule]) -> list[LinkCapsule]:
+    """In the order of the links, base first; the name of a link may be that of another's second capsule: not here."""
+    taken: set[str] = set()
+    found = []
+    for capsule in sorted(capsules, key=lambda capsule: capsule.link):
+        name = capsule.name
+        while name in taken:
+            name += "'"
+        taken.add(name)
+        found.append(replace(capsule, name=name))
+    return found
 
 
 def _seats(tree: _Tree, moving: list[_Joint]) -> _Seats:
@@ -200,7 +228,7 @@ def _only_tip(tree: _Tree) -> str:
         tips = [link for link in tips if depth[link] == deepest]
     if len(tips) > 1:
         raise ModelError(
-            f"several tips: {_quoted(tips)}; name one, or any other link, as tip=... (--tip on the command line)"
+            f"several tips: {quoted(tips)}; name one, or any other link, as tip=... (--tip on the command line)"
         )
     return tips[0]
 
@@ -208,7 +236,7 @@ def _only_tip(tree: _Tree) -> str:
 def _known(tip: str, tree: _Tree) -> str:
     if tip not in tree.bodies:
         near = difflib.get_close_matches(tip, tree.bodies, n=5) or tree.bodies
-        raise ModelError(f"there is no link {tip!r} to be the tip; choose from {_quoted(near)}")
+        raise ModelError(f"there is no link {tip!r} to be the tip; choose from {quoted(near)}")
     return tip
 
 
@@ -225,7 +253,8 @@ def _without_noise(a: Array) -> Array:
 
 def _read_tree(robot: Element) -> _Tree:
     """The links and joints, checked to be one tree."""
-    bodies = {name: _body(element, name) for name, element in _named(robot, "link").items()}
+    links = _named(robot, "link")
+    bodies = {name: _body(element, name) for name, element in links.items()}
     joints = [_joint(element, name) for name, element in _named(robot, "joint").items()]
     above: dict[str, str] = {}
     for joint in joints:
@@ -237,14 +266,14 @@ def _read_tree(robot: Element) -> _Tree:
             raise ModelError(f"link {joint.child!r} has two parents, by joints {other!r} and {joint.name!r}")
     roots = [link for link in bodies if link not in above]
     if len(roots) > 1:
-        raise ModelError(f"expected one root link; these have no parent: {_quoted(roots)}")
+        raise ModelError(f"expected one root link; these have no parent: {quoted(roots)}")
     outward = _outward(roots[0], joints) if roots else []
     if len(outward) < len(joints):
         cycle = {joint.name for joint in joints} - {joint.name for joint in outward}
-        raise ModelError(f"expected a tree; these joints run in a cycle: {_quoted(sorted(cycle))}")
+        raise ModelError(f"expected a tree; these joints run in a cycle: {quoted(sorted(cycle))}")
     if not roots:
         raise ModelError("the robot has no links")
-    return _Tree(roots[0], bodies, outward)
+    return _Tree(roots[0], links, bodies, outward)
 
 
 def _outward(root: str, joints: list[_Joint]) -> list[_Joint]:
@@ -279,10 +308,10 @@ def _joint(element: Element, name: str) -> _Joint:
     kind = element.get("type", "")
     if kind not in _KINDS:
         raise ModelError(f"{owner}: type must be one of {', '.join(_KINDS)}; got {kind!r}")
-    parent, child = (_part(element, tag).get("link") for tag in ("parent", "child"))
+    parent, child = (part(element, tag).get("link") for tag in ("parent", "child"))
     if not parent or not child:
         raise ModelError(f"{owner}: must name the link of its <parent> and of its <child>")
-    return _Joint(name, kind, parent, child, _origin(element, owner), element)
+    return _Joint(name, kind, parent, child, origin(element, owner), element)
 
 
 def _body(link: Element, name: str) -> Body:
@@ -290,18 +319,18 @@ def _body(link: Element, name: str) -> Body:
     inertial = link.find("inertial")
     if inertial is None:
         return NOTHING
-    mass = _number(_part(inertial, "mass"), "value", owner)
+    mass = number(part(inertial, "mass"), "value", owner)
     if mass < 0:  # asked here, since merged into a heavier link it would not show
         raise ModelError(f"{owner}: mass must not be negative; got {mass:g} kg")
-    tensor = _part(inertial, "inertia")
-    moments = (_number(tensor, which, owner) for which in ("ixx", "iyy", "izz"))
-    products = (_number(tensor, which, owner, default=0.0) for which in ("ixy", "iyz", "ixz"))
-    return moved(Body(mass, np.zeros(3), from_six(*moments, *products)), _origin(inertial, owner))
+    tensor = part(inertial, "inertia")
+    moments = (number(tensor, which, owner) for which in ("ixx", "iyy", "izz"))
+    products = (number(tensor, which, owner, default=0.0) for which in ("ixy", "iyz", "ixz"))
+    return moved(Body(mass, np.zeros(3), from_six(*moments, *products)), origin(inertial, owner))
 
 
 def _axis(joint: _Joint) -> Array:
     """The axis of a joint, its largest entry +-1; URDF's default is x."""
-    axis = _vector(_part(joint.element, "axis"), "xyz", f"joint {joint.name!r}", default=(1.0, 0.0, 0.0))
+    axis = vector(part(joint.element, "axis"), "xyz", f"joint {joint.name!r}", default=(1.0, 0.0, 0.0))
     if not axis.any():
         raise ModelError(f"joint {joint.name!r}: axis must not be zero")
     axis /= np.abs(axis).max()  # so that no square overflows on the way to a unit vector
@@ -311,15 +340,15 @@ def _axis(joint: _Joint) -> Array:
 def _drive(joint: _Joint) -> dict[str, float]:
     """Limits and friction.  In a <limit>, a lower or upper left out is zero, as in URDF."""
     owner = f"joint {joint.name!r}"
-    limit, dynamics = _part(joint.element, "limit"), _part(joint.element, "dynamics")
+    limit, dynamics = part(joint.element, "limit"), part(joint.element, "dynamics")
     unlimited = joint.kind == "continuous" or joint.element.find("limit") is None
     return {
-        "lower": -math.inf if unlimited else _number(limit, "lower", owner, default=0.0),
-        "upper": math.inf if unlimited else _number(limit, "upper", owner, default=0.0),
-        "velocity": _number(limit, "velocity", owner, default=math.inf),
-        "effort": _number(limit, "effort", owner, default=math.inf),
-        "viscous": _number(dynamics, "damping", owner, default=0.0),
-        "coulomb": _number(dynamics, "friction", owner, default=0.0),
+        "lower": -math.inf if unlimited else number(limit, "lower", owner, default=0.0),
+        "upper": math.inf if unlimited else number(limit, "upper", owner, default=0.0),
+        "velocity": number(limit, "velocity", owner, default=math.inf),
+        "effort": number(limit, "effort", owner, default=math.inf),
+        "viscous": number(dynamics, "damping", owner, default=0.0),
+        "coulomb": number(dynamics, "friction", owner, default=0.0),
     }
 
 
@@ -329,93 +358,3 @@ def _missing_limits(joint: _Joint) -> list[str]:
     if limit is None:
         return [] if joint.kind == "continuous" else ["<limit>"]
     return [f"{what} limit" for what in ("velocity", "effort") if what not in limit.attrib]
-
-
-def _origin(element: Element, owner: str) -> Array:
-    origin = _part(element, "origin")
-    if "quat_xyzw" in origin.attrib:
-        raise ModelError(f"{owner}: quat_xyzw of <origin> is not supported; expected rpy")
-    return pose(rpy(*_vector(origin, "rpy", owner)), _vector(origin, "xyz", owner))
-
-
-def _part(element: Element, tag: str) -> Element:
-    """The child element, an empty one where there is none."""
-    part = element.find(tag)
-    return Element(tag) if part is None else part
-
-
-def _number(part: Element, key: str, owner: str, default: float | None = None) -> float:
-    return _numbers(part, key, owner, 1, None if default is None else (default,))[0]
-
-
-def _vector(part: Element, key: str, owner: str, default: Sequence[float] = (0.0, 0.0, 0.0)) -> Array:
-    return np.array(_numbers(part, key, owner, 3, default))
-
-
-def _numbers(part: Element, key: str, owner: str, n: int, default: Sequence[float] | None) -> Sequence[float]:
-    """The n finite numbers in an attribute, or the default where it is missing."""
-    text = part.get(key)
-    if text is None and default is not None:
-        return default
-    try:
-        values = [float(word) for word in (text or "").split()]
-    except ValueError:
-        values = []
-    if len(values) != n or not all(math.isfinite(value) for value in values):
-        expected = "a finite number" if n == 1 else f"{n} finite numbers"
-        got = "nothing" if text is None else repr(text[:60])
-        raise ModelError(f"{owner}: {key} of <{part.tag}> must be {expected}; got {got}")
-    return values
-
-
-def _quoted(names: Iterable[str], most: int = 40) -> str:
-    listed = [repr(name) for name in names]
-    return ", ".join(listed[:most]) + (f" and {len(listed) - most} more" if len(listed) > most else "")
-
-
-class _CappedBuilder(TreeBuilder):
-    """Builds the element tree while it stays small, and knows a xacro file when it sees one."""
-
-    depth = 0
-    count = 0
-    namespace = ""  # of the root, as in "{...}robot"; dropped from every tag
-
-    def start(self, tag: str, attrs: dict[str, str], /) -> Element:
-        self.depth += 1
-        self.count += 1
-        if self.depth > MAX_DEPTH:
-            raise ModelError(f"XML must not be nested deeper than {MAX_DEPTH} elements")
-        if self.count > MAX_ELEMENTS:
-            raise ModelError(f"XML must not have more than {MAX_ELEMENTS} elements")
-        namespace = tag[: tag.rfind("}") + 1]
-        if self.count == 1:
-            self.namespace = namespace
-        if "xacro" in namespace or any("${" in value for value in attrs.values()):
-            raise ModelError("this is a xacro file; run xacro first, as in: xacro arm.xacro > arm.urdf")
-        return super().start(tag.removeprefix(self.namespace), attrs)
-
-    def end(self, tag: str, /) -> Element:
-        self.depth -= 1
-        return super().end(tag.removeprefix(self.namespace))
-
-
-def _read_xml(data: str | bytes) -> Element:
-    """The <robot> element."""
-    if len(data) > MAX_BYTES:
-        raise ModelError(f"a URDF must not be larger than {MAX_BYTES / 1e6:g} MB")
-    parser = XMLParser(target=_CappedBuilder(), forbid_dtd=True)
-    try:
-        parser.feed(data)
-        robot: Element = parser.close()
-    except ModelError:
-        raise
-    except DefusedXmlException as error:
-        raise ModelError("a URDF must not have a DTD, entities or external references") from error
-    except ParseError as error:  # its text has the line and the column
-        hint = "; if this is a xacro file, run xacro first" if "unbound prefix" in str(error) else ""
-        raise ModelError(f"not well-formed XML: {error}{hint}") from error
-    except (ValueError, LookupError) as error:
-        raise ModelError(f"text that cannot be decoded: {error}") from error
-    if robot.tag != "robot":
-        raise ModelError(f"the outermost element of a URDF must be <robot>; got <{robot.tag}>")
-    return robot

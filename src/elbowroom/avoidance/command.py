@@ -1,0 +1,157 @@
+"""What goes into a controller and what comes out: plain holders of arrays that a loop fills again and again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import ShapeError
+from .law import GOAL, INDEX, INFO
+from .status import Status
+
+Array = NDArray[np.float64]
+
+
+def _vector(name: str, value: ArrayLike, size: int) -> Array:
+    array = np.array(value, dtype=float)
+    if array.shape != (size,):
+        raise ShapeError(f"{name} must have shape ({size},); got {array.shape}")
+    return array
+
+
+class State:
+    """The joints as measured: positions, speeds, and when (s, monotonic).  Assign into the arrays in a loop."""
+
+    __slots__ = ("q", "qd", "t")
+
+    def __init__(self, q: ArrayLike, qd: ArrayLike | None = None, t: float = 0.0) -> None:
+        self.q: Array = np.array(q, dtype=float)
+        if self.q.ndim != 1:
+            raise ShapeError(f"q must have one axis; got shape {self.q.shape}")
+        self.qd: Array = np.zeros_like(self.q) if qd is None else _vector("qd", qd, len(self.q))
+        self.t = float(t)
+
+    def __repr__(self) -> str:
+        return f"State(q={self.q}, qd={self.qd}, t={self.t:g})"
+
+
+class Goal:
+    """Where the tool should be: position (3,), m; its velocity (3,); its orientation (3, 3); and until when.
+
+    `t` is when the goal was given and `valid_for` how long it holds (s).  The arrays are views: assign into them to
+    move the goal.
+    """
+
+    __slots__ = ("packed", "position", "rotation", "t", "valid_for", "velocity")
+
+    def __init__(
+        self,
+        position: ArrayLike,
+        velocity: ArrayLike = (0.0, 0.0, 0.0),
+        rotation: ArrayLike | None = None,
+        *,
+        t: float = 0.0,
+        valid_for: float = np.inf,
+    ) -> None:
+        self.packed: Array = np.zeros(GOAL)
+        self.position, self.velocity = self.packed[:3], self.packed[3:6]
+        self.rotation = self.packed[6:].reshape(3, 3)
+        self.position[:] = _vector("position", position, 3)
+        self.velocity[:] = _vector("velocity", velocity, 3)
+        R = np.eye(3) if rotation is None else np.array(rotation, dtype=float)
+        if R.shape != (3, 3) or not np.allclose(R @ R.T, np.eye(3), atol=1e-6) or np.linalg.det(R) < 0:
+            raise ValueError(f"rotation must be a rotation matrix (3, 3); got\n{R}")
+        self.rotation[:] = R
+        self.t, self.valid_for = float(t), float(valid_for)
+
+    def __repr__(self) -> str:
+        return f"Goal(position={self.position}, velocity={self.velocity})"
+
+
+class Command:
+    """What the arm should do now.  A controller fills the same one at every step: copy what you keep.
+
+    qd, tau (n,)             joint speeds; torques, zero where the controller does not make any
+    q (n,)                   where qd leads to in one dt: for arms that take positions
+    tool_velocity (6,)       linear and angular, what qd makes of the tool
+    acceleration (3,)        of the tool by (3.68); zero for velocity laws
+    status, info (see law.INFO), and by name: distance, axis_distance, slow, push, openness, limit
+    """
+
+    __slots__ = ("acceleration", "dt", "info", "q", "qd", "reason", "status", "t", "tau", "tool_velocity")
+
+    def __init__(self, n: int) -> None:
+        self.q: Array = np.zeros(n)
+        self.qd: Array = np.zeros(n)
+        self.tau: Array = np.zeros(n)
+        self.tool_velocity: Array = np.zeros(6)
+        self.acceleration: Array = np.zeros(3)
+        self.info: Array = np.zeros(len(INFO))
+        self.status = Status.OK
+        self.reason = ""
+        self.t = 0.0
+        self.dt = 0.0
+
+    @property
+    def distance(self) -> float:
+        """To the nearest obstacle, between surfaces, m; beyond 1e5 there is none."""
+        return float(self.info[INDEX["distance"]])
+
+    @property
+    def axis_distance(self) -> float:
+        """The same between axes, m."""
+        return float(self.info[INDEX["axis_distance"]])
+
+    @property
+    def slow(self) -> float:
+        """How much of the attraction is left near people (3.77), 0 to 1."""
+        return float(self.info[INDEX["slow"]])
+
+    @property
+    def push(self) -> float:
+        """The greatest push of a person or thing on a capsule, m/s."""
+        return float(self.info[INDEX["push"]])
+
+    @property
+    def openness(self) -> float:
+        """Near 1 far from singularities of the tool, 0 at one."""
+        return float(self.info[INDEX["openness"]])
+
+    @property
+    def limit(self) -> float:
+        """The least joint-limit factor (3.74); 0 while the floor, a shell or the arm itself pushes."""
+        return float(self.info[INDEX["limit"]])
+
+    @property
+    def attraction(self) -> Array:
+        """What draws the tool (3,)."""
+        return self.info[INDEX["attraction_x"] : INDEX["attraction_x"] + 3]
+
+    @property
+    def repulsion(self) -> Array:
+        """What the pushes make of the tool (3,)."""
+        return self.info[INDEX["repulsion_x"] : INDEX["repulsion_x"] + 3]
+
+    def copy(self) -> Command:
+        """A command of its own that no step overwrites."""
+        other = Command(len(self.q))
+        for name in ("q", "qd", "tau", "tool_velocity", "acceleration", "info"):
+            np.copyto(getattr(other, name), getattr(self, name))
+        for name in ("status", "reason", "t", "dt"):
+            setattr(other, name, getattr(self, name))
+        return other
+
+    def __repr__(self) -> str:
+        return f"<Command {self.status} qd={np.round(self.qd, 4)}, {self.distance:.3f} m clear>"
+
+
+def still(command: Command, status: Status, reason: str, q: Any = None) -> Command:
+    """The command to stand still, with its reason."""
+    for array in (command.qd, command.tau, command.tool_velocity, command.acceleration):
+        array[:] = 0.0
+    if q is not None:
+        command.q[:] = q
+    command.status, command.reason = status, reason
+    return command

@@ -1,0 +1,270 @@
+"""A controller: an arm, settings and places for obstacles, compiled; then `step`, which allocates nothing.
+
+One step is three compiled calls: the arm's capsules with their velocities, the pair table (all distances and pushes,
+in SIMD lanes), and the law.  `step` does not raise: what cannot be computed is a command to stand still with a status
+that says why.  It does not latch, watch clocks or hold limits either: that is the supervisor's part (supervisor.py).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..algebra import Table, trace
+from ..algebra.linalg import Array as Scalars
+from ..arm import Arm
+from ..compile import cpu
+from ..errors import ConfigError, ShapeError
+from ..geometry import ROW, Body
+from ..geometry.distance import pair_row
+from ..model import Model
+from . import force, kinematic
+from .command import Command, Goal, State, still
+from .config import Config, structure
+from .law import GOAL, INDEX, STATUSES, memory_size, situation, unpacked
+from .layout import Layout
+from .obstacles import Obstacles
+from .pushes import WIDTH, pair
+from .settings import leaves, lifted
+from .status import Status
+
+Array = NDArray[np.float64]
+
+
+CHUNK = 1024  # states that `many` takes at a time: their pair tables fill a few megabytes
+
+
+class Many(NamedTuple):
+    """What `Controller.many` gives, a row a state; `info` in the order of law.INFO."""
+
+    qd: Array  # (B, n), unfiltered
+    tau: Array  # (B, n), zero for velocity laws
+    info: Array  # (B, 14)
+
+
+class Controller:
+    """Keeps an arm clear of what it is shown while the tool goes to its goal.
+
+    `posture` (n,) is where the joints rest when the task leaves them free (`arm.ready` if omitted); `lower` and `upper`
+    (n,) replace the arm's own joint limits in the law.
+    """
+
+    def __init__(
+        self,
+        arm: Arm,
+        config: Config | None = None,
+        *,
+        body: Body | None = None,
+        people: int = 1,
+        others: int = 0,
+        person_capsules: int = 14,
+        posture: ArrayLike | None = None,
+        lower: ArrayLike | None = None,
+        upper: ArrayLike | None = None,
+    ) -> None:
+        self.arm = arm
+        self.config = Config() if config is None else config
+        self.body = Body(arm) if body is None else body
+        if self.body.arm.model.digest != arm.model.digest:
+            raise ConfigError(f"body: expected the body of {arm.name}; got that of {self.body.arm.name}")
+        self._seen = Obstacles(people, others, person_capsules)
+        self.layout = Layout.of(
+            self.body, people, others, person_capsules, self_collision=self.config.self_collision is not None
+        )
+        n = arm.n
+        self.posture = self._joints("posture", posture, arm.ready)
+        self.lower = self._joints("lower", lower, arm.model.lower, finite=False)
+        self.upper = self._joints("upper", upper, arm.model.upper, finite=False)
+        if not (self.lower < self.upper).all():
+            raise ConfigError(f"lower must be below upper for every joint; got {self.lower} and {self.upper}")
+        self.samples = self.config.smoothing.samples(self.config.period)
+        self._compile()
+        # everything that a step writes to
+        self._rows = np.zeros((self.layout.rows, ROW))
+        self._own, self._others = self._rows[: self.layout.own], self._rows[self.layout.own :]
+        self.pairs = self._table.empty()  # (P, 13) after a step: separations and strengths, see geometry.distance
+        self._results = self._law.empty()
+        self._goal = np.zeros(GOAL + n)
+        self._goal[GOAL:] = self.posture
+        self._pose = self._goal[:GOAL]
+        self._clock = np.zeros(2)
+        self._memory = np.zeros(memory_size(n))
+        self._ring = np.zeros((self.samples, n))
+        self._slot = 0
+        self._gains = np.array([value for _, value in leaves(self.config)])
+        self._started = False
+        self.command = Command(n)
+        results = self._results
+        # The command's arrays are those that the law fills; what it does not make stays zero.
+        self.command.q, self.command.qd, self.command.info = results.q, results.qd, results.info
+        self.command.tool_velocity = results.tool_velocity
+        if self.makes_torque:
+            self.command.tau, self.command.acceleration = results.tau, results.acceleration
+
+    # ---- building
+    def _joints(self, name: str, value: ArrayLike | None, default: Array, *, finite: bool = True) -> Array:
+        array = np.array(default if value is None else value, dtype=float)
+        if array.shape != (self.arm.n,):
+            raise ShapeError(f"{name} must have shape ({self.arm.n},); got {array.shape}")
+        if np.isnan(array).any() or (finite and not np.isfinite(array).all()):
+            raise ValueError(f"{name} must be numbers; got {array}")
+        return array
+
+    @property
+    def makes_torque(self) -> bool:
+        """Whether `command.tau` holds torques."""
+        return self.config.controller == "F" and self.config.force.method != "linearised"
+
+    @property
+    def delay(self) -> float:
+        """How late the moving average makes it, s: part of the reaction time."""
+        return 0.0 if self.makes_torque else self.config.smoothing.delay(self.config.period)
+
+    def _compile(self) -> None:
+        config, layout, n = self.config, self.layout, self.arm.n
+        names = leaves(config)
+        shape = structure(config)
+
+        def table() -> tuple[str, Table]:
+            def row(_: Any, x: Scalars, y: Scalars, gains: Scalars) -> Scalars:
+                return pair(x, y, lifted(config, gains.tolist()).repulsion, pair_row)
+
+            inputs = {"x": (ROW,), "y": (ROW,), "gains": (len(names),)}
+            program = trace(row, None, inputs, name="pairs", output="pairs")
+            first, second = zip(*layout.pairs, strict=True)
+            return "pairs", Table(program, layout.rows, (first, second))
+
+        def law() -> tuple[str, Any]:
+            chosen = kinematic.law if config.controller == "K" else force.law
+
+            def step(model: Model, **inputs: Scalars) -> dict[str, Any]:
+                g = lifted(config, inputs["gains"].tolist())
+                s = situation(
+                    model,
+                    layout,
+                    g,
+                    inputs["q"],
+                    inputs["qd"],
+                    inputs["pairs"],
+                    inputs["goal"],
+                    (self.lower, self.upper),
+                )
+                dt, restart = inputs["clock"]
+                return chosen(s, unpacked(inputs["memory"], n), dt, restart, inputs["oldest"], self.samples)
+
+            inputs = {
+                "q": (n,),
+                "qd": (n,),
+                "pairs": (len(layout.pairs), WIDTH),
+                "goal": (GOAL + n,),
+                "memory": (memory_size(n),),
+                "gains": (len(names),),
+                "clock": (2,),
+                "oldest": (n,),
+            }
+            return config.controller, trace(step, self.arm.model, inputs, name="law")
+
+        limits = (self.lower.tobytes(), self.upper.tobytes())
+        self._table = cpu.kernel(("avoidance pairs", repr(layout.pairs), layout.rows, shape), float, table)
+        self._law = cpu.kernel(("avoidance law", self.arm.model.digest, repr(layout), shape, limits), float, law)
+
+    def tune(self, config: Config) -> None:
+        """Other gains, from the next step on; what chooses the program must be the same."""
+        if structure(config) != structure(self.config):
+            raise ConfigError("tune changes gains alone; another controller, method or filter length needs a new one")
+        self.config = config
+        self._gains[:] = [value for _, value in leaves(config)]
+
+    def obstacles(self) -> Obstacles:
+        """New, empty places of the kind that this controller takes."""
+        return Obstacles(*self._seen.layout)
+
+    def reset(self) -> None:
+        """Forgets what was carried from step to step: the integral, the filter, the joint goal."""
+        self._memory[:] = 0.0
+        self._ring[:] = 0.0
+        self._slot = 0
+        self._started = False
+
+    # ---- running
+    def step(self, t: float, dt: float, state: State, obstacles: Obstacles, goal: Goal) -> Command:
+        """The command for the time t, dt after the last.  Never raises; see `Command.status`."""
+        command = self.command
+        try:
+            self._compute(dt, state, obstacles, goal)
+        except Exception as error:  # a loop must go on: the arm stands still and the command says why
+            status = Status.STOP_INTERNAL
+            if not (np.isfinite(state.q).all() and np.isfinite(state.qd).all()):
+                status = Status.STOP_STATE_INVALID
+            still(command, status, f"{type(error).__name__}: {error}")
+            command.t, command.dt = t, dt
+            return command
+        command.t, command.dt = t, dt
+        command.status = STATUSES[int(command.info.item(_STATUS))]
+        command.reason = ""
+        return command
+
+    def _compute(self, dt: float, state: State, obstacles: Obstacles, goal: Goal) -> None:
+        q, qd = state.q, state.qd
+        if not self._started:
+            self._memory[-self.arm.n :] = q  # the joint goal begins where the arm is
+            self._started = True
+        self.body.rows(q, qd, out=self._own)
+        self._others[...] = obstacles.rows
+        self._seen = obstacles
+        self._table(self._rows, self._gains, out=self.pairs)
+        self._pose[:] = goal.packed
+        last = self._slot + 1 == self.samples
+        self._clock[0], self._clock[1] = dt, last
+        ring = self._ring[self._slot]
+        results = self._results
+        self._law(q, qd, self.pairs, self._goal, self._memory, self._gains, self._clock, ring, out=results)
+        self._memory[:] = results.memory
+        if self.samples > 1 and not self.makes_torque:
+            ring[:] = results.raw
+        self._slot = 0 if last else self._slot + 1
+
+    def many(self, q: ArrayLike, qd: ArrayLike, rows: ArrayLike, goals: ArrayLike, *, threads: int = 1) -> Many:
+        """The law for B independent states at once, without memory or filter: for planning, learning, maps.
+
+        q, qd (B, n); rows (B, K, 13) obstacle rows in the layout of `obstacles()`, or (K, 13) for all; goals (B, 3)
+        positions or (B, 15) packed goals.  Raises where an input does not fit.
+        """
+        q, qd = np.atleast_2d(np.asarray(q, float)), np.atleast_2d(np.asarray(qd, float))
+        B, n = len(q), self.arm.n
+        others = np.broadcast_to(np.asarray(rows, float), (B, self.layout.slots, ROW))
+        packed = np.zeros((B, GOAL + n))
+        given = np.atleast_2d(np.asarray(goals, float))
+        if given.shape[-1] not in (3, GOAL):
+            raise ShapeError(f"goals must have shape (B, 3) or (B, {GOAL}); got {given.shape}")
+        packed[:, 6:GOAL] = np.eye(3).ravel()
+        packed[:, : given.shape[-1]] = given
+        packed[:, GOAL:] = self.posture
+        found = Many(np.empty((B, n)), np.zeros((B, n)), np.empty((B, len(INDEX))))
+        for first in range(0, B, CHUNK):
+            part = slice(first, min(first + CHUNK, B))
+            size = part.stop - first
+            table = np.concatenate([self.body.kernel(q[part], qd[part], threads=threads), others[part]], axis=1)
+            gains = np.broadcast_to(self._gains, (size, len(self._gains)))
+            pairs = self._table(table, gains, threads=threads)
+            memory = np.zeros((size, memory_size(n)))
+            memory[:, -n:] = q[part]
+            clock = np.broadcast_to((self.config.period, 0.0), (size, 2))
+            results = self._law(
+                q[part], qd[part], pairs, packed[part], memory, gains, clock, np.zeros((size, n)), threads=threads
+            )
+            found.qd[part] = results.qd if self.makes_torque else results.raw
+            found.info[part] = results.info
+            if self.makes_torque:
+                found.tau[part] = results.tau
+        return found
+
+    def nearest(self) -> tuple[str, str]:
+        """The names of the arm's capsule and of the obstacle that are nearest, after a step."""
+        i, k = divmod(int(self._results.info[INDEX["nearest"]]), self.layout.slots)
+        return self.layout.capsules[i].name, self._seen.name(k)
+
+
+_STATUS = INDEX["status"]

@@ -1,0 +1,42 @@
+"""The K controller: repulsion and attraction as velocities (thesis, section 3.9.1).
+
+Each push is a velocity of its control point, turned into joint speeds by that point's own Jacobian (3.49), (3.51); they
+add up.  The tool's velocity is that of the attraction plus what the pushes make of it (3.50), (3.55).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..algebra.linalg import Array
+from ..dynamics.kinematics import jacobian_at
+from .law import Memory, Situation, attraction, combined, information, off_limits, smoothed
+from .resolution import resolved
+
+
+def pushed_speeds(s: Situation) -> Array:
+    """Joint speeds (n,) that the pushes ask for: (3.49) or (3.51) for each control point, summed."""
+    total = np.zeros(s.model.n)
+    for push in s.pushes:
+        J = jacobian_at(s.model, s.frames, push.link, push.point).Jv
+        total = total + resolved(s.g.inverse, J, push.vector, s.g.damping)
+    return total
+
+
+def law(s: Situation, memory: Memory, dt: Any, restart: Any, oldest: Array, samples: int) -> dict[str, Any]:
+    """One step: joint and tool velocities, and the memory after it."""
+    pushed = pushed_speeds(s)
+    drawn, integral = attraction(s, memory.integral, dt)
+    raw, limit = off_limits(s, combined(s, drawn, pushed))
+    speed, total, fresh = smoothed(raw, oldest, memory, restart, samples)
+    tool = jacobian_at(s.model, s.frames, s.model.n - 1, s.tool)
+    return {
+        "qd": speed,
+        "q": s.q + speed * dt,
+        "tool_velocity": np.concatenate([tool.Jv @ speed, tool.Jw @ speed]),
+        "raw": raw,
+        "memory": np.concatenate([integral, total, fresh, memory.desired]),
+        "info": information(s, limit, drawn, tool.Jv @ pushed),
+    }

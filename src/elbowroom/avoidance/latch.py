@@ -1,0 +1,77 @@
+"""What a stop is: a reason that stays until somebody resets it.
+
+In a cycle any part may `doubt`; the first doubt counts, unless a later one is immediate.  `close` latches it.  Only
+`open` ends a latched stop, and not while the last cycle had a doubt.  Everything that happens is an event of the flight
+recorder and a line in the log "elbowroom.avoidance"; what may come often is told once a second, and counted always.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+
+from .recorder import Recorder
+from .status import Status
+
+log = logging.getLogger("elbowroom.avoidance")
+IMMEDIATE = frozenset({Status.STOP_STATE_INVALID, Status.STOP_STATE_STALE})
+QUIET = 1.0  # s between two lines of one kind
+
+
+class Latch:
+    """The stop that is latched, if one is, and the doubts of the present cycle."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+        self.status: Status | None = None  # latched
+        self.reason = ""
+        self.doubted: Status | None = None  # in the present cycle, or the last
+        self.doubt_reason = ""
+        self.stops = self.refused = 0  # counted
+        self._told: dict[str, float] = {}
+
+    @property
+    def immediate(self) -> bool:
+        """Whether the latched stop is one that trusts nothing."""
+        return self.status in IMMEDIATE
+
+    def begin(self) -> None:
+        """A new cycle, without a doubt yet."""
+        self.doubted = None
+
+    def doubt(self, status: Status, why: str) -> None:
+        """A reason to stop in this cycle."""
+        if self.doubted is None or (status in IMMEDIATE and self.doubted not in IMMEDIATE):
+            self.doubted, self.doubt_reason = status, why
+
+    def close(self, t: float) -> None:
+        """Latches the doubt, if there is one.  A latched stop stays named, unless the new one is immediate."""
+        status = self.doubted
+        if status is not None and (self.status is None or (status in IMMEDIATE and not self.immediate)):
+            self.status, self.reason = status, self.doubt_reason
+            self.stops += 1
+            self.tell(t, status, self.reason, logging.ERROR)
+            self.recorder.freeze(t, f"{status}: {self.reason}")
+
+    def open(self, t: float, but: str) -> bool:
+        """Ends the stop, unless the last cycle had a doubt or `but` says why not."""
+        if self.doubted is not None:
+            but = f"there is still a reason to stop, {self.doubted}: {self.doubt_reason}"
+        if but:
+            self.refused += 1
+            self.note("resets_refused", t, f"reset refused: {but}")
+            return False
+        self.tell(t, "reset", f"after {self.status}: {self.reason}", logging.WARNING)
+        self.status, self.reason = None, ""
+        return True
+
+    def note(self, kind: str, t: float, text: str) -> None:
+        """An event that may come often."""
+        if not 0.0 <= t - self._told.get(kind, -math.inf) < QUIET:
+            self._told[kind] = t
+            self.tell(t, kind, text, logging.WARNING)
+
+    def tell(self, t: float, kind: str, text: str, level: int) -> None:
+        """An event."""
+        self.recorder.note(t, kind, text)
+        log.log(level, "%.3f s: %s: %s", t, kind, text)

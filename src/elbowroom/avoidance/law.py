@@ -1,0 +1,242 @@
+"""What both controllers share: the task, the attraction, the pushes, and how joint speeds come of them.
+
+A law is traced once per arm and structure, over inputs
+
+    q, qd (n,)      the joints                      pairs (P, 13)   the pair table
+    goal (15 + n,)  position, velocity, rotation    memory          what is carried from step to step
+                    of the tool; rest posture       gains           all floats of the settings
+    clock (2,)      dt, and 1 at the filter's wrap  oldest (n,)     the filter's oldest sample
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..algebra import maximum, minimum, where
+from ..algebra.linalg import Array, vector
+from ..dynamics.kinematics import Frames, forward_kinematics, jacobian_at
+from ..geometry.distance import AXIS_DISTANCE, DISTANCE
+from ..model import Model
+from . import joint_limits
+from .attraction import pull, slow_down_factor, turn
+from .layout import Layout
+from .pushes import Push, gathered, least
+from .resolution import damped, openness, resolved
+from .smoothing import average
+from .status import Status
+
+GOAL = 15  # numbers of a goal before the posture
+
+INFO = (
+    "distance",  # to the nearest obstacle, between surfaces
+    "axis_distance",  # and between axes
+    "nearest",  # the number of that pair
+    "slow",  # what is left of the attraction, (3.77)
+    "push",  # the greatest push of a person or thing on a capsule
+    "openness",  # 1 far from singularities, 0 at one
+    "limit",  # the least of the joint-limit factors; 0 while the floor, a shell or the arm itself pushes
+    "attraction_x",
+    "attraction_y",
+    "attraction_z",  # velocity (or acceleration) of attraction
+    "repulsion_x",
+    "repulsion_y",
+    "repulsion_z",  # velocity (or acceleration) of the tool by repulsion
+    "status",  # place in STATUSES
+)
+INDEX = {name: k for k, name in enumerate(INFO)}
+
+STATUSES = (
+    Status.OK,
+    Status.SLOWING_SINGULARITY,
+    Status.SLOWING_LIMIT,
+    Status.SLOWING_HUMAN,
+    Status.AVOIDING,
+    Status.IN_COLLISION,
+)
+"""What a law can say of itself, the gravest last."""
+
+AVOIDING = 1e-6  # m/s: a smaller push does not count as avoiding
+SLOWED = 0.95  # of the attraction, or of a joint's speed: less counts as slowing
+CLOSED = 0.5  # of the openness: less counts as near a singularity
+
+
+class Goal(NamedTuple):
+    """Where the tool should be."""
+
+    position: Array
+    velocity: Array
+    rotation: Array  # (3, 3)
+    posture: Array  # (n,)
+
+
+class Situation(NamedTuple):
+    """What a law works with: everything about the present that both controllers need."""
+
+    model: Model
+    layout: Layout
+    g: SimpleNamespace  # the settings, floats as inputs
+    q: Array
+    qd: Array
+    frames: Frames
+    tool: Array  # (3,) the tool's point
+    R_tool: Array  # (3, 3)
+    J: Array  # (m, n) of the task at the tool
+    J_task: Array  # (m, n) that the task is resolved with: J, or the alternate one
+    goal: Goal
+    pushes: list[Push]
+    push: Any  # the greatest of people and things, m/s
+    own: Any  # the greatest of the floor, the shells and the arm itself
+    distance: Any
+    axis_distance: Any
+    nearest: Any
+    slow: Any
+    lower: Array
+    upper: Array
+
+
+class Memory(NamedTuple):
+    """What is carried from step to step."""
+
+    integral: Array  # (3,) of the attraction
+    total: Array  # (n,) running sum of the filter
+    fresh: Array  # (n,) the sum that replaces it
+    desired: Array  # (n,) joint goal of the F controller in joint space
+
+
+def memory_size(n: int) -> int:
+    """How many numbers `Memory` has."""
+    return 3 + 3 * n
+
+
+def unpacked(memory: Array, n: int) -> Memory:
+    """The parts of the memory."""
+    return Memory(memory[:3], memory[3 : 3 + n], memory[3 + n : 3 + 2 * n], memory[3 + 2 * n :])
+
+
+def situation(
+    model: Model,
+    layout: Layout,
+    g: SimpleNamespace,
+    q: Array,
+    qd: Array,
+    pairs: Array,
+    goal: Array,
+    limits: tuple[Array, Array],
+) -> Situation:
+    """Everything about the present."""
+    wanted = Goal(goal[:3], goal[3:6], goal[6:GOAL].reshape(3, 3), goal[GOAL:])
+    frames = forward_kinematics(model, q)
+    last = model.n - 1
+    tool = frames.point(last, model.tool[:3, 3])
+    at_tool = jacobian_at(model, frames, last, tool)
+    J = at_tool.Jv if g.task == "position" else np.vstack(at_tool)
+    J_task = J
+    if g.jacobian == "alternate":
+        at_goal = jacobian_at(model, frames, last, wanted.position)
+        J_task = at_goal.Jv if g.task == "position" else np.vstack(at_goal)
+    distance, by_surface = least(layout, pairs, DISTANCE)
+    axis_distance, by_axis = least(layout, pairs, AXIS_DISTANCE)
+    axis = g.repulsion.measure == "axis"
+    slow = slow_down_factor(g.attraction, axis_distance if axis else distance, g.repulsion.influence)
+    return Situation(
+        model,
+        layout,
+        g,
+        q,
+        qd,
+        frames,
+        tool,
+        frames.R[last] @ model.tool[:3, :3],
+        J,
+        J_task,
+        wanted,
+        *gathered(model, layout, frames, pairs, g),
+        distance,
+        axis_distance,
+        by_axis if axis else by_surface,
+        slow,
+        *limits,
+    )
+
+
+def attraction(s: Situation, integral: Array, dt: Any) -> tuple[Array, Array]:
+    """The velocity (m,) that draws the tool, with the pole's own added, and the integral to remember (3.47)-(3.48)."""
+    velocity, summed = pull(s.g.attraction, s.goal.position - s.tool, integral, dt, s.slow)
+    integral = where(maximum(s.push, s.own) > AVOIDING, integral, summed)  # an error that the pushes make is not summed
+    velocity = velocity + s.goal.velocity * s.slow
+    if s.g.task == "position":
+        return velocity, integral
+    return np.concatenate([velocity, turn(s.g.attraction, s.R_tool, s.goal.rotation) * s.slow]), integral
+
+
+def combined(s: Situation, drawn: Array, pushed: Array) -> Array:
+    """Joint speeds (n,) of a task velocity `drawn` (m,) and joint speeds `pushed` (n,), by the settings' superposition.
+
+    "joint" adds joint speeds (3.2); "tool" carries the pushes to the tool and adds there (3.55); "null" gives way where
+    the task does not feel it, and then by what is missing.  What the task leaves free pulls to the rest posture.
+    """
+    rest = (s.g.posture * s.slow) * (s.goal.posture - s.q)
+    if s.g.superposition == "tool":
+        drawn, pushed = drawn + s.J @ pushed, np.zeros(s.model.n)
+    speed = resolved(s.g.inverse, s.J_task, drawn - s.J_task @ rest, s.g.damping) + rest
+    return _given_way(s, pushed, speed) if s.g.superposition == "null" else speed + pushed
+
+
+def _given_way(s: Situation, pushed: Array, speed: Array) -> Array:
+    """`speed` (n,) changed until each control point has, along its push, the speed that adding `pushed` would give it.
+
+    For a push along the unit vector u at a point with Jacobian J, a = J^T u: what lacks of a.(speed + pushed) is given
+    first by the null space of the task, along N a with N = 1 - J# J; what that cannot give comes along a itself, at the
+    cost of the task.  So a link gives way as with "joint", and the task feels as little of it as can be.
+    """
+    squared = s.g.damping * s.g.damping
+    wishes = []
+    for push in s.pushes:
+        felt = push.strength > 0.0
+        u = push.vector * (1.0 / where(felt, push.strength, 1.0))
+        a = jacobian_at(s.model, s.frames, push.link, push.point).Jv.T @ u
+        wishes.append((a, a @ (speed + pushed)))
+    for unfelt in (True, False):
+        for a, wanted in wishes:
+            along = a - damped(s.J_task, s.J_task @ a, s.g.damping) if unfelt else a
+            lack = maximum(wanted - a @ speed, 0.0)
+            speed = speed + along * (lack / (along @ along + squared))
+    return speed
+
+
+def off_limits(s: Situation, speed: Array) -> tuple[Array, Any]:
+    """Joint speeds kept off the joint limits, and the least factor: scaled (3.74), or with a potential added (3.72)."""
+    rules = s.g.joint_limits
+    if rules.method == "scaling":
+        factors = joint_limits.scaling(rules, s.q, s.lower, s.upper, speed)
+        least_factor = factors[0]
+        for factor in factors[1:]:
+            least_factor = minimum(least_factor, factor)
+        return speed * factors, least_factor
+    if rules.method == "potential":
+        return speed + joint_limits.potential(rules, s.q, s.lower, s.upper), 1.0
+    return speed, 1.0
+
+
+def smoothed(speed: Array, oldest: Array, memory: Memory, restart: Any, samples: int) -> tuple[Array, Array, Array]:
+    """(3.78): the average of joint speeds, and the two sums to remember."""
+    if samples == 1:
+        return speed, memory.total, memory.fresh
+    mean, total, fresh = average(speed, oldest, memory.total, memory.fresh, restart, float(samples))
+    return mean, total, fresh
+
+
+def information(s: Situation, limit: Any, attracted: Array, repelled: Array) -> Array:
+    """The numbers of INFO."""
+    limit = where(s.own > AVOIDING, 0.0, limit)
+    open_ = openness(s.J[:3], s.g.damping)
+    status: Any = 0.0
+    for k, holds in enumerate(
+        (open_ < CLOSED, limit < SLOWED, s.slow < SLOWED, s.push > AVOIDING, s.distance <= 0.0), start=1
+    ):
+        status = where(holds, float(k), status)
+    drawn, pushed = attracted[:3], repelled[:3]
+    return vector(s.distance, s.axis_distance, s.nearest, s.slow, s.push, open_, limit, *drawn, *pushed, status)

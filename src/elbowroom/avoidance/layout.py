@@ -1,0 +1,73 @@
+"""What is fixed when a controller is built: the arm's capsules, the obstacles' places, and the pairs between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ..geometry import Body
+from ..geometry.shapes import A, B
+from ..model import LinkCapsule
+
+SAMPLES = 200  # configurations that tell which ends of capsules the joints can lift
+LEVEL = 0.15  # m: an end whose height changes less is held by the base, and no floor pushes it
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Numbers and names only, so that two equal ones give the same program."""
+
+    capsules: tuple[LinkCapsule, ...]  # of the arm
+    people: int
+    others: int
+    person_capsules: int
+    self_pairs: tuple[tuple[int, int], ...]  # capsules of the arm that must stay apart
+    lifted: tuple[tuple[bool, bool], ...]  # of each capsule's ends, whether some joint can lift it off a floor
+
+    @classmethod
+    def of(cls, body: Body, people: int, others: int, person_capsules: int, *, self_collision: bool) -> Layout:
+        """The layout for a body and obstacles."""
+        pairs = body.self_pairs if self_collision else ()
+        return cls(body.link_capsules, people, others, person_capsules, pairs, _lifted(body))
+
+    @property
+    def own(self) -> int:
+        """How many capsules the arm has."""
+        return len(self.capsules)
+
+    @property
+    def slots(self) -> int:
+        """How many obstacle rows there are."""
+        return self.people * self.person_capsules + self.others
+
+    @property
+    def rows(self) -> int:
+        """Rows of the array that the pair table reads: the arm's, then the obstacles'."""
+        return self.own + self.slots
+
+    @cached_property
+    def pairs(self) -> tuple[tuple[int, int], ...]:
+        """(row, row) of every pair: the arm's capsules with every obstacle, in order; then the arm with itself."""
+        outside = [(i, self.own + k) for i in range(self.own) for k in range(self.slots)]
+        return (*outside, *self.self_pairs)
+
+    def pair(self, capsule: int, slot: int) -> int:
+        """The number of the pair of a capsule of the arm and an obstacle."""
+        return capsule * self.slots + slot
+
+    def groups(self) -> list[tuple[int, ...]]:
+        """The slots of each person, then of each thing."""
+        size = self.person_capsules
+        people = [tuple(range(p * size, (p + 1) * size)) for p in range(self.people)]
+        return people + [(self.people * size + k,) for k in range(self.others)]
+
+
+def _lifted(body: Body) -> tuple[tuple[bool, bool], ...]:
+    """Whether the height of each end changes with the joints, over configurations drawn within the limits."""
+    model = body.arm.model
+    drawn = np.random.default_rng(0).uniform(*model.sampling_range(), (SAMPLES, model.n))
+    rows = body.kernel(drawn, np.zeros_like(drawn))
+    moves = np.ptp(rows[:, :, [A.start + 2, B.start + 2]], axis=0) > LEVEL
+    return tuple((bool(a), bool(b)) for a, b in moves)

@@ -1,0 +1,105 @@
+"""The compiled limiter of an arm, with the arrays that it works on; see saturation.py for what it does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..algebra import trace
+from ..compile import cpu
+from ..compile.kernel import Kernel
+from ..model import Model
+from .belief import CLOCK, TOLD
+from .layout import Layout
+from .limits import Bounds, Limits
+from .pushes import WIDTH
+from .saturation import ANYWHERE, NOBODY, RULES, limited
+
+Array = NDArray[np.float64]
+STOP, OVERLAP = CLOCK.index("stop"), CLOCK.index("overlap")
+
+
+def compiled(model: Model, layout: Layout | None, torque: bool) -> Kernel:
+    """The kernel.  `layout` is that of the pair table, None where a controller has none."""
+    n, rows = model.n, 1 if layout is None else len(layout.pairs)
+    inputs = {
+        "q": (n,),
+        "qd": (n,),
+        "wanted": (n,),
+        "last": (n,),
+        "tau": (n,),
+        "pairs": (rows, WIDTH),
+        "bounds": (5, n),
+        "clock": (len(CLOCK),),
+        "told": (len(TOLD),),
+        "rules": (len(RULES),),
+    }
+
+    def make() -> tuple[str, Any]:
+        return "limiter", trace(lambda m, **given: limited(m, layout, torque, **given), model, inputs, name="limiter")
+
+    return cpu.kernel(("limiter", model.digest, repr(layout), torque), float, make)
+
+
+class Limiter:
+    """Holds the last command and works out the next; `out` has qd, q, tau, tool_velocity, summary and record.
+
+    `clock` (4,) is belief.CLOCK and `told` (7,) belief.TOLD, both filled by others.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        layout: Layout | None,
+        bounds: Bounds,
+        limits: Limits,
+        *,
+        clock: Array,
+        told: Array,
+        torque: bool,
+        period: float,
+        horizon: float,
+        reaction: float,
+    ) -> None:
+        kernel = compiled(model, layout, torque)
+        self._run = kernel.fast(kernel.general)
+        self.out = kernel.empty()
+        for array in self.out:
+            array[:] = 0.0
+        self.torque, self.clock, self._told = torque, clock, told
+        self.last = np.zeros(model.n)  # (n,) the last command
+        self.zero = np.zeros(model.n)
+        self.no_pairs = np.zeros((1 if layout is None else len(layout.pairs), WIDTH))
+        self.no_pairs[:, :2] = NOBODY
+        self._bounds = bounds.table
+        known = {"horizon": horizon, "period": period, "reaction": reaction}
+        known["stop_distance"] = limits.stop_distance or -ANYWHERE
+        known["clearance"] = limits.clearance if limits.separation else -ANYWHERE
+        self._rules = np.array([known[x] if x in known else float(getattr(limits, x)) for x in RULES])
+
+    def allow(self, q: Array, qd: Array, wanted: Array, tau: Array, pairs: Array) -> None:
+        """What is allowed of a command; a ValueError or TypeError if its numbers are not finite or do not fit."""
+        torque = tau if self.torque else self.zero
+        bounds, clock, told, rules = self._bounds, self.clock, self._told, self._rules
+        self._run(q, qd, wanted, self.last, torque, pairs, bounds, clock, told, rules, out=self.out)
+
+    def ramp(self, q: Array, qd: Array, pairs: Array) -> None:
+        """The way to a standstill, from now on: nothing is wanted."""
+        self.clock[STOP] = 1.0
+        try:
+            self.allow(q, qd, self.zero, self.zero, pairs)
+        except (ValueError, TypeError):  # a pair table without sense must not keep an arm from stopping
+            self.allow(q, qd, self.zero, self.zero, self.no_pairs)
+
+    def go(self) -> None:
+        """From now on commands count again, from a standstill."""
+        self.clock[STOP] = 0.0
+        self.last[:] = 0.0
+
+    def nothing(self) -> None:
+        """All zeros, at once; the position stays where it was."""
+        self.clock[STOP] = 1.0
+        for array in (self.out.qd, self.out.tau, self.out.tool_velocity, self.last):
+            array[:] = 0.0

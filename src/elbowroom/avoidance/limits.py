@@ -1,0 +1,189 @@
+"""What the supervisor allows: settings, and the bounds of every joint that follow from them and from the arm.
+
+    limits = Limits(max_age=0.2, stop_distance=0.05)
+    limits = settings.load(Limits, "limits.toml");   settings.dumps(limits)
+
+A model may have no velocity limit; then `velocity` (or `linear_velocity` for a prismatic joint) stands in for it.  A
+limit of zero is refused: such an arm could never be stopped by a ramp, since it could never move.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arm import Arm
+from ..errors import ConfigError, ModelError
+from .checks import FieldError, choice, flag, integer, non_negative, number, positive, setting
+
+Array = NDArray[np.float64]
+log = logging.getLogger("elbowroom.avoidance")
+UNLIMITED = 1e6  # rad, m or N m: stands for "no limit" where compiled code takes finite numbers alone
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the supervisor holds an arm to."""
+
+    period: float | None = setting(None, "s", "time between cycles; the controller's own where left out")
+    # ---- joints
+    velocity: float = setting(2.0, "rad/s", "of a revolute joint whose model has no limit")
+    linear_velocity: float = setting(0.5, "m/s", "of a prismatic joint whose model has no limit")
+    velocities: tuple[float, ...] = setting((), "rad/s or m/s", "of every joint, in place of the model's")
+    acceleration: float = setting(10.0, "rad/s^2", "of revolute joints")
+    linear_acceleration: float = setting(2.0, "m/s^2", "of prismatic joints")
+    accelerations: tuple[float, ...] = setting((), "rad/s^2 or m/s^2", "of every joint, in place of the two above")
+    stop_factor: float = setting(1.5, "", "deceleration of a stop, in those accelerations")
+    torque_fraction: float = setting(1.0, "", "part of the effort limits that torques may use")
+    overspeed: float = setting(1.1, "", "measured speed, in velocity limits, that stops the arm")
+    standing: float = setting(0.01, "rad/s or m/s", "slower joints count as standing still")
+    hold_damping: float = setting(50.0, "1/s", "torque controllers: damping of the speeds in a stop")
+    # ---- people
+    max_age: float = setting(0.1, "s", "older data about people stops the arm")
+    human_speed: float = setting(1.6, "m/s", "people unseen grow by it; the least v_h of speed and separation")
+    max_human_speed: float = setting(10.0, "m/s", "a point of a person that moved faster has jumped")
+    jump_allowance: float = setting(0.1, "m", "and by this much more: measurement noise")
+    jump_confirm: float = setting(0.5, "s", "how long old and new place are both kept after a jump")
+    clear_confirm: float = setting(0.5, "s", "how long the sensor must report nobody before it is believed")
+    stop_distance: float = setting(0.0, "m", "a person nearer than this stops the arm; 0 for never")
+    in_collision: str = setting("retreat", "", "on overlap: retreat, or stop and latch")
+    retreat_fraction: float = setting(0.2, "", "part of the velocity limits while the arm overlaps something")
+    # ---- speed and separation
+    separation: bool = setting(True, "", "limit the speed towards people by their distance")
+    deceleration: float = setting(5.0, "m/s^2", "a: what the arm surely brakes by, at any point of it")
+    latency: float = setting(0.05, "s", "part of T_r that no stamp shows: drives, and the sensor before its stamp")
+    intrusion: float = setting(0.1, "m", "C: how far a hand reaches before the sensor has it")
+    person_uncertainty: float = setting(0.05, "m", "Z_d: error of the person's position")
+    robot_uncertainty: float = setting(0.05, "m", "Z_r: error of the arm's position")
+    creep: float = setting(0.02, "m/s", "slower approach is let be, or a link that drifts would freeze an evasion")
+    # ---- time
+    max_state_age: float = setting(0.02, "s", "an older joint state stops the arm")
+    max_repeats: int = setting(5, "", "cycles in a row that one joint state may serve beyond its first")
+    clock_tolerance: float = setting(0.01, "s", "how far a stamp may lie in the future")
+    clock_step: float = setting(1.0, "s", "a longer gap between cycles is a step of the clock")
+    max_overruns: int = setting(3, "", "late cycles in a row that stop the arm")
+    max_overrun: int = setting(10, "", "periods by which a single cycle may be late; more stops the arm")
+    hold_time: float = setting(2.0, "s", "how long an expired goal is held before the arm stops")
+    # ---- flight recorder
+    record: float = setting(5.0, "s", "how far back the flight recorder reaches")
+    record_after: float = setting(1.0, "s", "how long it goes on after a stop before it puts the record aside")
+
+    def __post_init__(self) -> None:
+        if self.period is not None:
+            positive(self, "period", most=1.0)
+        positive(self, "velocity", "linear_velocity", "acceleration", "linear_acceleration", most=1000.0)
+        _each(self, "velocities")
+        _each(self, "accelerations")
+        number(self, "stop_factor", "overspeed", least=1.0, most=10.0)
+        positive(self, "torque_fraction", "retreat_fraction", most=1.0)
+        positive(self, "standing", most=0.1)
+        positive(self, "hold_damping", most=1000.0)
+        positive(self, "max_age", "max_state_age", "clock_step", most=10.0)
+        number(self, "human_speed", least=0.1, most=10.0)
+        number(self, "max_human_speed", least=self.human_speed, most=100.0)
+        non_negative(self, "jump_allowance", "stop_distance", "intrusion", most=10.0)
+        non_negative(self, "person_uncertainty", "robot_uncertainty", "creep", most=1.0)
+        non_negative(self, "jump_confirm", "clear_confirm", "latency", "clock_tolerance", "hold_time", most=60.0)
+        choice(self, "in_collision", ("retreat", "stop"))
+        flag(self, "separation")
+        positive(self, "deceleration", most=100.0)
+        integer(self, "max_repeats", 0, 1000)
+        integer(self, "max_overruns", 1, 1000)
+        integer(self, "max_overrun", 1, 1000)
+        positive(self, "record", most=600.0)
+        non_negative(self, "record_after", most=self.record)
+
+    @property
+    def clearance(self) -> float:
+        """C + Z_d + Z_r, m."""
+        return self.intrusion + self.person_uncertainty + self.robot_uncertainty
+
+
+def _each(settings: Any, name: str) -> None:
+    values = getattr(settings, name)
+    if not isinstance(values, tuple | list):
+        raise FieldError(name, "a list of numbers above 0", values, place=type(settings).__name__)
+    for value in values:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1000:
+            raise FieldError(name, "numbers above 0 and at most 1000", values, place=type(settings).__name__)
+    object.__setattr__(settings, name, tuple(map(float, values)))
+
+
+@dataclass(frozen=True, eq=False)
+class Bounds:
+    """The limits of every joint, (n,) each, finite."""
+
+    lower: Array
+    upper: Array
+    velocity: Array
+    acceleration: Array
+    effort: Array
+
+    @property
+    def table(self) -> Array:
+        """All of them, (5, n), for compiled code."""
+        return np.array([self.lower, self.upper, self.velocity, self.acceleration, self.effort])
+
+
+def bounds(limits: Limits, arm: Arm, lower: Array, upper: Array, *, torque: bool = False) -> Bounds:
+    """The bounds of an arm, or a ConfigError that names the joint for which there can be none."""
+    model = arm.model
+    velocity = _given(limits, "velocities", arm)
+    if velocity is None:
+        velocity = model.velocity.astype(float)
+        for i, joint in enumerate(arm.joint_names):
+            if velocity[i] == 0:
+                raise ConfigError(
+                    f"{arm.name}: joint {joint!r}: velocity limit is zero; expected one above 0, or Limits.velocities"
+                )
+            if not np.isfinite(velocity[i]):
+                velocity[i] = limits.velocity if model.revolute(i) else limits.linear_velocity
+                log.warning("%s: joint %r has no velocity limit; %g is used", arm.name, joint, velocity[i])
+    acceleration = _given(limits, "accelerations", arm)
+    if acceleration is None:
+        revolute = [model.revolute(i) for i in range(arm.n)]
+        acceleration = np.where(revolute, limits.acceleration, limits.linear_acceleration)
+    for i, joint in enumerate(arm.joint_names):
+        if torque and model.effort[i] == 0:
+            raise ConfigError(
+                f"{arm.name}: joint {joint!r}: effort limit is zero; a torque controller needs one above 0"
+            )
+        if not lower[i] < upper[i]:
+            raise ConfigError(
+                f"{arm.name}: joint {joint!r}: position limits leave no room: {lower[i]:g} to {upper[i]:g}"
+            )
+    effort = model.effort * limits.torque_fraction
+    return Bounds(*(np.clip(x, -UNLIMITED, UNLIMITED) for x in (lower, upper, velocity, acceleration, effort)))
+
+
+def _given(limits: Limits, name: str, arm: Arm) -> Array | None:
+    values = getattr(limits, name)
+    if not values:
+        return None
+    if len(values) != arm.n:
+        raise ConfigError(f"Limits: {name}: expected {arm.n} numbers, one a joint of {arm.name}; got {len(values)}")
+    return np.array(values)
+
+
+def examined(arm: Arm) -> None:
+    """Refuses a model whose results mean nothing; what else looks wrong is logged by link and joint name."""
+    found = arm.examine()
+    if errors := [f for f in found if f.severity == "error"]:
+        raise ModelError(f"{arm.name}: " + "; ".join(map(str, errors)))
+    for finding in found:
+        log.warning("%s: %s", arm.name, finding)
+
+
+def fitting(arm: Arm, joint_names: Any) -> None:
+    """Refuses a plant whose joints are not the arm's, in the same order."""
+    names = tuple(map(str, joint_names))
+    if len(names) != arm.n:
+        ours, theirs = (", ".join(x) for x in (arm.joint_names, names))
+        raise ConfigError(f"joint_names: expected the {arm.n} of {arm.name}, {ours}; got {len(names)}: {theirs}")
+    for i, (ours, theirs) in enumerate(zip(arm.joint_names, names, strict=True)):
+        if ours != theirs:
+            raise ConfigError(f"joint_names[{i}]: expected {ours!r} of {arm.name}; got {theirs!r}")

@@ -1,0 +1,153 @@
+"""The flight recorder: the last seconds of every cycle, in memory that is there from the start.
+
+A cycle is one row of a ring of float64.  After a stop the ring goes on for `after` seconds, so that the stop itself is
+in it, and is then put aside whole; a spare takes its place.  Nothing is copied, allocated or written to disk while the
+loop runs: `save` is for afterwards, or for another thread with a record that has been put aside.
+
+    recorder.table()            the ring as it is now, arrays in time order
+    recorder.dumps[-1]          the record of the last stop: `.reason`, `.t`, `.table()`, `.save("stop.npz")`
+    recorder.events             what happened, the last thousand
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .status import Status
+
+Array = NDArray[Any]
+STATUSES = tuple(Status)
+CODE = {id(status): float(k) for k, status in enumerate(STATUSES)}  # by identity: an enum's hash is Python code
+KEPT = 2  # records of stops that are kept; a third takes the place of the first
+EVENTS = 1000
+
+
+class Event(NamedTuple):
+    """Something that happened at time t (s): a kind ("overruns", "STOP_OVERRUN", "reset", ...) and a sentence."""
+
+    t: float
+    kind: str
+    text: str
+
+
+def columns(n: int) -> dict[str, slice]:
+    """Where each quantity is in a row of the ring."""
+    widths = {"t": 1, "dt": 1, "age": 1, "q": n, "qd": n, "wanted": n, "command": n, "tau": n, "tool_velocity": 6}
+    widths |= {"distance": 1, "people_distance": 1, "human_scale": 1, "limit_scale": 1, "status": 1}
+    ends = np.cumsum(list(widths.values())).tolist()
+    return {name: slice(end - width, end) for (name, width), end in zip(widths.items(), ends, strict=True)}
+
+
+class Ring:
+    """Rows in a circle."""
+
+    def __init__(self, rows: int, n: int) -> None:
+        self.columns = columns(n)
+        self.data = np.zeros((rows, self.columns["status"].stop))
+        self.rows = rows
+        self.at = 0  # the next row
+        self.full = False
+        self.t, self.reason = math.nan, ""  # of the stop that it is the record of
+
+    def clear(self) -> None:
+        """As new."""
+        self.at, self.full, self.t, self.reason = 0, False, math.nan, ""
+
+    def __len__(self) -> int:
+        return len(self.data) if self.full else self.at
+
+    def table(self) -> dict[str, Array]:
+        """A copy, oldest first: name -> (k,) or (k, n); `status` as texts."""
+        rows = (
+            np.concatenate([self.data[self.at :], self.data[: self.at]]) if self.full else self.data[: self.at].copy()
+        )
+        found: dict[str, Array] = {}
+        for name, place in self.columns.items():
+            part = rows[:, place]
+            found[name] = part[:, 0] if place.stop - place.start == 1 and name not in _JOINTS else part
+        found["status"] = np.array([STATUSES[int(code)].value for code in found["status"]], dtype=str)
+        return found
+
+    def save(self, path: Any) -> None:
+        """To a file: CSV if its name ends so, else NumPy's npz.  Not for the control loop: disks make one wait."""
+        table = self.table()
+        if not str(path).endswith(".csv"):
+            extra: dict[str, Any] = {"reason": np.array(self.reason), "stopped_at": np.array(self.t)}
+            np.savez(path, **(table | extra))
+            return
+        names = []
+        for name, values in table.items():
+            names += [name] if values.ndim == 1 else [f"{name}_{k}" for k in range(values.shape[1])]
+        numbers = np.column_stack([values for name, values in table.items() if name != "status"])
+        text = np.array([[f"{x:.17g}" for x in row] for row in numbers], dtype=str).reshape(len(numbers), -1)
+        np.savetxt(path, np.column_stack([text, table["status"]]), "%s", ",", header=",".join(names), comments="")
+
+
+_JOINTS = ("q", "qd", "wanted", "command", "tau")
+
+
+class Recorder:
+    """The ring of now, and those of the last stops."""
+
+    def __init__(self, n: int, seconds: float, period: float, after: float) -> None:
+        rows = max(2, math.ceil(seconds / period))
+        self._rings = [Ring(rows, n) for _ in range(KEPT + 1)]
+        self._after = min(rows - 1, math.ceil(after / period))
+        self.dumps: deque[Ring] = deque(maxlen=KEPT)
+        self.events: deque[Event] = deque(maxlen=EVENTS)
+        self._now = self._rings[0]
+        self._left = -1  # rows until the ring is put aside; below 0 there was no stop
+
+    def write(self, row: Array, status: Status) -> None:
+        """One cycle; the last number of the row becomes the status."""
+        row[-1] = CODE[id(status)]
+        ring = self._now
+        ring.data[ring.at] = row
+        ring.at += 1
+        if ring.at == ring.rows:
+            ring.at, ring.full = 0, True
+        if self._left >= 0:
+            self._left -= 1
+            if self._left < 0:
+                self._now = next(spare for spare in self._rings if spare not in self.dumps)
+                self._now.clear()
+
+    def write_blind(self, t: float, state: Any, status: Status) -> None:
+        """One cycle of which only the time and the state as it came are known; the rest is not a number."""
+        ring = self._now
+        row = np.full(ring.data.shape[1], np.nan)
+        row[ring.columns["t"]] = t
+        for name in ("q", "qd"):
+            row[ring.columns[name]] = getattr(state, name)
+        row[ring.columns["command"]] = row[ring.columns["tau"]] = 0.0
+        self.write(row, status)
+
+    def freeze(self, t: float, reason: str) -> None:
+        """A stop at time t: what the ring holds, and what comes in the seconds after, is its record."""
+        if self._now in self.dumps:  # a second stop within the record of the first
+            return
+        self._now.t, self._now.reason = t, reason
+        self.dumps.append(self._now)
+        self._left = self._after
+
+    @property
+    def dump(self) -> Ring | None:
+        """The record of the last stop."""
+        return self.dumps[-1] if self.dumps else None
+
+    def note(self, t: float, kind: str, text: str) -> None:
+        """An event."""
+        self.events.append(Event(t, kind, text))
+
+    def table(self) -> dict[str, Array]:
+        """What is recorded now, oldest first; see `Ring.table`."""
+        return self._now.table()
+
+    def save(self, path: Any) -> None:
+        """What is recorded now, to a file; see `Ring.save`."""
+        self._now.save(path)

@@ -1,0 +1,277 @@
+"""Settings as data: frozen dataclasses in and out of TOML, checked, and their floats as runtime inputs.
+
+A part of a controller is a frozen dataclass.  Its strings, bools and whole numbers choose structure; its floats are
+gains.  `__post_init__` checks it with the vocabulary of checks.py (`positive`, `fraction`, `choice`, ...).
+
+    read, loads, load, dumps    to and from TOML; every complaint begins with the file and the path to the key
+    rows                        name, default, unit and meaning of every setting
+    leaves, lifted              the floats in order, and the same tree with other values (Expr, say) in their place
+
+A setting that may be None (a part that is not there) is None where the file says `name = false`, or where the file
+leaves it out and None is its default.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import json
+import math
+import os
+import tomllib
+import types
+import typing
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple, TypeVar
+
+from ..errors import ConfigError
+from .checks import FieldError as FieldError
+from .checks import as_number as as_number
+from .checks import choice as choice
+from .checks import flag as flag
+from .checks import fraction as fraction
+from .checks import integer as integer
+from .checks import joined as _joined
+from .checks import less as less
+from .checks import non_negative as non_negative
+from .checks import number as number
+from .checks import point as point
+from .checks import positive as positive
+from .checks import setting as setting
+
+T = TypeVar("T")
+
+
+# ---- data in
+
+
+def read(cls: type[T], table: Mapping[str, Any], path: str = "", base: T | None = None) -> T:
+    """The settings that a table (of tomllib, say) holds.  `path` is where the table is in the file.
+
+    What the table leaves out is as in `base`, else the class' default: the tables inside have their parent's default
+    for a base, so that a file which changes one gain of a part changes nothing else of it.
+    """
+    if not isinstance(table, Mapping):
+        raise FieldError(path or cls.__name__, "a table", table)
+    known = {f.name: f for f in dataclasses.fields(cls) if f.init}  # type: ignore[arg-type]
+    for key in table:
+        if key not in known:
+            raise FieldError(_joined(path, key), problem=_unknown(key, known))
+    hints = typing.get_type_hints(cls)
+    values = {}
+    for name, spec in known.items():
+        where, default = _joined(path, name), _default(spec, base)
+        if name in table:
+            values[name] = _value(hints[name], table[name], where, default)
+        elif default is dataclasses.MISSING:
+            raise FieldError(where, _kind(hints[name]))
+        else:
+            values[name] = default
+    try:
+        return cls(**values)
+    except FieldError as error:
+        raise error.inside(path) from None
+    except ValueError as error:
+        raise FieldError(path, problem=str(error)) from error
+
+
+def _default(spec: dataclasses.Field[Any], base: Any) -> Any:
+    """What a field is when it is left out, MISSING where it must not be."""
+    if base is not None:
+        return getattr(base, spec.name)
+    return spec.default if spec.default_factory is dataclasses.MISSING else spec.default_factory()
+
+
+def loads(cls: type[T], text: str, file: str = "") -> T:
+    """The settings that a TOML text holds; `file` begins every complaint."""
+    try:
+        table = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{file or 'settings'}: expected TOML; {error}") from error
+    try:
+        return read(cls, table)
+    except FieldError as error:
+        raise error.of(file) from error.__cause__
+
+
+def load(cls: type[T], file: str | os.PathLike[str]) -> T:
+    """The settings that a TOML file holds."""
+    try:
+        text = Path(file).read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"{os.fspath(file)}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{os.fspath(file)}: expected TOML in UTF-8; {error.reason}") from error
+    return loads(cls, text, os.fspath(file))
+
+
+def _unknown(key: str, known: Mapping[str, dataclasses.Field[Any]]) -> str:
+    inside = [name for name in known if key.startswith(f"{name}_")]  # influence_mm: a unit in the name
+    near = inside or difflib.get_close_matches(key, list(known), 1)
+    if near:
+        unit = known[near[0]].metadata.get("unit", "")
+        return f"unknown key; did you mean {near[0]}{f' (in {unit})' if unit else ''}?"
+    return f"unknown key; expected {', '.join(known)}"
+
+
+def _without_none(hint: Any) -> Any:
+    if typing.get_origin(hint) in (types.UnionType, typing.Union):
+        rest = [a for a in typing.get_args(hint) if a is not type(None)]
+        if len(rest) == 1:
+            return rest[0]
+    return hint
+
+
+def _kind(hint: Any) -> str:
+    hint = _without_none(hint)
+    simple = {float: "a finite number", int: "a whole number", bool: "true or false", str: "a string"}
+    if hint in simple:
+        return simple[hint]
+    if typing.get_origin(hint) is typing.Literal:
+        return " or ".join(f'"{a}"' for a in typing.get_args(hint))
+    return "a table" if dataclasses.is_dataclass(hint) else "a list"
+
+
+def _value(hint: Any, value: Any, path: str, default: Any = None) -> Any:
+    if value is False and type(None) in typing.get_args(hint):
+        return None
+    hint = _without_none(hint)
+    if dataclasses.is_dataclass(hint):
+        return read(typing.cast(type, hint), value, path, default if type(default) is hint else None)
+    fits: Any
+    if hint is float:
+        fits = as_number(value)
+    elif typing.get_origin(hint) is tuple:
+        return _tuple(typing.get_args(hint), value, path)
+    elif typing.get_origin(hint) is typing.Literal:
+        fits = value if value in typing.get_args(hint) else None
+    elif hint in (int, bool, str):
+        fits = value if type(value) is hint else None
+    else:
+        raise TypeError(f"{path}: settings of type {hint!r} cannot be read from a table")
+    if fits is None:
+        raise FieldError(path, _kind(hint), value)
+    return fits
+
+
+def _tuple(hints: tuple[Any, ...], value: Any, path: str) -> tuple[Any, ...]:
+    if not isinstance(value, list | tuple):
+        raise FieldError(path, "a list", value)
+    if len(hints) == 2 and hints[1] is ...:
+        hints = (hints[0],) * len(value)
+    if len(value) != len(hints):
+        raise FieldError(path, f"a list of {len(hints)}", value)
+    return tuple(_value(h, v, f"{path}[{k}]") for k, (h, v) in enumerate(zip(hints, value, strict=True)))
+
+
+# ---- data out
+
+
+def dumps(settings: Any, *, comments: bool = False) -> str:
+    """TOML that `loads` reads back as equal settings; with comments, each line says its unit and meaning."""
+    return "\n".join(_lines(settings, "", comments, None)).strip("\n") + "\n"
+
+
+def _lines(settings: Any, path: str, comments: bool, base: Any) -> Iterator[str]:
+    tables: list[str] = []
+    for spec in dataclasses.fields(settings):
+        value = getattr(settings, spec.name)
+        where, default = _joined(path, spec.name), _default(spec, base)
+        if value is None:
+            if default is not None:
+                yield f"{spec.name} = false"
+        elif dataclasses.is_dataclass(value):
+            tables += [
+                "",
+                f"[{where}]",
+                *_lines(value, where, comments, default if type(default) is type(value) else None),
+            ]
+        elif isinstance(value, tuple) and value and all(map(dataclasses.is_dataclass, value)):
+            for entry in value:
+                tables += ["", f"[[{where}]]", *_lines(entry, where, comments, None)]
+        else:
+            note = "  # " + ": ".join(filter(None, (spec.metadata.get("unit"), spec.metadata.get("doc"))))
+            yield f"{spec.name} = {_text(value, where)}" + (note if comments and note.strip(" #") else "")
+    yield from tables
+
+
+def _text(value: Any, path: str) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float) and math.isfinite(value):
+        return repr(value)
+    if isinstance(value, tuple | list):
+        return f"[{', '.join(_text(x, path) for x in value)}]"
+    raise FieldError(path, "a finite number, a string, true or false, or a list of them", value)
+
+
+class Row(NamedTuple):
+    """What one setting is: for tables in the docs and on the command line."""
+
+    name: str
+    default: Any
+    unit: str
+    doc: str
+
+
+def rows(settings: Any, path: str = "") -> list[Row]:
+    """Every setting of an instance, dotted names, tables opened."""
+    found: list[Row] = []
+    for spec in dataclasses.fields(settings):
+        value, name = getattr(settings, spec.name), _joined(path, spec.name)
+        if dataclasses.is_dataclass(value):
+            found += rows(value, name)
+        else:
+            found.append(Row(name, value, spec.metadata.get("unit", ""), spec.metadata.get("doc", "")))
+    return found
+
+
+# ---- the floats as runtime inputs
+
+
+def leaves(settings: Any) -> list[tuple[str, float]]:
+    """(dotted name, value) of every float, in order: "repulsion.gain", "workspace.center[2]"."""
+    return list(_leaves(settings, ""))
+
+
+def _leaves(value: Any, path: str) -> Iterator[tuple[str, float]]:
+    if dataclasses.is_dataclass(value):
+        for name, entry in _entries(value):
+            yield from _leaves(entry, _joined(path, name))
+    elif isinstance(value, tuple):
+        for k, entry in enumerate(value):
+            yield from _leaves(entry, f"{path}[{k}]")
+    elif isinstance(value, float):
+        yield path, value
+    elif value is not None and not isinstance(value, int | str):
+        raise FieldError(path, "a float, a whole number, a string, true or false, a tuple or a dataclass", value)
+
+
+def _entries(settings: Any) -> Iterator[tuple[str, Any]]:
+    """Names and values; a whole number in a field of floats is a float, checked or not."""
+    for spec in dataclasses.fields(settings):
+        value = getattr(settings, spec.name)
+        is_float = type(value) is int and _without_none(typing.get_type_hints(type(settings))[spec.name]) is float
+        yield spec.name, float(value) if is_float else value
+
+
+def lifted(settings: Any, values: Sequence[Any]) -> Any:
+    """The settings as plain namespaces, their floats replaced by `values` in the order of `leaves`."""
+    count = len(leaves(settings))
+    if len(values) != count:
+        raise ConfigError(f"{type(settings).__name__} has {count} floats; got {len(values)} values")
+    return _lifted(settings, iter(values))
+
+
+def _lifted(value: Any, values: Iterator[Any]) -> Any:
+    if dataclasses.is_dataclass(value):
+        return SimpleNamespace(**{name: _lifted(entry, values) for name, entry in _entries(value)})
+    if isinstance(value, tuple):
+        return tuple(_lifted(entry, values) for entry in value)
+    return next(values) if isinstance(value, float) else value

@@ -1,0 +1,371 @@
+"""The supervisor: stands between a controller and an arm, and lets through only what it can answer for.
+
+Informed by ISO 10218:2025 / ISO/TS 15066, not certified; run it under a certified safety controller.
+
+    supervisor = Supervisor(controller, Limits())
+    command = supervisor.step(t, dt, state, obstacles, goal)    # as Controller.step; never raises
+    supervisor.reset(t)                                         # after a stop, once its reason has gone
+
+One cycle: time (timing.py), people (watch.py), the goal's age, the controller itself, limits (limiter.py), the flight
+recorder (recorder.py).  Doubt stops the arm, and a stop is latched (latch.py).
+
+A stop is controlled, the last command run down along its own direction, where the joints' state can be trusted; with a
+state that is stale or not finite it is immediate, all zeros, and stays so until reset.  With torques that means an arm
+without torque: its brakes must take over, and `command.status` says so in the same cycle.
+
+The status is the first of these that holds: a latched stop; IN_COLLISION; HOLD_COMMAND_TIMEOUT; SLOWING_HUMAN, if the
+command was slowed for a person, or waits until it is known whether anybody is there; SLOWING_LIMIT, if it was scaled
+for a limit; what the controller says.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arm import Arm
+from ..errors import ConfigError
+from .belief import CLOCK
+from .command import Command, Goal, State
+from .latch import IMMEDIATE, Latch
+from .limiter import OVERLAP, Limiter
+from .limits import Limits, bounds, examined, fitting
+from .obstacles import Obstacles
+from .recorder import Recorder
+from .saturation import HUGE
+from .status import Status
+from .timing import Timing
+from .watch import Watch
+
+Array = NDArray[np.float64]
+REQUESTED = Status.STOP_INTERNAL  # a stop that the operator asked for; its reason begins with "operator"
+_OVERLAP = "the arm overlaps what is believed to be there"
+_WAITING = "waiting for the sensor to see somebody, or nobody for long enough"
+_STOPS = frozenset(id(s) for s in Status if s.stops)  # an enum's own hash is Python code
+
+
+class Steps(Protocol):
+    """What a supervisor can stand around; if it has `layout` and `pairs`, `config`, `makes_torque`, these are used."""
+
+    arm: Arm
+
+    def step(self, t: float, dt: float, state: State, obstacles: Obstacles, goal: Goal) -> Command:
+        """The command for now."""
+
+
+class Supervisor:
+    """Limits, watches and stops.  See the module's docstring.
+
+    joint_names   of the plant, base first: refused unless they are the arm's
+    places        (people, others, capsules a person) of the obstacles, for a controller without a `layout`
+    on_command    called with every command before it is returned; if it raises, the arm stops
+    """
+
+    def __init__(
+        self,
+        controller: Steps,
+        limits: Limits | None = None,
+        *,
+        joint_names: Sequence[str] | None = None,
+        places: tuple[int, int, int] | None = None,
+        on_command: Callable[[Command], object] | None = None,
+    ) -> None:
+        self.controller, self.arm, self.on_command = controller, controller.arm, on_command
+        self.limits = limits = Limits() if limits is None else limits
+        self.permit = True  # False withdraws the permission to move: the arm stops
+        examined(self.arm)
+        if joint_names is not None:
+            fitting(self.arm, joint_names)
+        layout = getattr(controller, "layout", None)
+        self._tolerance = limits.clock_tolerance
+        self._has_pairs = layout is not None and hasattr(controller, "pairs")
+        if limits.separation and not self._has_pairs:
+            raise ConfigError("Limits: separation: expected false, as the controller has no pair table; got true")
+        if layout is not None:
+            places = layout.people, layout.others, layout.person_capsules
+        if places is None:
+            raise ConfigError("places: expected (people, others, capsules a person), as the controller has no layout")
+        period = limits.period or getattr(getattr(controller, "config", None), "period", None)
+        if period is None:
+            raise ConfigError("Limits: period: expected a number > 0 (s), as the controller has none of its own")
+        self.period = float(period)
+        self.recorder = Recorder(self.arm.n, limits.record, self.period, limits.record_after)
+        self._latch = Latch(self.recorder)
+        self.timing = Timing(limits, self.period, self._latch.note)
+        self._clock = np.zeros(len(CLOCK))
+        self.watch = Watch(places, self.arm.n, limits, self._clock, self._latch.note)
+        self.reaction = getattr(controller, "delay", 0.0) + limits.latency + self.period  # s, T_r
+        torque = bool(getattr(controller, "makes_torque", False))
+        ends = (getattr(controller, end, getattr(self.arm.model, end)) for end in ("lower", "upper"))
+        self.bounds = bounds(limits, self.arm, *ends, torque=torque)
+        self.limiter = Limiter(
+            self.arm.model,
+            layout if self._has_pairs else None,
+            self.bounds,
+            limits,
+            clock=self._clock,
+            told=self.watch.told,
+            torque=torque,
+            period=self.period,
+            horizon=self.timing.longest,
+            reaction=self.reaction,
+        )
+        self.command = command = Command(self.arm.n)
+        out = self.limiter.out
+        command.qd, command.q, command.tau, command.tool_velocity = out.qd, out.q, out.tau, out.tool_velocity
+        command.q[:] = self.arm.ready  # until there is a state
+        self._no_info = np.full_like(command.info, np.nan)
+        self._hold = Goal(np.zeros(3))
+        self._held_since: float | None = None  # s, when the goal expired
+        self._started, self._standing = False, True
+        self._asked = ""  # why the operator wants a stop
+        self._exceptions = self._saturated = self._slowed = 0
+        self.arm.pose(self.arm.ready)  # compiled now: it is needed when a goal expires
+
+    # ---- from outside
+    @property
+    def latched(self) -> Status | None:
+        """The stop that needs a reset, if there is one."""
+        return self._latch.status
+
+    @property
+    def reason(self) -> str:
+        """Why the arm was stopped."""
+        return self._latch.reason
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """How often things have happened, by name."""
+        return {
+            "stops": self._latch.stops,
+            "resets_refused": self._latch.refused,
+            "overruns": self.timing.overruns,
+            "rejected_frames": self.watch.rejected,
+            "jumps": self.watch.jumps,
+            "lost": self.watch.lost,
+            "exceptions": self._exceptions,
+            "saturated": self._saturated,
+            "slowed": self._slowed,
+        }
+
+    def stop(self, reason: str = "asked to") -> None:
+        """Stops the arm from the next cycle on, latched.  May be called from any thread."""
+        self._asked = reason or "asked to"
+
+    def reset(self, t: float) -> bool:
+        """Ends a stop: True if the arm may move again; False while there is a reason to stop or the arm moves.
+
+        A refused reset is not remembered: give it again.
+        """
+        if self.latched is None:
+            return True
+        wanted = bool(self._asked) or not self.permit
+        if not self._latch.open(t, _STAND if wanted else "" if self._standing else "the arm still moves"):
+            return False
+        self.limiter.go()
+        forget = getattr(self.controller, "reset", None)
+        if forget is not None:
+            forget()
+        return True
+
+    # ---- one cycle
+    def step(self, t: float, dt: float, state: State, obstacles: Obstacles, goal: Goal) -> Command:
+        """The command for the time t.  dt counts in the first cycle alone, then it is measured.  Never raises."""
+        try:
+            timing, watch, latch, limiter, command = self.timing, self.watch, self._latch, self.limiter, self.command
+            q, qd = state.q, state.qd
+            latch.begin()
+            if timing.tick(t, dt, state.t) is not None or self._asked or not self.permit:
+                self._uneasy()
+                if timing.stepped:
+                    if math.isfinite(t):
+                        watch.forget(t)
+                    return self._blind(t, state)
+            usable = t - goal.t <= goal.valid_for and goal.t <= t + self._tolerance
+            try:
+                sound = watch.look(t, obstacles, q, qd, goal.packed)
+            except Exception as error:
+                sound = False
+                latch.doubt(Status.STOP_INTERNAL, f"obstacles: {error}")
+            if not sound:
+                usable = self._sound(t, q, qd, goal) and usable
+            if latch.doubted in IMMEDIATE:
+                watch.remark(t)
+                return self._blind(t, state)
+            if usable:
+                self._held_since = None
+            else:
+                goal = self._held(t, q)
+            if not self._started:
+                np.clip(qd, -self.bounds.velocity, self.bounds.velocity, out=limiter.last)
+                self._started = True
+            self._clock[1] = step = timing.dt
+            asked = self._ask(t, step, state, goal)
+            pairs = limiter.no_pairs
+            if asked is not None and self._has_pairs:
+                pairs = self.controller.pairs  # type: ignore[attr-defined]
+            if asked is None or latch.doubted is not None or latch.status is not None:
+                latch.close(t)
+                limiter.ramp(q, qd, pairs)
+            else:
+                try:
+                    limiter.allow(q, qd, asked.qd, asked.tau, pairs)
+                except (ValueError, TypeError) as error:
+                    self._stop_now(t, q, qd, pairs, Status.STOP_INTERNAL, f"controller: {error}")
+            command.t, command.dt = t, step
+            if limiter.out.summary[0] == 0.0 and usable and asked is not None:
+                command.status, command.reason = asked.status, ""
+                command.info, command.acceleration = asked.info, asked.acceleration
+            elif not self._attend(t, q, qd, pairs, asked):
+                return self._blind(t, state)
+            if self.on_command is not None and not self._called_back():
+                self._stop_now(t, q, qd, pairs, Status.STOP_INTERNAL, latch.doubt_reason)
+                command.status, command.reason = latch.status or Status.STOP_INTERNAL, latch.reason
+            limiter.last[:] = command.qd
+            self.recorder.write(limiter.out.record, command.status)
+            return command
+        except Exception as error:  # whatever it was: the arm stands still, and the command says why
+            self._exceptions += 1
+            self._latch.doubt(Status.STOP_INTERNAL, f"{type(error).__name__}: {error}")
+            return self._blind(t, state)
+
+    def _attend(self, t: float, q: Array, qd: Array, pairs: Array, asked: Command | None) -> bool:
+        """Every cycle that is not an ordinary one: its stops and its status.  False if the command is not finite."""
+        latch, limits, command = self._latch, self.limits, self.command
+        _, human, limit, speed, fastest, commanded, distance, people, size, marks = self.limiter.out.summary.tolist()
+        if marks:
+            self.watch.remark(t)
+            stale = self.watch.stale(t)
+            if stale:
+                self._stop_now(t, q, qd, pairs, Status.STOP_HUMAN_STALE, stale)
+        if speed > limits.overspeed:
+            why = f"a joint moves at {speed:.2f} times its velocity limit"
+            self._stop_now(t, q, qd, pairs, Status.STOP_LIMIT, why)
+        if 0.0 < limits.stop_distance > people:
+            why = f"a person is {people:.3f} m away; the arm stops at {limits.stop_distance:g} m"
+            self._stop_now(t, q, qd, pairs, Status.STOP_HUMAN, why)
+        if distance <= 0.0 and limits.in_collision == "stop":
+            self._stop_now(t, q, qd, pairs, Status.IN_COLLISION, _OVERLAP)
+        if not size < HUGE:
+            latch.doubt(Status.STOP_INTERNAL, "the limited command is not finite")
+            return False
+        command.info = self._no_info if asked is None else asked.info
+        self._show(t, asked, human, limit, distance)
+        self._standing = fastest <= limits.standing and (commanded == 0.0 or self.limiter.torque)
+        if self.limiter.torque and latch.immediate:
+            command.tau[:] = 0.0
+        return True
+
+    def _uneasy(self) -> None:
+        """Doubts for what time and the operator say."""
+        if self.timing.stop is not None:
+            self._latch.doubt(self.timing.stop, self.timing.reason)
+        if self._asked or not self.permit:
+            self._latch.doubt(REQUESTED, f"operator: {self._asked or 'permission withdrawn'}")
+            self._asked = ""
+
+    def _ask(self, t: float, dt: float, state: State, goal: Goal) -> Command | None:
+        """The controller's command, None if there is none to be had."""
+        try:
+            asked = self.controller.step(t, dt, state, self.watch.believed, goal)
+            status = asked.status
+            if id(status) in _STOPS:
+                self._latch.doubt(status, f"controller: {asked.reason}")
+                return None
+            if not self._has_pairs:
+                self._clock[OVERLAP] = status is Status.IN_COLLISION
+            return asked
+        except Exception as error:
+            self._exceptions += 1
+            self._latch.doubt(Status.STOP_INTERNAL, f"controller: {type(error).__name__}: {error}")
+            return None
+
+    def _stop_now(self, t: float, q: Array, qd: Array, pairs: Array, status: Status, why: str) -> None:
+        """A stop for what only showed after the limits: the command is made again, on the way to a standstill."""
+        self._latch.doubt(status, why)
+        if self._latch.status is None:
+            self._latch.close(t)
+            self.limiter.ramp(q, qd, pairs)
+
+    def _called_back(self) -> bool:
+        """Shows the command to the user's callback; False if that failed."""
+        try:
+            self.on_command(self.command)  # type: ignore[misc]
+            return True
+        except Exception as error:
+            self._exceptions += 1
+            self._latch.doubt(Status.STOP_INTERNAL, f"on_command: {type(error).__name__}: {error}")
+            return False
+
+    def _sound(self, t: float, q: Any, qd: Any, goal: Goal) -> bool:
+        """After something was found that is not finite: whether the goal is; doubts the state if that is not."""
+        for name, x in (("q", q), ("qd", qd)):
+            fits = isinstance(x, np.ndarray) and x.shape == (self.arm.n,) and x.dtype.kind in "fiu"
+            if not fits or not np.isfinite(x).all():
+                self._latch.doubt(Status.STOP_STATE_INVALID, f"{name} must be {self.arm.n} finite numbers; got {x}")
+        things = self.watch.stale(t)
+        if things.startswith("things"):
+            self._latch.doubt(Status.STOP_HUMAN_STALE, things)
+        return bool(np.isfinite(goal.packed).all())
+
+    def _held(self, t: float, q: Array) -> Goal:
+        """The goal that stands in for one that has expired: where the tool was then.  It is not held for ever."""
+        if self._held_since is None:
+            self._held_since = t
+            pose = self.arm.pose(q)
+            self._hold.position[:], self._hold.rotation[:] = pose[:3, 3], pose[:3, :3]
+            self._latch.tell(t, Status.HOLD_COMMAND_TIMEOUT, _HELD, logging.WARNING)
+        if t - self._held_since >= self.limits.hold_time:
+            self._latch.doubt(Status.STOP_COMMS, f"no valid goal for {self.limits.hold_time:g} s")
+        return self._hold
+
+    def _blind(self, t: float, state: State) -> Command:
+        """All zeros, at once: the state, the time or this supervisor itself cannot be trusted."""
+        self._latch.close(t)
+        self.limiter.nothing()
+        command = self.command
+        command.t, command.dt, command.info = t, self.timing.dt, self._no_info
+        command.status, command.reason = self._latch.status or Status.STOP_INTERNAL, self._latch.reason
+        self._standing = False
+        if self.on_command is not None:
+            self._called_back()
+        try:
+            self.recorder.write_blind(t, state, command.status)
+        except Exception:  # a state that no row can hold; evidence is worth less than an answer
+            self._exceptions += 1
+        return command
+
+    def _show(self, t: float, asked: Command | None, human: float, limit: float, distance: float) -> None:
+        """The status; what is new is told."""
+        command, before = self.command, self.command.status
+        command.reason = ""
+        if self._latch.status is not None:
+            command.status, command.reason = self._latch.status, self._latch.reason
+            return
+        if distance <= 0.0:
+            command.status, command.reason = Status.IN_COLLISION, _OVERLAP
+        elif self._held_since is not None:
+            command.status, command.reason = Status.HOLD_COMMAND_TIMEOUT, _HELD
+            return
+        elif self.watch.waiting:
+            command.status, command.reason = Status.SLOWING_HUMAN, _WAITING
+        elif human < 1.0:
+            self._slowed += 1
+            command.status, command.reason = Status.SLOWING_HUMAN, "slowed for a person"
+        elif limit < 1.0:
+            self._saturated += 1
+            command.status, command.reason = Status.SLOWING_LIMIT, "scaled for a joint's limit"
+        else:
+            command.status = Status.OK if asked is None else asked.status
+            return
+        if command.status is not before:
+            self._latch.note(command.status, t, command.reason)
+
+
+_STAND = "the operator wants it to stand"
+_HELD = "the goal is not valid any more; the tool is held"

@@ -1,0 +1,142 @@
+"""Keeps what is believed about people, cycle by cycle; belief.py says what that is.
+
+The supervisor does not hand a controller the caller's obstacles but its own copy, `believed`.
+
+"No data" never means "no human".  Data older than `max_age` stops the arm, and so does a person of whom there has never
+been any.  A report of nobody is data: it must keep coming too.  Somebody last seen is kept, wherever they were, until
+reports of nobody have been consistent for `clear_confirm`; as long as these come, that time is no stop.  Before anybody
+was ever seen the same time is waited, and the arm is held meanwhile.
+
+Things (`Obstacles.put`) have no stamps and no people in them: they are passed on as they are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..compile import cpu
+from ..errors import ShapeError
+from ..geometry import PARKED, ROW
+from ..geometry.shapes import RADIUS
+from .belief import COUNT, COVER, GOOD, KNOWN, LOST, NEVER, RAW, RULES, SEEN, UNTIL, watching
+from .law import GOAL
+from .limits import Limits
+from .obstacles import Obstacles
+
+Array = NDArray[np.float64]
+Note = Callable[[str, float, str], None]  # kind, time, text
+
+
+class Watch:
+    """`look` once a cycle; then `believed` is what a controller should see, and `told` (7,) is belief.TOLD.
+
+    `clock` (4,) is belief.CLOCK, which others read too.
+    """
+
+    def __init__(self, layout: tuple[int, int, int], n: int, limits: Limits, clock: Array, note: Note) -> None:
+        people, others, size = layout
+        self.believed = Obstacles(people, others, size)
+        self.rejected = self.jumps = self.lost = 0  # counts: frames refused, with a jump, with somebody missing
+        self._limits, self._clock, self._note = limits, clock, note
+        self._things = slice(people * size, None)
+        self._things_until = math.inf  # s, until when the last sound places of things will do
+        kernel = cpu.kernel(("watch", layout, n), float, lambda: ("watch", watching(layout, n)))
+        self._run = kernel.fast(kernel.general)
+        # Memory is read from one set of arrays and written to another, then the other way round.
+        first, second = kernel.empty(), kernel.empty()
+        self.told = first.told
+        self.told[:] = 0.0
+        shared = {"believed": self.believed.rows, "stamps": self.believed.stamps, "told": self.told}
+        self._out, self._in = first._replace(**shared), second._replace(**shared)
+        for memory in (self._out, self._in):
+            memory.memory[:] = 0.0
+            memory.memory[:, :ROW] = PARKED
+            memory.people[:] = NEVER, NEVER, NEVER, 0.0, 0.0
+        self._rules = np.array([getattr(limits, name) for name in RULES])
+        self._clean, self._stamps = np.tile(PARKED, (len(self.believed.rows), 1)), np.zeros(people)
+        self._calm = (np.zeros(n), np.zeros(n), np.zeros(GOAL))
+
+    def look(self, t: float, obstacles: Obstacles, q: Array, qd: Array, goal: Array) -> bool:
+        """Takes the obstacles as they are at time t; False if some number of obstacles, q, qd or goal is not finite."""
+        old, new, clock = self._in, self._out, self._clock
+        clock[0] = t
+        sound = True
+        try:
+            stamps, rules = obstacles.stamps, self._rules
+            self._run(obstacles.rows, stamps, old.memory, old.people, clock, rules, q, qd, goal, out=new)
+        except (ValueError, TypeError):
+            sound = False
+            self._guarded(t, obstacles)
+        self._in, self._out = new, old
+        self.believed.names = obstacles.names
+        return sound
+
+    @property
+    def waiting(self) -> bool:
+        """Whether the arm is held until somebody was seen, or nobody for long enough."""
+        return bool(self.told[1] > 0.0)
+
+    def stale(self, t: float) -> str:
+        """What is too old, as a sentence; nothing if all is well."""
+        if self.told[0] > 0.0:
+            for p, good in enumerate(self._in.people[:, GOOD].tolist()):
+                if good == NEVER:
+                    return f"person {p}: nothing is known yet; no data does not mean that nobody is there"
+                if not good - self._limits.clock_tolerance <= t <= good + self._limits.max_age:
+                    return f"person {p}: data is {t - good:.3f} s old; at most {self._limits.max_age:g} s is allowed"
+        if t > self._things_until:
+            return f"things: their places were not finite for {self._limits.max_age:g} s"
+        return ""
+
+    def remark(self, t: float) -> None:
+        """Counts and tells what the last look found."""
+        refused, jumped, missing, changed = (int(x) for x in self.told[2:6].tolist())
+        self.rejected += refused
+        self.jumps += jumped
+        self.lost += missing
+        if refused:
+            self._note("rejected_frames", t, "a person's frame was refused: not finite, not possible, or not new")
+        if jumped:
+            self._note("jumps", t, "a person jumped farther than people can; old and new place are both kept")
+        if missing:
+            self._note("lost", t, "somebody is no longer seen; kept, and growing, until confirmed gone")
+        if changed:
+            self.believed.counts[:] = self._in.people[:, COUNT]
+
+    def forget(self, t: float) -> None:
+        """After a step of the clock back to t: stamps from before mean nothing, the places of people still do."""
+        memory, people = self._in.memory, self._in.people
+        memory[:, [SEEN, LOST]] = t
+        memory[:, UNTIL] = np.where(memory[:, COVER] > 0, t + self._limits.jump_confirm, t)
+        people[:, [RAW, GOOD]] = NEVER
+        people[:, KNOWN] = 0.0
+        self._things_until = math.inf
+
+    def _guarded(self, t: float, obstacles: Obstacles) -> None:
+        """The slow way in, where not everything is finite: a frame with such a number is made one that is refused."""
+        if obstacles.layout != self.believed.layout:
+            raise ShapeError(
+                f"obstacles must have the places (people, others, capsules) {self.believed.layout}; "
+                f"got {obstacles.layout}"
+            )
+        np.copyto(self._clean, obstacles.rows)
+        finite: NDArray[np.bool_] = np.isfinite(self._clean).all(axis=1)  # type: ignore[assignment]
+        for p in range(self.believed.people):
+            place = self.believed.place(p)
+            if not finite[place].all():
+                self._clean[place] = PARKED
+                self._clean[place, RADIUS] = -1.0
+        wrong = ~finite[self._things]
+        if wrong.any():
+            self._clean[self._things][wrong] = self._in.memory[self._things, :ROW][wrong]
+            self._things_until = min(self._things_until, t + self._limits.max_age)
+            self._note("rejected_things", t, "the place of a thing is not finite; its last one is kept")
+        else:
+            self._things_until = math.inf
+        self._stamps[:] = np.nan_to_num(obstacles.stamps, nan=-NEVER, posinf=-NEVER, neginf=NEVER)
+        known, fixed = self._in, (self._clock, self._rules, *self._calm)
+        self._run(self._clean, self._stamps, known.memory, known.people, *fixed, out=self._out)

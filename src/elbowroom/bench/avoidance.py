@@ -1,0 +1,274 @@
+"""`elbowroom bench avoidance`: one whole cycle, from the joints' state and the person's capsules to a command.
+
+The reference, to which ratios are given, is the K controller under its supervisor, everything inside the clock: the
+state handed over, the person's capsules handed over, the supervised step.  "step alone" leaves the handing over outside
+of the clock, "bare" the supervisor.  "once a millisecond" sleeps before each cycle, as a control loop does, and so
+finds colder caches than cycles that follow one another at once.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import __version__
+from ..avoidance import Config, Controller, Force, Goal, State, Supervisor
+from .cycles import BUSY, EMPTY, Contender, Spread, measure, spread
+from .dynamics import US, cpu_name
+from .peers_avoidance import steppers
+from .scene import PERIOD, Frame, Scene, scene
+
+Array = NDArray[np.float64]
+
+CYCLES = 100_000
+FEWER = 50  # peers, and the loop that sleeps, run a cycle where we run so many
+STATES = 256  # of a batch
+REFERENCE = "K, supervised"
+CONTROLLERS = {
+    "K": Config(),
+    "F linearised": Config(controller="F", force=Force(method="linearised")),
+    "F operational": Config(controller="F", force=Force(method="operational")),
+}
+THESIS = 0.158  # s, an update of the thesis' whole simulation (section 4), on an Intel Core i7 of its day
+POINTS = 200  # of a curve
+
+
+@dataclass(frozen=True)
+class Row:
+    """One contender's cycles.  Times are for one state, in seconds."""
+
+    bench: str
+    robot: str
+    n: int
+    quantity: str
+    who: str
+    version: str
+    seconds_per_state: float  # the median
+    ratio_to_us: float  # of the medians, to `REFERENCE`
+    cycles: int
+    median_s: float
+    p999_s: float
+    max_s: float
+    floor_median_s: float  # of the clock read twice
+    floor_p999_s: float
+    floor_max_s: float
+    busy_median_s: float  # of a loop that computes nothing for as long as our cycle lasts
+    busy_p999_s: float
+    busy_max_s: float
+    says: str  # what is done in a cycle
+
+
+@dataclass(frozen=True)
+class Report:
+    """All rows of a run, the scene, and what it ran on."""
+
+    rows: list[Row]
+    missing: list[str]
+    cpu: str
+    cycles: int
+    capsules: int  # of the arm
+    person_capsules: int
+    pairs: int
+    statuses: dict[str, int]  # what the supervised K controller said, and how often
+    thesis_s: float = THESIS
+    curves: dict[str, Curve] = field(default_factory=dict, repr=False)  # for the plot alone
+
+
+class Curve(NamedTuple):
+    """A part of the cycles took longer than a time."""
+
+    seconds: Array
+    longer: Array
+
+
+class Entry(NamedTuple):
+    """A contender, and what its row says of it."""
+
+    quantity: str
+    who: str
+    version: str
+    says: str
+    contender: Contender
+    states: int = 1
+
+
+def run(
+    *,
+    cycles: int = CYCLES,
+    told: Scene | None = None,
+    controllers: Mapping[str, Config] = CONTROLLERS,
+    batches: bool = True,
+    progress: Callable[[str], None] | None = None,
+) -> Report:
+    """Measure; `progress` is told what is being done.
+
+    told: the scene, if not the usual one.  controllers: by name, K among them.  batches: whether to run those too.
+    """
+    say = progress or (lambda _: None)
+    say("building the scene, the controllers and the peers")
+    told = scene() if told is None else told
+    loops = {name: Loop(told, config, supervised=True) for name, config in controllers.items()}
+    others, missing = steppers(told)
+    fewer = max(1, cycles // FEWER)
+    entries = list(_ours(told, loops, cycles, fewer, batches=batches))
+    entries += [Entry(p.quantity, p.name, p.version, p.says, Contender(p.cycle, p.frames, fewer)) for p in others]
+    named = {f"{e.who}: {e.quantity}": e for e in entries}
+    like = f"{US}: {REFERENCE}"
+    with _unheard():
+        taken = measure({name: e.contender for name, e in named.items()}, period=PERIOD, like=like, progress=say)
+    reference = spread(taken[like])
+    floors = spread(taken[EMPTY]), spread(taken[BUSY])
+    rows = [_row(told, e, taken[name], reference, floors) for name, e in named.items()]
+    layout = loops["K"].controller.layout
+    return Report(
+        rows,
+        missing,
+        cpu_name(),
+        cycles,
+        layout.own,
+        told.capsules,
+        len(layout.pairs),
+        dict(loops["K"].statuses),
+        curves={name: curve(times / named[name].states if name in named else times) for name, times in taken.items()},
+    )
+
+
+@contextmanager
+def _unheard() -> Iterator[None]:
+    """What the supervisor logs is made but goes nowhere: a terminal would be timed else."""
+    log, nowhere = logging.getLogger("elbowroom.avoidance"), logging.NullHandler()
+    spread_on, log.propagate = log.propagate, False
+    log.addHandler(nowhere)
+    try:
+        yield
+    finally:
+        log.removeHandler(nowhere)
+        log.propagate = spread_on
+
+
+def _row(told: Scene, e: Entry, taken: NDArray[np.int64], ours: Spread, floors: tuple[Spread, Spread]) -> Row:
+    times = spread(taken / e.states)
+    empty, busy = floors
+    return Row(
+        "avoidance",
+        told.arm.name,
+        told.arm.n,
+        e.quantity,
+        e.who,
+        e.version,
+        times.median,
+        times.median / ours.median,
+        e.contender.cycles,
+        *(times.median, times.p999, times.max),
+        *(empty.median, empty.p999, empty.max),
+        *(busy.median, busy.p999, busy.max),
+        e.says,
+    )
+
+
+def curve(taken: NDArray[Any]) -> Curve:
+    """How many of these times (ns) were longer than each of some; dense where they are few."""
+    ordered = np.sort(taken)
+    count = len(ordered)
+    left = np.unique(np.round(np.geomspace(1, count, POINTS)).astype(int))[::-1]  # as many are at least so long
+    return Curve(ordered[count - left] * 1e-9, left / count)
+
+
+# ---- ours
+
+
+class Loop:
+    """A controller, supervised or bare, with what it is handed: a control loop without the robot."""
+
+    def __init__(self, told: Scene, config: Config, *, supervised: bool) -> None:
+        controller = Controller(told.arm, config, body=told.body, person_capsules=told.capsules)
+        steps = Supervisor(controller) if supervised else controller
+        state, obstacles, goal = State(told.arm.ready), controller.obstacles(), Goal(told.goal)
+        step, see = steps.step, obstacles.see
+        q, qd = state.q, state.qd
+
+        def hand_over(t: float, frame: Frame) -> None:
+            q[:] = frame.q
+            qd[:] = frame.qd
+            state.t = t
+            see(frame.rows, t)
+
+        def alone(t: float, frame: Frame) -> Any:
+            return step(t, PERIOD, state, obstacles, goal)
+
+        def whole(t: float, frame: Frame) -> Any:
+            q[:] = frame.q
+            qd[:] = frame.qd
+            state.t = t
+            see(frame.rows, t)
+            return step(t, PERIOD, state, obstacles, goal)
+
+        def note(t: float, frame: Frame) -> None:
+            """Outside of the clock: what the last cycle said."""
+            if t > 1.5 * PERIOD:  # there was one
+                self.statuses[str(steps.command.status)] += 1
+
+        self.controller, self.command = controller, steps.command
+        self.statuses: Counter[str] = Counter()
+        self.hand_over, self.alone, self.whole, self.note = hand_over, alone, whole, note
+
+
+def _ours(told: Scene, loops: dict[str, Loop], cycles: int, fewer: int, *, batches: bool) -> Iterator[Entry]:
+    pairs = len(loops["K"].controller.layout.pairs)
+    frames = told.frames
+    work = f"kinematics, {pairs} distances, pushes and the command in three compiled calls"
+
+    def entry(quantity: str, says: str, contender: Contender, states: int = 1) -> Entry:
+        return Entry(quantity, US, __version__, says, contender, states)
+
+    for name, loop in loops.items():
+        yield entry(
+            f"{name}, supervised",
+            f"supervised: {work}; checks, limits and the recorder in two more",
+            Contender(loop.whole, frames, cycles, prepare=loop.note),
+        )
+        again = Loop(told, loop.controller.config, supervised=True)
+        yield entry(
+            f"{name}, supervised, step alone",
+            "step alone: the same, state and capsules handed over outside of the clock",
+            Contender(again.alone, frames, cycles, prepare=again.hand_over),
+        )
+        bare = Loop(told, loop.controller.config, supervised=False)
+        yield entry(f"{name}, bare", f"bare: {work}", Contender(bare.whole, frames, cycles))
+        if batches:
+            batch = Batch(bare.controller, told)
+            yield entry(
+                f"{name}, bare, {STATES} at once",
+                f"{STATES} at once: as bare, without memory, one thread; times are for one state",
+                Contender(batch.cycle, batch.frames, max(1, cycles // STATES)),
+                STATES,
+            )
+    slow = Loop(told, loops["K"].controller.config, supervised=True)
+    yield entry(
+        f"{REFERENCE}, once a millisecond",
+        "once a millisecond: supervised, with a sleep before each cycle, as control loops have it",
+        Contender(slow.whole, frames, fewer, pause=PERIOD),
+    )
+
+
+class Batch:
+    """`Controller.many`, each state with a person of its own."""
+
+    def __init__(self, controller: Controller, told: Scene) -> None:
+        many, goals = controller.many, np.tile(told.goal, (STATES, 1))
+
+        def cycle(t: float, frame: Frame) -> Any:
+            return many(frame.q, frame.qd, frame.rows, goals)
+
+        self.cycle = cycle
+        size = len(told.frames)
+        starts = range(0, size, STATES)
+        picked = [[told.frames[(start + k) % size] for k in range(STATES)] for start in starts]
+        self.frames = [Frame(*(np.array(part) for part in zip(*frames, strict=True))) for frames in picked]

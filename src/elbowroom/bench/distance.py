@@ -1,0 +1,176 @@
+"""`elbowroom bench distance`: the arm's capsules against a person's, beside coal.
+
+    all pairs                   distances, points and normals of every pair, the capsules' places given
+    all pairs, from the joints  the same from q: kinematics and the capsules' places; ours has velocities, too
+    nearest pair                which, and how far
+    one pair                    a call for two shapes
+    all pairs, batch            many scenes at once, time a scene
+
+coal stands in two ways: its own function called from Python for each pair, and Pinocchio's compiled loop over all pairs
+(`computeDistances`).  Its tree of boxes, which need not look at every pair to find the nearest, is left out: through
+its default callback coal 3.0.3 answered with a distance that was not the least for most scenes that we tried.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import __version__, geometry
+from ..geometry.pairs import Pairs
+from ..geometry.shapes import RADIUS, A, B
+from .clock import race
+from .dynamics import US, Report, Row, cpu_name
+from .peers_avoidance import Placed, capsule_shape, of_rows, pinocchio_scene
+from .scene import Scene, scene
+
+STATES = 256  # scenes of a batch
+ALL, FROM_JOINTS, NEAREST, ONE, BATCH = (
+    "all pairs",
+    "all pairs, from the joints",
+    "nearest pair",
+    "one pair",
+    "all pairs, batch",
+)
+COAL, LOOP = "coal", "coal in Pinocchio"
+Calls = dict[str, dict[str, Callable[[], Any]]]  # quantity -> who -> call
+
+
+def run(*, rounds: int = 60, told: Scene | None = None, progress: Callable[[str], None] | None = None) -> Report:
+    """Measure; `progress` is told what is being measured.  `told` is the scene, if not the usual one."""
+    told = scene(STATES) if told is None else told
+    calls = ours(told)
+    versions = {US: __version__}
+    missing = []
+    try:
+        coal = importlib.import_module("coal")
+    except ImportError:
+        missing.append("coal")
+    else:
+        _add(calls, of_coal(coal, told))
+        versions[COAL] = coal.__version__
+        try:
+            pin = importlib.import_module("pinocchio")
+        except ImportError:
+            missing.append("Pinocchio")
+        else:
+            _add(calls, of_pinocchio(pin, coal, told))
+            versions[LOOP] = f"{coal.__version__} in {pin.__version__}"
+    rows: list[Row] = []
+    for quantity, contenders in calls.items():
+        if progress is not None:
+            progress(f"{told.arm.name}: {quantity}")
+        rows += _rows(told, quantity, contenders, versions, rounds)
+    return Report(rows, missing, cpu_name())
+
+
+def _add(calls: Calls, more: Calls) -> None:
+    for quantity, contenders in more.items():
+        calls[quantity] |= contenders
+
+
+def _rows(
+    told: Scene, quantity: str, contenders: dict[str, Callable[[], Any]], versions: dict[str, str], rounds: int
+) -> Iterator[Row]:
+    times = race(contenders, rounds=rounds)
+    states = {who: STATES if quantity == BATCH and who == US else 1 for who in contenders}
+    ours_ = times[US].best / states[US]
+    for who, t in times.items():
+        size = states[who]
+        yield Row(
+            bench="distance",
+            robot=told.arm.name,
+            n=told.arm.n,
+            quantity=quantity,
+            who=who,
+            version=versions[who],
+            seconds_per_state=t.best / size,
+            median_seconds=t.median / size,
+            p90_seconds=t.p90 / size,
+            ratio_to_us=t.best / size / ours_,
+        )
+
+
+def ours(told: Scene) -> Calls:
+    """Our calls."""
+    pairs = Pairs(len(told.body), told.capsules)
+    rows = told.rows(0)
+    out = pairs(rows)
+    own = rows[: len(told.body)]
+    q, qd, _ = told.frames[0]
+    both = [geometry.Capsule(row[A], row[B], float(row[RADIUS])) for row in (rows[-2], rows[len(told.body) - 1])]
+    many = np.array([told.rows(k % len(told.frames)) for k in range(STATES)])
+    many_out = pairs(many)
+    body = told.body
+
+    def from_joints() -> Any:
+        body.rows(q, qd, out=own)
+        return pairs(rows, out=out)
+
+    return {
+        ALL: {US: lambda: pairs(rows, out=out)},
+        FROM_JOINTS: {US: from_joints},
+        NEAREST: {US: lambda: pairs.least(rows)},
+        ONE: {US: lambda: geometry.distance(*both)},
+        BATCH: {US: lambda: pairs(many, out=many_out)},
+    }
+
+
+class _Shape(NamedTuple):
+    shape: Any
+    transform: Any
+
+
+def of_coal(coal: Any, told: Scene) -> Calls:
+    """coal's calls, pair by pair."""
+    rows = told.rows(0)
+    shapes = [_shape(coal, at) for at in of_rows(rows)]
+    arm, person = shapes[: len(told.body)], shapes[len(told.body) :]
+    request, result = coal.DistanceRequest(), coal.DistanceResult()
+    pairs = [(*x, *y) for x in arm for y in person]
+    distance = coal.distance
+
+    def loop() -> float:
+        least = np.inf
+        for x, at_x, y, at_y in pairs:
+            result.clear()
+            least = min(least, distance(x, at_x, y, at_y, request, result))
+        return float(least)
+
+    one = (*arm[-1], *person[-2])
+
+    def single() -> float:
+        result.clear()
+        found: float = distance(*one, request, result)
+        return found
+
+    return {
+        ALL: {COAL: loop},
+        NEAREST: {COAL: loop},
+        ONE: {COAL: single},
+        BATCH: {COAL: loop},
+    }
+
+
+def _shape(coal: Any, at: Placed) -> _Shape:
+    transform = coal.Transform3s()
+    transform.setTranslation(at.middle)
+    transform.setRotation(at.R)
+    return _Shape(capsule_shape(coal, at), transform)
+
+
+def of_pinocchio(pin: Any, coal: Any, told: Scene) -> Calls:
+    """Pinocchio's loop over coal."""
+    model, shapes, _ = pinocchio_scene(pin, coal, told, static=True)
+    data, found = model.createData(), pin.GeometryData(shapes)
+    q = np.array(told.frames[0].q)
+    pin.updateGeometryPlacements(model, data, shapes, found, q)
+    return {
+        ALL: {LOOP: lambda: pin.computeDistances(shapes, found)},
+        FROM_JOINTS: {LOOP: lambda: pin.computeDistances(model, data, shapes, found, q)},
+        NEAREST: {LOOP: lambda: pin.computeDistances(shapes, found)},
+        BATCH: {LOOP: lambda: pin.computeDistances(shapes, found)},
+    }

@@ -1,0 +1,195 @@
+"""The arm as capsules: where they are, how fast their ends move, and which of them may meet each other.
+
+A capsule of link i has its axis from a to b in the axes of frame i.  In the world, with the frames R_i, p_i and the
+velocities v_i, w_i of dynamics/kinematics.py, an end x and its velocity are
+
+    x = p_i + R_i a        x' = v_i + w_i x (R_i a)
+
+`rows` writes both ends of every capsule as rows of 13 numbers (shapes.py) over any scalar; `Body` compiles it for an
+arm.  The capsules are the model's own (`Model.capsules`), another cover of it by name, or yours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cache, cached_property
+from itertools import combinations
+from types import MethodType
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..algebra import Program, cross, trace
+from ..algebra.linalg import matrix
+from ..arm import Arm
+from ..compile import cpu
+from ..compile.kernel import Kernel
+from ..dynamics.kinematics import forward_kinematics, velocities
+from ..errors import ModelError
+from ..model import LinkCapsule, Model
+from ..model.capsules import BASE, Point, checked_capsules
+from .distance import DISTANCE, pair_row
+from .shapes import RADIUS, ROW, A, B, Capsule
+
+Array = NDArray[Any]
+
+SAMPLES = 4000
+"""Configurations that `Body.self_pairs` looks at, drawn within the joint limits, the same ones each time."""
+
+OFTEN = 0.2
+"""A pair of capsules that touches in more than this part of them is there by construction and no collision."""
+
+NEAR = 0.05
+"""m: a pair that never comes so near cannot meet."""
+
+
+def rows(model: Model, q: Array, qd: Array, capsules: Sequence[LinkCapsule]) -> Array:
+    """(len(capsules), 13): the capsules in the world at q (n,), their ends moving as qd (n,) moves them."""
+    frames = forward_kinematics(model, q)
+    omega, v = velocities(model, frames, qd)
+    base, origin = model.base[:3, :3], model.base[:3, 3]
+    table = []
+    for capsule in capsules:
+        i, ends, speeds = capsule.link, [], []
+        for local in (capsule.a, capsule.b):
+            if i == BASE:
+                ends.append(origin + base @ np.array(local))
+                speeds.append(np.zeros(3))
+            else:
+                arm = frames.R[i] @ np.array(local)
+                ends.append(frames.p[i] + arm)
+                speeds.append(v[i] + cross(omega[i], arm))
+        table.append([*ends[0], *ends[1], capsule.radius, *speeds[0], *speeds[1]])
+    return matrix(table)
+
+
+class Body:
+    """An arm's capsules, compiled: `capsules(q)` as shapes, `rows(q, qd)` as numbers, `self_pairs` to keep apart.
+
+    Row k is capsule k, named `names[k]`, on link `links[k]` (-1: the fixed base, which no joint moves).
+    """
+
+    def __init__(self, arm: Arm, capsules: Iterable[LinkCapsule] | None = None, cover: str | None = None) -> None:
+        if capsules is not None and cover is not None:
+            raise ValueError(f"Body: give capsules or the name of a cover, not both; got cover={cover!r} besides")
+        model = arm.model
+        chosen = model.cover(cover) if cover is not None else model.capsules if capsules is None else capsules
+        self.arm = arm
+        self.link_capsules = checked_capsules(chosen, model.n, model.name)
+        if not self.link_capsules:
+            raise ModelError(
+                f"{model.name}: no capsules, so no distance to it can be measured; give your own, "
+                "Body(arm, capsules=[LinkCapsule(name, link, a, b, radius), ...]), "
+                "or draw them along the joints, Body.from_frames(arm, radius=0.08)"
+            )
+        self.names = tuple(capsule.name for capsule in self.link_capsules)
+        self.links = tuple(capsule.link for capsule in self.link_capsules)
+
+    @classmethod
+    def from_frames(cls, arm: Arm, radius: float) -> Body:
+        """A body for an arm of unknown shape: a capsule of this radius (m) from each joint to the next and to the tool.
+
+        A slide adds the rod that it pushes, as long as its travel.  What is wider than the radius sticks out.
+        """
+        return cls(arm, capsules=skeleton(arm.model, radius))
+
+    def __len__(self) -> int:
+        return len(self.link_capsules)
+
+    def __repr__(self) -> str:
+        return f"<Body of {self.arm.name}: {len(self)} capsules>"
+
+    @cached_property
+    def kernel(self) -> Kernel:
+        """q (n,), qd (n,) -> rows (R, 13); a batch as well, `out=` as well."""
+        model, capsules = self.arm.model, self.link_capsules
+
+        def traced(model: Model, q: Array, qd: Array) -> Array:
+            return rows(model, q, qd, capsules)
+
+        def make() -> tuple[str, Program]:
+            ports = {"q": (model.n,), "qd": (model.n,)}
+            return "rows", trace(traced, model, ports, name="rows", output="rows")
+
+        return cpu.kernel(("geometry body", model.digest, repr(capsules)), np.float64, make)
+
+    def rows(self, q: ArrayLike, qd: ArrayLike, *, out: Array | None = None) -> Array:
+        """(R, 13) rows of the capsules at q (n,) with the velocities that qd (n,) gives their ends; (B, n) as well."""
+        kernel = self.kernel
+        if "rows" not in self.__dict__ and type(self).rows is Body.rows:  # the fast entry takes this method's place
+            self.__dict__["rows"] = kernel.fast(MethodType(Body.rows, self))
+        found: Array = kernel(q, qd) if out is None else kernel(q, qd, out=out)
+        return found
+
+    def capsules(self, q: ArrayLike) -> list[Capsule]:
+        """The capsules in the world at q (n,)."""
+        table = self.kernel.general(q, np.zeros(self.arm.n))
+        return [Capsule(row[A], row[B], float(row[RADIUS])) for row in table]
+
+    @cached_property
+    def self_pairs(self) -> tuple[tuple[int, int], ...]:
+        """Pairs (i, j), i < j, of capsules that the arm must keep apart.
+
+        Left out are capsules of one link and of neighbouring links (the base is the first link's neighbour).  Of the
+        others `SAMPLES` configurations within the joint limits are looked at, the same ones each time, and left out
+        are pairs
+
+        - that touch at `ready` or in more than `OFTEN` of them: the cover is wider than the arm there;
+        - that never come within `NEAR`: they cannot meet;
+        - that never touch and are mostly within twice `NEAR`: the joints between them hold them so.
+        """
+        pairs = [(i, j) for i, j in combinations(range(len(self)), 2) if abs(self.links[i] - self.links[j]) > 1]
+        if not pairs:
+            return ()
+        model = self.arm.model
+        drawn = np.random.default_rng(0).uniform(*model.sampling_range(), (SAMPLES, model.n))
+        table = self.kernel.general(np.vstack([model.ready, drawn]), np.zeros((SAMPLES + 1, model.n)))
+        first, second = (np.ascontiguousarray(table[:, list(side)]) for side in zip(*pairs, strict=True))
+        apart = _pair().general(first, second)[..., DISTANCE]  # (1 + SAMPLES, pairs)
+        ready, touching = apart[0], (apart[1:] <= 0.0).mean(axis=0)
+        can_meet = (apart.min(axis=0) < NEAR) & ((touching > 0.0) | (np.median(apart, axis=0) > 2 * NEAR))
+        keep = (ready > 0.0) & (touching <= OFTEN) & can_meet
+        return tuple(pair for pair, wanted in zip(pairs, keep, strict=True) if wanted)
+
+    def __reduce__(self) -> tuple[type[Body], tuple[Arm, tuple[LinkCapsule, ...]]]:
+        return type(self), (self.arm, self.link_capsules)
+
+
+def skeleton(model: Model, radius: float) -> list[LinkCapsule]:
+    """Capsules of one radius (m) from each joint's origin to the next and to the tool; see `Body.from_frames`."""
+    ends = [(i - 1, np.zeros(3), model.p[i], f"to {model.joint_names[i]}") for i in range(model.n)]
+    ends.append((model.n - 1, np.zeros(3), model.tool[:3, 3], "to the tool"))
+    for i in range(model.n):
+        if not model.revolute(i):
+            out, back = max(0.0, float(model.upper[i])), max(0.0, -float(model.lower[i]))
+            if not np.isfinite(out + back):
+                raise ModelError(
+                    f"{model.name}: joint {model.joint_names[i]!r}: the rod of a slide is as long as its travel, "
+                    "which has no limits"
+                )
+            rod = np.array([0.0, 0.0, -out]), np.array([0.0, 0.0, back])
+            ends.append((i, *rod, f"rod of {model.joint_names[i]}"))
+    return [
+        LinkCapsule(name, link, _tuple(a), _tuple(b), radius)
+        for link, a, b, name in ends
+        if (a != b).any()  # two joints in one point: the capsules that end there cover it
+    ]
+
+
+def _tuple(point: Array) -> Point:
+    x, y, z = point.tolist()
+    return x, y, z
+
+
+@cache
+def _pair() -> Kernel:
+    """Two rows -> one row of `separation`, for all bodies the same."""
+
+    def one(_: None, x: Array, y: Array) -> Array:
+        return pair_row(x, y)
+
+    def make() -> tuple[str, Program]:
+        return "separation", trace(one, None, {"x": (ROW,), "y": (ROW,)}, name="separation")
+
+    return cpu.kernel(("geometry", "pair"), np.float64, make)

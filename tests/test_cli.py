@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,7 +25,7 @@ from elbowroom.model import catalogue
 from pages import BLOCK, PAGES, outputs, prepare
 
 ROOT = Path(__file__).parent.parent
-COMMANDS = ("robots", "show", "check", "demo", "count", "tables", "bench")
+COMMANDS = ("robots", "show", "check", "demo", "count", "tables", "bench", "export")
 BENCH = "elbowroom.bench.dynamics"
 
 
@@ -463,7 +464,7 @@ def measured_distances(monkeypatch):
     def run(*, progress):
         progress("[bold]all pairs")
         rows = [
-            suite.Row("distance", "arm", 7, "all pairs", who, "1.2", seconds, seconds, seconds, ratio)
+            suite.Row("distance", "arm", 7, "all pairs", who, "1.2", seconds, seconds, 1.5 * seconds, ratio)
             for who, seconds, ratio in (("elbowroom", 2e-6, 1.0), ("coal", 1e-4, 50.0))
         ]
         return suite.Report(rows, ["Pinocchio"], "a CPU")
@@ -490,7 +491,9 @@ def measured_cycles(monkeypatch) -> list[dict]:
         ]
         taken = np.arange(1.0, 1000.0)
         curves = {name: cycles.curve(taken) for name in ("empty", "busy", "elbowroom: K, supervised", "mink: QP")}
-        return cycles.Report(rows, ["Pink"], "a CPU", 1000, 8, 13, 114, {"AVOIDING": 998, "OK": 2}, curves=curves)
+        beyond = {"elbowroom: K, supervised": [1.0, 0.997, 0.25, 0.0012, 0.0, 0.0], "empty": [0.0] * 6}
+        statuses = {"AVOIDING": 998, "OK": 2}
+        return cycles.Report(rows, ["Pink"], "a CPU", 1000, 8, 13, 114, statuses, beyond, curves=curves)
 
     monkeypatch.setattr(cycles, "run", run)
     return asked
@@ -500,6 +503,7 @@ def test_bench_distance_stands_beside_coal(run, measured_distances):
     status, out, err = run("bench", "distance")
     assert (status, err) == (0, "")
     assert cells(out, "arm") == ["arm", "all", "pairs", "2", "us", "100", "us", "(50.0)"]
+    assert "within 1.5 times its best" in out
     assert "Not installed here: Pinocchio" in out
 
 
@@ -507,11 +511,15 @@ def test_bench_avoidance_shows_tails_and_floor(run, measured_cycles):
     status, out, err = run("bench", "avoidance", "--cycles", "5000")
     assert (status, err) == (0, "")
     assert measured_cycles == [{"cycles": 5000}]
-    assert cells(out, "elbowroom")[-7:] == ["10", "us", "20", "us", "30", "us", "1.00"]
-    assert cells(out, "mink")[-7:] == ["400", "us", "800", "us", "1.2", "ms", "40.00"]
+    _, tails = out.split("One cycle")
+    assert cells(tails, "elbowroom")[-7:] == ["10", "us", "20", "us", "30", "us", "1.00"]
+    assert cells(tails, "mink")[-7:] == ["400", "us", "800", "us", "1.2", "ms", "40.00"]
     assert cells(out, "the")[-6:] == ["100", "ns", "200", "ns", "300", "ns"]
     assert cells(out, "a")[-6:] == ["10", "us", "40", "us", "50", "us"]
     assert "8 capsules, a person of 13, 114 pairs" in out
+    _, longer = out.split("took longer than")
+    assert " ".join(cells(longer, "elbowroom")) == "elbowroom K, supervised all > 99 % 25 % 0.12 % - -"
+    assert " ".join(cells(longer, "the")) == "the clock alone - - - - - -"
     assert "158 ms" in out
     assert "AVOIDING 998" in out
     assert "stood still" not in out
@@ -537,6 +545,7 @@ def test_bench_avoidance_as_json(run, measured_cycles):
     assert {key: data["rows"][0][key] for key in wanted} == pytest.approx(wanted)
     assert data["person_capsules"] == 13
     assert data["missing"] == ["Pink"]
+    assert data["beyond"]["empty"] == [0.0] * len(data["thresholds_s"])
     assert "curves" not in data
 
 
@@ -573,6 +582,92 @@ def test_a_plot_without_a_folder_is_refused_before_anything_is_measured(run, mea
     assert (status, out) == (1, "")
     assert is_one_line(err)
     assert not measured_cycles
+
+
+# ---- export
+
+
+@pytest.mark.parametrize("form", ["mjcf", "urdf"])
+def test_export_prints_the_file_alone_on_stdout(run, form):
+    status, out, _ = run("export", "panda", "--format", form)
+    assert status == 0
+    assert ET.fromstring(out).tag == {"mjcf": "mujoco", "urdf": "robot"}[form]
+    assert run("export", "panda", "--format", form)[1] == out
+
+
+def test_export_writes_a_file_that_loads_again(run, tmp_path):
+    path = tmp_path / "panda.urdf"
+    assert run("export", "panda", "--format", "urdf", "--out", path) == (0, "", "")
+    assert path.read_text() == run("export", "panda", "--format", "urdf")[1]
+    arm, q = er.load("panda"), [0.1, -0.2, 0.3, -1.4, 0.5, 1.6, 0.7]
+    np.testing.assert_allclose(er.load(path).mass_matrix(q), arm.mass_matrix(q), rtol=0, atol=1e-12)  # roundings
+    again = run("export", path, "--format", "urdf")[1]
+    assert ET.fromstring(again).find("link[@name='panda_link7']/inertial") is not None
+
+
+def test_export_takes_a_file_with_its_tip(run, urdf_file):
+    path = urdf_file(urdf(more=FINGER))
+    status, out, err = run("export", path, "--tip", "tool0", "--format", "mjcf", "--actuators", "torque")
+    assert status == 0
+    assert [motor.get("name") for motor in ET.fromstring(out).iter("motor")] == ["shoulder", "elbow"]
+    assert "warning: my: joints off the chain" in err
+    assert "note: MJCF has no speed limits" in err
+
+
+def test_export_overwrites_only_when_told(run, tmp_path):
+    path = tmp_path / "arm.xml"
+    path.write_text("mine")
+    status, out, err = run("export", "panda", "--format", "mjcf", "--out", path)
+    assert (status, out) == (1, "")
+    assert is_one_line(err)
+    assert "--force" in err
+    assert path.read_text() == "mine"
+    assert run("export", "panda", "--format", "mjcf", "--out", path, "--force")[0] == 0
+    assert path.read_text().startswith("<?xml")
+
+
+@pytest.mark.parametrize("where, said", [("no/such/arm.xml", "no folder"), (".", "is a folder")])
+def test_export_to_nowhere_is_one_line(run, tmp_path, where, said):
+    status, out, err = run("export", "panda", "--format", "mjcf", "--out", tmp_path / where)
+    assert (status, out) == (1, "")
+    assert is_one_line(err)
+    assert said in err
+
+
+def test_export_says_what_it_changed_and_what_it_cannot_write(run):
+    status, out, err = run("export", "puma560", "--format", "mjcf")
+    assert status == 0
+    assert err.splitlines()[0].startswith("note: link 'link1': took 0.0234 kg")
+    assert "took 0.0234 kg" in out
+    status, out, err = run("export", "stanford", "--format", "mjcf")
+    assert (status, out) == (1, "")
+    assert is_one_line(err)
+    assert "link 'link5'" in err
+    assert "--allow-adjust" in err
+    assert run("export", "stanford", "--format", "mjcf", "--allow-adjust")[0] == 0
+
+
+def test_export_takes_another_cover_and_leaves_contacts_out(run):
+    names = {capsule.name for capsule in catalogue.load("puma560").cover("thesis")}
+    _, out, _ = run("export", "puma560", "--format", "mjcf", "--cover", "thesis", "--no-contacts")
+    geoms = list(ET.fromstring(out).iter("geom"))
+    assert {geom.get("name") for geom in geoms} == names
+    assert {geom.get("contype") for geom in geoms} == {"0"}
+    assert run("export", "panda", "--format", "urdf", "--cover", "nosuch")[0] == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [(), ("--format", "sdf"), ("--format", "urdf", "--actuators", "torque"), ("--format", "urdf", "--no-contacts")],
+)
+def test_export_that_is_not_understood(run, arguments):
+    status, out, err = run("export", "panda", *arguments)
+    assert (status, out) == (2, "")
+    assert "Error" in err
+
+
+def test_export_explains_itself_with_an_example(run):
+    assert "elbowroom export panda --format mjcf --actuators torque --out panda.xml" in run("export", "--help")[1]
 
 
 # ---- in a pipe

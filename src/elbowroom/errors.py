@@ -15,6 +15,10 @@ class ConfigError(ElbowroomError, ValueError):
     """Settings that cannot be used; the message begins with the file and the path to the key."""
 
 
+class RecordingError(ElbowroomError, ValueError):
+    """A recording that cannot be read; the message begins with the file and the line."""
+
+
 class ModelWarning(UserWarning):
     """A robot description that can be used but looks wrong somewhere, named in the message."""
 

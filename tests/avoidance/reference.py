@@ -7,14 +7,17 @@ Nothing of elbowroom's formulas is used: frames, Jacobians, inertia and bias com
 
 from __future__ import annotations
 
+import functools
 import math
 from types import SimpleNamespace
 
 import numpy as np
 import pinocchio as pin
 
+import elbowroom as er
 from elbowroom.avoidance import Controller, Goal, State
 from elbowroom.bench.peers import pinocchio_model
+from elbowroom.geometry import Body
 
 PARALLEL_ANGLE = math.radians(10.0)
 
@@ -112,6 +115,7 @@ def separation(x, y):
         surface=axis - x[6] - y[6],
         axis=axis,
         closing=-float((speed_x - speed_y) @ normal),
+        coming=float(speed_y @ normal),  # of the obstacle alone
         point=a1 + s1 * smooth,
         normal=normal,
     )
@@ -121,7 +125,12 @@ def separation(x, y):
 
 
 def strength(field, distance, closing):
-    """(3.44)-(3.46) with lookahead, ease, floor and the greatest strength."""
+    """What one obstacle alone does: `demand`, held at the greatest."""
+    return min(demand(field, distance, closing), field.max_strength)
+
+
+def demand(field, distance, closing):
+    """(3.44)-(3.46) with lookahead, ease and floor."""
     d0 = field.influence + field.lookahead * max(closing, 0.0)
     if distance >= d0:
         return 0.0
@@ -133,7 +142,7 @@ def strength(field, distance, closing):
         "power5": lambda: field.gain * ((d0 / d) ** 5 - 1),
     }[field.profile]()
     eased = 1.0 - field.ease * min(max(-closing, 0.0) / field.parting_speed, 1.0)
-    return min(shape * eased, field.max_strength)
+    return shape * eased
 
 
 def slow_down(attraction, distance, influence):
@@ -194,11 +203,17 @@ def damped(J, v, damping):
     return np.linalg.lstsq(np.vstack([J, damping * np.eye(n)]), np.r_[v, np.zeros(n)], rcond=None)[0]
 
 
-def transposed(J, v):
-    """(3.51) with the step (3.52)."""
+def transposed(J, v, damping):
+    """(3.51) with the step (3.52), which is that of least |v - alpha J J^T v|^2 + lambda^2 |alpha J^T v|^2."""
     back = J.T @ v
-    below = back @ (J.T @ (J @ back))
-    return back * ((back @ back) / below) if below > 0 else back * 0.0
+    system, wanted = np.r_[J @ back, damping * back], np.r_[v, 0.0 * back]
+    return back * (system @ wanted / (system @ system)) if system.any() else back
+
+
+def unfelt(J, x):
+    """What of x a task does not feel: x without its part in the rows of J (all but singular ones count)."""
+    _, sigma, Vt = np.linalg.svd(J, full_matrices=False)
+    return x - Vt.T @ (sigma**2 / (sigma**2 + 1e-8) * (Vt @ x))
 
 
 class Reference:
@@ -241,46 +256,44 @@ class Reference:
         return rows
 
     def pushes(self, own, rows):
-        """[(link, strength, vector, point)], one a capsule of the arm; and the greatest of people and of the rest."""
-        config, found, outside, inside = self.config, [], [0.0], [0.0]
-        field, workspace = config.repulsion, config.workspace
+        """[(link, strength, vector, point)]; and the greatest of people and things, and of the rest."""
+        config = self.config
+        field, workspace, outside, inside = config.repulsion, config.workspace, [], []
         for i, capsule in enumerate(self.capsules):
             if capsule.link < 0:
                 continue
-            bodies = []  # (strength, vector, point), one a person, thing, floor or link
             for group in self.groups:
-                bodies.append(self.shared([self.one(field, own[i], rows[k]) for k in group]))
+                outside.append((capsule.link, *self.shared([self.one(field, own[i], rows[k]) for k in group])))
+            near = []
             if config.self_collision is not None:
-                for a, b in self.self_pairs:
-                    if i in (a, b):
-                        other = b if i == a else a
-                        bodies.append(self.one_of_self(config.self_collision, own, a, b, i, other))
-            people = len(self.groups)
+                near += [self.one_of_self(own, a, b, i) for a, b in self.self_pairs if i in (a, b)]
             if workspace is not None and workspace.floor is not None and self.rising[i].any():
                 ends = []
                 for end in [end for end, rises in zip(own[i][:6].reshape(2, 3), self.rising[i], strict=True) if rises]:
                     f = strength(workspace.repulsion, end[2] - workspace.floor - capsule.radius, 0.0)
                     ends.append((f, f * np.array([0.0, 0.0, 1.0]), end))
-                bodies.append(self.shared(ends))
-            found.append((capsule.link, *self.summed(bodies)))
-            outside += [f for f, _, _ in bodies[:people]]
-            inside += [f for f, _, _ in bodies[people:]]
+                near.append(self.shared(ends))
+            if near:
+                inside.append((capsule.link, *self.summed(near)))
         if workspace is not None and (workspace.inner is not None or workspace.outer is not None):
-            shells = self.shells(workspace)
-            found.append((self.model.n - 1, *self.summed(shells)))
-            inside += [f for f, _, _ in shells]
+            inside.append((self.model.n - 1, *self.summed(self.shells(workspace))))
+        top = max(f for _, f, _, _ in outside)
+        scale = min(1.0, field.max_strength / top) if top > 0 else 1.0
+        found = [(link, f * scale, v * scale, x) for link, f, v, x in outside] + inside
+        strengths = sorted(f for _, f, _, _ in found)
+        self.tie = len(found) > 1 and 0 < strengths[-1] <= strengths[-2] * (1 + 1e-9)
         if config.acting == "nearest":
-            top = max(f for _, f, _, _ in found)
-            found = [(link, f, v, x) if f == top else (link, 0.0, 0 * v, x) for link, f, v, x in found]
-        return found, max(outside), max(inside)
+            most = max(f for _, f, _, _ in found)
+            found = [(link, f, v, x) if f == most else (link, 0.0, 0 * v, x) for link, f, v, x in found]
+        return found, top * scale, max([0.0, *(f for _, f, _, _ in inside)])
 
     def one(self, field, mine, theirs):
         s = separation(mine, theirs)
-        f = strength(field, s.axis if field.measure == "axis" else s.surface, s.closing)
+        f = demand(field, s.axis if field.measure == "axis" else s.surface, s.coming)
         return f, f * s.normal, s.point
 
-    def one_of_self(self, field, own, a, b, i, other):
-        s = separation(own[a], own[b])
+    def one_of_self(self, own, a, b, i):
+        field, s = self.config.self_collision, separation(own[a], own[b])
         f = strength(field, s.axis if field.measure == "axis" else s.surface, s.closing)
         if i == a:
             return f, f * s.normal, s.point
@@ -336,7 +349,7 @@ class Reference:
             s.J_task = self.task_rows(k.jacobian(n - 1, goal.position))
         answer = self.kinematic(s) if config.controller == "K" else self.force(s)
         answer.distance, answer.axis_distance, answer.slow = distance, axis, s.slow
-        answer.push = push
+        answer.push, answer.tie = push, self.tie
         answer.q = q + answer.qd * dt
         answer.tool_velocity = k.tool_jacobian() @ answer.qd
         return answer
@@ -344,8 +357,8 @@ class Reference:
     def task_rows(self, J):
         return J[:3] if self.config.task == "position" else J
 
-    def resolved(self, J, v):
-        return transposed(J, v) if self.config.inverse == "transpose" else damped(J, v, self.config.damping)
+    def resolved(self, J, v, damping):
+        return transposed(J, v, damping) if self.config.inverse == "transpose" else damped(J, v, damping)
 
     def attraction(self, s):
         """(3.47), (3.48), (3.77)."""
@@ -365,26 +378,27 @@ class Reference:
         turning = held(rules.rotation_gain * rotation_error(self.k.R_tool, s.goal.rotation), rules.max_turn)
         return np.r_[velocity, turning * s.slow]
 
-    def combined(self, s, drawn, pushed):
-        rest = self.config.posture * s.slow * (self.posture - s.q)
+    def combined(self, s, drawn, each, more=0.0):
+        """The task's joint speeds and those of each push; `more` are those of the joint limits' potential."""
+        rest, pushed = self.config.posture * s.slow * (self.posture - s.q), sum(each) + more
         if self.config.superposition == "tool":
             drawn, pushed = drawn + s.J @ pushed, 0.0
-        speed = self.resolved(s.J_task, drawn - s.J_task @ rest) + rest
-        return self.given_way(s, speed, pushed) if self.config.superposition == "null" else speed + pushed
+        speed = self.resolved(s.J_task, drawn, self.config.damping) + unfelt(s.J_task, rest)
+        return self.given_way(s, speed + more, each) if self.config.superposition == "null" else speed + pushed
 
-    def given_way(self, s, speed, pushed):
-        """Each control point gets the speed along its push that `speed + pushed` gives it: unfelt first, then felt."""
-        wishes = []
-        for link, f, v, x in s.pushes:
+    def given_way(self, s, speed, each):
+        """Each control point gets the speed along its push that adding `each` gives it: unfelt first, then felt."""
+        sought, wishes = speed + sum(each), []
+        for (link, f, v, x), asked in zip(s.pushes, each, strict=True):
             if f > 0:
                 a = self.k.jacobian(link, x)[:3].T @ (v / f)
-                wishes.append((a, a @ (speed + pushed)))
-        n = self.model.n
-        unfelt = np.eye(n) - np.array([damped(s.J_task, column, self.config.damping) for column in s.J_task.T]).T
-        for projection in (unfelt, np.eye(n)):
-            for a, wanted in wishes:
-                along = projection @ a
-                speed = speed + along * max(wanted - a @ speed, 0.0) / (along @ along + self.config.damping**2)
+                wishes.append((a, a @ sought, max(a @ asked, 0.0)))
+        for kept in (True, False):
+            for a, wanted, most in wishes:
+                along = unfelt(s.J_task, a) if kept else a
+                soft = self.config.reluctance if kept else self.config.damping
+                lack = min(max(wanted - a @ speed, 0.0), most)
+                speed = speed + along * lack / (along @ along + soft**2)
         return speed
 
     def filtered(self, raw):
@@ -393,23 +407,25 @@ class Reference:
 
     def kinematic(self, s):
         rules = self.config.joint_limits
-        pushed = np.zeros(self.model.n)
-        for link, _, v, x in s.pushes:
-            pushed = pushed + self.resolved(self.k.jacobian(link, x)[:3], v)
+        each = [self.resolved(self.k.jacobian(link, x)[:3], v, self.config.push_damping) for link, _, v, x in s.pushes]
         drawn = self.attraction(s)
-        raw = self.combined(s, drawn, pushed)
+        raw = self.combined(s, drawn, each)
         if rules.method == "scaling":
             raw = raw * scaling(rules, s.q, self.lower, self.upper, raw)
         elif rules.method == "potential":
             raw = raw + potential(rules, s.q, self.lower, self.upper)
-        return SimpleNamespace(qd=self.filtered(raw), raw=raw, attraction=drawn[:3], repulsion=s.J[:3] @ pushed)
+        return SimpleNamespace(qd=self.filtered(raw), raw=raw, attraction=drawn[:3], repulsion=s.J[:3] @ sum(each))
 
-    def pushed_torque(self, s):
-        """(3.57), with (3.72)."""
-        total = sum(self.k.jacobian(link, x)[:3].T @ v for link, _, v, x in s.pushes)
-        if self.config.joint_limits.method == "potential":
-            total = total + potential(self.config.joint_limits, s.q, self.lower, self.upper)
-        return total * self.config.force.resistance
+    def pushed_torques(self, s):
+        """(3.57), for each push."""
+        R = self.config.force.resistance
+        return [self.k.jacobian(link, x)[:3].T @ v * R for link, _, v, x in s.pushes]
+
+    def limit_torque(self, s):
+        """(3.72)."""
+        if self.config.joint_limits.method != "potential":
+            return np.zeros(self.model.n)
+        return potential(self.config.joint_limits, s.q, self.lower, self.upper) * self.config.force.resistance
 
     def force(self, s):
         M = self.k.mass_matrix()
@@ -420,23 +436,26 @@ class Reference:
     def linearised(self, s, M):
         """(3.71), (3.73), (3.76)."""
         rules = self.config.joint_limits
-        pushed = np.linalg.solve(M, self.pushed_torque(s)) * self.config.force.time_factor
+        T = self.config.force.time_factor
+        each = [np.linalg.solve(M, torque) * T for torque in self.pushed_torques(s)]
         drawn = self.attraction(s)
         if rules.method == "scaling" and rules.form == "printed":
-            pushed = scaling(rules, s.q, self.lower, self.upper, pushed) * pushed
-        raw = self.combined(s, drawn, pushed)
+            factors = scaling(rules, s.q, self.lower, self.upper, sum(each))
+            each = [factors * speeds for speeds in each]
+        raw = self.combined(s, drawn, each, np.linalg.solve(M, self.limit_torque(s)) * T)
         if rules.method == "scaling" and rules.form == "mended":
             raw = raw * scaling(rules, s.q, self.lower, self.upper, raw)
-        return SimpleNamespace(qd=self.filtered(raw), raw=raw, attraction=drawn[:3], repulsion=s.J[:3] @ pushed)
+        return SimpleNamespace(qd=self.filtered(raw), raw=raw, attraction=drawn[:3], repulsion=s.J[:3] @ sum(each))
 
     def torque(self, s, M):
         rules, force = self.config.joint_limits, self.config.force
-        pushed, bias = self.pushed_torque(s), self.k.bias()
+        pushed, bias = sum(self.pushed_torques(s)) + self.limit_torque(s), self.k.bias()
         wanted = self.operational(s) if force.method == "operational" else self.joint(s, M)
         wanted = wanted + np.linalg.solve(M, pushed)  # joint accelerations
         acceleration = s.J[:3] @ wanted
         if rules.method == "scaling":
-            wanted = scaling(rules, s.q, self.lower, self.upper, wanted) * wanted
+            coming = scaling(rules, s.q, self.lower, self.upper, s.qd)
+            wanted = scaling(rules, s.q, self.lower, self.upper, wanted) * wanted - force.kv * (1.0 - coming) * s.qd
         most = force.torque_fraction * self.model.effort
         tau = np.clip(M @ wanted + bias, -most, most)  # (3.59), (3.60)
         qdd = np.linalg.solve(M, tau - bias - self.k.friction())
@@ -458,7 +477,7 @@ class Reference:
             f = np.r_[f, turning * s.slow - force.kv * v[3:]]
         free = config.posture * force.kv * s.slow * (self.posture - s.q) - force.null_damping * s.qd
         drift = self.k.drift()[: len(f)]
-        return free + damped(s.J, f - drift - s.J @ free, config.damping)
+        return damped(s.J, f - drift, config.damping) + unfelt(s.J, free)
 
     def joint(self, s, M):
         """Joint accelerations of (3.56); the joint goal goes a step on."""
@@ -472,13 +491,32 @@ class Reference:
             v = np.r_[v, turning * s.slow]
         J = self.task_rows(there.tool_jacobian())
         rest = config.posture * s.slow * (self.posture - self.desired)
-        speed = rest + damped(J, v - J @ rest, config.damping)
+        speed = damped(J, v, config.damping) + unfelt(J, rest)
         torque = np.diag(M) * (-force.kp * (s.q - self.desired) - force.kv * (s.qd - speed))
         self.desired = np.clip(self.desired + speed * s.dt, self.lower, self.upper)
         return np.linalg.solve(M, torque)
 
 
 # ---- scenes to compare in
+
+
+@functools.cache
+def arm_and_body(name):
+    """Arms of 4 to 7 joints, with slides, base anywhere, own covers and drawn ones."""
+    if name == "mixed":
+        arm = er.chains.random(5, seed=3, kinds="RPRPR")
+        return arm, Body.from_frames(arm, 0.05)
+    if name == "moved":
+        base = np.eye(4)
+        base[:3, :3] = np.array([[0.0, -1.0, 0.0], [0.0, 0.0, -1.0], [1.0, 0.0, 0.0]])  # on a wall
+        base[:3, 3] = 0.3, -0.2, 0.9
+        arm = er.load("ur5e").with_base(base)
+        return arm, Body.from_frames(arm, 0.06)
+    if name == "few":  # four of the panda's capsules: quick to compile
+        arm = er.load("panda")
+        return arm, Body(arm, capsules=[c for c in arm.model.capsules if c.link in (-1, 1, 3, 6)])
+    arm = er.load(name)
+    return arm, Body(arm) if arm.model.capsules else Body.from_frames(arm, 0.06)
 
 
 class Scene:

@@ -26,6 +26,7 @@ from elbowroom.avoidance import (
 from elbowroom.avoidance.config import structure
 from elbowroom.avoidance.settings import leaves, lifted, rows
 from elbowroom.errors import ConfigError
+from elbowroom.geometry import Body
 
 CHOICES = {
     "controller": ("K", "F"),
@@ -197,7 +198,7 @@ def test_built_in_code_they_are_checked_as_well(build, word):
         {"workspace": {"floor": 0.0}},
         {"self_collision": False},
     ],
-    ids=str,
+    ids=lambda options: next(iter(options)),
 )
 def test_a_part_of_the_wrong_kind_is_refused_in_code(options):
     """A dict or None where a part belongs must not wait for an AttributeError inside the compiler."""
@@ -208,7 +209,9 @@ def test_a_part_of_the_wrong_kind_is_refused_in_code(options):
 @given(configs)
 def test_the_structure_is_what_chooses_the_program(config):
     """Other gains, same structure; another choice, another structure."""
-    louder = dataclasses.replace(config, repulsion=dataclasses.replace(config.repulsion, gain=config.repulsion.gain * 2))
+    louder = dataclasses.replace(
+        config, repulsion=dataclasses.replace(config.repulsion, gain=config.repulsion.gain * 2)
+    )
     assert structure(louder) == structure(config)
     assert structure(dataclasses.replace(config, damping=config.damping * 1.5)) == structure(config)
     for name, options in CHOICES.items():
@@ -241,8 +244,6 @@ def test_a_controller_refuses_what_does_not_fit_the_arm():
     with pytest.raises(ConfigError, match="lower must be below upper"):
         Controller(arm, lower=[1.0] * 7, upper=[0.0] * 7)
     with pytest.raises(ConfigError, match=r"body.*panda.*ur5e"):
-        from elbowroom.geometry import Body
-
         Controller(arm, body=Body.from_frames(er.load("ur5e"), 0.05))
     with pytest.raises(ValueError, match="people"):
         Controller(arm, people=-1)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import gc
 import tracemalloc
 
 import numpy as np
 import pytest
-from reference import Scene
+from reference import Scene, arm_and_body
 
-import elbowroom as er
 from elbowroom.avoidance import (
     Attraction,
     Config,
@@ -27,25 +25,9 @@ from elbowroom.avoidance import (
     Workspace,
 )
 from elbowroom.errors import ConfigError, ShapeError
-from elbowroom.geometry import Body, Capsule, Sphere
+from elbowroom.geometry import Sphere
 
 NO_FILTER = MovingAverage(0.0)
-
-
-@functools.cache
-def arm_and_body(name):
-    """Arms of 4 to 7 joints, with slides, base anywhere, own covers and drawn ones."""
-    if name == "mixed":
-        arm = er.chains.random(5, seed=3, kinds="RPRPR")
-        return arm, Body.from_frames(arm, 0.05)
-    if name == "moved":
-        base = np.eye(4)
-        base[:3, :3] = np.array([[0.0, -1.0, 0.0], [0.0, 0.0, -1.0], [1.0, 0.0, 0.0]])  # on a wall
-        base[:3, 3] = 0.3, -0.2, 0.9
-        arm = er.load("ur5e").with_base(base)
-        return arm, Body.from_frames(arm, 0.06)
-    arm = er.load(name)
-    return arm, Body(arm) if arm.model.capsules else Body.from_frames(arm, 0.06)
 
 
 def force(method, **more):
@@ -54,10 +36,10 @@ def force(method, **more):
 
 CASES = {
     "defaults": ("panda", {}),
-    "pose": ("panda", {"task": "pose"}),
-    "in joint space": ("panda", {"superposition": "joint"}),
+    "pose": ("few", {"task": "pose"}),
+    "in joint space": ("few", {"superposition": "joint"}),
     "in joint space, slides": ("mixed", {"superposition": "joint", "task": "pose"}),
-    "transpose": ("panda", {"inverse": "transpose", "superposition": "joint"}),
+    "transpose": ("few", {"inverse": "transpose", "superposition": "joint"}),
     "transpose pose at the tool": ("ur5e", {"inverse": "transpose", "task": "pose", "superposition": "tool"}),
     "alternate": ("ur5e", {"jacobian": "alternate"}),
     "alternate pose transpose": ("scara", {"jacobian": "alternate", "task": "pose", "inverse": "transpose"}),
@@ -67,7 +49,7 @@ CASES = {
     "nearest": ("moved", {"acting": "nearest"}),
     "potential printed": ("puma560", {"joint_limits": JointLimits("potential", "printed", margin=1.0)}),
     "potential mended": ("scara", {"joint_limits": JointLimits("potential", "mended", margin=1.0, exponent=3)}),
-    "scaling printed": ("panda", {"joint_limits": JointLimits("scaling", "printed", margin=1.0)}),
+    "scaling printed": ("few", {"joint_limits": JointLimits("scaling", "printed", margin=1.0)}),
     "scaling mended": ("mixed", {"joint_limits": JointLimits("scaling", "mended", margin=1.0)}),
     "no joint limits": ("mixed", {"joint_limits": JointLimits("none")}),
     "thesis' field": ("puma560", {"repulsion": Repulsion.thesis(0.1, 0.7), "attraction": Attraction(ki=0.4)}),
@@ -77,11 +59,11 @@ CASES = {
     ),
     "no slowing": ("mixed", {"repulsion": Repulsion("cosine", 0.4), "attraction": Attraction(slow_down="off")}),
     "workspace": ("ur5e", {"workspace": Workspace(floor=0.1, inner=0.45, outer=0.8, center=(0.1, 0.0, 0.1))}),
-    "workspace, nearest": ("panda", {"workspace": Workspace(floor=0.3, outer=0.5), "acting": "nearest"}),
-    "no self-collision": ("panda", {"self_collision": None}),
-    "filter of one sample": ("panda", {"smoothing": NO_FILTER}),
+    "workspace, nearest": ("few", {"workspace": Workspace(floor=0.3, outer=0.5), "acting": "nearest"}),
+    "no self-collision": ("few", {"self_collision": None}),
+    "filter of one sample": ("few", {"smoothing": NO_FILTER}),
     "F": ("panda", force("linearised")),
-    "F in joint space (3.71)": ("panda", {"superposition": "joint"} | force("linearised")),
+    "F in joint space (3.71)": ("few", {"superposition": "joint"} | force("linearised")),
     "F at the tool (3.76)": (
         "puma560",
         {"joint_limits": JointLimits("scaling", "printed", margin=1.0), "superposition": "tool"}
@@ -93,12 +75,12 @@ CASES = {
         | force("linearised"),
     ),
     "F pose": ("mixed", {"task": "pose", "inverse": "transpose"} | force("linearised")),
-    "operational": ("panda", force("operational")),
+    "operational": ("few", force("operational")),
     "operational pose": ("moved", {"task": "pose"} | force("operational", max_acceleration=1.0)),
     "operational, potential": ("scara", {"joint_limits": JointLimits("potential", margin=1.0)} | force("operational")),
     "operational, free": ("mixed", {"joint_limits": JointLimits("none")} | force("operational", null_damping=0.0)),
     "joint": ("ur5e", force("joint")),
-    "joint pose": ("panda", {"task": "pose"} | force("joint", torque_fraction=0.4)),
+    "joint pose": ("few", {"task": "pose"} | force("joint", torque_fraction=0.4)),
     "joint, slides": ("mixed", {"joint_limits": JointLimits("potential", "printed")} | force("joint")),
 }
 PEOPLE = ((1, 1), (2, 0), (0, 1), (1, 2))
@@ -111,12 +93,16 @@ def test_the_step_is_the_thesis_equations(case):
     arm, body = arm_and_body(name)
     config = Config(**{"period": 0.01, "smoothing": MovingAverage(0.04)} | options)
     people, others = PEOPLE[list(CASES).index(case) % len(PEOPLE)]
+    if config.acting == "nearest":  # without memory, so that a tie, which rounding decides, can be passed over
+        config = dataclasses.replace(config, smoothing=NO_FILTER)
     scene = Scene(arm, config, body, people=people, others=others, seed=len(case))
-    for k in range(16):
+    for k in range(12):
         state = scene.state()
         obstacles, goal = scene.fill(state.q), scene.goal(state.q)
         ours = scene.controller.step(0.01 * k, 0.01, state, obstacles, goal)
         theirs = scene.reference.step(0.01, state.q, state.qd, obstacles.rows, goal)
+        if config.acting == "nearest" and theirs.tie:
+            continue
         assert not ours.status.stops, ours.reason
         # 1e-9: some thousand roundings of 1e-16, times 1/lambda^2 = 400 or the condition of M, up to 1e4.
         names = ["qd", "q", "tool_velocity", "repulsion", "distance", "axis_distance", "slow", "push"]
@@ -129,7 +115,7 @@ def test_the_step_is_the_thesis_equations(case):
 
 def test_the_scenes_of_that_comparison_reach_what_they_are_about():
     """A comparison of zeros proves nothing: pushes, limits and slowing must all have happened."""
-    arm, body = arm_and_body("panda")
+    arm, body = arm_and_body("few")
     scene = Scene(arm, Config(joint_limits=JointLimits(margin=1.0), smoothing=NO_FILTER), body, seed=5)
     seen = []
     for _ in range(60):
@@ -142,3 +128,319 @@ def test_the_scenes_of_that_comparison_reach_what_they_are_about():
     assert (limit < 0.9).sum() > 20
     assert ((slow > 0) & (slow < 1)).sum() > 10
     assert (distance < 0).any()
+
+
+def test_many_states_at_once_are_the_same_law():
+    """`many` is the step of a new controller without its filter, for each state by itself."""
+    arm, body = arm_and_body("few")
+    for options in ({}, force("operational")):
+        config = Config(self_collision=None, **options)
+        scene = Scene(arm, config, body, seed=8)
+        states = [scene.state() for _ in range(5)]
+        rows = [scene.fill(state.q).rows.copy() for state in states]
+        goals = [scene.goal(state.q) for state in states]
+        q, qd = np.array([s.q for s in states]), np.array([s.qd for s in states])
+        found = scene.controller.many(q, qd, rows, [g.packed for g in goals])
+        unfiltered = dataclasses.replace(config, smoothing=NO_FILTER)
+        alone = Controller(arm, unfiltered, body=body, people=1, others=1, person_capsules=2)
+        places = alone.obstacles()
+        for k, (state, goal) in enumerate(zip(states, goals, strict=True)):
+            alone.reset()
+            places.rows[:] = rows[k]
+            one = alone.step(0.0, config.period, state, places, goal)
+            # the same program over lanes: sums may be fused otherwise
+            scale = max(1.0, np.abs(one.qd).max())
+            np.testing.assert_allclose(found.qd[k], one.qd, rtol=0, atol=1e-11 * scale)
+            np.testing.assert_allclose(found.tau[k], one.tau, rtol=0, atol=1e-11 * max(1.0, np.abs(one.tau).max()))
+            np.testing.assert_allclose(found.info[k], one.info, rtol=0, atol=1e-10 * scale)
+
+
+# ---- the filter, gains, memory
+
+
+def scene_of(name="few", seed=1, **options):
+    arm, body = arm_and_body(name)
+    return Scene(arm, Config(**options), body, seed=seed)
+
+
+@pytest.mark.parametrize("controller", ["K", "F"])
+def test_the_command_is_the_mean_of_what_the_law_asked_for(controller):
+    """(3.78) by brute force over 5 rings: the same controller without a filter gives the samples."""
+    options = {"controller": controller, "period": 0.01}
+    smooth = scene_of(**options, smoothing=MovingAverage(0.07))
+    raw = scene_of(**options, smoothing=NO_FILTER)
+    asked = [np.zeros(7)] * 7  # an arm at rest
+    for k in range(35):
+        state = smooth.state()
+        goal, rows = smooth.goal(state.q), smooth.fill(state.q).rows
+        raw.obstacles.rows[:] = rows
+        asked.append(raw.controller.step(0.01 * k, 0.01, state, raw.obstacles, goal).qd.copy())
+        found = smooth.controller.step(0.01 * k, 0.01, state, smooth.obstacles, goal)
+        np.testing.assert_allclose(found.qd, np.mean(asked[-7:], axis=0), rtol=0, atol=1e-12 * np.abs(asked).max())
+    assert smooth.controller.delay == pytest.approx(0.03)  # (7 - 1) / 2 periods
+    assert raw.controller.delay == 0.0
+
+
+def test_torques_are_not_filtered_and_say_so():
+    arm, body = arm_and_body("few")
+    config = Config(**force("operational"), smoothing=MovingAverage(0.2))
+    assert Controller(arm, config, body=body).delay == 0.0
+
+
+def test_tuning_changes_gains_at_once_and_compiles_nothing(monkeypatch):
+    scene = scene_of(smoothing=NO_FILTER)
+    config = scene.controller.config
+    state = State(scene.arm.ready)
+    goal = Goal(scene.arm.pose(state.q)[:3, 3] + [0.1, 0.0, 0.0])
+    slow = scene.controller.step(0.0, 0.001, state, scene.obstacles, goal).tool_velocity[:3].copy()
+
+    def compiling(*_):
+        raise AssertionError("tune must not compile")
+
+    monkeypatch.setattr("elbowroom.compile.cpu.kernel", compiling)
+    scene.controller.tune(dataclasses.replace(config, attraction=Attraction(kp=2.0)))
+    fast = scene.controller.step(0.0, 0.001, state, scene.obstacles, goal).tool_velocity[:3]
+    np.testing.assert_allclose(fast, 2.0 * slow, rtol=1e-9)
+    assert scene.controller.config.attraction.kp == 2.0
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"controller": "F"},
+        {"task": "pose"},
+        {"acting": "nearest"},
+        {"self_collision": None},
+        {"workspace": Workspace(floor=0.0)},
+        {"smoothing": MovingAverage(0.2)},
+        {"period": 0.002},
+        {"repulsion": Repulsion("linear")},
+        {"attraction": Attraction(exponent=3)},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_tuning_refuses_another_structure_and_keeps_the_old(change):
+    scene = scene_of()
+    before = scene.controller.config
+    with pytest.raises(ConfigError, match="gains alone"):
+        scene.controller.tune(dataclasses.replace(before, **change))
+    assert scene.controller.config is before
+
+
+@pytest.mark.parametrize("options", [{"attraction": Attraction(ki=1.0)}, force("joint"), {"task": "pose"}])
+def test_reset_forgets(options):
+    """After it the controller does what a new one does."""
+    used, new = scene_of(**options), scene_of(**options)
+    for _ in range(70):  # more than a ring
+        state = used.state()
+        used.controller.step(0.0, 0.001, state, used.fill(state.q), used.goal(state.q))
+    used.controller.reset()
+    for k in range(5):
+        state = State(new.arm.ready + 0.01 * k)
+        goal = Goal(new.arm.pose(new.arm.ready)[:3, 3] + [0.05, 0.0, 0.0])
+        nobody = new.controller.obstacles()
+        one = used.controller.step(0.0, 0.001, state, nobody, goal)
+        two = new.controller.step(0.0, 0.001, state, nobody, goal)
+        for what in ("qd", "q", "tau", "info"):
+            np.testing.assert_array_equal(getattr(one, what), getattr(two, what))
+
+
+def test_the_integral_takes_out_a_steady_error():
+    """A joint speed that never reaches the arm in full: with ki the tool still arrives."""
+    arm, body = arm_and_body("few")
+    errors = {}
+    for ki in (0.0, 0.5):
+        config = Config(period=0.01, attraction=Attraction(ki=ki), self_collision=None)
+        controller = Controller(arm, config, body=body, people=1, person_capsules=1)
+        state, places = State(arm.ready), controller.obstacles()
+        goal = Goal(arm.pose(arm.ready)[:3, 3] + [0.1, 0.1, 0.0])
+        drag = 0.02 * np.array([1.0, -1.0, 0.5, 0.0, 0.0, 0.0, 0.0])
+        for k in range(2500):
+            command = controller.step(0.01 * k, 0.01, state, places, goal)
+            state.q += 0.01 * (command.qd - drag)
+            state.qd[:] = command.qd - drag
+        errors[ki] = np.linalg.norm(arm.pose(state.q)[:3, 3] - goal.position)
+    assert errors[0.0] > 5e-3
+    assert errors[0.5] < 1e-3
+
+
+# ---- manners
+
+
+def test_a_step_keeps_no_memory():
+    """Rule 5: the loop never allocates without bound.  5,000 steps, people coming and going, leave nothing behind."""
+    scene = scene_of()
+    states = [scene.state() for _ in range(10)]
+    goals = [scene.goal(state.q) for state in states]
+    rows = [scene.fill(state.q).rows.copy() for state in states]
+
+    def run(count):
+        for k in range(count):
+            np.copyto(scene.obstacles.rows, rows[k % 10])
+            scene.controller.step(0.001 * k, 0.001, states[k % 10], scene.obstacles, goals[k % 10])
+
+    run(200)
+    gc.collect()
+    tracemalloc.start()
+    run(200)
+    before = tracemalloc.get_traced_memory()[0]
+    run(5000)
+    after = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert after - before < 4096
+
+
+def test_a_step_writes_to_the_arrays_that_it_has():
+    scene = scene_of(**force("operational"))
+    command = scene.controller.command
+    held = command.qd, command.q, command.tau, command.tool_velocity, command.info, command.acceleration
+    state = scene.state()
+    inputs = state.q.copy(), state.qd.copy(), scene.fill(state.q).rows.copy()
+    goal = scene.goal(state.q)
+    packed = goal.packed.copy()
+    again = scene.controller.step(0.5, 0.001, state, scene.obstacles, goal)
+    assert again is command
+    assert (again.t, again.dt) == (0.5, 0.001)
+    now = command.qd, command.q, command.tau, command.tool_velocity, command.info, command.acceleration
+    assert all(a is b for a, b in zip(held, now, strict=True))
+    copy = command.copy()
+    scene.controller.step(0.6, 0.001, State(scene.arm.ready), scene.controller.obstacles(), goal)
+    assert not np.array_equal(copy.qd, command.qd)
+    for before, after in zip((*inputs, packed), (state.q, state.qd, scene.obstacles.rows, goal.packed), strict=True):
+        np.testing.assert_array_equal(before, after)
+
+
+SPOILED = ("q", "qd", "rows", "goal", "dt")
+LAWS = {"K": {"attraction": Attraction(ki=0.5)}, "F": force("linearised")} | {
+    name: force(name) for name in ("operational", "joint")
+}
+
+
+def spoil(what, value, state, obstacles, goal):
+    target = {"q": state.q, "qd": state.qd, "rows": obstacles.rows[-1], "goal": goal.position, "dt": None}[what]
+    if target is not None:
+        target[0] = value
+    return value if what == "dt" else 0.001
+
+
+@pytest.mark.parametrize("when", ["first", "later"])
+@pytest.mark.parametrize("what", SPOILED)
+@pytest.mark.parametrize("law", LAWS)
+def test_numbers_that_are_none_stop_the_arm_for_that_step_alone(law, what, when):
+    """F5: same cycle, output finite and zero, and the next good step is as if nothing had been."""
+    scene, twin = scene_of(**LAWS[law]), scene_of(**LAWS[law])
+    good = State(scene.arm.ready)
+    aim = scene.arm.pose(good.q)[:3, 3] + [0.1, 0.05, 0.0]
+    for value in (np.nan, np.inf):
+        for s in (scene, twin):
+            s.controller.reset()
+            for _ in range(0 if when == "first" else 5):
+                s.controller.step(0.0, 0.001, good, s.controller.obstacles(), Goal(aim))
+        state, goal, places = State(good.q), Goal(aim), scene.controller.obstacles()
+        dt = spoil(what, value, state, places, goal)
+        command = scene.controller.step(0.0, dt, state, places, goal)
+        assert command.status.stops
+        assert command.reason
+        assert command.status == (Status.STOP_STATE_INVALID if what in ("q", "qd") else Status.STOP_INTERNAL)
+        for array in (command.qd, command.tool_velocity, command.acceleration):
+            assert np.array_equal(array, np.zeros_like(array))
+        assert np.isfinite(command.q).all()
+        assert np.isfinite(command.tau).all()
+        for _ in range(3):
+            one = scene.controller.step(0.0, 0.001, good, scene.controller.obstacles(), Goal(aim))
+            two = twin.controller.step(0.0, 0.001, good, twin.controller.obstacles(), Goal(aim))
+            assert not one.status.stops, one.reason
+            np.testing.assert_array_equal(one.qd, two.qd)
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_numbers_too_great_do_not_come_out_as_none(law):
+    """Rule 3: commands are finite.  Speeds of 1e160 rad/s are finite on the way in; their squares are not."""
+    scene = scene_of(**LAWS[law])
+    for what in ("q", "qd", "rows", "goal"):
+        state, goal, places = State(scene.arm.ready), Goal((0.4, 0.0, 0.5)), scene.controller.obstacles()
+        spoil(what, 1e160, state, places, goal)
+        command = scene.controller.step(0.0, 0.001, state, places, goal)
+        finite = all(np.isfinite(a).all() for a in (command.qd, command.q, command.tau, command.tool_velocity))
+        assert finite, what
+        nobody, aim = scene.controller.obstacles(), Goal((0.4, 0.0, 0.5))
+        good = scene.controller.step(0.0, 0.001, State(scene.arm.ready), nobody, aim)
+        assert not good.status.stops, (what, good.reason)
+
+
+def test_a_stop_on_the_first_step_asks_for_where_the_arm_is():
+    """An arm that takes positions must not be sent to q = 0 because a goal was bad."""
+    scene = scene_of()
+    goal = Goal((0.4, 0.0, 0.5))
+    goal.position[0] = np.nan
+    command = scene.controller.step(0.0, 0.001, State(scene.arm.ready), scene.obstacles, goal)
+    assert command.status == Status.STOP_INTERNAL
+    np.testing.assert_array_equal(command.q, scene.arm.ready)
+
+
+@pytest.mark.parametrize("missing", ["state", "obstacles", "goal"])
+def test_a_step_never_raises(missing):
+    scene = scene_of()
+    arguments = {"state": State(scene.arm.ready), "obstacles": scene.obstacles, "goal": Goal((0.4, 0.0, 0.5))}
+    command = scene.controller.step(0.0, 0.001, **arguments | {missing: None})
+    assert command.status.stops
+    assert np.array_equal(command.qd, np.zeros(7))
+    command = scene.controller.step(0.0, 0.001, State(np.zeros(6)), scene.obstacles, arguments["goal"])
+    assert command.status.stops
+    assert "7" in command.reason
+
+
+@pytest.mark.parametrize("layout", [(0, 1, 14), (0, 14, 14), (2, 0, 7), (2, 0, 14), (1, 1, 14), (1, 0, 13)])
+def test_places_of_another_layout_are_refused(layout):
+    """A person's rows read as things', or one row spread over fourteen, is no obstacle at all."""
+    arm, body = arm_and_body("few")
+    controller = Controller(arm, body=body, people=1, others=0)
+    command = controller.step(0.0, 0.001, State(arm.ready), Obstacles(*layout), Goal((0.4, 0.0, 0.5)))
+    assert command.status == Status.STOP_INTERNAL
+    assert command.reason
+
+
+def test_goals_and_states_check_what_they_are_given():
+    with pytest.raises(ShapeError, match="position"):
+        Goal((0.0, 0.0))
+    with pytest.raises(ValueError, match="rotation"):
+        Goal((0.0, 0.0, 0.0), rotation=np.diag([1.0, 1.0, -1.0]))
+    with pytest.raises(ShapeError, match="qd"):
+        State(np.zeros(7), np.zeros(6))
+    with pytest.raises(ShapeError, match="one axis"):
+        State(np.zeros((2, 7)))
+
+
+def test_a_goal_moves_when_it_is_assigned_to():
+    """`goal.position = p` is what everybody writes first: it must move the goal, or be refused."""
+    goal = Goal((0.0, 0.0, 0.0))
+    try:
+        goal.position = np.array([1.0, 2.0, 3.0])
+    except AttributeError:
+        return
+    assert goal.packed[:3].tolist() == [1.0, 2.0, 3.0]
+
+
+# ---- status
+
+
+def test_status_says_what_holds():
+    arm, body = arm_and_body("few")
+    config = Config(smoothing=NO_FILTER, posture=0.0)
+    controller = Controller(arm, config, body=body, people=1, person_capsules=1)
+    tool = arm.pose(arm.ready)[:3, 3]
+
+    def status(rows, q=arm.ready, goal=None):
+        places = controller.obstacles()
+        if rows is not None:
+            places.see(rows, 0.0)
+        return controller.step(0.0, 0.001, State(q), places, Goal(tool if goal is None else goal)).status
+
+    assert status(None) == Status.OK
+    assert status([Sphere(tool + np.array([0.4, 0.0, 0.0]), 0.05).row()]) == Status.AVOIDING
+    assert status([Sphere(tool, 0.05).row()]) == Status.IN_COLLISION
+    assert status([Sphere(tool + np.array([3.0, 0.0, 0.0]), 0.05).row()]) == Status.OK
+    near = arm.ready.copy()
+    near[0] = arm.model.upper[0] - 0.02
+    onwards = arm.pose(near + 0.3 * np.eye(7)[0])[:3, 3]
+    assert status(None, near, onwards) == Status.SLOWING_LIMIT

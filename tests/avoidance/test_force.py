@@ -1,4 +1,4 @@
-"""The F controller: forces through the arm's inertia, linearised, in operational space, in joint space (3.56)-(3.76)."""
+"""The F controller: forces through the arm's inertia; linearised, operational and in joint space (3.56)-(3.76)."""
 
 from __future__ import annotations
 
@@ -83,6 +83,26 @@ def test_joints_of_little_inertia_move_more():
         assert other @ M @ other >= qd @ M @ qd * (1 - 1e-9)
 
 
+def test_as_it_comes_the_force_controller_goes_by_inertia():
+    """The same with the default superposition: without inertia in it, F would be K under another name."""
+    arm = er.load("panda")
+    body = one_capsule(arm, 6)
+    rng, configurations = open_configurations(arm, 10, seed=5)
+    options = {name: value for name, value in FREE.items() if name != "superposition"}
+    energies = []
+    for q in configurations:
+        ball = ball_near(body, q, rng)
+        M, tau = arm.mass_matrix(q), push_on(arm, body, q, ball)
+        found = []
+        for controller in ("F", "K"):
+            config = Config(**options | {"controller": controller})
+            qd = step(arm, config, lambda o, b=ball: o.see([b.row()], 0.0), q, body=body)[0].qd
+            found.append(qd @ M @ qd / (tau @ qd) ** 2)  # kinetic energy for the same giving way
+        energies.append(found)
+    force, kinematic = np.array(energies).T
+    assert (force < 0.95 * kinematic).mean() > 0.8
+
+
 @pytest.mark.parametrize("what", ["time_factor", "resistance"])
 def test_the_time_factor_and_the_resistance_scale(what):
     arm = er.load("ur5e")
@@ -116,7 +136,7 @@ def test_the_potential_acts_through_inertia():
     q[3] = arm.model.upper[3] - 0.05
     rules = JointLimits("potential", "printed", margin=0.2, gain=0.02)
     config = Config(**FREE | {"joint_limits": rules})
-    command, _ = step(arm, config, None, q)
+    command, _ = step(arm, config, None, q, body=one_capsule(arm, 6))
     tau = np.zeros(7)
     tau[3] = -0.02 / 0.05 * 60.0 * 0.158
     np.testing.assert_allclose(arm.mass_matrix(q) @ command.qd, tau, rtol=0, atol=1e-10)
@@ -133,7 +153,7 @@ def test_the_printed_scaling_leaves_the_attraction_alone_and_the_mended_one_does
     for form in ("printed", "mended"):
         rules = JointLimits("scaling", form)
         options = FREE | {"joint_limits": rules, "attraction": Attraction()}
-        speeds[form] = step(arm, Config(**options), None, q, goal)[0].qd[5]
+        speeds[form] = step(arm, Config(**options), None, q, goal, one_capsule(arm, 6))[0].qd[5]
     assert speeds["printed"] > 0.01
     assert 0 <= speeds["mended"] < 1e-4
 
@@ -192,7 +212,7 @@ def test_the_acceleration_reported_is_that_of_the_tool():
 def test_at_the_goal_the_torque_holds_the_arm(method, name):
     """At rest, at the goal and at the posture, with nobody near, the torque is gravity's."""
     arm = er.load(name)
-    body = Body(arm) if arm.model.capsules else Body.from_frames(arm, 0.05)
+    body = one_capsule(arm, arm.n - 1)
     config = Config(controller="F", force=Force(method=method), self_collision=None)
     command, _ = step(arm, config, None, arm.ready, body=body)
     np.testing.assert_allclose(command.tau, arm.gravity_torque(arm.ready), rtol=0, atol=1e-9)
@@ -218,7 +238,7 @@ def test_joint_space_pd():
     arm = er.load("panda")
     qd = np.linspace(-0.3, 0.3, 7)
     force = Force(method="joint", kp=50.0, kv=7.0, torque_fraction=1.0)
-    command, controller = step(arm, Config(force=force, **FREE), None, arm.ready, qd=qd)
+    command, controller = step(arm, Config(force=force, **FREE), None, arm.ready, body=one_capsule(arm, 6), qd=qd)
     bias, M = arm.bias_torque(arm.ready, qd), arm.mass_matrix(arm.ready)
     np.testing.assert_allclose(command.tau, np.diag(M) * (-7.0 * qd) + bias, rtol=0, atol=1e-10)
     # the arm is found elsewhere at the next step: the spring pulls it back
@@ -233,7 +253,7 @@ def test_the_joint_goal_follows_the_tool_goal():
     """(3.56)'s q_d comes from the Cartesian goal by inverse kinematics: the tool of q_d arrives at the goal."""
     arm = er.load("panda")
     config = Config(controller="F", period=0.01, force=Force(method="joint"), self_collision=None)
-    controller = Controller(arm, config, people=1, person_capsules=1)
+    controller = Controller(arm, config, body=one_capsule(arm, 6), people=1, person_capsules=1)
     places, state = controller.obstacles(), State(arm.ready)
     goal = Goal(arm.pose(arm.ready)[:3, 3] + [0.1, 0.1, -0.1])
     for k in range(1200):
@@ -264,7 +284,7 @@ def test_commanded_torques_stay_inside_the_effort_limits(method, side):
     arm = er.load("panda")
     force = Force(method=method, torque_fraction=0.5)
     config = Config(controller="F", force=force, joint_limits=JointLimits("none"))
-    command, _ = step(arm, config, None, arm.ready, qd=np.full(7, 2.0 * side) * [1, 1, 1, 1, 1, 1, 1])
+    command, _ = step(arm, config, None, arm.ready, body=one_capsule(arm, 6), qd=np.full(7, 2.0 * side))
     most = 0.5 * arm.model.effort
     assert (np.abs(command.tau) <= most).all()
     assert (np.abs(command.tau) == most).any()
@@ -288,7 +308,7 @@ def test_joints_stay_within_their_limits(law, method):
     config = Config(
         controller="F", period=0.005, force=Force(method=law), joint_limits=JointLimits(method), self_collision=None
     )
-    controller = Controller(arm, config, people=1, person_capsules=1)
+    controller = Controller(arm, config, body=one_capsule(arm, 6), people=1, person_capsules=1)
     places, state, least = controller.obstacles(), State(q), np.inf
     for k in range(1000):
         command = controller.step(0.005 * k, 0.005, state, places, goal)

@@ -73,7 +73,7 @@ def test_repulsion_is_carried_to_the_tool(name):
     """(3.50): with nothing else, the tool's velocity is J_e qd_rep, up to what damping keeps back."""
     arm = er.load(name)
     rng, configurations = open_configurations(arm, 6)
-    config = Config(superposition="tool", repulsion=SOFT, damping=1e-3, **ALONE)
+    config = Config(superposition="tool", repulsion=SOFT, damping=1e-3, push_damping=1e-3, **ALONE)
     body = one_capsule(arm, 3)
     for q in configurations:
         capsule = body.capsules(q)[0]
@@ -114,7 +114,7 @@ def test_speeds_are_proportional_to_pushes(inverse):
 
     def speeds(gain):
         config = Config(inverse=inverse, repulsion=dataclasses.replace(SOFT, gain=gain), **ALONE)
-        return step(arm, config, lambda o: o.see([ball.row()], 0.0), q)[0].qd
+        return step(arm, config, lambda o: o.see([ball.row()], 0.0), q, body=one_capsule(arm, 6))[0].qd
 
     assert np.linalg.norm(speeds(0.1)) > 1e-3
     np.testing.assert_allclose(speeds(0.2), 2.0 * speeds(0.1), rtol=1e-12, atol=1e-14)
@@ -164,7 +164,7 @@ def test_the_rate_is_that_of_the_push():
     """With little damping and a link that can move anywhere, the closest point moves off at the push's own speed."""
     arm = er.load("panda")
     body = one_capsule(arm, 6)
-    config = Config(repulsion=SOFT, damping=1e-3, **ALONE)
+    config = Config(repulsion=SOFT, damping=1e-3, push_damping=1e-3, reluctance=1e-3, **ALONE)
     rng, configurations = open_configurations(arm, 8, seed=4)
     for q in configurations:
         capsule = body.capsules(q)[0]
@@ -238,7 +238,8 @@ def test_a_rigid_motion_of_everything_changes_nothing(name, options):
     goal = Goal(tool[:3, 3] + 0.1 * unit(rng), 0.1 * unit(rng), turn @ tool[:3, :3])
     other = Goal(R @ goal.position + t, R @ goal.velocity, R @ goal.rotation)
     config = Config(**options)
-    body, moved_body = (Body(a) if a.model.capsules else Body.from_frames(a, 0.05) for a in (arm, moved))
+    chosen = arm.model.capsules[3:6] or Body.from_frames(arm, 0.05).link_capsules
+    body, moved_body = (Body(a, capsules=chosen) for a in (arm, moved))
     one, _ = step(arm, config, lambda o: o.see(rows, 0.0), q, goal, body, qd, person_capsules=3)
     two, _ = step(moved, config, lambda o: o.see(turned, 0.0), q, other, moved_body, qd, person_capsules=3)
     assert np.abs(one.qd).max() > 1e-3
@@ -258,7 +259,7 @@ def test_the_rest_posture_leaves_the_tool_alone():
     for q in configurations:
         posture = arm.ready
         config = Config(**ALONE | {"posture": 1.0, "damping": 1e-3})
-        still, _ = step(arm, config, None, q)
+        still, _ = step(arm, config, None, q, body=one_capsule(arm, 6))
         # without a task all of (posture - q) would be the speed; the tool would move by J (posture - q)
         would = arm.jacobian(q)[0] @ (posture - q)
         assert np.linalg.norm(still.qd) > 0.1 * np.linalg.norm(posture - q)
@@ -315,7 +316,7 @@ def test_a_moving_goal_is_led():
     """The pole's own velocity is fed forward, so a tool on a moving pole stays on it."""
     arm = er.load("panda")
     goal = Goal(arm.pose(arm.ready)[:3, 3], velocity=(0.05, 0.1, -0.02))
-    command, _ = step(arm, Config(damping=1e-3, **ALONE), None, arm.ready, goal)
+    command, _ = step(arm, Config(damping=1e-3, **ALONE), None, arm.ready, goal, one_capsule(arm, 6))
     np.testing.assert_allclose(command.tool_velocity[:3], goal.velocity, rtol=0, atol=1e-5)
 
 
@@ -324,8 +325,9 @@ def test_pose_task_turns_the_tool():
     tool = arm.pose(arm.ready)
     goal = Goal(tool[:3, 3], rotation=pin.exp3(np.array([0.0, 0.0, 0.2])) @ tool[:3, :3])
     options = ALONE | {"attraction": Attraction()}
-    command, _ = step(arm, Config(task="pose", damping=1e-3, **options), None, arm.ready, goal)
+    body = one_capsule(arm, 6)
+    command, _ = step(arm, Config(task="pose", damping=1e-3, **options), None, arm.ready, goal, body)
     # 2 sin(0.1) about z, damping keeping back (1e-3 / 0.1)^2
     np.testing.assert_allclose(command.tool_velocity, [0, 0, 0, 0, 0, 2 * np.sin(0.1)], rtol=0, atol=1e-4)
-    command, _ = step(arm, Config(task="position", damping=1e-3, **options), None, arm.ready, goal)
+    command, _ = step(arm, Config(task="position", damping=1e-3, **options), None, arm.ready, goal, body)
     assert np.abs(command.qd).max() < 1e-12

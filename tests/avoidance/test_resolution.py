@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from lifting import ROUNDING
 
 import elbowroom as er
-from elbowroom.avoidance.resolution import damped, openness, resolved, transposed
+from elbowroom.avoidance.resolution import damped, openness, resolved, transposed, unfelt
 from elbowroom.compile import cpu
 
 seeds = st.integers(0, 2**32 - 1)
@@ -62,13 +62,13 @@ def test_damping_bounds_the_answer_at_every_rank(seed, shape, rank, damping):
 def test_a_jacobian_of_zeros_moves_nothing():
     J, v = np.zeros((3, 4)), np.ones(3)
     assert np.array_equal(as_float(damped(J, v, 0.05)), np.zeros(4))
-    assert np.array_equal(as_float(transposed(J, v)), np.zeros(4))
+    assert np.array_equal(as_float(transposed(J, v, 0.0)), np.zeros(4))
 
 
 def test_a_velocity_that_no_joint_can_give_moves_nothing():
     J = np.array([[1.0, 0.5], [0.0, 0.0], [0.2, -1.0]])
     v = np.array([0.0, 1.0, 0.0])
-    assert np.array_equal(as_float(transposed(J, v)), np.zeros(2))
+    assert np.array_equal(as_float(transposed(J, v, 0.0)), np.zeros(2))
     assert np.array_equal(as_float(damped(J, v, 0.05)), np.zeros(2))
 
 
@@ -76,7 +76,7 @@ def test_a_velocity_that_no_joint_can_give_moves_nothing():
 def test_alpha_is_the_best_step(seed, shape, other):
     """(3.54): of all alpha, |v - alpha J J^T v| is least."""
     J, v = drawn(seed, shape)
-    x = as_float(transposed(J, v))
+    x = as_float(transposed(J, v, 0.0))
     best = np.linalg.norm(v - J @ x)
     assert best <= np.linalg.norm(v - other * (J @ J.T @ v)) + 1e-12 * np.linalg.norm(v)
     assert abs((v - J @ x) @ (J @ J.T @ v)) < 1e-9 * float(np.linalg.norm(J)) ** 2 * float(v @ v)
@@ -88,7 +88,7 @@ def test_the_three_ways_to_print_alpha_agree(seed, shape):
     J, v = drawn(seed, shape)
     G = J @ J.T
     alpha = (v @ G @ v) / (v @ G @ G @ v)
-    np.testing.assert_allclose(as_float(transposed(J, v)), alpha * J.T @ v, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(as_float(transposed(J, v, 0.0)), alpha * J.T @ v, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("lever", [1e-1, 1e-2, 1e-3, 1e-6])
@@ -101,6 +101,19 @@ def test_a_point_near_the_joint_axis_does_not_whirl_the_joint(method, lever):
     J = np.array([[lever], [0.0], [0.0]])
     x = as_float(resolved(method, J, np.array([1.0, 0.0, 0.0]), 0.05))
     assert np.abs(x).max() <= 10.0 * (1 + 1e-12)
+
+
+@given(seeds, shapes, st.integers(0, 2) | st.none())
+def test_what_a_task_does_not_feel(seed, shape, rank):
+    """N x gives the task next to nothing, is not longer than x, and takes nothing from what was free already."""
+    J, _ = drawn(seed, shape, rank)
+    x = np.random.default_rng(seed + 1).standard_normal(shape[1])
+    free = as_float(unfelt(J, x))
+    # eps^2 / (sigma^2 + eps^2) sigma <= eps / 2 of each singular direction, and rounding of 1e-16 / eps^2
+    assert np.linalg.norm(J @ free) <= (1e-4 + 1e-7 * np.linalg.norm(J)) * np.linalg.norm(x)
+    assert np.linalg.norm(free) <= np.linalg.norm(x) * (1 + 1e-6)
+    again = as_float(unfelt(J, free))
+    assert np.linalg.norm(again - free) <= 1e-3 * np.linalg.norm(x) or np.linalg.svd(J)[1].min() < 1e-2
 
 
 @given(seeds, st.integers(3, 8), st.floats(0.01, 0.5))

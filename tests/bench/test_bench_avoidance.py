@@ -14,14 +14,9 @@ import pytest
 from elbowroom.avoidance import Config, Repulsion
 from elbowroom.bench import avoidance, cycles
 from elbowroom.bench.cycles import BUSY, EMPTY, Contender, measure, spread
-from elbowroom.bench.peers_avoidance import (
-    mujoco_scene,
-    of_rows,
-    pinocchio_scene,
-    placed,
-    steppers,
-)
-from elbowroom.bench.scene import FRAMES, PERIOD, Scene, scene
+from elbowroom.bench.loop import STATES, Batch, Loop, at_work
+from elbowroom.bench.peers_avoidance import mujoco_scene, pinocchio_scene, steppers
+from elbowroom.bench.scene import FRAMES, PERIOD, Scene, of_rows, placed, scene
 from elbowroom.geometry.distance import DISTANCE
 from elbowroom.geometry.pairs import Pairs
 from elbowroom.geometry.shapes import RADIUS, VELOCITY_A, VELOCITY_B, A, B
@@ -66,6 +61,12 @@ def test_a_curve_says_how_many_took_so_long(count):
     assert curve.seconds[-1] == pytest.approx(times.max() * 1e-9)
     for seconds, longer in zip(curve.seconds, curve.longer, strict=True):
         assert (times * 1e-9 >= seconds).mean() == pytest.approx(longer)
+
+
+def test_the_part_beyond_each_threshold():
+    times = np.array([9_000, 10_000, 11_000, 60_000, 2_000_000])  # ns
+    assert avoidance.THRESHOLDS == (1e-5, 2e-5, 5e-5, 1e-4, 1e-3, 1e-2)
+    assert avoidance.beyond(times) == [0.6, 0.4, 0.4, 0.2, 0.2, 0.0]
 
 
 # ---- cycles, with a clock that goes on only when told to
@@ -173,20 +174,35 @@ def test_the_scene_is_as_large_as_promised(told):
 
 
 def test_the_arm_and_the_person_move_as_their_velocities_say(told):
-    q, qd, rows = (np.array(part) for part in zip(*told.frames, strict=True))
+    q, qd, rows, goal = (np.array(part) for part in zip(*told.frames, strict=True))
     ahead, back = (np.roll(q, s, axis=0) for s in (-1, 1))  # around the orbit: it must close without a jump
     # Central differences err by h^2/6 of the third derivative: 0.1 rad pi^3 1e-6 / 6.
     assert np.abs((ahead - back) / (2 * PERIOD) - qd).max() < 1e-6
     for end, velocity in ((A, VELOCITY_A), (B, VELOCITY_B)):
         ahead, back = (np.roll(rows[:, :, end], s, axis=0) for s in (-1, 1))
         assert np.abs((ahead - back) / (2 * PERIOD) - rows[:, :, velocity]).max() < 1e-6
-    assert np.abs(np.diff(q, axis=0)).max(axis=1).min() > 1e-4  # always some joint: Pink keeps what it had at like q
+    ahead, back = (np.roll(goal[:, :3], s, axis=0) for s in (-1, 1))
+    assert np.abs((ahead - back) / (2 * PERIOD) - goal[:, 3:]).max() < 1e-6
     assert np.abs(np.diff(rows[:, 0, 0])).max() > 1e-5
 
 
-def test_the_person_is_felt_and_does_not_stop_the_arm(told, table):
+@pytest.fixture(scope="module")
+def lived(told) -> Scene:
+    return at_work(told)
+
+
+def test_the_arm_follows_its_commands_and_never_rests(lived):
+    q, qd, _, _ = (np.array(part) for part in zip(*lived.frames, strict=True))
+    assert np.abs(q[:-1] + PERIOD * qd[1:] - q[1:]).max() < 1e-12  # a sum, to rounding
+    steps = np.abs(q - np.roll(q, 1, axis=0)).max(axis=1)
+    assert steps.min() > 5e-5  # Pink keeps what it computed where q differs by less than about 2e-5
+    assert steps[0] < 2.0 * steps[1:].max()  # no jump where it begins again
+    assert np.abs(qd).max() < lived.arm.model.velocity.min()
+
+
+def test_the_person_is_felt_and_does_not_stop_the_arm(lived, table):
     """Between the reach of the default field and contact, all the way round."""
-    least = [table.least(told.rows(k)).distance for k in range(0, FRAMES, 40)]
+    least = [table.least(lived.rows(k)).distance for k in range(0, FRAMES, 40)]
     assert min(least) > 0.2
     assert max(least) < Repulsion().influence
 
@@ -199,7 +215,7 @@ def test_mujoco_has_our_distances(told, table, frame):
     mujoco = pytest.importorskip("mujoco")
     model = mujoco_scene(mujoco, told)
     data = mujoco.MjData(model)
-    q, _, rows = told.frames[frame]
+    q, _, rows, _ = told.frames[frame]
     data.qpos[:] = q
     data.mocap_pos[:] = [capsule.middle for capsule in of_rows(rows)]
     mujoco.mj_kinematics(model, data)
@@ -216,7 +232,7 @@ def test_mujoco_has_our_distances(told, table, frame):
 def test_pinocchio_has_our_distances(told, table, frame):
     pin, coal = pytest.importorskip("pinocchio"), pytest.importorskip("coal")
     model, shapes, person = pinocchio_scene(pin, coal, told, static=True)
-    q, _, rows = told.frames[frame]
+    q, _, rows, _ = told.frames[frame]
     for k, at in zip(person, of_rows(rows), strict=True):
         shapes.geometryObjects[k].placement = pin.SE3(at.R, at.middle)
     found = pin.GeometryData(shapes)
@@ -246,10 +262,9 @@ def test_the_peers_step_on_our_scene():
     found, missing = steppers(small)
     assert missing == []
     assert [peer.name for peer in found] == ["mink", "mink", "Pink", "Pink"]
+    own = len(small.body)
     moving = [k for k, link in enumerate(small.body.links) if link >= 0]  # what no joint parts they leave out
-    ours = Pairs(len(small.body) + small.capsules, more=[
-        *((i, len(small.body) + k) for i in moving for k in range(small.capsules)), *small.body.self_pairs,
-    ])  # fmt: skip
+    ours = Pairs(own + small.capsules, more=[(i, own + k) for i in moving for k in range(small.capsules)])
     for peer in found:
         for frame in (3, 22):
             speeds = peer.cycle(0.0, peer.frames[frame])
@@ -257,7 +272,7 @@ def test_the_peers_step_on_our_scene():
             assert np.isfinite(speeds).all()
             assert np.abs(speeds).max() > 0
             assert peer.nearest() == pytest.approx(ours.least(small.rows(frame)).distance, abs=1e-9)
-        assert f"{len(ours)} pairs" in peer.says
+        assert f"{len(ours) + len(small.body.self_pairs)} pairs" in peer.says
 
 
 @pytest.mark.parametrize("absent, missing", [(("mink", "pink"), ["mink", "Pink"]), (("daqp",), ["mink", "Pink"])])
@@ -310,14 +325,15 @@ def test_the_arm_was_at_work(report):
     assert (report.capsules, report.person_capsules) >= (8, 12)
     assert report.pairs >= report.capsules * report.person_capsules
     assert report.thesis_s == 0.158
-    assert {EMPTY, BUSY, "elbowroom: K, supervised"} <= set(report.curves)
+    assert {EMPTY, BUSY, "elbowroom: K, supervised"} <= set(report.curves) == set(report.beyond)
+    assert all(parts == sorted(parts, reverse=True) for parts in report.beyond.values())
 
 
 @pytest.mark.parametrize("supervised", [False, True])
 def test_handing_over_and_stepping_is_the_whole_cycle(supervised):
     """The two ways to time a cycle do the same: equal commands, number for number."""
     small = scene(200)
-    one, two = (avoidance.Loop(small, Config(), supervised=supervised) for _ in range(2))
+    one, two = (Loop(small, Config(), supervised=supervised) for _ in range(2))
     for k in range(30):
         t, frame = (k + 1) * PERIOD, small.frames[k]
         one.whole(t, frame)
@@ -330,11 +346,11 @@ def test_handing_over_and_stepping_is_the_whole_cycle(supervised):
 def test_a_batch_is_many_states_each_with_its_person():
     small = scene(300)
     calls = []
-    batch = avoidance.Batch(SimpleNamespace(many=lambda *inputs: calls.append(inputs)), small)
+    batch = Batch(SimpleNamespace(many=lambda *inputs: calls.append(inputs)), small)
     batch.cycle(0.0, batch.frames[1])
     q, qd, rows, goals = calls[0]
-    assert q.shape == qd.shape == (avoidance.STATES, 7)
-    assert rows.shape == (avoidance.STATES, small.capsules, 13)
-    assert goals.shape == (avoidance.STATES, 3)
-    assert q[50].tolist() == small.frames[(avoidance.STATES + 50) % 300].q.tolist()
-    assert rows[50].tolist() == small.frames[(avoidance.STATES + 50) % 300].rows.tolist()
+    assert q.shape == qd.shape == (STATES, 7)
+    assert rows.shape == (STATES, small.capsules, 13)
+    assert goals.tolist() == [small.frames[(STATES + k) % 300].goal[:3].tolist() for k in range(STATES)]
+    assert q[50].tolist() == small.frames[(STATES + 50) % 300].q.tolist()
+    assert rows[50].tolist() == small.frames[(STATES + 50) % 300].rows.tolist()

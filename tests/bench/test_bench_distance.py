@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from elbowroom.bench import distance
+from elbowroom.bench.clock import Timing
 from elbowroom.bench.scene import Scene, scene
 from elbowroom.geometry.distance import DISTANCE
 from elbowroom.geometry.pairs import Pairs
@@ -71,6 +72,19 @@ def test_the_report(told):
         best = next(r for r in report.rows if (r.quantity, r.who) == (row.quantity, US)).seconds_per_state
         assert row.ratio_to_us == pytest.approx(row.seconds_per_state / best)
     assert {row.who for row in report.rows} == {US, distance.COAL, distance.LOOP}
+
+
+def test_a_batch_is_told_by_the_scene(monkeypatch, told):
+    """With calls that all take one second: ours of a batch is shared by its scenes, a loop over pairs does one."""
+    pytest.importorskip("coal")
+    monkeypatch.setattr(distance, "race", lambda calls, rounds: dict.fromkeys(calls, Timing(1.0, 2.0, 3.0)))
+    rows = {(row.quantity, row.who): row for row in distance.run(rounds=1, told=told).rows}
+    batch = rows[distance.BATCH, US]
+    assert batch.seconds_per_state == 1.0 / distance.STATES
+    assert (batch.median_seconds, batch.p90_seconds) == (2.0 / distance.STATES, 3.0 / distance.STATES)
+    assert rows[distance.BATCH, distance.COAL].seconds_per_state == 1.0
+    assert rows[distance.BATCH, distance.COAL].ratio_to_us == distance.STATES
+    assert rows[distance.ALL, distance.COAL].ratio_to_us == 1.0
 
 
 @pytest.mark.parametrize("absent, whose", [("coal", {US}), ("pinocchio", {US, "coal"})])

@@ -47,7 +47,9 @@ class Force:
         positive(self, "torque_fraction", most=1.0)
 
 
-_AGAINST_ITSELF = Repulsion(profile="linear", gain=0.5, influence=0.08, floor=0.005, max_strength=0.5, lookahead=0.1)
+_AGAINST_ITSELF = Repulsion(
+    profile="linear", gain=0.5, influence=0.08, floor=0.005, max_strength=0.5, lookahead=0.0, ease=0.0
+)
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,9 @@ class Config:
     jacobian: str = setting("tool", "", "tool, or alternate: that of the goal's point")
     superposition: str = setting("null", "", "how pushes join the task: null, joint or tool")
     acting: str = setting("each", "", "each: every capsule is pushed; nearest: only the one pushed hardest")
-    damping: float = setting(0.05, "m", "lambda of (3.49)")
+    damping: float = setting(0.05, "m", "lambda of (3.49) for the task")
+    push_damping: float = setting(0.2, "m", "lambda for pushes: one near a joint's axis must not whirl the arm")
+    reluctance: float = setting(0.1, "m", "null: damping of what the task does not feel; less keeps the tool better")
     posture: float = setting(0.5, "1/s", "pull to the rest posture in the null space of the task; 0 for none")
     attraction: Attraction = field(default=Attraction(), metadata={"doc": "what draws the tool"})
     repulsion: Repulsion = field(default=Repulsion(), metadata={"doc": "what people and things do"})
@@ -79,7 +83,7 @@ class Config:
         choice(self, "superposition", ("null", "joint", "tool"))
         choice(self, "acting", ("each", "nearest"))
         positive(self, "period", most=1.0)
-        positive(self, "damping", most=10.0)
+        positive(self, "damping", "push_damping", "reluctance", most=10.0)
         non_negative(self, "posture", most=100.0)
 
 

@@ -86,9 +86,6 @@ class Controller:
         self._own, self._others = self._rows[: self.layout.own], self._rows[self.layout.own :]
         self.pairs = self._table.empty()  # (P, 13) after a step: separations and strengths, see geometry.distance
         self._results = self._law.empty()
-        self._goal = np.zeros(GOAL + n)
-        self._goal[GOAL:] = self.posture
-        self._pose = self._goal[:GOAL]
         self._clock = np.zeros(2)
         self._memory = np.zeros(memory_size(n))
         self._ring = np.zeros((self.samples, n))
@@ -141,16 +138,8 @@ class Controller:
 
             def step(model: Model, **inputs: Scalars) -> dict[str, Any]:
                 g = lifted(config, inputs["gains"].tolist())
-                s = situation(
-                    model,
-                    layout,
-                    g,
-                    inputs["q"],
-                    inputs["qd"],
-                    inputs["pairs"],
-                    inputs["goal"],
-                    (self.lower, self.upper),
-                )
+                limits = self.lower, self.upper
+                s = situation(model, layout, g, limits, *(inputs[k] for k in ("q", "qd", "pairs", "goal", "posture")))
                 dt, restart = inputs["clock"]
                 return chosen(s, unpacked(inputs["memory"], n), dt, restart, inputs["oldest"], self.samples)
 
@@ -158,7 +147,8 @@ class Controller:
                 "q": (n,),
                 "qd": (n,),
                 "pairs": (len(layout.pairs), WIDTH),
-                "goal": (GOAL + n,),
+                "goal": (GOAL,),
+                "posture": (n,),
                 "memory": (memory_size(n),),
                 "gains": (len(names),),
                 "clock": (2,),
@@ -166,9 +156,10 @@ class Controller:
             }
             return config.controller, trace(step, self.arm.model, inputs, name="law")
 
-        limits = (self.lower.tobytes(), self.upper.tobytes())
+        limits = self.lower.tobytes(), self.upper.tobytes()
         self._table = cpu.kernel(("avoidance pairs", repr(layout.pairs), layout.rows, shape), float, table)
         self._law = cpu.kernel(("avoidance law", self.arm.model.digest, repr(layout), shape, limits), float, law)
+        self._tabulate, self._step = (kernel.fast(kernel.general) for kernel in (self._table, self._law))
 
     def tune(self, config: Config) -> None:
         """Other gains, from the next step on; what chooses the program must be the same."""
@@ -177,9 +168,9 @@ class Controller:
         self.config = config
         self._gains[:] = [value for _, value in leaves(config)]
 
-    def obstacles(self) -> Obstacles:
-        """New, empty places of the kind that this controller takes."""
-        return Obstacles(*self._seen.layout)
+    def obstacles(self, *, own: bool = False) -> Obstacles:
+        """New, empty places as this controller takes them; `own` ones are its own memory, and nothing is copied."""
+        return Obstacles(*self._seen.layout, rows=self._others if own else None)
 
     def reset(self) -> None:
         """Forgets what was carried from step to step: the integral, the filter, the joint goal."""
@@ -210,21 +201,23 @@ class Controller:
         q, qd = state.q, state.qd
         if not self._started:
             self._memory[-self.arm.n :] = q  # the joint goal begins where the arm is
-            self._started = True
         self.body.rows(q, qd, out=self._own)
-        self._others[...] = obstacles.rows
+        if obstacles.rows is not self._others:
+            self._others[...] = obstacles.rows
         self._seen = obstacles
-        self._table(self._rows, self._gains, out=self.pairs)
-        self._pose[:] = goal.packed
+        self._tabulate(self._rows, self._gains, out=self.pairs)
         last = self._slot + 1 == self.samples
         self._clock[0], self._clock[1] = dt, last
         ring = self._ring[self._slot]
         results = self._results
-        self._law(q, qd, self.pairs, self._goal, self._memory, self._gains, self._clock, ring, out=results)
+        self._step(
+            q, qd, self.pairs, goal.packed, self.posture, self._memory, self._gains, self._clock, ring, out=results
+        )
         self._memory[:] = results.memory
         if self.samples > 1 and not self.makes_torque:
             ring[:] = results.raw
         self._slot = 0 if last else self._slot + 1
+        self._started = True
 
     def many(self, q: ArrayLike, qd: ArrayLike, rows: ArrayLike, goals: ArrayLike, *, threads: int = 1) -> Many:
         """The law for B independent states at once, without memory or filter: for planning, learning, maps.
@@ -235,13 +228,12 @@ class Controller:
         q, qd = np.atleast_2d(np.asarray(q, float)), np.atleast_2d(np.asarray(qd, float))
         B, n = len(q), self.arm.n
         others = np.broadcast_to(np.asarray(rows, float), (B, self.layout.slots, ROW))
-        packed = np.zeros((B, GOAL + n))
+        packed = np.zeros((B, GOAL))
         given = np.atleast_2d(np.asarray(goals, float))
         if given.shape[-1] not in (3, GOAL):
             raise ShapeError(f"goals must have shape (B, 3) or (B, {GOAL}); got {given.shape}")
         packed[:, 6:GOAL] = np.eye(3).ravel()
         packed[:, : given.shape[-1]] = given
-        packed[:, GOAL:] = self.posture
         found = Many(np.empty((B, n)), np.zeros((B, n)), np.empty((B, len(INDEX))))
         for first in range(0, B, CHUNK):
             part = slice(first, min(first + CHUNK, B))
@@ -252,9 +244,9 @@ class Controller:
             memory = np.zeros((size, memory_size(n)))
             memory[:, -n:] = q[part]
             clock = np.broadcast_to((self.config.period, 0.0), (size, 2))
-            results = self._law(
-                q[part], qd[part], pairs, packed[part], memory, gains, clock, np.zeros((size, n)), threads=threads
-            )
+            posture = np.broadcast_to(self.posture, (size, n))
+            state = q[part], qd[part], pairs, packed[part], posture, memory, gains, clock, np.zeros((size, n))
+            results = self._law(*state, threads=threads)
             found.qd[part] = results.qd if self.makes_torque else results.raw
             found.info[part] = results.info
             if self.makes_torque:

@@ -32,17 +32,23 @@ from ..dynamics.kinematics import forward_kinematics, jacobian_at, jacobian_rate
 from . import joint_limits
 from .attraction import held, rotation_error
 from .law import Memory, Situation, attraction, combined, information, off_limits, smoothed
-from .resolution import damped
+from .resolution import damped, unfelt
 
 
-def pushed_torque(s: Situation) -> Array:
-    """sum of J_cp^T f (n,), (3.57), f being the push times the resistance; with the joint limits' potential (3.72)."""
-    total = np.zeros(s.model.n)
+def pushed_torques(s: Situation) -> list[Array]:
+    """J_cp^T f (n,) of each push, (3.57), f being the push times the resistance."""
+    torques = []
     for push in s.pushes:
-        total = total + jacobian_at(s.model, s.frames, push.link, push.point).Jv.T @ push.vector
-    if s.g.joint_limits.method == "potential":
-        total = total + joint_limits.potential(s.g.joint_limits, s.q, s.lower, s.upper)
-    return total * s.g.force.resistance
+        J = jacobian_at(s.model, s.frames, push.link, push.point).Jv
+        torques.append(J.T @ (push.vector * s.g.force.resistance))
+    return torques
+
+
+def limit_torque(s: Situation) -> Array | None:
+    """The torque (n,) of the joint limits' potential (3.72), if that is the method."""
+    if s.g.joint_limits.method != "potential":
+        return None
+    return joint_limits.potential(s.g.joint_limits, s.q, s.lower, s.upper) * s.g.force.resistance
 
 
 def law(s: Situation, memory: Memory, dt: Any, restart: Any, oldest: Array, samples: int) -> dict[str, Any]:
@@ -56,18 +62,18 @@ def law(s: Situation, memory: Memory, dt: Any, restart: Any, oldest: Array, samp
 def _linearised(
     s: Situation, M: Array, memory: Memory, dt: Any, restart: Any, oldest: Array, samples: int
 ) -> dict[str, Any]:
-    rules = s.g.joint_limits
-    pushed = cholesky_solve(M, pushed_torque(s)) * s.g.force.time_factor  # (3.71), with a potential (3.73)
+    rules, T = s.g.joint_limits, s.g.force.time_factor
+    each = [cholesky_solve(M, torque) * T for torque in pushed_torques(s)]  # (3.71)
+    off = limit_torque(s)
+    more = None if off is None else cholesky_solve(M, off) * T  # (3.73)
     drawn, integral = attraction(s, memory.integral, dt)
     limit: Any = 1.0
     if rules.method == "scaling" and rules.form == "printed":  # (3.76) scales the repulsion alone
-        factors = joint_limits.scaling(rules, s.q, s.lower, s.upper, pushed)
-        pushed, limit = factors * pushed, _least(factors)
-        raw = combined(s, drawn, pushed)
-    else:
-        raw = combined(s, drawn, pushed)
-        if rules.method == "scaling":
-            raw, limit = off_limits(s, raw)
+        factors = joint_limits.scaling(rules, s.q, s.lower, s.upper, np.sum(each, axis=0))
+        each, limit = [factors * speeds for speeds in each], _least(factors)
+    raw = combined(s, drawn, each, more)
+    if rules.method == "scaling" and rules.form == "mended":
+        raw, limit = off_limits(s, raw)
     speed, total, fresh = smoothed(raw, oldest, memory, restart, samples)
     tool = jacobian_at(s.model, s.frames, s.model.n - 1, s.tool)
     return {
@@ -76,7 +82,7 @@ def _linearised(
         "tool_velocity": np.concatenate([tool.Jv @ speed, tool.Jw @ speed]),
         "raw": raw,
         "memory": np.concatenate([integral, total, fresh, memory.desired]),
-        "info": information(s, limit, drawn, tool.Jv @ pushed),
+        "info": information(s, limit, drawn, tool.Jv @ np.sum(each, axis=0)),
     }
 
 
@@ -88,7 +94,10 @@ def _least(factors: Array) -> Any:
 
 
 def _torque(s: Situation, M: Array, memory: Memory, dt: Any) -> dict[str, Any]:
-    pushed = pushed_torque(s)
+    pushed = np.sum(pushed_torques(s), axis=0)
+    off = limit_torque(s)
+    if off is not None:
+        pushed = pushed + off
     bias = whole("bias_torque", "rnea")(s.model, s.q, s.qd)
     if s.g.force.method == "operational":
         drawn, attracted, desired = *_operational(s, M), memory.desired
@@ -97,10 +106,13 @@ def _torque(s: Situation, M: Array, memory: Memory, dt: Any) -> dict[str, Any]:
         attracted = s.J @ cholesky_solve(M, drawn)
     limit: Any = 1.0
     if s.g.joint_limits.method == "scaling":
-        # A joint near its limit keeps only the part of its acceleration that the factor allows (N of 3.75).
+        # A joint near its limit keeps the part of its acceleration that the factor allows (N of 3.75); of the speed
+        # that it comes with, the rest is braked.
         wanted = cholesky_solve(M, drawn + pushed)
         factors = joint_limits.scaling(s.g.joint_limits, s.q, s.lower, s.upper, wanted)
-        torque, limit = M @ (factors * wanted) + bias, _least(factors)
+        coming = joint_limits.scaling(s.g.joint_limits, s.q, s.lower, s.upper, s.qd)
+        torque = M @ (factors * wanted - (s.g.force.kv * (1.0 - coming)) * s.qd) + bias
+        limit = _least(factors)
     else:
         torque = drawn + pushed + bias
     torque = clamped(torque, s.g.force.torque_fraction, s.model.effort)
@@ -138,8 +150,7 @@ def _operational(s: Situation, M: Array) -> tuple[Array, Array]:
         turning = held(force.kp * rotation_error(s.R_tool, s.goal.rotation), force.max_acceleration)
         f = np.concatenate([f, turning * s.slow - force.kv * v[3:]])
     free = (s.g.posture * force.kv * s.slow) * (s.goal.posture - s.q) - force.null_damping * s.qd
-    wanted = f - _drift(s)
-    acceleration = free + damped(s.J, wanted - s.J @ free, s.g.damping)
+    acceleration = damped(s.J, f - _drift(s), s.g.damping) + unfelt(s.J, free)
     return M @ acceleration, f
 
 
@@ -164,7 +175,7 @@ def _joint(s: Situation, M: Array, desired: Array, dt: Any) -> tuple[Array, Arra
         turning = held(s.g.attraction.rotation_gain * rotation_error(R, s.goal.rotation), s.g.attraction.max_turn)
         velocity, J = np.concatenate([velocity, turning * s.slow]), np.vstack(there)
     rest = (s.g.posture * s.slow) * (s.goal.posture - desired)
-    speed = rest + damped(J, velocity - J @ rest, s.g.damping)
+    speed = damped(J, velocity, s.g.damping) + unfelt(J, rest)
     inertia = np.diag(M)
     torque = inertia * (force.kp * (desired - s.q) - force.kv * (s.qd - speed))
     return torque, _within(desired + speed * dt, s.lower, s.upper)

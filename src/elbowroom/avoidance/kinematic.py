@@ -16,20 +16,20 @@ from .law import Memory, Situation, attraction, combined, information, off_limit
 from .resolution import resolved
 
 
-def pushed_speeds(s: Situation) -> Array:
-    """Joint speeds (n,) that the pushes ask for: (3.49) or (3.51) for each control point, summed."""
-    total = np.zeros(s.model.n)
+def pushed_speeds(s: Situation) -> list[Array]:
+    """The joint speeds (n,) that each push asks for: (3.49) or (3.51) at its control point."""
+    speeds = []
     for push in s.pushes:
         J = jacobian_at(s.model, s.frames, push.link, push.point).Jv
-        total = total + resolved(s.g.inverse, J, push.vector, s.g.damping)
-    return total
+        speeds.append(resolved(s.g.inverse, J, push.vector, s.g.push_damping))
+    return speeds
 
 
 def law(s: Situation, memory: Memory, dt: Any, restart: Any, oldest: Array, samples: int) -> dict[str, Any]:
     """One step: joint and tool velocities, and the memory after it."""
-    pushed = pushed_speeds(s)
+    each = pushed_speeds(s)
     drawn, integral = attraction(s, memory.integral, dt)
-    raw, limit = off_limits(s, combined(s, drawn, pushed))
+    raw, limit = off_limits(s, combined(s, drawn, each))
     speed, total, fresh = smoothed(raw, oldest, memory, restart, samples)
     tool = jacobian_at(s.model, s.frames, s.model.n - 1, s.tool)
     return {
@@ -38,5 +38,5 @@ def law(s: Situation, memory: Memory, dt: Any, restart: Any, oldest: Array, samp
         "tool_velocity": np.concatenate([tool.Jv @ speed, tool.Jw @ speed]),
         "raw": raw,
         "memory": np.concatenate([integral, total, fresh, memory.desired]),
-        "info": information(s, limit, drawn, tool.Jv @ pushed),
+        "info": information(s, limit, drawn, tool.Jv @ np.sum(each, axis=0)),
     }

@@ -65,11 +65,11 @@ class Latch:
         self.status, self.reason = None, ""
         return True
 
-    def note(self, kind: str, t: float, text: str) -> None:
+    def note(self, kind: str, t: float, text: str, level: int = logging.WARNING) -> None:
         """An event that may come often."""
         if not 0.0 <= t - self._told.get(kind, -math.inf) < QUIET:
             self._told[kind] = t
-            self.tell(t, kind, text, logging.WARNING)
+            self.tell(t, kind, text, level)
 
     def tell(self, t: float, kind: str, text: str, level: int) -> None:
         """An event."""

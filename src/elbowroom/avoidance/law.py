@@ -3,8 +3,9 @@
 A law is traced once per arm and structure, over inputs
 
     q, qd (n,)      the joints                      pairs (P, 13)   the pair table
-    goal (15 + n,)  position, velocity, rotation    memory          what is carried from step to step
-                    of the tool; rest posture       gains           all floats of the settings
+    goal (15,)      position, velocity, rotation    memory          what is carried from step to step
+                    of the tool                     gains           all floats of the settings
+    posture (n,)    where joints rest
     clock (2,)      dt, and 1 at the filter's wrap  oldest (n,)     the filter's oldest sample
 """
 
@@ -24,11 +25,11 @@ from . import joint_limits
 from .attraction import pull, slow_down_factor, turn
 from .layout import Layout
 from .pushes import Push, gathered, least
-from .resolution import damped, openness, resolved
+from .resolution import openness, resolved, unfelt
 from .smoothing import average
 from .status import Status
 
-GOAL = 15  # numbers of a goal before the posture
+GOAL = 15  # numbers of a goal
 
 INFO = (
     "distance",  # to the nearest obstacle, between surfaces
@@ -120,14 +121,15 @@ def situation(
     model: Model,
     layout: Layout,
     g: SimpleNamespace,
+    limits: tuple[Array, Array],
     q: Array,
     qd: Array,
     pairs: Array,
     goal: Array,
-    limits: tuple[Array, Array],
+    posture: Array,
 ) -> Situation:
     """Everything about the present."""
-    wanted = Goal(goal[:3], goal[3:6], goal[6:GOAL].reshape(3, 3), goal[GOAL:])
+    wanted = Goal(goal[:3], goal[3:6], goal[6:].reshape(3, 3), posture)
     frames = forward_kinematics(model, q)
     last = model.n - 1
     tool = frames.point(last, model.tool[:3, 3])
@@ -172,38 +174,46 @@ def attraction(s: Situation, integral: Array, dt: Any) -> tuple[Array, Array]:
     return np.concatenate([velocity, turn(s.g.attraction, s.R_tool, s.goal.rotation) * s.slow]), integral
 
 
-def combined(s: Situation, drawn: Array, pushed: Array) -> Array:
-    """Joint speeds (n,) of a task velocity `drawn` (m,) and joint speeds `pushed` (n,), by the settings' superposition.
+def combined(s: Situation, drawn: Array, each: list[Array], more: Array | None = None) -> Array:
+    """Joint speeds (n,) of a task velocity `drawn` (m,) and the joint speeds that `each` push asks for (n,).
 
-    "joint" adds joint speeds (3.2); "tool" carries the pushes to the tool and adds there (3.55); "null" gives way where
-    the task does not feel it, and then by what is missing.  What the task leaves free pulls to the rest posture.
+    "joint" adds joint speeds (3.2); "tool" carries them to the tool and adds there (3.55); "null" gives way where the
+    task does not feel it, and then by what is missing.  What the task leaves free pulls to the rest posture.  `more`
+    (n,) are joint speeds that no push asks for: of the joint limits' potential.
     """
+    pushed = np.zeros(s.model.n) if more is None else more
+    for speeds in each:
+        pushed = pushed + speeds
     rest = (s.g.posture * s.slow) * (s.goal.posture - s.q)
     if s.g.superposition == "tool":
         drawn, pushed = drawn + s.J @ pushed, np.zeros(s.model.n)
-    speed = resolved(s.g.inverse, s.J_task, drawn - s.J_task @ rest, s.g.damping) + rest
-    return _given_way(s, pushed, speed) if s.g.superposition == "null" else speed + pushed
+    speed = resolved(s.g.inverse, s.J_task, drawn, s.g.damping) + unfelt(s.J_task, rest)
+    if s.g.superposition == "null":
+        return _given_way(s, each, speed if more is None else speed + more)
+    return speed + pushed
 
 
-def _given_way(s: Situation, pushed: Array, speed: Array) -> Array:
-    """`speed` (n,) changed until each control point has, along its push, the speed that adding `pushed` would give it.
+def _given_way(s: Situation, each: list[Array], speed: Array) -> Array:
+    """`speed` (n,) changed until each control point has, along its push, the speed that adding `each` would give it.
 
-    For a push along the unit vector u at a point with Jacobian J, a = J^T u: what lacks of a.(speed + pushed) is given
-    first by the null space of the task, along N a with N = 1 - J# J; what that cannot give comes along a itself, at the
-    cost of the task.  So a link gives way as with "joint", and the task feels as little of it as can be.
+    For a push along u at a point with Jacobian J, a = J^T u: what lacks of a.(speed + sum of each), but no more than
+    the push's own a.each_i, is given first by the null space of the task, along N a with N = 1 - J# J; what that cannot
+    give comes along a itself, at the cost of the task.  So links give way as with "joint", and the task feels as little
+    of it as can be.
     """
-    squared = s.g.damping * s.g.damping
+    wanted_speed = speed
+    for speeds in each:
+        wanted_speed = wanted_speed + speeds
     wishes = []
-    for push in s.pushes:
-        felt = push.strength > 0.0
-        u = push.vector * (1.0 / where(felt, push.strength, 1.0))
+    for push, speeds in zip(s.pushes, each, strict=True):
+        u = push.vector * (1.0 / where(push.strength > 0.0, push.strength, 1.0))
         a = jacobian_at(s.model, s.frames, push.link, push.point).Jv.T @ u
-        wishes.append((a, a @ (speed + pushed)))
-    for unfelt in (True, False):
-        for a, wanted in wishes:
-            along = a - damped(s.J_task, s.J_task @ a, s.g.damping) if unfelt else a
-            lack = maximum(wanted - a @ speed, 0.0)
-            speed = speed + along * (lack / (along @ along + squared))
+        wishes.append((a, a @ wanted_speed, maximum(a @ speeds, 0.0)))
+    for kept, damping in ((True, s.g.reluctance), (False, s.g.damping)):  # the task is kept, first; then not
+        for a, wanted, own in wishes:
+            along = unfelt(s.J_task, a) if kept else a
+            lack = minimum(maximum(wanted - a @ speed, 0.0), own)
+            speed = speed + along * (lack / (along @ along + damping * damping))
     return speed
 
 

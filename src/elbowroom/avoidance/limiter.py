@@ -12,13 +12,15 @@ from ..compile import cpu
 from ..compile.kernel import Kernel
 from ..model import Model
 from .belief import CLOCK, TOLD
+from .fitting import Facts
 from .layout import Layout
-from .limits import Bounds, Limits
+from .limits import Limits
 from .pushes import WIDTH
+from .recorder import columns
 from .saturation import ANYWHERE, NOBODY, RULES, limited
 
 Array = NDArray[np.float64]
-STOP, OVERLAP = CLOCK.index("stop"), CLOCK.index("overlap")
+STOP = CLOCK.index("stop")
 
 
 def compiled(model: Model, layout: Layout | None, torque: bool) -> Kernel:
@@ -49,35 +51,27 @@ class Limiter:
     `clock` (4,) is belief.CLOCK and `told` (7,) belief.TOLD, both filled by others.
     """
 
-    def __init__(
-        self,
-        model: Model,
-        layout: Layout | None,
-        bounds: Bounds,
-        limits: Limits,
-        *,
-        clock: Array,
-        told: Array,
-        torque: bool,
-        period: float,
-        horizon: float,
-        reaction: float,
-    ) -> None:
-        kernel = compiled(model, layout, torque)
+    def __init__(self, model: Model, facts: Facts, limits: Limits, clock: Array, told: Array, horizon: float) -> None:
+        kernel = compiled(model, facts.pairs, facts.torque)
         self._run = kernel.fast(kernel.general)
         self.out = kernel.empty()
         for array in self.out:
             array[:] = 0.0
-        self.torque, self.clock, self._told = torque, clock, told
+        self.torque, self.clock, self._told = facts.torque, clock, told
         self.last = np.zeros(model.n)  # (n,) the last command
         self.zero = np.zeros(model.n)
-        self.no_pairs = np.zeros((1 if layout is None else len(layout.pairs), WIDTH))
+        self.no_pairs = np.zeros((1 if facts.pairs is None else len(facts.pairs.pairs), WIDTH))
         self.no_pairs[:, :2] = NOBODY
-        self._bounds = bounds.table
-        known = {"horizon": horizon, "period": period, "reaction": reaction}
+        self._bounds = facts.bounds.table
+        known = {"horizon": horizon, "period": facts.period, "reaction": facts.reaction}
         known["stop_distance"] = limits.stop_distance or -ANYWHERE
         known["clearance"] = limits.clearance if limits.separation else -ANYWHERE
         self._rules = np.array([known[x] if x in known else float(getattr(limits, x)) for x in RULES])
+        # Views, because a short array is copied through them in a third of the time that NumPy takes.
+        self.record, self.summary = self.out.record.data, self.out.summary.data
+        self._qd, self._last = self.out.qd.data, self.last.data
+        place = columns(model.n)
+        self._recorded = slice(place["command"].start, place["tool_velocity"].stop)  # what a command is made of
 
     def allow(self, q: Array, qd: Array, wanted: Array, tau: Array, pairs: Array) -> None:
         """What is allowed of a command; a ValueError or TypeError if its numbers are not finite or do not fit."""
@@ -93,6 +87,10 @@ class Limiter:
         except (ValueError, TypeError):  # a pair table without sense must not keep an arm from stopping
             self.allow(q, qd, self.zero, self.zero, self.no_pairs)
 
+    def keep(self) -> None:
+        """The command was given: the next one starts from it."""
+        self._last[:] = self._qd
+
     def go(self) -> None:
         """From now on commands count again, from a standstill."""
         self.clock[STOP] = 0.0
@@ -103,3 +101,4 @@ class Limiter:
         self.clock[STOP] = 1.0
         for array in (self.out.qd, self.out.tau, self.out.tool_velocity, self.last):
             array[:] = 0.0
+        self.out.record[self._recorded] = 0.0

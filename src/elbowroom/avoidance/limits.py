@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arm import Arm
-from ..errors import ConfigError, ModelError
+from ..errors import ConfigError
 from .checks import FieldError, choice, flag, integer, non_negative, number, positive, setting
 
 Array = NDArray[np.float64]
@@ -167,23 +167,3 @@ def _given(limits: Limits, name: str, arm: Arm) -> Array | None:
     if len(values) != arm.n:
         raise ConfigError(f"Limits: {name}: expected {arm.n} numbers, one a joint of {arm.name}; got {len(values)}")
     return np.array(values)
-
-
-def examined(arm: Arm) -> None:
-    """Refuses a model whose results mean nothing; what else looks wrong is logged by link and joint name."""
-    found = arm.examine()
-    if errors := [f for f in found if f.severity == "error"]:
-        raise ModelError(f"{arm.name}: " + "; ".join(map(str, errors)))
-    for finding in found:
-        log.warning("%s: %s", arm.name, finding)
-
-
-def fitting(arm: Arm, joint_names: Any) -> None:
-    """Refuses a plant whose joints are not the arm's, in the same order."""
-    names = tuple(map(str, joint_names))
-    if len(names) != arm.n:
-        ours, theirs = (", ".join(x) for x in (arm.joint_names, names))
-        raise ConfigError(f"joint_names: expected the {arm.n} of {arm.name}, {ours}; got {len(names)}: {theirs}")
-    for i, (ours, theirs) in enumerate(zip(arm.joint_names, names, strict=True)):
-        if ours != theirs:
-            raise ConfigError(f"joint_names[{i}]: expected {ours!r} of {arm.name}; got {theirs!r}")

@@ -21,7 +21,9 @@ Array = NDArray[np.float64]
 class Obstacles:
     """Places for people and things.  Filled in place, so that a control loop allocates nothing."""
 
-    def __init__(self, people: int = 1, others: int = 0, person_capsules: int = 14) -> None:
+    def __init__(
+        self, people: int = 1, others: int = 0, person_capsules: int = 14, *, rows: Array | None = None
+    ) -> None:
         for what, value, least in (
             ("people", people, 0),
             ("others", others, 0),
@@ -32,7 +34,9 @@ class Obstacles:
         if people + others == 0:
             raise ValueError("there must be room for at least one person or thing; got people=0 and others=0")
         self.people, self.others, self.person_capsules = people, others, person_capsules
-        self.rows: Array = np.tile(PARKED, (people * person_capsules + others, 1))  # (K, 13)
+        self.rows: Array = np.empty((people * person_capsules + others, ROW)) if rows is None else rows  # (K, 13)
+        self.rows[:] = PARKED
+        self._of = [self.rows[p * person_capsules : (p + 1) * person_capsules] for p in range(people)]
         self.stamps: Array = np.full(people, -math.inf)  # s, when each person was last measured
         self.counts = np.zeros(people, dtype=int)  # capsules of each person; 0: nobody
         self.names: list[tuple[str, ...]] = [()] * people  # of each person's capsules
@@ -53,18 +57,21 @@ class Obstacles:
 
         Nothing is checked for NaN here: the supervisor rejects such frames.
         """
-        rows = who.rows if isinstance(who, Person) else np.asarray(who, dtype=float)
-        if rows.ndim != 2 or rows.shape[1] != ROW or not 0 < len(rows) <= self.person_capsules:
+        rows, names = (who.rows, who.names) if isinstance(who, Person) else (np.asarray(who, dtype=float), ())
+        count = len(rows)
+        if rows.ndim != 2 or rows.shape[1] != ROW or not 0 < count <= self.person_capsules:
             raise ShapeError(
                 f"a person must have 1 to {self.person_capsules} capsule rows of {ROW} numbers; got {rows.shape}"
             )
-        here = self.rows[self.place(person)]
-        here[: len(rows)] = rows
-        if len(rows) < self.person_capsules:
-            here[len(rows) :] = PARKED
+        if not 0 <= person < self.people:
+            self.place(person)  # refuses it
+        here = self._of[person]
+        here[:count] = rows
+        if count < self.counts[person] or not self.counts[person]:
+            here[count:] = PARKED
         self.stamps[person] = t
-        self.counts[person] = len(rows)
-        self.names[person] = who.names if isinstance(who, Person) else ()
+        self.counts[person] = count
+        self.names[person] = names
 
     def nobody(self, t: float, person: int = 0) -> None:
         """The sensor says at time t that this person is not there."""
@@ -74,17 +81,22 @@ class Obstacles:
 
     def put(self, thing: Capsule | Sphere, index: int = 0, velocity: ArrayLike = (0.0, 0.0, 0.0)) -> None:
         """A thing whose place is known without a sensor: a fixture, another machine."""
-        if not 0 <= index < self.others:
-            raise IndexError(f"the index of a thing must be from 0 to {self.others - 1}; got {index}")
         capsule = Capsule(thing.center, thing.center, thing.radius) if isinstance(thing, Sphere) else thing
-        self.rows[self.people * self.person_capsules + index] = capsule.row(velocity, velocity)
+        self.rows[self._thing(index)] = capsule.row(velocity, velocity)
 
     def remove(self, index: int = 0) -> None:
         """Takes a thing away."""
-        self.rows[self.people * self.person_capsules + index] = PARKED
+        self.rows[self._thing(index)] = PARKED
+
+    def _thing(self, index: int) -> int:
+        if not 0 <= index < self.others:
+            raise IndexError(f"the index of a thing must be from 0 to {self.others - 1}; got {index}")
+        return self.people * self.person_capsules + index
 
     def name(self, slot: int) -> str:
-        """What a row stands for: "person 0 left hand", "thing 2"."""
+        """What a row stands for: "person 0 left_hand", "thing 2"."""
+        if not 0 <= slot < len(self.rows):
+            raise IndexError(f"a slot must be from 0 to {len(self.rows) - 1}; got {slot}")
         if slot >= self.people * self.person_capsules:
             return f"thing {slot - self.people * self.person_capsules}"
         person, capsule = divmod(slot, self.person_capsules)
@@ -94,6 +106,8 @@ class Obstacles:
 
     def copy_from(self, other: Obstacles) -> None:
         """Takes over all of another with the same places."""
+        if other.layout != self.layout:
+            raise ShapeError(f"places must be {self.layout} (people, things, capsules a person); got {other.layout}")
         np.copyto(self.rows, other.rows)
         np.copyto(self.stamps, other.stamps)
         np.copyto(self.counts, other.counts)

@@ -9,9 +9,9 @@ With gain k, distance d and influence d0 (thesis 3.8.1); every profile is zero f
 
 The strength is a speed.  The force controller makes a force of it (Force.resistance), so one field serves both.
 
-Three things are ours.  d is held at `floor` from below, so that contact and penetration give a finite push; the result
-is held at `max_strength`.  A pair that closes at c > 0 m/s is felt from d0 + lookahead c.  A pair that parts at p > 0 m/s pushes
-by 1 - ease min(1, p / parting_speed) of the strength.  The thesis has lookahead = ease = 0: `Repulsion.thesis`.
+Three things are ours.  d is held at `floor` from below, so that contact and penetration give a finite push; a push f
+is bent to f F / (f + F), F being `max_strength`.  A pair that closes at c > 0 m/s is felt from d0 + lookahead c.  One
+that parts at p > 0 m/s pushes by 1 - ease min(1, p / parting_speed) of that.  The thesis has neither.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Repulsion:
     influence: float = setting(0.5, "m", "distance d0 at which the push begins")
     measure: str = setting("surface", "", "distance between surfaces, or between the capsules' axes as in the thesis")
     floor: float = setting(0.01, "m", "smaller distances, and penetration, count as this one")
-    max_strength: float = setting(1.0, "m/s", "greatest push")
+    max_strength: float = setting(1.0, "m/s", "what no push exceeds")
     lookahead: float = setting(0.2, "s", "the influence grows by this times the closing speed")
     ease: float = setting(0.5, "", "part of the push that goes while the pair is parting, 0 to 1")
     parting_speed: float = setting(0.25, "m/s", "parting speed from which all of `ease` goes")
@@ -87,8 +87,8 @@ def reach(field: Any, closing: Any) -> Any:
     return field.influence + field.lookahead * maximum(closing, 0.0)
 
 
-def strength(field: Any, distance: Any, closing: Any) -> Any:
-    """How strongly to push, >= 0: zero at and beyond the (grown) influence, finite in contact, never above the most.
+def demand(field: Any, distance: Any, closing: Any) -> Any:
+    """How strongly the profile asks to push, >= 0, not yet held at the most: zero at and beyond the (grown) influence.
 
     distance, in m, is between surfaces (then negative in penetration) or axes, as `measure` says; closing is the speed
     at which it shrinks, in m/s.
@@ -97,4 +97,17 @@ def strength(field: Any, distance: Any, closing: Any) -> Any:
     inside = PROFILES[field.profile](field.gain, maximum(distance, field.floor), influence)
     parting = maximum(-closing, 0.0)
     eased = inside * (1.0 - field.ease * minimum(parting / field.parting_speed, 1.0))
-    return where(distance < influence, minimum(eased, field.max_strength), 0.0)
+    return where(distance < influence, eased, 0.0)
+
+
+def bounded(field: Any, asked: Any) -> Any:
+    """A demand bent below `max_strength`, f F / (f + F): what asks for more always gets more, and never all of F.
+
+    A plain clamp would make all near obstacles equal, and two opposite ones cancel.
+    """
+    return asked * (field.max_strength / (asked + field.max_strength))
+
+
+def strength(field: Any, distance: Any, closing: Any) -> Any:
+    """How strongly one obstacle pushes: `demand`, `bounded`."""
+    return bounded(field, demand(field, distance, closing))

@@ -1,9 +1,13 @@
 """From velocities of points to velocities of joints.
 
     damped least squares    qd = J^T (J J^T + lambda^2 1)^-1 v                                  (3.49)
-    Jacobian transpose      qd = alpha J^T v,  alpha = (e . v) / (e . e),  e = J J^T v           (3.51)-(3.54)
+    Jacobian transpose      qd = alpha J^T v,  alpha = (b . b) / (e . e + lambda^2 b . b),
+                            b = J^T v,  e = J J^T v                                              (3.51)-(3.54)
+    null space              N x = x - J^T (J J^T + eps^2 1)^-1 J x
 
-Both stay finite at a singularity: the first by its damping, the second because it inverts nothing.
+(3.54) has no lambda: there alpha grows without bound as a point comes near the axis of the only joint that moves it.
+With it both stay bounded everywhere, by |v| / (2 lambda) for one joint.  The projection never makes a vector longer,
+whatever eps is, so eps is small and the task hardly feels what goes through N.
 """
 
 from __future__ import annotations
@@ -31,18 +35,25 @@ def damped(J: Array, v: Array, damping: Any) -> Array:
     return J.T @ cholesky_solve(gram(J) + damping * damping * np.eye(len(J)), v)
 
 
-def transposed(J: Array, v: Array) -> Array:
-    """qd (n,) by the Jacobian transpose (3.51), its step alpha by (3.53)-(3.54); zero where J^T v is."""
-    back = J.T @ v
-    e = J @ back
-    size = e @ e
-    alpha = where(size > 0.0, e @ v, 0.0) / where(size > 0.0, size, 1.0)
-    return alpha * back
+def transposed(J: Array, v: Array, damping: Any) -> Array:
+    """qd (n,) by the Jacobian transpose (3.51), its step alpha by (3.53)-(3.54), damped; zero where J^T v is."""
+    b = J.T @ v
+    e, size = J @ b, b @ b
+    bound = e @ e + damping * damping * size
+    return (size / where(bound > 0.0, bound, 1.0)) * b
 
 
 def resolved(method: str, J: Array, v: Array, damping: Any) -> Array:
     """qd (n,) by the method of that name, "dls" or "transpose"."""
-    return transposed(J, v) if method == "transpose" else damped(J, v, damping)
+    return transposed(J, v, damping) if method == "transpose" else damped(J, v, damping)
+
+
+UNFELT = 1e-4  # m: eps of the null space
+
+
+def unfelt(J: Array, speed: Array) -> Array:
+    """N speed (n,): the part of joint speeds that the task of J (m, n) does not feel."""
+    return speed - damped(J, J @ speed, UNFELT)
 
 
 def openness(J: Array, damping: Any) -> Any:

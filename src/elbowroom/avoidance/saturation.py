@@ -3,13 +3,13 @@
     1. people        v1 = s v, s the greatest in [0, 1] with  s u_k <= v_max(d_k)  for every pair k of capsules; u_k is
                      the speed at which v brings the arm's nearest point towards the person (separation_speed.py)
     2. velocity      v2 = s v1 with |v2_i| <= velocity limit, by `retreat_fraction` of it in overlap
-    3. acceleration  v3 = last + s (v2 - last) with |v3_i - last_i| <= acceleration dt
-    4. position      each joint alone between the speeds at which it can still stop before its limits
+    3. position      v3: each joint alone held between the speeds at which it can still stop before its limits
+    4. acceleration  v4 = last + s (v3 - last) with |v4_i - last_i| <= acceleration dt; then step 3 again
 
-The first three scale all joints by one factor, so the direction is kept.  The last does not: a joint at its stop must
-not freeze the others, which may be carrying the arm away from somebody.  It comes last because a limit is where metal
-ends; steps 1 to 3 can only ask for less speed than a joint that follows step 4 has room for.  A stop is the same with
-nothing wanted and a greater acceleration: the last command runs down along its own direction.
+Steps 1, 2 and 4 scale all joints by one factor, so the direction is kept.  Step 3 does not: a joint at its stop must
+not freeze the others, which may be carrying the arm away from somebody.  It also comes last because a limit is where
+metal ends; a joint that has followed it needs no more than the acceleration to follow on (separation_speed.py).  A stop
+is the same with nothing wanted and a greater acceleration: the last command runs down along its own direction.
 
 A controller that makes torques is limited through the speeds that the torques lead to in one period h:
 
@@ -79,11 +79,12 @@ def toward(model: Model, layout: Layout, frames: Frames, speed: Array, pairs: Ar
         link = capsule.link
         if link < 0:
             continue
-        at_a, at_b = (v[link] + cross(omega[link], frames.R[link] @ np.array(end)) for end in (capsule.a, capsule.b))
+        ends = (frames.R[link] @ np.array(end) for end in (capsule.a, capsule.b))
+        back_a, back_b = (cross(end, omega[link]) - v[link] for end in ends)  # against the velocities of the ends
         for k in range(layout.slots):
             row = pairs[layout.pair(i, k)]
-            start, end = dot(at_a, row[NORMAL]), dot(at_b, row[NORMAL])
-            found.append((layout.pair(i, k), -(start + row[LAMBDA_X] * (end - start))))
+            start, end = dot(back_a, row[NORMAL]), dot(back_b, row[NORMAL])
+            found.append((layout.pair(i, k), start + row[LAMBDA_X] * (end - start)))
     return found
 
 
@@ -100,8 +101,8 @@ def _near_people(
         allowed: Any = ANYWHERE
         if k % layout.slots < persons:
             human = maximum(rules.human_speed, row[SPEED_Y])
-            safe = separation_speed(row[DISTANCE], human, rules.reaction, rules.deceleration, rules.clearance)
-            allowed = maximum(safe, rules.creep)
+            settings = rules.reaction, rules.deceleration, rules.clearance, rules.creep
+            allowed = separation_speed(row[DISTANCE], human, *settings)
         allowed = where(row[DISTANCE] > 0, allowed, 0.0)  # in overlap no nearer at all
         scale = minimum(scale, where(approach > allowed, allowed / approach, 1.0))
     distance: Any = NOBODY
@@ -180,12 +181,12 @@ def limited(model: Model, layout: Layout | None, torque: bool, **inputs: Array) 
     pace = where(distance > 0, 1.0, rules.retreat_fraction)
     v = wanted * human
     slower = _scale(v, b.velocity * pace)
-    v = v * slower
+    v, free_of_limits = _braked(v * slower, x.q, b, rules.horizon)
     change = v - last
     gentler = _scale(change, b.acceleration * (dt * where(stopping, rules.stop_factor, 1.0)))
     v = vector(*(where(gentler < 1, old + step * gentler, new) for old, step, new in zip(last, change, v, strict=True)))
-    v, free_of_limits = _braked(v, x.q, b, rules.horizon)
-    limit = minimum(minimum(slower, gentler), free_of_limits)
+    v, still_free = _braked(v, x.q, b, rules.horizon)
+    limit = minimum(minimum(slower, gentler), minimum(free_of_limits, still_free))
     tau: Array = np.zeros(model.n)
     if torque:
         again = M @ ((v - x.qd) / dt) + carried

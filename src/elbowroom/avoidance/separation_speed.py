@@ -35,11 +35,13 @@ def separation_distance(
     return human_speed * (reaction + stopping) + v_r * reaction + braking + clearance
 
 
-def separation_speed(distance: Any, human_speed: Any, reaction: Any, deceleration: Any, clearance: Any) -> Any:
-    """v_max (m/s, at least 0): how fast the arm may come towards a person at this distance (m)."""
-    run = deceleration * reaction
-    square = human_speed * human_speed + run * run + 2.0 * deceleration * (distance - clearance)
-    return maximum(sqrt(maximum(square, 0.0)) - run - human_speed, 0.0)
+def separation_speed(
+    distance: Any, human_speed: Any, reaction: Any, deceleration: Any, clearance: Any, least: Any = 0.0
+) -> Any:
+    """v_max (m/s): how fast the arm may come towards a person at this distance (m), at least `least`."""
+    run, twice = deceleration * reaction, 2.0 * deceleration
+    square = human_speed * human_speed + (run * run - twice * clearance) + twice * distance
+    return maximum(sqrt(maximum(square, 0.0)) - (run + human_speed), least)
 
 
 def braking_speed(margin: Any, deceleration: Any, horizon: Any) -> Any:

@@ -13,9 +13,7 @@ A stop is controlled, the last command run down along its own direction, where t
 state that is stale or not finite it is immediate, all zeros, and stays so until reset.  With torques that means an arm
 without torque: its brakes must take over, and `command.status` says so in the same cycle.
 
-The status is the first of these that holds: a latched stop; IN_COLLISION; HOLD_COMMAND_TIMEOUT; SLOWING_HUMAN, if the
-command was slowed for a person, or waits until it is known whether anybody is there; SLOWING_LIMIT, if it was scaled
-for a limit; what the controller says.
+precedence.py says which status is shown where several apply.
 """
 
 from __future__ import annotations
@@ -29,13 +27,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arm import Arm
-from ..errors import ConfigError
 from .belief import CLOCK
 from .command import Command, Goal, State
+from .fitting import examined, facts, same_joints
+from .hold import Hold
 from .latch import IMMEDIATE, Latch
-from .limiter import OVERLAP, Limiter
-from .limits import Limits, bounds, examined, fitting
+from .limiter import Limiter
+from .limits import Limits
 from .obstacles import Obstacles
+from .precedence import HELD, OVERLAP, shown
 from .recorder import Recorder
 from .saturation import HUGE
 from .status import Status
@@ -44,13 +44,12 @@ from .watch import Watch
 
 Array = NDArray[np.float64]
 REQUESTED = Status.STOP_INTERNAL  # a stop that the operator asked for; its reason begins with "operator"
-_OVERLAP = "the arm overlaps what is believed to be there"
-_WAITING = "waiting for the sensor to see somebody, or nobody for long enough"
+_OVERLAPS = CLOCK.index("overlap")
 _STOPS = frozenset(id(s) for s in Status if s.stops)  # an enum's own hash is Python code
 
 
 class Steps(Protocol):
-    """What a supervisor can stand around; if it has `layout` and `pairs`, `config`, `makes_torque`, these are used."""
+    """What a supervisor can stand around; what more it may say about itself is in fitting.py."""
 
     arm: Arm
 
@@ -80,52 +79,26 @@ class Supervisor:
         self.permit = True  # False withdraws the permission to move: the arm stops
         examined(self.arm)
         if joint_names is not None:
-            fitting(self.arm, joint_names)
-        layout = getattr(controller, "layout", None)
-        self._tolerance = limits.clock_tolerance
-        self._has_pairs = layout is not None and hasattr(controller, "pairs")
-        if limits.separation and not self._has_pairs:
-            raise ConfigError("Limits: separation: expected false, as the controller has no pair table; got true")
-        if layout is not None:
-            places = layout.people, layout.others, layout.person_capsules
-        if places is None:
-            raise ConfigError("places: expected (people, others, capsules a person), as the controller has no layout")
-        period = limits.period or getattr(getattr(controller, "config", None), "period", None)
-        if period is None:
-            raise ConfigError("Limits: period: expected a number > 0 (s), as the controller has none of its own")
-        self.period = float(period)
+            same_joints(self.arm, joint_names)
+        known = facts(controller, limits, places)
+        self.bounds, self.period, self.reaction = known.bounds, known.period, known.reaction
+        self._has_pairs, self._tolerance = known.pairs is not None, limits.clock_tolerance
         self.recorder = Recorder(self.arm.n, limits.record, self.period, limits.record_after)
         self._latch = Latch(self.recorder)
         self.timing = Timing(limits, self.period, self._latch.note)
         self._clock = np.zeros(len(CLOCK))
-        self.watch = Watch(places, self.arm.n, limits, self._clock, self._latch.note)
-        self.reaction = getattr(controller, "delay", 0.0) + limits.latency + self.period  # s, T_r
-        torque = bool(getattr(controller, "makes_torque", False))
-        ends = (getattr(controller, end, getattr(self.arm.model, end)) for end in ("lower", "upper"))
-        self.bounds = bounds(limits, self.arm, *ends, torque=torque)
-        self.limiter = Limiter(
-            self.arm.model,
-            layout if self._has_pairs else None,
-            self.bounds,
-            limits,
-            clock=self._clock,
-            told=self.watch.told,
-            torque=torque,
-            period=self.period,
-            horizon=self.timing.longest,
-            reaction=self.reaction,
-        )
+        self.watch = Watch(known.places, self.arm.n, limits, self._clock, self._latch.note)
+        self.limiter = Limiter(self.arm.model, known, limits, self._clock, self.watch.told, self.timing.longest)
         self.command = command = Command(self.arm.n)
         out = self.limiter.out
         command.qd, command.q, command.tau, command.tool_velocity = out.qd, out.q, out.tau, out.tool_velocity
         command.q[:] = self.arm.ready  # until there is a state
         self._no_info = np.full_like(command.info, np.nan)
-        self._hold = Goal(np.zeros(3))
-        self._held_since: float | None = None  # s, when the goal expired
+        self._still = command.acceleration
+        self._hold = Hold(self.arm)
         self._started, self._standing = False, True
         self._asked = ""  # why the operator wants a stop
         self._exceptions = self._saturated = self._slowed = 0
-        self.arm.pose(self.arm.ready)  # compiled now: it is needed when a goal expires
 
     # ---- from outside
     @property
@@ -165,7 +138,8 @@ class Supervisor:
         if self.latched is None:
             return True
         wanted = bool(self._asked) or not self.permit
-        if not self._latch.open(t, _STAND if wanted else "" if self._standing else "the arm still moves"):
+        but = "the operator wants it to stand" if wanted else "" if self._standing else "the arm still moves"
+        if not self._latch.open(t, but):
             return False
         self.limiter.go()
         forget = getattr(self.controller, "reset", None)
@@ -179,7 +153,8 @@ class Supervisor:
         try:
             timing, watch, latch, limiter, command = self.timing, self.watch, self._latch, self.limiter, self.command
             q, qd = state.q, state.qd
-            latch.begin()
+            if latch.doubted is not None:
+                latch.begin()
             if timing.tick(t, dt, state.t) is not None or self._asked or not self.permit:
                 self._uneasy()
                 if timing.stepped:
@@ -197,10 +172,10 @@ class Supervisor:
             if latch.doubted in IMMEDIATE:
                 watch.remark(t)
                 return self._blind(t, state)
-            if usable:
-                self._held_since = None
-            else:
+            if not usable:
                 goal = self._held(t, q)
+            elif self._hold.active:
+                self._hold.active = False
             if not self._started:
                 np.clip(qd, -self.bounds.velocity, self.bounds.velocity, out=limiter.last)
                 self._started = True
@@ -218,7 +193,7 @@ class Supervisor:
                 except (ValueError, TypeError) as error:
                     self._stop_now(t, q, qd, pairs, Status.STOP_INTERNAL, f"controller: {error}")
             command.t, command.dt = t, step
-            if limiter.out.summary[0] == 0.0 and usable and asked is not None:
+            if limiter.summary[0] == 0.0 and usable and asked is not None:
                 command.status, command.reason = asked.status, ""
                 command.info, command.acceleration = asked.info, asked.acceleration
             elif not self._attend(t, q, qd, pairs, asked):
@@ -226,8 +201,8 @@ class Supervisor:
             if self.on_command is not None and not self._called_back():
                 self._stop_now(t, q, qd, pairs, Status.STOP_INTERNAL, latch.doubt_reason)
                 command.status, command.reason = latch.status or Status.STOP_INTERNAL, latch.reason
-            limiter.last[:] = command.qd
-            self.recorder.write(limiter.out.record, command.status)
+            limiter.keep()
+            self.recorder.write(limiter.record, command.status)
             return command
         except Exception as error:  # whatever it was: the arm stands still, and the command says why
             self._exceptions += 1
@@ -250,15 +225,17 @@ class Supervisor:
             why = f"a person is {people:.3f} m away; the arm stops at {limits.stop_distance:g} m"
             self._stop_now(t, q, qd, pairs, Status.STOP_HUMAN, why)
         if distance <= 0.0 and limits.in_collision == "stop":
-            self._stop_now(t, q, qd, pairs, Status.IN_COLLISION, _OVERLAP)
+            self._stop_now(t, q, qd, pairs, Status.IN_COLLISION, OVERLAP)
         if not size < HUGE:
             latch.doubt(Status.STOP_INTERNAL, "the limited command is not finite")
             return False
+        known = asked is not None and latch.status is None
         command.info = self._no_info if asked is None else asked.info
-        self._show(t, asked, human, limit, distance)
+        command.acceleration = asked.acceleration if known else self._still  # type: ignore[union-attr]
+        self._show(t, Status.OK if asked is None else asked.status, human, limit, distance)
         self._standing = fastest <= limits.standing and (commanded == 0.0 or self.limiter.torque)
-        if self.limiter.torque and latch.immediate:
-            command.tau[:] = 0.0
+        if latch.immediate:
+            self.limiter.nothing()
         return True
 
     def _uneasy(self) -> None:
@@ -278,7 +255,7 @@ class Supervisor:
                 self._latch.doubt(status, f"controller: {asked.reason}")
                 return None
             if not self._has_pairs:
-                self._clock[OVERLAP] = status is Status.IN_COLLISION
+                self._clock[_OVERLAPS] = status is Status.IN_COLLISION
             return asked
         except Exception as error:
             self._exceptions += 1
@@ -314,22 +291,21 @@ class Supervisor:
         return bool(np.isfinite(goal.packed).all())
 
     def _held(self, t: float, q: Array) -> Goal:
-        """The goal that stands in for one that has expired: where the tool was then.  It is not held for ever."""
-        if self._held_since is None:
-            self._held_since = t
-            pose = self.arm.pose(q)
-            self._hold.position[:], self._hold.rotation[:] = pose[:3, 3], pose[:3, :3]
-            self._latch.tell(t, Status.HOLD_COMMAND_TIMEOUT, _HELD, logging.WARNING)
-        if t - self._held_since >= self.limits.hold_time:
+        """Holds the tool where it is, for want of a valid goal; but not for ever."""
+        new = not self._hold.active
+        goal = self._hold.goal(t, q)
+        if new:
+            self._latch.tell(t, Status.HOLD_COMMAND_TIMEOUT, HELD, logging.WARNING)
+        if t - self._hold.since >= self.limits.hold_time:
             self._latch.doubt(Status.STOP_COMMS, f"no valid goal for {self.limits.hold_time:g} s")
-        return self._hold
+        return goal
 
     def _blind(self, t: float, state: State) -> Command:
         """All zeros, at once: the state, the time or this supervisor itself cannot be trusted."""
         self._latch.close(t)
         self.limiter.nothing()
         command = self.command
-        command.t, command.dt, command.info = t, self.timing.dt, self._no_info
+        command.t, command.dt, command.info, command.acceleration = t, self.timing.dt, self._no_info, self._still
         command.status, command.reason = self._latch.status or Status.STOP_INTERNAL, self._latch.reason
         self._standing = False
         if self.on_command is not None:
@@ -340,32 +316,15 @@ class Supervisor:
             self._exceptions += 1
         return command
 
-    def _show(self, t: float, asked: Command | None, human: float, limit: float, distance: float) -> None:
-        """The status; what is new is told."""
+    def _show(self, t: float, said: Status, human: float, limit: float, distance: float) -> None:
+        """The status and its reason; what is new is told."""
         command, before = self.command, self.command.status
-        command.reason = ""
         if self._latch.status is not None:
             command.status, command.reason = self._latch.status, self._latch.reason
             return
-        if distance <= 0.0:
-            command.status, command.reason = Status.IN_COLLISION, _OVERLAP
-        elif self._held_since is not None:
-            command.status, command.reason = Status.HOLD_COMMAND_TIMEOUT, _HELD
-            return
-        elif self.watch.waiting:
-            command.status, command.reason = Status.SLOWING_HUMAN, _WAITING
-        elif human < 1.0:
-            self._slowed += 1
-            command.status, command.reason = Status.SLOWING_HUMAN, "slowed for a person"
-        elif limit < 1.0:
-            self._saturated += 1
-            command.status, command.reason = Status.SLOWING_LIMIT, "scaled for a joint's limit"
-        else:
-            command.status = Status.OK if asked is None else asked.status
-            return
-        if command.status is not before:
-            self._latch.note(command.status, t, command.reason)
-
-
-_STAND = "the operator wants it to stand"
-_HELD = "the goal is not valid any more; the tool is held"
+        status, reason = shown(distance, self._hold.active, self.watch.waiting, human, limit, said)
+        command.status, command.reason = status, reason
+        self._slowed += human < 1.0
+        self._saturated += limit < 1.0
+        if reason and status is not before and status is not Status.HOLD_COMMAND_TIMEOUT:
+            self._latch.note(status, t, reason, logging.WARNING if status is Status.IN_COLLISION else logging.INFO)

@@ -51,8 +51,7 @@ def cycles(plt: Any, report: Cycles, path: Path) -> None:
     corner = axes.get_yaxis_transform()  # x in parts of the axes, y in data
     axes.text(0.995, 1.1e-3, "99.9th percentile", transform=corner, ha="right", va="bottom", fontsize=8)
     figure.legend(fontsize=8, loc="outside lower center", ncols=2)
-    figure.savefig(path)
-    plt.close(figure)
+    _save(plt, figure, path)
 
 
 def times(plt: Any, report: Report, path: Path) -> None:
@@ -89,5 +88,10 @@ def times(plt: Any, report: Report, path: Path) -> None:
     axes.set_xlabel("best time (figures in microseconds), and the line to nine tenths of the rounds")
     axes.set_title(f"Distances of capsules; {report.cpu}")
     figure.legend(fontsize=8, loc="outside lower center", ncols=len(whose))
-    figure.savefig(path)
+    _save(plt, figure, path)
+
+
+def _save(plt: Any, figure: Any, path: Path) -> None:
+    undated = {"Date": None} if path.suffix.lower() == ".svg" else None  # the same numbers give the same file
+    figure.savefig(path, metadata=undated)
     plt.close(figure)

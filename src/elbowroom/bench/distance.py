@@ -24,8 +24,8 @@ from ..geometry.pairs import Pairs
 from ..geometry.shapes import RADIUS, A, B
 from .clock import race
 from .dynamics import US, Report, Row, cpu_name
-from .peers_avoidance import Placed, capsule_shape, of_rows, pinocchio_scene
-from .scene import Scene, scene
+from .peers_avoidance import capsule_shape, pinocchio_scene
+from .scene import Placed, Scene, of_rows, scene
 
 STATES = 256  # scenes of a batch
 ALL, FROM_JOINTS, NEAREST, ONE, BATCH = (
@@ -100,7 +100,7 @@ def ours(told: Scene) -> Calls:
     rows = told.rows(0)
     out = pairs(rows)
     own = rows[: len(told.body)]
-    q, qd, _ = told.frames[0]
+    q, qd = told.frames[0][:2]
     both = [geometry.Capsule(row[A], row[B], float(row[RADIUS])) for row in (rows[-2], rows[len(told.body) - 1])]
     many = np.array([told.rows(k % len(told.frames)) for k in range(STATES)])
     many_out = pairs(many)

@@ -21,10 +21,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..geometry.shapes import RADIUS, A, B
 from ..model.capsules import BASE, LinkCapsule
 from .peers import mujoco_xml, pinocchio_model
-from .scene import PERIOD, Scene
+from .scene import PERIOD, Placed, Scene, middles, of_rows, placed
 
 Array = NDArray[np.float64]
 
@@ -44,38 +43,7 @@ class Stepper:
     says: str  # what it does in a cycle
     cycle: Callable[[float, Any], Any]
     frames: list[Any]
-    nearest: Callable[[], float]  # m, the least distance as it sees it, after a cycle
-
-
-class Placed(NamedTuple):
-    """A capsule as other libraries want it: along z of a frame in its middle."""
-
-    middle: Array  # (3,)
-    R: Array  # (3, 3)
-    length: float  # of the axis
-    radius: float
-
-
-def placed(a: Any, b: Any, radius: float) -> Placed:
-    """The capsule with its axis from a to b."""
-    start, end = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
-    length = float(np.linalg.norm(end - start))
-    if length == 0.0:
-        return Placed(start, np.eye(3), 0.0, radius)
-    z = (end - start) / length
-    x = np.cross(np.eye(3)[np.argmin(np.abs(z))], z)
-    x /= np.linalg.norm(x)
-    return Placed((start + end) / 2, np.column_stack([x, np.cross(z, x), z]), length, radius)
-
-
-def of_rows(rows: Array) -> list[Placed]:
-    """Of capsule rows (k, 13)."""
-    return [placed(row[A], row[B], float(row[RADIUS])) for row in rows]
-
-
-def middles(rows: Array) -> Array:
-    """(k, 3) of the capsules' axes."""
-    return 0.5 * (rows[:, A] + rows[:, B])
+    nearest: Callable[[], float]  # m, how far the person is from what can move, as it sees it after a cycle
 
 
 def steppers(scene: Scene) -> tuple[list[Stepper], list[str]]:
@@ -138,13 +106,12 @@ def _geom(mujoco: Any, body: Any, name: str, capsule: Placed) -> None:
 
 
 def _mink(scene: Scene, mink: Any, mujoco: Any) -> list[Stepper]:
-    frames = [(f.q, middles(f.rows)) for f in scene.frames]
+    frames = [(f.q, middles(f.rows), mink.SE3.from_translation(f.goal[:3])) for f in scene.frames]
     found = []
     for reach, whose in ((0.1, "as in its examples"), (INFLUENCE, "as far as our field")):
         model = mujoco_scene(mujoco, scene)
         configuration = mink.Configuration(model)
         tool = mink.FrameTask("tool", "site", position_cost=1.0, orientation_cost=0.0, gain=GAIN, lm_damping=1e-6)
-        tool.set_target(mink.SE3.from_translation(scene.goal))
         posture = mink.PostureTask(model, cost=1e-2, gain=GAIN)
         posture.set_target(scene.arm.ready)
         against = [f"person {k}" for k in range(scene.capsules)]
@@ -164,24 +131,28 @@ def _mink(scene: Scene, mink: Any, mujoco: Any) -> list[Stepper]:
                 f"a broad phase), a QP ({SOLVER})",
                 _mink_cycle(mink, configuration, [tool, posture], limits),
                 frames,
-                _least_in_mujoco(mujoco, configuration, clear.geom_id_pairs),
+                _least_in_mujoco(mujoco, configuration, [model.geom(name).id for name in against], clear.geom_id_pairs),
             )
         )
     return found
 
 
-def _least_in_mujoco(mujoco: Any, configuration: Any, pairs: list[tuple[int, int]]) -> Callable[[], float]:
+def _least_in_mujoco(
+    mujoco: Any, configuration: Any, person: list[int], pairs: list[tuple[int, int]]
+) -> Callable[[], float]:
     model, data, far = configuration.model, configuration.data, 10.0
-    return lambda: min(mujoco.mj_geomDistance(model, data, i, j, far, np.zeros(6)) for i, j in pairs)
+    theirs = [(i, j) for i, j in pairs if i in person or j in person]
+    return lambda: min(mujoco.mj_geomDistance(model, data, i, j, far, np.zeros(6)) for i, j in theirs)
 
 
 def _mink_cycle(mink: Any, configuration: Any, tasks: list[Any], limits: list[Any]) -> Callable[[float, Any], Any]:
-    mocap = configuration.data.mocap_pos
+    mocap, tool = configuration.data.mocap_pos, tasks[0]
     solve = mink.solve_ik
 
     def cycle(t: float, frame: Any) -> Any:
-        q, middles = frame
-        mocap[:] = middles
+        q, places, goal = frame
+        mocap[:] = places
+        tool.set_target(goal)
         configuration.update(q)
         return solve(configuration, tasks, PERIOD, SOLVER, damping=1e-3, limits=limits)
 
@@ -239,7 +210,12 @@ def _pink(scene: Scene, pink: Any, pin: Any, coal: Any) -> list[Stepper]:
 
     turned = [c.R for c in of_rows(scene.frames[0].rows)]  # the person sways without turning
     frames = [
-        (f.q, [pin.SE3(R, middle) for R, middle in zip(turned, middles(f.rows), strict=True)]) for f in scene.frames
+        (
+            f.q,
+            [pin.SE3(R, middle) for R, middle in zip(turned, middles(f.rows), strict=True)],
+            pin.SE3(np.eye(3), f.goal[:3]),
+        )
+        for f in scene.frames
     ]
     found = []
     for whose in ("all pairs", f"{NEAREST} nearest pairs"):
@@ -252,7 +228,6 @@ def _pink(scene: Scene, pink: Any, pin: Any, coal: Any) -> list[Stepper]:
             model, model.createData(), np.array(scene.arm.ready), collision_model=geometry
         )
         tool = FrameTask("tool", position_cost=1.0, orientation_cost=0.0, gain=GAIN, lm_damping=1e-6)
-        tool.set_target(pin.SE3(np.eye(3), scene.goal))
         posture = PostureTask(cost=1e-2, gain=GAIN)
         posture.set_target(np.array(scene.arm.ready))
         barrier = SelfCollisionBarrier(count, gain=20.0, safe_displacement_gain=1.0, d_min=0.05)
@@ -265,25 +240,27 @@ def _pink(scene: Scene, pink: Any, pin: Any, coal: Any) -> list[Stepper]:
                 f"{len(geometry.collisionPairs)} pairs (coal), barriers for {count}, a QP ({SOLVER})",
                 _pink_cycle(pink, configuration, [tool, posture], [barrier], person),
                 frames,
-                _least_in_coal(configuration),
+                _least_in_coal(configuration, person),
             )
         )
     return found
 
 
-def _least_in_coal(configuration: Any) -> Callable[[], float]:
-    found = configuration.collision_data
-    return lambda: min(result.min_distance for result in found.distanceResults)
+def _least_in_coal(configuration: Any, person: list[int]) -> Callable[[], float]:
+    found, pairs = configuration.collision_data, configuration.collision_model.collisionPairs
+    theirs = [k for k, pair in enumerate(pairs) if pair.second in person]
+    return lambda: min(found.distanceResults[k].min_distance for k in theirs)
 
 
 def _pink_cycle(
     pink: Any, configuration: Any, tasks: list[Any], barriers: list[Any], person: list[int]
 ) -> Callable[[float, Any], Any]:
     objects = [configuration.collision_model.geometryObjects[k] for k in person]
-    solve = pink.solve_ik
+    solve, tool = pink.solve_ik, tasks[0]
 
     def cycle(t: float, frame: Any) -> Any:
-        q, placements = frame
+        q, placements, goal = frame
+        tool.set_target(goal)
         for thing, placement in zip(objects, placements, strict=True):
             thing.placement = placement
         configuration.update(q)

@@ -143,6 +143,8 @@ def _print_distance(report: Report) -> None:
     versions = _introduce(report)
     heading("Capsules of an arm against those of a person: best time; in brackets how many times ours")
     _compare(report.rows)
+    noise = max(row.p90_seconds / row.seconds_per_state for row in report.rows)
+    line(f"Nine tenths of the rounds of each kept within {noise:.1f} times its best.")
     if "coal" in versions:
         line("coal: its function for two shapes, called from Python for each pair; the least taken as we go.")
     if "coal in Pinocchio" in versions:

@@ -22,6 +22,7 @@ def show(report: Report) -> None:
     table(["who", "what", "cycles", "median", "99.9 %", "slowest", "ratio"], map(_cells, report.rows), words=2)
     line("Under it, in the same turns, this machine's own jitter:")
     table(["what", "median", "99.9 %", "slowest"], _floors(first))
+    _distribution(report)
     line(f"ratio: of the medians, to {first.quantity!r}.  Times of batches are for one state.")
     line("99.9 %: all but one cycle in a thousand kept within it; a guess where there are fewer than 10000 cycles.")
     said = ", ".join(f"{status} {count}" for status, count in report.statuses.items())
@@ -40,6 +41,24 @@ def show(report: Report) -> None:
     line(f"The thesis' simulation, all of it, took {duration(report.thesis_s)} a cycle on its computer; not run here.")
     if report.missing:
         line(f"Not installed here: {', '.join(report.missing)}.  pip install 'elbowroom[bench]' adds them.")
+
+
+def _distribution(report: Report) -> None:
+    """Which part of the cycles took longer than some times: the tail in figures."""
+    heading("Cycles that took longer than ...")
+    floors = {"empty": "the clock alone", "busy": "a loop that computes nothing"}
+    table(
+        ["who", *map(duration, report.thresholds_s)],
+        (
+            [floors.get(name, name.replace(":", "", 1)), *map(_part, parts)]
+            for name, parts in report.beyond.items()
+            if not name.endswith(("at once", "step alone"))
+        ),
+    )
+
+
+def _part(part: float) -> str:
+    return "-" if part == 0.0 else f"{100 * part:.2g} %" if part < 0.995 else "all" if part == 1.0 else "> 99 %"
 
 
 def _cells(row: Row) -> list[object]:

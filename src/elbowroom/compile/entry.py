@@ -29,6 +29,7 @@ TYPE = 8  # offsets in bytes: object's type
 DATA, NDIM, DIMS, STRIDES, DESCR, FLAGS = 16, 24, 32, 40, 56, 64  # ndarray
 TUPLE_SIZE, TUPLE_ITEMS = 16, 24
 ALIGNED, WRITEABLE = 0x100, 0x400
+SUMS = 8  # that the check for NaN keeps apart
 NEW_FROM_DESCR = 94  # place in NumPy's C API table
 TABLE = ("ndarray", "float64", "new_from_descr", "vectorcall", "out", "new_float", "incref", "allocate", "bundle")
 FASTCALL_WITH_KEYWORDS = 0x0080 | 0x0002
@@ -204,21 +205,24 @@ class _Entry:
         return self.put(f"icmp eq i32 {found}, {flags}")
 
     def finite(self, data: list[str]) -> None:
-        """Go on if no input is NaN or infinite: then x - x is zero, in sums of four lanes."""
-        total, tail = "zeroinitializer", "0.0"
+        """Go on if no input is NaN or infinite: then x - x is zero, in several sums that do not wait for each other."""
+        sums, turn, tail = ["zeroinitializer"] * SUMS, 0, "0.0"
         for where, port in zip(data, self.program.inputs, strict=True):
             whole = port.size - port.size % 4
             for start in range(0, whole, 4):
                 at = self.put(f"getelementptr double, ptr {where}, i64 {start}")
                 x = self.put(f"load <4 x double>, ptr {at}, align 8")
-                total = self.put(f"fadd <4 x double> {total}, {self.put(f'fsub <4 x double> {x}, {x}')}")
+                sums[turn] = self.put(f"fadd <4 x double> {sums[turn]}, {self.put(f'fsub <4 x double> {x}, {x}')}")
+                turn = (turn + 1) % SUMS
             for k in range(whole, port.size):
                 x = self.put(f"load double, ptr {self.put(f'getelementptr double, ptr {where}, i64 {k}')}")
                 tail = self.put(f"fadd double {tail}, {self.put(f'fsub double {x}, {x}')}")
+        total = "zeroinitializer"
+        for part in sums:
+            total = self.put(f"fadd <4 x double> {total}, {part}")
         for lane in range(4):
-            if total != "zeroinitializer":
-                x = self.put(f"extractelement <4 x double> {total}, i32 {lane}")
-                tail = self.put(f"fadd double {tail}, {x}")
+            x = self.put(f"extractelement <4 x double> {total}, i32 {lane}")
+            tail = self.put(f"fadd double {tail}, {x}")
         self.proceed_if(self.put(f"fcmp oeq double {tail}, 0.0"))
 
     def apart(self, x: str, x_size: int, y: str, y_size: int) -> str:

@@ -19,8 +19,8 @@ the least that heals J_i is there if its block over H is positive definite:
 
     K_FF = positive part of  slack - (J_FF - J_FH J_HH^-1 J_HF)
 
-The links are healed from the tip inwards, since each takes from the one before it.  Forces inside the joints, and the
-potential energy by a constant, are not kept.
+The links are healed from the tip inwards, since each takes from the one before it.  One sweep need not find bodies
+wherever there are some.  Forces inside the joints, and the potential energy by a constant, are not kept.
 """
 
 from __future__ import annotations
@@ -83,8 +83,8 @@ def realizable(model: Model, *, adjust: bool = False) -> tuple[Model, tuple[str,
         else:
             raise ModelError(
                 f"{model.name}: {name}: no body has its mass {model.mass[i]:g} kg and principal moments "
-                f"{_moments(model, i)} kg m2, nor one that the joints could not tell from it, and MuJoCo takes no "
-                "other; adjust=True (--allow-adjust) adds the least that makes it one"
+                f"{_moments(model, i)} kg m2, none was found that the joints could not tell from it, and MuJoCo takes "
+                "bodies alone; adjust=True (--allow-adjust) adds the least that makes it one"
             )
     if not changed:
         return model, ()
@@ -107,7 +107,7 @@ def pseudo_inertia(body: Body) -> Array:
 def body_of(J: Array) -> Body:
     """The body of a pseudo-inertia with mass."""
     m, c = float(J[3, 3]), J[:3, 3] / J[3, 3]
-    S = J[:3, :3] - m * np.outer(c, c)
+    S = _central((J + J.T) / 2)
     return Body(m, c, np.trace(S) * np.eye(3) - S)
 
 
@@ -174,5 +174,6 @@ def _moments(model: Model, i: int) -> str:
 
 
 def _told(part: Array) -> str:
-    moments = np.linalg.eigvalsh(np.trace(part[:3, :3]) * np.eye(3) - part[:3, :3])
-    return f"{part[3, 3]:.3g} kg and up to {moments[-1]:.3g} kg m2"
+    moment = np.linalg.eigvalsh(np.trace(part[:3, :3]) * np.eye(3) - part[:3, :3])[-1]
+    mass = f"{part[3, 3]:.3g} kg and " if part[3, 3] else ""
+    return f"{mass}up to {moment:.3g} kg m2"

@@ -8,9 +8,7 @@
     capsules        geoms, spheres where the axis has no length, without mass
     ready           a keyframe
 
-Capsules meet the world, and those of the arm itself only in the pairs that are asked for: covers are wider than the
-arm, and those of neighbours overlap by construction.  A pair of bodies of which no two capsules may meet is excluded;
-where some may and some may not, it is excluded too, and those that may are listed as pairs of geoms.
+Capsules meet the world, and those of the arm itself only in the pairs that are asked for (contacts.py).
 
 The servos of `velocity` and `position` stand for a drive with its own controller: gravity is compensated within the
 effort limit, and the gains are those of joint i alone at `ready`, all other joints held, with its inertia m_i:
@@ -25,7 +23,6 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterable
-from itertools import combinations
 from xml.etree.ElementTree import Element, ParseError
 
 import numpy as np
@@ -37,6 +34,7 @@ from ..capsules import BASE
 from ..model import Array, Model
 from ..rotations import pose, rz
 from .bodies import realizable
+from .contacts import filter_contacts
 from .xml_text import Export, add, document, element, name_of_ours, names
 
 ACTUATORS = ("none", "torque", "velocity", "position")
@@ -49,8 +47,8 @@ FAR = 1e10
 TINY = 1e-300
 """MuJoCo wants a range to have room, however little."""
 
-POINT = 1e-12
-"""m: MuJoCo wants an axis to have a direction; a shorter one is a point."""
+SHORT = 1e-6
+"""m: MuJoCo wants the ends of a capsule to be this far apart; a shorter one is the sphere about it."""
 
 
 def mjcf(
@@ -111,7 +109,7 @@ def mjcf_with_notes(
     added = _parsed(extra)
     world.extend(added)
     if contacts:
-        _filter(root, model, [base_name, *model.link_names], self_pairs)
+        filter_contacts(root, model, [base_name, *model.link_names], self_pairs)
     if actuators != "none":
         _actuate(root, model, actuators, bandwidth)
     if not any(part.tag in ("joint", "freejoint") for child in added for part in child.iter()):
@@ -221,44 +219,11 @@ def _geoms(body: Element, model: Model, link: int, contacts: bool) -> None:
         if capsule.link != link:
             continue
         a, b = np.array(capsule.a), np.array(capsule.b)
-        axis = {"type": "capsule", "fromto": np.r_[a, b]}
-        if np.linalg.norm(b - a) < POINT:
-            axis = {"type": "sphere", "pos": (a + b) / 2}
-        sizes = {"size": capsule.radius, "mass": "0"}
-        add(body, "geom", name=capsule.name, **axis, **sizes, contype=touched, conaffinity=touched)
-
-
-def _filter(root: Element, model: Model, bodies: list[str], self_pairs: Iterable[tuple[int, int]]) -> None:
-    """Excludes the pairs of bodies that must not meet, and lists the pairs of geoms that may all the same."""
-    meet = {(min(pair), max(pair)) for pair in self_pairs}
-    for pair in sorted(meet):
-        if not 0 <= pair[0] < pair[1] < len(model.capsules):
-            raise ModelError(
-                f"{model.name}: self_pairs must be two different capsules, by number, of {len(model.capsules)}; "
-                f"got {pair}"
-            )
-        if model.capsules[pair[0]].link == model.capsules[pair[1]].link:
-            raise ModelError(f"{model.name}: self_pairs must be of two links; got {pair}, both of one")
-    by_link: dict[int, list[int]] = {}
-    for k, capsule in enumerate(model.capsules):
-        by_link.setdefault(capsule.link, []).append(k)
-    contact = element("contact")
-    listed: list[tuple[int, int]] = []
-    for i, j in combinations(sorted(by_link), 2):
-        both = [(min(x, y), max(x, y)) for x in by_link[i] for y in by_link[j]]
-        allowed = [pair for pair in both if pair in meet]
-        if len(allowed) < len(both) or _filtered_by_mujoco(i, j):
-            add(contact, "exclude", body1=bodies[i - BASE], body2=bodies[j - BASE])
-            listed += allowed
-    for x, y in sorted(listed):
-        add(contact, "pair", geom1=model.capsules[x].name, geom2=model.capsules[y].name)
-    if len(contact):
-        root.append(contact)
-
-
-def _filtered_by_mujoco(i: int, j: int) -> bool:
-    """MuJoCo keeps a body and its parent apart by itself; what is asked for is then to be listed."""
-    return abs(i - j) == 1
+        length = float(np.linalg.norm(b - a))
+        shape = {"type": "capsule", "fromto": np.r_[a, b], "size": capsule.radius}
+        if length <= SHORT:
+            shape = {"type": "sphere", "pos": (a + b) / 2, "size": capsule.radius + length / 2}
+        add(body, "geom", name=capsule.name, **shape, mass="0", contype=touched, conaffinity=touched)
 
 
 # ---- actuators

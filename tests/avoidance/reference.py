@@ -65,9 +65,6 @@ class Kinematics:
     def bias(self):
         return pin.nonLinearEffects(self.built, self.built.createData(), self.q, self.qd)
 
-    def friction(self):
-        return self.model.viscous * self.qd + self.model.coulomb * np.sign(self.qd)
-
 
 # ---- distance
 
@@ -111,11 +108,17 @@ def separation(x, y):
         blend = max(0.0, 1.0 - across @ across / (s1 @ s1) / math.sin(PARALLEL_ANGLE) ** 2)
         middle = 0.5 * (projected(a2, a1, b1) + projected(b2, a1, b1))
         smooth = one + blend * (middle - one)
+    other = two
+    if s2 @ s2 > 0:
+        across = s2 - (s1 * (s1 @ s2) / (s1 @ s1) if s1 @ s1 > 0 else 0.0)
+        blend = max(0.0, 1.0 - across @ across / (s2 @ s2) / math.sin(PARALLEL_ANGLE) ** 2)
+        other = two + blend * (0.5 * (projected(a1, a2, b2) + projected(b1, a2, b2)) - two)
+    coming = y[7:10] + other * (y[10:13] - y[7:10])
     return SimpleNamespace(
         surface=axis - x[6] - y[6],
         axis=axis,
         closing=-float((speed_x - speed_y) @ normal),
-        coming=float(speed_y @ normal),  # of the obstacle alone
+        coming=float(coming @ normal),  # of the obstacle alone
         point=a1 + s1 * smooth,
         normal=normal,
     )
@@ -125,8 +128,13 @@ def separation(x, y):
 
 
 def strength(field, distance, closing):
-    """What one obstacle alone does: `demand`, held at the greatest."""
-    return min(demand(field, distance, closing), field.max_strength)
+    """What one obstacle alone does: `demand`, bent below the greatest."""
+    return bent(field, demand(field, distance, closing))
+
+
+def bent(field, asked):
+    """1/f = 1/asked + 1/greatest."""
+    return 0.0 if asked == 0 else 1.0 / (1.0 / asked + 1.0 / field.max_strength)
 
 
 def demand(field, distance, closing):
@@ -170,15 +178,21 @@ def rotation_error(R_tool, R_goal):
 # ---- joint limits
 
 
+def margin_of(rules, span):
+    """Mended, a margin takes at most a quarter of the joint's range."""
+    return rules.margin if rules.form == "printed" else min(rules.margin, 0.25 * span)
+
+
 def potential(rules, q, lower, upper):
     """(3.72)."""
     total = np.zeros(len(q))
     for i, (x, low, high) in enumerate(zip(q, lower, upper, strict=True)):
+        margin = margin_of(rules, high - low)
         for gap, sign in ((x - low, 1.0), (high - x, -1.0)):
-            if math.isfinite(gap) and gap < rules.margin:
+            if math.isfinite(gap) and gap < margin:
                 push = rules.gain / max(gap, rules.floor) ** rules.exponent
                 if rules.form == "mended":
-                    push -= rules.gain / rules.margin**rules.exponent
+                    push -= rules.gain / margin**rules.exponent
                 total[i] += sign * push
     return total
 
@@ -187,9 +201,10 @@ def scaling(rules, q, lower, upper, motion):
     """(3.74)."""
     factors = np.ones(len(q))
     for i, (x, low, high) in enumerate(zip(q, lower, upper, strict=True)):
+        margin = margin_of(rules, high - low)
         for gap, towards in ((x - low, motion[i] < 0), (high - x, motion[i] > 0)):
-            if math.isfinite(gap) and gap < rules.margin and (rules.form == "printed" or towards):
-                fade = 0.5 * (1.0 - math.cos(math.pi * max(gap, 0.0) / rules.margin))
+            if math.isfinite(gap) and gap < margin and (rules.form == "printed" or towards):
+                fade = 0.5 * (1.0 - math.cos(math.pi * max(gap, 0.0) / margin))
                 factors[i] = min(factors[i], fade)
     return factors
 
@@ -263,7 +278,9 @@ class Reference:
             if capsule.link < 0:
                 continue
             for group in self.groups:
-                outside.append((capsule.link, *self.shared([self.one(field, own[i], rows[k]) for k in group])))
+                f, v, x = self.shared([self.one(field, own[i], rows[k]) for k in group])
+                given = bent(field, f)
+                outside.append((capsule.link, given, v * (given / f) if f > 0 else v, x))
             near = []
             if config.self_collision is not None:
                 near += [self.one_of_self(own, a, b, i) for a, b in self.self_pairs if i in (a, b)]
@@ -277,15 +294,13 @@ class Reference:
                 inside.append((capsule.link, *self.summed(near)))
         if workspace is not None and (workspace.inner is not None or workspace.outer is not None):
             inside.append((self.model.n - 1, *self.summed(self.shells(workspace))))
-        top = max(f for _, f, _, _ in outside)
-        scale = min(1.0, field.max_strength / top) if top > 0 else 1.0
-        found = [(link, f * scale, v * scale, x) for link, f, v, x in outside] + inside
+        found = outside + inside
         strengths = sorted(f for _, f, _, _ in found)
         self.tie = len(found) > 1 and 0 < strengths[-1] <= strengths[-2] * (1 + 1e-9)
         if config.acting == "nearest":
             most = max(f for _, f, _, _ in found)
             found = [(link, f, v, x) if f == most else (link, 0.0, 0 * v, x) for link, f, v, x in found]
-        return found, top * scale, max([0.0, *(f for _, f, _, _ in inside)])
+        return found, max(f for _, f, _, _ in outside), max([0.0, *(f for _, f, _, _ in inside)])
 
     def one(self, field, mine, theirs):
         s = separation(mine, theirs)
@@ -380,25 +395,33 @@ class Reference:
 
     def combined(self, s, drawn, each, more=0.0):
         """The task's joint speeds and those of each push; `more` are those of the joint limits' potential."""
-        rest, pushed = self.config.posture * s.slow * (self.posture - s.q), sum(each) + more
-        if self.config.superposition == "tool":
-            drawn, pushed = drawn + s.J @ pushed, 0.0
-        speed = self.resolved(s.J_task, drawn, self.config.damping) + unfelt(s.J_task, rest)
-        return self.given_way(s, speed + more, each) if self.config.superposition == "null" else speed + pushed
+        way, J = self.config.superposition, s.J_task
+        if way == "auto":
+            way = {"K": "null", "F": "joint"}[self.config.controller]
+        rest = unfelt(J, self.config.posture * s.slow * (self.posture - s.q))
+        if way == "tool":
+            drawn = drawn + s.J @ self.given_way(s, more + np.zeros(len(rest)), each)
+            return self.resolved(J, drawn, self.config.damping) + rest
+        speed = self.resolved(J, drawn, self.config.damping) + rest + more
+        return self.given_way(s, speed, each, J if way == "null" else None)
 
-    def given_way(self, s, speed, each):
-        """Each control point gets the speed along its push that adding `each` gives it: unfelt first, then felt."""
-        sought, wishes = speed + sum(each), []
-        for (link, f, v, x), asked in zip(s.pushes, each, strict=True):
-            if f > 0:
-                a = self.k.jacobian(link, x)[:3].T @ (v / f)
-                wishes.append((a, a @ sought, max(a @ asked, 0.0)))
-        for kept in (True, False):
-            for a, wanted, most in wishes:
-                along = unfelt(s.J_task, a) if kept else a
-                soft = self.config.reluctance if kept else self.config.damping
-                lack = min(max(wanted - a @ speed, 0.0), most)
-                speed = speed + along * lack / (along @ along + soft**2)
+    def given_way(self, s, speed, each, spared=None):
+        """Each push gives its control point what it would alone, less what others gave already; unfelt motion first."""
+        wishes, most = [], 2.0 * self.config.repulsion.max_strength
+        for (link, f, v, x), e in zip(s.pushes, each, strict=True):
+            a = self.k.jacobian(link, x)[:3].T @ v / f if f > 0 else 0.0 * e
+            wishes.append((a, e, a @ e))
+        scale = min(1.0, most / max([1e-300, *(own for _, _, own in wishes)]))
+        wishes = [(a, e * scale, own * scale, a @ speed + own * scale) for a, e, own in wishes if own > 0]
+        for J in (None,) if spared is None else (spared, None):
+            for a, e, own, wanted in wishes:
+                part = np.clip((wanted - a @ speed) / own, 0.0, 1.0)
+                if J is None:
+                    speed = speed + part * e
+                else:
+                    along = unfelt(J, e)
+                    r = a @ along / own
+                    speed = speed + along * part * r / (r**2 + self.config.reluctance**2)
         return speed
 
     def filtered(self, raw):
@@ -414,7 +437,9 @@ class Reference:
             raw = raw * scaling(rules, s.q, self.lower, self.upper, raw)
         elif rules.method == "potential":
             raw = raw + potential(rules, s.q, self.lower, self.upper)
-        return SimpleNamespace(qd=self.filtered(raw), raw=raw, attraction=drawn[:3], repulsion=s.J[:3] @ sum(each))
+        return SimpleNamespace(
+            qd=self.filtered(raw), raw=raw, attraction=drawn[:3], repulsion=s.J[:3] @ self.given_way(s, 0.0 * s.q, each)
+        )
 
     def pushed_torques(self, s):
         """(3.57), for each push."""
@@ -445,24 +470,25 @@ class Reference:
         raw = self.combined(s, drawn, each, np.linalg.solve(M, self.limit_torque(s)) * T)
         if rules.method == "scaling" and rules.form == "mended":
             raw = raw * scaling(rules, s.q, self.lower, self.upper, raw)
-        return SimpleNamespace(qd=self.filtered(raw), raw=raw, attraction=drawn[:3], repulsion=s.J[:3] @ sum(each))
+        return SimpleNamespace(
+            qd=self.filtered(raw), raw=raw, attraction=drawn[:3], repulsion=s.J[:3] @ self.given_way(s, 0.0 * s.q, each)
+        )
 
     def torque(self, s, M):
         rules, force = self.config.joint_limits, self.config.force
         pushed, bias = sum(self.pushed_torques(s)) + self.limit_torque(s), self.k.bias()
         wanted = self.operational(s) if force.method == "operational" else self.joint(s, M)
         wanted = wanted + np.linalg.solve(M, pushed)  # joint accelerations
-        acceleration = s.J[:3] @ wanted
         if rules.method == "scaling":
             coming = scaling(rules, s.q, self.lower, self.upper, s.qd)
             wanted = scaling(rules, s.q, self.lower, self.upper, wanted) * wanted - force.kv * (1.0 - coming) * s.qd
         most = force.torque_fraction * self.model.effort
         tau = np.clip(M @ wanted + bias, -most, most)  # (3.59), (3.60)
-        qdd = np.linalg.solve(M, tau - bias - self.k.friction())
+        qdd = np.linalg.solve(M, tau - bias)
         return SimpleNamespace(
             qd=s.qd + qdd * s.dt,
             tau=tau,
-            acceleration=acceleration,
+            acceleration=s.J[:3] @ qdd + self.k.drift()[:3],
             repulsion=s.J[:3] @ np.linalg.solve(M, pushed),
         )
 
@@ -492,7 +518,7 @@ class Reference:
         J = self.task_rows(there.tool_jacobian())
         rest = config.posture * s.slow * (self.posture - self.desired)
         speed = damped(J, v, config.damping) + unfelt(J, rest)
-        torque = np.diag(M) * (-force.kp * (s.q - self.desired) - force.kv * (s.qd - speed))
+        torque = M @ (-force.kp * s.slow * (s.q - self.desired) - force.kv * (s.qd - speed))
         self.desired = np.clip(self.desired + speed * s.dt, self.lower, self.upper)
         return np.linalg.solve(M, torque)
 

@@ -38,7 +38,7 @@ CHOICES = {
 }
 
 
-@pytest.mark.parametrize("combination", itertools.product(*CHOICES.values()), ids="-".join)
+@pytest.mark.parametrize("combination", list(itertools.product(*CHOICES.values())), ids="-".join)
 def test_every_combination_survives_toml(combination):
     config = Config(**dict(zip(CHOICES, combination, strict=True)))
     assert loads(Config, dumps(config)) == config

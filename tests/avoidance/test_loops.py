@@ -178,6 +178,16 @@ def test_a_post_in_the_way_is_not_touched(law):
     assert 0.01 < loop.least < 0.3
 
 
+@pytest.mark.parametrize("law", LOOPS)
+def test_somebody_who_stands_in_the_way_is_not_touched(law):
+    """A person between tool and goal, the goal far behind: whatever draws the tool must not pull it through."""
+    loop = Loop("panda", **LOOPS[law])
+    loop.goal.position[:] += [0.0, 0.6, 0.0]
+    x, y, _ = loop.start[:3, 3]
+    loop.run(10.0, lambda t: ((x, y + 0.45), (0.0, 0.0)))
+    assert 0.01 < loop.least < 0.3
+
+
 @pytest.mark.parametrize("smoothing", [NO_FILTER, MovingAverage()])
 @pytest.mark.parametrize("law", ["K", "linearised"])
 def test_the_command_does_not_chatter(law, smoothing):

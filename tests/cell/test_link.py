@@ -597,7 +597,8 @@ def test_a_controller_that_is_killed_or_suspended_stops_the_arm(arm, started, na
     """F15.  The plant runs here in real time, its controller in another process."""
     plant = Kinematic(arm, acceleration=ACCELERATION)
     state, log, ended = State(np.zeros(2)), [], None
-    with PlantServer(plant, period=PERIOD, timeout=TIMEOUT) as server:
+    timeout = 0.5  # s, that a busy machine does not reach by itself
+    with PlantServer(plant, period=PERIOD, timeout=timeout) as server:
         child = started(CONTROLLER, str(server.address[1]), str(SPEED))
         start = time.monotonic()
         while time.monotonic() - start < GIVE_UP:
@@ -613,8 +614,8 @@ def test_a_controller_that_is_killed_or_suspended_stops_the_arm(arm, started, na
             time.sleep(PERIOD)
         stop = next(k for k, (_, _, reason, _) in enumerate(log) if k >= ended and reason is Stop.TIMEOUT)
         t, commanded, _, _ = log[stop]
-        assert t - commanded > TIMEOUT  # not before its time
-        assert log[stop - 1][0] - commanded <= TIMEOUT  # and at the first tick after it
+        assert t - commanded > timeout  # not before its time
+        assert log[stop - 1][0] - commanded <= timeout  # and at the first tick after it
         assert len(log) - stop <= BRAKING + 1  # ticks
         speeds = [speed for *_, speed in log[stop - 1 :]]
         assert max(-np.diff(speeds)) <= ACCELERATION * PERIOD * (1 + 1e-12)
@@ -676,7 +677,8 @@ def test_a_plant_that_is_killed_leaves_a_stale_state(started):
         assert 0 <= time.monotonic() - state.t < GIVE_UP  # the clocks of the two are one
         child.kill()
         child.wait()
-        client.read(state)
+        for _ in range(5):  # what was still on its way
+            client.read(state)
         last = state.t
         while client.connected and time.monotonic() - start < GIVE_UP:
             client.write(command)

@@ -452,12 +452,10 @@ def test_another_cover_is_another_shape():
     name, _ = arm.model.covers[0]
     body = Body(arm, cover=name)
     q = arm.ready
-    own, other = Surfaces(Body(arm)), Surfaces(body)
-    at = arm.pose(q)[:3, 3]
-    rows = pillar(at, 0.0, height=0.01, radius=0.01)
-    gap = [surfaces.distance(q, rows) for surfaces in (own, other)]
-    rows[:, 6] += sum(gap) / 2 if min(gap) > 0 else 0.0
-    expected = [surfaces.distance(q, rows) <= 0 for surfaces in (own, other)]
+    beside = np.add(arm.pose(q)[:3, 3], [0.0, 0.09, 0.0])  # m: within the thesis' wide forearm, outside the wrist
+    rows = pillar(beside, 0.0, height=0.01, radius=0.01)
+    expected = [bool(Surfaces(shape).distance(q, rows) <= 0) for shape in (Body(arm), body)]
+    assert expected == [False, True]
     for kind in PLANTS:
         for cover, touches in zip((None, body), expected, strict=True):
             plant = kind(arm, body=cover)

@@ -40,11 +40,11 @@ class State:
 class Goal:
     """Where the tool should be: position (3,), m; its velocity (3,); its orientation (3, 3); and until when.
 
-    `t` is when the goal was given and `valid_for` how long it holds (s).  The arrays are views: assign into them to
-    move the goal.
+    `t` is when the goal was given and `valid_for` how long it holds (s).  To move the goal, assign to them, whole or
+    in part.
     """
 
-    __slots__ = ("packed", "position", "rotation", "t", "valid_for", "velocity")
+    __slots__ = ("_position", "_rotation", "_velocity", "packed", "t", "valid_for")
 
     def __init__(
         self,
@@ -56,15 +56,42 @@ class Goal:
         valid_for: float = np.inf,
     ) -> None:
         self.packed: Array = np.zeros(GOAL)
-        self.position, self.velocity = self.packed[:3], self.packed[3:6]
-        self.rotation = self.packed[6:].reshape(3, 3)
-        self.position[:] = _vector("position", position, 3)
-        self.velocity[:] = _vector("velocity", velocity, 3)
+        self._position, self._velocity = self.packed[:3], self.packed[3:6]
+        self._rotation = self.packed[6:].reshape(3, 3)
+        self.position = _vector("position", position, 3)
+        self.velocity = _vector("velocity", velocity, 3)
         R = np.eye(3) if rotation is None else np.array(rotation, dtype=float)
         if R.shape != (3, 3) or not np.allclose(R @ R.T, np.eye(3), atol=1e-6) or np.linalg.det(R) < 0:
             raise ValueError(f"rotation must be a rotation matrix (3, 3); got\n{R}")
-        self.rotation[:] = R
+        self.rotation = R
         self.t, self.valid_for = float(t), float(valid_for)
+
+    @property
+    def position(self) -> Array:
+        """(3,) m."""
+        return self._position
+
+    @position.setter
+    def position(self, value: ArrayLike) -> None:
+        self._position[:] = value
+
+    @property
+    def velocity(self) -> Array:
+        """(3,) m/s."""
+        return self._velocity
+
+    @velocity.setter
+    def velocity(self, value: ArrayLike) -> None:
+        self._velocity[:] = value
+
+    @property
+    def rotation(self) -> Array:
+        """(3, 3)."""
+        return self._rotation
+
+    @rotation.setter
+    def rotation(self, value: ArrayLike) -> None:
+        self._rotation[:] = value
 
     def __repr__(self) -> str:
         return f"Goal(position={self.position}, velocity={self.velocity})"
@@ -76,7 +103,7 @@ class Command:
     qd, tau (n,)             joint speeds; torques, zero where the controller does not make any
     q (n,)                   where qd leads to in one dt: for arms that take positions
     tool_velocity (6,)       linear and angular, what qd makes of the tool
-    acceleration (3,)        of the tool by (3.68); zero for velocity laws
+    acceleration (3,)        of the tool that tau gives; zero for velocity laws
     status, info (see law.INFO), and by name: distance, axis_distance, slow, push, openness, limit
     """
 

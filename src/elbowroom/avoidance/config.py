@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from .attraction import Attraction
-from .checks import choice, non_negative, positive, setting
+from .checks import FieldError, choice, non_negative, positive, setting
 from .joint_limits import JointLimits
 from .repulsion import Repulsion
 from .settings import leaves, lifted
@@ -61,11 +61,13 @@ class Config:
     task: str = setting("position", "", "what the tool follows: position, or pose (orientation too)")
     inverse: str = setting("dls", "", "velocities to joints: dls (3.49) or transpose (3.51)")
     jacobian: str = setting("tool", "", "tool, or alternate: that of the goal's point")
-    superposition: str = setting("null", "", "how pushes join the task: null, joint or tool")
+    superposition: str = setting(
+        "auto", "", "how pushes join the task: null, joint, tool; auto: null for K, joint for F"
+    )
     acting: str = setting("each", "", "each: every capsule is pushed; nearest: only the one pushed hardest")
     damping: float = setting(0.05, "m", "lambda of (3.49) for the task")
     push_damping: float = setting(0.2, "m", "lambda for pushes: one near a joint's axis must not whirl the arm")
-    reluctance: float = setting(0.1, "m", "null: damping of what the task does not feel; less keeps the tool better")
+    reluctance: float = setting(0.3, "", "null: the less, the more the null space is used, and the faster")
     posture: float = setting(0.5, "1/s", "pull to the rest posture in the null space of the task; 0 for none")
     attraction: Attraction = field(default=Attraction(), metadata={"doc": "what draws the tool"})
     repulsion: Repulsion = field(default=Repulsion(), metadata={"doc": "what people and things do"})
@@ -76,15 +78,31 @@ class Config:
     force: Force = field(default=Force(), metadata={"doc": "for the F controller alone"})
 
     def __post_init__(self) -> None:
+        for name, kind in _PARTS.items():
+            value = getattr(self, name)
+            if not isinstance(value, kind) and not (value is None and name in ("self_collision", "workspace")):
+                raise FieldError(name, f"a {kind.__name__}", value, place="Config")
         choice(self, "controller", CONTROLLERS)
         choice(self, "task", ("position", "pose"))
         choice(self, "inverse", ("dls", "transpose"))
         choice(self, "jacobian", ("tool", "alternate"))
-        choice(self, "superposition", ("null", "joint", "tool"))
+        choice(self, "superposition", ("auto", "null", "joint", "tool"))
         choice(self, "acting", ("each", "nearest"))
         positive(self, "period", most=1.0)
-        positive(self, "damping", "push_damping", "reluctance", most=10.0)
+        positive(self, "damping", "push_damping", most=10.0)
+        positive(self, "reluctance", most=100.0)
         non_negative(self, "posture", most=100.0)
+
+
+_PARTS: dict[str, type] = {
+    "attraction": Attraction,
+    "repulsion": Repulsion,
+    "self_collision": Repulsion,
+    "workspace": Workspace,
+    "joint_limits": JointLimits,
+    "smoothing": MovingAverage,
+    "force": Force,
+}
 
 
 def structure(config: Config) -> str:

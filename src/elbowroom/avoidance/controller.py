@@ -186,10 +186,11 @@ class Controller:
         try:
             self._compute(dt, state, obstacles, goal)
         except Exception as error:  # a loop must go on: the arm stands still and the command says why
-            status = Status.STOP_INTERNAL
-            if not (np.isfinite(state.q).all() and np.isfinite(state.qd).all()):
-                status = Status.STOP_STATE_INVALID
-            still(command, status, f"{type(error).__name__}: {error}")
+            q = getattr(state, "q", None)
+            known = q is not None and q.shape == command.q.shape and bool(np.isfinite(q).all())
+            fine = known and bool(np.isfinite(state.qd).all())
+            status = Status.STOP_INTERNAL if fine or state is None else Status.STOP_STATE_INVALID
+            still(command, status, f"{type(error).__name__}: {error}", q if known else None)
             command.t, command.dt = t, dt
             return command
         command.t, command.dt = t, dt
@@ -203,6 +204,11 @@ class Controller:
             self._memory[-self.arm.n :] = q  # the joint goal begins where the arm is
         self.body.rows(q, qd, out=self._own)
         if obstacles.rows is not self._others:
+            if obstacles.layout != self._seen.layout:
+                expected = f"{self._seen.layout} (people, things, capsules a person)"
+                raise ShapeError(
+                    f"obstacles must have places {expected}, as obstacles() makes them; got {obstacles.layout}"
+                )
             self._others[...] = obstacles.rows
         self._seen = obstacles
         self._tabulate(self._rows, self._gains, out=self.pairs)

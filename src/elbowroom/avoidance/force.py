@@ -13,8 +13,9 @@ J# is the damped inverse.  Torques are held between -f tau_max and +f tau_max, e
 print of (3.59)-(3.60) holds one).  For arms that take velocities, torques are integrated through forward dynamics.
 The strengths of fields and of the joint limits' potential are speeds; times the resistance R they are forces (of the
 potential, torques at a lever of one metre).  The thesis' A is our M.  In the joint and the operational law Kp and Kv
-are given for a unit of inertia: of the joint (the diagonal of M), and of the tool, which is decoupled.  C q' + g, which
-the thesis leaves to the drive, is added.
+are given for a unit of inertia, that of the joints (Kp is kp M) and of the tool, which is decoupled; both are scaled
+by (3.77) near people.  C q' + g, which the thesis leaves to the drive, is added.  Friction is left to it, also where
+torques are integrated: with it an explicit step is unstable on arms with strong damping and light links.
 """
 
 from __future__ import annotations
@@ -27,11 +28,10 @@ import numpy as np
 from ..algebra import maximum, minimum
 from ..algebra.linalg import Array, cholesky_solve, vector
 from ..dynamics import whole
-from ..dynamics.drives import friction_torque
 from ..dynamics.kinematics import forward_kinematics, jacobian_at, jacobian_rate
 from . import joint_limits
 from .attraction import held, rotation_error
-from .law import Memory, Situation, attraction, combined, information, off_limits, smoothed
+from .law import Memory, Situation, attraction, combined, given_way, information, off_limits, smoothed
 from .resolution import damped, unfelt
 
 
@@ -82,7 +82,7 @@ def _linearised(
         "tool_velocity": np.concatenate([tool.Jv @ speed, tool.Jw @ speed]),
         "raw": raw,
         "memory": np.concatenate([integral, total, fresh, memory.desired]),
-        "info": information(s, limit, drawn, tool.Jv @ np.sum(each, axis=0)),
+        "info": information(s, limit, drawn, tool.Jv @ given_way(s, each, np.zeros(s.model.n))),
     }
 
 
@@ -116,7 +116,7 @@ def _torque(s: Situation, M: Array, memory: Memory, dt: Any) -> dict[str, Any]:
     else:
         torque = drawn + pushed + bias
     torque = clamped(torque, s.g.force.torque_fraction, s.model.effort)
-    acceleration = cholesky_solve(M, torque - bias - friction_torque(s.model, s.qd))
+    acceleration = cholesky_solve(M, torque - bias)
     speed = s.qd + acceleration * dt  # forward dynamics, a step on
     tool = jacobian_at(s.model, s.frames, s.model.n - 1, s.tool)
     return {
@@ -124,7 +124,7 @@ def _torque(s: Situation, M: Array, memory: Memory, dt: Any) -> dict[str, Any]:
         "q": s.q + speed * dt,
         "tool_velocity": np.concatenate([tool.Jv @ speed, tool.Jw @ speed]),
         "tau": torque,
-        "acceleration": s.J[:3] @ cholesky_solve(M, drawn + pushed),  # (3.68), J' q' left out
+        "acceleration": s.J[:3] @ acceleration + _drift(s)[:3],  # (3.64), of the torques as they are held
         "memory": np.concatenate([memory.integral, memory.total, memory.fresh, desired]),
         "info": information(s, limit, attracted, s.J[:3] @ cholesky_solve(M, pushed)),
     }
@@ -176,8 +176,7 @@ def _joint(s: Situation, M: Array, desired: Array, dt: Any) -> tuple[Array, Arra
         velocity, J = np.concatenate([velocity, turning * s.slow]), np.vstack(there)
     rest = (s.g.posture * s.slow) * (s.goal.posture - desired)
     speed = damped(J, velocity, s.g.damping) + unfelt(J, rest)
-    inertia = np.diag(M)
-    torque = inertia * (force.kp * (desired - s.q) - force.kv * (s.qd - speed))
+    torque = M @ (force.kp * s.slow * (desired - s.q) - force.kv * (s.qd - speed))
     return torque, _within(desired + speed * dt, s.lower, s.upper)
 
 

@@ -9,7 +9,8 @@ With x the distance to a limit and D the margin in which it is felt, both in the
 
 The potential points away from the limit, on both sides of it; x is held at `floor` from below, so it stays finite.  The
 factor is 0 at the limit and beyond.  A joint without a limit (infinite) is never acted on.  Where the margins of the
-two limits overlap, the potentials add and the smaller factor counts.
+two limits overlap, the potentials add and the smaller factor counts; the mended forms' margin is at most a quarter of
+the joint's range, so there it never happens.
 """
 
 from __future__ import annotations
@@ -49,12 +50,19 @@ class JointLimits:
         less(self, "floor", "margin")
 
 
-def _push(settings: Any, gap: Any) -> Any:
+def _margin(settings: Any, low: float, high: float) -> Any:
+    """The margin; in the mended form at most a quarter of the range, so that a short slide has a middle."""
+    if settings.form == "printed" or not math.isfinite(high - low):
+        return settings.margin
+    return minimum(settings.margin, 0.25 * (high - low))
+
+
+def _push(settings: Any, gap: Any, margin: Any) -> Any:
     """The potential's push away from a limit that is `gap` away, >= 0."""
     push = settings.gain / power(maximum(gap, settings.floor), settings.exponent)
     if settings.form == "mended":
-        push = push - settings.gain / power(settings.margin, settings.exponent)
-    return where(gap < settings.margin, push, 0.0)
+        push = push - settings.gain / power(margin, settings.exponent)
+    return where(gap < margin, push, 0.0)
 
 
 def potential(settings: Any, q: Array, lower: Array, upper: Array) -> Array:
@@ -63,16 +71,16 @@ def potential(settings: Any, q: Array, lower: Array, upper: Array) -> Array:
     for x, low, high in zip(q.tolist(), lower.tolist(), upper.tolist(), strict=True):
         push: Any = 0.0
         if math.isfinite(low):
-            push = push + _push(settings, x - low)
+            push = push + _push(settings, x - low, _margin(settings, low, high))
         if math.isfinite(high):
-            push = push - _push(settings, high - x)
+            push = push - _push(settings, high - x, _margin(settings, low, high))
         pushes.append(push)
     return vector(*pushes)
 
 
-def _fade(settings: Any, gap: Any) -> Any:
+def _fade(gap: Any, margin: Any) -> Any:
     """(3.74): 0 at a limit and beyond, 1 from the margin on."""
-    x = minimum(maximum(gap / settings.margin, 0.0), 1.0)
+    x = minimum(maximum(gap / margin, 0.0), 1.0)
     return 0.5 * (1.0 - cos(math.pi * x))
 
 
@@ -82,10 +90,10 @@ def scaling(settings: Any, q: Array, lower: Array, upper: Array, direction: Arra
     for x, low, high, way in zip(q.tolist(), lower.tolist(), upper.tolist(), direction.tolist(), strict=True):
         factor: Any = 1.0
         if math.isfinite(low):
-            fade = _fade(settings, x - low)
+            fade = _fade(x - low, _margin(settings, low, high))
             factor = fade if settings.form == "printed" else where(way < 0, fade, 1.0)
         if math.isfinite(high):
-            fade = _fade(settings, high - x)
+            fade = _fade(high - x, _margin(settings, low, high))
             factor = minimum(factor, fade if settings.form == "printed" else where(way > 0, fade, 1.0))
         factors.append(factor)
     return vector(*factors)

@@ -1,7 +1,7 @@
 """The K controller: repulsion and attraction as velocities (thesis, section 3.9.1).
 
-Each push is a velocity of its control point, turned into joint speeds by that point's own Jacobian (3.49), (3.51); they
-add up.  The tool's velocity is that of the attraction plus what the pushes make of it (3.50), (3.55).
+Each push is a velocity of its control point, turned into joint speeds by that point's own Jacobian (3.49), (3.51).
+The tool's velocity is that of the attraction plus what the pushes make of it (3.50), (3.55).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 from ..algebra.linalg import Array
 from ..dynamics.kinematics import jacobian_at
-from .law import Memory, Situation, attraction, combined, information, off_limits, smoothed
+from .law import Memory, Situation, attraction, combined, given_way, information, off_limits, smoothed
 from .resolution import resolved
 
 
@@ -28,6 +28,7 @@ def pushed_speeds(s: Situation) -> list[Array]:
 def law(s: Situation, memory: Memory, dt: Any, restart: Any, oldest: Array, samples: int) -> dict[str, Any]:
     """One step: joint and tool velocities, and the memory after it."""
     each = pushed_speeds(s)
+    pushed = given_way(s, each, np.zeros(s.model.n))
     drawn, integral = attraction(s, memory.integral, dt)
     raw, limit = off_limits(s, combined(s, drawn, each))
     speed, total, fresh = smoothed(raw, oldest, memory, restart, samples)
@@ -38,5 +39,5 @@ def law(s: Situation, memory: Memory, dt: Any, restart: Any, oldest: Array, samp
         "tool_velocity": np.concatenate([tool.Jv @ speed, tool.Jw @ speed]),
         "raw": raw,
         "memory": np.concatenate([integral, total, fresh, memory.desired]),
-        "info": information(s, limit, drawn, tool.Jv @ np.sum(each, axis=0)),
+        "info": information(s, limit, drawn, tool.Jv @ pushed),
     }

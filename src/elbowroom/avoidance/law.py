@@ -61,6 +61,7 @@ STATUSES = (
 
 AVOIDING = 1e-6  # m/s: a smaller push does not count as avoiding
 SLOWED = 0.95  # of the attraction, or of a joint's speed: less counts as slowing
+FASTEST = 2.0  # times the fields' greatest strength: how fast one push may move its point
 CLOSED = 0.5  # of the openness: less counts as near a singularity
 
 
@@ -181,39 +182,52 @@ def combined(s: Situation, drawn: Array, each: list[Array], more: Array | None =
     task does not feel it, and then by what is missing.  What the task leaves free pulls to the rest posture.  `more`
     (n,) are joint speeds that no push asks for: of the joint limits' potential.
     """
-    pushed = np.zeros(s.model.n) if more is None else more
-    for speeds in each:
-        pushed = pushed + speeds
-    rest = (s.g.posture * s.slow) * (s.goal.posture - s.q)
-    if s.g.superposition == "tool":
-        drawn, pushed = drawn + s.J @ pushed, np.zeros(s.model.n)
-    speed = resolved(s.g.inverse, s.J_task, drawn, s.g.damping) + unfelt(s.J_task, rest)
-    if s.g.superposition == "null":
-        return _given_way(s, each, speed if more is None else speed + more)
-    return speed + pushed
+    way = s.g.superposition
+    if way == "auto":
+        way = "null" if s.g.controller == "K" else "joint"
+    still = np.zeros(s.model.n)
+    rest = unfelt(s.J_task, (s.g.posture * s.slow) * (s.goal.posture - s.q))
+    if way == "tool":
+        pushed = given_way(s, each, still if more is None else more)
+        return resolved(s.g.inverse, s.J_task, drawn + s.J @ pushed, s.g.damping) + rest
+    speed = resolved(s.g.inverse, s.J_task, drawn, s.g.damping) + rest
+    speed = speed if more is None else speed + more
+    return given_way(s, each, speed, spared=way == "null")
 
 
-def _given_way(s: Situation, each: list[Array], speed: Array) -> Array:
-    """`speed` (n,) changed until each control point has, along its push, the speed that adding `each` would give it.
+def given_way(s: Situation, each: list[Array], speed: Array, *, spared: bool = False) -> Array:
+    """`speed` (n,) and of each push's joint speeds e (n,) as much as its control point still lacks along the push.
 
-    For a push along u at a point with Jacobian J, a = J^T u: what lacks of a.(speed + sum of each), but no more than
-    the push's own a.each_i, is given first by the null space of the task, along N a with N = 1 - J# J; what that cannot
-    give comes along a itself, at the cost of the task.  So links give way as with "joint", and the task feels as little
-    of it as can be.
+    For a push along u at a point with Jacobian J, a = J^T u: alone it would add a.e to the point's speed along u.  Of
+    that, what other pushes have not given already is added, along e: pushes in one direction do not pile up, one push
+    alone is (3.49), (3.51) or (3.71) as printed.  All are scaled so that no point is moved faster than `FASTEST` times
+    the fields' greatest strength: forces would whirl a light wrist.
+
+    `spared`: first the task's null space gives what it can, along N e.  With r = a.N e / a.e that is r^2 / (r^2 + c^2)
+    of what lacks, c being `reluctance`; the rest comes along e, at the cost of the task.
     """
-    wanted_speed = speed
-    for speeds in each:
-        wanted_speed = wanted_speed + speeds
-    wishes = []
-    for push, speeds in zip(s.pushes, each, strict=True):
+    alone = []
+    for push, e in zip(s.pushes, each, strict=True):
         u = push.vector * (1.0 / where(push.strength > 0.0, push.strength, 1.0))
         a = jacobian_at(s.model, s.frames, push.link, push.point).Jv.T @ u
-        wishes.append((a, a @ wanted_speed, maximum(a @ speeds, 0.0)))
-    for kept, damping in ((True, s.g.reluctance), (False, s.g.damping)):  # the task is kept, first; then not
-        for a, wanted, own in wishes:
-            along = unfelt(s.J_task, a) if kept else a
-            lack = minimum(maximum(wanted - a @ speed, 0.0), own)
-            speed = speed + along * (lack / (along @ along + damping * damping))
+        alone.append((a, e, maximum(a @ e, 0.0)))
+    fastest: Any = 0.0
+    for _, _, own in alone:
+        fastest = maximum(fastest, own)
+    most = FASTEST * s.g.repulsion.max_strength
+    scale = where(fastest > most, most / where(fastest > 0.0, fastest, 1.0), 1.0)
+    wishes = []
+    for a, e, own in ((a, e * scale, own * scale) for a, e, own in alone):
+        wishes.append((a, e, own, 1.0 / where(own > 0.0, own, 1.0), a @ speed + own))
+    if spared:
+        c = s.g.reluctance
+        for a, e, own, share, wanted in wishes:
+            lack = minimum(maximum(wanted - a @ speed, 0.0), own) * share
+            along = unfelt(s.J_task, e)
+            r = (a @ along) * share
+            speed = speed + along * (lack * (r / (r * r + c * c)))
+    for a, e, own, share, wanted in wishes:
+        speed = speed + e * (minimum(maximum(wanted - a @ speed, 0.0), own) * share)
     return speed
 
 
@@ -242,7 +256,7 @@ def smoothed(speed: Array, oldest: Array, memory: Memory, restart: Any, samples:
 def information(s: Situation, limit: Any, attracted: Array, repelled: Array) -> Array:
     """The numbers of INFO."""
     limit = where(s.own > AVOIDING, 0.0, limit)
-    open_ = openness(s.J[:3], s.g.damping)
+    open_ = 1.0 if s.layout.flat else openness(s.J[:3], s.g.damping)
     status: Any = 0.0
     for k, holds in enumerate(
         (open_ < CLOSED, limit < SLOWED, s.slow < SLOWED, s.push > AVOIDING, s.distance <= 0.0), start=1

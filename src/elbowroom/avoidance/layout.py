@@ -12,6 +12,7 @@ from ..geometry.shapes import A, B
 from ..model import LinkCapsule
 
 SAMPLES = 200  # configurations that tell which ends of capsules the joints can lift
+SINGULAR = 1e-9  # m^6: det(J J^T) below is zero but for rounding
 LEVEL = 0.15  # m: an end whose height changes less is held by the base, and no floor pushes it
 
 
@@ -25,12 +26,13 @@ class Layout:
     person_capsules: int
     self_pairs: tuple[tuple[int, int], ...]  # capsules of the arm that must stay apart
     lifted: tuple[tuple[bool, bool], ...]  # of each capsule's ends, whether some joint can lift it off a floor
+    flat: bool  # whether the tool never moves but in a plane or on a line: then every configuration is singular
 
     @classmethod
     def of(cls, body: Body, people: int, others: int, person_capsules: int, *, self_collision: bool) -> Layout:
         """The layout for a body and obstacles."""
         pairs = body.self_pairs if self_collision else ()
-        return cls(body.link_capsules, people, others, person_capsules, pairs, _lifted(body))
+        return cls(body.link_capsules, people, others, person_capsules, pairs, _lifted(body), _flat(body))
 
     @property
     def own(self) -> int:
@@ -71,3 +73,13 @@ def _lifted(body: Body) -> tuple[tuple[bool, bool], ...]:
     rows = body.kernel(drawn, np.zeros_like(drawn))
     moves = np.ptp(rows[:, :, [A.start + 2, B.start + 2]], axis=0) > LEVEL
     return tuple((bool(a), bool(b)) for a, b in moves)
+
+
+def _flat(body: Body) -> bool:
+    """Whether no configuration drawn lets the tool move in all three directions."""
+    model = body.arm.model
+    for q in np.random.default_rng(0).uniform(*model.sampling_range(), (20, model.n)):
+        Jv = body.arm.jacobian(q)[0]
+        if np.linalg.det(Jv @ Jv.T) > SINGULAR:
+            return False
+    return True

@@ -34,17 +34,14 @@ class Obstacles:
         if people + others == 0:
             raise ValueError("there must be room for at least one person or thing; got people=0 and others=0")
         self.people, self.others, self.person_capsules = people, others, person_capsules
+        self.layout = people, others, person_capsules
+        """People, other things, capsules a person: what a controller must be built for."""
         self.rows: Array = np.empty((people * person_capsules + others, ROW)) if rows is None else rows  # (K, 13)
         self.rows[:] = PARKED
         self._of = [self.rows[p * person_capsules : (p + 1) * person_capsules] for p in range(people)]
         self.stamps: Array = np.full(people, -math.inf)  # s, when each person was last measured
         self.counts = np.zeros(people, dtype=int)  # capsules of each person; 0: nobody
         self.names: list[tuple[str, ...]] = [()] * people  # of each person's capsules
-
-    @property
-    def layout(self) -> tuple[int, int, int]:
-        """People, other things, capsules a person: what a controller must be built for."""
-        return self.people, self.others, self.person_capsules
 
     def place(self, person: int) -> slice:
         """The rows of a person."""

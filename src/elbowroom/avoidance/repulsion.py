@@ -78,7 +78,14 @@ class Repulsion:
     @classmethod
     def thesis(cls, gain: float, influence: float, **others: Any) -> Repulsion:
         """The thesis' own: power 5 between axes, deaf to velocities."""
-        own: dict[str, Any] = {"gain": gain, "influence": influence, "measure": "axis", "lookahead": 0.0, "ease": 0.0}
+        own: dict[str, Any] = {
+            "gain": gain,
+            "influence": influence,
+            "measure": "axis",
+            "lookahead": 0.0,
+            "ease": 0.0,
+            "max_strength": 100.0,
+        }
         return cls(**own | others)
 
 

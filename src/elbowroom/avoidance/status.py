@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Status(StrEnum):
-    """Why a command is what it is; those that begin with STOP are latched by the supervisor, as is IN_COLLISION."""
+    """Why a command is what it is.  The supervisor latches what begins with STOP, and IN_COLLISION if it is set to."""
 
     OK = "OK"
     AVOIDING = "AVOIDING"

@@ -1,8 +1,8 @@
 """A simulated cell: the people in it, what moves, and time."""
 
 from .link import PlantServer as PlantServer
-from .link import Stop as Stop
 from .mujoco_plant import MuJoCo as MuJoCo
+from .packet import Stop as Stop
 from .plant import Kinematic as Kinematic
 from .plant import Plant as Plant
 from .plant import RigidBody as RigidBody

@@ -31,7 +31,6 @@ import socket
 import time
 import zlib
 from collections.abc import Callable
-from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -41,7 +40,7 @@ from ..arm import Arm
 from ..avoidance import Command, State, Status
 from ..errors import ConfigError
 from ..geometry import ROW
-from .packet import NUMBERS, Decoder, Encoder, Kind, Order, Tally
+from .packet import NUMBERS, Decoder, Encoder, Kind, Order, Stop, Tally
 from .plant import Plant, positive_time
 
 Array = NDArray[np.float64]
@@ -55,28 +54,6 @@ AT_ONCE = 64  # messages taken in one tick, so that a flood cannot hold it up
 LONGEST = 1.0  # s, that one message may make a plant in lockstep advance
 STATUSES = tuple(Status)
 STATE_HEAD = 5  # numbers of a STATE before q and qd
-
-
-class Stop(IntEnum):
-    """Why a plant does not obey commands."""
-
-    NONE = 0
-    START = 1
-    TIMEOUT = 2
-    ASKED = 3
-
-    @property
-    def text(self) -> str:
-        """The same in words."""
-        return _TEXTS[self]
-
-
-_TEXTS = {
-    Stop.NONE: "",
-    Stop.START: "not reset since this controller said hello",
-    Stop.TIMEOUT: "no valid command came in time",
-    Stop.ASKED: "stopped at the plant",
-}
 
 
 def joints_check(arm: Arm) -> int:

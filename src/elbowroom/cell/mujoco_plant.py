@@ -2,8 +2,8 @@
 
 The arm is the exporter's MJCF (model/export).  Each step our drive gives the torques (`qfrc_applied`), and MuJoCo
 integrates them with its own `implicitfast` in steps of `substep`, 1 ms or less.  Joint limits and Coulomb friction are
-constraints of the engine with its default, slightly soft settings: a joint driven into its limit gives way by some
-milliradians, and friction creeps where ours holds.
+constraints of the engine with its default, soft settings: a joint driven into its limit gives way by milliradians, one
+that falls into it without a drive by tenths of a radian for a moment; and friction creeps where ours holds.
 
 People are mocap capsules: `advance` sets where they are and how long, and nothing moves them.  What the engine lists
 as a contact of a person's geom with one of the arm's is a touch.  The arm alone feels it, along the normal (condim 1,

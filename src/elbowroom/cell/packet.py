@@ -70,6 +70,28 @@ class Kind(IntEnum):
     STATE = 7  # [t, sequence it answers, stop, touching, contacts, q, qd]
 
 
+class Stop(IntEnum):
+    """Why a plant does not obey commands."""
+
+    NONE = 0
+    START = 1
+    TIMEOUT = 2
+    ASKED = 3
+
+    @property
+    def text(self) -> str:
+        """The same in words."""
+        return _TEXTS[self]
+
+
+_TEXTS = {
+    Stop.NONE: "",
+    Stop.START: "not reset since this controller said hello",
+    Stop.TIMEOUT: "no valid command came in time",
+    Stop.ASKED: "stopped at the plant",
+}
+
+
 class Tally:
     """Dropped messages by reason."""
 

@@ -30,12 +30,13 @@ from ..avoidance import Command, State
 from ..errors import ConfigError, ShapeError
 from ..geometry import ROW
 from .contact import people_rows
-from .link import AT_ONCE, LONGEST, STATE_HEAD, STATUSES, TIMEOUT, Address, Stop, joints_check, local_only
-from .packet import NUMBERS, Decoder, Encoder, Kind, Order, Tally
+from .link import LONGEST, STATE_HEAD, STATUSES, TIMEOUT, Address, joints_check, local_only
+from .packet import NUMBERS, Decoder, Encoder, Kind, Order, Stop, Tally
 from .plant import configuration, positive_time
 
 Array = NDArray[np.float64]
 PATIENCE = 2.0  # s
+AT_ONCE = 1024  # messages taken at a time: more than a system keeps, and an end all the same
 
 
 class PlantClient:

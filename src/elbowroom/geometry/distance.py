@@ -54,7 +54,7 @@ class PairRow(NamedTuple):
     closing: Any  # m/s, minus the rate of the axis distance: positive while approaching
     point_x: Array  # (3,) m, smooth point on the axis of x, where to push
     normal: Array  # (3,) unit, from y to x
-    speed_y: Any  # m/s, velocity of y's nearest point towards x: positive while it comes
+    speed_y: Any  # m/s, velocity of y's smooth point towards x: positive while it comes
     lambda_x: Any  # exact nearest point of x's axis: 0 at a, 1 at b
     lambda_y: Any
 
@@ -62,11 +62,12 @@ class PairRow(NamedTuple):
 def separation(x: Any, y: Any, angle: float = PARALLEL_ANGLE) -> PairRow:
     """Two capsule rows (13,), traced or numbers.  An axis that meets another still has a normal: see `nearest`."""
     near = nearest(x[A], x[B], y[A], y[B], angle)
-    speed_x, speed_y = _speed(x, near.lambda1, near.normal), _speed(y, near.lambda2, near.normal)
+    closing = _speed(y, near.lambda2, near.normal) - _speed(x, near.lambda1, near.normal)
+    speed_y = _speed(y, near.smooth2, near.normal)  # the exact point jumps through parallel, and its speed with it
     return PairRow(
         near.distance - (x[RADIUS] + y[RADIUS]),
         near.distance,
-        speed_y - speed_x,
+        closing,
         vector(*along(x[A], minus(x[B], x[A]), near.smooth1)),
         vector(*near.normal),
         speed_y,

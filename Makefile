@@ -22,6 +22,8 @@ format: $(VENV)/dev
 
 bench: $(VENV)/bench
 	$(BIN)/elbowroom bench dynamics
+	$(BIN)/elbowroom bench distance
+	$(BIN)/elbowroom bench avoidance
 
 docs: $(VENV)/dev
 	$(BIN)/mkdocs build --strict

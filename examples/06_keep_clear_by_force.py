@@ -33,5 +33,10 @@ for method in ("linearised", "operational", "joint"):
         least = min(least, command.distance)
         moved = np.maximum(moved, np.abs(state.q - start))
     back = np.linalg.norm(arm.pose(state.q)[:3, 3] - goal.position)
-    print(f"{method:12} least distance {least:.2f} m; joints gave way by at most", np.degrees(moved).round(0), "deg;", end=" ")
+    print(
+        f"{method:12} least distance {least:.2f} m; joints gave way by at most",
+        np.degrees(moved).round(0),
+        "deg;",
+        end=" ",
+    )
     print(f"{1000 * back:.0f} mm from the goal at the end")

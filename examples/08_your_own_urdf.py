@@ -11,7 +11,8 @@ from elbowroom.geometry import Body, Person
 
 LINK = """<link name="{name}"><inertial><origin xyz="0 0 {half}"/><mass value="{mass}"/>
 <inertia ixx="{i}" iyy="{i}" izz="{j}" ixy="0" ixz="0" iyz="0"/></inertial>
-<collision><origin xyz="0 0 {half}"/><geometry><cylinder radius="{radius}" length="{length}"/></geometry></collision></link>"""
+<collision><origin xyz="0 0 {half}"/><geometry><cylinder radius="{radius}" length="{length}"/></geometry></collision>
+</link>"""
 JOINT = """<joint name="{name}" type="revolute"><parent link="{parent}"/><child link="{child}"/><origin xyz="0 0 {z}"/>
 <axis xyz="{axis}"/><limit lower="-2.8" upper="2.8" velocity="2" effort="150"/></joint>"""
 

@@ -1,5 +1,9 @@
 """elbowroom: the dynamics of serial robot arms by every formulation, and room for the people beside them."""
 
+import importlib
+from types import ModuleType
+from typing import TYPE_CHECKING
+
 from . import algebra as algebra
 from . import chains as chains
 from . import dynamics as dynamics
@@ -22,7 +26,21 @@ from .loading import load as load
 from .model import Model as Model
 from .simulation import simulate as simulate
 
+if TYPE_CHECKING:
+    from . import avoidance as avoidance
+    from . import cell as cell
+    from . import geometry as geometry
+
 __version__ = "0.1.0"
+_LATER = ("avoidance", "cell", "geometry")  # rooms that are imported when they are first asked for
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name in _LATER:
+        return importlib.import_module(f".{name}", __name__)
+    raise AttributeError(f"module 'elbowroom' has no attribute {name!r}")
+
+
 __all__ = [
     "Arm",
     "ConfigError",
@@ -38,8 +56,11 @@ __all__ = [
     "TraceError",
     "UnknownNameError",
     "algebra",
+    "avoidance",
+    "cell",
     "chains",
     "dynamics",
+    "geometry",
     "load",
     "model",
     "simulate",

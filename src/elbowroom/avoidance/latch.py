@@ -14,6 +14,7 @@ from .recorder import Recorder
 from .status import Status
 
 log = logging.getLogger("elbowroom.avoidance")
+log.addHandler(logging.NullHandler())  # where no one listens, nothing is written: the loop must not wait for a terminal
 IMMEDIATE = frozenset({Status.STOP_STATE_INVALID, Status.STOP_STATE_STALE})
 QUIET = 1.0  # s between two lines of one kind
 

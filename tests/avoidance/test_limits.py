@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import elbowroom as er
-from elbowroom.avoidance import Controller, Limits
+from elbowroom.avoidance import Config, Controller, Goal, Limits, State, Supervisor
 from elbowroom.avoidance import settings as tables
 from elbowroom.avoidance.belief import CLOCK, TOLD
 from elbowroom.avoidance.fitting import Facts
@@ -19,8 +19,9 @@ from elbowroom.avoidance.limits import UNLIMITED, bounds
 from elbowroom.avoidance.pushes import WIDTH
 from elbowroom.avoidance.saturation import RULES, SUMMARY
 from elbowroom.avoidance.separation_speed import braking_speed, separation_distance, separation_speed
-from elbowroom.geometry import Body, pair_row
+from elbowroom.geometry import Body, Person, pair_row
 from elbowroom.geometry.distance import DISTANCE, LAMBDA_X, NORMAL, SPEED_Y
+from elbowroom.model import LinkCapsule
 
 ARM = er.load("planar2")
 PANDA = er.load("panda")
@@ -257,3 +258,26 @@ def test_a_stop_and_a_wait_want_nothing():
         limiter.allow(q, zero, wanted, zero, limiter.no_pairs)
         fall = wanted - limiter.out.qd
         assert np.allclose(fall, 0.0 if factor is None else 0.01 * factor, rtol=0, atol=1e-15)
+
+
+def test_a_capsule_that_no_joint_can_move_is_no_obstacle_to_the_limiter():
+    """The column of an upright arm turns on its own axis: its ends never move, and their speed is the constant zero."""
+    upright = er.Arm.from_mdh(
+        a=[0, 0],
+        alpha=[0, np.pi / 2],
+        d=[0.3, 0],
+        mass=[1, 1],
+        com=[[0, 0, -0.1], [0.2, 0, 0]],
+        inertia=[np.eye(3) * 0.01] * 2,
+        velocity=[1, 1],
+        lower=[-2, -2],
+        upper=[2, 2],
+    )
+    column = LinkCapsule("column", 0, (0.0, 0.0, -0.3), (0.0, 0.0, 0.0), 0.05)
+    boom = LinkCapsule("boom", 1, (0.0, 0.0, 0.0), (0.4, 0.0, 0.0), 0.05)
+    controller = Controller(upright, Config(), body=Body(upright, capsules=[column, boom]))
+    people = controller.obstacles()
+    people.see(Person.cylinder((1.0, 0.0, 0.0)), 0.0)
+    guard = Supervisor(controller)
+    command = guard.step(0.0, 0.001, State(upright.ready), people, Goal(upright.pose(upright.ready)[:3, 3]))
+    assert not command.status.stops, command.reason

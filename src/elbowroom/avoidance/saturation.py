@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 
 from ..algebra import absolute, cross, dot, maximum, minimum, where
-from ..algebra.linalg import Array, cholesky_solve, vector
+from ..algebra.linalg import Array, cholesky_solve, is_constant, vector
 from ..dynamics import whole
 from ..dynamics.drives import friction_torque
 from ..dynamics.kinematics import Frames, forward_kinematics, jacobian_at, velocities
@@ -97,6 +97,8 @@ def _near_people(
     persons = layout.people * layout.person_capsules
     scale: Any = 1.0
     for k, approach in toward(model, layout, frames, speed, x.pairs):
+        if is_constant(approach, 0.0):
+            continue  # an end on the axis of all the joints that carry it: no joint moves it
         row = x.pairs[k]
         allowed: Any = ANYWHERE
         if k % layout.slots < persons:

@@ -14,7 +14,7 @@ import numpy as np
 
 from elbowroom.avoidance.attraction import Attraction, slow_down_factor
 from elbowroom.avoidance.joint_limits import JointLimits, potential, scaling
-from elbowroom.avoidance.repulsion import Repulsion, strength
+from elbowroom.avoidance.repulsion import Repulsion, demand, strength
 from elbowroom.avoidance.smoothing import Filter
 from elbowroom.experiments.figures import LOOK, pyplot
 
@@ -42,14 +42,14 @@ def repulsion(axes: Any) -> None:
         }.items(),
         strict=True,
     ):
-        field = Repulsion.thesis(1.0, 1.0, profile=profile, max_strength=50.0)
-        axes[0].plot(d, strength(field, d, 0.0), label=label, **style)
+        field = Repulsion.thesis(1.0, 1.0, profile=profile)
+        axes[0].plot(d, demand(field, d, 0.0), label=label, **style)
     axes[0].set(xlim=(0, 1.5), ylim=(0, 4), xlabel="distance d / d0", ylabel="strength / k")
     axes[0].set_title("four profiles (thesis, Fig 3.14)", loc="left")
     axes[0].legend(loc="upper right", handlelength=3.4)
 
     field, d = Repulsion(), np.linspace(-0.05, 0.9, 600)
-    cases = ((0.5, "closing at 0.5 m/s", STYLES[3]), (0.0, "standing", STYLES[0]), (-0.25, "parting", STYLES[1]))
+    cases = ((0.5, "coming at 0.5 m/s", STYLES[3]), (0.0, "standing", STYLES[0]), (-0.25, "leaving", STYLES[1]))
     for closing, label, style in cases:
         axes[1].plot(d, strength(field, d, closing), label=label, **style)
     axes[1].axvline(0.0, color=GREY, linewidth=0.8)

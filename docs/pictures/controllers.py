@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import matplotlib
+import matplotlib as mpl
 
-matplotlib.use("svg")
+mpl.use("svg")
 import matplotlib.pyplot as plt
 import numpy as np
 

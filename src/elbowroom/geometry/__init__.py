@@ -8,6 +8,7 @@ from .distance import pair_row as pair_row
 from .distance import separation as separation
 from .distance import separation_from_plane as separation_from_plane
 from .distance import separation_from_shell as separation_from_shell
+from .pairs import Pairs as Pairs
 from .person import Person as Person
 from .segments import PARALLEL_ANGLE as PARALLEL_ANGLE
 from .shapes import PARKED as PARKED

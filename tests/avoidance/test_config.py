@@ -18,6 +18,7 @@ from elbowroom.avoidance import (
     JointLimits,
     MovingAverage,
     Repulsion,
+    Supervisor,
     Workspace,
     dumps,
     load,
@@ -247,3 +248,16 @@ def test_a_controller_refuses_what_does_not_fit_the_arm():
         Controller(arm, body=Body.from_frames(er.load("ur5e"), 0.05))
     with pytest.raises(ValueError, match="people"):
         Controller(arm, people=-1)
+
+
+def test_the_wrong_object_in_the_wrong_place_is_named():
+    arm = er.load("planar2")
+    body = Body.from_frames(arm, 0.05)
+    for call, message in (
+        (lambda: Controller("planar2"), "arm: expected Arm; got 'planar2'; er.load makes one"),
+        (lambda: Controller(arm, "cell.toml", body=body), "config: expected Config; got 'cell.toml'; avoidance.load"),
+        (lambda: Supervisor(arm), "controller: expected a Controller; got <Arm planar2"),
+        (lambda: Supervisor(Controller(arm, body=body), Config()), "limits: expected Limits; got Config"),
+    ):
+        with pytest.raises(er.ConfigError, match=message):
+            call()

@@ -169,3 +169,22 @@ def test_the_text_says_who_is_there():
     o = Obstacles(people=2, others=1)
     o.see([row(1.0), row(2.0)], 0.0)
     assert repr(o) == "<Obstacles: people [2 capsules, nobody], 1 things>"
+
+
+def test_one_person_cannot_be_at_two_places_at_once():
+    """Two people shown in one place would make the first vanish: refused, with the way to do it."""
+    places = Obstacles(people=2)
+    near, far = Person.cylinder((0.5, 0, 0)), Person.cylinder((3.0, 0, 0))
+    places.see(near, 1.0)
+    places.see(near, 1.0)  # the same frame again
+    with pytest.raises(ValueError, match=r"person 0 was shown twice for t = 1 s.*people=2.*person=1"):
+        places.see(far, 1.0)
+    assert places.rows[0, 0] == 0.5
+    places.see(far, 1.0, person=1)
+    places.see(far, 1.1)
+
+
+@pytest.mark.parametrize("who", [None, "x", [Person.cylinder((1, 0, 0))], 3.0])
+def test_what_is_no_person_is_refused(who):
+    with pytest.raises(TypeError, match=r"a person must be a Person.*nobody\(t\)"):
+        Obstacles().see(who, 0.0)

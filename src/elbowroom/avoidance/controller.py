@@ -44,6 +44,11 @@ class Many(NamedTuple):
     info: Array  # (B, 14)
 
 
+def _expect(name: str, value: Any, kind: type, hint: str) -> None:
+    if not isinstance(value, kind):
+        raise ConfigError(f"{name}: expected {kind.__name__}; got {value!r:.60}; {hint}")
+
+
 class Controller:
     """Keeps an arm clear of what it is shown while the tool goes to its goal.
 
@@ -64,6 +69,10 @@ class Controller:
         lower: ArrayLike | None = None,
         upper: ArrayLike | None = None,
     ) -> None:
+        _expect("arm", arm, Arm, "er.load makes one")
+        _expect(
+            "config", Config() if config is None else config, Config, 'avoidance.load(Config, "cell.toml") reads a file'
+        )
         self.arm = arm
         self.config = Config() if config is None else config
         self.body = Body(arm) if body is None else body
@@ -160,6 +169,10 @@ class Controller:
         self._table = cpu.kernel(("avoidance pairs", repr(layout.pairs), layout.rows, shape), float, table)
         self._law = cpu.kernel(("avoidance law", self.arm.model.digest, repr(layout), shape, limits), float, law)
         self._tabulate, self._step = (kernel.fast(kernel.general) for kernel in (self._table, self._law))
+
+    def __repr__(self) -> str:
+        kind = f"F {self.config.force.method}" if self.config.controller == "F" else "K"
+        return f"<Controller {kind} of {self.arm.name}: {self.layout.own} capsules, {len(self.layout.pairs)} pairs>"
 
     def tune(self, config: Config) -> None:
         """Other gains, from the next step on; what chooses the program must be the same."""

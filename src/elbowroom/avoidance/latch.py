@@ -60,7 +60,7 @@ class Latch:
             but = f"there is still a reason to stop, {self.doubted}: {self.doubt_reason}"
         if but:
             self.refused += 1
-            self.note("resets_refused", t, f"reset refused: {but}")
+            self.tell(t, "resets_refused", f"reset refused: {but}", logging.WARNING)
             return False
         self.tell(t, "reset", f"after {self.status}: {self.reason}", logging.WARNING)
         self.status, self.reason = None, ""

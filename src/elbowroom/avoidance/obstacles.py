@@ -8,6 +8,7 @@ add up.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -54,7 +55,7 @@ class Obstacles:
 
         Nothing is checked for NaN here: the supervisor rejects such frames.
         """
-        rows, names = (who.rows, who.names) if isinstance(who, Person) else (np.asarray(who, dtype=float), ())
+        rows, names = (who.rows, who.names) if isinstance(who, Person) else (_rows(who), ())
         count = len(rows)
         if rows.ndim != 2 or rows.shape[1] != ROW or not 0 < count <= self.person_capsules:
             raise ShapeError(
@@ -63,6 +64,11 @@ class Obstacles:
         if not 0 <= person < self.people:
             self.place(person)  # refuses it
         here = self._of[person]
+        if t == self.stamps[person] and self.counts[person] and not np.array_equal(here[:count], rows):
+            raise ValueError(
+                f"person {person} was shown twice for t = {t:g} s, at different places; a second person needs a place "
+                "of its own: Controller(..., people=2) and see(..., person=1)"
+            )
         here[:count] = rows
         if count < self.counts[person] or not self.counts[person]:
             here[count:] = PARKED
@@ -113,3 +119,16 @@ class Obstacles:
     def __repr__(self) -> str:
         seen = ", ".join(f"{n} capsules" if n else "nobody" for n in self.counts.tolist())
         return f"<Obstacles: people [{seen}], {self.others} things>"
+
+
+def _rows(who: Any) -> Array:
+    try:
+        rows = np.asarray(who, dtype=float)
+    except (TypeError, ValueError):
+        rows = np.empty(0)
+    if rows.ndim != 2:
+        raise TypeError(
+            f"a person must be a Person, or capsule rows of shape (k, {ROW}); got {who!r:.60}; "
+            "for an empty cell call nobody(t), for several people see(..., person=k)"
+        )
+    return rows

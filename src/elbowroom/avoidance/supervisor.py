@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arm import Arm
+from ..errors import ConfigError
 from .belief import CLOCK
 from .command import Command, Goal, State
 from .fitting import examined, facts, same_joints
@@ -74,6 +75,10 @@ class Supervisor:
         places: tuple[int, int, int] | None = None,
         on_command: Callable[[Command], object] | None = None,
     ) -> None:
+        if not hasattr(controller, "step") or not hasattr(controller, "arm"):
+            raise ConfigError(f"controller: expected a Controller; got {controller!r:.60}")
+        if limits is not None and not isinstance(limits, Limits):
+            raise ConfigError(f"limits: expected Limits; got {limits!r:.60}; a Config belongs to the Controller")
         self.controller, self.arm, self.on_command = controller, controller.arm, on_command
         self.limits = limits = Limits() if limits is None else limits
         self.permit = True  # False withdraws the permission to move: the arm stops
@@ -99,6 +104,10 @@ class Supervisor:
         self._started, self._standing = False, True
         self._asked = ""  # why the operator wants a stop
         self._exceptions = self._saturated = self._slowed = 0
+
+    def __repr__(self) -> str:
+        state = f"stopped, {self.latched}: {self.reason}" if self.latched else "not stopped"
+        return f"<Supervisor of {self.controller!r}: {state}>"
 
     # ---- from outside
     @property

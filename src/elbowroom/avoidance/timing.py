@@ -71,7 +71,7 @@ class Timing:
         if self._stands > self._limits.max_repeats:
             return self._stale(f"time stood still for {self._stands} cycles")
         if not -self._tolerance <= t - state_t <= self._max_age:
-            return self._stale(f"the joint state is {t - state_t:g} s old; at most {self._max_age:g} s is allowed")
+            return self._stale(f"the joint state is older than max_state_age, {self._max_age:g} s: {t - state_t:.4f} s")
         if state_t < previous:
             return self._stale(f"the joint state is {previous - state_t:g} s older than the one before")
         if self._repeats > self._limits.max_repeats:

@@ -87,7 +87,8 @@ class Watch:
                 if good == NEVER:
                     return f"person {p}: nothing is known yet; no data does not mean that nobody is there"
                 if not good - self._limits.clock_tolerance <= t <= good + self._limits.max_age:
-                    return f"person {p}: data is {t - good:.3f} s old; at most {self._limits.max_age:g} s is allowed"
+                    oldest = f"max_age, {self._limits.max_age:g} s"
+                    return f"person {p}: the last good data is older than {oldest}: {t - good:.4f} s"
         if t > self._things_until:
             return f"things: their places were not finite for {self._limits.max_age:g} s"
         return ""

@@ -49,6 +49,7 @@ OVERVIEW = """\
   elbowroom [cyan]tables[/] --out DIR          the papers' tables and curves, ours beside theirs
   elbowroom [cyan]export[/] panda              the arm as MJCF or URDF, for MuJoCo, ROS, Pinocchio
   elbowroom [cyan]bench[/] dynamics            how fast it runs here, beside other libraries
+  elbowroom [cyan]bench[/] distance            all distances of arm and person, beside coal
   elbowroom [cyan]bench[/] avoidance           one control cycle and its tail, beside mink and Pink
 
 In Python:  import elbowroom as er;  arm = er.load("panda");  arm.mass_matrix(arm.ready)

@@ -26,6 +26,7 @@ NEXT = """\
   elbowroom show ur5e               all that is known about one of them
   elbowroom check my.urdf           what looks wrong with your own; `show` works on it too
   elbowroom bench dynamics          these timings beside those of other libraries
+  docs/tutorials/keep_clear.md      keep an arm clear of a person, in twenty lines
 
   >>> import elbowroom as er
   >>> arm = er.load("panda").with_payload(0.5)

@@ -125,8 +125,8 @@ def _rows(who: Any) -> Array:
     try:
         rows = np.asarray(who, dtype=float)
     except (TypeError, ValueError):
-        rows = np.empty(0)
-    if rows.ndim != 2:
+        rows = np.empty(())
+    if rows.ndim == 0:
         raise TypeError(
             f"a person must be a Person, or capsule rows of shape (k, {ROW}); got {who!r:.60}; "
             "for an empty cell call nobody(t), for several people see(..., person=k)"

@@ -1,8 +1,8 @@
 """elbowroom: the dynamics of serial robot arms by every formulation, and room for the people beside them."""
 
-import importlib
-from types import ModuleType
-from typing import TYPE_CHECKING
+import importlib as _importlib
+from types import ModuleType as _ModuleType
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from . import algebra as algebra
 from . import chains as chains
@@ -26,7 +26,7 @@ from .loading import load as load
 from .model import Model as Model
 from .simulation import simulate as simulate
 
-if TYPE_CHECKING:
+if _TYPE_CHECKING:
     from . import avoidance as avoidance
     from . import cell as cell
     from . import geometry as geometry
@@ -35,9 +35,9 @@ __version__ = "0.1.0"
 _LATER = ("avoidance", "cell", "geometry")  # rooms that are imported when they are first asked for
 
 
-def __getattr__(name: str) -> ModuleType:
+def __getattr__(name: str) -> _ModuleType:
     if name in _LATER:
-        return importlib.import_module(f".{name}", __name__)
+        return _importlib.import_module(f".{name}", __name__)
     raise AttributeError(f"module 'elbowroom' has no attribute {name!r}")
 
 

@@ -574,11 +574,12 @@ class Scene:
     def fill(self, q, absent=0.2):
         """People and things near the arm; one in five is not there."""
         o = self.obstacles
+        now = max([0.0, *o.stamps]) + 0.001
         for person in range(o.people):
             if self.rng.uniform() < absent:
-                o.nobody(0.0, person)
+                o.nobody(now, person)
             else:
-                o.see([self.near(q) for _ in range(o.person_capsules)], 0.0, person)
+                o.see([self.near(q) for _ in range(o.person_capsules)], now, person)
         for k in range(o.others):
             o.rows[o.people * o.person_capsules + k] = self.near(q)
         return o

@@ -1155,7 +1155,7 @@ class TestF18:
             arm = er.load(name)
             supervisor = Supervisor(Fake(arm), fast(), places=(1, 0, 1))
             slides = [k == "P" for k in arm.model.kinds]
-            assert (supervisor.bounds.acceleration[slides] == 2.0).all()
+            assert (supervisor.bounds.acceleration[slides] == 5.0).all()
             assert (supervisor.bounds.velocity > 0).all()
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import elbowroom as er
-from elbowroom.avoidance import Config, Controller, Goal, Limits, State, Supervisor
+from elbowroom.avoidance import Config, Controller, Goal, Limits, State, Status, Supervisor
 from elbowroom.avoidance import settings as tables
 from elbowroom.avoidance.belief import CLOCK, TOLD
 from elbowroom.avoidance.fitting import Facts
@@ -19,7 +19,7 @@ from elbowroom.avoidance.limits import UNLIMITED, bounds
 from elbowroom.avoidance.pushes import WIDTH
 from elbowroom.avoidance.saturation import RULES, SUMMARY
 from elbowroom.avoidance.separation_speed import braking_speed, separation_distance, separation_speed
-from elbowroom.geometry import Body, Person, pair_row
+from elbowroom.geometry import Body, Capsule, Person, pair_row
 from elbowroom.geometry.distance import DISTANCE, LAMBDA_X, NORMAL, SPEED_Y
 from elbowroom.model import LinkCapsule
 
@@ -143,12 +143,23 @@ def reference(x, layout, body, limits, reaction, horizon):
     """Steps 1 to 4 of saturation.py, written down again with loops and floats."""
     b = x["bounds"]
     lower, upper, velocity, acceleration = b[0], b[1], b[2], b[3]
-    rows = body.rows(x["q"], x["wanted"])
-    scale, nearest = 1.0, math.inf
+    nearest = min(x["pairs"][layout.pair(i, k)][DISTANCE] for i in range(layout.own) for k in range(layout.slots))
+    most = velocity * (1.0 if nearest > 0 else limits.retreat_fraction)
+    v0 = x["wanted"] * min(1.0, *(m / abs(y) if y else 1.0 for m, y in zip(most, x["wanted"], strict=True)))
+
+    def room(gaps):
+        run = acceleration * horizon
+        return np.sqrt(run**2 + 2 * acceleration * np.maximum(gaps, 0)) - run
+
+    def braked(speed):
+        return np.clip(speed, -room(x["q"] - lower), room(upper - x["q"]))
+
+    v0 = braked(v0)
+    rows = body.rows(x["q"], v0)
+    scale = 1.0
     for i in range(layout.own):
         for k in range(layout.slots):
             row = x["pairs"][layout.pair(i, k)]
-            nearest = min(nearest, row[DISTANCE])
             point = rows[i, 7:10] + row[LAMBDA_X] * (rows[i, 10:13] - rows[i, 7:10])
             approach = -float(point @ row[NORMAL])
             human = max(limits.human_speed, row[SPEED_Y])
@@ -158,18 +169,7 @@ def reference(x, layout, body, limits, reaction, horizon):
             v = max(v, limits.creep) if row[DISTANCE] > 0 else 0.0
             if approach > v:
                 scale = min(scale, v / approach)
-    v = x["wanted"] * scale
-    most = velocity * (1.0 if nearest > 0 else limits.retreat_fraction)
-    v = v * min(1.0, *(m / abs(y) if y else 1.0 for m, y in zip(most, v, strict=True)))
-
-    def room(gaps):
-        run = acceleration * horizon
-        return np.sqrt(run**2 + 2 * acceleration * np.maximum(gaps, 0)) - run
-
-    def braked(speed):
-        return np.clip(speed, -room(x["q"] - lower), room(upper - x["q"]))
-
-    v = braked(v)
+    v = v0 * scale
     change = v - x["last"]
     step = acceleration * x["clock"][1]
     v = x["last"] + change * min(1.0, *(m / abs(y) if y else 1.0 for m, y in zip(step, change, strict=True)))
@@ -281,3 +281,33 @@ def test_a_capsule_that_no_joint_can_move_is_no_obstacle_to_the_limiter():
     guard = Supervisor(controller)
     command = guard.step(0.0, 0.001, State(upright.ready), people, Goal(upright.pose(upright.ready)[:3, 3]))
     assert not command.status.stops, command.reason
+
+
+def test_what_a_joint_at_its_stop_leaves_is_held_before_people():
+    """One joint carries the arm away from a hand, the other towards it; the first is at its stop."""
+    arm = er.load("planar2")
+
+    class Fixed:
+        def __init__(self, inner):
+            self.inner, self.arm = inner, inner.arm
+
+        def __getattr__(self, name):
+            return getattr(self.inner, name)
+
+        def step(self, *cycle):
+            command = self.inner.step(*cycle).copy()
+            command.qd[:] = [1.0, -2.0]
+            return command
+
+    q = np.zeros(2)
+    tip, J = arm.pose(q)[:3, 3], arm.jacobian(q)[0]
+    up = J @ [1.0, 0.0] / np.linalg.norm(J @ [1.0, 0.0])
+    for gap in (0.3, 0.05, -0.02):
+        controller = Controller(arm, upper=[0.0, 2.79])
+        guard, people = Supervisor(Fixed(controller)), controller.obstacles()
+        hand = tip - up * (0.09 + gap)
+        for k in range(1, 100):
+            people.see(Capsule(hand, hand, 0.05).row()[None], 0.001 * k)
+            command = guard.step(0.001 * k, 0.001, State(q, t=0.001 * k), people, Goal(tip))
+        assert -(J @ command.qd) @ up <= (guard.limits.creep if gap > 0 else 0.0) + 1e-12
+        assert command.status in (Status.SLOWING_HUMAN, Status.IN_COLLISION)

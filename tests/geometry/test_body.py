@@ -10,7 +10,7 @@ import pytest
 
 import elbowroom as er
 from elbowroom.errors import ModelError, UnknownNameError
-from elbowroom.geometry import Body, Capsule, distance
+from elbowroom.geometry import Body, Capsule, Sphere, distance
 from elbowroom.geometry.body import NEAR, rows, skeleton
 from elbowroom.geometry.shapes import RADIUS, VELOCITY_A, VELOCITY_B, A, B
 from elbowroom.model import LinkCapsule, catalogue
@@ -278,3 +278,16 @@ def test_a_real_self_collision_is_a_pair():
     ]
     assert met
     assert (first, last) in body.self_pairs
+
+
+def test_a_tool_that_sticks_out_gets_a_capsule():
+    """`with_tool` moves the tool's point; a hand at the tip of a long tool must not read as clear of the arm."""
+    arm = er.load("panda")
+    offset = np.eye(4)
+    offset[2, 3] = 0.4
+    long = arm.with_tool(arm.model.tool @ offset)
+    assert "tool" not in Body(arm).names
+    body = Body(long)
+    assert body.names[-1] == "tool"
+    tip = Sphere(long.pose(arm.ready)[:3, 3], 0.05)
+    assert min(distance(c, tip).distance for c in body.capsules(arm.ready)) < 0

@@ -73,6 +73,7 @@ class Goal:
 
     @position.setter
     def position(self, value: ArrayLike) -> None:
+        """Moves the goal."""
         self._position[:] = value
 
     @property
@@ -82,6 +83,7 @@ class Goal:
 
     @velocity.setter
     def velocity(self, value: ArrayLike) -> None:
+        """Says how fast the goal moves."""
         self._velocity[:] = value
 
     @property
@@ -91,6 +93,7 @@ class Goal:
 
     @rotation.setter
     def rotation(self, value: ArrayLike) -> None:
+        """Turns the goal."""
         self._rotation[:] = value
 
     def __repr__(self) -> str:
@@ -101,7 +104,8 @@ class Command:
     """What the arm should do now.  A controller fills the same one at every step: copy what you keep.
 
     qd, tau (n,)             joint speeds; torques, zero where the controller does not make any
-    q (n,)                   where qd leads to in one dt: for arms that take positions
+    q (n,)                   where qd leads from the measured position in one dt; arms that take positions want a set
+                             point of their own that qd is summed into
     tool_velocity (6,)       linear and angular, what qd makes of the tool
     acceleration (3,)        of the tool that tau gives; zero for velocity laws
     status, info (see law.INFO), and by name: distance, axis_distance, slow, push, openness, limit

@@ -77,7 +77,8 @@ class Controller:
         self.config = Config() if config is None else config
         self.body = Body(arm) if body is None else body
         if self.body.arm.model.digest != arm.model.digest:
-            raise ConfigError(f"body: expected the body of {arm.name}; got that of {self.body.arm.name}")
+            same = "of this very arm, its payload, tool and base included: Body(arm)"
+            raise ConfigError(f"body: expected {arm.name}'s, {same}; got that of another {self.body.arm.name}")
         self._seen = Obstacles(people, others, person_capsules)
         self.layout = Layout.of(
             self.body, people, others, person_capsules, self_collision=self.config.self_collision is not None
@@ -213,6 +214,8 @@ class Controller:
 
     def _compute(self, dt: float, state: State, obstacles: Obstacles, goal: Goal) -> None:
         q, qd = state.q, state.qd
+        if not dt >= 0.0:
+            raise ValueError(f"dt must not be negative; got {dt}")
         if not self._started:
             self._memory[-self.arm.n :] = q  # the joint goal begins where the arm is
         self.body.rows(q, qd, out=self._own)
@@ -224,6 +227,7 @@ class Controller:
                 )
             self._others[...] = obstacles.rows
         self._seen = obstacles
+        obstacles.reads += 1
         self._tabulate(self._rows, self._gains, out=self.pairs)
         last = self._slot + 1 == self.samples
         self._clock[0], self._clock[1] = dt, last

@@ -35,7 +35,7 @@ class Limits:
     linear_velocity: float = setting(0.5, "m/s", "of a prismatic joint whose model has no limit")
     velocities: tuple[float, ...] = setting((), "rad/s or m/s", "of every joint, in place of the model's")
     acceleration: float = setting(10.0, "rad/s^2", "of revolute joints")
-    linear_acceleration: float = setting(2.0, "m/s^2", "of prismatic joints")
+    linear_acceleration: float = setting(5.0, "m/s^2", "of prismatic joints")
     accelerations: tuple[float, ...] = setting((), "rad/s^2 or m/s^2", "of every joint, in place of the two above")
     stop_factor: float = setting(1.5, "", "deceleration of a stop, in those accelerations")
     torque_fraction: float = setting(1.0, "", "part of the effort limits that torques may use")
@@ -86,7 +86,8 @@ class Limits:
         number(self, "human_speed", least=0.1, most=10.0)
         number(self, "max_human_speed", least=self.human_speed, most=100.0)
         non_negative(self, "jump_allowance", "stop_distance", "intrusion", most=10.0)
-        non_negative(self, "person_uncertainty", "robot_uncertainty", "creep", most=1.0)
+        non_negative(self, "person_uncertainty", "robot_uncertainty", most=1.0)
+        non_negative(self, "creep", most=0.05)  # more would switch speed and separation off
         non_negative(self, "jump_confirm", "clear_confirm", "latency", "clock_tolerance", "hold_time", most=60.0)
         choice(self, "in_collision", ("retreat", "stop"))
         flag(self, "separation")

@@ -43,6 +43,8 @@ class Obstacles:
         self.stamps: Array = np.full(people, -math.inf)  # s, when each person was last measured
         self.counts = np.zeros(people, dtype=int)  # capsules of each person; 0: nobody
         self.names: list[tuple[str, ...]] = [()] * people  # of each person's capsules
+        self.reads = 0  # steps that have looked at it
+        self._shown = [-1] * people  # the number of reads when each person was last shown
 
     def place(self, person: int) -> slice:
         """The rows of a person."""
@@ -64,7 +66,8 @@ class Obstacles:
         if not 0 <= person < self.people:
             self.place(person)  # refuses it
         here = self._of[person]
-        if t == self.stamps[person] and self.counts[person] and not np.array_equal(here[:count], rows):
+        again = self._shown[person] == self.reads and t == self.stamps[person] and self.counts[person] > 0
+        if again and not np.array_equal(here[:count], rows):
             raise ValueError(
                 f"person {person} was shown twice for t = {t:g} s, at different places; a second person needs a place "
                 "of its own: Controller(..., people=2) and see(..., person=1)"
@@ -72,6 +75,7 @@ class Obstacles:
         here[:count] = rows
         if count < self.counts[person] or not self.counts[person]:
             here[count:] = PARKED
+        self._shown[person] = self.reads
         self.stamps[person] = t
         self.counts[person] = count
         self.names[person] = names

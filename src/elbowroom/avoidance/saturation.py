@@ -1,15 +1,17 @@
 """From what a controller wants to what an arm may do: the formulas of limiter.py.
 
-    1. people        v1 = s v, s the greatest in [0, 1] with  s u_k <= v_max(d_k)  for every pair k of capsules; u_k is
-                     the speed at which v brings the arm's nearest point towards the person (separation_speed.py)
-    2. velocity      v2 = s v1 with |v2_i| <= velocity limit, by `retreat_fraction` of it in overlap
-    3. position      v3: each joint alone held between the speeds at which it can still stop before its limits
-    4. acceleration  v4 = last + s (v3 - last) with |v4_i - last_i| <= acceleration dt; then step 3 again
+    1. velocity      v1 = s v with |v1_i| <= velocity limit, by `retreat_fraction` of it in overlap
+    2. position      v2: each joint alone held between the speeds at which it can still stop before its limits
+    3. people        v3 = s v2, s the greatest in [0, 1] with  s u_k <= v_max(d_k)  for every pair k of capsules; u_k is
+                     the speed at which v2 brings the arm's nearest point towards the person (separation_speed.py)
+    4. acceleration  v4 = last + s (v3 - last) with |v4_i - last_i| <= acceleration dt; then step 2 again
 
-Steps 1, 2 and 4 scale all joints by one factor, so the direction is kept.  Step 3 does not: a joint at its stop must
-not freeze the others, which may be carrying the arm away from somebody.  It also comes last because a limit is where
-metal ends; a joint that has followed it needs no more than the acceleration to follow on (separation_speed.py).  A stop
-is the same with nothing wanted and a greater acceleration: the last command runs down along its own direction.
+Steps 1, 3 and 4 scale all joints by one factor, so the direction is kept.  Step 2 does not: a joint at its stop must
+not freeze the others, which may be carrying the arm away from somebody.  What such a joint leaves may go towards
+somebody, so people come after it: scaling down keeps every bound of steps 1 and 2.  Step 2 also comes last because a
+limit is where metal ends; a joint that has followed it needs no more than the acceleration to follow on
+(separation_speed.py).  A stop is the same with nothing wanted and a greater acceleration: the last command runs down
+along its own direction.
 
 A controller that makes torques is limited through the speeds that the torques lead to in one period h:
 
@@ -88,12 +90,26 @@ def toward(model: Model, layout: Layout, frames: Frames, speed: Array, pairs: Ar
     return found
 
 
+def _distances(layout: Layout | None, x: Any) -> tuple[Any, Any]:
+    """The least distance to anything, and to a person."""
+    if layout is None:
+        return where(x.clock.overlap > 0, 0.0, NOBODY), NOBODY
+    persons = layout.people * layout.person_capsules
+    distance: Any = NOBODY
+    people: Any = NOBODY
+    for k in range(layout.own * layout.slots):
+        distance = minimum(distance, x.pairs[k][DISTANCE])
+        if k % layout.slots < persons:
+            people = minimum(people, x.pairs[k][DISTANCE])
+    return distance, people
+
+
 def _near_people(
     model: Model, layout: Layout | None, frames: Frames, speed: Array, x: Any, rules: SimpleNamespace
-) -> tuple[Any, Any, Any]:
-    """(scale, least distance to anything, least distance to a person)."""
+) -> Any:
+    """The factor that holds the approach to everybody at what can still be stopped."""
     if layout is None:
-        return 1.0, where(x.clock.overlap > 0, 0.0, NOBODY), NOBODY
+        return 1.0
     persons = layout.people * layout.person_capsules
     scale: Any = 1.0
     for k, approach in toward(model, layout, frames, speed, x.pairs):
@@ -107,13 +123,7 @@ def _near_people(
             allowed = separation_speed(row[DISTANCE], human, *settings)
         allowed = where(row[DISTANCE] > 0, allowed, 0.0)  # in overlap no nearer at all
         scale = minimum(scale, where(approach > allowed, allowed / approach, 1.0))
-    distance: Any = NOBODY
-    people: Any = NOBODY
-    for k in range(layout.own * layout.slots):
-        distance = minimum(distance, x.pairs[k][DISTANCE])
-        if k % layout.slots < persons:
-            people = minimum(people, x.pairs[k][DISTANCE])
-    return scale, distance, people
+    return scale
 
 
 def _scale(values: Array, most: Array) -> Any:
@@ -179,11 +189,12 @@ def limited(model: Model, layout: Layout | None, torque: bool, **inputs: Array) 
         free = last + cholesky_solve(M, x.tau - carried) * dt
         rest, wanted = x.qd * maximum(1.0 - rules.hold_damping * dt, 0.0), free
     wanted = vector(*(where(held, still, w) for still, w in zip(rest, wanted, strict=True)))
-    human, distance, people = _near_people(model, layout, frames, wanted, x, rules)
+    distance, people = _distances(layout, x)
     pace = where(distance > 0, 1.0, rules.retreat_fraction)
-    v = wanted * human
-    slower = _scale(v, b.velocity * pace)
-    v, free_of_limits = _braked(v * slower, x.q, b, rules.horizon)
+    slower = _scale(wanted, b.velocity * pace)
+    v, free_of_limits = _braked(wanted * slower, x.q, b, rules.horizon)
+    human = _near_people(model, layout, frames, v, x, rules)
+    v = v * human
     change = v - last
     gentler = _scale(change, b.acceleration * (dt * where(stopping, rules.stop_factor, 1.0)))
     v = vector(*(where(gentler < 1, old + step * gentler, new) for old, step, new in zip(last, change, v, strict=True)))

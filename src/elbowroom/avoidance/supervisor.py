@@ -314,6 +314,9 @@ class Supervisor:
         self._latch.close(t)
         self.limiter.nothing()
         command = self.command
+        q = getattr(state, "q", None)
+        if not self._started and isinstance(q, np.ndarray) and q.shape == command.q.shape and np.isfinite(q).all():
+            command.q[:] = q  # nothing was commanded yet: where the arm is
         command.t, command.dt, command.info, command.acceleration = t, self.timing.dt, self._no_info, self._still
         command.status, command.reason = self._latch.status or Status.STOP_INTERNAL, self._latch.reason
         self._standing = False

@@ -73,6 +73,7 @@ class Watch:
             self._guarded(t, obstacles)
         self._in, self._out = new, old
         self.believed.names = obstacles.names
+        obstacles.reads += 1
         return sound
 
     @property

@@ -29,8 +29,8 @@ from ..dynamics.kinematics import forward_kinematics, velocities
 from ..errors import ModelError
 from ..model import LinkCapsule, Model
 from ..model.capsules import BASE, Point, checked_capsules
-from .distance import DISTANCE, pair_row
-from .shapes import RADIUS, ROW, A, B, Capsule
+from .distance import DISTANCE, distance, pair_row
+from .shapes import RADIUS, ROW, A, B, Capsule, Sphere
 
 Array = NDArray[Any]
 
@@ -39,6 +39,12 @@ SAMPLES = 4000
 
 OFTEN = 0.2
 """A pair of capsules that touches in more than this part of them is there by construction and no collision."""
+
+TOOL_OUT = 0.02
+"""m: a tool's point that is farther outside of all capsules gets a capsule of its own."""
+
+TOOL_RADIUS = 0.05
+"""m: of that capsule."""
 
 NEAR = 0.05
 """m: a pair that never comes so near cannot meet."""
@@ -77,6 +83,8 @@ class Body:
         chosen = model.cover(cover) if cover is not None else model.capsules if capsules is None else capsules
         self.arm = arm
         self.link_capsules = checked_capsules(chosen, model.n, model.name)
+        if capsules is None and cover is None and self.link_capsules:
+            self.link_capsules += _tool(model, self.link_capsules)
         if not self.link_capsules:
             raise ModelError(
                 f"{model.name}: no capsules, so no distance to it can be measured; give your own, "
@@ -154,6 +162,23 @@ class Body:
 
     def __reduce__(self) -> tuple[type[Body], tuple[Arm, tuple[LinkCapsule, ...]]]:
         return type(self), (self.arm, self.link_capsules)
+
+
+def _tool(model: Model, capsules: Sequence[LinkCapsule]) -> tuple[LinkCapsule, ...]:
+    """A capsule for a tool that sticks out of the cover at `ready`: from the last link's nearest axis to its point.
+
+    `with_tool` moves the point and says nothing of the tool's shape; a tool wider than `TOOL_RADIUS` needs capsules of
+    yours.
+    """
+    table = np.array(rows(model, model.ready, np.zeros(model.n), capsules), dtype=float)
+    frames = forward_kinematics(model, model.ready)
+    tip = Sphere(frames.point(-1, model.tool[:3, 3]), 0.0)
+    if min(distance(Capsule(r[A], r[B], r[RADIUS]), tip).distance for r in table) <= TOOL_OUT:
+        return ()
+    ends = [end for c in capsules if c.link == model.n - 1 for end in (c.a, c.b)] or [(0.0, 0.0, 0.0)]
+    point = model.tool[:3, 3]
+    start = min(ends, key=lambda end: float(np.linalg.norm(np.array(end) - point)))
+    return (LinkCapsule("tool", model.n - 1, start, _tuple(point), TOOL_RADIUS),)
 
 
 def skeleton(model: Model, radius: float) -> list[LinkCapsule]:

@@ -55,7 +55,7 @@ def read(cls: type[T], table: Mapping[str, Any], path: str = "", base: T | None 
     """
     if not isinstance(table, Mapping):
         raise FieldError(path or cls.__name__, "a table", table)
-    known = {f.name: f for f in dataclasses.fields(cls) if f.init}  # type: ignore[arg-type]
+    known = {f.name: f for f in dataclasses.fields(cls) if f.init}  # type: ignore[arg-type]  # a dataclass
     for key in table:
         if key not in known:
             raise FieldError(_joined(path, key), problem=_unknown(key, known))

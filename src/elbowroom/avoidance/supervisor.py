@@ -192,7 +192,7 @@ class Supervisor:
             asked = self._ask(t, step, state, goal)
             pairs = limiter.no_pairs
             if asked is not None and self._has_pairs:
-                pairs = self.controller.pairs  # type: ignore[attr-defined]
+                pairs = self.controller.pairs  # type: ignore[attr-defined]  # `_has_pairs` looked for it
             if asked is None or latch.doubted is not None or latch.status is not None:
                 latch.close(t)
                 limiter.ramp(q, qd, pairs)
@@ -240,6 +240,7 @@ class Supervisor:
             return False
         known = asked is not None and latch.status is None
         command.info = self._no_info if asked is None else asked.info
+        # `known` has seen that something was asked, which the checker does not follow
         command.acceleration = asked.acceleration if known else self._still  # type: ignore[union-attr]
         self._show(t, Status.OK if asked is None else asked.status, human, limit, distance)
         self._standing = fastest <= limits.standing and (commanded == 0.0 or self.limiter.torque)
@@ -281,7 +282,7 @@ class Supervisor:
     def _called_back(self) -> bool:
         """Shows the command to the user's callback; False if that failed."""
         try:
-            self.on_command(self.command)  # type: ignore[misc]
+            self.on_command(self.command)  # type: ignore[misc]  # called only where there is one
             return True
         except Exception as error:
             self._exceptions += 1

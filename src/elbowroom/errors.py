@@ -16,7 +16,7 @@ class ConfigError(ElbowroomError, ValueError):
 
 
 class RecordingError(ElbowroomError, ValueError):
-    """A recording that cannot be read; the message begins with the file and the line."""
+    """A recording that cannot be read or written; the message begins with the file and, if there is one, the line."""
 
 
 class ModelWarning(UserWarning):

@@ -145,7 +145,8 @@ class Path:
         return float(self._marks[-1])
 
     def _leg(self, s: float) -> int:
-        return int(np.clip(np.searchsorted(self._marks, s, side="right") - 1, 0, len(self._directions) - 1))
+        leg = int(np.searchsorted(self._marks, s, side="right")) - 1
+        return min(max(leg, 0), len(self._directions) - 1)
 
     def position(self, s: float) -> Array:
         """The point (3,) after s metres; the ends hold before and after."""

@@ -1,17 +1,28 @@
 """A simulated cell: the people in it, what moves, and time."""
 
+from .conveyor import Conveyor as Conveyor
 from .coworker import Coworker as Coworker
 from .coworker import RandomWalk as RandomWalk
 from .coworker import Still as Still
 from .coworker import Walk as Walk
 from .link import PlantServer as PlantServer
 from .mujoco_plant import MuJoCo as MuJoCo
+from .noise import Noisy as Noisy
+from .pace import AsFastAsPossible as AsFastAsPossible
+from .pace import Pace as Pace
+from .pace import RealTime as RealTime
 from .packet import Stop as Stop
+from .people import Reacher as Reacher
+from .people import Stander as Stander
+from .people import Tracked as Tracked
+from .people import Walker as Walker
+from .people import Wanderer as Wanderer
 from .plant import Kinematic as Kinematic
 from .plant import Plant as Plant
 from .plant import RigidBody as RigidBody
 from .plant import heavier as heavier
 from .reach import Reach as Reach
+from .record import Recording as Recording
 from .recorded import Motion as Motion
 from .recorded import Placement as Placement
 from .recorded import Recorded as Recorded
@@ -20,3 +31,12 @@ from .recorded import read_motion as read_motion
 from .recorded import read_placement as read_placement
 from .recorded import read_vicon as read_vicon
 from .remote import PlantClient as PlantClient
+from .runner import Cell as Cell
+from .runner import run as run
+from .scene import Scene as Scene
+from .task import TASKS as TASKS
+from .task import GoTo as GoTo
+from .task import PickAndPlace as PickAndPlace
+from .task import Rest as Rest
+from .task import Task as Task
+from .task import TaskSettings as TaskSettings

@@ -4,6 +4,7 @@
     show     all that is known about one arm          tables  the papers' tables and curves, ours beside theirs
     check    what looks wrong with a file             bench   our speed beside that of others
     demo     a guided tour in the terminal            export  an arm as MJCF or URDF
+    run      a scene of one's own, from its file      experiment  the thesis' seven tests, run again
 
 What was asked for goes to stdout, all else to stderr.  The exit status is 0, 1 for an error and 2 for a call that was
 not understood.  Names and messages that come from files are printed as they are, never as terminal markup.
@@ -19,7 +20,7 @@ import typer
 
 from .. import __version__
 from ..errors import ElbowroomError
-from . import bench, check, count, demo, export, robots, show, tables
+from . import bench, check, count, demo, experiment, export, robots, run, show, tables
 from .terminal import fail, styled
 
 app = typer.Typer(
@@ -37,6 +38,8 @@ app.command("count")(count.count)
 app.command("tables")(tables.tables)
 app.command("bench")(bench.bench)
 app.command("export")(export.export)
+app.command("run")(run.run)
+app.command("experiment")(experiment.experiment)
 
 OVERVIEW = """\
 [bold]elbowroom {version}[/]: the dynamics of serial robot arms, and room for the people beside them
@@ -48,6 +51,8 @@ OVERVIEW = """\
   elbowroom [cyan]count[/] panda               operations by method, beside the papers' figures
   elbowroom [cyan]tables[/] --out DIR          the papers' tables and curves, ours beside theirs
   elbowroom [cyan]export[/] panda              the arm as MJCF or URDF, for MuJoCo, ROS, Pinocchio
+  elbowroom [cyan]run[/] cell.toml             a scene of your own: arm, task, people
+  elbowroom [cyan]experiment[/] all            the thesis' seven tests again, with a report
   elbowroom [cyan]bench[/] dynamics            how fast it runs here, beside other libraries
   elbowroom [cyan]bench[/] distance            all distances of arm and person, beside coal
   elbowroom [cyan]bench[/] avoidance           one control cycle and its tail, beside mink and Pink

@@ -1,0 +1,285 @@
+"""The pick-and-place cell of the thesis' test 5: objects from one conveyor to another (section 4.1.5, Fig 4.13).
+
+TRANSITIONS is the whole logic: the machine, the page and its picture are made from it.  An event that a state has no
+row for leaves the state as it is.  One event a step at most, and a person's comes first.
+
+On the way the goal is a pole that moves along up, across, down at constant speed and waits for a tool that lags:
+
+    a, up(a), up(b), b        up(p) = p raised to `approach` above pick and place, where it is not higher already
+
+The pole waits at up(b) until there is an object to pick, or room to place one.  While avoiding it stands still: the
+controller does the avoiding, and draws the tool back to the pole afterwards.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..avoidance import Goal
+from ..avoidance.attraction import Path, Pole
+from ..avoidance.settings import FieldError, less, non_negative, positive, setting
+from .conveyor import Conveyor, InFeed, OutFeed
+from .points import FAR, Point, away, checked_point, near_point, shifted
+
+Array = NDArray[np.float64]
+
+TO_HOME, TO_OBJECT, PICK, TO_GOAL, PLACE, BACK_HOME, AVOID = STATES = (
+    "to_home",  # the thesis' 1
+    "to_object",  # 2
+    "pick",  # 3
+    "to_goal",  # 4
+    "place",  # 5
+    "back_home",  # 6
+    "avoid",  # 7
+)
+HOME_REACHED, AT_OBJECT, GRIPPED, AT_GOAL, RELEASED, PUSHED_OFF, PERSON_NEAR, PERSON_FAR = EVENTS = (
+    "home reached",
+    "at object",
+    "gripped",
+    "at goal",
+    "released",
+    "pushed off",  # by more than the leash, before the dwell was over
+    "person near",
+    "person far",
+)
+CAME_FROM = "came from"  # stands for the state that avoidance interrupted
+
+
+class Transition(NamedTuple):
+    """In this state, this event leads there."""
+
+    state: str
+    event: str
+    to: str
+
+
+TRANSITIONS = (
+    Transition(TO_HOME, HOME_REACHED, TO_OBJECT),
+    Transition(TO_OBJECT, AT_OBJECT, PICK),
+    Transition(PICK, GRIPPED, TO_GOAL),
+    Transition(PICK, PUSHED_OFF, TO_OBJECT),
+    Transition(TO_GOAL, AT_GOAL, PLACE),
+    Transition(PLACE, RELEASED, BACK_HOME),
+    Transition(PLACE, PUSHED_OFF, TO_GOAL),
+    Transition(BACK_HOME, HOME_REACHED, TO_OBJECT),  # a cycle is complete
+    *(Transition(state, PERSON_NEAR, AVOID) for state in STATES if state != AVOID),
+    Transition(AVOID, PERSON_FAR, CAME_FROM),
+)
+_NEXT = {(row.state, row.event): row.to for row in TRANSITIONS}
+_NOWHERE = np.full(3, math.nan)
+_ARRIVAL = {TO_HOME: HOME_REACHED, TO_OBJECT: AT_OBJECT, TO_GOAL: AT_GOAL, BACK_HOME: HOME_REACHED}
+
+
+def following(state: str, event: str, came_from: str) -> str:
+    """The state after an event; `came_from` is the state that avoidance interrupted, if it did."""
+    to = _NEXT.get((state, event), state)
+    return came_from if to == CAME_FROM else to
+
+
+@dataclass(frozen=True)
+class PickAndPlace:
+    """The cell as data.  Points are relative to an origin that the scene decides; `begin` makes it run."""
+
+    home: tuple[float, float, float] = setting((0.0, 0.0, 0.0), "m", "where the tool begins and ends a cycle")
+    pick: tuple[float, float, float] = setting((0.0, 0.3, -0.25), "m", "where the in-feed brings an object")
+    place: tuple[float, float, float] = setting((0.0, -0.3, -0.25), "m", "where it is put on the out-feed")
+    approach: float = setting(0.15, "m", "how far above pick and place the tool goes across")
+    speed: float = setting(0.25, "m/s", "of the pole along its way")
+    leash: float = setting(0.1, "m", "the pole waits for a tool that is this far away or farther")
+    tolerance: float = setting(0.01, "m", "how near the tool must be to have arrived, to grip and to let go")
+    dwell: float = setting(0.5, "s", "time at rest within the tolerance that gripping takes, and letting go")
+    safety: float = setting(0.4, "m", "a person nearer than this: avoid")
+    hysteresis: float = setting(0.05, "m", "avoidance ends when the person is farther than safety + hysteresis")
+    infeed: Conveyor = field(default=Conveyor(), metadata={"doc": "brings objects to pick"})
+    outfeed: Conveyor = field(default=Conveyor(), metadata={"doc": "carries them away from place"})
+
+    def __post_init__(self) -> None:
+        for name in ("home", "pick", "place"):
+            near_point(self, name)
+        positive(self, "approach", "leash", "tolerance", most=10.0)
+        positive(self, "speed", most=20.0)
+        non_negative(self, "dwell", most=3600.0)
+        non_negative(self, "safety", "hysteresis", most=100.0)
+        less(self, "tolerance", "leash")
+        if not math.dist(self.pick, self.place) > self.leash:
+            expected = f"a point farther than leash = {self.leash!r} m from pick = {self.pick}"
+            raise FieldError("place", expected, self.place, place="PickAndPlace")
+
+    def placed(self, origin: ArrayLike) -> PickAndPlace:
+        """The same cell with its points shifted by `origin` (3,), m."""
+        home, pick, place = (shifted(p, origin) for p in (self.home, self.pick, self.place))
+        return replace(self, home=home, pick=pick, place=place)
+
+    def begin(self, tool: ArrayLike) -> Handling:
+        """The cell at work, its tool at rest at a point (3,)."""
+        return Handling(self, tool)
+
+    def up(self, point: Point) -> Point:
+        """The point, or the one above it that is high enough to go across."""
+        return point[0], point[1], max(point[2], max(self.pick[2], self.place[2]) + self.approach)
+
+    def way(self, start: Point, end: Point) -> list[Point]:
+        """Way points: up, across, down."""
+        return [start, self.up(start), self.up(end), end]
+
+    @property
+    def cycle_time(self) -> float:
+        """One cycle of a tool that follows at once, nobody being near, s; a slow conveyor may be what decides."""
+        stops = (self.home, self.pick, self.place, self.home)
+        ways = (self.way(a, b) for a, b in pairwise(stops))
+        robot = sum(math.dist(a, b) for way in ways for a, b in pairwise(way)) / self.speed
+        feed = self.infeed.interval + math.dist(self.up(self.pick), self.pick) / self.speed
+        clear = self.outfeed.interval + math.dist(self.up(self.place), self.place) / self.speed
+        return max(robot + 2 * self.dwell, feed + self.dwell, clear + self.dwell)
+
+
+class Handling:
+    """A pick-and-place cell at work: a Task with seven states.  `begin` of its settings makes one.
+
+    state, before            the present state, and the one that avoidance interrupted (last)
+    cycles                   objects placed with the tool back home
+    goal                     for the controller; its rotation is left alone
+    brought, placed, delivered    objects that came to pick, were let go at place, and left by the out-feed
+    """
+
+    def __init__(self, settings: PickAndPlace, tool: ArrayLike) -> None:
+        self.settings = settings
+        self.goal = Goal(checked_point("tool", tool))
+        self.object: Array = np.full(3, math.nan)
+        self._pick = np.array(settings.pick)
+        self._rows = np.zeros((settings.infeed.room + settings.outfeed.room + 2, 3))
+        self.start(tool)
+
+    def start(self, tool: ArrayLike) -> None:
+        """Begins anew, with full in-feed and empty out-feed; the tool rests at that point (3,)."""
+        self.goal.position, self.goal.velocity = checked_point("tool", tool), 0.0
+        self.state = self.before = TO_HOME
+        self.cycles = self.placed = 0
+        self._infeed = InFeed(self.settings.infeed, self.settings.pick)
+        self._outfeed = OutFeed(self.settings.outfeed)
+        self._carries = False
+        self._offset = np.zeros(3)  # from the tool to the object, since it was gripped
+        self._held = 0.0  # s at rest within the tolerance, in pick and place
+        self._set_out(self.settings.home)
+        self._show()
+
+    def __repr__(self) -> str:
+        return f"<Handling: {self.state}, cycles={self.cycles}>"
+
+    @property
+    def objects(self) -> Array:
+        """Where the objects are (k, 3), m: in-feed first, then out-feed, then the carried one.  A view: copy it."""
+        return self._rows[: self._count]
+
+    @property
+    def brought(self) -> int:
+        """Objects that the in-feed brought to the robot so far."""
+        return self._infeed.brought
+
+    @property
+    def delivered(self) -> int:
+        """Objects that left by the out-feed so far."""
+        return self._outfeed.delivered
+
+    def step(self, t: float, dt: float, tool: Array, distance: float) -> Goal:
+        """dt seconds have passed: the tool is at a point (3,), the nearest person at a distance (m, inf for nobody).
+
+        A distance that is NaN is near.  A tool that is not finite, or over a kilometre away, is nowhere: nothing
+        is reached and the pole waits.
+        """
+        dt = dt if 0.0 < dt < math.inf else 0.0
+        known = all(-FAR <= x <= FAR for x in tool.tolist())
+        tool = tool if known else _NOWHERE
+        self._infeed.move(dt)
+        self._outfeed.move(dt)
+        if self._carries and known:
+            np.add(tool, self._offset, out=self.object)
+        event = self._event(dt, tool, distance)
+        if event:
+            self._turn(event, tool)
+        if self.state in _ARRIVAL and dt > 0.0:
+            self._follow(dt, tool)
+        self.goal.t = t
+        self._show()
+        return self.goal
+
+    def _event(self, dt: float, tool: Array, distance: float) -> str | None:
+        """What happened, if anything did."""
+        mine = self.settings
+        if self.state == AVOID:
+            return PERSON_FAR if distance > mine.safety + mine.hysteresis else None
+        if not distance >= mine.safety:  # so that NaN is near
+            return PERSON_NEAR
+        off = away(tool, self._end)
+        there = off <= mine.tolerance
+        if self.state in _ARRIVAL:
+            return _ARRIVAL[self.state] if there and self._clock >= self._last else None
+        self._held = self._held + dt if there else 0.0
+        if there and self._held >= mine.dwell:
+            return GRIPPED if self.state == PICK else RELEASED
+        return PUSHED_OFF if off > mine.leash else None
+
+    def _turn(self, event: str, tool: Array) -> None:
+        """The step from one state to the next, and what it does to the objects."""
+        left, self.state = self.state, following(self.state, event, self.before)
+        self._held = 0.0
+        self.goal.velocity = 0.0
+        if event == PERSON_NEAR:
+            self.before = left
+        elif event == GRIPPED:
+            self._infeed.take()
+            self._carries = True
+            np.subtract(self._pick, tool, out=self._offset)
+            self._set_out(self.settings.place)
+        elif event == RELEASED:
+            self._outfeed.put(self.object)
+            self._carries = False
+            self.placed += 1
+            self._set_out(self.settings.home)
+        elif event == HOME_REACHED:
+            self.cycles += left == BACK_HOME
+            self._set_out(self.settings.pick)
+        elif event == PUSHED_OFF:  # from above again, and not along the belt
+            self.goal.position = self.settings.up(self._end)
+            self._set_out(self._end)
+
+    def _set_out(self, end: Point) -> None:
+        """The way from where the goal is to `end`."""
+        x, y, z = self.goal.position.tolist()
+        points = np.array(self.settings.way((x, y, z), end))
+        self._end, self._clock, self._last = end, 0.0, 0.0
+        self._pole: Pole | None = None  # where there is no way to go
+        if np.linalg.norm(np.diff(points, axis=0), axis=1).any():
+            self._pole = Pole(Path(points), self.settings.speed, self.settings.leash)
+            self._last = self._pole.duration
+        self._above = self._last - away(points[2], end) / self.settings.speed  # the pole's clock there
+
+    def _follow(self, dt: float, tool: Array) -> None:
+        """Moves the goal along the way: not past the point above the end while there is nothing to go down for."""
+        if self._pole is None:
+            return
+        open_ = {TO_OBJECT: self._infeed.waiting, TO_GOAL: self._outfeed.free}.get(self.state, True)
+        before, last = self._clock, self._last if open_ else self._above
+        self._clock = max(before, min(self._pole.advance(before, dt, tool), last))
+        if self._clock >= self._last:
+            self.goal.position, self.goal.velocity = self._end, 0.0
+            return
+        self.goal.position, velocity = self._pole.at(self._clock)
+        self.goal.velocity = velocity if before < self._clock < last else 0.0
+
+    def _show(self) -> None:
+        """Writes where the objects are."""
+        count = self._infeed.write(self._rows)
+        count += self._outfeed.write(self._rows[count:])
+        if self._carries:
+            self._rows[count] = self.object
+            count += 1
+        else:
+            self.object[:] = self._pick if self._infeed.waiting else math.nan
+        self._count = count

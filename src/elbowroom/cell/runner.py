@@ -1,0 +1,285 @@
+"""A cell at work: an arm, its controller and supervisor, a plant, people and a task, a cycle at a time.
+
+    cell = Cell(Scene.load("cell.toml"))
+    recording = run(cell)                                  as fast as it goes; the same scene gives the same bytes
+    run(cell, pace=RealTime(cell.period))                  in real time, overruns counted
+
+One cycle: read the plant, look at the people, ask the task for its goal and the controller for a command, let the
+supervisor judge it, write it to the plant, and let time pass.  A cell does not raise in a cycle for what a sensor or a
+controller does: the supervisor stops the arm and says why.
+
+A supervisor that watches is shown the bare controller's command and what the sensor shows, and its own command goes
+nowhere.  So the arm moves exactly as it does without one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..avoidance import Command, Controller, Goal, Obstacles, State, Status, Supervisor
+from ..errors import ConfigError, ModelError
+from ..geometry import PARKED, ROW, Body
+from .log import Log as Log
+from .log import record_to as record_to
+from .mounting import joints, limited, plant_of
+from .mounting import mounted as mounted
+from .nearness import Near, Nearness
+from .noise import Noisy
+from .pace import AsFastAsPossible, Pace
+from .people import Seen, made
+from .plant import Plant
+from .record import Recording
+from .scene import Scene
+from .task import Task
+
+Array = NDArray[np.float64]
+ROUNDING = 1e-6  # s: a plant's clock that is off by less is on time
+LONGEST = 1.0  # s, that a plant catches up with after a pause
+
+
+class Cell:
+    """A scene that has come to life.  `reset` begins anew; `step(t)` is one cycle.
+
+    After a step: `state` (as the plant said), `command` (what the plant was given), `tool` and `tool_velocity` (3,),
+    `near` (true distances), `people_rows` (k, 13) where people are, `task`, `verdict` (the supervisor's status, None
+    without one), `age` of what is known about people (s), `resets` by the operator.
+
+    `plant` replaces the scene's own: a PlantClient, say, and the arm moves in another program.  It must be of the same
+    arm, which is that of `mounted(scene)`.
+    """
+
+    def __init__(self, scene: Scene, *, plant: Plant | None = None) -> None:
+        try:
+            self._build(scene, plant)
+        except ConfigError as error:
+            if not scene.source or str(error).startswith(scene.source):
+                raise
+            raise ConfigError(f"{scene.source}: {error}") from error
+
+    def _build(self, scene: Scene, plant: Plant | None) -> None:
+        self.scene, self.period = scene, scene.period
+        self.arm = mounted(scene)
+        self.start = joints(scene.start, self.arm, "start", self.arm.ready)
+        lower, upper = limited(scene, self.arm, self.start)
+        self.body = _body(self.arm, scene.cover)
+        pose, base = self.arm.pose(self.start), self.arm.model.base[:3, 3]
+        self.origin = np.array(pose[:3, 3] if scene.origin == "tool" else base, dtype=float)
+        self.floor = float(base[2] + scene.floor)
+        self._names = list(scene.people)
+        self.people: list[Seen] = list(made(scene.people, self.origin, self.floor).values())
+        if scene.noise:
+            self.people = [
+                Seen(Noisy(who.sensed, scene.noise, scene.seed + k), who.actual) for k, who in enumerate(self.people)
+            ]
+        sizes = [len(who.actual.names) for who in self.people]
+        self.controller = Controller(
+            self.arm,
+            scene.controller,
+            body=self.body,
+            people=max(1, len(sizes)),
+            person_capsules=max(sizes, default=1),
+            posture=self.start,
+            lower=lower,
+            upper=upper,
+        )
+        self.guard = self._supervisor()
+        if plant is not None and plant.arm.model.digest != self.arm.model.digest:
+            raise ConfigError(
+                f"plant: expected one of {self.arm!r} as mounted(scene) has it; got that of {plant.arm!r}"
+            )
+        self.plant: Plant = plant_of(scene, self.arm, self.controller, sum(sizes)) if plant is None else plant
+        self.plant_kind = scene.plant.kind if plant is None else type(plant).__name__
+        self._sensed = [np.zeros((k, ROW)) for k in sizes]
+        self._stamps: list[float | None] = [None] * len(sizes)
+        self.people_rows = np.tile(PARKED, (sum(sizes), 1))
+        ends = np.cumsum([0, *sizes]).tolist()
+        self._places = [self.people_rows[a:b] for a, b in pairwise(ends)]
+        full = Body(self.arm) if self.arm.model.capsules else self.body
+        self._cover, self._whole = Nearness(self.body, sum(sizes)), Nearness(full, sum(sizes))
+        self._axes = scene.controller.repulsion.measure == "axis"
+        self.task: Task = scene.task.placed(self.origin).begin(pose[:3, 3])
+        self.task.goal.rotation = pose[:3, :3]  # tasks say where; a controller that turns the tool keeps it as it rests
+        self.state = State(self.start)
+        self.tool, self.tool_velocity = pose[:3, 3].copy(), np.zeros(3)
+        self.reset()
+
+    def __repr__(self) -> str:
+        people = ", ".join(self._names) or "nobody"
+        return f"<Cell: {self.arm.name} on a {self.plant_kind} plant, {self.task!r:.40}, with {people}>"
+
+    def _supervisor(self) -> Supervisor | None:
+        mode = self.scene.supervision
+        if mode == "off":
+            return None
+        return Supervisor(_Echo(self.controller) if mode == "watch" else self.controller, self.scene.limits)
+
+    def reset(self) -> None:
+        """The arm at rest where it starts, the task and the people at their beginning, the supervisor as new."""
+        self.plant.reset(self.start)
+        self.controller.reset()
+        self.guard = self._supervisor()
+        self.obstacles = self.controller.obstacles(own=self.scene.supervision != "stop")
+        self.plant.read(self.state)
+        self.tool[:] = self.arm.pose(self.start)[:3, 3]
+        self.task.start(self.tool)
+        self.command: Command = self.controller.command
+        self.near = self.clearance = Near(math.inf, math.inf)
+        self.verdict: Status | None = None
+        self.age, self.resets, self._stopped = 0.0, 0, math.nan
+        self._last, self._clock = -self.period, math.nan
+        self._distance = math.inf
+        self._place(0.0)
+
+    # ---- one cycle
+    def step(self, t: float) -> Command:
+        """The cycle at time t (s); until the next one the plant follows the command that is returned."""
+        state = self.state
+        dt = max(t - self._last, 0.0)
+        self._last = t
+        self.plant.read(state)
+        if math.isnan(self._clock):
+            self._clock = t - state.t  # a plant has a clock of its own
+        at = state.t + self._clock
+        state.t = t if abs(at - t) < ROUNDING else at  # the plant counts the same steps, but rounds on its own
+        self._measure(t)
+        self._look(t)
+        goal = self.task.step(t, dt, self.tool, self._distance)
+        goal.t = t
+        if self.guard is None or self.scene.supervision == "watch":
+            self.command = self.controller.step(t, dt, state, self.obstacles, goal)
+        if self.guard is not None:
+            judged = self.guard.step(t, dt, state, self.obstacles, goal)
+            self.verdict = judged.status
+            if self.scene.supervision == "stop":
+                self.command = judged
+            self._operator(t)
+        info = self.controller.command
+        self._distance = info.axis_distance if self._axes else info.distance
+        self.plant.write(self.command)
+        return self.command
+
+    def advance(self, t: float, dt: float) -> None:
+        """dt (s) pass after the cycle at t, with people where they will be at its end."""
+        self._place(t + dt)
+        self.plant.advance(dt, self.people_rows if len(self.people_rows) else None)
+
+    def _measure(self, t: float) -> None:
+        """Tool and true distances at the state that was read."""
+        q, qd = self.state.q, self.state.qd
+        self.tool[:] = self.arm.pose(q)[:3, 3]
+        self.tool_velocity[:] = self.arm.jacobian(q)[0] @ qd
+        self._place(t)
+        self.near = self._cover.of(q, self.people_rows)
+        self.clearance = self._whole.of(q, self.people_rows)
+
+    def _place(self, t: float) -> None:
+        """People where they are at t."""
+        for k, (place, who) in enumerate(zip(self._places, self.people, strict=True)):
+            self._stamps[k] = stamp = who.actual.look(t, place)
+            if stamp is None:
+                place[:] = PARKED
+
+    def _look(self, t: float) -> None:
+        """What the sensor shows at t."""
+        oldest = t
+        if not self.people:
+            self.obstacles.nobody(t)
+        for k, (rows, who) in enumerate(zip(self._sensed, self.people, strict=True)):
+            if who.sensed is who.actual:  # seen as they are, and just placed
+                rows, stamp = self._places[k], self._stamps[k]
+            else:
+                stamp = who.sensed.look(t, rows)
+            if stamp is None:
+                self.obstacles.nobody(t, k)
+            else:
+                oldest = min(oldest, stamp)
+                if stamp > -math.inf:  # else nothing was ever measured, and nothing is shown
+                    self.obstacles.see(rows, stamp, k)
+                    self.obstacles.names[k] = who.sensed.names
+        self.age = t - oldest
+
+    def _operator(self, t: float) -> None:
+        """Resets a stop when it has lasted, as somebody beside the cell would."""
+        assert self.guard is not None
+        after = self.scene.reset_after
+        if self.guard.latched is None:
+            self._stopped = math.nan
+        elif math.isnan(self._stopped):
+            self._stopped = t
+        elif after and t - self._stopped >= after:
+            self._stopped = t
+            self.resets += self.guard.reset(t)
+
+
+class _Echo:
+    """A controller that has already stepped, to a supervisor that watches it: says again what it said."""
+
+    def __init__(self, controller: Controller) -> None:
+        self.arm, self._controller = controller.arm, controller
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "reset":  # the supervisor's reset must not reach the arm
+            raise AttributeError(name)
+        return getattr(self._controller, name)
+
+    def step(self, t: float, dt: float, state: State, obstacles: Obstacles, goal: Goal) -> Command:
+        """The last command again."""
+        return self._controller.command
+
+
+def _body(arm: Any, cover: str) -> Body:
+    try:
+        return Body(arm, cover=cover or None)
+    except (ModelError, KeyError) as error:
+        raise ConfigError(f"cover: {error}" if cover else f"robot: {error}") from error
+
+
+def run(
+    cell: Cell,
+    recording: Recording | None = None,
+    *,
+    pace: Pace | None = None,
+    cycles: int | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> Recording:
+    """Runs a cell from its beginning for `cycles` (the scene's own if None) and returns the recording.
+
+    What has been recorded is in the recording at any time, also if this is interrupted: then the recording is closed,
+    with its file complete up to the last cycle, and the interrupt goes on.  `progress` is told cycles done and in all.
+
+    Where a pace skips deadlines, the plant goes on with its last command for that long, as a drive would, but for a
+    second at most.
+    """
+    kept = Recording(cell.arm.n) if recording is None else recording
+    try:
+        count = cell.scene.cycles if cycles is None else cycles
+        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+            raise ConfigError(f"cycles: expected a whole number above 0; got {count!r}")
+        chosen = AsFastAsPossible(cell.period) if pace is None else pace
+        period = cell.period
+        if getattr(chosen, "period", period) != period:
+            raise ConfigError(f"pace: expected the cell's period, {period:g} s; got {chosen.period:g} s")  # type: ignore[attr-defined]
+        log = Log(cell, kept)
+        cell.reset()
+        with chosen:
+            t = chosen.wait(0)
+            for k in range(count):
+                if k:
+                    due = t + period
+                    t = chosen.wait(k)
+                    if t - due > 0.5 * period:
+                        cell.advance(due, min(t - due, LONGEST))
+                cell.step(t)
+                log.add(t)
+                cell.advance(t, period)
+                if progress is not None:
+                    progress(k + 1, count)
+    finally:
+        kept.close()
+    return kept

@@ -1,0 +1,213 @@
+"""A scene: an arm, its task, the people about it and how it keeps clear of them, as settings.
+
+    scene = Scene.load("cell.toml")
+    scene = Scene(robot="panda", people={"visitor": Walker(speed=0.4)}, task=GoTo((0.0, 0.3, 0.0)))
+
+Points are in metres from the scene's origin: where the tool rests at the start (origin = "tool"), so that a scene fits
+any arm, or the arm's base (origin = "base").  People stand on the floor.  With `face` the base is turned by quarter
+turns until the resting tool is on the +x side: catalogues differ in where an arm looks.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+from ..avoidance import Config, Limits
+from ..avoidance.checks import FieldError, as_number, choice, flag, integer, number, positive, setting
+from ..avoidance.settings import read
+from ..errors import ConfigError
+from .layers import ROBOT, SPECIAL, is_file, layered, read_file
+from .people import KINDS, Somebody
+from .task import TASKS, Rest, TaskSettings
+
+SUPERVISION = ("stop", "watch", "off")
+PLANTS = ("kinematic", "rigid", "mujoco")
+EXTRA = ("experiment",)
+"""Tables of a scene's file that are not for the scene, but for those who use it."""
+MOST = 5_000_000
+"""Cycles of a run: its recording is kept in memory, half a kilobyte a cycle."""
+
+
+@dataclass(frozen=True)
+class PlantSettings:
+    """What moves."""
+
+    kind: str = setting("kinematic", "", "kinematic, rigid or mujoco")
+    mass_error: float = setting(0.0, "", "part by which links are heavier than controller and drive believe")
+    payload: float = setting(0.0, "kg", "that hangs at the tool, unknown to them")
+
+    def __post_init__(self) -> None:
+        choice(self, "kind", PLANTS)
+        number(self, "mass_error", least=-0.9, most=10.0)
+        number(self, "payload", least=0.0, most=1000.0)
+        if self.kind == "kinematic" and (self.mass_error or self.payload):
+            raise FieldError("kind", "rigid or mujoco where there is a mass_error or a payload", self.kind)
+
+
+@dataclass(frozen=True)
+class _Plain:
+    """The settings of a scene that need no choice of a kind."""
+
+    title: str = setting("", "", "one line that says what happens")
+    robot: str = setting(ROBOT, "", "an arm of the catalogue, or a URDF or TOML file")
+    tip: str = setting("", "", "of a URDF file: the link that the arm ends at")
+    cover: str = setting("", "", "another of the arm's covers as what the controller knows of its shape")
+    face: bool = setting(True, "", "turn the base by quarter turns until the tool is on the +x side")
+    start: tuple[float, ...] = setting((), "rad or m", "joints at the start and at rest; the arm's own if left out")
+    lower: tuple[float, ...] = setting((), "rad or m", "the task's lower joint limits; the arm's own if left out")
+    upper: tuple[float, ...] = setting((), "rad or m", "the task's upper joint limits")
+    origin: str = setting("tool", "", "what points count from: the resting tool, or the arm's base")
+    floor: float = setting(0.0, "m", "height of the floor that people stand on, in the base's frame")
+    duration: float = setting(30.0, "s", "of a run")
+    supervision: str = setting("stop", "", "stop: the supervisor decides; watch: it only says what it would do; off")
+    reset_after: float = setting(2.0, "s", "an operator resets a stop after so long, again and again; 0: never")
+    noise: float = setting(0.0, "m", "standard deviation of the sensor's error, each axis, a whole person at a time")
+    seed: int = setting(1, "", "of that noise")
+    controller: Config = field(default=Config(period=0.01), metadata={"doc": "how the arm keeps clear"})
+    limits: Limits = field(default=Limits(), metadata={"doc": "what the supervisor allows"})
+    plant: PlantSettings = field(default=PlantSettings(), metadata={"doc": "what moves"})
+
+    def __post_init__(self) -> None:
+        for name in ("title", "tip", "cover"):
+            _text(self, name, "one line of text")
+        _text(self, "robot", "an arm of the catalogue, or a URDF or TOML file", some=True)
+        for name in ("start", "lower", "upper"):
+            _numbers(self, name)
+        choice(self, "origin", ("tool", "base"))
+        choice(self, "supervision", SUPERVISION)
+        flag(self, "face")
+        number(self, "floor", least=-10.0, most=10.0)
+        positive(self, "duration", most=86400.0)
+        number(self, "reset_after", least=0.0, most=3600.0)
+        number(self, "noise", least=0.0, most=1.0)
+        integer(self, "seed", 0, 2**63 - 1)
+        for name, kind in (("controller", Config), ("limits", Limits), ("plant", PlantSettings)):
+            if not isinstance(getattr(self, name), kind):
+                raise FieldError(name, f"a {kind.__name__}", getattr(self, name), place="Scene")
+        period = self.controller.period
+        if self.duration / period > MOST:
+            raise FieldError("duration", f"at most {MOST} cycles of {period:g} s", self.duration, place="Scene")
+        if self.limits.period not in (None, period):
+            expected = f"the controller's, {period!r}, or nothing"
+            raise FieldError("limits.period", expected, self.limits.period, place="Scene")
+
+
+def _text(settings: Any, name: str, expected: str, *, some: bool = False) -> None:
+    value = getattr(settings, name)
+    value = os.fspath(value) if isinstance(value, os.PathLike) else value
+    if not isinstance(value, str) or not (value or not some) or not value.isprintable():
+        raise FieldError(name, expected, value, place="Scene")
+    object.__setattr__(settings, name, value)
+
+
+def _numbers(settings: Any, name: str) -> None:
+    """Any sequence of finite numbers, kept as a tuple; how many there must be is the arm's affair."""
+    value = getattr(settings, name)
+    try:
+        numbers = [as_number(x) for x in value]
+    except TypeError:
+        numbers = [None]
+    if None in numbers:
+        raise FieldError(name, "a list of finite numbers, one a joint (rad or m)", value, place="Scene")
+    object.__setattr__(settings, name, tuple(numbers))
+
+
+@dataclass(frozen=True)
+class Scene(_Plain):
+    """A scene; see the module's docstring.  `source` is the file that it was read from."""
+
+    task: TaskSettings = field(default=Rest(), metadata={"doc": "what the arm does"})
+    people: Mapping[str, Somebody] = field(default_factory=dict, metadata={"doc": "who is there, by name"})
+    source: str = field(default="", compare=False, repr=False, metadata={"doc": "the file that it was read from"})
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.task, TaskSettings):
+            raise FieldError("task", "a task, such as GoTo(point)", self.task, place="Scene")
+        if not isinstance(self.people, Mapping):
+            raise FieldError("people", 'people by name, {"anna": Walker()}', self.people, place="Scene")
+        for name, who in self.people.items():
+            if not isinstance(name, str) or not hasattr(who, "make"):
+                raise FieldError(f"people.{name}", "a person, such as Walker()", who, place="Scene")
+
+    @property
+    def period(self) -> float:
+        """Time between cycles, s: the controller's."""
+        return self.controller.period
+
+    @property
+    def cycles(self) -> int:
+        """How many of them a run has."""
+        return max(1, round(self.duration / self.period))
+
+    def with_plant(self, kind: str) -> Self:
+        """The same with another plant."""
+        try:
+            return dataclasses.replace(self, plant=dataclasses.replace(self.plant, kind=kind))
+        except FieldError as error:
+            raise error.inside("plant").of(self.source) from None
+
+    @classmethod
+    def load(cls, file: str | Path, *, robot: str | None = None, variant: str | None = None) -> Scene:
+        """The scene in a TOML file (layers.py), for another arm and in a variant if asked for.
+
+        Files named in it are looked for beside it; a `robot` that is a file, from where the program runs.
+        """
+        name = os.fspath(file)
+        asked = str(Path(robot).absolute()) if is_file(robot) else robot  # type: ignore[arg-type]  # a name then
+        try:
+            return dataclasses.replace(scene(layered(read_file(file), asked, variant)), source=name)
+        except FieldError as error:
+            raise error.of(name) from error.__cause__
+        except ConfigError as error:
+            if str(error).startswith(name):
+                raise
+            raise ConfigError(f"{name}: {error}") from error
+
+
+def scene(table: Mapping[str, Any], folder: Path | None = None) -> Scene:
+    """The scene that a table (of tomllib, layers chosen) holds; relative file names in it count from `folder`."""
+    known = [spec.name for spec in dataclasses.fields(Scene) if spec.name != "source"]
+    table = {key: value for key, value in table.items() if key not in (*SPECIAL, *EXTRA)}
+    for key in table:
+        if key not in known:
+            near = difflib.get_close_matches(key, known, 1)
+            hint = f"did you mean {near[0]}?" if near else f"expected {', '.join(known)}"
+            raise FieldError(key, problem=f"unknown key; {hint}")
+    settings = read(_Plain, {key: value for key, value in table.items() if key not in ("task", "people")})
+    if folder is not None and is_file(settings.robot):
+        settings = dataclasses.replace(settings, robot=str(folder / settings.robot))
+    task = _kind(table.get("task", {"kind": "rest"}), TASKS, "task")
+    tables = table.get("people", {})
+    if not isinstance(tables, Mapping):
+        raise FieldError("people", "a table a person, [people.NAME]", tables)
+    people = {name: _kind(each, KINDS, f"people.{name}") for name, each in tables.items()}
+    if folder is not None:
+        people = {name: _beside(folder, each) for name, each in people.items()}
+    values = {spec.name: getattr(settings, spec.name) for spec in dataclasses.fields(settings)}
+    return Scene(**values, task=task, people=people)
+
+
+def _kind(table: Any, kinds: Mapping[str, type[Any]], path: str) -> Any:
+    """The settings of the kind that a table says."""
+    if not isinstance(table, Mapping):
+        raise FieldError(path, "a table with a kind", table)
+    expected = " or ".join(f'"{k}"' for k in kinds)
+    if "kind" not in table:
+        raise FieldError(f"{path}.kind", expected)
+    kind = table["kind"]
+    if not isinstance(kind, str) or kind not in kinds:
+        near = difflib.get_close_matches(kind, kinds, 1) if isinstance(kind, str) else []
+        raise FieldError(f"{path}.kind", expected + (f" (did you mean {near[0]!r}?)" if near else ""), kind)
+    return read(kinds[kind], {key: value for key, value in table.items() if key != "kind"}, path)
+
+
+def _beside(folder: Path, settings: Any) -> Any:
+    file = getattr(settings, "file", "")
+    return dataclasses.replace(settings, file=str(folder / file)) if file else settings

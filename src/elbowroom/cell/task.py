@@ -1,0 +1,163 @@
+"""Tasks: what the tool should do, as goals for a controller.
+
+    Rest()                stay where the tool is
+    GoTo(point)           go to a point and stay there
+    PickAndPlace(...)     objects from one conveyor to another, in the seven states of Fig 4.13 (pick_and_place.py)
+
+Each is settings: frozen, read from TOML.  `placed(origin)` shifts its points, and `begin(tool)` makes a Task of it,
+which has a state and steps with time.  Nothing is drawn at random: the same calls give the same numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..avoidance import Goal
+from ..avoidance.settings import positive, setting
+from .conveyor import Conveyor as Conveyor
+from .pick_and_place import Handling as Handling
+from .pick_and_place import PickAndPlace as PickAndPlace
+from .points import away, checked_point, near_point, shifted
+
+Array = NDArray[np.float64]
+
+
+@runtime_checkable
+class Task(Protocol):
+    """What a tool is doing.  A step reads where the tool is and says where it should be."""
+
+    @property
+    def state(self) -> str:
+        """The name of the present state."""
+
+    @property
+    def cycles(self) -> int:
+        """How often the work was done so far."""
+
+    @property
+    def goal(self) -> Goal:
+        """What the controller is given: one object, assigned to in place.  Its rotation is the caller's."""
+
+    @property
+    def objects(self) -> Array:
+        """Places (k, 3) of the objects that there are, a carried one included, m; k may be 0."""
+
+    @property
+    def object(self) -> Array:
+        """The place (3,) of the object that is handled, m; NaN without one."""
+
+    def start(self, tool: ArrayLike) -> None:
+        """Begins anew; the tool rests at that point (3,)."""
+
+    def step(self, t: float, dt: float, tool: Array, distance: float) -> Goal:
+        """dt seconds passed until t; the tool is at a point (3,), the nearest person so far away (m, inf: nobody)."""
+
+
+@runtime_checkable
+class TaskSettings(Protocol):
+    """A task as data."""
+
+    def placed(self, origin: ArrayLike) -> TaskSettings:
+        """The same task with its points shifted by `origin` (3,), m."""
+
+    def begin(self, tool: ArrayLike) -> Task:
+        """The task at work, its tool at rest at a point (3,)."""
+
+
+@dataclass(frozen=True)
+class Rest:
+    """Stay where the tool is at the start."""
+
+    def placed(self, origin: ArrayLike) -> Rest:
+        """Itself: it has no point of its own."""
+        return self
+
+    def begin(self, tool: ArrayLike) -> Resting:
+        """The task at work, its tool at rest at a point (3,)."""
+        return Resting(tool)
+
+
+@dataclass(frozen=True)
+class GoTo:
+    """Go to a point and stay there.  A tool that is pushed away comes back."""
+
+    point: tuple[float, float, float] = setting((0.0, 0.0, 0.0), "m", "where to go")
+    tolerance: float = setting(0.01, "m", "how near is there")
+
+    def __post_init__(self) -> None:
+        near_point(self, "point")
+        positive(self, "tolerance", most=10.0)
+
+    def placed(self, origin: ArrayLike) -> GoTo:
+        """The same with its point shifted by `origin` (3,), m."""
+        return replace(self, point=shifted(self.point, origin))
+
+    def begin(self, tool: ArrayLike) -> Going:
+        """The task at work, its tool at rest at a point (3,)."""
+        return Going(self, tool)
+
+
+TASKS: Mapping[str, type[TaskSettings]] = MappingProxyType(
+    {"rest": Rest, "go_to": GoTo, "pick_and_place": PickAndPlace}
+)  # by the names that files use
+
+
+class Resting:
+    """Rest at work: always in the state "resting"."""
+
+    state = "resting"
+    cycles = 0
+
+    def __init__(self, tool: ArrayLike) -> None:
+        self.goal = Goal(checked_point("tool", tool))
+        self.objects: Array = np.zeros((0, 3))
+        self.object: Array = np.full(3, math.nan)
+
+    def __repr__(self) -> str:
+        return "<Resting>"
+
+    def start(self, tool: ArrayLike) -> None:
+        """Rests at that point (3,) from now on."""
+        self.goal.position = checked_point("tool", tool)
+
+    def step(self, t: float, dt: float, tool: Array, distance: float) -> Goal:
+        """The goal stays."""
+        self.goal.t = t
+        return self.goal
+
+
+class Going:
+    """GoTo at work: "going" outside the tolerance and "there" within.  One cycle once it was there, never more."""
+
+    def __init__(self, settings: GoTo, tool: ArrayLike) -> None:
+        self.settings = settings
+        self.goal = Goal(settings.point)
+        self.objects: Array = np.zeros((0, 3))
+        self.object: Array = np.full(3, math.nan)
+        self.start(tool)
+
+    def __repr__(self) -> str:
+        return f"<Going: {self.state}, to {self.settings.point}>"
+
+    def start(self, tool: ArrayLike) -> None:
+        """Begins anew; the tool rests at that point (3,)."""
+        self.cycles = 0
+        self._look(checked_point("tool", tool))
+
+    def step(self, t: float, dt: float, tool: Array, distance: float) -> Goal:
+        """The goal is the point, whatever happens on the way."""
+        self.goal.t = t
+        self._look(tool)
+        return self.goal
+
+    def _look(self, tool: Array) -> None:
+        self.state = "there" if away(tool, self.settings.point) <= self.settings.tolerance else "going"
+        if self.state == "there":
+            self.cycles = 1

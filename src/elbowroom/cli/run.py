@@ -1,0 +1,176 @@
+"""`elbowroom run`: a scene of one's own, from its file."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from ..errors import ElbowroomError
+from .terminal import console, duration, line, note, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from ..cell import Cell, RealTime, Recording
+
+INTERRUPTED = 130  # what a shell expects of a program that Ctrl-C ended
+EVERY = 20  # cycles between two movements of the bar: drawing takes time that a real-time loop needs
+SHOWN = 12  # stops and resets in the summary
+
+
+class Plants(StrEnum):
+    """What moves the arm."""
+
+    KINEMATIC = "kinematic"
+    RIGID = "rigid"
+    MUJOCO = "mujoco"
+
+
+def run(
+    scene: Annotated[Path, typer.Argument(metavar="SCENE.toml", help="The scene: arm, task, people, settings.")],
+    variant: Annotated[str | None, typer.Option(metavar="NAME", help="A variant that the file has.")] = None,
+    plant: Annotated[Plants | None, typer.Option(help="What moves, instead of what the file says.")] = None,
+    robot: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Another arm: a name, a URDF or a TOML file.")
+    ] = None,
+    real_time: Annotated[bool, typer.Option("--real-time", help="A second takes a second, deadlines counted.")] = False,
+    out: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="Where to record it.  [nowhere]")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
+) -> None:
+    """Run a scene and say what happened.
+
+    \b
+    elbowroom run cell.toml
+    elbowroom run cell.toml --variant fast --plant mujoco --out fast.csv
+    elbowroom run cell.toml --robot ur5e --real-time
+
+    Ctrl-C keeps what there is.  How a scene is written: docs/tutorials/your_own_cell.md.
+    """
+    from ..cell import Cell, RealTime, Recording, Scene  # what simulates is loaded when something is simulated
+    from ..cell import run as run_cell
+    from ..cell.runner import record_to
+
+    if out is not None:
+        _writable(out, force)
+    chosen = Scene.load(scene, robot=robot, variant=variant)
+    cell = Cell(chosen if plant is None else chosen.with_plant(plant.value))
+    notes = {"scene": scene.name, "variant": variant or ""}
+    recording = Recording(cell.arm.n) if out is None else record_to(cell, out, notes=notes, replace=force)
+    pace = RealTime(cell.period) if real_time else None
+    interrupted = False
+    try:
+        with _bar(cell.scene.cycles) as progress:
+            run_cell(cell, recording, pace=pace, progress=progress)
+    except KeyboardInterrupt:
+        interrupted = True
+        note("interrupted", f"after {len(recording)} of {cell.scene.cycles} cycles; this is what there is")
+    _summary(cell, recording, variant)
+    if pace is not None:
+        _punctual(pace)
+    if recording.problem:
+        note("warning", recording.problem)
+    if interrupted:
+        raise typer.Exit(INTERRUPTED)
+
+
+def _writable(out: Path, force: bool) -> None:
+    """Asked before anything is computed."""
+    if out.is_dir():
+        raise ElbowroomError(f"{out}: is a folder; expected the name of a file")
+    if not out.parent.is_dir():
+        raise ElbowroomError(f"{out}: there is no folder {str(out.parent)!r}")
+    if out.exists() and not force:
+        raise ElbowroomError(f"{out}: is there already; --force overwrites it")
+
+
+@contextmanager
+def _bar(count: int) -> Iterator[Callable[[int, int], object]]:
+    """A bar on stderr if that is a terminal, else nothing."""
+    errors = console(stderr=True)
+    if not errors.is_terminal:
+        yield lambda done, total: None
+        return
+    parts = (TextColumn("running"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TimeRemainingColumn())
+    with Progress(*parts, console=errors, transient=True, refresh_per_second=5) as bar:
+        task = bar.add_task("", total=count)
+
+        def moved(done: int, total: int) -> None:
+            if done % EVERY == 0 or done == total:
+                bar.update(task, completed=done)
+
+        yield moved
+
+
+def _summary(cell: Cell, recording: Recording, variant: str | None) -> None:
+    """What happened, a line each."""
+    table: Mapping[str, Any] = recording.table()
+    scene, rows = cell.scene, len(recording)
+    if scene.title:
+        line(plain(scene.title))
+    called = f", variant {variant}" if variant else ""
+    cycles = f"{rows} cycles of {duration(cell.period)}"
+    line(plain(f"{cell.arm.name} on the {cell.plant_kind} plant{called}: {rows * cell.period:g} s, {cycles}"))
+    if not rows:
+        return
+    if cell.people:
+        for name, what in (("distance_surfaces", "least distance"), ("clearance", "least clearance")):
+            at = int(np.argmin(table[name]))
+            body = "controller's cover" if name == "distance_surfaces" else "the whole arm"
+            between = f" ({table['distance_axes'].min():.3f} m between axes)" if name == "distance_surfaces" else ""
+            _said(what, f"{table[name][at]:.3f} m at {table['t'][at]:.2f} s, {body}{between}")
+    else:
+        _said("people", "nobody")
+    _said("contacts", str(int(table["contacts"][-1])))
+    _said("task", f"{table['state'][-1]}, {_times(int(table['cycles'][-1]), 'cycle')} completed")
+    _said("controller", _shares(table["status"]))
+    if cell.guard is not None:
+        _said("supervisor", _shares(table["verdict"]) + ("; it only watched" if scene.supervision == "watch" else ""))
+        _stops(cell)
+    where = "not written; --out FILE.csv does" if recording.path is None else f"{recording.path}, {rows} rows"
+    _said("recording", where)
+
+
+def _said(what: str, text: str) -> None:
+    line(f"  {what:16}", plain(text))
+
+
+def _shares(column: Any) -> str:
+    """Statuses and the part of the cycles that had them, the most frequent first."""
+    counts = Counter(column.tolist())
+    return ", ".join(f"{name} {100 * times / len(column):.3g} %" for name, times in counts.most_common())
+
+
+def _times(count: int, what: str) -> str:
+    return f"{count} {what}" + ("" if count == 1 else "s")
+
+
+def _stops(cell: Cell) -> None:
+    """Stops with their reasons, and resets."""
+    assert cell.guard is not None
+    counters = cell.guard.counters
+    _said("stops", f"{counters['stops']}, {_times(cell.resets, 'reset')}")
+    told = [event for event in cell.guard.recorder.events if event.kind.startswith("STOP") or event.kind == "reset"]
+    for event in told[:SHOWN]:
+        line(f"    {event.t:9.2f} s ", plain(f"{event.kind}: {event.text}" if event.kind != "reset" else "reset"))
+    if len(told) > SHOWN:
+        line(f"    and {len(told) - SHOWN} more")
+
+
+def _punctual(pace: RealTime) -> None:
+    kept = pace.summary()
+    late = ", ".join(
+        f"{duration(value)} {name}"
+        for value, name in ((kept.median, "median"), (kept.p99, "99 %"), (kept.p999, "99.9 %"), (kept.worst, "worst"))
+    )
+    counted = (
+        f"{_times(kept.overruns, 'overrun')}, {kept.skipped} skipped, the clock back {_times(kept.steps_back, 'time')}"
+    )
+    _said("real time", f"late by {late}; {counted}")

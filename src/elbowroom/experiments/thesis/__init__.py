@@ -1,0 +1,1 @@
+"""Chapter 4 of the thesis: seven tests as data files, run, measured, drawn and reported."""

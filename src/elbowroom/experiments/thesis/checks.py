@@ -1,0 +1,172 @@
+"""What the thesis claims, as checks of our numbers: within its tolerances, and every result that it puts in words.
+
+Numbers: least distances and differences within 15 % of the thesis', peak speeds within 25 %.  Words: one function a
+claim, from the runs of one arm on one plant.  A check that is not met says so; nothing is left out for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from .experiment import ARM
+from .outcome import Outcome, find
+from .report_numbers import Check
+from .report_texts import TOLERANCE
+
+NEAR_LIMIT = 3.0  # degrees from the limit of 10 that still count as "close to" it
+LIMIT = 10.0
+SAME = 0.05  # m: how far MuJoCo's least distance may be from the kinematic one
+
+Runs = Sequence[Outcome]
+Claim = Callable[[Runs], Iterable[Check]]
+
+
+def checks(outcomes: Iterable[Outcome], robot: str) -> list[Check]:
+    """The claims in words that these runs allow to be checked, plant by plant."""
+    runs = list(outcomes)
+    found: list[Check] = []
+    for plant in dict.fromkeys(run.plant for run in runs if run.test is not None and run.robot == robot):
+        here = [run for run in runs if run.test is not None and run.robot == robot and run.plant == plant]
+        for check in (each for claim in CLAIMS for each in claim(here)):
+            found.append(Check(check.test, f"{check.text} ({plant})", check.value, check.wanted, check.met))
+    found += _same_everywhere([run for run in runs if run.robot == robot])
+    found += _arms([run for run in runs if run.test is not None and run.robot != robot])
+    return sorted(found, key=lambda check: (check.test is None, check.test or 0))
+
+
+def numbers(outcomes: Iterable[Outcome], robot: str) -> list[Check]:
+    """The thesis' numbers that have a tolerance, beside those of every run with this arm."""
+    found = []
+    for run in outcomes:
+        for name, wanted in run.thesis.items() if run.robot == robot else ():
+            tolerance, value = TOLERANCE.get(name), run.metrics.get(name)
+            if tolerance is None or not isinstance(value, float):
+                continue
+            off, words = value / wanted - 1, name.replace("_", " ")
+            limit = f"{wanted:g} within {100 * tolerance:.0f} %"
+            text = f"{value:.3f}, {100 * off:+.0f} %"
+            found.append(Check(run.test, f"{words} ({run.plant})", text, limit, abs(off) <= tolerance))
+    return found
+
+
+def _value(run: Outcome, name: str) -> float:
+    value: Any = run.metrics.get(name)
+    return float("nan") if value is None else float(value)
+
+
+def _filter(runs: Runs) -> Iterable[Check]:
+    for wanted, without, what in (
+        ("filter", "no_filter", "a sensor without error"),
+        ("noise_filter", "noise_no_filter", "a sensor with 1 cm of noise"),
+    ):
+        a, b = find(runs, 1, wanted), find(runs, 1, without)
+        if a is not None and b is not None:
+            jerk, raw = _value(a, "rms_jerk"), _value(b, "rms_jerk")
+            value = f"RMS jerk {jerk:.2f} with it, {raw:.2f} m/s³ without: {raw / jerk:.1f} times"
+            yield Check(1, f"the moving average takes the vibration out, {what}", value, "less with it", jerk < raw)
+
+
+def _returns(runs: Runs) -> Iterable[Check]:
+    for test in (1, 2, 3, 4):
+        run = find(runs, test, "filter")
+        if run is not None:
+            away = _value(run, "return_error")
+            yield Check(
+                test, "the tool comes back to rest", f"{1000 * away:.0f} mm away at the end", "20 mm", away < 0.02
+            )
+
+
+def _influence(runs: Runs) -> Iterable[Check]:
+    one, two = find(runs, 1, "filter"), find(runs, 2, "filter")
+    if one is None or two is None:
+        return
+    for name, what in (("min_distance", "a smaller least distance"), ("peak_x_speed", "a smaller peak speed")):
+        a, b = _value(one, name), _value(two, name)
+        yield Check(2, f"half the influence, {what}", f"{b:.3f} against {a:.3f}", "less than in test 1", b < a)
+
+
+def _axis_one(runs: Runs) -> Iterable[Check]:
+    run = find(runs, 3, "filter")
+    travel = None if run is None else run.metrics.get("joint_travel")
+    if isinstance(travel, list) and travel:
+        share = travel[0] / sum(travel)
+        value = f"{100 * share:.0f} % of all joints' travel"
+        yield Check(3, "mainly axis 1 moves", value, "more than any other joint", travel[0] == max(travel))
+
+
+def _light_joints(runs: Runs) -> Iterable[Check]:
+    """F gives the highest rates to joints with little inertia: here joint 3, a fifth of what joints 1 and 2 carry."""
+    k, f = find(runs, 1, "filter"), find(runs, 4, "filter")
+    if k is None or f is None or k.robot != ARM:
+        return
+    speeds = [run.metrics.get("peak_joint_speeds") for run in (k, f)]
+    if not all(isinstance(speed, list) and len(speed) > 2 for speed in speeds):
+        return
+    a, b = (2.0 * speed[2] / (speed[0] + speed[1]) for speed in speeds)  # type: ignore[index,operator]  # lists, as seen
+    value = f"peak speed of joint 3 is {b:.2f} times that of joints 1 and 2 under F, {a:.2f} under K"
+    yield Check(4, "joints with low inertia move faster", value, "more than under K", b > a)
+
+
+def _cell(runs: Runs) -> Iterable[Check]:
+    run = find(runs, 5, "filter")
+    if run is not None:
+        cycles, touches = run.metrics.get("cycles"), run.metrics.get("contacts")
+        yield Check(5, "the cell does its task without contact", f"{cycles} cycles, {touches} contacts",
+                    "a cycle at least, no contact", bool(cycles) and touches == 0)  # fmt: skip
+
+
+def _trapped(runs: Runs) -> Iterable[Check]:
+    run = find(runs, 6, "filter")
+    if run is not None:
+        swing, frequency = _value(run, "oscillation_amplitude"), _value(run, "oscillation_frequency")
+        off = _value(run, "goal_error")
+        value = f"{1000 * swing:.0f} mm about its mean at {frequency:.2f} Hz, {off:.2f} m from the goal"
+        met = swing > 0.01 and run.metrics.get("reached") is False
+        yield Check(6, "the plain field is trapped and swings along x", value, "more than 10 mm, goal not reached", met)
+
+
+def _limit(runs: Runs) -> Iterable[Check]:
+    weak, strong, scaling = (find(runs, 7, name) for name in ("weak_potential", "strong_potential", "scaling"))
+    if weak is None or strong is None or scaling is None:
+        return
+    low, held, scaled = (_value(run, "min_joint3_deg") for run in (weak, strong, scaling))
+    yield Check(7, "a weak potential fails", f"{low:.1f} degrees", f"below {LIMIT:g}", low < LIMIT)
+    close = LIMIT <= held <= LIMIT + NEAR_LIMIT
+    yield Check(
+        7,
+        "a strong potential holds close to the limit",
+        f"{held:.1f} degrees",
+        f"{LIMIT:g} to {LIMIT + NEAR_LIMIT:g}",
+        close,
+    )
+    yield Check(
+        7, "the scaling factor holds", f"{scaled:.1f} degrees (thesis: 12.4)", f"above {LIMIT:g}", scaled > LIMIT
+    )
+    a, b = _value(scaling, "rms_jerk"), _value(strong, "rms_jerk")
+    value = f"RMS jerk {a:.2f} against {b:.2f} m/s³"
+    yield Check(7, "and is smoother than the strong potential", value, "less", a < b)
+
+
+CLAIMS: tuple[Claim, ...] = (_filter, _returns, _influence, _axis_one, _light_joints, _cell, _trapped, _limit)
+
+
+def _same_everywhere(runs: Runs) -> Iterable[Check]:
+    """MuJoCo beside the kinematic plant in tests 1 to 4, and no contact in tests 1 to 5."""
+    for test in (1, 2, 3, 4):
+        pair = [find([run for run in runs if run.plant == plant], test, "filter") for plant in ("kinematic", "mujoco")]
+        if pair[0] is not None and pair[1] is not None:
+            gap = abs(_value(pair[0], "min_distance") - _value(pair[1], "min_distance"))
+            value = f"{1000 * gap:.1f} mm apart"
+            yield Check(test, "MuJoCo's least distance is the kinematic one", value, "within 50 mm", gap <= SAME)
+    for test in range(1, 6):
+        run = find([run for run in runs if run.plant == "mujoco"], test, "filter")
+        if run is not None:
+            touches = run.metrics.get("contacts")
+            yield Check(test, "MuJoCo reports no contact", f"{touches} contacts", "none", touches == 0)
+
+
+def _arms(runs: Runs) -> Iterable[Check]:
+    for run in runs:
+        touches = run.metrics.get("contacts")
+        yield Check(run.test, f"no contact with {run.robot}", f"{touches} contacts", "none", touches == 0)

@@ -20,12 +20,14 @@ from elbowroom import cli, dynamics
 from elbowroom.bench import avoidance as cycles
 from elbowroom.bench import distance as distances
 from elbowroom.bench import dynamics as suite
+from elbowroom.cell import Cell
+from elbowroom.cell.record import read as recorded
 from elbowroom.cli import demo as tour
 from elbowroom.model import catalogue
 from pages import BLOCK, PAGES, outputs, prepare
 
 ROOT = Path(__file__).parent.parent
-COMMANDS = ("robots", "show", "check", "demo", "count", "tables", "bench", "export")
+COMMANDS = ("robots", "show", "check", "demo", "count", "tables", "bench", "export", "run")
 BENCH = "elbowroom.bench.dynamics"
 
 
@@ -668,6 +670,154 @@ def test_export_that_is_not_understood(run, arguments):
 
 def test_export_explains_itself_with_an_example(run):
     assert "elbowroom export panda --format mjcf --actuators torque --out panda.xml" in run("export", "--help")[1]
+
+
+# ---- run
+
+
+CELL = """
+title = "Somebody comes [bold]near"
+robot = "puma560"
+cover = "thesis"
+duration = 1.5
+controller.period = 0.02
+[task]
+kind = "go_to"
+point = [0.0, 0.1, 0.0]
+[people.ann]
+kind = "walk"
+start = [1.5, 0.0]
+end = [0.6, 0.0]
+speed = 0.6
+[variants.bare]
+supervision = "off"
+[variants.watched]
+supervision = "watch"
+[variants.alone]
+people = false
+duration = 0.1
+"""
+
+
+@pytest.fixture
+def scene(tmp_path):
+    """A scene's file."""
+    path = tmp_path / "cell.toml"
+    path.write_text(CELL)
+    return path
+
+
+def test_run_says_what_happened_and_records_it(run, scene, tmp_path):
+    path = tmp_path / "run.csv"
+    status, out, err = run("run", scene, "--out", path)
+    assert (status, err) == (0, "")
+    table = recorded(path)
+    assert out.startswith("Somebody comes [bold]near\npuma560 on the kinematic plant: 1.5 s, 75 cycles of 20 ms\n")
+    said = dict(re.findall(r"^  (\w[\w ]*?)  +(.*)$", out, re.M))
+    assert said["least distance"].startswith(f"{table['distance_surfaces'].min():.3f} m at ")
+    assert f"{table['distance_axes'].min():.3f} m between axes" in said["least distance"]
+    assert said["least clearance"].startswith(f"{table['clearance'].min():.3f} m, of the whole arm")
+    assert said["contacts"] == "0"
+    assert said["task"] == f"{table['state'][-1]}, {table['cycles'][-1]} cycles completed"
+    shares = dict(re.findall(r"(\w+) ([\d.]+) %", said["supervisor"]))
+    assert {name: float(share) for name, share in shares.items()} == {
+        name: pytest.approx(100 * (table["verdict"] == name).mean(), rel=0.005) for name in set(table["verdict"])
+    }
+    assert said["stops"] == "0, 0 resets"
+    assert said["recording"] == f"{path}, 75 rows"
+    assert (table.rows, table.notes["scene"], table.notes["plant"]) == (75, "cell.toml", "kinematic")
+
+
+def test_run_takes_variant_plant_and_robot(run, scene):
+    status, out, _ = run("run", scene, "--variant", "bare", "--plant", "rigid")
+    assert status == 0
+    assert "on the rigid plant, variant bare" in out
+    assert "supervisor" not in out
+    assert "it only watched" in run("run", scene, "--variant", "watched")[1]
+    status, out, _ = run("run", scene, "--variant", "alone", "--robot", "ur5e")
+    assert status == 0
+    assert "ur5e on the kinematic plant, variant alone: 0.1 s, 5 cycles" in out
+    assert cells(out, "people") == ["people", "nobody"]
+    assert "not written; --out FILE.csv does" in out
+
+
+def test_run_tells_every_stop_and_its_reason(run, scene, tmp_path):
+    low = scene.rename(tmp_path / "low.toml")
+    changes = "duration = 4.0\nreset_after = 2.0\nlimits.stop_distance = 0.5\npeople.ann.periods = 1"
+    scene.write_text(f'extends = "{low.name}"\n{changes}\n')
+    status, out, err = run("run", scene)
+    assert (status, err) == (0, "")
+    assert cells(out, "stops") == ["stops", "1,", "1", "reset"]
+    events = [line.split(None, 2) for line in out.splitlines() if line.startswith("     ")]
+    assert re.fullmatch(r"STOP_HUMAN: a person is 0\.\d+ m away; the arm stops at 0\.5 m", events[0][2])
+    assert events[1][2] == "reset"
+    assert float(events[1][0]) == pytest.approx(float(events[0][0]) + 2.0, abs=0.021)  # a cycle
+
+
+def test_run_in_real_time_says_how_punctual_it_was(run, scene):
+    status, out, _ = run("run", scene, "--variant", "alone", "--real-time")
+    assert status == 0
+    assert re.search(r"real time +late by .* median, .* 99 %, .* 99.9 %, .* worst; \d+ overruns?, \d+ skipped", out)
+
+
+def test_run_overwrites_only_when_told(run, scene, tmp_path):
+    path = tmp_path / "run.csv"
+    path.write_text("mine")
+    status, out, err = run("run", scene, "--variant", "alone", "--out", path)
+    assert (status, out) == (1, "")
+    assert is_one_line(err)
+    assert "--force" in err
+    assert path.read_text() == "mine"
+    assert run("run", scene, "--variant", "alone", "--out", path, "--force")[0] == 0
+    assert recorded(path).rows == 5
+    for where in ("no/such/run.csv", "."):
+        status, out, err = run("run", scene, "--out", tmp_path / where)
+        assert (status, out) == (1, "")
+        assert is_one_line(err)
+
+
+@pytest.mark.parametrize(
+    "change, arguments, said",
+    [
+        (
+            "[people.ben]\nkind = 'walk'\nspeed = 0",
+            (),
+            "people.ben.speed: expected a number > 0 and <= 20 (m/s); got 0.0",
+        ),
+        ("[people.ben]\nkind = 'recorded'\nfile = 'no.csv'", (), "no.csv"),
+        ("", ("--variant", "bear"), "variants: expected bare or watched or alone (did you mean 'bare'?); got 'bear'"),
+        ("", ("--robot", "pandda"), "robot: no arm 'pandda'"),
+        ("", ("--robot", "nosuch.urdf"), "nosuch.urdf"),
+        ("[robots.puma560]\nstart = [1]", (), "start: expected 6 numbers, one a joint of puma560; got 1"),
+    ],
+)
+def test_run_says_what_is_wrong_in_one_line(run, scene, change, arguments, said):
+    with scene.open("a") as file:
+        file.write(change)
+    status, out, err = run("run", scene, *arguments)
+    assert (status, out) == (1, "")
+    assert is_one_line(err)
+    assert said in err
+
+
+def test_run_without_a_file_or_with_an_unknown_plant(run, tmp_path):
+    assert is_one_line(run("run", tmp_path / "nosuch.toml")[2])
+    assert run("run")[0] == 2
+    assert run("run", tmp_path / "cell.toml", "--plant", "drake")[0] == 2
+
+
+def test_ctrl_c_keeps_what_there_is(run, scene, tmp_path, monkeypatch):
+    def advance(self, t, dt, real=Cell.advance):
+        if t > 0.5:
+            raise KeyboardInterrupt
+        real(self, t, dt)
+
+    monkeypatch.setattr(Cell, "advance", advance)
+    status, out, err = run("run", scene, "--out", tmp_path / "run.csv")
+    assert status == 130
+    assert err == "interrupted: after 27 of 75 cycles; this is what there is\n"
+    assert "run.csv, 27 rows" in out
+    assert recorded(tmp_path / "run.csv").rows == 27
 
 
 # ---- in a pipe

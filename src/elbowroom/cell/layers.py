@@ -5,8 +5,8 @@
     [variants.no_filter]             what differs in that variant
 
 Later layers win, table by table and key by key: the file below, this file, the arm, the variant.  A person or a task of
-another kind replaces the one below whole.  With another arm than the file's own, what belongs to that one alone (`OWN`)
-is dropped.
+another kind replaces the one below whole, and `people.NAME = false` takes one away.  With another arm than the file's
+own, what belongs to that one alone (`OWN`) is dropped.
 """
 
 from __future__ import annotations

@@ -88,11 +88,8 @@ class Cell:
             lower=lower,
             upper=upper,
         )
-        self.guard = self._supervisor()
         if plant is not None and plant.arm.model.digest != self.arm.model.digest:
-            raise ConfigError(
-                f"plant: expected one of {self.arm!r} as mounted(scene) has it; got that of {plant.arm!r}"
-            )
+            raise ConfigError(f"plant: expected that of {self.arm.name} as mounted(scene) has it; got {plant!r:.60}")
         self.plant: Plant = plant_of(scene, self.arm, self.controller, sum(sizes)) if plant is None else plant
         self.plant_kind = scene.plant.kind if plant is None else type(plant).__name__
         self._sensed = [np.zeros((k, ROW)) for k in sizes]
@@ -111,7 +108,8 @@ class Cell:
 
     def __repr__(self) -> str:
         people = ", ".join(self._names) or "nobody"
-        return f"<Cell: {self.arm.name} on a {self.plant_kind} plant, {self.task!r:.40}, with {people}>"
+        work = type(self.scene.task).__name__
+        return f"<Cell: {self.arm.name} on the plant {self.plant_kind}, {work}, with {people}>"
 
     def _supervisor(self) -> Supervisor | None:
         mode = self.scene.supervision
@@ -123,7 +121,7 @@ class Cell:
         """The arm at rest where it starts, the task and the people at their beginning, the supervisor as new."""
         self.plant.reset(self.start)
         self.controller.reset()
-        self.guard = self._supervisor()
+        self.guard: Supervisor | None = self._supervisor()
         self.obstacles = self.controller.obstacles(own=self.scene.supervision != "stop")
         self.plant.read(self.state)
         self.tool[:] = self.arm.pose(self.start)[:3, 3]

@@ -185,9 +185,10 @@ def scene(table: Mapping[str, Any], folder: Path | None = None) -> Scene:
         settings = dataclasses.replace(settings, robot=str(folder / settings.robot))
     task = _kind(table.get("task", {"kind": "rest"}), TASKS, "task")
     tables = table.get("people", {})
-    if not isinstance(tables, Mapping):
+    if not isinstance(tables, Mapping) and tables is not False:
         raise FieldError("people", "a table a person, [people.NAME]", tables)
-    people = {name: _kind(each, KINDS, f"people.{name}") for name, each in tables.items()}
+    there = {name: each for name, each in (tables or {}).items() if each is not False}
+    people = {name: _kind(each, KINDS, f"people.{name}") for name, each in there.items()}
     if folder is not None:
         people = {name: _beside(folder, each) for name, each in people.items()}
     values = {spec.name: getattr(settings, spec.name) for spec in dataclasses.fields(settings)}

@@ -121,11 +121,12 @@ def _summary(cell: Cell, recording: Recording, variant: str | None) -> None:
     if not rows:
         return
     if cell.people:
-        for name, what in (("distance_surfaces", "least distance"), ("clearance", "least clearance")):
-            at = int(np.argmin(table[name]))
-            body = "controller's cover" if name == "distance_surfaces" else "the whole arm"
-            between = f" ({table['distance_axes'].min():.3f} m between axes)" if name == "distance_surfaces" else ""
-            _said(what, f"{table[name][at]:.3f} m at {table['t'][at]:.2f} s, {body}{between}")
+        at = int(np.argmin(table["distance_surfaces"]))
+        least, axes = table["distance_surfaces"][at], table["distance_axes"].min()
+        _said("least distance", f"{least:.3f} m at {table['t'][at]:.2f} s; {axes:.3f} m between axes")
+        if scene.cover:  # else both are the same
+            clear = table["clearance"].min()
+            _said("least clearance", f"{clear:.3f} m, of the whole arm: the controller knows the cover {scene.cover}")
     else:
         _said("people", "nobody")
     _said("contacts", str(int(table["contacts"][-1])))

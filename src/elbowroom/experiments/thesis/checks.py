@@ -6,6 +6,7 @@ claim, from the runs of one arm on one plant.  A check that is not met says so; 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -40,19 +41,25 @@ def numbers(outcomes: Iterable[Outcome], robot: str) -> list[Check]:
     found = []
     for run in outcomes:
         for name, wanted in run.thesis.items() if run.robot == robot else ():
-            tolerance, value = TOLERANCE.get(name), run.metrics.get(name)
-            if tolerance is None or not isinstance(value, float):
+            tolerance = TOLERANCE.get(name)
+            if tolerance is None:
                 continue
-            off, words = value / wanted - 1, name.replace("_", " ")
+            value, words = _value(run, name), name.replace("_", " ")
+            off = value / wanted - 1
+            text = "there is none" if math.isnan(value) else f"{value:.3f}, {100 * off:+.0f} %"
             limit = f"{wanted:g} within {100 * tolerance:.0f} %"
-            text = f"{value:.3f}, {100 * off:+.0f} %"
             found.append(Check(run.test, f"{words} ({run.plant})", text, limit, abs(off) <= tolerance))
     return found
 
 
 def _value(run: Outcome, name: str) -> float:
+    """A number of a run; NaN, with which no comparison is met, for one that it does not have."""
     value: Any = run.metrics.get(name)
-    return float("nan") if value is None else float(value)
+    return math.nan if value is None else float(value)
+
+
+def _ratio(a: float, b: float) -> float:
+    return a / b if b else math.nan
 
 
 def _filter(runs: Runs) -> Iterable[Check]:
@@ -63,7 +70,7 @@ def _filter(runs: Runs) -> Iterable[Check]:
         a, b = find(runs, 1, wanted), find(runs, 1, without)
         if a is not None and b is not None:
             jerk, raw = _value(a, "rms_jerk"), _value(b, "rms_jerk")
-            value = f"RMS jerk {jerk:.2f} with it, {raw:.2f} m/s³ without: {raw / jerk:.1f} times"
+            value = f"RMS jerk {jerk:.2f} with it, {raw:.2f} m/s³ without: {_ratio(raw, jerk):.1f} times"
             yield Check(1, f"the moving average takes the vibration out, {what}", value, "less with it", jerk < raw)
 
 
@@ -90,9 +97,11 @@ def _axis_one(runs: Runs) -> Iterable[Check]:
     run = find(runs, 3, "filter")
     travel = None if run is None else run.metrics.get("joint_travel")
     if isinstance(travel, list) and travel:
-        share = travel[0] / sum(travel)
+        share = _ratio(travel[0], sum(travel))
         value = f"{100 * share:.0f} % of all joints' travel"
-        yield Check(3, "mainly axis 1 moves", value, "more than any other joint", travel[0] == max(travel))
+        yield Check(
+            3, "mainly axis 1 moves", value, "more than any other joint", travel[0] > max(travel[1:], default=0.0)
+        )
 
 
 def _light_joints(runs: Runs) -> Iterable[Check]:
@@ -100,10 +109,10 @@ def _light_joints(runs: Runs) -> Iterable[Check]:
     k, f = find(runs, 1, "filter"), find(runs, 4, "filter")
     if k is None or f is None or k.robot != ARM:
         return
-    speeds = [run.metrics.get("peak_joint_speeds") for run in (k, f)]
+    speeds: list[Any] = [run.metrics.get("peak_joint_speeds") for run in (k, f)]
     if not all(isinstance(speed, list) and len(speed) > 2 for speed in speeds):
         return
-    a, b = (2.0 * speed[2] / (speed[0] + speed[1]) for speed in speeds)  # type: ignore[index,operator]  # lists, as seen
+    a, b = (_ratio(2.0 * speed[2], speed[0] + speed[1]) for speed in speeds)
     value = f"peak speed of joint 3 is {b:.2f} times that of joints 1 and 2 under F, {a:.2f} under K"
     yield Check(4, "joints with low inertia move faster", value, "more than under K", b > a)
 
@@ -121,9 +130,15 @@ def _trapped(runs: Runs) -> Iterable[Check]:
     if run is not None:
         swing, frequency = _value(run, "oscillation_amplitude"), _value(run, "oscillation_frequency")
         off = _value(run, "goal_error")
-        value = f"{1000 * swing:.0f} mm about its mean at {frequency:.2f} Hz, {off:.2f} m from the goal"
+        pace = "" if math.isnan(frequency) else f" at {frequency:.2f} Hz"
+        value = f"{1000 * swing:.0f} mm about its mean{pace}, {off:.2f} m from the goal"
         met = swing > 0.01 and run.metrics.get("reached") is False
         yield Check(6, "the plain field is trapped and swings along x", value, "more than 10 mm, goal not reached", met)
+    alone = find(runs, 6, "alone")
+    if alone is not None:
+        met = alone.metrics.get("reached") is True
+        value = f"{_value(alone, 'goal_error'):.3f} m from it at the end"
+        yield Check(6, "without the obstacle the tool gets to the same goal", value, "goal reached", met)
 
 
 def _limit(runs: Runs) -> Iterable[Check]:

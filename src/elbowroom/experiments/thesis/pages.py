@@ -1,65 +1,122 @@
-"""Everything that is written after the runs: results.json, the figures, and report.html."""
+"""Everything that is written after the runs: results.json, the figures, and report.html.
+
+A file is whole or not there: it is written beside its place and then moved.  One that cannot be written is told, and
+does not take the others with it.
+"""
 
 from __future__ import annotations
 
-import importlib.util
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from ...avoidance.settings import dumps
 from ...cell.runner import mounted
+from ...errors import ElbowroomError
 from .discussion import DISCUSSION
 from .experiment import ARM, Job, experiments
 from .layout_views import View
 from .outcome import Outcome, rows
-from .plots import chosen, draw_all
+from .plots import Drawn, chosen, draw_all
 from .report import report
 from .report_numbers import Check
+from .suite import installed
+
+RESULTS, REPORT, FIGURES = "results.json", "report.html", "figures"
+NO_MATPLOTLIB = "drawing needs matplotlib: pip install 'elbowroom[report]'"
 
 
-def write(
+class UnwrittenError(ElbowroomError):
+    """A file of the results that could not be written; the message begins with its name."""
+
+
+class Written(NamedTuple):
+    """The report's path, and why it has no figures if it has none."""
+
+    path: Path
+    problem: str | None
+
+
+def write_results(outcomes: Iterable[Outcome], folder: Path) -> Path:
+    """results.json, a row a run; its path."""
+    path = folder / RESULTS
+    with _whole(path) as part:
+        part.write_text(rows(outcomes), encoding="utf-8")
+        part.replace(path)
+    return path
+
+
+def write_report(
     outcomes: Sequence[Outcome],
     checks: Iterable[Check],
     folder: Path,
     jobs: Sequence[Job],
     missing: Mapping[str, str],
     progress: Callable[[int, int, str], None] | None = None,
-) -> Path:
-    """results.json first, for it is small; then figures and the report, which need matplotlib.  The report's path."""
-    (folder / "results.json").write_text(rows(outcomes), encoding="utf-8")
+) -> Written:
+    """The figures, if there is matplotlib, and report.html.
+
+    `missing` is what the report says about what is not there.  Figures that could not be made are told there too.
+    """
     told = dict(missing)
-    figures = {}
     tests = [run for run in outcomes if run.test is not None]
-    first = next((job for job in jobs if job.experiment.test is not None), None)
-    if importlib.util.find_spec("matplotlib") is None:
-        told["figures"] = "drawing needs matplotlib: pip install 'elbowroom[report]'"
-    elif tests and first is not None:
-        arm, plant = tests[0].robot, tests[0].plant
-        (folder / "figures").mkdir(exist_ok=True)
-        asked = sorted({run.test for run in tests if run.test is not None})
-        figures = dict(
-            draw_all(chosen(tests, arm, plant), view(first), folder / "figures", tests=asked, progress=progress)
+    figures, problem = _drawn(tests, jobs, folder / FIGURES, progress) if tests else ({}, None)
+    if problem:
+        told["figures"] = problem
+    settings = {f"The controller of {job.name}": dumps(job.scene.controller, comments=True) for job in jobs[:1]}
+    path = folder / REPORT
+    with _whole(path):
+        report(
+            outcomes,
+            figures,
+            path,
+            checks=checks,
+            discussion=_discussion(outcomes),
+            settings=settings,
+            expected=sorted({job.experiment.test for job in jobs if job.experiment.test is not None}),
+            missing=told,
+            robot=tests[0].robot if tests else None,
         )
-    expected = sorted({job.experiment.test for job in jobs if job.experiment.test is not None})
-    settings = (
-        {} if first is None else {"The controller of " + first.name: dumps(first.scene.controller, comments=True)}
-    )
-    return report(
-        outcomes,
-        figures,
-        folder / "report.html",
-        checks=checks,
-        discussion=DISCUSSION if _own_arm(outcomes) else {},
-        settings=settings,
-        expected=expected,
-        missing=told,
-        robot=tests[0].robot if tests else None,
-    )
+    return Written(path, problem)
 
 
-def _own_arm(outcomes: Sequence[Outcome]) -> bool:
-    """Whether these are the tests with the arm that the discussion is about."""
-    return any(run.test is not None and run.robot == ARM for run in outcomes)
+@contextlib.contextmanager
+def _whole(path: Path) -> Iterator[Path]:
+    """The file beside a path that takes its place when it is whole; it is gone if that does not happen."""
+    part = path.with_name(path.name + ".part")
+    try:
+        yield part
+    except OSError as error:
+        raise UnwrittenError(f"{path}: cannot be written: {error.strerror or error}") from error
+    finally:
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
+
+
+def _drawn(
+    tests: Sequence[Outcome], jobs: Sequence[Job], folder: Path, progress: Callable[[int, int, str], None] | None
+) -> tuple[Mapping[str, Drawn], str | None]:
+    """The figures of the first run's arm on its plant, or why there are none."""
+    if not installed("matplotlib"):
+        return {}, NO_MATPLOTLIB
+    asked = sorted({run.test for run in tests if run.test is not None})
+    runs = chosen(tests, tests[0].robot, tests[0].plant)
+    try:
+        folder.mkdir(exist_ok=True)
+        seen = view(next(job for job in jobs if job.experiment.test is not None))
+        return draw_all(runs, seen, folder, tests=asked, progress=progress), None
+    except OSError as error:
+        return {}, f"{folder}: cannot be written: {error.strerror or error}"
+    except Exception as error:  # a report without figures is better than none
+        return {}, f"could not be drawn: {type(error).__name__}: {error}"
+
+
+def _discussion(outcomes: Sequence[Outcome]) -> Mapping[str, str]:
+    """What is said about the runs that there are: it is about the arm and the gains that come with elbowroom."""
+    if any(run.test is not None and run.robot == ARM for run in outcomes):
+        return DISCUSSION
+    return {"recorded": DISCUSSION.get("recorded", "")} if any(run.test is None for run in outcomes) else {}
 
 
 def view(job: Job) -> View:

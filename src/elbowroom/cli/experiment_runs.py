@@ -1,0 +1,179 @@
+"""The work of `elbowroom experiment`: runs, files, and what is said about them."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+
+import typer
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from ..errors import ModelWarning
+from ..experiments.thesis.checks import checks, numbers
+from ..experiments.thesis.experiment import ARM, TESTS, Job, experiments
+from ..experiments.thesis.outcome import Outcome, rows
+from ..experiments.thesis.pages import NO_MATPLOTLIB, REPORT, UnwrittenError, write_report, write_results
+from ..experiments.thesis.report_numbers import Check
+from ..experiments.thesis.suite import NO_MUJOCO, Suite, installed, jobs_of, jobs_of_all, plants, ready, recorded
+from .experiment_tables import summary
+from .interrupts import Interrupts
+from .terminal import console, line, note, plain
+
+INTERRUPTED = 130  # what a shell expects of a program that Ctrl-C ended
+
+
+def planned(
+    what: str, plant: str | None, robot: str | None, tip: str | None, motions: Sequence[Path]
+) -> tuple[list[Job], dict[str, str]]:
+    """What is run, and what is left out of it and why."""
+    whole = plant == "all" or (what == "all" and plant is None and robot is None)
+    missing = {"mujoco": NO_MUJOCO} if whole and not installed("mujoco") else {}
+    kinds = ("kinematic",) if plant is None else plants() if plant == "all" else (plant,)
+    if tip is not None and robot is None:
+        raise typer.BadParameter("--tip belongs to --robot FILE.urdf")
+    if what == "recorded":
+        if not motions:
+            raise typer.BadParameter("recorded needs a recording: --motion FILE")
+        return recorded(motions, kinds, robot, tip), missing
+    if motions:
+        raise typer.BadParameter("--motion belongs to `recorded`")
+    if what == "all":
+        if plant is None and robot is None:
+            return jobs_of_all(), missing
+        fit = [each for each in experiments() if each.unfit(robot) is None]
+        missing |= {str(each.test): str(each.unfit(robot)) for each in experiments() if each not in fit}
+        return [job for each in fit for job in jobs_of(each, kinds, robot, tip)], missing
+    if what not in map(str, TESTS):
+        raise typer.BadParameter(f"expected a test from 1 to 7, all, or recorded; got {what!r}")
+    return jobs_of(experiments()[int(what) - 1], kinds, robot, tip), missing
+
+
+def examined(jobs: list[Job]) -> None:
+    """Asked before anything runs or is written; what looks wrong with an arm's file is said once."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ModelWarning)
+        ready(jobs)
+    for words in dict.fromkeys(str(warning.message) for warning in caught):
+        note("warning", words)
+
+
+def made(suite: Suite, missing: dict[str, str], interrupts: Interrupts, json: bool) -> int:
+    """Runs, writes, and says what came of it; the exit status."""
+    for why in missing.values():
+        note("left out", why)
+    interrupted = _run(suite, interrupts)
+    if interrupted:
+        missing["interrupted"] = interrupted
+    _write_results(suite)
+    arm = _arm(suite.outcomes)
+    found, beside = checks(suite.outcomes, arm), numbers(suite.outcomes, arm)
+    page, cut = _write_report(suite, found, missing | suite.failed, interrupts)
+    for problem in suite.problems:
+        note("warning", problem)
+    for name, why in suite.failed.items():
+        note("failed", f"{name}: {why}", "bold red")
+    if json:
+        sys.stdout.write(rows(suite.outcomes))
+        sys.stdout.flush()
+    else:
+        summary(suite.outcomes)
+        if beside:
+            line(f"{_met(beside)} numbers of the thesis are met.")
+            if arm != ARM:
+                line(plain(f"The gains are those for {ARM}; there is no reason why {arm} should meet them."))
+        if found:
+            line(f"{_met(found)} results in words hold.")
+        for check in (*(beside if arm == ARM else ()), *found):
+            if not check.met:
+                note("not met", f"test {check.test}: {check.text}: {check.value}; wanted {check.wanted}")
+    if page is not None:
+        note("written", str(page), "green")
+    if interrupted or cut or interrupts.asked:
+        return INTERRUPTED
+    return 1 if suite.failed or suite.problems else 0
+
+
+def _bar() -> Progress:
+    """A bar on stderr, gone when it is done; nothing where stderr is no terminal."""
+    errors = console(stderr=True)
+    parts = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"))
+    return Progress(
+        *parts,
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        console=errors,
+        transient=True,
+        disable=not errors.is_terminal,
+    )
+
+
+def _run(suite: Suite, interrupts: Interrupts) -> str:
+    """All runs, with a bar on a terminal and a line a run elsewhere, both on stderr; where Ctrl-C came, if it did."""
+    total = len(suite.jobs)
+    try:
+        with _bar() as bar:
+            whole = bar.add_task("experiments", total=float(total))
+
+            def told(k: int, name: str, done: int, count: int) -> None:
+                bar.update(whole, description=f"{k + 1}/{total} {name}", completed=k + done / count)
+                if bar.disable and done == count:
+                    print(f"{k + 1}/{total} {name}", file=sys.stderr, flush=True)
+
+            suite.run(told, interrupts.check)
+    except KeyboardInterrupt:
+        words = suite.broken_off()
+        note("interrupted", f"{words}; results and report are made of those, Ctrl-C again leaves the report out")
+        return words
+    return ""
+
+
+def _write_results(suite: Suite) -> None:
+    """Before anything else: it is small, and all numbers are in it."""
+    assert suite.folder is not None
+    try:
+        write_results(suite.outcomes, suite.folder)
+    except UnwrittenError as error:
+        suite.problems.append(str(error))
+
+
+def _write_report(
+    suite: Suite, found: list[Check], missing: dict[str, str], interrupts: Interrupts
+) -> tuple[Path | None, bool]:
+    """The report's path, and whether Ctrl-C cut it short."""
+    assert suite.folder is not None
+    page, cut = None, False
+    try:
+        with _bar() as bar:
+            figures = bar.add_task("figures")
+
+            def told(k: int, count: int, name: str) -> None:
+                interrupts.check()
+                bar.update(figures, description=name, completed=k, total=count)
+
+            page, problem = write_report(suite.outcomes, found, suite.folder, suite.jobs, missing, told)
+        if problem == NO_MATPLOTLIB:
+            note("left out", f"figures: {problem}")
+        elif problem:
+            suite.problems.append(f"figures: {problem}")
+    except UnwrittenError as error:
+        suite.problems.append(f"{error}{_stale(suite.folder)}")
+    except KeyboardInterrupt:
+        cut = True
+        note("interrupted", f"no report; results.json and recordings are in {suite.folder}{_stale(suite.folder)}")
+    return page, cut
+
+
+def _stale(folder: Path) -> str:
+    return f"; the {REPORT} there is of an earlier call" if (folder / REPORT).exists() else ""
+
+
+def _arm(outcomes: Sequence[Outcome]) -> str:
+    """The arm that the thesis' claims are checked with."""
+    robots = [run.robot for run in outcomes if run.test is not None]
+    return ARM if ARM in robots or not robots else robots[0]
+
+
+def _met(some: Sequence[Check]) -> str:
+    return f"{sum(check.met for check in some)} of {len(some)}"

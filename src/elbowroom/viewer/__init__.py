@@ -1,0 +1,1 @@
+"""The browser cockpit; knows recordings and snapshots, no controller."""

@@ -1,0 +1,421 @@
+"""The page's door: who may load the page and who may talk to it.
+
+viser 1.1 answers anybody: it looks at neither `Origin` nor `Host`, and a page of any site can open a websocket to 127.0.0.1.
+Here its server starts behind a doorkeeper.
+
+    request                                                       answer
+    `Host` is not ours (a name that was rebound to 127.0.0.1)     403
+    `Origin` is not ours, is `null`, or comes twice               403
+    a websocket without `Origin`                                  403; every browser sends one, nothing of ours lacks one
+    a query that could send the page elsewhere (`?websocket=`)    403; only the words of `QUERY` pass
+    no token, or a wrong one, where one is needed                 403
+    `?token=...` that is right                                    303 to `/`, with a cookie that the websocket then carries
+    more pages than `clients`                                     503
+
+Every answer carries a content policy: the page can reach its own server only, and no other page may frame it.
+
+viser has no hook for any of this, so the `serve` that it calls is replaced while it starts, in viser's own namespace alone.
+That leans on viser's inside.  So the version is checked, the replacement must have been used, and then the door is tried
+from outside with a foreign `Host` and a foreign `Origin`.  If anything differs the server is stopped and `GuardError` raised.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hmac
+import http.client
+import inspect
+import ipaddress
+import logging
+import queue
+import re
+import secrets
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from http.cookies import CookieError, SimpleCookie
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, urlsplit
+
+from ..errors import ConfigError, ElbowroomError
+
+if TYPE_CHECKING:
+    import viser
+    from websockets.asyncio.server import ServerConnection
+    from websockets.datastructures import Headers
+    from websockets.http11 import Request, Response
+
+TRIED = "1.1"
+"""The viser whose inside this module knows."""
+QUERY = frozenset({"token", "darkMode", "hideViserLogo", "showStats", "fixedDpr"})
+"""What a page's address may ask; viser's client would also follow `websocket` and `playbackPath` to other servers."""
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+PORTS = 100  # how many ports are tried from the one that was asked for
+PATIENCE = 20.0  # s; viser starts in well under one
+_starting = threading.Lock()
+_quiet = logging.getLogger(f"{__name__}.websockets")
+_quiet.addHandler(logging.NullHandler())  # a port scan is no reason for a traceback on the terminal
+
+
+class GuardError(ElbowroomError, RuntimeError):
+    """The page cannot be guarded, so it was not served."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Who is let in: the names this server answers to, its port, and a token where one is needed."""
+
+    names: tuple[str, ...]
+    port: int
+    token: str | None = None
+
+    @property
+    def hosts(self) -> frozenset[str]:
+        """Values of `Host` that are ours."""
+        bare = self.names if self.port == 80 else ()  # browsers leave out the port of plain HTTP
+        return frozenset((*bare, *(f"{name}:{self.port}" for name in self.names)))
+
+    @property
+    def origins(self) -> frozenset[str]:
+        """Values of `Origin` that are ours."""
+        return frozenset(f"http://{host}" for host in self.hosts)
+
+    @property
+    def cookie(self) -> str:
+        """The cookie's name; cookies are shared by all ports of a host, so it has the port in it."""
+        return f"elbowroom-{self.port}"
+
+    def refusal(self, path: str, headers: Headers) -> str | None:
+        """Why a request is refused, or None; the token apart."""
+        host, origin = headers.get_all("Host"), headers.get_all("Origin")
+        if len(host) != 1 or host[0].lower() not in self.hosts:
+            return "this address is not served here; open the one that was printed, with the same port"
+        if len(origin) > 1 or any(o.lower() not in self.origins for o in origin):
+            return "a page of another origin may not connect"
+        if not origin and "Upgrade" in headers:
+            return "a websocket needs an Origin"
+        if not {key for key, _ in parse_qsl(urlsplit(path).query, keep_blank_values=True)} <= QUERY:
+            return "the address asks for something that is not known here"
+        return None
+
+    def knows(self, token: str | None) -> bool:
+        """Whether this is the token; compared in constant time."""
+        if self.token is None:
+            return True
+        return token is not None and hmac.compare_digest(token.encode(), self.token.encode())
+
+    def carried(self, headers: Headers) -> str | None:
+        """The token in the request's cookie, if there is one."""
+        try:
+            morsel = SimpleCookie("; ".join(headers.get_all("Cookie"))).get(self.cookie)
+        except CookieError:
+            return None
+        return None if morsel is None else morsel.value
+
+    def policy(self, host: str) -> dict[str, str]:
+        """Headers of every answer to a request for that host, which was found to be ours."""
+        own = "" if host.startswith("[") else f" ws://{host}"  # a policy cannot name an IPv6 address; 'self' covers it
+        content = (
+            "default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:",  # the client unpacks itself from its one file
+            f"connect-src 'self' data: blob:{own}",
+            "frame-ancestors 'none'",
+            "form-action 'none'",
+            "base-uri 'none'",
+        )
+        return {
+            "Content-Security-Policy": "; ".join(content),
+            "Cross-Origin-Resource-Policy": "same-origin",
+            "X-Frame-Options": "DENY",
+            "X-Content-Type-Options": "nosniff",
+            "Referrer-Policy": "no-referrer",
+            "Cache-Control": "no-store",
+        }
+
+
+@dataclass
+class Doorkeeper:
+    """Stands in for the `serve` that viser calls: the same server, on our socket and under our rules."""
+
+    rules: Rules
+    socket: socket.socket
+    clients: int
+    message_bytes: int
+    inside: set[Any] = field(default_factory=set)
+    calls: int = 0
+
+    def serve(self, handler: Callable[[ServerConnection], Any], host: str, port: int, **options: Any) -> Any:
+        """What viser gets for `websockets.asyncio.server.serve`; its host and port give way to our bound socket."""
+        from websockets.asyncio.server import serve
+
+        pages = options.get("process_request")
+        if not callable(handler) or not callable(pages) or "sock" in options:
+            raise GuardError(f"viser {TRIED} was expected to serve its page through process_request; it does not")
+
+        async def process(connection: ServerConnection, request: Request) -> Response | None:
+            return await self.answer(connection, request, pages)
+
+        async def attend(connection: ServerConnection) -> None:
+            if len(self.inside) >= self.clients:  # two that shook hands at once
+                await connection.close(1013, "too many pages are open")
+                return
+            self.inside.add(connection)
+            try:
+                await handler(connection)
+            finally:
+                self.inside.discard(connection)
+
+        self.calls += 1
+        guarded = {"origins": [*self.rules.origins], "process_request": process, "max_size": self.message_bytes}
+        return serve(attend, sock=self.socket, **{**options, **guarded, "logger": _quiet})
+
+    async def answer(
+        self, connection: ServerConnection, request: Request, pages: Callable[..., Any]
+    ) -> Response | None:
+        """The answer to one request; None lets a websocket in."""
+        rules, headers = self.rules, request.headers
+        why = rules.refusal(request.path, headers)
+        if why is not None:
+            return connection.respond(HTTPStatus.FORBIDDEN, f"Refused: {why}.\n")
+        given = dict(parse_qsl(urlsplit(request.path).query)).get("token")
+        response: Response | None
+        if rules.token is not None and given is not None and rules.knows(given):
+            response = connection.respond(HTTPStatus.SEE_OTHER, "")  # so that the token leaves the address bar
+            response.headers["Location"] = "/"
+            response.headers["Set-Cookie"] = f"{rules.cookie}={rules.token}; Path=/; HttpOnly; SameSite=Lax"
+        elif not rules.knows(rules.carried(headers)):
+            response = connection.respond(HTTPStatus.FORBIDDEN, "Refused: open the whole address, with its token.\n")
+        elif "Upgrade" in headers and len(self.inside) >= self.clients:
+            response = connection.respond(HTTPStatus.SERVICE_UNAVAILABLE, "Too many pages are open.\n")
+        else:
+            response = pages(connection, request)
+            if inspect.isawaitable(response):
+                response = await response
+        if response is not None:
+            for name, value in rules.policy(headers["Host"].lower()).items():
+                response.headers[name] = value
+        return response
+
+
+@dataclass(frozen=True)
+class Page:
+    """A guarded viser server and the address at which it truly is; the address holds the token, if there is one."""
+
+    server: viser.ViserServer
+    address: str
+    port: int
+    rules: Rules
+    door: Doorkeeper
+
+    def stop(self) -> None:
+        """Closes the door and every connection."""
+        with _silence():
+            self.server.stop()
+
+
+def new_token() -> str:
+    """A fresh token for an address that others can reach."""
+    return secrets.token_urlsafe(24)
+
+
+def open_page(
+    host: str = "127.0.0.1",
+    port: int = 8080,
+    *,
+    token: str | None = None,
+    clients: int = 16,
+    message_bytes: int = 1 << 20,
+    label: str | None = None,
+) -> Page:
+    """A viser server behind the door, on that port or the next free one (0: any).  Another host than loopback needs a token.
+
+    `clients` pages may be open at once.  `message_bytes` bounds what a page may send in one message; half a megabyte is
+    what viser's client sends of a file at a time.
+    """
+    names = _names(host, token)
+    if token is not None and not re.fullmatch(r"[A-Za-z0-9_-]{16,128}", token):
+        raise ConfigError("token: expected 16 to 128 letters, digits, '-' or '_'; got something else")
+    if clients < 1 or message_bytes < 1:
+        raise ConfigError(f"clients and message_bytes: expected at least 1, got {clients} and {message_bytes}")
+    bound = _bind(host, port)
+    with contextlib.ExitStack() as undo:
+        undo.callback(bound.close)
+        rules = Rules(names, bound.getsockname()[1], token)
+        door = Doorkeeper(rules, bound, clients, message_bytes)
+        server = _start(door, host, label)
+        page = Page(server, _address(rules, host), rules.port, rules, door)
+        undo.callback(page.stop)
+        _forbid_sharing(server)
+        _try_the_door(door, server)
+        undo.pop_all()
+    return page
+
+
+def _address(rules: Rules, host: str) -> str:
+    """What to open."""
+    name = f"[{host}]" if ":" in host else host
+    return f"http://{name}:{rules.port}/" + ("" if rules.token is None else f"?token={rules.token}")
+
+
+def _names(host: str, token: str | None) -> tuple[str, ...]:
+    """The names a server on that host answers to; refuses a host that needs a token and has none."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        address = None
+    if address is not None and address.is_unspecified:
+        raise ConfigError(
+            f"host: expected the one address or name that others will open, got {host}, which is all of them"
+        )
+    if host.lower() == "localhost" or (address is not None and address.is_loopback):
+        own = f"[{host}]" if ":" in host else host.lower()
+        return tuple(dict.fromkeys((*LOOPBACK, own)))
+    if address is None and not re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?", host):
+        raise ConfigError(f"host: expected a name or an address, got {host!r}")
+    if token is None:
+        raise ConfigError(f"host: {host} can be reached from other machines, which needs a token; none was given")
+    return (f"[{address}]" if address is not None and address.version == 6 else host.lower(),)
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    """A socket bound to that port or to the next free one.  viser is never left to search: it would hang where none binds."""
+    if not 0 <= port <= 65535:
+        raise ConfigError(f"port: expected 0 to 65535, got {port}")
+    try:
+        family, kind, proto, _, where = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0]
+    except OSError as error:
+        raise ConfigError(f"host: {host} is not known here ({error.strerror or error})") from None
+    for attempt in range(port, min(port + PORTS, 65536)):
+        bound = socket.socket(family, kind, proto)
+        # On Windows the option of that name would let two servers share a port.
+        share = socket.SO_REUSEADDR if sys.platform != "win32" else socket.SO_EXCLUSIVEADDRUSE
+        bound.setsockopt(socket.SOL_SOCKET, share, 1)
+        try:
+            bound.bind((where[0], attempt, *where[2:]))
+            bound.listen()  # two sockets may bind one port here, but only one may listen
+        except OSError as error:
+            bound.close()
+            if error.errno != errno.EADDRINUSE:
+                raise ConfigError(f"host: {host}:{attempt} cannot be served ({error.strerror})") from None
+        else:
+            return bound
+    raise ConfigError(f"port: {port} and the {PORTS - 1} after it are busy on {host}")
+
+
+@contextlib.contextmanager
+def _silence() -> Iterator[None]:
+    """viser prints a panel when it starts and a line when it stops; a library does not print."""
+    import rich
+
+    console = rich.get_console()
+    before, console.quiet = console.quiet, True
+    try:
+        yield
+    finally:
+        console.quiet = before
+
+
+def _start(door: Doorkeeper, host: str, label: str | None) -> viser.ViserServer:
+    """viser's server with the doorkeeper in the place of `serve`.
+
+    viser waits for ever if its own thread fails, so it is started from a thread of ours and what comes first counts.
+    """
+    try:
+        import viser
+        import websockets.asyncio.server
+        from viser.infra import _infra
+    except ImportError as error:
+        raise GuardError(f"the page needs viser {TRIED}: pip install 'elbowroom[viewer]' ({error})") from None
+    if viser.__version__.split(".")[:2] != TRIED.split("."):
+        raise GuardError(
+            f"viser {TRIED} was expected, {viser.__version__} is installed; its door is not known, so it stays shut"
+        )
+    came: queue.SimpleQueue[viser.ViserServer | BaseException] = queue.SimpleQueue()
+
+    def serve(*args: Any, **options: Any) -> Any:
+        try:
+            return door.serve(*args, **options)
+        except BaseException as error:
+            came.put(error)
+            raise
+
+    def build() -> None:
+        try:
+            came.put(viser.ViserServer(host, door.rules.port, label=label, verbose=False))
+        except BaseException as error:
+            came.put(error)
+
+    inner = SimpleNamespace(**{**vars(websockets.asyncio.server), "serve": serve})
+    outer = SimpleNamespace(**{**vars(websockets), "asyncio": SimpleNamespace(server=inner)})
+    with _starting, _silence():
+        real = getattr(_infra, "websockets", None)
+        if real is not websockets:
+            raise GuardError(f"viser {viser.__version__} does not serve through websockets; its door is not known")
+        try:
+            _infra.websockets = outer  # type: ignore[assignment]  # a stand-in for the module
+            threading.Thread(target=build, daemon=True, name="page starts").start()
+            result = came.get(timeout=PATIENCE)
+        except queue.Empty:
+            raise GuardError(f"viser did not start within {PATIENCE:g} s") from None
+        finally:
+            _infra.websockets = real
+    if isinstance(result, BaseException):
+        raise GuardError(f"viser did not start: {result}") from result
+    return result
+
+
+def _forbid_sharing(server: viser.ViserServer) -> None:
+    """Takes away viser's tunnel to a server outside, which any page could ask for with one message."""
+    from viser import _messages
+
+    handlers = server._websock_server._incoming_handlers
+    for message in (_messages.ShareUrlRequest, _messages.ShareUrlDisconnect):
+        if handlers.pop(message, None) is None:
+            raise GuardError(f"viser's {message.__name__} was expected to have a handler; it has none")
+
+
+def _ask(door: Doorkeeper, headers: Mapping[str, str]) -> int:
+    """The status of the answer to one request from this machine."""
+    where = door.socket.getsockname()
+    link = http.client.HTTPConnection(where[0], where[1], timeout=PATIENCE)
+    try:
+        link.putrequest("GET", "/", skip_host=True, skip_accept_encoding=True)
+        for name, value in headers.items():
+            link.putheader(name, value)
+        link.endheaders()
+        return link.getresponse().status
+    finally:
+        link.close()
+
+
+def _try_the_door(door: Doorkeeper, server: viser.ViserServer) -> None:
+    """Raises unless the server answers as the rules say, asked from outside."""
+    rules = door.rules
+    ours = min(rules.hosts)
+    cookie = {} if rules.token is None else {"Cookie": f"{rules.cookie}={rules.token}"}
+    upgrade = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13"}
+    upgrade["Sec-WebSocket-Key"] = "AAAAAAAAAAAAAAAAAAAAAA=="
+    tries = [
+        ("the page", {"Host": ours, **cookie}, HTTPStatus.OK),
+        ("a foreign Host", {"Host": "foreign.invalid", **cookie}, HTTPStatus.FORBIDDEN),
+        (
+            "a foreign Origin",
+            {"Host": ours, "Origin": "http://foreign.invalid", **cookie, **upgrade},
+            HTTPStatus.FORBIDDEN,
+        ),
+    ]
+    if rules.token is not None:
+        tries.append(("no token", {"Host": ours}, HTTPStatus.FORBIDDEN))
+    if door.calls != 1 or server.get_port() != rules.port:
+        raise GuardError("viser did not start through the guarded door")
+    for what, headers, expected in tries:
+        try:
+            status = _ask(door, headers)
+        except (OSError, http.client.HTTPException) as error:
+            raise GuardError(f"the guarded door was tried with {what} and did not answer: {error}") from error
+        if status != expected:
+            raise GuardError(f"the guarded door was tried with {what}: expected {expected.value}, got {status}")

@@ -1,0 +1,161 @@
+"""Every claim as a check, with made-up runs: met by those that show it, and not by those that do not."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from elbowroom.experiments.thesis.checks import CLAIMS, checks, numbers
+from elbowroom.experiments.thesis.experiment import ARM
+from elbowroom.experiments.thesis.outcome import Outcome
+
+
+def run(test, variant="filter", plant="kinematic", robot=ARM, thesis=None, **metrics):
+    return Outcome(test, None, variant, plant, robot, "", metrics, thesis or {})
+
+
+def verdicts(*runs, about="", robot=ARM):
+    """Whether the checks with these words are met."""
+    return [check.met for check in checks(runs, robot) if about in check.text]
+
+
+@pytest.mark.parametrize("prefix", ["", "noise_"])
+def test_the_filter(prefix):
+    def found(jerk, raw):
+        a, b = run(1, f"{prefix}filter", rms_jerk=jerk), run(1, f"{prefix}no_filter", rms_jerk=raw)
+        return verdicts(a, b, about="takes the vibration out")
+
+    assert found(1.0, 2.0) == [True]
+    assert found(2.0, 1.0) == [False]
+    assert found(None, 1.0) == [False]
+    assert found(0.0, 0.0) == [False]
+    assert verdicts(run(1, f"{prefix}filter", rms_jerk=1.0), about="vibration") == []  # nothing to compare with
+
+
+@pytest.mark.parametrize("test", [1, 2, 3, 4])
+def test_the_return_to_rest(test):
+    assert verdicts(run(test, return_error=0.01), about="comes back") == [True]
+    assert verdicts(run(test, return_error=0.03), about="comes back") == [False]
+    assert verdicts(run(test, return_error=None), about="comes back") == [False]
+
+
+@pytest.mark.parametrize("name", ["min_distance", "peak_x_speed"])
+def test_half_the_influence(name):
+    def found(one, two):
+        both = {"min_distance": 1.0, "peak_x_speed": 1.0}
+        small = dict.fromkeys(both, 0.5)
+        runs = run(1, **both | {name: one}), run(2, **small | {name: two})
+        return verdicts(*runs, about="half the influence")
+
+    assert found(0.7, 0.6) == [True, True]
+    assert sorted(found(0.6, 0.7)) == [False, True]
+    assert sorted(found(0.6, None)) == [False, True]
+
+
+def test_axis_1():
+    assert verdicts(run(3, joint_travel=[1.5, 1.4, 1.2]), about="axis 1") == [True]
+    assert verdicts(run(3, joint_travel=[1.4, 1.5, 1.2]), about="axis 1") == [False]
+    assert verdicts(run(3, joint_travel=[0.0, 0.0, 0.0]), about="axis 1") == [False]  # nothing moved
+
+
+def test_light_joints():
+    def found(k, f, robot=ARM):
+        runs = run(1, robot=robot, peak_joint_speeds=k), run(4, robot=robot, peak_joint_speeds=f)
+        return verdicts(*runs, about="low inertia", robot=robot)
+
+    assert found([1.0, 1.0, 1.0], [1.0, 1.0, 2.0]) == [True]
+    assert found([1.0, 1.0, 2.0], [1.0, 1.0, 1.0]) == [False]
+    assert found([0.0, 0.0, 0.0], [1.0, 1.0, 1.0]) == [False]
+    assert found([1.0, 1.0], [1.0, 2.0], robot="planar2") == []  # of another arm nothing is known
+    assert found([1.0, 1.0, 1.0], [1.0, 1.0, 2.0], robot="panda") == []
+
+
+def test_the_cell():
+    assert verdicts(run(5, cycles=1, contacts=0), about="does its task") == [True]
+    assert verdicts(run(5, cycles=0, contacts=0), about="does its task") == [False]
+    assert verdicts(run(5, cycles=7, contacts=1), about="does its task") == [False]
+
+
+def test_the_trap():
+    def found(swing=0.05, *, reached=False, frequency=0.5):
+        metrics = {"oscillation_amplitude": swing, "oscillation_frequency": frequency, "goal_error": 0.3}
+        return verdicts(run(6, reached=reached, **metrics), about="trapped")
+
+    assert found() == [True]
+    assert found(0.005) == [False]
+    assert found(reached=True) == [False]
+    assert found(None, frequency=None) == [False]
+    alone = {"about": "without the obstacle"}
+    assert verdicts(run(6, "alone", reached=True, goal_error=0.0), **alone) == [True]
+    assert verdicts(run(6, "alone", reached=False, goal_error=0.3), **alone) == [False]
+
+
+def test_the_joint_limit():
+    def found(low=8.0, held=10.5, scaled=12.4, rough=3.0, smooth=1.0):
+        runs = (
+            run(7, "weak_potential", min_joint3_deg=low),
+            run(7, "strong_potential", min_joint3_deg=held, rms_jerk=rough),
+            run(7, "scaling", min_joint3_deg=scaled, rms_jerk=smooth),
+        )
+        return verdicts(*runs)
+
+    assert found() == [True] * 4
+    assert found(low=10.5) == [False, True, True, True]
+    assert found(held=9.9) == found(held=13.5) == [True, False, True, True]
+    assert found(scaled=9.0) == [True, True, False, True]
+    assert found(smooth=4.0) == [True, True, True, False]
+    assert found(*[None] * 5) == [False] * 4
+    assert verdicts(run(7, "scaling", min_joint3_deg=12.0)) == []
+
+
+def test_mujoco_beside_the_kinematic_plant():
+    def found(distance, contacts=0, test=1):
+        runs = run(test, min_distance=0.7), run(test, plant="mujoco", min_distance=distance, contacts=contacts)
+        return verdicts(*runs, about="MuJoCo")
+
+    assert found(0.74) == [True, True]
+    assert found(0.76) == [False, True]
+    assert found(None) == [False, True]
+    assert found(0.7, contacts=1) == [True, False]
+    assert found(0.7, contacts=1, test=5) == [False]  # no distance of test 5 is promised
+    assert verdicts(run(1, min_distance=0.7), about="MuJoCo") == []
+
+
+def test_other_arms():
+    near = run(1, robot="panda", contacts=0), run(2, robot="ur10e", contacts=2)
+    assert verdicts(run(1), *near, about="no contact with") == [True, False]
+
+
+def test_every_plant_is_checked_on_its_own_and_tests_come_in_order():
+    runs = [run(t, plant=p, return_error=e) for t in (3, 1) for p, e in (("kinematic", 0.0), ("rigid", 1.0))]
+    found = [check for check in checks(runs, ARM) if "comes back" in check.text]
+    assert [(check.test, check.met) for check in found] == [(1, True), (1, False), (3, True), (3, False)]
+    assert [check.text[-11:] for check in found][:2] == ["(kinematic)", "est (rigid)"]
+
+
+def test_supervised_runs_prove_nothing():
+    """What the supervisor did is not the controller's."""
+    assert checks([run(t, "supervised", return_error=0.0, cycles=1, contacts=0) for t in range(1, 8)], ARM) == []
+
+
+def test_every_claim_is_checked_here():
+    assert len(CLAIMS) == 8
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted", "least", "most"), [("min_distance", 0.75, 0.638, 0.862), ("peak_x_speed", 0.56, 0.421, 0.699)]
+)
+def test_numbers_have_their_tolerance(name, wanted, least, most):
+    def met(value):
+        return [check.met for check in numbers([run(1, thesis={name: wanted}, **{name: value})], ARM)]
+
+    assert met(least) == met(most) == met(wanted) == [True]
+    assert met(least - 0.002) == met(most + 0.002) == [False]
+    assert met(None) == met(math.nan) == [False]  # a number that is not there is not met
+
+
+def test_numbers_without_a_tolerance_or_of_another_arm_are_not_judged():
+    assert numbers([run(7, "scaling", thesis={"min_joint3_deg": 12.4}, min_joint3_deg=1.0)], ARM) == []
+    assert numbers([run(1, robot="panda", thesis={"min_distance": 0.75}, min_distance=0.1)], ARM) == []
+    assert len(numbers([run(1, robot="panda", thesis={"min_distance": 0.75}, min_distance=0.1)], "panda")) == 1

@@ -18,7 +18,8 @@ from ..arm import Arm
 from ..compile import cpu
 from ..errors import ConfigError, ShapeError
 from ..geometry import ROW, Body
-from ..geometry.distance import pair_row
+from ..geometry.distance import LAMBDA_X, LAMBDA_Y, pair_row
+from ..geometry.shapes import A, B
 from ..model import Model
 from . import force, kinematic
 from .command import Command, Goal, State, still
@@ -275,6 +276,18 @@ class Controller:
             if self.makes_torque:
                 found.tau[part] = results.tau
         return found
+
+    @property
+    def rows(self) -> Array:
+        """(K, 13) the capsules of the last step: the arm's, then the obstacles'.  The next step overwrites them."""
+        return self._rows
+
+    def nearest_points(self) -> tuple[Array, Array]:
+        """Where the nearest two are nearest, after a step: points (3,) of the arm's axis and of the obstacle's."""
+        pair = int(self._results.info[INDEX["nearest"]])
+        i, k = divmod(pair, self.layout.slots)
+        x, y, row = self._own[i], self._others[k], self.pairs[pair]
+        return x[A] + row[LAMBDA_X] * (x[B] - x[A]), y[A] + row[LAMBDA_Y] * (y[B] - y[A])
 
     def nearest(self) -> tuple[str, str]:
         """The names of the arm's capsule and of the obstacle that are nearest, after a step."""

@@ -2,10 +2,10 @@
 
     who = Steered(Walk(...));  who.drag((0.4, 0.0));  who.drag_hand("right", (0.1, 0.0, 0.3));  who.let_go()
 
-The person goes on as before, shifted by an offset d.  It follows the wanted offset w at a limited speed, as a damped
-spring would: with time constant T
+The person goes on as before, shifted by an offset d.  It follows the wanted offset w at a limited speed, as a
+critically damped spring would: with time constant T
 
-    d' = u,    u' = ((w - d) / T - u) / T,    |u| at most `speed`
+    d' = u,    u' = ((w - d) / T - 2 u) / T,    |u| at most `speed`
 
 so places and velocities are smooth, whatever jumps a mouse makes, and the velocities in the rows are the true ones.
 Hands have offsets of their own, from where they would be; an arm follows its hand by two links, as far as it reaches.
@@ -43,7 +43,7 @@ class Follower:
         steps = max(1, math.ceil(dt / STEP))
         h = dt / steps
         for _ in range(steps):
-            pull = ((self.wanted - self.at) / self.time - self.rate) / self.time
+            pull = ((self.wanted - self.at) / self.time - 2.0 * self.rate) / self.time
             rate = self.rate + h * pull
             size = math.sqrt(rate @ rate)
             self.rate = rate * (self.speed / size) if size > self.speed else rate

@@ -1,60 +1,43 @@
-"""The page's door: who may load the page and who may talk to it.
+"""The page's door: viser's server, made to refuse whom `rules` refuses.
 
-viser 1.1 answers anybody: it looks at neither `Origin` nor `Host`, and a page of any site can open a websocket to 127.0.0.1.
-Here its server starts behind a doorkeeper.
+viser 1.1 answers anybody.  Here a refused request gets 403, one page more than `clients` gets 503, and the right
+`?token=...` gets 303 to `/` with a cookie, which the page's websocket then carries (viser's client drops the query from
+the websocket's address, so the token cannot go there).  Every answer has a content policy: the page can reach its own
+server only, and no other page may frame it.
 
-    request                                                       answer
-    `Host` is not ours (a name that was rebound to 127.0.0.1)     403
-    `Origin` is not ours, is `null`, or comes twice               403
-    a websocket without `Origin`                                  403; every browser sends one, nothing of ours lacks one
-    a query that could send the page elsewhere (`?websocket=`)    403; only the words of `QUERY` pass
-    no token, or a wrong one, where one is needed                 403
-    `?token=...` that is right                                    303 to `/`, with a cookie that the websocket then carries
-    more pages than `clients`                                     503
-
-Every answer carries a content policy: the page can reach its own server only, and no other page may frame it.
-
-viser has no hook for any of this, so the `serve` that it calls is replaced while it starts, in viser's own namespace alone.
-That leans on viser's inside.  So the version is checked, the replacement must have been used, and then the door is tried
-from outside with a foreign `Host` and a foreign `Origin`.  If anything differs the server is stopped and `GuardError` raised.
+viser has no hook for any of this, so the `serve` that it calls is replaced while it starts, in viser's own namespace.
+That leans on viser's inside.  So the version is checked, the replacement must have been used, and then the door is
+tried from outside with a foreign `Host` and a foreign `Origin`.  If anything differs, the server is stopped and
+`GuardError` is raised.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
-import hmac
 import http.client
 import inspect
-import ipaddress
 import logging
 import queue
-import re
-import secrets
 import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from http.cookies import CookieError, SimpleCookie
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, urlsplit
 
 from ..errors import ConfigError, ElbowroomError
+from .rules import Rules, names_of
 
 if TYPE_CHECKING:
     import viser
     from websockets.asyncio.server import ServerConnection
-    from websockets.datastructures import Headers
     from websockets.http11 import Request, Response
 
 TRIED = "1.1"
 """The viser whose inside this module knows."""
-QUERY = frozenset({"token", "darkMode", "hideViserLogo", "showStats", "fixedDpr"})
-"""What a page's address may ask; viser's client would also follow `websocket` and `playbackPath` to other servers."""
-LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 PORTS = 100  # how many ports are tried from the one that was asked for
 PATIENCE = 20.0  # s; viser starts in well under one
 _starting = threading.Lock()
@@ -64,77 +47,6 @@ _quiet.addHandler(logging.NullHandler())  # a port scan is no reason for a trace
 
 class GuardError(ElbowroomError, RuntimeError):
     """The page cannot be guarded, so it was not served."""
-
-
-@dataclass(frozen=True)
-class Rules:
-    """Who is let in: the names this server answers to, its port, and a token where one is needed."""
-
-    names: tuple[str, ...]
-    port: int
-    token: str | None = None
-
-    @property
-    def hosts(self) -> frozenset[str]:
-        """Values of `Host` that are ours."""
-        bare = self.names if self.port == 80 else ()  # browsers leave out the port of plain HTTP
-        return frozenset((*bare, *(f"{name}:{self.port}" for name in self.names)))
-
-    @property
-    def origins(self) -> frozenset[str]:
-        """Values of `Origin` that are ours."""
-        return frozenset(f"http://{host}" for host in self.hosts)
-
-    @property
-    def cookie(self) -> str:
-        """The cookie's name; cookies are shared by all ports of a host, so it has the port in it."""
-        return f"elbowroom-{self.port}"
-
-    def refusal(self, path: str, headers: Headers) -> str | None:
-        """Why a request is refused, or None; the token apart."""
-        host, origin = headers.get_all("Host"), headers.get_all("Origin")
-        if len(host) != 1 or host[0].lower() not in self.hosts:
-            return "this address is not served here; open the one that was printed, with the same port"
-        if len(origin) > 1 or any(o.lower() not in self.origins for o in origin):
-            return "a page of another origin may not connect"
-        if not origin and "Upgrade" in headers:
-            return "a websocket needs an Origin"
-        if not {key for key, _ in parse_qsl(urlsplit(path).query, keep_blank_values=True)} <= QUERY:
-            return "the address asks for something that is not known here"
-        return None
-
-    def knows(self, token: str | None) -> bool:
-        """Whether this is the token; compared in constant time."""
-        if self.token is None:
-            return True
-        return token is not None and hmac.compare_digest(token.encode(), self.token.encode())
-
-    def carried(self, headers: Headers) -> str | None:
-        """The token in the request's cookie, if there is one."""
-        try:
-            morsel = SimpleCookie("; ".join(headers.get_all("Cookie"))).get(self.cookie)
-        except CookieError:
-            return None
-        return None if morsel is None else morsel.value
-
-    def policy(self, host: str) -> dict[str, str]:
-        """Headers of every answer to a request for that host, which was found to be ours."""
-        own = "" if host.startswith("[") else f" ws://{host}"  # a policy cannot name an IPv6 address; 'self' covers it
-        content = (
-            "default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:",  # the client unpacks itself from its one file
-            f"connect-src 'self' data: blob:{own}",
-            "frame-ancestors 'none'",
-            "form-action 'none'",
-            "base-uri 'none'",
-        )
-        return {
-            "Content-Security-Policy": "; ".join(content),
-            "Cross-Origin-Resource-Policy": "same-origin",
-            "X-Frame-Options": "DENY",
-            "X-Content-Type-Options": "nosniff",
-            "Referrer-Policy": "no-referrer",
-            "Cache-Control": "no-store",
-        }
 
 
 @dataclass
@@ -147,11 +59,14 @@ class Doorkeeper:
     message_bytes: int
     inside: set[Any] = field(default_factory=set)
     calls: int = 0
+    shut: bool = False
 
     def serve(self, handler: Callable[[ServerConnection], Any], host: str, port: int, **options: Any) -> Any:
         """What viser gets for `websockets.asyncio.server.serve`; its host and port give way to our bound socket."""
         from websockets.asyncio.server import serve
 
+        if self.shut:
+            raise GuardError("viser came too late; the door is shut")
         pages = options.get("process_request")
         if not callable(handler) or not callable(pages) or "sock" in options:
             raise GuardError(f"viser {TRIED} was expected to serve its page through process_request; it does not")
@@ -181,7 +96,7 @@ class Doorkeeper:
         why = rules.refusal(request.path, headers)
         if why is not None:
             return connection.respond(HTTPStatus.FORBIDDEN, f"Refused: {why}.\n")
-        given = dict(parse_qsl(urlsplit(request.path).query)).get("token")
+        given = rules.asked(request.path)
         response: Response | None
         if rules.token is not None and given is not None and rules.knows(given):
             response = connection.respond(HTTPStatus.SEE_OTHER, "")  # so that the token leaves the address bar
@@ -217,11 +132,6 @@ class Page:
             self.server.stop()
 
 
-def new_token() -> str:
-    """A fresh token for an address that others can reach."""
-    return secrets.token_urlsafe(24)
-
-
 def open_page(
     host: str = "127.0.0.1",
     port: int = 8080,
@@ -231,14 +141,12 @@ def open_page(
     message_bytes: int = 1 << 20,
     label: str | None = None,
 ) -> Page:
-    """A viser server behind the door, on that port or the next free one (0: any).  Another host than loopback needs a token.
+    """A viser server behind the door, on that port or the next free one (0: any); only loopback needs no token.
 
     `clients` pages may be open at once.  `message_bytes` bounds what a page may send in one message; half a megabyte is
     what viser's client sends of a file at a time.
     """
-    names = _names(host, token)
-    if token is not None and not re.fullmatch(r"[A-Za-z0-9_-]{16,128}", token):
-        raise ConfigError("token: expected 16 to 128 letters, digits, '-' or '_'; got something else")
+    names = names_of(host, token)
     if clients < 1 or message_bytes < 1:
         raise ConfigError(f"clients and message_bytes: expected at least 1, got {clients} and {message_bytes}")
     bound = _bind(host, port)
@@ -261,28 +169,8 @@ def _address(rules: Rules, host: str) -> str:
     return f"http://{name}:{rules.port}/" + ("" if rules.token is None else f"?token={rules.token}")
 
 
-def _names(host: str, token: str | None) -> tuple[str, ...]:
-    """The names a server on that host answers to; refuses a host that needs a token and has none."""
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        address = None
-    if address is not None and address.is_unspecified:
-        raise ConfigError(
-            f"host: expected the one address or name that others will open, got {host}, which is all of them"
-        )
-    if host.lower() == "localhost" or (address is not None and address.is_loopback):
-        own = f"[{host}]" if ":" in host else host.lower()
-        return tuple(dict.fromkeys((*LOOPBACK, own)))
-    if address is None and not re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?", host):
-        raise ConfigError(f"host: expected a name or an address, got {host!r}")
-    if token is None:
-        raise ConfigError(f"host: {host} can be reached from other machines, which needs a token; none was given")
-    return (f"[{address}]" if address is not None and address.version == 6 else host.lower(),)
-
-
 def _bind(host: str, port: int) -> socket.socket:
-    """A socket bound to that port or to the next free one.  viser is never left to search: it would hang where none binds."""
+    """A socket that listens on that port or the next free one; viser's own search hangs where nothing can be bound."""
     if not 0 <= port <= 65535:
         raise ConfigError(f"port: expected 0 to 65535, got {port}")
     try:
@@ -291,9 +179,8 @@ def _bind(host: str, port: int) -> socket.socket:
         raise ConfigError(f"host: {host} is not known here ({error.strerror or error})") from None
     for attempt in range(port, min(port + PORTS, 65536)):
         bound = socket.socket(family, kind, proto)
-        # On Windows the option of that name would let two servers share a port.
-        share = socket.SO_REUSEADDR if sys.platform != "win32" else socket.SO_EXCLUSIVEADDRUSE
-        bound.setsockopt(socket.SOL_SOCKET, share, 1)
+        if sys.platform != "win32":  # there it would let two servers share a port; here it only forgives a recent one
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             bound.bind((where[0], attempt, *where[2:]))
             bound.listen()  # two sockets may bind one port here, but only one may listen
@@ -341,7 +228,7 @@ def _start(door: Doorkeeper, host: str, label: str | None) -> viser.ViserServer:
             return door.serve(*args, **options)
         except BaseException as error:
             came.put(error)
-            raise
+            raise SystemExit from error  # ends viser's thread without a word; the error is told by ours
 
     def build() -> None:
         try:
@@ -356,13 +243,15 @@ def _start(door: Doorkeeper, host: str, label: str | None) -> viser.ViserServer:
         if real is not websockets:
             raise GuardError(f"viser {viser.__version__} does not serve through websockets; its door is not known")
         try:
-            _infra.websockets = outer  # type: ignore[assignment]  # a stand-in for the module
+            vars(_infra)["websockets"] = outer
             threading.Thread(target=build, daemon=True, name="page starts").start()
             result = came.get(timeout=PATIENCE)
         except queue.Empty:
+            door.shut = True  # and the stand-in stays: viser must not find the real one when it comes late
             raise GuardError(f"viser did not start within {PATIENCE:g} s") from None
         finally:
-            _infra.websockets = real
+            if not door.shut:
+                vars(_infra)["websockets"] = real
     if isinstance(result, BaseException):
         raise GuardError(f"viser did not start: {result}") from result
     return result

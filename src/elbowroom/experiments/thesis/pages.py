@@ -18,7 +18,7 @@ from .discussion import DISCUSSION
 from .experiment import ARM, Job, experiments
 from .layout_views import View
 from .outcome import Outcome, rows
-from .plots import Drawn, chosen, draw_all
+from .plots import Drawn, chosen, draw_all, name
 from .report import report
 from .report_numbers import Check
 from .suite import installed
@@ -66,7 +66,7 @@ def write_report(
         told["figures"] = problem
     settings = {f"The controller of {job.name}": dumps(job.scene.controller, comments=True) for job in jobs[:1]}
     path = folder / REPORT
-    with _whole(path):
+    with _whole(path, f"; figures: {problem}" if problem else ""):
         report(
             outcomes,
             figures,
@@ -82,13 +82,16 @@ def write_report(
 
 
 @contextlib.contextmanager
-def _whole(path: Path) -> Iterator[Path]:
-    """The file beside a path that takes its place when it is whole; it is gone if that does not happen."""
+def _whole(path: Path, also: str = "") -> Iterator[Path]:
+    """The file beside a path that takes its place when it is whole; it is gone if that does not happen.
+
+    `also` is said after what happened.
+    """
     part = path.with_name(path.name + ".part")
     try:
         yield part
     except OSError as error:
-        raise UnwrittenError(f"{path}: cannot be written: {error.strerror or error}") from error
+        raise UnwrittenError(f"{path}: cannot be written: {error.strerror or error}{also}") from error
     finally:
         with contextlib.suppress(OSError):
             part.unlink(missing_ok=True)
@@ -102,14 +105,29 @@ def _drawn(
         return {}, NO_MATPLOTLIB
     asked = sorted({run.test for run in tests if run.test is not None})
     runs = chosen(tests, tests[0].robot, tests[0].plant)
+    now = ""
+
+    def told(k: int, count: int, words: str) -> None:
+        nonlocal now
+        now = ""  # what was before is whole
+        if progress is not None:
+            progress(k, count, words)
+        now = name(words.split()[-1])
+
     try:
         folder.mkdir(exist_ok=True)
         seen = view(next(job for job in jobs if job.experiment.test is not None))
-        return draw_all(runs, seen, folder, tests=asked, progress=progress), None
+        found = draw_all(runs, seen, folder, tests=asked, progress=told)
+        now = ""
+        return found, None
     except OSError as error:
         return {}, f"{folder}: cannot be written: {error.strerror or error}"
     except Exception as error:  # a report without figures is better than none
         return {}, f"could not be drawn: {type(error).__name__}: {error}"
+    finally:
+        for half in folder.glob(f"{now}.*") if now else ():
+            with contextlib.suppress(OSError):
+                half.unlink()
 
 
 def _discussion(outcomes: Sequence[Outcome]) -> Mapping[str, str]:

@@ -428,17 +428,30 @@ class Reference:
         self.sent.append(raw)
         return sum(self.sent[-self.samples :]) / self.samples
 
+    def held(self, s, speed, push):
+        """The mended limits come after the filter; `push` is what the potential makes of the joints."""
+        rules = self.config.joint_limits
+        if rules.method == "scaling" and rules.form == "mended":
+            speed = speed * scaling(rules, s.q, self.lower, self.upper, speed)
+        if rules.method == "potential" and rules.form == "mended":
+            speed = speed + push
+        return speed
+
     def kinematic(self, s):
         rules = self.config.joint_limits
         each = [self.resolved(self.k.jacobian(link, x)[:3], v, self.config.push_damping) for link, _, v, x in s.pushes]
         drawn = self.attraction(s)
         raw = self.combined(s, drawn, each)
-        if rules.method == "scaling":
+        if rules.method == "scaling" and rules.form == "printed":
             raw = raw * scaling(rules, s.q, self.lower, self.upper, raw)
-        elif rules.method == "potential":
-            raw = raw + potential(rules, s.q, self.lower, self.upper)
+        push = potential(rules, s.q, self.lower, self.upper)
+        if rules.method == "potential" and rules.form == "printed":
+            raw = raw + push
         return SimpleNamespace(
-            qd=self.filtered(raw), raw=raw, attraction=drawn[:3], repulsion=s.J[:3] @ self.given_way(s, 0.0 * s.q, each)
+            qd=self.held(s, self.filtered(raw), push),
+            raw=raw,
+            attraction=drawn[:3],
+            repulsion=s.J[:3] @ self.given_way(s, 0.0 * s.q, each),
         )
 
     def pushed_torques(self, s):
@@ -467,11 +480,13 @@ class Reference:
         if rules.method == "scaling" and rules.form == "printed":
             factors = scaling(rules, s.q, self.lower, self.upper, sum(each))
             each = [factors * speeds for speeds in each]
-        raw = self.combined(s, drawn, each, np.linalg.solve(M, self.limit_torque(s)) * T)
-        if rules.method == "scaling" and rules.form == "mended":
-            raw = raw * scaling(rules, s.q, self.lower, self.upper, raw)
+        push = np.linalg.solve(M, self.limit_torque(s)) * T
+        raw = self.combined(s, drawn, each, push if rules.form == "printed" else 0.0 * push)
         return SimpleNamespace(
-            qd=self.filtered(raw), raw=raw, attraction=drawn[:3], repulsion=s.J[:3] @ self.given_way(s, 0.0 * s.q, each)
+            qd=self.held(s, self.filtered(raw), push),
+            raw=raw,
+            attraction=drawn[:3],
+            repulsion=s.J[:3] @ self.given_way(s, 0.0 * s.q, each),
         )
 
     def torque(self, s, M):

@@ -166,7 +166,8 @@ def scene_of(name="few", seed=1, **options):
 @pytest.mark.parametrize("controller", ["K", "F"])
 def test_the_command_is_the_mean_of_what_the_law_asked_for(controller):
     """(3.78) by brute force over 5 rings: the same controller without a filter gives the samples."""
-    options = {"controller": controller, "period": 0.01}
+    # without joint limits, whose factor comes after the mean
+    options = {"controller": controller, "period": 0.01, "joint_limits": JointLimits(method="none")}
     smooth = scene_of(**options, smoothing=MovingAverage(0.07))
     raw = scene_of(**options, smoothing=NO_FILTER)
     asked = [np.zeros(7)] * 7  # an arm at rest
@@ -179,6 +180,29 @@ def test_the_command_is_the_mean_of_what_the_law_asked_for(controller):
         np.testing.assert_allclose(found.qd, np.mean(asked[-7:], axis=0), rtol=0, atol=1e-12 * np.abs(asked).max())
     assert smooth.controller.delay == pytest.approx(0.03)  # (7 - 1) / 2 periods
     assert raw.controller.delay == 0.0
+
+
+@pytest.mark.parametrize("controller", ["K", "F"])
+@pytest.mark.parametrize("form", ["mended", "printed"])
+def test_a_long_average_does_not_carry_a_joint_through_its_limit(controller, form):
+    """The mended factor acts on what the filter gives; the printed one is averaged, and the joint runs through."""
+    arm, body = arm_and_body("few")
+    rules = JointLimits(form=form)
+    lower = arm.ready - 0.3
+    config = Config(controller=controller, period=0.01, smoothing=MovingAverage(0.7), joint_limits=rules,
+                    self_collision=None, posture=0.0)  # fmt: skip
+    made = Controller(arm, config, body=body, people=1, others=1, person_capsules=2, lower=lower)
+    places, state = made.obstacles(), State(arm.ready)
+    tool = arm.pose(arm.ready)[:3, 3]
+    beyond = np.inf
+    for k in range(600):  # the tool is drawn far aside, about the first joint and the others
+        goal = Goal(tool + np.array([-0.3, -0.6, -0.2]))
+        state.q[:] += 0.01 * made.step(0.01 * k, 0.01, state, places, goal).qd
+        beyond = min(beyond, (state.q - lower).min())
+    if form == "mended":
+        assert -1e-9 < beyond < 0.2  # felt, and held to rounding
+    else:
+        assert beyond < -1e-3
 
 
 def test_torques_are_not_filtered_and_say_so():

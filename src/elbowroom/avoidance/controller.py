@@ -271,7 +271,7 @@ class Controller:
             posture = np.broadcast_to(self.posture, (size, n))
             state = q[part], qd[part], pairs, packed[part], posture, memory, gains, clock, np.zeros((size, n))
             results = self._law(*state, threads=threads)
-            found.qd[part] = results.qd if self.makes_torque else results.raw
+            found.qd[part] = results.qd if self.makes_torque else results.unfiltered
             found.info[part] = results.info
             if self.makes_torque:
                 found.tau[part] = results.tau

@@ -31,7 +31,7 @@ from ..dynamics import whole
 from ..dynamics.kinematics import forward_kinematics, jacobian_at, jacobian_rate
 from . import joint_limits
 from .attraction import held, rotation_error
-from .law import Memory, Situation, attraction, combined, given_way, information, off_limits, smoothed
+from .law import Memory, Situation, attraction, combined, finished, given_way, information, off_limits
 from .resolution import damped, unfelt
 
 
@@ -71,18 +71,22 @@ def _linearised(
     if rules.method == "scaling" and rules.form == "printed":  # (3.76) scales the repulsion alone
         factors = joint_limits.scaling(rules, s.q, s.lower, s.upper, np.sum(each, axis=0))
         each, limit = [factors * speeds for speeds in each], _least(factors)
-    raw = combined(s, drawn, each, more)
-    if rules.method == "scaling" and rules.form == "mended":
-        raw, limit = off_limits(s, raw)
-    speed, total, fresh = smoothed(raw, oldest, memory, restart, samples)
+    asked = combined(s, drawn, each, more if rules.form == "printed" else None)
+
+    def kept_off(s: Situation, speed: Array) -> tuple[Array, Any]:
+        return off_limits(s, speed) if more is None else (speed + more, 1.0)
+
+    done = finished(s, asked, limit, kept_off, oldest, memory, restart, samples)
+    speed = done.speed
     tool = jacobian_at(s.model, s.frames, s.model.n - 1, s.tool)
     return {
         "qd": speed,
         "q": s.q + speed * dt,
         "tool_velocity": np.concatenate([tool.Jv @ speed, tool.Jw @ speed]),
-        "raw": raw,
-        "memory": np.concatenate([integral, total, fresh, memory.desired]),
-        "info": information(s, limit, drawn, tool.Jv @ given_way(s, each, np.zeros(s.model.n))),
+        "raw": done.raw,
+        "unfiltered": done.unfiltered,
+        "memory": np.concatenate([integral, done.total, done.fresh, memory.desired]),
+        "info": information(s, done.limit, drawn, tool.Jv @ given_way(s, each, np.zeros(s.model.n))),
     }
 
 

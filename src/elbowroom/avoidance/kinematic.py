@@ -12,7 +12,7 @@ import numpy as np
 
 from ..algebra.linalg import Array
 from ..dynamics.kinematics import jacobian_at
-from .law import Memory, Situation, attraction, combined, given_way, information, off_limits, smoothed
+from .law import Memory, Situation, attraction, combined, finished, given_way, information, off_limits
 from .resolution import resolved
 
 
@@ -30,14 +30,18 @@ def law(s: Situation, memory: Memory, dt: Any, restart: Any, oldest: Array, samp
     each = pushed_speeds(s)
     pushed = given_way(s, each, np.zeros(s.model.n))
     drawn, integral = attraction(s, memory.integral, dt)
-    raw, limit = off_limits(s, combined(s, drawn, each))
-    speed, total, fresh = smoothed(raw, oldest, memory, restart, samples)
+    asked, limit = combined(s, drawn, each), 1.0
+    if s.g.joint_limits.form == "printed":
+        asked, limit = off_limits(s, asked)
+    done = finished(s, asked, limit, off_limits, oldest, memory, restart, samples)
+    speed = done.speed
     tool = jacobian_at(s.model, s.frames, s.model.n - 1, s.tool)
     return {
         "qd": speed,
         "q": s.q + speed * dt,
         "tool_velocity": np.concatenate([tool.Jv @ speed, tool.Jw @ speed]),
-        "raw": raw,
-        "memory": np.concatenate([integral, total, fresh, memory.desired]),
-        "info": information(s, limit, drawn, tool.Jv @ pushed),
+        "raw": done.raw,
+        "unfiltered": done.unfiltered,
+        "memory": np.concatenate([integral, done.total, done.fresh, memory.desired]),
+        "info": information(s, done.limit, drawn, tool.Jv @ pushed),
     }

@@ -11,6 +11,7 @@ A law is traced once per arm and structure, over inputs
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -245,12 +246,39 @@ def off_limits(s: Situation, speed: Array) -> tuple[Array, Any]:
     return speed, 1.0
 
 
-def smoothed(speed: Array, oldest: Array, memory: Memory, restart: Any, samples: int) -> tuple[Array, Array, Array]:
-    """(3.78): the average of joint speeds, and the two sums to remember."""
-    if samples == 1:
-        return speed, memory.total, memory.fresh
-    mean, total, fresh = average(speed, oldest, memory.total, memory.fresh, restart, float(samples))
-    return mean, total, fresh
+class Finished(NamedTuple):
+    """Joint speeds after the filter and the limits, and what goes with them."""
+
+    speed: Array  # (n,) the command
+    raw: Array  # (n,) what the filter is fed
+    unfiltered: Array  # (n,) the command if there were no filter
+    limit: Any  # the least joint-limit factor
+    total: Array  # (n,) the two sums that the filter remembers
+    fresh: Array
+
+
+def finished(
+    s: Situation,
+    asked: Array,
+    limit: Any,
+    kept_off: Callable[[Situation, Array], tuple[Array, Any]],
+    oldest: Array,
+    memory: Memory,
+    restart: Any,
+    samples: int,
+) -> Finished:
+    """(3.78), then the mended joint limits.  The thesis filters last, and its printed forms are in `asked` already.
+
+    A limit that is averaged with the rest is late: the joint runs through it with the speed that the filter remembers.
+    """
+    speed, total, fresh = asked, memory.total, memory.fresh
+    if samples > 1:
+        speed, total, fresh = average(asked, oldest, memory.total, memory.fresh, restart, float(samples))
+    if s.g.joint_limits.form == "printed":
+        return Finished(speed, asked, asked, limit, total, fresh)
+    unfiltered, _ = kept_off(s, asked)
+    speed, limit = kept_off(s, speed)
+    return Finished(speed, asked, unfiltered, limit, total, fresh)
 
 
 def information(s: Situation, limit: Any, attracted: Array, repelled: Array) -> Array:

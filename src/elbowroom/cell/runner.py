@@ -22,9 +22,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arm import Arm
 from ..avoidance import Command, Controller, Goal, Obstacles, State, Status, Supervisor
 from ..errors import ConfigError, ModelError
 from ..geometry import PARKED, ROW, Body
+from ..model.capsules import BASE
 from .log import Log as Log
 from .log import record_to as record_to
 from .mounting import joints, limited, plant_of
@@ -97,8 +99,7 @@ class Cell:
         self.people_rows = np.tile(PARKED, (sum(sizes), 1))
         ends = np.cumsum([0, *sizes]).tolist()
         self._places = [self.people_rows[a:b] for a, b in pairwise(ends)]
-        full = Body(self.arm) if self.arm.model.capsules else self.body
-        self._cover, self._whole = Nearness(self.body, sum(sizes)), Nearness(full, sum(sizes))
+        self._cover, self._whole = Nearness(self.body, sum(sizes)), Nearness(_moving(self.arm, self.body), sum(sizes))
         self._axes = scene.controller.repulsion.measure == "axis"
         self.task: Task = scene.task.placed(self.origin).begin(pose[:3, 3])
         self.task.goal.rotation = pose[:3, :3]  # tasks say where; a controller that turns the tool keeps it as it rests
@@ -229,6 +230,12 @@ class _Echo:
     def step(self, t: float, dt: float, state: State, obstacles: Obstacles, goal: Goal) -> Command:
         """The last command again."""
         return self._controller.command
+
+
+def _moving(arm: Arm, cover: Body) -> Body:
+    """The arm's full body without what is fixed to the floor: what contacts are counted with; else its cover."""
+    capsules = [capsule for capsule in arm.model.capsules if capsule.link != BASE]
+    return Body(arm, capsules=capsules) if capsules else cover
 
 
 def _body(arm: Any, cover: str) -> Body:

@@ -10,13 +10,17 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 from .experiment import ARM
-from .outcome import Outcome, find
+from .outcome import Outcome, Table, find
 from .report_numbers import Check
 from .report_texts import TOLERANCE
 
 NEAR_LIMIT = 3.0  # degrees from the limit of 10 that still count as "close to" it
 LIMIT = 10.0
+BACK = 0.02  # m: a tool nearer to where it began is back
+FAR = 1.5  # m: a coworker farther than this is away
 SAME = 0.05  # m: how far MuJoCo's least distance may be from the kinematic one
 
 Runs = Sequence[Outcome]
@@ -71,26 +75,48 @@ def _filter(runs: Runs) -> Iterable[Check]:
         if a is not None and b is not None:
             jerk, raw = _value(a, "rms_jerk"), _value(b, "rms_jerk")
             value = f"RMS jerk {jerk:.2f} with it, {raw:.2f} m/s³ without: {_ratio(raw, jerk):.1f} times"
-            yield Check(1, f"the moving average takes the vibration out, {what}", value, "less with it", jerk < raw)
+            yield Check(1, f"the moving average makes the motion smoother, {what}", value, "less with it", jerk < raw)
 
 
 def _returns(runs: Runs) -> Iterable[Check]:
+    """Each time that the coworker is back where they began, the tool is back too."""
     for test in (1, 2, 3, 4):
         run = find(runs, test, "filter")
         if run is not None:
             away = _value(run, "return_error")
-            yield Check(
-                test, "the tool comes back to rest", f"{1000 * away:.0f} mm away at the end", "20 mm", away < 0.02
-            )
+            for off in _far_away(run.table):
+                away = max(away, off)
+            value = f"{1000 * away:.0f} mm away at most"
+            yield Check(test, "the tool comes back to rest each time", value, "20 mm", away < BACK)
+
+
+def _far_away(table: Table) -> list[float]:
+    """How far the tool is from its beginning whenever the coworker turns round far away."""
+    if len(table.get("t", ())) < 3:
+        return []
+    far, tool = np.asarray(table["distance_axes"]), np.stack([table[f"tool_{k}"] for k in "xyz"], axis=1)
+    peaks = np.flatnonzero((far[1:-1] > far[:-2]) & (far[1:-1] >= far[2:]) & (far[1:-1] > FAR)) + 1
+    return [float(x) for x in np.linalg.norm(tool[peaks] - tool[0], axis=1)]
 
 
 def _influence(runs: Runs) -> Iterable[Check]:
     one, two = find(runs, 1, "filter"), find(runs, 2, "filter")
     if one is None or two is None:
         return
-    for name, what in (("min_distance", "a smaller least distance"), ("peak_x_speed", "a smaller peak speed")):
+    for name, what, unit in (
+        ("min_distance", "a smaller least distance", "m"),
+        ("peak_x_speed", "a smaller peak speed", "m/s"),
+        ("rms_jerk", "a smoother velocity", "m/s³ RMS jerk"),
+    ):
         a, b = _value(one, name), _value(two, name)
-        yield Check(2, f"half the influence, {what}", f"{b:.3f} against {a:.3f}", "less than in test 1", b < a)
+        yield Check(2, f"half the influence, {what}", f"{b:.3f} against {a:.3f} {unit}", "less than in test 1", b < a)
+
+
+def _nearer(runs: Runs) -> Iterable[Check]:
+    k, f = find(runs, 1, "filter"), find(runs, 4, "filter")
+    if k is not None and f is not None:
+        a, b = _value(k, "min_x_difference"), _value(f, "min_x_difference")
+        yield Check(4, "F lets the coworker come nearer in x than K", f"{b:.3f} against {a:.3f} m", "less", b < a)
 
 
 def _axis_one(runs: Runs) -> Iterable[Check]:
@@ -118,11 +144,23 @@ def _light_joints(runs: Runs) -> Iterable[Check]:
 
 
 def _cell(runs: Runs) -> Iterable[Check]:
-    run = find(runs, 5, "filter")
+    run, blind = find(runs, 5, "filter"), find(runs, 5, "blind")
     if run is not None:
         cycles, touches = run.metrics.get("cycles"), run.metrics.get("contacts")
-        yield Check(5, "the cell does its task without contact", f"{cycles} cycles, {touches} contacts",
-                    "a cycle at least, no contact", bool(cycles) and touches == 0)  # fmt: skip
+        value, wanted = f"{cycles} cycles, {touches} contacts", "a cycle at least, no contact"
+        yield Check(5, "the cell does its task without contact", value, wanted, bool(cycles) and touches == 0)
+    if blind is not None:
+        touches = blind.metrics.get("contacts")
+        value, met = f"{touches} contacts", bool(touches)
+        yield Check(5, "the same arm without avoidance touches the coworker", value, "one at least", met)
+
+
+def _whole(runs: Runs) -> Iterable[Check]:
+    for test in range(1, 6):
+        run = find(runs, test, "filter")
+        if run is not None and "limit_hits" in run.metrics:
+            hits = run.metrics["limit_hits"]
+            yield Check(test, "no joint runs into its end", f"{hits} times", "never", hits == 0)
 
 
 def _trapped(runs: Runs) -> Iterable[Check]:
@@ -163,7 +201,18 @@ def _limit(runs: Runs) -> Iterable[Check]:
     yield Check(7, "and is smoother than the strong potential", value, "less", a < b)
 
 
-CLAIMS: tuple[Claim, ...] = (_filter, _returns, _influence, _axis_one, _light_joints, _cell, _trapped, _limit)
+CLAIMS: tuple[Claim, ...] = (
+    _filter,
+    _returns,
+    _influence,
+    _axis_one,
+    _light_joints,
+    _nearer,
+    _cell,
+    _whole,
+    _trapped,
+    _limit,
+)
 
 
 def _same_everywhere(runs: Runs) -> Iterable[Check]:
@@ -183,5 +232,9 @@ def _same_everywhere(runs: Runs) -> Iterable[Check]:
 
 def _arms(runs: Runs) -> Iterable[Check]:
     for run in runs:
-        touches = run.metrics.get("contacts")
-        yield Check(run.test, f"no contact with {run.robot}", f"{touches} contacts", "none", touches == 0)
+        touches, hits = run.metrics.get("contacts"), run.metrics.get("limit_hits")
+        own, height = _value(run, "min_self_distance"), _value(run, "min_height")
+        met = touches == 0 and hits == 0 and not own < 0 and not height < 0
+        value = f"{touches} contacts, {hits} joint ends hit, {own:.2f} m from itself, {height:.2f} m above the floor"
+        wanted = "no contact, no end hit, clear of itself and of the floor"
+        yield Check(run.test, f"a motion that {run.robot} can make", value, wanted, met)

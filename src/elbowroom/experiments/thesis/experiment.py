@@ -21,6 +21,7 @@ from ...cell.record import Recording
 from ...cell.runner import Cell, record_to, run
 from ...cell.scene import Scene, scene
 from ...errors import ConfigError, RecordingError
+from .bodily import bodily
 from .metrics import metrics
 from .outcome import SUPERVISED, Outcome
 
@@ -175,6 +176,7 @@ def measured(job: Job, cell: Cell, recording: Recording) -> Outcome:
     """The outcome of what has been recorded of a run."""
     each, table = job.experiment, recording.table()
     numbers = dict(metrics(table, period=cell.period, axis=each.axis, joint3_zero=each.joint3_zero))
+    numbers |= bodily(cell, table)
     numbers["resets"] = cell.resets
     counters = {} if cell.guard is None else cell.guard.counters
     numbers["supervisor_stops"] = counters.get("stops")

@@ -99,25 +99,39 @@ METRICS: dict[str, Name] = {
     "joint_travel": Name("travel of each joint", "rad", 2),
     "peak_joint_speeds": Name("peak speed of each joint", "rad/s", 2),
     "duration": Name("duration", "s", 1),
+    "limit_hits": Name("joint ends hit", short="ends hit"),
+    "min_self_distance": Name("least distance of the arm from itself", "m", 3, short="from itself"),
+    "min_height": Name("least height above the floor", "m", 3, short="height"),
 }
 
 SHOWN: dict[int, tuple[str, ...]] = {
     1: ("min_distance", "min_surface_distance", "min_x_difference", "peak_x_speed", "rms_jerk", "vibration",
-        "return_error", "contacts", "stops"),
+        "return_error", "contacts", "limit_hits", "stops"),
     2: ("min_distance", "min_surface_distance", "min_x_difference", "peak_x_speed", "rms_jerk", "vibration",
-        "return_error", "contacts", "stops"),
+        "return_error", "contacts", "limit_hits", "stops"),
     3: ("min_distance", "min_surface_distance", "min_y_difference", "peak_y_speed", "rms_jerk", "joint_travel",
-        "return_error", "contacts", "stops"),
+        "return_error", "contacts", "limit_hits", "stops"),
     4: ("min_distance", "min_surface_distance", "min_x_difference", "peak_x_speed", "rms_jerk", "joint_travel",
-        "peak_joint_speeds", "return_error", "contacts", "stops"),
+        "peak_joint_speeds", "return_error", "contacts", "limit_hits", "stops"),
     5: ("cycles", "contacts", "min_distance", "min_surface_distance", "min_clearance", "peak_tool_speed",
-        "peak_toward_speed", "rms_jerk", "stops", "duration"),
+        "peak_toward_speed", "rms_jerk", "limit_hits", "stops", "duration"),
     6: ("reached", "goal_error", "oscillation_amplitude", "oscillation_frequency", "min_distance", "contacts", "stops"),
     7: ("min_joint3_deg", "rms_jerk", "vibration", "min_distance", "peak_x_speed", "contacts", "stops"),
 }  # fmt: skip
 """The metrics that the table of a test shows."""
 
-ARMS = ("min_distance", "min_surface_distance", "min_clearance", "peak_tool_speed", "rms_jerk", "cycles", "contacts")
+ARMS = (
+    "min_distance",
+    "min_surface_distance",
+    "min_clearance",
+    "peak_tool_speed",
+    "rms_jerk",
+    "cycles",
+    "contacts",
+    "limit_hits",
+    "min_self_distance",
+    "min_height",
+)
 RECORDED = ("duration", "min_distance", "min_surface_distance", "min_clearance", "cycles", "contacts", "stops")
 """The columns of the tables of other arms and of recorded people."""
 

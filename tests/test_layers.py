@@ -17,7 +17,8 @@ LATER = (
     ["avoidance"],
     ["cell"],
     ["counting"],
-    ["experiments", "viewer", "bench"],
+    ["experiments", "bench"],
+    ["viewer"],
     ["cli"],
 )
 

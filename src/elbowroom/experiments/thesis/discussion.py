@@ -8,7 +8,7 @@ DISCUSSION: dict[str, str] = {
         "and the zero of joint 3. So agreement shows that there is one set of gains with which the published laws "
         "give the published numbers, all together and on three plants. It does not show that it is the same set.\n\n"
         "The gains were searched once, over tests 1 to 4 on the kinematic plant, and then rounded. Tests 5 to 7, "
-        "the other plants and the other arms had no part in that. In tests 6 and 7 the scene was chosen so that "
+        "the other plants and the other arms had no part in that. In tests 5 to 7 the scene was chosen so that "
         "the effect shows, and in test 7 the strengths of the two potentials.\n\n"
         "Here the peaks of speed come from the moving average: one of 0.7 s answers a third of a second late, so "
         "the arm waits and then hurries. Without it the tool moves at about the coworker's own speed, which is "
@@ -44,15 +44,18 @@ DISCUSSION: dict[str, str] = {
         "The scene was chosen: in most others the tool is caught too, and the swing dies out."
     ),
     "7": (
-        "With an average of 0.7 s, a potential that is steep enough to stop a joint is late enough to make it "
-        "swing. The scaling factor does not push, so it has nothing to be late with. But it needs a wide margin, "
-        "here 0.8 rad, because a joint goes on for as long as the average remembers.\n\n"
-        "The limit is one of the task. What the supervisor says of the arm's own limits is in the column `verdict` "
-        "of the recordings."
+        "Both methods act after the moving average here. As printed, before it, they are late: a potential that is "
+        "steep enough to stop a joint makes it swing wider and wider, and a factor lets it run into its end with the "
+        "speed that the average remembers.\n\n"
+        "The factor of (3.74) lets a joint creep up to the limit, the nearer the longer one waits, so its least angle "
+        "says more about the length of the run than about the method. The limit is one of the task. What the "
+        "supervisor says of the arm's own limits is in the column `verdict` of the recordings."
     ),
     "arms": (
         "The same gains, with each arm's own cover and a pose that gives the tool room to give way. The thesis' "
-        "numbers stand beside them for orientation; there is no reason why another arm should meet them."
+        "numbers stand beside them for orientation; there is no reason why another arm should meet them. A scheme of "
+        "one push at a time, added at the tool, does not keep an arm off itself, its joints' ends or the floor: where "
+        "that happens the motion could not be made, and the row says so."
     ),
     "recorded": (
         "elbowroom's own settings, not the thesis'. The sensor has the recording's gaps, in which its data grows "

@@ -18,6 +18,7 @@ from ..avoidance import Config
 from ..cell.people import Tracked
 from ..cell.scene import Scene
 from ..errors import ConfigError
+from ..experiments.thesis.experiment import SCENES as THESIS
 from ..experiments.thesis.experiment import experiments
 from ..model import catalogue
 
@@ -100,9 +101,9 @@ class Setup:
         if self.scenario == CELL:
             return Scene.load(SCENES / "cell.toml", robot=self.robot)
         if self.scenario == RECORDED:
-            found = Scene.load(SCENES / "recorded.toml", robot=self.robot)
             if not self.motion:
                 raise ConfigError("the scenario recorded needs a recording: elbowroom demo --motion FILE")
+            found = Scene.load(THESIS / "recorded.toml", robot=self.robot, variant="supervised")
             people = {name: _with(who, self.motion) for name, who in found.people.items()}
             return dataclasses.replace(found, people=people)
         test = experiments()[TESTS.index(self.scenario)]

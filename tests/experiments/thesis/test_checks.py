@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
 from elbowroom.experiments.thesis.checks import CLAIMS, checks, numbers
@@ -11,8 +12,8 @@ from elbowroom.experiments.thesis.experiment import ARM
 from elbowroom.experiments.thesis.outcome import Outcome
 
 
-def run(test, variant="filter", plant="kinematic", robot=ARM, thesis=None, **metrics):
-    return Outcome(test, None, variant, plant, robot, "", metrics, thesis or {})
+def run(test, variant="filter", plant="kinematic", robot=ARM, thesis=None, table=None, **metrics):
+    return Outcome(test, None, variant, plant, robot, "", metrics, thesis or {}, table or {})
 
 
 def verdicts(*runs, about="", robot=ARM):
@@ -24,13 +25,13 @@ def verdicts(*runs, about="", robot=ARM):
 def test_the_filter(prefix):
     def found(jerk, raw):
         a, b = run(1, f"{prefix}filter", rms_jerk=jerk), run(1, f"{prefix}no_filter", rms_jerk=raw)
-        return verdicts(a, b, about="takes the vibration out")
+        return verdicts(a, b, about="makes the motion smoother")
 
     assert found(1.0, 2.0) == [True]
     assert found(2.0, 1.0) == [False]
     assert found(None, 1.0) == [False]
     assert found(0.0, 0.0) == [False]
-    assert verdicts(run(1, f"{prefix}filter", rms_jerk=1.0), about="vibration") == []  # nothing to compare with
+    assert verdicts(run(1, f"{prefix}filter", rms_jerk=1.0), about="smoother") == []  # nothing to compare with
 
 
 @pytest.mark.parametrize("test", [1, 2, 3, 4])
@@ -40,17 +41,66 @@ def test_the_return_to_rest(test):
     assert verdicts(run(test, return_error=None), about="comes back") == [False]
 
 
-@pytest.mark.parametrize("name", ["min_distance", "peak_x_speed"])
-def test_half_the_influence(name):
-    def found(one, two):
-        both = {"min_distance": 1.0, "peak_x_speed": 1.0}
-        small = dict.fromkeys(both, 0.5)
-        runs = run(1, **both | {name: one}), run(2, **small | {name: two})
-        return verdicts(*runs, about="half the influence")
+def walks(*off, far=2.0):
+    """A coworker who comes to 1 m and goes to `far` again and again; `off` is the tool's error while they are away."""
+    distance = np.array([far, 1.5, 1.0, 1.5] * len(off) + [far, 1.5, 1.0])
+    tool = np.where(distance == 1.0, 0.5, 0.0)
+    tool[4 : 4 * len(off) + 1 : 4] = off
+    return {"t": np.arange(len(distance)), "distance_axes": distance, "tool_x": 0.3 + tool} | dict.fromkeys(
+        ("tool_y", "tool_z"), np.zeros(len(distance))
+    )
 
-    assert found(0.7, 0.6) == [True, True]
-    assert sorted(found(0.6, 0.7)) == [False, True]
-    assert sorted(found(0.6, None)) == [False, True]
+
+@pytest.mark.parametrize("test", [1, 2, 3, 4])
+def test_the_return_to_rest_in_every_period(test):
+    """The end is one of the times that the coworker is away, not the only one."""
+
+    def found(*off, far=2.0, last=0.0):
+        return verdicts(run(test, return_error=last, table=walks(*off, far=far)), about="comes back")
+
+    assert found(0.0, 0.01, 0.0) == [True]
+    assert found(0.03, 0.0, 0.0) == found(0.0, 0.03, 0.0) == found(0.0, 0.0, -0.03) == [False]
+    assert found(0.0, 0.0, last=0.03) == [False]
+    assert found(0.03, 0.03, far=1.4) == [True]  # they never were away
+    told = [check.value for check in checks([run(test, return_error=0.0, table=walks(0.012, 0.034))], ARM)]
+    assert told == ["34 mm away at most"]
+
+
+@pytest.mark.parametrize("table", [{}, {name: column[:2] for name, column in walks(0.0).items()}])
+def test_the_return_to_rest_of_a_run_of_a_moment(table):
+    assert verdicts(run(1, return_error=0.01, table=table), about="comes back") == [True]
+    assert verdicts(run(1, return_error=0.03, table=table), about="comes back") == [False]
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("min_distance", "a smaller least distance"),
+        ("peak_x_speed", "a smaller peak speed"),
+        ("rms_jerk", "a smoother velocity"),
+    ],
+)
+def test_half_the_influence(name, what):
+    def found(one, two):
+        both = dict.fromkeys(("min_distance", "peak_x_speed", "rms_jerk"), 1.0)
+        runs = run(1, **both | {name: one}), run(2, **dict.fromkeys(both, 0.5) | {name: two})
+        own = verdicts(*runs, about=f"half the influence, {what}")
+        assert len(own) == 1
+        return own + sorted(verdicts(*runs, about="half the influence"))
+
+    assert found(0.7, 0.6) == [True, True, True, True]
+    assert found(0.6, 0.7) == found(0.6, 0.6) == found(0.6, None) == [False, False, True, True]
+    assert verdicts(run(2, **{name: 0.5}), about="half") == verdicts(run(1, **{name: 0.5}), about="half") == []
+
+
+def test_the_force_controller_is_nearer_in_x():
+    def found(k, f):
+        return verdicts(run(1, min_x_difference=k), run(4, min_x_difference=f), about="nearer in x than K")
+
+    assert found(0.82, 0.70) == [True]
+    assert found(0.731, 0.733) == found(0.7, 0.7) == [False]
+    assert found(None, 0.7) == found(0.7, None) == [False]
+    assert verdicts(run(4, min_x_difference=0.7), about="nearer") == []
 
 
 def test_axis_1():
@@ -75,6 +125,27 @@ def test_the_cell():
     assert verdicts(run(5, cycles=1, contacts=0), about="does its task") == [True]
     assert verdicts(run(5, cycles=0, contacts=0), about="does its task") == [False]
     assert verdicts(run(5, cycles=7, contacts=1), about="does its task") == [False]
+    assert verdicts(run(5), about="does its task") == [False]
+
+
+def test_the_cell_without_avoidance():
+    """If that touches nobody, then the cell's own run shows nothing."""
+    touches = {"about": "without avoidance touches"}
+    assert verdicts(run(5, "blind", cycles=7, contacts=2), **touches) == [True]
+    assert verdicts(run(5, "blind", cycles=7, contacts=0), **touches) == [False]
+    assert verdicts(run(5, "blind"), **touches) == [False]
+    assert verdicts(run(5, cycles=7, contacts=2), **touches) == []
+    assert verdicts(run(5, "blind", cycles=7, contacts=0), about="does its task") == []
+
+
+@pytest.mark.parametrize("test", range(1, 6))
+def test_no_joint_runs_into_its_end(test):
+    assert verdicts(run(test, limit_hits=0), about="into its end") == [True]
+    assert verdicts(run(test, limit_hits=1), about="into its end") == [False]
+    assert verdicts(run(test, limit_hits=None), about="into its end") == [False]
+    assert verdicts(run(test), about="into its end") == []  # nobody looked
+    assert verdicts(run(test, "fast", limit_hits=3), about="into its end") == []
+    assert verdicts(run(6, limit_hits=1), run(7, "scaling", limit_hits=1), about="into its end") == []
 
 
 def test_the_trap():
@@ -123,24 +194,36 @@ def test_mujoco_beside_the_kinematic_plant():
 
 
 def test_other_arms():
-    near = run(1, robot="panda", contacts=0), run(2, robot="ur10e", contacts=2)
-    assert verdicts(run(1), *near, about="no contact with") == [True, False]
+    def found(**changes):
+        well = {"contacts": 0, "limit_hits": 0, "min_self_distance": 0.1, "min_height": 0.2}
+        return verdicts(run(1), run(2, robot="panda", **well | changes), about="a motion that panda can make")
+
+    assert found() == [True]
+    assert found(contacts=2) == found(contacts=None) == [False]
+    assert found(limit_hits=1) == found(limit_hits=None) == [False]
+    assert found(min_self_distance=-0.01) == [False]
+    assert found(min_height=-0.01) == [False]
+    assert found(min_self_distance=None) == [True]  # an arm without links that could meet
+    assert verdicts(run(1, limit_hits=1, min_height=-1.0), about="a motion that") == []  # its own arm has other checks
 
 
 def test_every_plant_is_checked_on_its_own_and_tests_come_in_order():
     runs = [run(t, plant=p, return_error=e) for t in (3, 1) for p, e in (("kinematic", 0.0), ("rigid", 1.0))]
     found = [check for check in checks(runs, ARM) if "comes back" in check.text]
     assert [(check.test, check.met) for check in found] == [(1, True), (1, False), (3, True), (3, False)]
-    assert [check.text[-11:] for check in found][:2] == ["(kinematic)", "est (rigid)"]
+    assert [check.text[-11:] for check in found][:2] == ["(kinematic)", "ime (rigid)"]
 
 
 def test_supervised_runs_prove_nothing():
     """What the supervisor did is not the controller's."""
-    assert checks([run(t, "supervised", return_error=0.0, cycles=1, contacts=0) for t in range(1, 8)], ARM) == []
+    assert (
+        checks([run(t, "supervised", return_error=0.0, cycles=1, contacts=0, limit_hits=0) for t in range(1, 8)], ARM)
+        == []
+    )
 
 
 def test_every_claim_is_checked_here():
-    assert len(CLAIMS) == 8
+    assert len(CLAIMS) == 10
 
 
 @pytest.mark.parametrize(

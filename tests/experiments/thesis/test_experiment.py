@@ -14,6 +14,7 @@ from elbowroom.cell.record import columns
 from elbowroom.cell.record import read as read_recording
 from elbowroom.cell.runner import mounted
 from elbowroom.errors import ConfigError, ElbowroomError, RecordingError
+from elbowroom.experiments.thesis.checks import checks, numbers
 from elbowroom.experiments.thesis.experiment import ARM, SCENES, TESTS, Experiment, Job, experiments, read, run_job
 from elbowroom.experiments.thesis.outcome import SUPERVISED
 from elbowroom.experiments.thesis.suite import installed
@@ -98,19 +99,59 @@ def test_the_scenes_are_those_of_the_thesis():
 
 
 def test_one_set_of_gains_for_all():
-    """Tests differ in influence and controller; variants in the filter; test 7 in how it keeps its limit."""
+    """Tests differ in influence and controller; variants in the filter, or in that they give way to nobody; test 7 in
+    how it keeps its limit."""
     one = experiment(1).scene("filter").controller
     for e in experiments():
         for variant in e.variants:
             law = e.scene(variant).controller
+            repulsion = dataclasses.replace(law.repulsion, influence=one.repulsion.influence)
+            attraction = law.attraction
+            if variant == "blind":
+                repulsion = dataclasses.replace(repulsion, gain=one.repulsion.gain)
+                attraction = dataclasses.replace(attraction, slow_down=one.attraction.slow_down)
             same = dataclasses.replace(
                 law,
                 controller=one.controller,
-                repulsion=dataclasses.replace(law.repulsion, influence=one.repulsion.influence),
+                repulsion=repulsion,
+                attraction=attraction,
                 smoothing=one.smoothing if "no_filter" in variant else law.smoothing,
                 joint_limits=one.joint_limits if "potential" in variant else law.joint_limits,
             )
             assert same == one, f"test {e.test}, {variant}"
+
+
+def test_blind_runs_give_way_to_nobody():
+    """Tests 1 to 5 have one, on the plant that costs least; but for what it does about people it is the main run."""
+    assert [e.test for e in experiments() if "blind" in e.variants] == [1, 2, 3, 4, 5]
+    for e in experiments()[:5]:
+        assert "blind" not in e.main()
+        main, blind = e.scene("filter"), e.scene("blind")
+        assert blind.controller.attraction.slow_down == "off"
+        assert blind.controller.repulsion.gain == 1e-9
+        assert (blind.people, blind.start, blind.duration) == (main.people, main.start, main.duration)
+    for test in (1, 2, 3, 4):
+        run = outcome(test, "blind")
+        assert max(run.metrics["joint_travel"]) < 1e-5  # rad: a push of 1e-9 of what counts
+        assert run.metrics["min_clearance"] < 0.01 < number(test, "min_clearance")  # somebody comes that near
+        assert "IN_COLLISION" in set(run.table["status"])  # so the cover is entered, and none of it is avoided
+
+
+def test_test_7_is_the_scene_of_the_text():
+    """The coworker comes to 25 cm and stays; the variants differ in how the limit is kept and in nothing else."""
+    variants = {name: experiment(7).scene(name) for name in experiment(7).main()}
+    walk = variants["scaling"].people["coworker"]
+    assert (walk.speed, walk.end, walk.periods) == (0.3, (0.25, 0.0), 0.5)
+    limits = {name: scene.controller.joint_limits for name, scene in variants.items()}
+    assert {name: limit.method for name, limit in limits.items()} == {
+        "weak_potential": "potential", "strong_potential": "potential", "scaling": "scaling"
+    }  # fmt: skip
+    assert (limits["weak_potential"].gain, limits["strong_potential"].gain) == (0.001, 0.02)
+    for scene in variants.values():
+        same = dataclasses.replace(scene.controller, joint_limits=limits["scaling"])
+        assert same == variants["scaling"].controller
+        assert scene.duration == 60.0
+    assert {limit.margin for limit in limits.values()} == {type(limits["scaling"])().margin}
 
 
 def test_bare_runs_are_watched_and_each_test_has_a_supervised_one():
@@ -188,6 +229,28 @@ def test_the_cell_does_its_task_without_contact(plant):
     assert any("AVOID" in state.upper() for state in run.table["state"])
 
 
+def test_the_cell_without_avoidance_touches():
+    """So it is the avoidance that keeps the arm away, and not the coworker."""
+    blind = outcome(5, "blind").metrics
+    assert blind["contacts"] >= 1
+    assert blind["min_clearance"] < 0
+    assert blind["cycles"] > number(5, "cycles")  # giving way costs time
+    for axis in "xy":
+        np.testing.assert_array_equal(outcome(5, "blind").table[f"person_{axis}"], outcome(5).table[f"person_{axis}"])
+
+
+@pytest.mark.parametrize("test", [1, 2, 3, 4, 5])
+def test_no_joint_runs_into_its_end(test):
+    assert number(test, "limit_hits") == 0
+    assert number(test, "min_self_distance") > 0
+    assert number(test, "min_height") > 0
+    own = mounted(experiment(test).scene("filter")).model
+    for k in range(own.n):
+        q = outcome(test).table[f"q{k + 1}"]
+        assert own.lower[k] <= q.min()
+        assert q.max() <= own.upper[k]
+
+
 def test_the_plain_field_is_trapped():
     run = outcome(6)
     assert run.metrics["reached"] is False
@@ -204,11 +267,46 @@ def test_the_limit_of_joint_3():
     low, held, scaled = (
         number(7, "min_joint3_deg", variant) for variant in ("weak_potential", "strong_potential", "scaling")
     )
-    assert low < 10.0
+    assert low < 9.0
     assert 10.0 <= held < 13.0  # "close to 10 degrees"
-    assert scaled == pytest.approx(JOINT3, abs=1.0)
+    assert 10.0 < scaled < JOINT3  # it holds; the thesis' own run ended at 12.4, which no tolerance is promised for
     for name in ("rms_jerk", "vibration"):
         assert number(7, name, "scaling") < 0.7 * number(7, name, "strong_potential")
+
+
+def test_the_scaling_factor_holds_to_the_end():
+    """The coworker stays: what gives in slowly would be seen within the minute."""
+    run = outcome(7, "scaling")
+    assert run.metrics["duration"] == pytest.approx(60.0, abs=0.03)  # rows begin at 0 and are 0.02 s apart
+    zero = experiment(7).joint3_zero
+    angle = np.degrees(run.table["q3"] - zero)
+    assert angle.min() > 10.0
+    near = run.table["t"] > 10.0
+    assert np.ptp(run.table["person_x"][near]) < 1e-9  # they have come and stay
+    assert angle[near].max() < 15.0  # and joint 3 is held there the whole time
+    weak = np.degrees(outcome(7, "weak_potential").table["q3"] - zero)
+    assert weak[near].min() < 10.0
+
+
+# ---- what the report says of them
+
+UNMET = {  # what the thesis found and these runs do not show; the report says so
+    "half the influence, a smoother velocity (kinematic)",
+    "F lets the coworker come nearer in x than K (kinematic)",
+}
+
+
+def test_what_does_not_hold_is_told_and_all_else_holds():
+    runs = [outcome(test) for test in (1, 2, 3, 4, 5, 6)]
+    runs += [outcome(1, name) for name in ("no_filter", "noise_filter", "noise_no_filter")]
+    runs += [outcome(5, "blind"), outcome(6, "alone")]
+    runs += [outcome(7, name) for name in experiment(7).main()]
+    found = checks(runs, ARM)
+    assert {check.text for check in found if not check.met} == UNMET
+    assert len(found) == 25  # 2 of the filter, 4 returns, 3 + 1 + 1 + 1 of tests 2 to 4, 2, 5 ends, 2, 4
+    assert [check.met for check in numbers(runs, ARM)] == [True] * len(THESIS)
+    assert number(2, "rms_jerk") > number(1, "rms_jerk")
+    assert number(4, "min_x_difference") > number(1, "min_x_difference")
 
 
 # ---- other plants, other arms
@@ -230,6 +328,10 @@ def test_other_arms_touch_nobody(test, robot):
     assert run.metrics["contacts"] == 0
     assert run.metrics["min_clearance"] > 0.05
     assert run.metrics["peak_tool_speed"] > 0.2  # it gave way
+    assert run.metrics["limit_hits"] == 0
+    assert run.metrics["min_self_distance"] > 0
+    assert run.metrics["min_height"] > 0
+    assert [check.met for check in checks([run], ARM)] == [True]
 
 
 @pytest.mark.parametrize("robot", ["scara", "planar2", "stanford", "ur5e", "iiwa14", "panda"])
@@ -278,6 +380,7 @@ def test_a_row_has_the_keys_that_were_promised():
     assert (row["test"], row["variant"], row["plant"], row["robot"]) == (1, "filter", "kinematic", ARM)
     wanted = {"min_distance", "min_surface_distance", "min_x_difference", "peak_tool_speed", "peak_x_speed"}
     assert wanted | {"contacts", "cycles", "rms_jerk", "min_joint3_deg"} <= set(row["metrics"])
+    assert {"limit_hits", "min_self_distance", "min_height"} <= set(row["metrics"])
     assert row["thesis"] == {name: value for (test, name), value in THESIS.items() if test == 1}
     assert "min_y_difference" in outcome(3).row()["metrics"]
     json.dumps([outcome(test).row() for test in (1, 3, 5, 6)], allow_nan=False)

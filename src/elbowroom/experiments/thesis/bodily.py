@@ -28,6 +28,7 @@ def bodily(cell: Cell, table: Table) -> dict[str, Value]:
     q = np.stack([np.asarray(table[f"q{k + 1}"], dtype=float) for k in range(n)], axis=1)
     lower, upper = cell.arm.model.lower, cell.arm.model.upper
     speed = np.abs(np.diff(q, axis=0, prepend=q[:1])) / cell.period
+    speed = np.maximum(speed, np.vstack([speed[:1], speed[:-1]]))  # the end may cut the last step short
     at = (q <= lower + AT) | (q >= upper - AT)
     came = at & ~np.vstack([at[:1], at[:-1]]) & (speed > GENTLE)
     found: dict[str, Value] = {"limit_hits": int(came.sum())}

@@ -196,6 +196,8 @@ def _limit(runs: Runs) -> Iterable[Check]:
     yield Check(
         7, "the scaling factor holds", f"{scaled:.1f} degrees (thesis: 12.4)", f"above {LIMIT:g}", scaled > LIMIT
     )
+    value = f"{scaled:.1f} against {held:.1f} degrees"
+    yield Check(7, "and stays farther from the limit than the strong potential", value, "more", scaled > held)
     a, b = _value(scaling, "rms_jerk"), _value(strong, "rms_jerk")
     value = f"RMS jerk {a:.2f} against {b:.2f} m/s³"
     yield Check(7, "and is smoother than the strong potential", value, "less", a < b)

@@ -15,7 +15,7 @@ from ...avoidance.settings import dumps
 from ...cell.runner import mounted
 from ...errors import ElbowroomError
 from .discussion import DISCUSSION
-from .experiment import ARM, Job, experiments
+from .experiment import ARM, TESTS, Job, experiments
 from .layout_views import View
 from .outcome import Outcome, rows
 from .plots import Drawn, chosen, draw_all, name
@@ -132,8 +132,9 @@ def _drawn(
 
 def _discussion(outcomes: Sequence[Outcome]) -> Mapping[str, str]:
     """What is said about the runs that there are: it is about the arm and the gains that come with elbowroom."""
-    if any(run.test is not None and run.robot == ARM for run in outcomes):
-        return DISCUSSION
+    own = {run.test for run in outcomes if run.test is not None and run.robot == ARM}
+    if own:  # the summary is about the whole chapter
+        return {name: text for name, text in DISCUSSION.items() if name != "summary" or len(own) == len(TESTS)}
     return {"recorded": DISCUSSION.get("recorded", "")} if any(run.test is None for run in outcomes) else {}
 
 

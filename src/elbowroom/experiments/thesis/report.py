@@ -93,7 +93,10 @@ def report(
 
 
 def _page(whole: _Report, sections: Sequence[Section]) -> str:
-    title = "The seven experiments" if len(whole.expected) > 1 else "An experiment of the thesis"
+    several = "The seven experiments" if len(whole.expected) == len(TESTS) else "Experiments of the thesis"
+    title = several if len(whole.expected) > 1 else "An experiment of the thesis"
+    if not whole.expected:
+        title = "Recorded people"
     links = "".join(f'<li><a href="#{part.anchor}">{escape(part.short)}</a></li>' for part in sections)
     plants = ", ".join(whole.plants) or "none"
     body = "\n".join(
@@ -109,7 +112,7 @@ def _page(whole: _Report, sections: Sequence[Section]) -> str:
             f"<main><h1>{title}</h1>",
             f'<p class="lead">elbowroom {escape(__version__)}. Arm: {text(whole.robot or "none")}. '
             f"Plants: {text(plants)}.</p>",
-            *(f"<p>{text(words)}</p>" for words in INTRODUCTION),
+            *(f"<p>{text(words)}</p>" for words in INTRODUCTION if whole.expected),
             f'<p class="note">{text(SAFETY)}</p>',
             _absent(whole),
             body,

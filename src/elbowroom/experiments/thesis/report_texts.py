@@ -143,7 +143,7 @@ SAFETY = (
 )  # fmt: skip
 
 INTRODUCTION = (
-    "The tests of the thesis' chapter 4, run again: its numbers beside ours, on every plant. The arm of the thesis is"
+    "The tests of the thesis' chapter 4, run again: its numbers beside ours. The arm of the thesis is"
     " not named and its gains are not printed, so no run can equal it; the tolerances say how near counts as met.",
     "Distances are between axes unless they say otherwise, as the thesis reports them: the distance between surfaces "
     "is less by the radii of both capsules. Peaks are sizes. RMS jerk and vibration are made at one bandwidth (a grid"

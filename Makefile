@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 
 .PHONY: demo test lint format bench docs wheel clean
 
-demo: $(VENV)/core
+demo: $(VENV)/viewer
 	$(BIN)/elbowroom demo
 
 test: $(VENV)/dev
@@ -38,6 +38,10 @@ $(BIN)/python:
 
 $(VENV)/core: $(BIN)/python pyproject.toml
 	$(BIN)/python -m pip install --quiet -e .
+	touch $@
+
+$(VENV)/viewer: $(BIN)/python pyproject.toml
+	$(BIN)/python -m pip install --quiet -e '.[viewer]'
 	touch $@
 
 $(VENV)/dev: $(BIN)/python pyproject.toml

@@ -22,12 +22,12 @@ from elbowroom.bench import distance as distances
 from elbowroom.bench import dynamics as suite
 from elbowroom.cell import Cell
 from elbowroom.cell.record import read as recorded
-from elbowroom.cli import demo as tour
+from elbowroom.cli import tour
 from elbowroom.model import catalogue
 from pages import BLOCK, PAGES, outputs, prepare
 
 ROOT = Path(__file__).parent.parent
-COMMANDS = ("robots", "show", "check", "demo", "count", "tables", "bench", "export", "run")
+COMMANDS = ("robots", "show", "check", "demo", "tour", "count", "tables", "bench", "export", "run")
 BENCH = "elbowroom.bench.dynamics"
 
 
@@ -342,13 +342,13 @@ def test_control_characters_in_names_are_spelled_out(run, tmp_path):
         assert "\x1b" not in out
 
 
-# ---- demo
+# ---- tour
 
 
-def test_demo_shows_true_numbers(run, monkeypatch):
+def test_the_tour_shows_true_numbers(run, monkeypatch):
     monkeypatch.setattr(tour, "PATIENCE", 0.01)
     monkeypatch.setattr(tour, "BATCH", 50)
-    status, out, err = run("demo")
+    status, out, err = run("tour")
     arm = er.load("panda")
     assert (status, err) == (0, "")
     assert all(f"\n{k}. " in "\n" + out for k in range(1, 6))

@@ -3,7 +3,8 @@
     robots   the arms that come with elbowroom        count   operations by method, as the papers count
     show     all that is known about one arm          tables  the papers' tables and curves, ours beside theirs
     check    what looks wrong with a file             bench   our speed beside that of others
-    demo     a guided tour in the terminal            export  an arm as MJCF or URDF
+    demo     the live cell in a browser               export  an arm as MJCF or URDF
+    tour     a guided tour in the terminal
     run      a scene of one's own, from its file      experiment  the thesis' seven tests, run again
 
 What was asked for goes to stdout, all else to stderr.  The exit status is 0, 1 for an error and 2 for a call that was
@@ -20,7 +21,7 @@ import typer
 
 from .. import __version__
 from ..errors import ElbowroomError
-from . import bench, check, count, demo, experiment, export, robots, run, show, tables
+from . import bench, check, count, demo, experiment, export, robots, run, show, tables, tour
 from .terminal import fail, styled
 
 app = typer.Typer(
@@ -34,6 +35,7 @@ app.command("robots")(robots.robots)
 app.command("show")(show.show)
 app.command("check")(check.check)
 app.command("demo")(demo.demo)
+app.command("tour")(tour.tour)
 app.command("count")(count.count)
 app.command("tables")(tables.tables)
 app.command("bench")(bench.bench)
@@ -44,7 +46,8 @@ app.command("experiment")(experiment.experiment)
 OVERVIEW = """\
 [bold]elbowroom {version}[/]: the dynamics of serial robot arms, and room for the people beside them
 
-  elbowroom [cyan]demo[/]                      a guided tour of one arm, a few seconds
+  elbowroom [cyan]demo[/]                      the live cell in a browser, with a person to drag into its way
+  elbowroom [cyan]tour[/]                      a guided tour of one arm in the terminal
   elbowroom [cyan]robots[/]                    the arms that come with it
   elbowroom [cyan]show[/] panda                joints, limits, inertias, friction, operation counts
   elbowroom [cyan]check[/] my.urdf --tip LINK  what looks wrong with a URDF or TOML file

@@ -29,6 +29,7 @@ from ..cell.people import Seen
 from ..cell.record import Recording
 from ..cell.runner import Cell
 from ..cell.steered import Steered
+from ..cell.task import PickAndPlace
 from ..errors import ElbowroomError
 from ..geometry.shapes import RADIUS, A, B
 from .board import Board
@@ -227,6 +228,11 @@ class Engine:
             "goal": np.array(cell.task.goal.position),
             "objects": np.array(cell.task.objects),
             "offset": self.people[0].offset if self.people else np.zeros(2),
+            "person": None if not cell.people else cell.people[0].actual.point(self.t)[0],
+            "belts": self._belts(),
+            "floor": cell.floor,
+            "base": np.array(cell.arm.model.base[:3, 3]),
+            "shown": self._shown(),
             "distance": cell.near.surfaces,
             "clearance": cell.clearance.surfaces,
             "axes": cell.near.axes,
@@ -257,6 +263,33 @@ class Engine:
         """The nearest points of the axes of arm and person, and what they are of."""
         controller = self.cell.controller
         return (*controller.nearest_points(), *controller.nearest())
+
+    def _shown(self) -> dict[str, Any]:
+        """What the settings are now, by the names of setup.py."""
+        config = self.cell.controller.config
+        return {
+            "scenario": self.setup.scenario,
+            "robot": self.cell.arm.name,
+            "controller": config.controller,
+            "inverse": config.inverse,
+            "limits": config.joint_limits.method,
+            "supervision": self.cell.scene.supervision,
+            "influence": config.repulsion.influence,
+            "gain": config.repulsion.gain,
+            "kp": config.attraction.kp,
+            "filter": config.smoothing.duration,
+            "speed": self.setup.speed,
+        }
+
+    def _belts(self) -> list[tuple[Array, Array]]:
+        """Both ends of the conveyors' belts."""
+        task = self.cell.scene.task
+        if not isinstance(task, PickAndPlace):
+            return []
+        here = task.placed(self.cell.origin)
+        pick, place = np.array(here.pick), np.array(here.place)
+        coming, going = here.infeed, here.outfeed
+        return [(pick - coming.length * coming.way, pick), (place, place + going.length * going.way)]
 
     # ---- the loop
     def run(self) -> None:

@@ -32,6 +32,14 @@ ARM = f"""<robot name="duo"><link name="base"/><link name="upper">{BODY}</link><
     <limit lower="-2" upper="2" velocity="3" effort="30"/></joint></robot>"""
 
 
+@pytest.fixture(autouse=True)
+def heard():
+    """Ctrl-C is heard, by us and by what we start, also where tests run in the background of a shell, deaf to it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.fixture
 def run(capsys, monkeypatch, tmp_path):
     """A function that runs the command in this process, in a folder of its own: (exit status, stdout, stderr)."""

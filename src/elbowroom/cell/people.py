@@ -137,9 +137,9 @@ class Wanderer:
         """The random walk."""
         x0, x1, y0, y1 = self.area
         area = (origin[0] + x0, origin[0] + x1, origin[1] + y0, origin[1] + y1)
-        own: dict[str, Any] = {"floor": floor, "facing": self.facing, "turn": self.turn}
-        size: dict[str, Any] = {"height": self.height, "radius": self.radius}
-        return _made(RandomWalk(self.seed, area, self.max_speed, self.shape, **own, **size))  # type: ignore[arg-type]
+        named = ("shape", "facing", "turn", "height", "radius")
+        options: dict[str, Any] = {"floor": floor} | {name: getattr(self, name) for name in named}
+        return _made(RandomWalk(self.seed, area, self.max_speed, **options))
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,8 @@ class Reacher:
         stands = (origin[0] + self.position[0], origin[1] + self.position[1], floor)
         target = origin + np.array(self.target)
         named = ("start", "reach_time", "hold", "pause", "times", "hand", "height")
-        return _made(Reach(stands, target, **{name: getattr(self, name) for name in named}))  # type: ignore[arg-type]
+        options: dict[str, Any] = {name: getattr(self, name) for name in named}
+        return _made(Reach(np.array(stands), target, **options))
 
 
 @dataclass(frozen=True)

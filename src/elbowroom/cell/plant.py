@@ -109,8 +109,9 @@ class _Joints:
         state.q[:], state.qd[:], state.t = self._q, self._qd, self.t
 
     def _touch(self, person_rows: Array | None) -> None:
-        near = person_rows is not None and self._surfaces is not None
-        distance = self._surfaces.distance(self._q, people_rows(person_rows)) if near else math.inf  # type: ignore
+        distance = math.inf
+        if person_rows is not None and self._surfaces is not None:
+            distance = self._surfaces.distance(self._q, people_rows(person_rows))
         self._contacts.see(self.t, distance <= 0.0)
 
 

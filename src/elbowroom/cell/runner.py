@@ -268,8 +268,9 @@ def run(
             raise ConfigError(f"cycles: expected a whole number above 0; got {count!r}")
         chosen = AsFastAsPossible(cell.period) if pace is None else pace
         period = cell.period
-        if getattr(chosen, "period", period) != period:
-            raise ConfigError(f"pace: expected the cell's period, {period:g} s; got {chosen.period:g} s")  # type: ignore[attr-defined]
+        paced = getattr(chosen, "period", period)  # a pace of one's own need not have one
+        if paced != period:
+            raise ConfigError(f"pace: expected the cell's period, {period:g} s; got {paced:g} s")
         log = Log(cell, kept)
         cell.reset()
         with chosen:

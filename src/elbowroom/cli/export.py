@@ -11,12 +11,11 @@ from typing import Annotated
 import typer
 
 from ..arm import Arm
-from ..errors import ElbowroomError
 from ..geometry import Body
 from ..model import Model
 from ..model.export import Export, mjcf_with_notes, urdf_with_notes
 from .show import Tip, What
-from .terminal import loaded, note
+from .terminal import loaded, note, writable
 
 
 class Format(StrEnum):
@@ -59,7 +58,7 @@ def export(
     if format is Format.URDF and (actuators is not Actuators.NONE or not contacts or allow_adjust):
         raise typer.BadParameter("--actuators, --no-contacts and --allow-adjust are of --format mjcf alone")
     if out is not None:
-        _writable(out, force)
+        writable(out, force)
     model = loaded(what, tip).model
     if cover is not None:
         model = dataclasses.replace(model, capsules=model.cover(cover))
@@ -76,13 +75,3 @@ def export(
 def _mjcf(model: Model, actuators: Actuators, contacts: bool, adjust: bool) -> Export:
     pairs = Body(Arm(model)).self_pairs if contacts and model.capsules else ()
     return mjcf_with_notes(model, actuators=actuators.value, contacts=contacts, self_pairs=pairs, adjust=adjust)
-
-
-def _writable(out: Path, force: bool) -> None:
-    """Asked before anything is computed; what happens in between shows when the file is written."""
-    if out.is_dir():
-        raise ElbowroomError(f"{out}: is a folder; expected the name of a file")
-    if not out.parent.is_dir():
-        raise ElbowroomError(f"{out}: there is no folder {str(out.parent)!r}")
-    if out.exists() and not force:
-        raise ElbowroomError(f"{out}: is there already; --force overwrites it")

@@ -13,8 +13,7 @@ import numpy as np
 import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from ..errors import ElbowroomError
-from .terminal import console, duration, line, note, plain
+from .terminal import console, duration, line, note, plain, writable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -59,7 +58,7 @@ def run(
     from ..cell.runner import record_to
 
     if out is not None:
-        _writable(out, force)
+        writable(out, force)
     chosen = Scene.load(scene, robot=robot, variant=variant)
     cell = Cell(chosen if plant is None else chosen.with_plant(plant.value))
     notes = {"scene": scene.name, "variant": variant or ""}
@@ -79,16 +78,6 @@ def run(
         note("warning", recording.problem)
     if interrupted:
         raise typer.Exit(INTERRUPTED)
-
-
-def _writable(out: Path, force: bool) -> None:
-    """Asked before anything is computed."""
-    if out.is_dir():
-        raise ElbowroomError(f"{out}: is a folder; expected the name of a file")
-    if not out.parent.is_dir():
-        raise ElbowroomError(f"{out}: there is no folder {str(out.parent)!r}")
-    if out.exists() and not force:
-        raise ElbowroomError(f"{out}: is there already; --force overwrites it")
 
 
 @contextmanager

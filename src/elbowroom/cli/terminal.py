@@ -7,6 +7,7 @@ import os
 import sys
 import warnings
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from rich import box
 from rich.console import Console
@@ -15,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..arm import Arm
-from ..errors import ModelWarning
+from ..errors import ElbowroomError, ModelWarning
 from ..loading import load
 
 WIDTH = 100  # columns where there is no terminal to ask
@@ -108,3 +109,13 @@ def loaded(what: str, tip: str | None) -> Arm:
     for warning in caught:
         note("warning", str(warning.message))
     return arm
+
+
+def writable(out: Path, force: bool) -> None:
+    """Refuses a file that cannot be written, before anything is computed; what happens later shows when it is."""
+    if out.is_dir():
+        raise ElbowroomError(f"{out}: is a folder; expected the name of a file")
+    if not out.parent.is_dir():
+        raise ElbowroomError(f"{out}: there is no folder {str(out.parent)!r}")
+    if out.exists() and not force:
+        raise ElbowroomError(f"{out}: is there already; --force overwrites it")

@@ -53,5 +53,5 @@ class Board:
             slot = number & 1
             length = self._head[1 + slot]
             data = bytes(memory[slot * self._size : slot * self._size + length])
-            if self._head[0] - number < 1:  # the writer fills the other slot next; one more, and it is this one
+            if self._head[0] == number:  # else the writer may be filling this slot again
                 return pickle.loads(data)

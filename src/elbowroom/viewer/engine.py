@@ -54,8 +54,7 @@ class Engine:
         self.cell: Cell
         self.recording: Recording | None = None
         self.pace: RealTime | None = None
-        self._steps, self._next, self._k, self._t0 = 0, 0.0, 0, 0.0
-        self._longest = 0.0
+        self._steps, self._next, self._k = 0, 0.0, 0
         self.build(setup)
 
     # ---- the cell

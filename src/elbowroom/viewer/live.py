@@ -46,7 +46,7 @@ class Live:
         self.stage = Stage(self.page.server)
         self.panel = Panel(self.page.server, self.order, setup.motion)
         self._grip: Any = None
-        self._from = np.zeros(2)
+        self._held = False  # while somebody drags it, the handle is theirs
         self._seen = 0
 
     @property

@@ -58,7 +58,6 @@ class Panel:
 
         gui = server.gui
         self._gui, self._order = gui, order
-        self._showing = False  # while values come from the engine, callbacks are ours and no orders
         gui.configure_theme(show_logo=False, show_share_button=False, brand_color=(38, 92, 122))
         with gui.add_folder("Now"):
             self.status = gui.add_markdown("starting")

@@ -1,4 +1,7 @@
-"""Load an arm and ask it what a controller needs: poses, Jacobians, inertia, torques; for one state and for many."""
+"""Load an arm and ask it what a controller needs: poses, Jacobians, inertia, torques; for one state and for many.
+
+You learn the few calls of which most programs are made, and that a batch of 10,000 states is the same call.
+"""
 
 import numpy as np
 

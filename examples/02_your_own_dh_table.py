@@ -1,4 +1,7 @@
-"""Your own robot from a Denavit-Hartenberg table: a SCARA with a slide, in modified and in standard convention."""
+"""Your own robot from a Denavit-Hartenberg table: a SCARA with a slide, in modified and in standard convention.
+
+You learn which columns a table has, how the two conventions differ, and what each part of the torque is worth.
+"""
 
 import math
 

@@ -1,4 +1,8 @@
-"""One quantity, many formulations: the same numbers, different bills."""
+"""One quantity, many formulations: the same numbers, different bills.
+
+You learn how to ask for a formulation by its name, what each costs, and that two Coriolis matrices with the same
+product are not the same matrix.
+"""
 
 import itertools
 

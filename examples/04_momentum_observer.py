@@ -1,5 +1,7 @@
 """Feel a touch without a sensor: the generalised-momentum observer.
 
+You learn how to estimate the torque of a touch, and why the Christoffel form of C is needed for it.
+
 The arm floats, held against gravity and damped; someone pushes the elbow for 0.2 s.  The observer sees joint
 positions, speeds and motor torques alone.  With p = M qd and the Christoffel C,
 

@@ -1,5 +1,6 @@
 """The K controller: a person reaches into the work of a UR5e, and every link keeps its distance.
 
+You learn the whole loop: see people, advance the goal, ask the supervisor for a command, hand it to the drive.
 Run with a file name to draw the run: `python 05_keep_clear_by_velocity.py run.png` (needs matplotlib).
 """
 

@@ -1,6 +1,6 @@
 """The F controller on a torque-driven arm: the arm itself is simulated by forward dynamics, friction included.
 
-The same scene with the three force methods: which joints give way depends on how heavy they are.
+You learn what the three force methods do in the same scene: which joints give way depends on how heavy they are.
 """
 
 import numpy as np

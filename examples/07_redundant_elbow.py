@@ -1,7 +1,8 @@
 """Seven joints for a six-dimensional task: the elbow gives way while the tool stays where it is.
 
-A thing comes near the elbow from the side.  With `superposition = "null"` the arm first gives way where the tool does
-not feel it; with "joint" pushes and task just add up; with "tool" (the thesis' way) the push is carried to the tool.
+You learn what the ways to add up pushes and task cost at the tool.  A thing comes near the elbow from the side.  With
+`superposition = "null"` the arm first gives way where the tool does not feel it; with "joint" pushes and task just add
+up; with "tool" (the thesis' way) the push is carried to the tool.
 """
 
 import numpy as np

@@ -1,4 +1,7 @@
-"""An arm from a URDF file: its collision shapes become capsules, and the same loop keeps it clear."""
+"""An arm from a URDF file: its collision shapes become capsules, and the same loop keeps it clear.
+
+You learn what elbowroom takes from a URDF, how to look at the capsules, and which of them are kept apart.
+"""
 
 import tempfile
 from pathlib import Path

@@ -1,5 +1,6 @@
 """A cell of your own: arm, task and people from a TOML file, run in each of its variants.
 
+You learn how a scene is written, what variants are for, and which columns a run leaves behind.
 Run with a file name to draw the runs: `python 09_your_own_cell.py runs.png` (needs matplotlib).
 """
 

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+import shlex
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -14,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+import typer
 
 import elbowroom as er
 from elbowroom import cli, dynamics
@@ -27,7 +29,21 @@ from elbowroom.model import catalogue
 from pages import BLOCK, PAGES, outputs, prepare
 
 ROOT = Path(__file__).parent.parent
-COMMANDS = ("robots", "show", "check", "demo", "tour", "count", "tables", "bench", "export", "run")
+COMMANDS = (
+    "robots",
+    "show",
+    "check",
+    "demo",
+    "tour",
+    "count",
+    "tables",
+    "bench",
+    "export",
+    "run",
+    "replay",
+    "experiment",
+    "doctor",
+)
 BENCH = "elbowroom.bench.dynamics"
 
 
@@ -120,11 +136,68 @@ def test_a_call_that_is_not_understood_has_status_2(run, arguments):
     assert "Error" in err
 
 
+COMMAND_LINE = typer.main.get_command(cli.app)
+
+
+def examples(text: str) -> list[list[str]]:
+    """The calls that a text shows, a line each: words after `elbowroom`, without what is said beside them."""
+    lines = [line.strip() for line in text.splitlines()]
+    lines = [re.sub(r"^(See|Ask|Run|Build) +(?=elbowroom )", "", line) for line in lines]
+    return [shlex.split(re.split(r" {2,}", line)[0])[1:] for line in lines if line.startswith("elbowroom ")]
+
+
+def understood(words: list[str]) -> str:
+    """Parses a call without making it: every option and choice in it exists.  The command's name."""
+    command = COMMAND_LINE.commands[words[0]]
+    command.make_context(words[0], list(words[1:]))  # raises for what is not understood
+    return words[0]
+
+
+def test_all_commands_are_tested():
+    assert set(COMMAND_LINE.commands) == set(COMMANDS)
+
+
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_explains_itself(run, command):
+def test_every_command_explains_itself_with_examples_that_are_true(run, command):
     status, out, _ = run(command, "--help")
     assert status == 0
-    assert f"elbowroom {command}" in out
+    shown = [words for words in examples(out) if words]
+    assert shown, "an example: a line that starts with `elbowroom NAME`"
+    assert {understood(words) for words in shown} == {command}
+    if command == "bench":
+        assert {words[1] for words in shown} == {"dynamics", "distance", "avoidance"}
+
+
+def test_the_calls_of_the_overview_are_understood(run):
+    shown = examples(run()[1].partition("\n")[2])  # the first line has a name and a version
+    assert {understood(words) for words in shown} == set(COMMANDS)
+
+
+def test_an_example_that_is_not_true_would_be_found():
+    assert examples("  elbowroom show panda --tip x     what it does\nSee    elbowroom demo") == [
+        ["show", "panda", "--tip", "x"],
+        ["demo"],
+    ]
+    for words in (["show", "panda", "--nosuch"], ["bench", "nosuch"], ["show"]):
+        with pytest.raises(Exception, match=r"nosuch|Missing"):
+            understood(words)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("shwo",),
+        ("show", "pandda"),
+        ("bench", "dynamics", "--robot", "pandda"),
+        ("count", "--quantity", "mass_matix"),
+        ("show", "panda", "--structur"),
+        ("experiment", "1", "--robot", "pamda"),
+    ],
+)
+def test_a_slip_of_the_finger_is_hinted_at_once(run, arguments):
+    status, out, err = run(*arguments)
+    assert (status > 0, out) == (True, "")
+    assert len(re.findall(r"did you mean|possible options", " ".join(err.lower().split()))) == 1
 
 
 def test_import_elbowroom_leaves_the_command_line_alone():
@@ -275,6 +348,25 @@ def test_debug_shows_the_trace(position):
     arguments.insert(position, "--debug")
     with pytest.raises(er.ModelError, match=r"nosuch\.urdf"):
         cli.main(arguments)
+
+
+@pytest.mark.parametrize(
+    "arguments, error",
+    [
+        (["run", "nosuch.toml"], er.ConfigError),
+        (["run", "nosuch.toml", "--robot", "pandda"], er.ConfigError),
+        (["experiment", "1", "--robot", "pamda"], er.ConfigError),
+        (["bench", "dynamics", "--robot", "pandda"], er.UnknownNameError),
+        (["export", "panda", "--format", "urdf", "--out", "."], er.ElbowroomError),
+        (["count", "--quantity", "nosuch"], er.UnknownNameError),
+    ],
+)
+def test_an_error_is_one_line_and_with_debug_a_trace(run, arguments, error):
+    status, out, err = run(*arguments)
+    assert (status, out) == (1, "")
+    assert is_one_line(err)
+    with pytest.raises(error):
+        cli.main([*arguments, "--debug"])
 
 
 # ---- check
@@ -786,7 +878,7 @@ def test_run_overwrites_only_when_told(run, scene, tmp_path):
         ),
         ("[people.ben]\nkind = 'recorded'\nfile = 'no.csv'", (), "no.csv"),
         ("", ("--variant", "bear"), "variants: expected bare or watched or alone (did you mean 'bare'?); got 'bear'"),
-        ("", ("--robot", "pandda"), "robot: no arm 'pandda'"),
+        ("", ("--robot", "pandda"), "error: --robot: no arm 'pandda'"),
         ("", ("--robot", "nosuch.urdf"), "nosuch.urdf"),
         ("[robots.puma560]\nstart = [1]", (), "start: expected 6 numbers, one a joint of puma560; got 1"),
     ],
@@ -798,6 +890,53 @@ def test_run_says_what_is_wrong_in_one_line(run, scene, change, arguments, said)
     assert (status, out) == (1, "")
     assert is_one_line(err)
     assert said in err
+
+
+def test_run_says_what_a_file_is_that_is_no_scene(run, tmp_path):
+    for name, said in (("m.csv", "replay"), ("walk.bvh", "experiment recorded --motion"), ("arm.urdf", "show")):
+        (tmp_path / name).write_text("t,x\n")
+        status, out, err = run("run", tmp_path / name)
+        assert (status, out) == (1, "")
+        assert is_one_line(err)
+        assert f"not a scene; `elbowroom {said} {tmp_path / name}`" in err
+
+
+BAD = "[variants.typo]\npeople.ann.sped = 1\n[variants.arm]\nrobot = 'pandda'\n[variants.late]\nstart = [1]\n"
+
+
+def test_run_warns_of_variants_that_cannot_be_run(run, scene):
+    with scene.open("a") as file:
+        file.write(BAD)
+    status, out, err = run("run", scene, "--variant", "alone")
+    assert status == 0
+    assert "variant alone" in out
+    typo, arm = err.splitlines()
+    assert typo.startswith("warning: variant typo cannot be run: ")
+    assert typo.endswith("people.ann.sped: unknown key; did you mean speed (in m/s)?")
+    assert arm.startswith("warning: variant arm cannot be run: no arm 'pandda'")
+
+
+def test_run_check_looks_at_every_variant_and_moves_nothing(run, scene, monkeypatch):
+    monkeypatch.setattr(Cell, "step", lambda self, t: pytest.fail("it moved"))
+    status, out, err = run("run", scene, "--check")
+    assert (status, err) == (0, "")
+    assert [line.split()[:2] for line in out.splitlines()[:-1]] == [
+        ["ok", "as"],
+        ["ok", "bare"],
+        ["ok", "watched"],
+        ["ok", "alone"],
+    ]
+    assert "puma560 on the kinematic plant, nobody, 0.1 s, 5 cycles" in out
+    assert out.endswith("cell.toml: no errors\n")
+    with scene.open("a") as file:
+        file.write(BAD)
+    status, out, err = run("run", scene, "--check", "--plant", "rigid")
+    assert (status, err) == (1, "")
+    assert re.search(r"^error +typo +people.ann.sped: unknown key", out, re.M)
+    assert re.search(r"^error +late +start: expected 6 numbers", out, re.M)
+    assert re.search(r"^ok +bare +puma560 on the rigid plant", out, re.M)
+    assert out.endswith("cell.toml: 3 errors\n")
+    assert run("run", scene, "--check", "--variant", "bare")[0] == 0
 
 
 def test_run_without_a_file_or_with_an_unknown_plant(run, tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -158,6 +159,52 @@ def test_plants_and_arms(run, brief):
     assert "there is no reason why scara should meet them" in out
 
 
+def test_what_needs_another_test_is_told_where_that_was_not_run(run, brief):
+    status, out, err = run(2, "--out", "alone")
+    assert status == 0
+    said = "test 1 was not run, so it is not judged whether half the influence gives"
+    assert f"note: test 2: {said}" in err
+    assert "`elbowroom experiment 1,2` runs both" in err
+    assert "results in words hold" in out  # those that need test 2 alone
+    page = Path("alone/report.html").read_text()
+    assert page.count(said) == 2  # above all, and in its section
+    assert "under F the coworker comes nearer" in run(4, "--out", "four")[2]
+    for what in ("1", "1,2", "3"):
+        assert "not judged" not in run(what, "--out", f"with{what}")[2]
+    rows = json.loads(Path("with1,2/results.json").read_text())
+    assert {row["test"] for row in rows} == {1, 2}
+    assert "half the influence, a smaller least distance" in Path("with1,2/report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("what", "heads"),
+    [
+        (1, ["least, m", "x diff., m", "x, m/s", "jerk, m/s3", "contacts"]),
+        (3, ["least, m", "y diff., m", "y, m/s", "jerk, m/s3", "contacts"]),
+        (5, ["least, m", "jerk, m/s3", "contacts", "cycles"]),
+        (6, ["least, m", "off goal, m", "contacts"]),
+        (7, ["least, m", "x, m/s", "joint 3, deg", "jerk, m/s3", "contacts"]),
+    ],
+)
+def test_a_table_has_the_columns_that_its_test_is_about(run, brief, what, heads):
+    out = run(what)[1]
+    found = re.split(r" {2,}", out.splitlines()[0].strip())
+    assert found == ["test", "plant", "robot", *heads]
+    rows = [re.split(r" {2,}", line.strip()) for line in out.splitlines() if line.startswith(f"{what} ")]
+    columns = list(zip(*(row[3:] for row in rows if len(row) == len(found)), strict=True))
+    assert columns
+    assert all(set(column) != {"-"} for column in columns)
+
+
+def test_the_report_says_the_call_that_it_came_from(run, brief):
+    for words in (["3"], ["1,3", "--plant", "rigid", "--robot", "ur5e"]):
+        assert run(*words, "--json", "--out", "my report")[0] == 0
+        page = Path("my report/report.html").read_text()
+        assert f"<pre>elbowroom experiment {' '.join(words)}</pre>" in page
+        assert page.count("<pre>elbowroom experiment") == 1
+        shutil.rmtree("my report")
+
+
 @pytest.mark.skipif(not VICON.is_file(), reason="needs the recordings")
 def test_a_recorded_person(run, monkeypatch):
     monkeypatch.setattr(suite, "read", lambda file, changes, name: read(file, {**changes, "duration": 0.5}, name))
@@ -178,7 +225,9 @@ def test_a_recorded_person(run, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["8"], "expected a test from 1 to 7, all, or recorded; got '8'"),
+        (["8"], "expected a test from 1 to 7, several as in 1,2, all, or recorded; got '8'"),
+        (["1,8"], "got '1,8'"),
+        (["1,"], "got '1,'"),
         (["9" * 5000], "expected a test from 1 to 7"),
         (["recorded"], "recorded needs a recording: --motion FILE"),
         (["1", "--motion", "take.csv"], "--motion belongs to `recorded`"),
@@ -288,11 +337,14 @@ def test_without_matplotlib(run, brief, monkeypatch):
 
 
 def test_no_room_for_any_file(tmp_path):
-    """Files end at 2 kB: recordings break off, results and report cannot be; the numbers come out all the same."""
+    """Files end at 4 kB: recordings break off, results and report cannot be; the numbers come out all the same.
+
+    The notes at the head of a recording, with its scene, take 3 kB, and results.json has nearly 5.
+    """
     resource = pytest.importorskip("resource")
 
     def small():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4000, 4000))
 
     process = start(tmp_path, "3", "--json", "--out", "full", preexec_fn=small)
     out, err = process.communicate(timeout=100)

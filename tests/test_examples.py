@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -14,18 +16,38 @@ import elbowroom as er
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
 
 
+def start(path, folder, *arguments):
+    """The example in a process of its own, without a screen."""
+    environment = {k: v for k, v in os.environ.items() if k not in ("DISPLAY", "WAYLAND_DISPLAY")}
+    environment["PYTHONPATH"] = str(Path(er.__file__).parents[1])  # the same elbowroom as here, from any folder
+    command = [sys.executable, "-W", "error", str(path), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment, check=False)
+
+
 def test_there_are_examples_and_they_are_numbered():
     assert len(EXAMPLES) >= 4
     assert [p.name[:2] for p in EXAMPLES] == [f"{k:02}" for k in range(1, len(EXAMPLES) + 1)]
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.name)
+def test_example_says_what_one_learns(path):
+    said = ast.get_docstring(ast.parse(path.read_text()))
+    assert "You learn " in said
+
+
+def test_recordings_and_pictures_are_kept_on_request(tmp_path):
+    path = EXAMPLES[9]
+    assert path.name == "10_replay_and_plot.py"
+    done = start(path, tmp_path, "kept")
+    assert done.returncode == 0, done.stderr
+    drawn = {"distance.png"} if find_spec("matplotlib") else set()
+    assert {file.name for file in (tmp_path / "kept").iterdir()} == {"run.csv"} | drawn
+    assert "the same numbers as in memory: True" in done.stdout
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.name)
 def test_example_runs(path, tmp_path):
-    environment = {k: v for k, v in os.environ.items() if k not in ("DISPLAY", "WAYLAND_DISPLAY")}
-    environment["PYTHONPATH"] = str(Path(er.__file__).parents[1])  # the same elbowroom as here, from any folder
-    done = subprocess.run(
-        [sys.executable, "-W", "error", str(path)], capture_output=True, text=True, cwd=tmp_path, env=environment
-    )
+    done = start(path, tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip(), "an example shows something"
     assert not done.stderr

@@ -40,7 +40,7 @@ def _run(code: str, names: dict[str, Any]) -> list[dict[str, Any]]:
     outputs: list[dict[str, Any]] = []
     if said.getvalue():
         outputs.append({"output_type": "stream", "name": "stdout", "text": said.getvalue().splitlines(True)})
-    if value is not None:
+    if value is not None and not code.rstrip().endswith(";"):  # as in Jupyter
         data = {"text/plain": repr(value).splitlines(True)}
         outputs.append({"output_type": "execute_result", "data": data, "metadata": {}, "execution_count": None})
     return outputs + _figures()

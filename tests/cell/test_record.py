@@ -67,9 +67,11 @@ def until(condition) -> None:
 def test_the_columns_are_those_agreed_on():
     agreed = """t state status verdict cycles contacts tool_x tool_y tool_z tool_vx tool_vy tool_vz
         person_x person_y person_z person_vx person_vy person_vz distance_axes distance_surfaces clearance age
-        goal_x goal_y goal_z slow push limit q1 q2 qd1 qd2 command1 command2 object_x object_y object_z"""
+        goal_x goal_y goal_z slow push limit q1 q2 qd1 qd2 command1 command2 object_x object_y object_z
+        left_hand_x left_hand_y left_hand_z right_hand_x right_hand_y right_hand_z
+        attraction_x attraction_y attraction_z repulsion_x repulsion_y repulsion_z"""
     assert columns(2) == tuple(agreed.split())
-    assert len(columns(7)) == 31 + 3 * 7
+    assert len(columns(7)) == 43 + 3 * 7
     assert {"state", "status", "verdict"} == TEXT
     assert len(SIGNALS) == 6
     assert {name for names in SIGNALS.values() for name in names} <= set(columns(6)) - TEXT
@@ -118,16 +120,25 @@ def test_the_table_is_the_same_from_memory_and_from_the_file(tmp_path):
 NUMBERS = st.floats(allow_nan=True, allow_infinity=True, allow_subnormal=True)
 
 
-@given(st.lists(st.tuples(st.lists(NUMBERS, min_size=32, max_size=32), TEXTS, TEXTS, TEXTS), max_size=4))
-@example([([0.0] * 32, '"', '"a"', 'b""')])
-@example([([-0.0, math.nan, math.inf, -math.inf, 1e-300, 5e-324, 0.1, 1e22] * 4, 'a,"b"', "\n\r\\n\t\\", "#\ud800é")])
+@given(st.lists(st.tuples(st.lists(NUMBERS, min_size=44, max_size=44), TEXTS, TEXTS, TEXTS), max_size=4))
+@example([([0.0] * 44, '"', '"a"', 'b""')])
+@example(
+    [
+        (
+            [-0.0, math.nan, math.inf, -math.inf, 1e-300, 5e-324, 0.1, 1e22, 3.0, -1e-9, 7.0] * 4,
+            'a,"b"',
+            "\n\r\\n\t\\",
+            "#\ud800é",
+        )
+    ]
+)
 def test_any_number_and_any_text_comes_back(tmp_path_factory, rows):
     path = tmp_path_factory.mktemp("any") / "run.csv"
     with Recording(1, path, notes={"x": "".join(text for row in rows for text in row[1:])}) as recording:
         for values, *texts in rows:
             recording.row[0] = values[0]
-            recording.row[6:] = values[1:29]
-            recording.row[4:6] = values[29:31]  # counts, whatever they are
+            recording.row[6:] = values[1:41]
+            recording.row[4:6] = values[41:43]  # counts, whatever they are
             recording.append(*texts)
     got = read(path)
     same(got, recording.table())
@@ -499,7 +510,7 @@ def changed(row: str, column: str, word: str) -> str:
         ("slow", "1_0.5", "a number in column 'slow'; got '1_0.5'"),
         ("cycles", "1.5", "a whole number in column 'cycles'; got '1.5'"),
         ("contacts", str(2**53), "a whole number in column 'contacts'; got '9007199254740992'"),
-        ("state", "a,b", "34 cells; got 35: "),
+        ("state", "a,b", "46 cells; got 47: "),
         ("state", '"a', "cells with their quotes closed; got "),
     ],
 )
@@ -521,13 +532,28 @@ def test_a_wrong_head_is_told(lines, reading):
         (names.replace("q1,", ""), "bad.csv, line 1: expected 'q1', the name of column 29"),
         (names.replace("q1,", "q1,q2,"), "bad.csv, line 1: expected 'qd2', the name of column 32"),
         (names.replace(",object_z", ""), "bad.csv, line 1: expected 'object_z', the name of column 34"),
-        (names.strip() + ",more\n", "bad.csv, line 1: expected 34 columns and no more; got 'more'"),
-        (names + rows.replace("\n", ",0\n", 1), "bad.csv, line 2: expected 34 cells; got 35: "),
-        (names + "\n" + rows, "bad.csv, line 2: expected 34 cells; got 1: nothing"),
+        (names.strip() + ",more\n", "bad.csv, line 1: expected 46 columns and no more; got 'more'"),
+        (names + rows.replace("\n", ",0\n", 1), "bad.csv, line 2: expected 46 cells; got 47: "),
+        (names + "\n" + rows, "bad.csv, line 2: expected 46 cells; got 1: nothing"),
     ):
         with pytest.raises(RecordingError) as told:
             reading(text)
         assert expected in str(told.value)
+
+
+def test_an_older_recording_is_read_and_does_not_know_of_hands(lines, reading):
+    """Of before there were columns of hands, attraction and repulsion."""
+    older = [line if line.startswith("#") else ",".join(line.strip().split(",")[:-12]) + "\n" for line in lines]
+    got, whole = reading("".join(older)), reading("".join(lines))
+    assert tuple(got) == columns(1)
+    same({name: got[name] for name in columns(1)[:-12]}, {name: whole[name] for name in columns(1)[:-12]})
+    assert all(np.isnan(got[name]).all() for name in columns(1)[-12:])
+    older[3] = changed(older[3], "q1", "x")
+    with pytest.raises(RecordingError, match="line 4: expected a number in column 'q1'; got 'x'"):
+        reading("".join(older))
+    older[3] = older[2].strip() + ",1.0\n"
+    with pytest.raises(RecordingError, match="line 4: expected 34 cells; got 35"):
+        reading("".join(older))
 
 
 def test_what_is_no_text_is_told(reading, tmp_path):

@@ -80,7 +80,7 @@ def test_the_same_scene_gives_the_same_bytes(tmp_path, kind, noise):
     for name, each in (("one", cell), ("reset", cell), ("fresh", Cell(settings))):
         run(each, record_to(each, tmp_path / name))
     one = (tmp_path / "one").read_bytes()
-    assert one.count(b"\n") == 80 + 4  # rows; three notes and the names
+    assert one.count(b"\n") == 80 + 5  # rows; four notes, the scene among them, and the names
     assert (tmp_path / "reset").read_bytes() == one
     assert (tmp_path / "fresh").read_bytes() == one
     if noise:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import http.client
 import http.server
-import shutil
 import socket
 import threading
 import time
 from collections import deque
 
 import pytest
+from browser import Browser
 
 from elbowroom.errors import ConfigError
 from elbowroom.viewer import guard
@@ -24,7 +24,6 @@ import msgspec.msgpack  # noqa: E402  # viser brings both
 from websockets.datastructures import Headers  # noqa: E402
 from websockets.exceptions import ConnectionClosed, InvalidStatus  # noqa: E402
 
-CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 TOKEN = "a-token-of-the-tests"
 PROTOCOL = f"viser-v{viser.__version__}"
 WAIT = 20.0  # s, far above what any of this takes; only a failure waits so long
@@ -447,20 +446,8 @@ setInterval(() => {{ if (found.socket && found.fetch) document.title = found.soc
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
-    webdriver = pytest.importorskip("selenium.webdriver")
-    if CHROMIUM is None or DRIVER is None:
-        pytest.skip("there is no Chromium here")
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    quiet = "disable-background-networking disable-component-update disable-sync no-first-run"
-    drawing = "enable-unsafe-swiftshader use-angle=swiftshader"
-    for flag in f"headless no-sandbox {drawing} {quiet}".split():
-        options.add_argument(f"--{flag}")
-    options.add_argument(f"--user-data-dir={tmp_path_factory.mktemp('chromium')}")
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
-    yield driver
-    driver.quit()
+    with Browser(tmp_path_factory.mktemp("chromium")) as made:
+        yield made.driver
 
 
 def test_in_chromium_a_page_of_another_origin_gets_nothing(page, browser):

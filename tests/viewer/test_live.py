@@ -1,28 +1,36 @@
-"""The live page as a whole: engine, page, and what a page may do."""
+"""The live page as a whole: engine, page, and what pages may do to it; rows F21, F22 and F24 of the safety table."""
 
 from __future__ import annotations
 
-import shutil
+import gc
+import os
+import pickle
+import signal
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 
 pytest.importorskip("viser")
 
-from elbowroom.viewer.live import Live
-from elbowroom.viewer.setup import Setup
+from raw_page import Raw, until
 
-CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+from elbowroom.cell.record import read
+from elbowroom.errors import ElbowroomError
+from elbowroom.viewer.live import Live
+from elbowroom.viewer.setup import RANGES, Setup
 
 
 @pytest.fixture(scope="module")
-def live():
-    with Live(Setup(robot="panda"), port=0) as made:
+def live(tmp_path_factory):
+    with Live(Setup(robot="panda"), port=0, out=tmp_path_factory.mktemp("out")) as made:
         made.wait()
         yield made
 
 
-def until(live, what, seconds=60.0):
+def shows(live, what, seconds=60.0):
     """Shows pictures until something is so; fails if it never is."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -35,56 +43,176 @@ def until(live, what, seconds=60.0):
 
 
 def test_the_cell_is_at_work_and_gives_way(live):
-    first = until(live, lambda p: p["t"] > 0.2)
+    first = shows(live, lambda p: p["t"] > 0.2)
     assert live.address.startswith("http://127.0.0.1:")
     live.order("drag", (-0.5, -0.2))
-    near = until(live, lambda p: p["status"] == "AVOIDING")
+    near = shows(live, lambda p: p["status"] == "AVOIDING")
     assert near["distance"] < first["distance"]
     live.order("let_go")
-    until(live, lambda p: abs(p["offset"]).max() < 0.01)
+    shows(live, lambda p: abs(p["offset"]).max() < 0.01)
 
 
-def test_a_value_comes_back_clamped(live):
-    live.order("set", "influence", 1e9)
-    until(live, lambda p: p["shown"]["influence"] == 1.5)
-    until(live, lambda p: live.panel.sliders["influence"].value == 1.5)
+def test_what_pages_send_reaches_the_engine_held_and_of_one_page_alone(live):
+    slider = live.panel.sliders["influence"]
+    with Raw(live.address) as first, Raw(live.address) as second:
+        until(lambda: len(live.steering_wheel._pages) == 2)
+        steers, watches = (first, second) if live.steering == min(live.steering_wheel._pages) else (second, first)
+        watches.set(slider, value=0.9)  # F21
+        until(lambda: live.steering_wheel.dropped == 1)
+        steers.set(slider, value=1e9)  # F22
+        high = RANGES["influence"].high
+        shows(live, lambda p: p["shown"]["influence"] == high)
+        until(lambda: steers.value(slider) == high and watches.value(slider) == high)
+        for bad in (float("nan"), "much", None):
+            steers.set(slider, value=bad)
+        until(lambda: live.steering_wheel.dropped == 4)
+        picture = shows(live, lambda p: p["t"] > 0.0)
+        assert (picture["shown"]["influence"], picture["problem"]) == (high, "")
+    until(lambda: not live.steering_wheel._pages)
+
+
+def test_what_the_engine_refuses_the_page_shows_no_longer(live):
+    live.order("set", "influence", 0.8)
+    shows(live, lambda p: p["shown"]["influence"] == 0.8)
+    live.order("set", "scenario", "test 7")  # which is about another arm
+    shows(live, lambda p: "puma560" in p["problem"])
+    live.panel.choices["scenario"].value = "test 7"
+    live.panel.choices["scenario"]._impl.update_timestamp -= 10.0  # some time ago
+    shows(live, lambda p: live.panel.choices["scenario"].value == "cell")
+    assert "puma560" in live.panel.numbers.content
 
 
 def test_scenarios_and_arms_are_shown(live):
     live.order("set", "scenario", "test 3")
-    until(live, lambda p: p["shown"]["scenario"] == "test 3" and live.stage._generation == p["generation"])
+    shows(live, lambda p: p["shown"]["scenario"] == "test 3" and live.stage.generation == p["generation"])
     live.order("set", "robot", "puma560")
-    until(live, lambda p: p["shown"]["robot"] == "puma560")
+    shows(live, lambda p: p["shown"]["robot"] == "puma560")
     live.order("set", "scenario", "cell")
-    until(live, lambda p: p["shown"]["scenario"] == "cell")
+    shows(live, lambda p: p["shown"]["scenario"] == "cell")
 
 
-@pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="needs Chromium and its driver")
-def test_in_chromium_the_page_is_drawn_and_says_what_is_going_on(live, tmp_path):
-    webdriver = pytest.importorskip("selenium.webdriver")
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for flag in (
-        "headless", "no-sandbox", "enable-unsafe-swiftshader", "use-angle=swiftshader", "disable-background-networking",
-        "disable-component-update", "disable-sync", "no-first-run", "window-size=800,600", f"user-data-dir={tmp_path}",
-    ):  # fmt: skip
-        options.add_argument(f"--{flag}")
-    browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
-    browser.set_page_load_timeout(60)
-    try:
-        browser.get(f"{live.address}?fixedDpr=0.5")
-        end = time.monotonic() + 90.0
-        text, width = "", 0
-        while time.monotonic() < end and not ("Not a safety-rated device" in text and "cycles done" in text and width):
+def test_a_recording_and_where_it_is(live):
+    live.order("tape")
+    shows(live, lambda p: p["recorded"] > 20)
+    shows(live, lambda p: "recording to" in live.panel.files.content)
+    live.order("tape")
+    picture = shows(live, lambda p: not p["recording"])
+    path = Path(picture["saved"].split(" (")[0])
+    assert path.parent == live.out
+    assert len(read(path)["t"]) > 20
+    shows(live, lambda p: path.name in live.panel.files.content)
+    path.with_name(live._name("csv").name).touch()  # so a name is never given twice
+    assert not live._name("csv").exists()
+
+
+def test_pictures_are_kept_and_no_more_than_that(live):
+    shows(live, lambda p: len(live._kept) > 5)
+    assert live._kept.maxlen == 3600  # two minutes at thirty a second
+    assert pickle.loads(live._kept[-1])["t"] >= 0.0
+    size = max(len(each) for each in live._kept)
+    assert size * live._kept.maxlen < 100e6  # bytes: what a page may take of a desktop's memory
+
+
+def test_a_saved_page_plays_what_was_kept(live):
+    shows(live, lambda p: len(live._kept) > 5)
+    while len(live._kept) > 5:
+        live._kept.popleft()
+    live.order("page")
+    assert "writing" in live._told
+    shows(live, lambda p: live._told.startswith("page: "))
+    path = Path(live._told.removeprefix("page: "))
+    assert path.parent == live.out
+    assert path.read_text(encoding="utf-8").lstrip().lower().startswith("<!doctype html")
+
+
+def _size(live):
+    """Of what a connection could leave behind: messages, connections, handles, and all objects."""
+    inner = live.page.server._websock_server
+    gc.collect()
+    return {
+        "messages": len(inner._broadcast_buffer.message_from_id),
+        "keys": len(inner._broadcast_buffer.id_from_redundancy_key),
+        "states": len(inner._client_state_from_id) + len(inner._live_connections) + len(live.page.door.inside),
+        "cursors": len(inner._broadcast_buffer.generator_cursors),
+        "pages": len(live.steering_wheel._pages) + len(live.page.server.get_clients()),
+        "handles": len(live.page.server.gui._gui_input_handle_from_uuid),
+        "objects": len(gc.get_objects()),
+    }
+
+
+def _come_and_go(live, times):
+    for k in range(times):
+        with Raw(live.address, camera=k % 3 > 0):
             live.show()
-            text = browser.execute_script("return document.body.innerText")
-            width = browser.execute_script(
-                "return Math.max(0, ...[...document.querySelectorAll('canvas')].map(c => c.width))"
-            )
-            time.sleep(0.2)
-        assert "Not a safety-rated device" in text
-        assert "cycles done" in text
-        assert width > 100
-        assert live.steering is not None
+    until(lambda: not live.steering_wheel._pages and not live.page.door.inside)
+
+
+def test_many_connects_and_disconnects_leave_nothing_behind(live):
+    """F24: after the first have made what is made once, two hundred pages more leave the page's process as it was."""
+    live.order("let_go")
+    _come_and_go(live, 20)
+    before = _size(live)
+    _come_and_go(live, 200)
+    after = _size(live)
+    assert before["states"] == after["states"] == after["cursors"] == after["pages"] == 0
+    assert after["handles"] == before["handles"]
+    assert after["messages"] <= before["messages"] + 5  # a few kinds of update come only now and then
+    # A page makes some hundred objects; if only one of a kind stayed for each, there would be 200 more.  The plots and
+    # the kept pictures may still be filling up: they hold a few objects for each of the pictures shown meanwhile.
+    assert after["objects"] < before["objects"] + 150
+
+
+def test_scenes_that_come_and_go_leave_nothing_behind(live):
+    """F24: what was drawn of another scene is gone, on the server too."""
+    sizes = []
+    for scenario in ("test 1", "cell") * 4:
+        live.order("set", "scenario", scenario)
+        shows(
+            live, lambda p, name=scenario: p["shown"]["scenario"] == name and live.stage.generation == p["generation"]
+        )
+        if scenario == "cell":
+            sizes.append(_size(live)["messages"])
+    assert sizes[-1] <= sizes[1] + 5
+
+
+def test_an_engine_that_dies_is_told():
+    with Live(Setup(robot="panda"), port=0) as live:
+        live.wait()
+        os.kill(live.engine.pid, signal.SIGKILL)
+        with pytest.raises(ElbowroomError, match="has ended"):
+            live.serve(60.0)
+        assert "has ended" in live.panel.status.content
+
+
+SCRIPT = """
+import sys, time
+from elbowroom.viewer.live import Live
+from elbowroom.viewer.setup import Setup
+with Live(Setup(robot="panda"), port=0) as live:
+    live.wait()
+    print(live.engine.pid, flush=True)
+    live.serve(120.0)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs signals")
+@pytest.mark.parametrize("how", ["SIGKILL", "SIGTERM"])
+def test_a_page_that_is_killed_takes_its_engine_with_it(how):
+    page = subprocess.Popen([sys.executable, "-c", SCRIPT], stdout=subprocess.PIPE, text=True)
+    try:
+        engine = int(page.stdout.readline())
+        os.kill(engine, 0)  # it is there
+        page.send_signal(getattr(signal, how))
+        page.wait(30)
+        until(lambda: not _alive(engine))
     finally:
-        browser.quit()
+        page.kill()
+        page.stdout.close()
+
+
+def _alive(pid):
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except OSError:
+        return False
+    return state != "Z"  # an orphan whom nobody has buried yet

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import pytest
 
 from elbowroom.errors import ConfigError
-from elbowroom.viewer.setup import RANGES, SCENARIOS, Setup
+from elbowroom.model import catalogue
+from elbowroom.viewer.setup import RANGES, SCENARIOS, Setup, chosen, scenario_named
 
 
 @pytest.mark.parametrize("name", RANGES)
@@ -59,3 +61,33 @@ def test_another_scenario_has_settings_of_its_own():
 def test_a_recording_must_be_given():
     with pytest.raises(ConfigError, match="--motion"):
         Setup("recorded").scene()
+
+
+@pytest.mark.parametrize("said", ["test 1", "test1", "1", "Test-1", " TEST_1 "])
+def test_a_scenario_by_any_of_its_names(said):
+    assert scenario_named(said) == "test 1"
+
+
+@pytest.mark.parametrize("said", ["0", "8", "test", "11", "", "test 1 2"])
+def test_a_scenario_that_does_not_exist_is_refused(said):
+    with pytest.raises(ConfigError, match="scenario"):
+        scenario_named(said)
+
+
+def test_an_arm_of_a_file_is_known_by_its_bare_name(tmp_path):
+    text = (Path(catalogue.__file__).parent / "catalogue" / "planar2.toml").read_text(encoding="utf-8")
+    file = tmp_path / "mine.toml"
+    file.write_text(text.replace('name = "planar2"', 'name = "mine"'), encoding="utf-8")
+    setup = chosen(str(file), scenario="1")
+    assert (setup.robot, setup.scenario, setup.arms[0]) == ("mine.toml", "test 1", "mine.toml")
+    assert setup.scene().robot == str(file)
+    other = setup.changed("robot", "ur5e")
+    assert other.scene().robot == "ur5e"
+    assert other.changed("scenario", "cell").changed("robot", "mine.toml").scene().robot == str(file)
+    with pytest.raises(ConfigError, match="robot"):
+        setup.changed("robot", str(file))  # a page knows names, not paths
+
+
+def test_a_tip_is_for_urdf_files():
+    with pytest.raises(ConfigError, match="tip"):
+        chosen("panda", tip="hand")

@@ -41,6 +41,8 @@ SIGNALS: Mapping[str, tuple[str, ...]] = {  # what the thesis logs
 }
 WORDS = slice(1, 4)  # the columns of TEXT, and of COUNTS
 NUMBERS = slice(4, 6)
+LATER = ("left_hand", "right_hand", "attraction", "repulsion")
+"""Quantities that older recordings do not have; they are NaN there."""
 MOST_JOINTS = 100
 LONGEST = 2**20  # bytes of a line
 UNKNOWN = -1  # a count that was no number
@@ -57,6 +59,7 @@ def places(n: int) -> dict[str, slice]:
     widths |= {"tool": 3, "tool_v": 3, "person": 3, "person_v": 3}
     widths |= {"distance_axes": 1, "distance_surfaces": 1, "clearance": 1, "age": 1, "goal": 3}
     widths |= {"slow": 1, "push": 1, "limit": 1, "q": n, "qd": n, "command": n, "object": 3}
+    widths |= dict.fromkeys(LATER, 3)
     ends = np.cumsum(list(widths.values())).tolist()
     return {name: slice(end - width, end) for (name, width), end in zip(widths.items(), ends, strict=True)}
 
@@ -213,28 +216,33 @@ def _read(path: Path, stream: BinaryIO) -> Table:
         notes[key] = unescaped(value)
     else:
         raise RecordingError(f"{path}: expected the names of the columns; the file ends after line {lines.number}")
-    n = _joints(path, lines.number, line)
-    values, texts = _rows(path, lines, given, len(columns(n)))
-    rows = np.frombuffer(values, dtype=np.float64).reshape(-1, len(columns(n)))
-    return Table(table(rows, n, texts), n, notes, _torn(path, lines, len(columns(n))))
+    n, names = _names(path, lines.number, line)
+    values, texts = _rows(path, lines, given, names)
+    rows = np.frombuffer(values, dtype=np.float64).reshape(-1, len(names))
+    missing = np.full((len(rows), len(columns(n)) - len(names)), np.nan)
+    return Table(table(np.hstack([rows, missing]), n, texts), n, notes, _torn(path, lines, len(names)))
 
 
-def _joints(path: Path, number: int, line: str) -> int:
-    """How many joints the names of the columns are for."""
+def _names(path: Path, number: int, line: str) -> tuple[int, tuple[str, ...]]:
+    """How many joints the names of the columns are for, and the names; an older recording has not all of them."""
     names = line.split(",")
     n = sum(bool(re.fullmatch(r"q[0-9]+", name)) for name in names)
     expected = columns(min(max(n, 1), MOST_JOINTS))
+    older = expected[: -len(XYZ) * len(LATER)]
+    if tuple(names) == older:
+        return n, older
     for k, name in enumerate(expected):
         if k >= len(names) or names[k] != name:
             came = names[k] if k < len(names) else ""
             raise wrong(path, number, f"{name!r}, the name of column {k + 1} of a recording", came)
     if len(names) > len(expected):
         raise wrong(path, number, f"{len(expected)} columns and no more", names[len(expected)])
-    return n
+    return n, expected
 
 
-def _rows(path: Path, lines: _Lines, given: Iterable[str], width: int) -> tuple[array[float], list[str]]:
+def _rows(path: Path, lines: _Lines, given: Iterable[str], names: Sequence[str]) -> tuple[array[float], list[str]]:
     """The numbers of all rows one after the other, texts by their codes, and the texts."""
+    width = len(names)
     values = array("d")
     codes: dict[str, int] = {}
     for line in given:
@@ -248,10 +256,10 @@ def _rows(path: Path, lines: _Lines, given: Iterable[str], width: int) -> tuple[
             counts = list(map(int, cells[NUMBERS]))
             numbers = [float(cells[0]), *words, *counts, *map(float, cells[NUMBERS.stop :])]
         except ValueError:
-            raise _wrong_cell(path, lines.number, cells) from None
+            raise _wrong_cell(path, lines.number, names, cells) from None
         if "_" in cells[0] or "_" in "".join(cells[WORDS.stop :]) or max(map(abs, counts)) >= 2**53:
             raise _wrong_cell(
-                path, lines.number, cells
+                path, lines.number, names, cells
             )  # what Python takes for a number, or for a float64, and is none
         values.extend(numbers)
     return values, [unescaped(word) for word in codes]
@@ -264,10 +272,9 @@ def _quoted(path: Path, number: int, line: str) -> list[str]:
         raise wrong(path, number, "cells with their quotes closed", line) from None
 
 
-def _wrong_cell(path: Path, number: int, cells: list[str]) -> RecordingError:
+def _wrong_cell(path: Path, number: int, names: Sequence[str], cells: list[str]) -> RecordingError:
     """About the first cell of a row that is no number."""
-    n = (len(cells) - len(columns(1))) // 3 + 1
-    for name, word in zip(columns(n), cells, strict=True):
+    for name, word in zip(names, cells, strict=True):
         if name not in TEXT and not _is_number(word, whole=name in COUNTS):
             kind = "a whole number" if name in COUNTS else "a number"
             return wrong(path, number, f"{kind} in column {name!r}", word)

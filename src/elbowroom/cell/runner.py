@@ -135,6 +135,10 @@ class Cell:
         self._distance = math.inf
         self._place(0.0)
 
+    def goes_on(self, t: float) -> None:
+        """The next cycle is at t and follows one a period before, as where this cell takes another's place."""
+        self._last = t - self.period
+
     # ---- one cycle
     def step(self, t: float) -> Command:
         """The cycle at time t (s); until the next one the plant follows the command that is returned."""

@@ -61,7 +61,7 @@ class Steered:
         self.names, self.duration = who.names, who.duration
         self._time = number("Steered.time", time, more=True)
         self._speeds = number("Steered.speed", speed, more=True), number("Steered.hand_speed", hand_speed, more=True)
-        self._arms = {side: _arm(who.names, side) for side in SIDES if f"{side}_hand" in who.names}
+        self._arms = {side: arm_rows(who.names, side) for side in SIDES if f"{side}_hand" in who.names}
         self.reset()
 
     @property
@@ -97,6 +97,11 @@ class Steered:
         """Where they are now, (x, y) m from where they would be."""
         return self._body.at.copy()
 
+    @property
+    def hand_offsets(self) -> dict[str, Array]:
+        """Where the hands are now, (x, y, z) m from where they would be."""
+        return {side: hand.at.copy() for side, hand in self._hands.items()}
+
     def look(self, t: float, out: Array) -> float | None:
         """The capsules at t, with velocities."""
         if t > self._t:
@@ -114,7 +119,7 @@ class Steered:
         out[:, VELOCITY_B] += rate
         for side, hand in self._hands.items():
             if hand.at.any() or hand.wanted.any():
-                _reach(out, self._arms[side], hand.at, hand.rate)
+                bend_to(out, self._arms[side], hand.at, hand.rate)
         return stamp
 
     def point(self, t: float) -> tuple[Array, Array]:
@@ -123,13 +128,13 @@ class Steered:
         return at + np.array([*self._body.at, 0.0]), velocity + np.array([*self._body.rate, 0.0])
 
 
-def _arm(names: tuple[str, ...], side: str) -> tuple[int, int, int]:
+def arm_rows(names: tuple[str, ...], side: str) -> tuple[int, int, int]:
     """The rows of an arm: upper arm, forearm, hand."""
     upper, fore, hand = (names.index(f"{side}_{what}") for what in ("upper_arm", "forearm", "hand"))
     return upper, fore, hand
 
 
-def _reach(rows: Array, arm: tuple[int, int, int], offset: Array, rate: Array) -> None:
+def bend_to(rows: Array, arm: tuple[int, int, int], offset: Array, rate: Array) -> None:
     """Moves a hand by an offset, held within the arm's length, and bends the arm to it.
 
     The elbow stays in the plane of shoulder, hand and where it was, on its side of the line between them.

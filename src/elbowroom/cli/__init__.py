@@ -6,6 +6,7 @@
     demo     the live cell in a browser               export  an arm as MJCF or URDF
     tour     a guided tour in the terminal
     run      a scene of one's own, from its file      experiment  the thesis' seven tests, run again
+    doctor   what is installed, and what is missing   replay  a recording again, with a slider for time
 
 What was asked for goes to stdout, all else to stderr.  The exit status is 0, 1 for an error and 2 for a call that was
 not understood.  Names and messages that come from files are printed as they are, never as terminal markup.
@@ -21,8 +22,8 @@ import typer
 
 from .. import __version__
 from ..errors import ElbowroomError
-from . import bench, check, count, demo, experiment, export, robots, run, show, tables, tour
-from .terminal import fail, styled
+from . import bench, check, count, demo, doctor, experiment, export, replay, robots, run, show, tables, tour
+from .terminal import fail, note, styled
 
 app = typer.Typer(
     name="elbowroom",
@@ -41,27 +42,35 @@ app.command("tables")(tables.tables)
 app.command("bench")(bench.bench)
 app.command("export")(export.export)
 app.command("run")(run.run)
+app.command("replay")(replay.replay)
 app.command("experiment")(experiment.experiment)
+app.command("doctor")(doctor.doctor)
 
 OVERVIEW = """\
 [bold]elbowroom {version}[/]: the dynamics of serial robot arms, and room for the people beside them
 
-  elbowroom [cyan]demo[/]                      the live cell in a browser, with a person to drag into its way
-  elbowroom [cyan]tour[/]                      a guided tour of one arm in the terminal
-  elbowroom [cyan]robots[/]                    the arms that come with it
-  elbowroom [cyan]show[/] panda                joints, limits, inertias, friction, operation counts
-  elbowroom [cyan]check[/] my.urdf --tip LINK  what looks wrong with a URDF or TOML file
-  elbowroom [cyan]count[/] panda               operations by method, beside the papers' figures
-  elbowroom [cyan]tables[/] --out DIR          the papers' tables and curves, ours beside theirs
-  elbowroom [cyan]export[/] panda              the arm as MJCF or URDF, for MuJoCo, ROS, Pinocchio
-  elbowroom [cyan]run[/] cell.toml             a scene of your own: arm, task, people
-  elbowroom [cyan]experiment[/] all            the thesis' seven tests again, with a report
-  elbowroom [cyan]bench[/] dynamics            how fast it runs here, beside other libraries
-  elbowroom [cyan]bench[/] distance            all distances of arm and person, beside coal
-  elbowroom [cyan]bench[/] avoidance           one control cycle and its tail, beside mink and Pink
+[bold]See[/]    elbowroom [cyan]demo[/]                        the live cell in a browser; drag a person into its way
+       elbowroom [cyan]tour[/]                        a guided tour of one arm in the terminal
+       elbowroom [cyan]replay[/] run.csv              a recording again, with a slider for time
+
+[bold]Ask[/]    elbowroom [cyan]robots[/]                      the arms that come with it
+       elbowroom [cyan]show[/] panda                  joints, limits, inertias, friction, operation counts
+       elbowroom [cyan]check[/] my.urdf --tip LINK    what looks wrong with a URDF or TOML file
+       elbowroom [cyan]count[/] panda                 operations by method, beside the papers' figures
+       elbowroom [cyan]tables[/] --out DIR            the papers' tables and curves, ours beside theirs
+
+[bold]Run[/]    elbowroom [cyan]run[/] cell.toml               a scene of your own: arm, task, people
+       elbowroom [cyan]experiment[/] all              the thesis' seven tests again, with a report
+       elbowroom [cyan]bench[/] dynamics              how fast it runs here, beside other libraries
+       elbowroom [cyan]bench[/] distance              all distances of arm and person, beside coal
+       elbowroom [cyan]bench[/] avoidance             one control cycle and its tail, beside mink and Pink
+       elbowroom [cyan]bench[/] page                  whether open pages make the live cell late
+
+[bold]Build[/]  elbowroom [cyan]export[/] panda --format urdf  the arm as MJCF or URDF, for MuJoCo, ROS, Pinocchio
+       elbowroom [cyan]doctor[/]                      what is installed here, and what is missing for what
 
 In Python:  import elbowroom as er;  arm = er.load("panda");  arm.mass_matrix(arm.ready)
-Options of a command:  elbowroom COMMAND --help
+Options and examples of a command:  elbowroom COMMAND --help
 
 Informed by ISO 10218:2025 / ISO/TS 15066, not certified;
 run it under a certified safety controller."""
@@ -103,4 +112,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if debug:
             raise
         fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+    except KeyboardInterrupt:  # before the command itself could hear it
+        if debug:
+            raise
+        note("ended", "by Ctrl-C", "green")
+        sys.exit(130)
     sys.exit(1)

@@ -35,13 +35,16 @@ class Suite(StrEnum):
     DYNAMICS = "dynamics"
     DISTANCE = "distance"
     AVOIDANCE = "avoidance"
+    PAGE = "page"
 
 
 TAKES = {
     Suite.DYNAMICS: {"robot"},
     Suite.DISTANCE: {"plot"},
     Suite.AVOIDANCE: {"cycles", "plot"},
+    Suite.PAGE: set(),
 }
+MODULES = {Suite.PAGE: "elbowroom.viewer.load"}  # the others are in elbowroom.bench
 
 
 def bench(
@@ -61,7 +64,17 @@ def bench(
         Path | None, typer.Option(metavar="PATH", help="distance, avoidance: draw it, as png, svg or pdf.")
     ] = None,
 ) -> None:
-    """Measure speed here, beside other libraries."""
+    """Measure speed here, beside other libraries, where they are installed.
+
+    \b
+    elbowroom bench dynamics                    mass matrices, torques: one state and batches
+    elbowroom bench dynamics --robot ur5e --robot panda --json times.json
+    elbowroom bench distance --plot times.svg   all distances of arm and person
+    elbowroom bench avoidance --cycles 20000    one control cycle, and its tail
+    elbowroom bench page                        whether open pages make the live cell's loop late
+
+    A minute or so each; let nothing else run meanwhile.
+    """
     for name, value in {"robot": robot, "cycles": cycles, "plot": plot}.items():
         if value and name not in TAKES[suite]:
             raise typer.BadParameter(f"--{name} does not go with {suite.value}")
@@ -86,15 +99,16 @@ def bench(
 
 def _module(suite: Suite) -> Any:
     """The suite's module, which is imported only here: it brings the other libraries in."""
-    name = f"elbowroom.bench.{suite.value}"
+    name = MODULES.get(suite, f"elbowroom.bench.{suite.value}")
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         missing = error.name or ""
         if name.startswith(missing):
             raise ElbowroomError(f"the benchmark {suite.value!r} is not part of this installation") from error
+        extra = "viewer" if suite is Suite.PAGE else "bench"
         raise ElbowroomError(
-            f"the benchmark {suite.value!r} needs {missing}: pip install 'elbowroom[bench]'"
+            f"the benchmark {suite.value!r} needs {missing}: pip install 'elbowroom[{extra}]'"
         ) from error
 
 
@@ -153,10 +167,30 @@ def _print_distance(report: Report) -> None:
     _missing(report.missing)
 
 
+def _print_page(report: Any) -> None:
+    line(f"elbowroom {__version__}; {report.cpu}; the live cell's loop, {1000 * report.period:g} ms a cycle")
+    heading("How late cycles begin, by open pages")
+    table(
+        ["pages", "cycles", "median", "99 %", "99.9 %", "worst", "overruns", "kB/s a page"],
+        (
+            [
+                "an empty loop" if row.pages < 0 else str(row.pages),
+                row.cycles,
+                *map(duration, (row.median, row.p99, row.p999, row.worst)),
+                row.overruns,
+                f"{row.bytes_a_second / 1000:.0f}" if row.pages > 0 else "",
+            ]
+            for row in report.rows
+        ),
+    )
+    line("A page here is a websocket client that reads all it is sent, and draws nothing.")
+
+
 PRINTS: dict[Suite, Callable[[Any], None]] = {
     Suite.DYNAMICS: _print_dynamics,
     Suite.DISTANCE: _print_distance,
     Suite.AVOIDANCE: bench_cycles.show,
+    Suite.PAGE: _print_page,
 }
 
 

@@ -17,7 +17,13 @@ _STYLE = {"error": "bold red", "warning": "yellow"}
 
 
 def check(what: What, tip: Tip = None) -> None:
-    """Say what looks wrong with an arm.  The exit status is 1 if there is an error."""
+    """Say what looks wrong with an arm.  The exit status is 1 if there is an error.
+
+    \b
+    elbowroom check my.urdf --tip tool0
+    elbowroom check my.toml
+    elbowroom check puma560
+    """
     name, found = _found(what, tip)
     out = console()
     for severity, message in found:

@@ -67,7 +67,13 @@ def count(
     json: Annotated[bool, typer.Option("--json", help="Rows as JSON, alone on stdout.")] = False,
     tip: Tip = None,
 ) -> None:
-    """Count operations, by method and number of joints, beside the published counts."""
+    """Count operations, by method and number of joints, beside the published counts.
+
+    \b
+    elbowroom count panda                       one arm, its own constants folded in
+    elbowroom count --n 6,7 --quantity mass_matrix
+    elbowroom count --condition orthogonal --json
+    """
     if quantity:
         dynamics.quantity(quantity)
     if what is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import ipaddress
 import sys
 import webbrowser
 from pathlib import Path
@@ -11,43 +12,68 @@ from typing import Annotated
 import typer
 
 from ..errors import ElbowroomError
-from .terminal import line, note
+from .terminal import line, note, plain
 
 
 def demo(
-    robot: Annotated[str, typer.Option(metavar="NAME", help="An arm of the catalogue.")] = "panda",
-    scenario: Annotated[str, typer.Option(metavar="NAME", help='cell, "test 1" to "test 7", or recorded.')] = "cell",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Where to serve; a busy one gives the next.")] = 8080,
-    open_: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in the browser.")] = True,
+    robot: Annotated[
+        str, typer.Option(metavar="NAME|FILE", help="An arm of the catalogue, or a URDF or TOML file.")
+    ] = "panda",
+    tip: Annotated[str, typer.Option(metavar="LINK", help="Of a URDF file: the link that the arm ends at.")] = "",
+    scenario: Annotated[str, typer.Option(metavar="NAME", help="cell, test1 to test7, or recorded.")] = "cell",
     motion: Annotated[Path | None, typer.Option(metavar="FILE", help="recorded: a Vicon CSV or a BVH file.")] = None,
-    seconds: Annotated[float | None, typer.Option(metavar="S", help="Stop after so long.  [Ctrl-C]")] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Where to serve; a busy one gives the next.")] = 8080,
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="This machine's, for pages on others: needs a token.")
+    ] = "127.0.0.1",
+    token: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="For --host: 16 letters or more.  [a new one each time]")
+    ] = None,
+    open_: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in the browser.")] = True,
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where recordings and saved pages go.")] = Path(),
+    seconds: Annotated[float | None, typer.Option(metavar="S", min=0.0, help="Stop after so long.  [Ctrl-C]")] = None,
 ) -> None:
     """Watch an arm at work in the browser, and drag a person into its way.
 
     \b
     elbowroom demo
-    elbowroom demo --robot ur5e --scenario "test 1" --port 9000 --no-open
+    elbowroom demo --robot ur5e --scenario test1
+    elbowroom demo --robot my_arm.urdf --tip tool0 --out recordings
+    elbowroom demo --host 192.168.1.20 --no-open
 
-    The page is served to this machine alone.  One page steers, others watch.  Ctrl-C ends it.
+    The page is served to this machine alone, unless --host says otherwise: then its address holds a token, and who has
+    the address can steer.  One page steers, others watch and can take over.  Ctrl-C ends it.
     """
     if importlib.util.find_spec("viser") is None:
         raise ElbowroomError(
             "the live page needs viser: pip install 'elbowroom[viewer]'; `elbowroom tour` needs nothing"
         )
-    from ..viewer.live import Live
-    from ..viewer.setup import Setup
-
-    setup = Setup(motion="" if motion is None else str(motion.resolve()))
-    setup = setup.changed("scenario", scenario).changed("robot", robot)
-    setup.scene()  # what is wrong is said here, not in the other process
-    line("starting; an arm that was never used takes a few seconds to compile")
+    if not out.is_dir():
+        raise ElbowroomError(f"--out: there is no folder {str(out)!r}")
     try:
-        with Live(setup, port=port) as live:
+        from ..viewer.live import Live
+        from ..viewer.rules import new_token
+        from ..viewer.setup import chosen
+
+        setup = chosen(robot, tip, scenario, "" if motion is None else str(motion.resolve()))
+        setup.scene()  # what is wrong is said here, not in the other process
+        secret = new_token() if token is None and not _here(host) else token
+        line("starting; an arm that was never used takes a few seconds to compile")
+        sys.stdout.flush()
+        with Live(setup, host=host, port=port, token=secret, out=out, warming=True) as live:
             live.wait()
-            line(f"the cell is live at {live.address}  (Ctrl-C ends it)")
+            line("the cell is live at", plain(live.address), " (Ctrl-C ends it)")
             sys.stdout.flush()
             if open_:
                 webbrowser.open(live.address)
             live.serve(seconds)
     except KeyboardInterrupt:
         note("ended", "by Ctrl-C", "green")
+
+
+def _here(host: str) -> bool:
+    """Whether only this machine reaches that address."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import warnings
 from enum import StrEnum
 from pathlib import Path
@@ -28,7 +29,8 @@ def experiment(
     what: Annotated[
         str | None,
         typer.Argument(
-            metavar="1..7|all|recorded", help="A test, all of them, or a recorded person.  Without it: a list."
+            metavar="1..7|all|recorded",
+            help="A test, several (1,2), all of them, or a recorded person.  Without it: a list.",
         ),
     ] = None,
     plant: Annotated[
@@ -54,6 +56,7 @@ def experiment(
     \b
     elbowroom experiment                        the tests and their variants, nothing is run
     elbowroom experiment 1                      test 1, every variant, on the kinematic plant
+    elbowroom experiment 1,2                    both: test 2 is judged beside test 1, test 4 too
     elbowroom experiment all                    all seven, three plants, four arms: a minute or two
     elbowroom experiment 3 --plant mujoco --robot panda --out side
     elbowroom experiment recorded --motion take.csv
@@ -79,8 +82,18 @@ def experiment(
         suite = Suite(jobs, _folder(out, force))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ModelWarning)  # said before
-            status = runs.made(suite, missing, interrupts, json)
+            status = runs.made(suite, missing, interrupts, json, _command(what, plant, robot, tip, motion or []))
     raise typer.Exit(status)
+
+
+def _command(what: str, plant: Plants | None, robot: str | None, tip: str | None, motions: list[Path]) -> str:
+    """The call again, for a shell, without what says where the results go: those are the same anywhere."""
+    words = ["elbowroom", "experiment", what]
+    for name, value in (("--plant", plant and plant.value), ("--robot", robot), ("--tip", tip)):
+        words += [name, value] if value else []
+    for motion in motions:
+        words += ["--motion", str(motion)]
+    return shlex.join(words)
 
 
 def _folder(out: Path | None, force: bool) -> Path:

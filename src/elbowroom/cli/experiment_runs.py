@@ -11,7 +11,7 @@ import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from ..errors import ModelWarning
-from ..experiments.thesis.checks import checks, numbers
+from ..experiments.thesis.checks import checks, numbers, unjudged
 from ..experiments.thesis.experiment import ARM, TESTS, Job, experiments
 from ..experiments.thesis.outcome import Outcome, rows
 from ..experiments.thesis.pages import NO_MATPLOTLIB, REPORT, UnwrittenError, write_report, write_results
@@ -45,9 +45,10 @@ def planned(
         fit = [each for each in experiments() if each.unfit(robot) is None]
         missing |= {str(each.test): str(each.unfit(robot)) for each in experiments() if each not in fit}
         return [job for each in fit for job in jobs_of(each, kinds, robot, tip)], missing
-    if what not in map(str, TESTS):
-        raise typer.BadParameter(f"expected a test from 1 to 7, all, or recorded; got {what!r}")
-    return jobs_of(experiments()[int(what) - 1], kinds, robot, tip), missing
+    chosen = list(dict.fromkeys(what.split(",")))
+    if not set(chosen) <= set(map(str, TESTS)):
+        raise typer.BadParameter(f"expected a test from 1 to 7, several as in 1,2, all, or recorded; got {what!r}")
+    return [job for k in chosen for job in jobs_of(experiments()[int(k) - 1], kinds, robot, tip)], missing
 
 
 def examined(jobs: list[Job]) -> None:
@@ -59,8 +60,8 @@ def examined(jobs: list[Job]) -> None:
         note("warning", words)
 
 
-def made(suite: Suite, missing: dict[str, str], interrupts: Interrupts, json: bool) -> int:
-    """Runs, writes, and says what came of it; the exit status."""
+def made(suite: Suite, missing: dict[str, str], interrupts: Interrupts, json: bool, command: str) -> int:
+    """Runs, writes, and says what came of it; the exit status.  `command` is what was called, for the report."""
     for why in missing.values():
         note("left out", why)
     interrupted = _run(suite, interrupts)
@@ -69,7 +70,9 @@ def made(suite: Suite, missing: dict[str, str], interrupts: Interrupts, json: bo
     _write_results(suite)
     arm = _arm(suite.outcomes)
     found, beside = checks(suite.outcomes, arm), numbers(suite.outcomes, arm)
-    page, cut = _write_report(suite, found, missing | suite.failed, interrupts)
+    alone = unjudged(suite.outcomes)
+    told = {str(test): why for test, why in alone.items()} | missing | suite.failed
+    page, cut = _write_report(suite, found, told, interrupts, command)
     for problem in suite.problems:
         note("warning", problem)
     for name, why in suite.failed.items():
@@ -88,6 +91,8 @@ def made(suite: Suite, missing: dict[str, str], interrupts: Interrupts, json: bo
         for check in (*(beside if arm == ARM else ()), *found):
             if not check.met:
                 note("not met", f"test {check.test}: {check.text}: {check.value}; wanted {check.wanted}")
+        for test, why in alone.items():
+            note("note", f"test {test}: {why}")
     if page is not None:
         note("written", str(page), "green")
     if interrupted or cut or interrupts.asked:
@@ -139,7 +144,7 @@ def _write_results(suite: Suite) -> None:
 
 
 def _write_report(
-    suite: Suite, found: list[Check], missing: dict[str, str], interrupts: Interrupts
+    suite: Suite, found: list[Check], missing: dict[str, str], interrupts: Interrupts, command: str
 ) -> tuple[Path | None, bool]:
     """The report's path, and whether Ctrl-C cut it short."""
     assert suite.folder is not None
@@ -152,7 +157,7 @@ def _write_report(
                 interrupts.check()
                 bar.update(figures, description=name, completed=k, total=count)
 
-            page, problem = write_report(suite.outcomes, found, suite.folder, suite.jobs, missing, told)
+            page, problem = write_report(suite.outcomes, found, suite.folder, suite.jobs, missing, told, command)
         if problem == NO_MATPLOTLIB:
             note("left out", f"figures: {problem}")
         elif problem:

@@ -6,8 +6,25 @@ from collections.abc import Sequence
 
 from ..experiments.thesis.experiment import experiments
 from ..experiments.thesis.outcome import Outcome
+from ..experiments.thesis.report_texts import RECORDED, SHOWN
 from ..experiments.thesis.suite import ARMS
-from .terminal import heading, line, number, table
+from .terminal import heading, line, table
+
+COLUMNS = {
+    "min_distance": "least, m",
+    "min_x_difference": "x diff., m",
+    "min_y_difference": "y diff., m",
+    "peak_x_speed": "x, m/s",
+    "peak_y_speed": "y, m/s",
+    "min_joint3_deg": "joint 3, deg",
+    "goal_error": "off goal, m",
+    "rms_jerk": "jerk, m/s3",
+    "contacts": "contacts",
+    "cycles": "cycles",
+}
+"""The numbers of the summary; a column is there if one of the runs is about it (`SHOWN`, as in the report)."""
+
+DIGITS = {"min_joint3_deg": 1, "rms_jerk": 2}
 
 
 def listed() -> None:
@@ -23,22 +40,25 @@ def listed() -> None:
 
 
 def summary(outcomes: Sequence[Outcome]) -> None:
-    """One line a run; the thesis' number in brackets."""
+    """One line a run, with the numbers that its test is about; the thesis' number in brackets."""
     if not outcomes:
         return
-    shown = []
-    for run in outcomes:
-        along = "min_y_difference" if "min_y_difference" in run.metrics else "min_x_difference"
-        cells = [_beside(run, name) for name in ("min_distance", along, "peak_x_speed")]
-        jerk = run.metrics.get("rms_jerk")
-        smooth = number(jerk, 3) if isinstance(jerk, float) else "-"
-        who = f"{run.test if run.test is not None else run.scene} {run.variant}"
-        shown.append((who, run.plant, run.robot, *cells, smooth, run.metrics["contacts"], run.metrics["cycles"]))
-    heads = ("test", "plant", "robot", "least, m", "diff., m", "x, m/s", "jerk, m/s3", "contacts", "cycles")
-    table(heads, shown, words=3)
+    cells = {name: [_beside(run, name) for run in outcomes] for name in COLUMNS}
+    kept = {name: column for name, column in cells.items() if any(cell != "-" for cell in column)}
+    who = [f"{run.test if run.test is not None else run.scene} {run.variant}" for run in outcomes]
+    rows = [
+        (name, run.plant, run.robot, *(column[k] for column in kept.values()))
+        for k, (name, run) in enumerate(zip(who, outcomes, strict=True))
+    ]
+    table(("test", "plant", "robot", *(COLUMNS[name] for name in kept)), rows, words=3)
 
 
 def _beside(run: Outcome, name: str) -> str:
+    """A number of a run and the thesis', or a dash where the test is not about it."""
+    about = RECORDED if run.test is None else SHOWN.get(run.test, ())
     value, thesis = run.metrics.get(name), run.thesis.get(name)
-    ours = f"{value:.3f}" if isinstance(value, float) else "-"
+    if (name not in about and thesis is None) or value is None or isinstance(value, str | list | dict):
+        return "-"
+    digits = DIGITS.get(name, 3)
+    ours = str(value) if isinstance(value, int) else f"{value:.{digits}f}"
     return f"{ours} ({thesis:g})" if thesis is not None else ours

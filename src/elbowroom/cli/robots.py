@@ -7,7 +7,11 @@ from .terminal import line, table
 
 
 def robots() -> None:
-    """List the arms that come with elbowroom."""
+    """List the arms that come with elbowroom.
+
+    \b
+    elbowroom robots
+    """
     models = [catalogue.load(name) for name in catalogue.names()]
     table(
         ["name", "joints", "description", "source of its numbers"],

@@ -13,6 +13,7 @@ import numpy as np
 import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from .replay import needs_viser, save_run
 from .terminal import console, duration, line, note, plain, writable
 
 if TYPE_CHECKING:
@@ -42,7 +43,11 @@ def run(
     ] = None,
     real_time: Annotated[bool, typer.Option("--real-time", help="A second takes a second, deadlines counted.")] = False,
     out: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="Where to record it.  [nowhere]")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE.html", help="One file that plays the run in any browser.  [none]")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the files.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Run nothing: say what is wrong with any variant.")] = False,
 ) -> None:
     """Run a scene and say what happened.
 
@@ -50,16 +55,27 @@ def run(
     elbowroom run cell.toml
     elbowroom run cell.toml --variant fast --plant mujoco --out fast.csv
     elbowroom run cell.toml --robot ur5e --real-time
+    elbowroom run cell.toml --html run.html     to look at, or to send to somebody
+    elbowroom run cell.toml --check             nothing moves; every variant is looked at
 
-    Ctrl-C keeps what there is.  How a scene is written: docs/tutorials/your_own_cell.md.
+    Ctrl-C keeps what there is.  A recording is shown again by `elbowroom replay`.  How a scene is written:
+    docs/tutorials/your_own_cell.md.
     """
     from ..cell import Cell, RealTime, Recording, Scene  # what simulates is loaded when something is simulated
     from ..cell import run as run_cell
     from ..cell.runner import record_to
+    from .run_check import checked, other_variants, refuse
 
-    if out is not None:
-        writable(out, force)
+    for path in (out, html):
+        if path is not None:
+            writable(path, force)
+    if html is not None:
+        needs_viser()
+    refuse(scene, robot)
+    if check:
+        raise typer.Exit(checked(scene, robot, variant, plant and plant.value))
     chosen = Scene.load(scene, robot=robot, variant=variant)
+    other_variants(scene, robot, variant)
     cell = Cell(chosen if plant is None else chosen.with_plant(plant.value))
     notes = {"scene": scene.name, "variant": variant or ""}
     recording = Recording(cell.arm.n) if out is None else record_to(cell, out, notes=notes, replace=force)
@@ -76,6 +92,8 @@ def run(
         _punctual(pace)
     if recording.problem:
         note("warning", recording.problem)
+    if html is not None and len(recording):
+        save_run(cell, recording, html)
     if interrupted:
         raise typer.Exit(INTERRUPTED)
 

@@ -33,7 +33,13 @@ def show(
     tip: Tip = None,
     structure: Annotated[bool, typer.Option("--structure", help="Which D_ik and h_ikm vanish identically.")] = False,
 ) -> None:
-    """Show all about one arm, and operation counts."""
+    """Show all about one arm, and operation counts.
+
+    \b
+    elbowroom show panda
+    elbowroom show my.urdf --tip tool0
+    elbowroom show puma560 --structure          which terms of its equations of motion vanish
+    """
     model = loaded(what, tip).model
     if structure:
         show_structure(model)

@@ -16,7 +16,11 @@ from .terminal import line, plain
 def tables(
     out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to write into; made if it is not there.")],
 ) -> None:
-    """Write the papers' tables and curves, ours beside theirs: HTML, PNG, SVG."""
+    """Write the papers' tables and curves, ours beside theirs: HTML, PNG, SVG.
+
+    \b
+    elbowroom tables --out papers               then open papers/index.html
+    """
     figures.pyplot()  # before anything is measured
     with Waiting() as waiting:
         timings = papers.run(progress=waiting)

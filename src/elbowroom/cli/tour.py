@@ -38,7 +38,11 @@ run it under a certified safety controller."""
 
 
 def tour() -> None:
-    """Take a guided tour of one arm, a few seconds."""
+    """Take a guided tour of one arm, a few seconds.
+
+    \b
+    elbowroom tour
+    """
     arm = load("panda")
     heading("1. An arm")
     line(f'arm = er.load("panda")\n{arm.model.description}\n')

@@ -16,8 +16,8 @@ the leaf at the end of the longest run of fixed joints from there.  Fixed branch
 plate) do not matter; two ends (fingers, two arms) or two such leaves are an error that lists the tips.
 
 Collision geometry becomes capsules (model/collision.py) on the chain link that carries it, or on the base; a
-`ModelWarning` names what has none, since distances will ignore it.  Visual meshes, transmissions and simulator
-extensions are not looked at.
+`ModelWarning` names what has none, since distances will ignore it.  What the arm looks like is read apart from it
+(model/visuals.py, by way of `carried`).  Transmissions and simulator extensions are not looked at.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from collections import defaultdict, deque
 from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from xml.etree.ElementTree import Element
 
 import numpy as np
@@ -80,21 +80,49 @@ def load(path: str | os.PathLike[str], tip: str | None = None, *, name: str | No
 
     `name` replaces the robot's name in the file.
     """
-    file = Path(path)
+    data = _bytes(path)
     try:
-        with file.open("rb") as stream:
-            data = stream.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise ModelError(f"{path}: cannot be read: {error.strerror}") from error
-    try:
-        return _model(data, tip, name, file)
+        return _model(data, tip, name, Path(path))
     except ModelError as error:
         raise ModelError(f"{path}: {error}") from error
+
+
+def _bytes(path: str | os.PathLike[str]) -> bytes:
+    try:
+        with Path(path).open("rb") as stream:
+            return stream.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise ModelError(f"{path}: cannot be read: {error.strerror}") from error
 
 
 def parse(text: str | bytes, tip: str | None = None, *, name: str | None = None) -> Model:
     """As `load`, from the text of a URDF."""
     return _model(text, tip, name, None)
+
+
+class Carried(NamedTuple):
+    """A link of the file, and what carries it."""
+
+    name: str
+    element: Element
+    link: int  # 0: the base, i + 1: link i of the chain
+    T: Array  # (4, 4) its pose in the frame of that
+
+
+def carried(path: str | os.PathLike[str], tip: str | None = None) -> tuple[Element, list[Carried]]:
+    """The <robot> of a URDF file, and all of its links as they ride on the chain that `load(path, tip)` gives."""
+    data = _bytes(path)
+    try:
+        robot = read_robot(data)
+        tree = _read_tree(robot)
+        moving = _moving_joints(tree, _only_tip(tree) if tip is None else _known(tip, tree))
+        turns = [pose(z_to(_axis(joint)), (0, 0, 0)) for joint in moving]
+        return robot, [
+            Carried(name, tree.links[name], i + 1, T if i < 0 else turns[i].T @ T)
+            for name, (i, T) in _seats(tree, moving).items()
+        ]
+    except ModelError as error:
+        raise ModelError(f"{path}: {error}") from error
 
 
 def _model(data: str | bytes, tip: str | None, name: str | None, file: Path | None) -> Model:

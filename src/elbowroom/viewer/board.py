@@ -12,7 +12,7 @@ import pickle
 from multiprocessing.sharedctypes import RawArray
 from typing import Any
 
-SIZE = 1 << 16  # bytes of a slot
+SIZE = 1 << 18  # bytes of a slot; an arm drawn by its file's meshes takes 45 kB, others some 8 kB
 HEAD = 3  # sequence number of the newest picture, lengths of both slots
 
 
@@ -45,6 +45,11 @@ class Board:
 
     def look(self) -> Any:
         """The newest picture, None before the first."""
+        data = self.data()
+        return None if data is None else pickle.loads(data)
+
+    def data(self) -> bytes | None:
+        """The newest picture as it lies there, for `pickle.loads`; None before the first."""
         memory = memoryview(self._slots).cast("B")
         while True:
             number = self._head[0]
@@ -54,4 +59,4 @@ class Board:
             length = self._head[1 + slot]
             data = bytes(memory[slot * self._size : slot * self._size + length])
             if self._head[0] == number:  # else the writer may be filling this slot again
-                return pickle.loads(data)
+                return data

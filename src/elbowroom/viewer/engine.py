@@ -1,26 +1,25 @@
 """The process that runs the cell: at its own rate, whatever the page does.
 
-It takes orders from a pipe, a few a cycle and never waiting for one, and puts a picture on the board thirty times a
-second.  Nobody who looks at the board can hold it up.
+It takes orders from a pipe, a few a cycle and never waiting for one, and puts a picture (picture.py) on the board
+thirty times a second.  Nobody who looks at the board can hold it up.
 
     orders    ("set", name, value)  ("play",)  ("pause",)  ("step",)  ("reset",)  ("stop",)  ("resume",)  ("quit",)
               ("drag", (x, y))  ("hand", side, (x, y, z))  ("let_go",)  ("record", path)  ("save",)
-    picture   a dict: t, arrays of capsules, points, distances, texts; see `Engine.picture`
 
-An order that makes no sense is told in `problem` and changes nothing.
+An order that makes no sense is told in `problem` and changes nothing.  Another arm or scenario is another cell, which
+begins anew.  Another controller takes over where the last one was: the arm at rest for a moment, the people, the work
+and the time as they are, and a stop stays a stop.  The process ends when the page's does, however that ended.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import sys
 import time
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from ..avoidance.config import structure
 from ..cell.log import Log, record_to
@@ -29,17 +28,19 @@ from ..cell.people import Seen
 from ..cell.record import Recording
 from ..cell.runner import Cell
 from ..cell.steered import Steered
-from ..cell.task import PickAndPlace
 from ..errors import ElbowroomError
-from ..geometry.shapes import RADIUS, A, B
+from ..model.visuals import visuals_of
+from . import picture
 from .board import Board
 from .setup import Setup
 
-Array = NDArray[np.float64]
-
 RATE = 30.0  # pictures in a second
 MOST_ORDERS = 20  # taken in one cycle; the others wait for the next
-IDLE = 0.02  # s, between looks at the pipe while nothing runs
+SUMMED_UP = 1.0  # s between two looks at how late the loop was, which takes a tenth of a millisecond
+PLAIN = ("play", "pause", "step", "reset", "stop", "resume", "let_go", "save", "quit")
+ORDERS = (*PLAIN, "set", "drag", "hand", "record")
+CONTINUOUS = ("set", "drag", "hand")  # orders of which the last is what counts
+ANEW = ("scenario", "robot")  # what makes another cell; other settings are another controller for this one
 
 
 class Engine:
@@ -49,51 +50,84 @@ class Engine:
         self, orders: Connection, board: Board, setup: Setup, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.orders, self.board, self.setup, self.clock = orders, board, setup, clock
-        self.running, self.quit, self.problem = True, False, ""
+        self.running, self.quit = True, False
+        self.problem = self.busy = self.saved = ""
         self.generation = 0
         self.cell: Cell
+        self.visuals: tuple[Any, ...] = ()
         self.recording: Recording | None = None
         self.pace: RealTime | None = None
-        self._steps, self._next, self._k = 0, 0.0, 0
+        self._late: tuple[float, ...] | None = None
+        self._summed = -SUMMED_UP
+        self._steps, self._next, self._k, self._before = 0, 0.0, 0, 0
         self.build(setup)
 
     # ---- the cell
-    def build(self, setup: Setup) -> None:
-        """Another cell; the old one stays if this one cannot be made."""
+    def build(self, setup: Setup, *, anew: bool = True) -> None:
+        """Another cell, or (not `anew`) the same one with another controller; the old stays if it cannot be made."""
         started = self.clock()
-        cell = Cell(setup.scene())
-        self._steer(cell)
+        self._tell(f"loading {setup.robot or 'the arm'}" if anew else "changing the controller")
+        try:
+            cell = Cell(setup.scene())
+            drawn = visuals_of(cell.scene.robot, cell.scene.tip or None)
+        finally:
+            self.busy = ""
         self.close()
-        self.cell, self.setup = cell, setup
+        if anew:
+            _steer(cell)
+            self.cell = cell
+            self.restart()
+        else:
+            self._take_over(cell)
+        self.setup, self.visuals = setup, drawn
         self.generation += 1
         self.loading = self.clock() - started
-        self.restart()
 
-    def _steer(self, cell: Cell) -> None:
-        """Everybody in it can be dragged."""
-        steered = []
-        for who in cell.people:
-            hand = Steered(who.actual)
-            steered.append(Seen(hand, hand) if who.sensed is who.actual else Seen(Steered(who.sensed), hand))
-        cell.people = steered
+    def _tell(self, what: str) -> None:
+        """Says what will take a while, with the last picture: none comes until it is done."""
+        self.busy = what
+        if self.generation:
+            self.board.put(self.picture())
+
+    def _take_over(self, cell: Cell) -> None:
+        """A new cell in the place of the old, whose people, work and joints it has."""
+        old = self.cell
+        cell.people, cell.task = old.people, old.task
+        cell.plant.reset(old.state.q)
+        cell.plant.read(cell.state)
+        cell.tool[:] = old.tool
+        cell.people_rows[:] = old.people_rows
+        cell.goes_on(self.t)
+        if old.guard is not None and old.guard.latched is not None and cell.guard is not None:
+            cell.guard.stop(old.guard.reason)
+        self._before += old.plant.contacts
+        self.cell = cell
+        self.cycle()
 
     def restart(self) -> None:
-        """From the beginning."""
+        """From the beginning; a recording ends, since its time would go back."""
+        self.close()
         for who in self.people:
             who.reset()
         self.cell.reset()
-        self._k = 0
+        self._k = self._before = 0
+        self.cycle()  # so that there is something to show, paused or not
 
     @property
     def people(self) -> list[Steered]:
         """Who can be dragged, sensed and actual ones."""
-        found = {id(side): side for who in self.cell.people for side in who}
+        found = {id(side): side for who in self.cell.people for side in (who.actual, who.sensed)}
         return [who for who in found.values() if isinstance(who, Steered)]
 
     @property
     def t(self) -> float:
         """Simulated time, s."""
         return self._k * self.cell.period
+
+    @property
+    def contacts(self) -> int:
+        """Contacts since the beginning, under all controllers."""
+        return self._before + self.cell.plant.contacts
 
     def cycle(self) -> None:
         """One cycle of the cell."""
@@ -104,42 +138,52 @@ class Engine:
         self.cell.advance(t, self.cell.period)
         self._k += 1
 
+    def picture(self) -> dict[str, Any]:
+        """All that a page shows of this moment."""
+        return picture.take(self)
+
+    def lateness(self) -> tuple[float, ...] | None:
+        """How late cycles began since the loop started: median, 99 %, 99.9 %, worst (s); and how many overran."""
+        now = self.clock()
+        if self.pace is not None and now - self._summed >= SUMMED_UP:
+            found = self.pace.summary()
+            self._summed = now
+            self._late = found.median, found.p99, found.p999, found.worst, found.overruns
+        return self._late
+
     # ---- orders
     def obey(self) -> None:
-        """Takes what has been ordered."""
-        for _ in range(MOST_ORDERS):
-            if not self.orders.poll():
-                return
-            try:
-                order = self.orders.recv()
-            except EOFError:  # the page's process has gone
-                self.quit = True
-                return
+        """Takes what has been ordered; of values that follow each other at once, as of a slider, the last."""
+        waiting = self._waiting()
+        for k, order in enumerate(waiting, 1):
+            if order[0] in CONTINUOUS and k < len(waiting) and waiting[k][:-1] == order[:-1]:
+                continue
             try:
                 self._obey(*order)
                 self.problem = ""
             except (ElbowroomError, ValueError, TypeError, OSError) as error:
                 self.problem = str(error)
 
+    def _waiting(self) -> list[tuple[Any, ...]]:
+        """What is in the pipe, or some of it if it is much."""
+        found: list[tuple[Any, ...]] = []
+        try:
+            while len(found) < MOST_ORDERS and self.orders.poll():
+                found.append(self.orders.recv())
+        except (EOFError, OSError):  # the page's process has gone
+            self.quit = True
+        return found
+
     def _obey(self, what: str, *given: Any) -> None:
-        simple: dict[str, Callable[..., None]] = {
-            "play": self._play,
-            "pause": self._pause,
-            "step": self._step,
-            "reset": self.restart,
-            "stop": self._stop,
-            "resume": self._resume,
-            "drag": self._drag,
-            "hand": self._hand,
-            "let_go": self._let_go,
-            "set": self._set,
-            "record": self._record,
-            "save": self.close,
-            "quit": self._quit,
-        }
-        if what not in simple:
+        if what not in ORDERS:
             raise ValueError(f"there is no order {what!r:.40}")
-        simple[what](*given)
+        getattr(self, f"_{what}")(*given)
+
+    def _reset(self) -> None:
+        self.restart()
+
+    def _save(self) -> None:
+        self.close()
 
     def _play(self) -> None:
         self.running = True
@@ -154,8 +198,9 @@ class Engine:
         self.quit = True
 
     def _stop(self) -> None:
-        if self.cell.guard is not None:
-            self.cell.guard.stop("asked to on the page")
+        if self.cell.guard is None:
+            raise ValueError("there is no supervisor to stop the arm; pause it instead")
+        self.cell.guard.stop("asked to on the page")
 
     def _resume(self) -> None:
         if self.cell.guard is not None and not self.cell.guard.reset(self.t):
@@ -175,21 +220,24 @@ class Engine:
 
     def _set(self, name: str, value: Any) -> None:
         wanted = self.setup.changed(name, value)
+        if wanted == self.setup:
+            return
         if name == "speed":
             self.setup = wanted
             self.pace = None
             return
         scene = wanted.scene()
-        same = name not in ("scenario", "robot", "supervision")
-        if same and structure(scene.controller) == structure(self.cell.controller.config):
+        tuned = name not in (*ANEW, "supervision")
+        if tuned and structure(scene.controller) == structure(self.cell.controller.config):
             self.cell.controller.tune(scene.controller)
             self.setup = wanted
         else:
-            self.build(wanted)
+            self.build(wanted, anew=name in ANEW)
 
     def _record(self, path: str) -> None:
         self.close()
-        self.recording = record_to(self.cell, Path(path), notes=self._notes())
+        # rows leave the memory once they are written: a page may stay open for days
+        self.recording = record_to(self.cell, Path(path), notes=self._notes(), keep=False)
         self._log = Log(self.cell, self.recording)
 
     def _notes(self) -> dict[str, str]:
@@ -200,95 +248,9 @@ class Engine:
         """Ends a recording."""
         if self.recording is not None:
             self.recording.close()
+            problem = self.recording.problem
+            self.saved = f"{self.recording.path} ({problem or f'{len(self.recording)} cycles'})"
             self.recording = None
-
-    # ---- pictures
-    def picture(self) -> dict[str, Any]:
-        """All that a page shows of this moment."""
-        cell = self.cell
-        info, guard = cell.controller.command, cell.guard
-        arm = cell.controller.rows[: len(cell.body)]  # the capsules of this cycle, which the controller has placed
-        nearest = self._nearest() if cell.people else None
-        lower, upper = cell.controller.lower, cell.controller.upper
-        summary = None if self.pace is None else self.pace.summary()
-        return {
-            "generation": self.generation,
-            "setup": self.setup,
-            "t": self.t,
-            "running": self.running,
-            "q": cell.state.q.copy(),
-            "margins": np.minimum(cell.state.q - lower, upper - cell.state.q),
-            "arm": np.hstack([arm[:, A], arm[:, B], arm[:, RADIUS : RADIUS + 1]]),
-            "people": np.hstack(
-                [cell.people_rows[:, A], cell.people_rows[:, B], cell.people_rows[:, RADIUS : RADIUS + 1]]
-            ),
-            "tool": cell.tool.copy(),
-            "tool_speed": float(np.linalg.norm(cell.tool_velocity)),
-            "goal": np.array(cell.task.goal.position),
-            "objects": np.array(cell.task.objects),
-            "offset": self.people[0].offset if self.people else np.zeros(2),
-            "person": None if not cell.people else cell.people[0].actual.point(self.t)[0],
-            "belts": self._belts(),
-            "floor": cell.floor,
-            "base": np.array(cell.arm.model.base[:3, 3]),
-            "shown": self._shown(),
-            "distance": cell.near.surfaces,
-            "clearance": cell.clearance.surfaces,
-            "axes": cell.near.axes,
-            "nearest": nearest,
-            "attraction": np.array(info.attraction),
-            "repulsion": np.array(info.repulsion),
-            "slow": info.slow,
-            "push": info.push,
-            "status": info.status.value,
-            "verdict": "" if cell.verdict is None else cell.verdict.value,
-            "reason": "" if guard is None else guard.reason,
-            "stopped": guard is not None and guard.latched is not None,
-            "state": cell.task.state,
-            "cycles": cell.task.cycles,
-            "contacts": cell.plant.contacts,
-            "touching": cell.plant.touching,
-            "problem": self.problem,
-            "recording": "" if self.recording is None else str(self.recording.path),
-            "recorded": 0 if self.recording is None else len(self.recording),
-            "disk": "" if self.recording is None else self.recording.problem or "",
-            "pace": None
-            if summary is None
-            else (summary.median, summary.p99, summary.p999, summary.worst, summary.overruns),
-            "loading": self.loading,
-        }
-
-    def _nearest(self) -> tuple[Array, Array, str, str]:
-        """The nearest points of the axes of arm and person, and what they are of."""
-        controller = self.cell.controller
-        return (*controller.nearest_points(), *controller.nearest())
-
-    def _shown(self) -> dict[str, Any]:
-        """What the settings are now, by the names of setup.py."""
-        config = self.cell.controller.config
-        return {
-            "scenario": self.setup.scenario,
-            "robot": self.cell.arm.name,
-            "controller": config.controller,
-            "inverse": config.inverse,
-            "limits": config.joint_limits.method,
-            "supervision": self.cell.scene.supervision,
-            "influence": config.repulsion.influence,
-            "gain": config.repulsion.gain,
-            "kp": config.attraction.kp,
-            "filter": config.smoothing.duration,
-            "speed": self.setup.speed,
-        }
-
-    def _belts(self) -> list[tuple[Array, Array]]:
-        """Both ends of the conveyors' belts."""
-        task = self.cell.scene.task
-        if not isinstance(task, PickAndPlace):
-            return []
-        here = task.placed(self.cell.origin)
-        pick, place = np.array(here.pick), np.array(here.place)
-        coming, going = here.infeed, here.outfeed
-        return [(pick - coming.length * coming.way, pick), (place, place + going.length * going.way)]
 
     # ---- the loop
     def run(self) -> None:
@@ -306,10 +268,11 @@ class Engine:
                 self._steps -= 1
                 self.cycle()
             self.board.put(self.picture())
-            time.sleep(IDLE)
+            time.sleep(1 / RATE)
 
     def _while_running(self) -> None:
         self.pace = pace = RealTime(self.cell.period / self.setup.speed)
+        self._summed = self.clock()  # nothing to sum up yet
         generation, k = self.generation, 0
         with pace:
             while self.running and not self.quit and self.pace is pace and generation == self.generation:
@@ -323,6 +286,19 @@ class Engine:
                 k += 1
 
 
+def _steer(cell: Cell) -> None:
+    """Everybody in it can be dragged."""
+    steered = []
+    for who in cell.people:
+        hand = Steered(who.actual)
+        steered.append(Seen(hand, hand) if who.sensed is who.actual else Seen(Steered(who.sensed), hand))
+    cell.people = steered
+
+
 def main(orders: Connection, board: Board, setup: Setup) -> None:
     """The process."""
-    Engine(orders, board, setup).run()
+    try:
+        Engine(orders, board, setup).run()
+    except ElbowroomError as error:  # a scene that cannot be: one line, no trace
+        sys.stderr.write(f"{error}\n")
+        raise SystemExit(1) from None

@@ -4,55 +4,94 @@
         print(live.address)
         live.serve()
 
-One page steers; others watch.  The first page that is open steers, and who reloads or leaves gives it to the next.
+One page steers, others watch and can take over (steering.py).  A third process compiles the other arms when nobody else
+needs the time (warm.py), and a fourth writes an HTML page of the last minutes when it is asked for.
 """
 
 from __future__ import annotations
 
-import multiprocessing
+import contextlib
+import math
+import pickle
+import re
 import threading
 import time
+from collections import deque
+from collections.abc import Sequence
+from multiprocessing.context import SpawnProcess
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import numpy as np
-
 from ..errors import ElbowroomError
-from . import engine
+from . import engine, warm
 from .board import Board
+from .children import CONTEXT, end, start
 from .engine import RATE
+from .grips import Grips
 from .guard import Page, open_page
-from .panel import Panel
+from .panel import VIEWS, Panel
 from .setup import Setup
 from .stage import Stage
+from .steering import Steering
 
 PATIENCE = 120.0  # s, for the first picture: an arm that was never compiled takes a few
+KEPT = 120.0  # s of pictures that are kept for an HTML page, some 8 kB each
+STILL = 0.4  # s that the slider of the filter rests before its value counts
+REST = 2.0  # s after the first picture before other arms are compiled
 
 
 class Live:
-    """Engine and page, started and stopped together."""
+    """Engine and page, started and stopped together.  Files are written into the folder `out`."""
 
-    def __init__(self, setup: Setup, *, host: str = "127.0.0.1", port: int = 8080, token: str | None = None) -> None:
-        context = multiprocessing.get_context("spawn")
+    def __init__(
+        self,
+        setup: Setup,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 8080,
+        token: str | None = None,
+        out: Path | str = ".",
+        warming: bool = False,
+    ) -> None:
         self.board = Board()
-        self._orders, theirs = context.Pipe()
+        self.setup, self.out = setup, Path(out)
+        self._orders, theirs = CONTEXT.Pipe()
         self._sending = threading.Lock()
-        self.engine = context.Process(target=engine.main, args=(theirs, self.board, setup), daemon=True)
-        self.engine.start()
+        self.engine = start(engine.main, theirs, self.board, setup)
         theirs.close()
-        self.steering: int | None = None
-        self.page: Page = open_page(host, port, token=token, label="elbowroom")
-        self._gate()
-        self.stage = Stage(self.page.server)
-        self.panel = Panel(self.page.server, self.order, setup.motion)
-        self._grip: Any = None
-        self._held = False  # while somebody drags it, the handle is theirs
-        self._seen = 0
+        self._warm_at = time.monotonic() + REST if warming else None
+        self._warmer: SpawnProcess | None = None
+        self._writer: SpawnProcess | None = None
+        self._told = self._page_file = ""
+        self._later: tuple[float, tuple[Any, ...]] | None = None
+        self._seen, self._busy = 0, ""
+        self._busy_since = time.monotonic()
+        self._kept: deque[bytes] = deque(maxlen=round(KEPT * RATE))
+        with contextlib.ExitStack() as undo:
+            undo.callback(end, self.engine)
+            self.page: Page = open_page(host, port, token=token, label="elbowroom")
+            undo.callback(self.page.stop)
+            server: Any = self.page.server  # viser's types are looser or stricter from version to version
+            self.steering_wheel = Steering(server, order=2.0)
+            self.stage = Stage(server)
+            self.panel = Panel(server, self.order, setup, [name for name in VIEWS if hasattr(self.stage, name)])
+            self.grips = Grips(server, self.order, self.board.look)
+            undo.pop_all()
 
     @property
     def address(self) -> str:
         """What to open."""
         return self.page.address
+
+    @property
+    def steering(self) -> int | None:
+        """The number of the page that steers, None if none is open."""
+        return self.steering_wheel.who
+
+    def take_over(self, client: int) -> None:
+        """That page steers from now on."""
+        self.page.server.get_event_loop().call_soon_threadsafe(self.steering_wheel.take, client)
 
     def __enter__(self) -> Self:
         return self
@@ -63,129 +102,142 @@ class Live:
         self.close()
 
     def close(self) -> None:
-        """Ends both."""
+        """Ends everything; a second time does nothing."""
         self.order("quit")
+        self._orders.close()
+        end(self._warmer)
+        end(self._writer)
         self.page.stop()
-        self.engine.join(3.0)
-        if self.engine.is_alive():
-            self.engine.terminate()
+        end(self.engine, 3.0)
 
     # ---- orders
     def order(self, what: str, *given: Any) -> None:
-        """Sends an order to the engine; one that has gone gets none."""
-        if what == "toggle":
-            picture = self.board.look()
-            what = "pause" if picture is not None and picture["running"] else "play"
-        try:
-            with self._sending:
-                self._orders.send((what, *given))
-        except (OSError, ValueError):
-            pass
-
-    def _gate(self) -> None:
-        """One page steers.  viser stores what a page sends before any callback, so others are stopped here."""
-        import viser._messages as messages
-
-        server: Any = self.page.server  # viser's types are looser or stricter from version to version
-        inside = server._websock_server
-        real = inside._handle_incoming_message
-        watching = (
-            messages.ViewerCameraMessage,
-            *(getattr(messages, name) for name in ("ClientErrorMessage",) if hasattr(messages, name)),
-        )
-
-        async def gate(client: int, message: Any) -> None:
-            if not isinstance(message, watching):
-                if client != self.steering:
-                    return
-                updates = getattr(message, "updates", None)
-                if updates is not None and set(updates) != {"value"}:
-                    return
-            await real(client, message)
-
-        inside._handle_incoming_message = gate
-
-        async def came(client: Any) -> None:
-            if self.steering is None:
-                self.steering = client.client_id
-
-        async def went(client: Any) -> None:
-            if client.client_id == self.steering:
-                rest = [each for each in server.get_clients() if each != client.client_id]
-                self.steering = min(rest, default=None)
-
-        server.on_client_connect(came)
-        server.on_client_disconnect(went)
-
-    # ---- dragging
-    def _grips(self, picture: dict[str, Any]) -> None:
-        """A handle at the person's feet; where it is dragged to, the person goes."""
-        server: Any = self.page.server
-        at = picture["person"]
-        if self._grip is not None:
-            self._grip.remove()
-            self._grip = None
-        if at is None:
+        """Does what a page wants, or sends it to the engine; one that has gone gets none."""
+        if what == "view":
+            name, value = given
+            if name in self.panel.views:
+                setattr(self.stage, name, value)
             return
-        self._grip = grip = server.scene.add_transform_controls(
-            "/grip",
-            scale=0.5,
-            line_width=3.0,
-            active_axes=(True, True, False),
-            disable_rotations=True,
-            position=(float(at[0]), float(at[1]), float(at[2]) + 0.02),
-            depth_test=False,
-        )
-        self._held = False
+        if what == "page":
+            self._save_page()
+            return
+        picture = self.board.look() if what in ("toggle", "tape") else None
+        if what == "toggle":
+            what = "pause" if picture is not None and picture["running"] else "play"
+        if what == "tape":
+            what = "save" if picture is not None and picture["recording"] else "record"
+        if what == "record" and not given:
+            given = (str(self._name("csv")),)
+        if what == "set" and given[0] == "filter":  # another program: not one for every step of a slider
+            self._later = time.monotonic() + STILL, given
+            return
+        self._send(what, *given)
 
-        async def moved(event: Any) -> None:
-            picture = self.board.look()
-            if picture is None or picture["person"] is None:
-                return
-            phase = getattr(event, "phase", "update")
-            self._held = phase != "end"
-            here = np.array(grip.position[:2], dtype=float)
-            base = picture["person"][:2] - picture["offset"]  # where they would be
-            wanted = here - base
-            if np.isfinite(wanted).all():
-                self.order("drag", (float(wanted[0]), float(wanted[1])))
+    def _send(self, what: str, *given: Any) -> None:
+        with contextlib.suppress(OSError, ValueError), self._sending:
+            self._orders.send((what, *given))
 
-        grip.on_update(moved)
+    def _name(self, ending: str) -> Path:
+        """A file that does not exist yet."""
+        picture = self.board.look()
+        shown = {"robot": "arm", "scenario": "cell"} if picture is None else picture["shown"]
+        words = (shown["robot"], shown["scenario"], time.strftime("%Y%m%d-%H%M%S"))
+        stem = "-".join(["elbowroom", *(re.sub(r"[^A-Za-z0-9-]+", "", str(word)) for word in words)])
+        names = (f"{stem}{'' if k == 1 else f'-{k}'}.{ending}" for k in range(1, 1000))
+        return next(self.out / name for name in names if not (self.out / name).exists()).absolute()
+
+    def _save_page(self) -> None:
+        """Has the kept pictures written, by a process of its own: it takes seconds, and the page goes on."""
+        if self._writer is not None and self._writer.is_alive():
+            return
+        if not self._kept:
+            self._told = "there is nothing to save yet"
+            return
+        path = self._name("html")
+        self._page_file = str(path)
+        self._told = f"writing {path} ..."
+        self._writer = start(write_page, list(self._kept), str(path))
 
     # ---- showing
     def show(self) -> bool:
         """Shows what is new; False if nothing is."""
-        number = self.board.number
-        picture = self.board.look()
-        if picture is None or number == self._seen:
+        number, data = self.board.number, self.board.data()
+        self._look_after()
+        if data is None or number == self._seen:
+            if self._busy:
+                self.panel.wait(self._busy, time.monotonic() - self._busy_since)
             return False
-        fresh = self.stage._generation != picture["generation"]
         self._seen = number
+        picture = pickle.loads(data)
+        if picture["busy"] and not self._busy:
+            self._busy_since = time.monotonic()
+        self._busy = picture["busy"]
+        if not self._busy:
+            self._kept.append(data)
         self.stage.show(picture)
-        self.panel.show(picture)
-        if fresh:
-            self._grips(picture)
-        elif self._grip is not None and not self._held and picture["person"] is not None:
-            x, y, z = picture["person"]
-            if abs(self._grip.position[0] - x) + abs(self._grip.position[1] - y) > 0.01:
-                self._grip.position = (float(x), float(y), float(z) + 0.02)
+        self.grips.show(picture)
+        self.panel.show(picture, self._files(picture))
         return True
+
+    def _files(self, picture: dict[str, Any]) -> str:
+        """What is written where."""
+        said = [f"Files go to {self.out.absolute()}"]
+        if picture["recording"]:
+            said.append(f"recording to {picture['recording']}: {picture['recorded']} cycles")
+        elif picture["saved"]:
+            said.append(f"recorded: {picture['saved']}")
+        said += [self._told] if self._told else []
+        said += [self.stage.problem] if self.stage.problem else []
+        return "\n".join(said)
+
+    def _look_after(self) -> None:
+        """Starts and reaps the helpers, and sends what was to wait."""
+        if self._later is not None and time.monotonic() > self._later[0]:
+            given, self._later = self._later[1], None
+            self._send("set", *given)
+        writer = self._writer
+        if writer is not None and not writer.is_alive():
+            done = writer.exitcode == 0
+            self._told = f"page: {self._page_file}" if done else "the page could not be written; see the terminal"
+            self._writer = None
+        if self._warm_at is not None and self._seen and time.monotonic() > self._warm_at:
+            self._warm_at = None
+            theirs, self._warm_pipe = CONTEXT.Pipe(duplex=False)
+            self._warmer = start(warm.main, theirs, self.setup)
+            theirs.close()
 
     def wait(self) -> None:
         """Until there is something to show."""
-        end = time.monotonic() + PATIENCE
+        last = time.monotonic() + PATIENCE
         while not self.show():
-            if not self.engine.is_alive():
-                raise ElbowroomError("the process that runs the cell has ended; what it said is above")
-            if time.monotonic() > end:
+            self._check()
+            if time.monotonic() > last:
                 raise ElbowroomError(f"the cell did not start within {PATIENCE:g} s")
-            time.sleep(0.05)
+            time.sleep(0.02)
 
     def serve(self, seconds: float | None = None) -> None:
         """Shows until Ctrl-C, or for so long; raises if the engine dies."""
-        end = None if seconds is None else time.monotonic() + seconds
-        while end is None or time.monotonic() < end:
+        last = math.inf if seconds is None else time.monotonic() + seconds
+        due = time.monotonic()
+        while time.monotonic() < last:
             self.show()
-            if not self.engine.is_alive():
-                raise ElbowroomError("the process that runs the cell has ended; what it said is above")
-            time.sleep(1 / RATE)
+            self._check()
+            due = max(due + 1 / RATE, time.monotonic())
+            time.sleep(max(0.0, due - time.monotonic()))
+
+    def _check(self) -> None:
+        if not self.engine.is_alive():
+            code = self.engine.exitcode
+            why = f"signal {-code}" if code is not None and code < 0 else f"status {code}"
+            self.panel._say("the process that runs the cell has ended; start again", "#c8372d")
+            raise ElbowroomError(f"the process that runs the cell has ended ({why}); what it said is above")
+
+
+def write_page(kept: Sequence[bytes], path: str) -> None:
+    """A process: pictures as one HTML file."""
+    from .standalone import write
+
+    warm.idle()
+    pictures = [pickle.loads(each) for each in kept]
+    title = f"{pictures[-1]['shown']['robot']}, {pictures[-1]['shown']['scenario']}"
+    write(pictures, Path(path), rate=RATE, title=title)

@@ -1,122 +1,148 @@
-"""The panel of the page: what is chosen, how it goes, and the numbers beside it.
+"""The panel of the page: how it goes, what is chosen, and the numbers beside it.
 
 Nothing here is trusted: what a page sends is an order, which the engine checks and clamps; what the panel shows comes
-back from the engine.
+back from the engine.  Texts that change are plain HTML with every name escaped.
 """
 
 from __future__ import annotations
 
 import html
-from collections import deque
-from collections.abc import Callable
+import math
+import time
+from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
+from .plots import Plots
+from .setup import CHOICES, RANGES, Setup
 
-from ..model import catalogue
-from .setup import CHOICES, RANGES, SCENARIOS
-
-SAFETY = "**Not a safety-rated device.** Informed by ISO 10218:2025 / ISO/TS 15066, not certified."
-KEYS = "space: pause or go · R: from the beginning · N: one cycle · X: stop · Z: go on after a stop"
-SHOWN = 240  # points of a plot
-EVERY = 3  # pictures between two points
+SAFETY = "Not a safety-rated device. Informed by ISO 10218:2025 / ISO/TS 15066, not certified."
+SHORT = "<b>Not a safety-rated device.</b>"
+KEYS = (
+    ("space", "space", "pause, or go on", ("toggle",)),
+    ("N", "n", "one cycle", ("step",)),
+    ("R", "r", "from the beginning", ("reset",)),
+    ("X", "x", "stop the arm", ("stop",)),
+    ("Z", "z", "go on after a stop", ("resume",)),
+    ("G", "g", "let go of the person", ("let_go",)),
+    ("T", "t", "start recording, or save", ("tape",)),
+)
+"""What is on the key, what viser calls it, what it does, and the order."""
+EVERY = 3  # pictures between two renewals of the texts
+SETTLING = 0.7  # s after somebody has moved an element, in which it is left alone
 LABELS = {
     "controller": "law",
     "inverse": "inverse kinematics",
     "limits": "joint limits",
     "supervision": "supervisor",
 }
-TUNED = ("influence", "gain", "kp", "filter")
+TUNED = ("influence", "gain", "kp", "max_speed", "filter")
+VIEWS = {"meshes": "meshes", "shells": "shells", "arrows": "arrows"}
+GREEN, AMBER, RED, GREY = "#3f8f5f", "#c98a1b", "#c8372d", "#7b858c"
+HEADLINE = "font-size:16px;font-weight:600;line-height:1.25;min-height:40px;padding:2px 12px 0;margin-bottom:-8px"
 Order = Callable[..., None]
 
 
 def sentence(picture: dict[str, Any]) -> str:
     """What the arm is doing, as one would say it."""
+    return judged(picture)[0]
+
+
+def judged(picture: dict[str, Any]) -> tuple[str, str]:
+    """What the arm is doing, and the colour of that."""
     status, distance = picture["status"], picture["distance"]
     who = "" if picture["nearest"] is None else f" to {html.escape(picture['nearest'][3].replace('_', ' '))}"
     if picture["stopped"]:
-        return f"stopped: {html.escape(picture['reason'] or picture['verdict'])}"
+        return f"stopped: {html.escape(picture['reason'] or picture['verdict'])}", RED
     if picture["touching"]:
-        return "touching somebody"
+        return "touching somebody", RED
     if not picture["running"]:
-        return "paused"
+        return "paused", GREY
     if status == "AVOIDING":
-        return f"avoiding: {distance:.2f} m{who}"
+        return f"avoiding: {distance:.2f} m{who}", RED if distance < 0.1 else AMBER
     if picture["verdict"] == "SLOWING_HUMAN" or status == "SLOWING_HUMAN":
-        return f"slowed by somebody near: {distance:.2f} m{who}"
+        if not math.isfinite(distance):  # an empty picture is believed after limits.clear_confirm
+            return "slowed until it is sure that nobody is there", AMBER
+        return f"slowed by somebody near: {distance:.2f} m{who}", AMBER
     if status.startswith("SLOWING"):
-        return f"working, slowed by {'a joint limit' if 'LIMIT' in status else 'a singularity'}"
+        return f"working, slowed by {'a joint limit' if 'LIMIT' in status else 'a singularity'}", AMBER
     near = f", {distance:.2f} m{who}" if distance < 3.0 else ""
-    return f"working: {html.escape(picture['state'].replace('_', ' '))}{near}"
+    return f"working: {html.escape(picture['state'].replace('_', ' '))}{near}", GREEN
+
+
+def facts(picture: dict[str, Any]) -> str:
+    """Numbers under the sentence."""
+    cycles, contacts = picture["cycles"], picture["contacts"]
+    said = [
+        f"{cycles} {'cycle' if cycles == 1 else 'cycles'} done",
+        f"{contacts} {'contact' if contacts == 1 else 'contacts'}",
+        f"{picture['t']:.1f} s",
+    ]
+    return " · ".join(said)
+
+
+def timing(picture: dict[str, Any]) -> str:
+    """How well the controller's loop keeps its time."""
+    if picture["pace"] is None:
+        return ""
+    median, _, most, _, overruns = picture["pace"]
+    return (
+        f"control loop: late by {1e3 * median:.2f} ms (median), {1e3 * most:.2f} ms (99.9 %),"
+        f" {overruns:.0f} {'overrun' if overruns == 1 else 'overruns'}"
+    )
+
+
+def _line(text: str, style: str = "") -> str:
+    return f'<div style="font-size:12px;line-height:1.4;padding:0 12px;color:#55606a;{style}">{text}</div>'
 
 
 class Panel:
-    """Elements of the page; `order` is called with what a page wants."""
+    """Elements of the page; `order` is called with what a page wants.  `places` is where they start, from the top."""
 
-    def __init__(self, server: Any, order: Order, motion: str = "") -> None:
-        import viser.uplot as uplot
-
+    def __init__(self, server: Any, order: Order, setup: Setup, views: Sequence[str] = ()) -> None:
         gui = server.gui
         self._gui, self._order = gui, order
+        self._count = 0
         gui.configure_theme(show_logo=False, show_share_button=False, brand_color=(38, 92, 122))
-        with gui.add_folder("Now"):
-            self.status = gui.add_markdown("starting")
-            self.facts = gui.add_markdown("")
-            gui.add_markdown(SAFETY)
-        with gui.add_folder("Run"):
-            self.run = gui.add_button_group("", ("pause", "step", "reset", "stop", "go on"))
-            self.run.on_click(self._clicked)
-            self.let_go = gui.add_button("Let go of the person")
-            self.let_go.on_click(self._ordering("let_go"))
-            self.speed = self._slider("speed", 1.0)
-        with gui.add_folder("Scenario"):
-            names = [name for name in SCENARIOS if name != "recorded" or motion]
-            self.choices = {"scenario": gui.add_dropdown("scenario", names, initial_value=names[0])}
-            self.choices["robot"] = gui.add_dropdown("arm", catalogue.names(), initial_value="panda")
-        with gui.add_folder("Controller"):
-            labels = {
-                "controller": "law",
-                "inverse": "inverse kinematics",
-                "limits": "joint limits",
-                "supervision": "supervisor",
+        self.status = gui.add_html("", order=0)
+        self.numbers = gui.add_html(_line("starting"), order=1)
+        # what a page says of who steers has its place 2 (steering.py)
+        self.run = gui.add_button_group("time", ("pause", "step", "reset"), order=3)
+        self.brake = gui.add_button_group("arm", ("stop", "go on"), order=3.1)
+        for group in (self.run, self.brake):
+            group.on_click(self._clicked)
+        self.plots = Plots(gui, order=4)
+        tabs = gui.add_tab_group(order=5)
+        with tabs.add_tab("Scene"):
+            self.choices = {
+                "scenario": gui.add_dropdown("scenario", setup.scenarios, initial_value=setup.scenario),
+                "robot": gui.add_dropdown("arm", setup.arms, initial_value=setup.robot or setup.arms[0]),
             }
-            for name, label in labels.items():
+            self.speed = self._slider("speed", setup.speed)
+            let_go = gui.add_button("Let go of the person")
+            let_go.on_click(self._ordering("let_go"))
+        with tabs.add_tab("Controller"):
+            for name, label in LABELS.items():
                 self.choices[name] = gui.add_dropdown(label, CHOICES[name], initial_value=CHOICES[name][0])
-            self.sliders = {
-                name: self._slider(name, RANGES[name].low) for name in ("influence", "gain", "kp", "filter")
-            }
+            self.sliders = {name: self._slider(name, RANGES[name].low) for name in TUNED}
         for name, choice in self.choices.items():
             choice.on_update(self._choosing(name))
-        with gui.add_folder("Signals"):
-            x = np.linspace(-8.0, 0.0, SHOWN)
-            self._t: deque[float] = deque(x.tolist(), maxlen=SHOWN)
-            self._lines: dict[str, deque[float]] = {}
-            self._plots: dict[str, Any] = {}
-            for name, label, top, colour in (
-                ("distance", "distance to the nearest person, m", 1.5, "#265c7a"),
-                ("tool_speed", "speed of the tool, m/s", 1.5, "#d6783c"),
-                ("margin", "least joint margin, rad", 2.0, "#5a7a3c"),
-            ):
-                gui.add_markdown(f"<small>{label}</small>")
-                self._lines[name] = deque([0.0] * SHOWN, maxlen=SHOWN)
-                self._plots[name] = gui.add_uplot(
-                    data=(x, np.zeros(SHOWN)),
-                    series=(uplot.Series(label="s"), uplot.Series(label=label, stroke=colour, width=2)),
-                    scales={"x": uplot.Scale(time=False, auto=True), "y": uplot.Scale(range=(0.0, top))},
-                    height=110,
-                    padding=(10, 14, 0, 0),
-                    legend=uplot.Legend(show=False),
-                )
-        gui.add_markdown(f"<small>{KEYS}</small>")
-        for label, key, what in (
-            ("pause or go", "space", ("toggle",)),
-            ("from the beginning", "r", ("reset",)),
-            ("one cycle", "n", ("step",)),
-            ("stop", "x", ("stop",)),
-            ("go on after a stop", "z", ("resume",)),
-        ):
-            gui.add_command(label, hotkey=key).on_trigger(self._ordering(*what))
-        self._count = 0
+        with tabs.add_tab("Record"):
+            self.tape = gui.add_button("Record")
+            self.tape.on_click(self._ordering("tape"))
+            self.page = gui.add_button("Save the last minutes as an HTML page")
+            self.page.on_click(self._ordering("page"))
+            self.files = gui.add_html("")
+        with tabs.add_tab("View"):
+            self.views = {name: gui.add_checkbox(VIEWS[name], initial_value=name != "shells") for name in views}
+            for name, box in self.views.items():
+                box.on_update(self._viewing(name))
+            gui.add_html(_line("Meshes: where the arm's file has some. Shells: how far people and walls act."))
+            self.timing = gui.add_html("")
+        with tabs.add_tab("Help"):
+            gui.add_html(_help())
+        gui.add_html(_line(SAFETY), order=6)
+        for _, key, does, what in KEYS:
+            gui.add_command(does, hotkey=key).on_trigger(self._ordering(*what))
 
     def _slider(self, name: str, value: float) -> Any:
         about = RANGES[name]
@@ -133,6 +159,12 @@ class Panel:
 
         return chosen
 
+    def _viewing(self, name: str) -> Callable[[Any], Any]:
+        async def chosen(event: Any) -> None:
+            self._order("view", name, bool(event.target.value))
+
+        return chosen
+
     def _ordering(self, *what: Any) -> Callable[[Any], Any]:
         async def ordered(_: Any) -> None:
             self._order(*what)
@@ -140,38 +172,63 @@ class Panel:
         return ordered
 
     async def _clicked(self, event: Any) -> None:
-        orders = {"pause": "toggle", "step": "step", "reset": "reset", "stop": "stop", "go on": "resume"}
+        orders = {"pause": "toggle", "go": "toggle", "step": "step", "reset": "reset", "stop": "stop"}
+        orders["go on"] = "resume"
         if event.target.value in orders:
             self._order(orders[event.target.value])
 
-    def show(self, picture: dict[str, Any]) -> None:
+    # ---- showing
+    def show(self, picture: dict[str, Any], files: str = "") -> None:
         """The numbers of a picture; elements that the engine sees otherwise are set right."""
+        self.plots.add(picture)
         self._count += 1
-        self._t.append(picture["t"])
-        margin = picture["margins"]
-        values = {
-            "distance": min(picture["distance"], 10.0),
-            "tool_speed": picture["tool_speed"],
-            "margin": float(np.min(margin[np.isfinite(margin)], initial=10.0)),
-        }
-        for name, value in values.items():
-            self._lines[name].append(value)
-        if self._count % EVERY:
+        if self._count % EVERY and not picture["busy"]:
             return
-        self.status.content = f"### {sentence(picture)}"
-        facts = [f"{picture['cycles']} cycles done", f"{picture['contacts']} contacts", f"{picture['t']:.1f} s"]
-        if picture["problem"]:
-            facts.append(f"refused: {html.escape(picture['problem'])}")
-        if picture["disk"]:
-            facts.append(html.escape(picture["disk"]))
-        self.facts.content = " · ".join(facts)
-        for name, plot in self._plots.items():
-            plot.data = (np.array(self._t), np.array(self._lines[name]))
+        if picture["busy"]:
+            self.wait(picture["busy"], 0.0)
+            return
+        said, colour = judged(picture)
+        self._say(said, colour)
+        pause = "pause" if picture["running"] else "go"
+        if self.run.options[0] != pause:
+            self.run.options = (pause, "step", "reset")
+        told = [facts(picture)]
+        told += [f"refused: {html.escape(picture['problem'])}"] if picture["problem"] else []
+        told += [html.escape(picture["disk"])] if picture["disk"] else []
+        self.numbers.content = _line("<br>".join((*told, SHORT)))
+        self.timing.content = _line(timing(picture), "padding-top:6px")
+        self.tape.label = "Save the recording" if picture["recording"] else "Record"
+        self.files.content = _line(html.escape(files).replace("\n", "<br>"), "padding-top:6px;word-break:break-all")
+        self.plots.show()
         self._agree(picture)
 
+    def wait(self, what: str, seconds: float) -> None:
+        """Says that something takes a while, and for how long it has."""
+        self._say(f"{html.escape(what)} ... {seconds:.1f} s", GREY)
+
+    def _say(self, said: str, colour: str) -> None:
+        dot = f'<span style="color:{colour};font-size:18px">&#9679;</span>'
+        self.status.content = f'<div style="{HEADLINE}">{dot} {said}</div>'
+
     def _agree(self, picture: dict[str, Any]) -> None:
-        """Elements show what is true, whatever a page sent."""
+        """Elements show what is true, whatever a page sent; not while somebody is still at it."""
+        now = time.time()
         for name, value in picture["shown"].items():
             element = self.choices.get(name) or self.sliders.get(name) or (self.speed if name == "speed" else None)
-            if element is not None and value is not None and element.value != value:
+            if element is None or value is None or element.value == value:
+                continue
+            if now - element.update_timestamp > SETTLING:
+                if isinstance(value, str) and value not in element.options:
+                    continue
                 element.value = value
+
+
+def _help() -> str:
+    keys = "".join(f"<tr><td><b>{key}</b></td><td>{does}</td></tr>" for key, _, does, _ in KEYS)
+    return _line(
+        "Drag the handle at the person's feet, or at a hand, into the arm's way. The red arrow is what pushes the"
+        " tool, the green one what draws it to its goal; the line between arm and person is the least distance."
+        f'<table style="margin-top:6px">{keys}</table>'
+        "<div>W A S D Q E and the arrow keys move the camera. One page steers, others watch.</div>",
+        "padding-top:6px",
+    )

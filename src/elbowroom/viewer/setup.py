@@ -3,18 +3,21 @@
     Setup(scenario="cell", robot="panda", controller="K", influence=0.5).scene()
 
 A value from a page is never trusted: `Setup.changed` clamps numbers to their ranges and refuses names it does not know.
+An arm from a file can be chosen if that file was given at the start (`own`), and then by its bare name.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..avoidance import Config
+from ..cell.layers import is_file
 from ..cell.people import Tracked
 from ..cell.scene import Scene
 from ..errors import ConfigError
@@ -42,6 +45,7 @@ RANGES: dict[str, Range] = {
     "influence": Range("Distance of influence", "m", 0.1, 1.5, 0.05),
     "gain": Range("Repulsion gain", "m/s", 0.01, 1.0, 0.01),
     "kp": Range("Attraction gain", "1/s", 0.1, 5.0, 0.1),
+    "max_speed": Range("Greatest pull", "m/s", 0.05, 2.0, 0.05),
     "filter": Range("Moving average", "s", 0.0, 1.0, 0.05),
     "speed": Range("Speed of time", "times", 0.1, 4.0, 0.1),
 }
@@ -68,8 +72,22 @@ class Setup:
     influence: float | None = None
     gain: float | None = None
     kp: float | None = None
+    max_speed: float | None = None
     speed: float = 1.0
     motion: str = ""
+    own: str = ""
+    tip: str = ""
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """The arms that can be chosen: the catalogue, and the file's bare name if there is one."""
+        own = (Path(self.own).name,) if self.own else ()
+        return (*own, *catalogue.names())
+
+    @property
+    def scenarios(self) -> tuple[str, ...]:
+        """The scenarios that can be chosen."""
+        return tuple(name for name in SCENARIOS if name != RECORDED or self.motion)
 
     def changed(self, name: str, value: Any) -> Setup:
         """With one thing changed: numbers within their ranges, names that exist."""
@@ -84,12 +102,12 @@ class Setup:
             if value not in CHOICES[name]:
                 raise ConfigError(f"{name}: expected one of {', '.join(CHOICES[name])}; got {value!r:.40}")
             if name == "scenario":  # another scene has settings of its own
-                return Setup(value, self.robot, speed=self.speed, motion=self.motion)
+                return Setup(value, self.robot, speed=self.speed, motion=self.motion, own=self.own, tip=self.tip)
             chosen: dict[str, Any] = {name: value}
             return dataclasses.replace(self, **chosen)
         if name == "robot":
-            if value not in catalogue.names():
-                raise ConfigError(f"robot: expected one of {', '.join(catalogue.names())}; got {value!r:.40}")
+            if value not in self.arms:
+                raise ConfigError(f"robot: expected one of {', '.join(self.arms)}; got {value!r:.40}")
             return dataclasses.replace(self, robot=value)
         raise ConfigError(f"{name!r:.40}: there is nothing of that name to change")
 
@@ -98,16 +116,22 @@ class Setup:
         return self._tuned(self._plain())
 
     def _plain(self) -> Scene:
+        mine = bool(self.own) and self.robot == Path(self.own).name
+        robot, tip = (self.own, self.tip) if mine else (self.robot, "")
+        found = self._placed(robot)
+        return dataclasses.replace(found, tip=tip) if mine else found
+
+    def _placed(self, robot: str | None) -> Scene:
         if self.scenario == CELL:
-            return Scene.load(SCENES / "cell.toml", robot=self.robot)
+            return Scene.load(SCENES / "cell.toml", robot=robot)
         if self.scenario == RECORDED:
             if not self.motion:
                 raise ConfigError("the scenario recorded needs a recording: elbowroom demo --motion FILE")
-            found = Scene.load(THESIS / "recorded.toml", robot=self.robot, variant="supervised")
+            found = Scene.load(THESIS / "recorded.toml", robot=robot, variant="supervised")
             people = {name: _with(who, self.motion) for name, who in found.people.items()}
             return dataclasses.replace(found, people=people)
         test = experiments()[TESTS.index(self.scenario)]
-        return test.scene(test.main()[0] if test.test != 7 else "scaling", "kinematic", self.robot)
+        return test.scene(test.main()[0] if test.test != 7 else "scaling", "kinematic", robot)
 
     def _tuned(self, scene: Scene) -> Scene:
         config = scene.controller
@@ -118,7 +142,7 @@ class Setup:
             changes["inverse"] = self.inverse
         parts: Mapping[str, Mapping[str, Any]] = {
             "repulsion": {"influence": self.influence, "gain": self.gain},
-            "attraction": {"kp": self.kp},
+            "attraction": {"kp": self.kp, "max_speed": self.max_speed},
             "smoothing": {"duration": self.filter},
             "joint_limits": {"method": self.limits},
         }
@@ -129,6 +153,29 @@ class Setup:
         tuned: Config = dataclasses.replace(config, **changes) if changes else config
         watched = scene.supervision if self.supervision is None else self.supervision
         return dataclasses.replace(scene, controller=tuned, supervision=watched)
+
+
+def scenario_named(text: str) -> str:
+    """The scenario that somebody means: "1", "test1" and "Test 1" are all "test 1"."""
+    found = re.fullmatch(r"(?:test)?[ _-]?([1-7])", text.strip().lower())
+    name = f"test {found[1]}" if found else text.strip().lower()
+    if name not in SCENARIOS:
+        raise ConfigError(f"scenario: expected {', '.join(SCENARIOS)}; got {text!r:.40}")
+    return name
+
+
+def chosen(robot: str, tip: str = "", scenario: str = CELL, motion: str = "") -> Setup:
+    """What a command line asks for: an arm of the catalogue or of a file, and a scenario."""
+    if not is_file(robot):
+        if tip:
+            raise ConfigError(f"tip: expected with a URDF file alone; got {tip!r:.40} with {robot!r:.40}")
+        return Setup(scenario_named(scenario), motion=motion).changed("robot", robot)
+    own = Path(robot).absolute()
+    if not own.is_file():
+        raise ConfigError(f"robot: there is no file {robot!r}")
+    if own.name in catalogue.names():
+        raise ConfigError(f"robot: expected a file that is not called like an arm of the catalogue; got {robot!r}")
+    return Setup(scenario_named(scenario), own.name, motion=motion, own=str(own), tip=tip)
 
 
 def _with(who: Any, motion: str) -> Any:

@@ -226,3 +226,30 @@ def test_stations_are_goals_that_stay(outcomes):
     np.testing.assert_allclose(plots_scenes.stations(table), [[0.5, 0.3, 0.6], [0.5, -0.3, 0.6]])
     table["goal_x"] = np.linspace(0, 1, ROWS)  # always on its way
     assert plots_scenes.stations(table).shape == (0, 3)
+
+
+def test_a_number_lies_on_no_curve():
+    """As in figure 4.2, where the tool dips under the least difference and the coworker turns above it."""
+    import matplotlib.pyplot as plt
+    from matplotlib.text import Text
+
+    t = np.linspace(0.0, 48.0, 481)
+    coworker, tool = 1.0 + 0.3 * np.abs(t - 24.0), 0.75 - 0.5 * np.exp(-(((t - 24.4) / 1.5) ** 2))
+    curves = [(t, curve) for curve in (coworker, tool, coworker - tool)]
+    figure, axis = plt.subplots(figsize=(7.2, 2.3))
+    try:
+        for _, curve in curves:
+            axis.plot(t, curve)
+        axis.set(xlim=(0.0, 48.0), ylim=(-0.1, 3.6))
+        plots_look.mark(axis, 24.0, 0.75, "0.75 m", curves=curves)
+        plots_look.mark(axis, 24.0, 0.75, "0.75 m")
+        figure.draw_without_rendering()
+        turn = axis.transData.inverted()
+        clear = []
+        for label in axis.texts:
+            (left, low), (right, high) = turn.transform(Text.get_window_extent(label))  # without its leader
+            near = [curve[(t > left) & (t < right)] for _, curve in curves]
+            clear.append(all((part > high).all() or (part < low).all() for part in near))
+    finally:
+        plt.close(figure)
+    assert clear == [True, False]

@@ -217,6 +217,26 @@ CLAIMS: tuple[Claim, ...] = (
 )
 
 
+COMPARED = {
+    2: (1, "whether half the influence gives a smaller distance, a smaller speed and a smoother velocity than test 1"),
+    4: (1, "whether under F the coworker comes nearer, and light joints move faster, than under K in test 1"),
+}
+"""Tests whose results are said in comparison with another: that one, and what is said."""
+
+
+def unjudged(outcomes: Iterable[Outcome]) -> dict[int, str]:
+    """Test -> what is said about it that these runs cannot judge, since the test that it is compared with is not there.
+
+    The other way round it is no loss: test 1 says nothing about test 2.
+    """
+    there = {run.test for run in outcomes}
+    return {
+        test: f"test {other} was not run, so it is not judged {words}; `elbowroom experiment {other},{test}` runs both"
+        for test, (other, words) in COMPARED.items()
+        if test in there and other not in there
+    }
+
+
 def _same_everywhere(runs: Runs) -> Iterable[Check]:
     """MuJoCo beside the kinematic plant in tests 1 to 4, and no contact in tests 1 to 5."""
     for test in (1, 2, 3, 4):

@@ -54,10 +54,12 @@ def write_report(
     jobs: Sequence[Job],
     missing: Mapping[str, str],
     progress: Callable[[int, int, str], None] | None = None,
+    command: str = "elbowroom experiment all",
 ) -> Written:
     """The figures, if there is matplotlib, and report.html.
 
     `missing` is what the report says about what is not there.  Figures that could not be made are told there too.
+    `command` is the call that makes the same numbers again.
     """
     told = dict(missing)
     tests = [run for run in outcomes if run.test is not None]
@@ -77,6 +79,7 @@ def write_report(
             expected=sorted({job.experiment.test for job in jobs if job.experiment.test is not None}),
             missing=told,
             robot=tests[0].robot if tests else None,
+            command=command,
         )
     return Written(path, problem)
 

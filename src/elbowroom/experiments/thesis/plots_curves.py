@@ -54,7 +54,7 @@ def _places(axis: Any, table: Table, along: str, thesis: float | None) -> None:
         across(axis, thesis)
         labels.append((thesis, f"thesis {thesis:.2f} m", "thesis"))
     row = int(np.nanargmin(apart))
-    mark(axis, t[row], apart[row], f"{apart[row]:.2f} m")
+    mark(axis, t[row], apart[row], f"{apart[row]:.2f} m", curves=[(t, curve) for _, curve, _ in curves])
     ends(axis, labels, gap=0.11)
 
 

@@ -87,13 +87,31 @@ def across(axis: Any, y: float, style: str = "thesis") -> None:
     axis.axhline(y, zorder=1.5, **STYLE[style])
 
 
-def mark(axis: Any, t: float, y: float, text: str, *, above: bool = False) -> None:
-    """A ring at a point of a curve, with its number, where the curve leaves room: below a least, above a greatest."""
+def mark(
+    axis: Any, t: float, y: float, text: str, *, above: bool = False, curves: Sequence[tuple[Array, Array]] = ()
+) -> None:
+    """A ring at a point of a curve, with its number, where the curve leaves room: below a least, above a greatest.
+
+    Where there are other `curves`, (t, y) each, the number goes to the nearest height at which it lies on none of them.
+    """
     from matplotlib.patheffects import withStroke
 
     axis.plot([t], [y], marker="o", markersize=4.5, color="white", markeredgecolor="#111111", zorder=5, clip_on=False)
     low, high = axis.get_xlim()
     late, early = t > high - 0.05 * (high - low), t < low + 0.05 * (high - low)
+    if curves and (away := _room(axis, t, y, curves)):
+        bottom, top = axis.get_ylim()
+        axis.annotate(
+            text,
+            (t, y),
+            (t, y + away * (top - bottom)),
+            ha="center",
+            va="center",
+            fontsize=8,
+            arrowprops={"arrowstyle": "-", "color": "#999999", "linewidth": 0.6, "shrinkA": 1, "shrinkB": 3},
+            zorder=6,
+        )
+        return
     axis.annotate(
         text,
         (t, y),
@@ -105,6 +123,20 @@ def mark(axis: Any, t: float, y: float, text: str, *, above: bool = False) -> No
         path_effects=[withStroke(linewidth=2.4, foreground="white")],
         zorder=6,
     )
+
+
+def _room(axis: Any, t: float, y: float, curves: Sequence[tuple[Array, Array]]) -> float:
+    """How far above the point, in parts of the axis' height, a label lies on no curve; 0 where it may stay below."""
+    (left, right), (bottom, top) = axis.get_xlim(), axis.get_ylim()
+    wide, high = 0.055 * (right - left), 0.05 * (top - bottom)  # half of a label
+    for away in (-0.075, 0.1, -0.15, 0.15, -0.2, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45):
+        centre = y + away * (top - bottom)
+        if not bottom + high < centre < top - high:
+            continue
+        near = [curve[np.abs(times - t) < wide] for times, curve in curves]
+        if all(not len(part) or part.min() > centre + high or part.max() < centre - high for part in near):
+            return away if away != -0.075 else 0.0
+    return 0.0
 
 
 def ends(axis: Any, labels: Sequence[tuple[float, str, str]], gap: float = 0.085) -> None:

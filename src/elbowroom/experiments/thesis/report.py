@@ -19,7 +19,7 @@ from .plots import FIGURES, Drawn
 from .report_numbers import ABSENT, beside, listed_checks, listed_runs, met, shown
 from .report_numbers import Check as Check
 from .report_page import STYLE, Section, inline_svg, paragraphs, table, text
-from .report_texts import ARMS, INTRODUCTION, METRICS, RECORDED, REPRODUCE, SAFETY, SHOWN, TESTS, TOLERANCE, Name
+from .report_texts import ARMS, INTRODUCTION, METRICS, RECORDED, SAFETY, SHOWN, TESTS, TOLERANCE, Name
 
 PLANTS = ("kinematic", "rigid", "mujoco")
 
@@ -62,12 +62,14 @@ def report(
     expected: Iterable[int] = tuple(TESTS),
     missing: Mapping[str, str] | None = None,
     robot: str | None = None,
+    command: str = "elbowroom experiment all",
 ) -> Path:
     """Writes the report and returns its path.
 
     `discussion` has texts by "1" to "7" (a test), "summary", "arms" and "recorded"; empty lines part paragraphs.
     `expected` are the tests that were asked for, `missing` says why something is not there: by "1" to "7" or a name of
     yours.  `robot` is the arm of the tests; others go into a table of their own (the first run's if omitted).
+    `command` is the call that makes the same numbers again.
     """
     runs = list(outcomes)
     arm = robot or next((run.robot for run in runs if run.test is not None), runs[0].robot if runs else "")
@@ -83,7 +85,7 @@ def report(
     )
     sections = [_summary(whole), *(_test(whole, test) for test in whole.expected)]
     sections += [part for part in (_arms(whole), _recorded(whole), _settings(whole)) if part is not None]
-    sections.append(_reproduce())
+    sections.append(_reproduce(command))
     part = path.with_name(
         path.name + ".part"
     )  # a report that could not be written whole does not take the old one's place
@@ -293,8 +295,7 @@ def _settings(whole: _Report) -> Section | None:
     return Section("settings", "Settings", "Settings", "\n".join(parts))
 
 
-def _reproduce() -> Section:
-    commands = escape("\n".join(REPRODUCE))
+def _reproduce(command: str) -> Section:
     words = "Nothing is left to chance: the same version on the same machine gives the same numbers."
-    html = f"<p>{words}</p><pre>{commands}</pre>"
+    html = f"<p>{words}</p><pre>{escape(command)}</pre>"
     return Section("reproduce", "How to reproduce", "How to reproduce", html)

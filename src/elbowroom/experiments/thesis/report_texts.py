@@ -149,10 +149,3 @@ INTRODUCTION = (
     "is less by the radii of both capsules. Peaks are sizes. RMS jerk and vibration are made at one bandwidth (a grid"
     " of 20 ms) for all plants.",
 )
-
-REPRODUCE = (
-    "elbowroom experiment all --out FOLDER",
-    "elbowroom experiment 1 --plant mujoco",
-    "elbowroom experiment 5 --robot panda",
-    "elbowroom experiment recorded --motion FILE",
-)

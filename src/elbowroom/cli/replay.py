@@ -1,0 +1,108 @@
+"""`elbowroom replay`: a recording again, in the browser or as one HTML file."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import webbrowser
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..errors import ElbowroomError
+from .interrupts import Interrupts
+from .terminal import line, note, writable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..cell import Cell, Recording
+    from ..viewer.replay import Replay
+
+
+def replay(
+    file: Annotated[Path, typer.Argument(metavar="FILE.csv", help="A recording, of `elbowroom run` or the live page.")],
+    html: Annotated[
+        Path | None, typer.Option(metavar="OUT.html", help="Write one HTML file that plays it offline, and stop.")
+    ] = None,
+    rate: Annotated[
+        float, typer.Option(metavar="HZ", min=1.0, max=120.0, help="Pictures a second in the HTML file.")
+    ] = 30.0,
+    robot: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The arm, for an old recording that does not know its file.")
+    ] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Where to serve; a busy one gives the next.")] = 8080,
+    host: Annotated[str, typer.Option(metavar="NAME", help="This machine's name for others; needs a token.")] = (
+        "127.0.0.1"
+    ),
+    token: Annotated[str | None, typer.Option(metavar="TEXT", help="Of one's own, for another --host.  [new]")] = None,
+    open_: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in the browser.")] = True,
+    seconds: Annotated[float | None, typer.Option(metavar="S", help="Stop after so long.  [Ctrl-C]")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the HTML file.")] = False,
+) -> None:
+    """Watch a recorded run again, with a slider for time.
+
+    \b
+    elbowroom replay run.csv
+    elbowroom replay run.csv --html run.html
+
+    Keys on the page: space plays and pauses, "," and "." go one cycle, J and L one second.  Ctrl-C ends it.
+    """
+    if html is not None:
+        writable(html, force)
+    needs_viser()
+    from ..viewer.replay import Replay
+
+    shown = Replay(file, robot=robot)
+    for warning in shown.warnings:
+        note("warning", warning)
+    if html is not None:
+        save(shown, html, rate)
+        return
+    from ..viewer.player import Player
+    from ..viewer.rules import LOOPBACK, new_token
+
+    if token is None and host not in LOOPBACK:
+        token = new_token()
+    try:
+        with Player(shown, host=host, port=port, token=token) as player:
+            player.show()
+            line(f"{len(shown)} cycles, {shown.duration:.1f} s, at {player.address}  (Ctrl-C ends it)")
+            sys.stdout.flush()
+            if open_:
+                webbrowser.open(player.address)
+            player.serve(seconds)
+    except KeyboardInterrupt:
+        note("ended", "by Ctrl-C", "green")
+
+
+def needs_viser() -> None:
+    """Says how to get what draws, where it is missing."""
+    if importlib.util.find_spec("viser") is None:
+        raise ElbowroomError("the page needs viser: pip install 'elbowroom[viewer]'")
+
+
+def save(shown: Replay, path: Path, rate: float = 30.0) -> None:
+    """Writes a run as one HTML file."""
+    from ..viewer.standalone import write
+
+    with Interrupts() as interrupts:
+
+        def pictures() -> Iterator[dict[str, object]]:
+            for t in shown.moments(rate):
+                interrupts.check()
+                yield shown.picture(t)
+
+        count = write(pictures(), path, rate=rate, title=shown.title)
+    size = path.stat().st_size / 1e6
+    line(f"{path}: {count} pictures, {shown.duration:.1f} s, {size:.1f} MB; it opens in any browser, offline")
+
+
+def save_run(cell: Cell, recording: Recording, path: Path) -> None:
+    """Writes what has been recorded of a cell as one HTML file."""
+    from ..cell.log import notes_of
+    from ..cell.record import Table
+    from ..viewer.replay import Replay
+
+    save(Replay(path, table=Table(recording.table(), cell.arm.n, notes_of(cell))), path)

@@ -1,0 +1,170 @@
+"""What an arm looks like: the <visual> elements of a URDF, as data for those who draw it.
+
+    visuals_of("arm.urdf", "tool0")        a tuple of `Visual`, fixed joints merged as `urdf.load` merges them
+    visuals_of("panda")                    (): the arms of the catalogue are drawn by their capsules
+
+Looks have no part in a Model: neither its digest nor anything that is computed depends on them.  Mesh files are found
+here, in the model's folder alone (model/meshes.py), and not read: who draws reads them.  What cannot be drawn is named
+in a `ModelWarning` and stands in the tuple as `missing`, so that the link's capsules can be shown for it.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree.ElementTree import Element
+
+import numpy as np
+
+from ..errors import ModelError, ModelWarning
+from .meshes import MAX_BYTES, locate
+from .model import Array
+from .urdf import MANY, carried
+from .urdf_xml import number, numbers, origin, part
+
+SUFFIXES = (".stl", ".obj", ".dae", ".glb")
+MISSING = "missing"
+MOST = 120
+"""So many visuals of an arm are drawn at most; the others are missing."""
+MOST_BYTES = 2 * MAX_BYTES
+"""And so many bytes of mesh files."""
+
+_SIZES = {"box": ("size",), "sphere": ("radius",), "cylinder": ("radius", "length"), "capsule": ("radius", "length")}
+Colour = tuple[float, float, float, float]
+Pose = tuple[tuple[float, float, float, float], ...]
+
+
+@dataclass(frozen=True)
+class Visual:
+    """A thing to draw on a link, of plain numbers and texts only.
+
+    `size` is x, y, z of a box, the radius of a sphere, radius and length of a cylinder or capsule (along z, about the
+    middle), and the scale in x, y, z of a mesh; of what is missing it is empty.
+    """
+
+    name: str  # of the URDF's link
+    link: int  # that carries it: 0 the base, i + 1 link i of the chain
+    kind: str  # box, sphere, cylinder, capsule, mesh or missing
+    size: tuple[float, ...]
+    pose: Pose  # (4, 4) in that link's frame
+    mesh: str = ""  # the file
+    colour: Colour | None = None  # red, green, blue, opacity, each 0 to 1; None: none is given
+
+
+def visuals_of(robot: str | os.PathLike[str], tip: str | None = None) -> tuple[Visual, ...]:
+    """What to draw of the arm that `load(robot, tip)` gives; nothing for one that is no URDF file."""
+    path = Path(robot)
+    if path.suffix.lower() not in (".urdf", ".xml"):
+        return ()
+    root, links = carried(path, tip)
+    materials = _materials(root)
+    found: list[Visual] = []
+    wrong: list[str] = []
+    left, room = MOST, MOST_BYTES
+    for name, element, link, T in links:
+        for visual, bytes_, problem in _drawn(element, name, link, T, path, materials):
+            if problem:
+                wrong.append(problem)
+            elif left == 0 or bytes_ > room:
+                wrong.append(f"link {name!r}: more than {MOST} shapes or {MOST_BYTES / 1e6:g} MB of meshes")
+                visual = _missing(name, link)
+            else:
+                left, room = left - 1, room - bytes_
+            found.append(visual)
+    if wrong:
+        told = "; ".join(wrong[:MANY]) + (f"; and {len(wrong) - MANY} more" if len(wrong) > MANY else "")
+        message = f"{root.get('name') or path.stem}: not drawn, capsules are shown instead: {told}"
+        warnings.warn(message, ModelWarning, stacklevel=2)
+    return tuple(_once_missing(found))
+
+
+def _once_missing(found: list[Visual]) -> Iterator[Visual]:
+    """One that is missing stands for all of its link."""
+    seen: set[int] = set()
+    for visual in found:
+        if visual.kind != MISSING or visual.link not in seen:
+            yield visual
+        if visual.kind == MISSING:
+            seen.add(visual.link)
+
+
+def _drawn(
+    element: Element, name: str, link: int, T: Array, urdf: Path, materials: dict[str, Colour]
+) -> Iterator[tuple[Visual, int, str]]:
+    """The visuals of a URDF link that stands at T in `link`, the bytes of their files, and what is wrong with them."""
+    owner = f"link {name!r}"
+    for visual in element.findall("visual"):
+        try:
+            kind, size, mesh = _shape(part(visual, "geometry"), owner, urdf)
+            pose = T @ origin(visual, owner)
+            bytes_ = os.stat(mesh).st_size if mesh else 0
+            if bytes_ > MAX_BYTES:
+                raise ModelError(f"mesh {Path(mesh).name!r}: must not be larger than {MAX_BYTES / 1e6:g} MB")
+        except (ModelError, OSError) as error:
+            text = str(error)
+            yield _missing(name, link), 0, text if text.startswith(owner) else f"{owner}: {text}"
+            continue
+        yield Visual(name, link, kind, size, _plain(pose), mesh, _colour(visual, materials)), bytes_, ""
+
+
+def _missing(name: str, link: int) -> Visual:
+    return Visual(name, link, MISSING, (), _plain(np.eye(4)))
+
+
+def _plain(pose: Array) -> Pose:
+    return tuple((float(a), float(b), float(c), float(d)) for a, b, c, d in pose)
+
+
+def _shape(geometry: Element, owner: str, urdf: Path) -> tuple[str, tuple[float, ...], str]:
+    """Kind, size and mesh file."""
+    shapes = [shape for shape in geometry if shape.tag in _SIZES or shape.tag == "mesh"]
+    if len(shapes) != 1:
+        raise ModelError(f"{owner}: <geometry> of <visual> must be one of {', '.join(_SIZES)}, mesh")
+    shape = shapes[0]
+    if shape.tag == "mesh":
+        filename = shape.get("filename", "")
+        if not filename.lower().endswith(SUFFIXES):
+            raise ModelError(f"mesh {filename!r:.100}: expected a file of one of {', '.join(SUFFIXES)}")
+        scale = tuple(numbers(shape, "scale", owner, 3, (1.0, 1.0, 1.0)))
+        if not all(scale):
+            raise ModelError(f"{owner}: scale of <mesh> must not be zero; got {list(scale)}")
+        return "mesh", scale, str(locate(filename, urdf))
+    if shape.tag == "box":
+        size = tuple(numbers(shape, "size", owner, 3, None))
+    else:
+        size = tuple(number(shape, key, owner) for key in _SIZES[shape.tag])
+    if min(size) <= 0:
+        raise ModelError(f"{owner}: sizes of <{shape.tag}> must be positive; got {list(size)}")
+    return shape.tag, size, ""
+
+
+def _materials(robot: Element) -> dict[str, Colour]:
+    """Colours by name: the robot's own, and those that a visual defines in passing."""
+    found: dict[str, Colour] = {}
+    for material in (*robot.findall("material"), *robot.findall("link/visual/material")):
+        colour = _rgba(material)
+        if colour is not None:
+            found.setdefault(material.get("name", ""), colour)
+    return found
+
+
+def _colour(visual: Element, materials: dict[str, Colour]) -> Colour | None:
+    material = visual.find("material")
+    if material is None:
+        return None
+    return _rgba(material) or materials.get(material.get("name", ""))
+
+
+def _rgba(material: Element) -> Colour | None:
+    """The colour in a <material>; None where there is none or it makes no sense, since the shape is worth drawing."""
+    element = material.find("color")
+    if element is None:
+        return None
+    try:
+        r, g, b, a = (min(max(value, 0.0), 1.0) for value in numbers(element, "rgba", "material", 4, None))
+    except ModelError:
+        return None
+    return r, g, b, a

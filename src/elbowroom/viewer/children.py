@@ -1,0 +1,68 @@
+"""Processes beside the page's own, started so that neither Ctrl-C nor the caller's script gets in the way.
+
+Ctrl-C goes to every process of a terminal.  A child that starts here inherits that it is not heard: the page's process
+hears it and ends its children.  And a child that is spawned runs the caller's script again, up to its end; since
+nothing in it is needed, the script is hidden meanwhile.  So a page can be started from any script, and starts sooner.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from multiprocessing import resource_tracker
+from multiprocessing.context import SpawnProcess
+from types import ModuleType
+from typing import Any
+
+CONTEXT = multiprocessing.get_context("spawn")
+_starting = threading.Lock()
+
+
+def start(target: Callable[..., object], *given: Any) -> SpawnProcess:
+    """A child process at work; it ends with this one."""
+    child = CONTEXT.Process(target=target, args=given, daemon=True)
+    if sys.platform != "win32":
+        resource_tracker.ensure_running()  # when it starts, which the first child makes it, Ctrl-C is let in again
+    with _starting, _unheard(), _bare():
+        child.start()
+    return child
+
+
+def end(child: SpawnProcess | None, patience: float = 0.0) -> None:
+    """Waits so long (s) for a child to end, and then ends it."""
+    if child is None:
+        return
+    child.join(patience)
+    if child.is_alive():
+        child.terminate()
+        child.join(3.0)
+    if child.is_alive():
+        child.kill()
+
+
+@contextlib.contextmanager
+def _unheard() -> Iterator[None]:
+    """Ctrl-C waits until the end; who starts within inherits that, for good."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextlib.contextmanager
+def _bare() -> Iterator[None]:
+    """The main module is one without a file."""
+    real = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = real

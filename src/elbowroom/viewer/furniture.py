@@ -1,0 +1,126 @@
+"""What stands still on the page: light, floor, pedestal, conveyors, and where one looks from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import solids
+from .palette import BELT, FLOOR, GRID, LINES, RAIL, STEEL
+
+Array = NDArray[Any]
+
+WIDE = 0.24  # m, of a belt
+HALF = 0.78  # m, of a person's height and of an arm's
+LOW = 0.055  # m: a belt's top, below the middle of what lies on it
+
+
+def light(scene: Any) -> None:
+    """A high sun with shadows, a pale sky, a floor that fades into the distance."""
+    scene.world_axes.visible = False
+    scene.configure_environment_map("apartment", environment_intensity=0.3)
+    scene.configure_default_lights(enabled=False, cast_shadow=False)
+    scene.add_light_hemisphere("/light/sky", sky_color=(255, 255, 255), ground_color=(200, 196, 190), intensity=0.6)
+    scene.add_light_directional(
+        "/light/sun", color=(255, 248, 238), intensity=2.2, cast_shadow=True, position=(1.5, -2.5, 5.0)
+    )
+    scene.add_light_directional(
+        "/light/fill", color=(225, 235, 255), intensity=0.4, cast_shadow=False, position=(-4.0, 3.0, 3.0)
+    )
+    scene.configure_fog(6.5, 15.0, color=(255, 255, 255))
+
+
+def camera(server: Any, base: Array, floor: float, reach: float) -> None:
+    """Where a page looks from at first: arm and person in view, left of the panel."""
+    size = float(np.clip(reach / 0.85, 1.0, 3.0))
+    middle = np.array([base[0], base[1], max(floor + HALF, float(base[2]) - HALF)])
+    start = server.initial_camera
+    start.look_at = tuple((middle + size * np.array([0.66, 0.08, 0.0])).tolist())
+    start.position = tuple((middle + size * np.array([1.95, -3.05, 1.25])).tolist())
+    start.fov = float(np.radians(40.0))
+
+
+def ground(scene: Any, floor: float, base: Array) -> None:
+    """The floor, and what the arm stands on."""
+    scene.add_box(
+        "/floor/slab",
+        dimensions=(60.0, 60.0, 0.02),
+        position=(0.0, 0.0, floor - 0.011),
+        color=FLOOR,
+        cast_shadow=False,
+        receive_shadow=True,
+    )
+    scene.add_grid(
+        "/floor/grid",
+        infinite_grid=True,
+        cell_size=0.25,
+        section_size=1.0,
+        cell_color=GRID,
+        section_color=LINES,
+        fade_distance=9.0,
+        shadow_opacity=0.0,
+        position=(0.0, 0.0, floor + 0.001),
+    )
+    height = float(base[2]) - floor
+    if height < 0.05:
+        return
+    x, y = float(base[0]), float(base[1])
+    parts = [
+        solids.moved(solids.cylinder(0.075, height - 0.03), (x, y, floor + 0.5 * height)),
+        solids.moved(solids.cylinder(0.15, 0.018), (x, y, floor + 0.009)),
+        solids.moved(solids.cylinder(0.12, 0.018), (x, y, floor + height - 0.012)),
+    ]
+    scene.add_mesh_simple("/floor/pedestal", *solids.joined(parts), color=STEEL)
+
+
+def belts(scene: Any, ends: list[tuple[Array, Array]], floor: float) -> None:
+    """Conveyors between two points: rails, legs and a belt on rollers."""
+    for k, (start, end) in enumerate(ends):
+        start, end = np.asarray(start, dtype=float), np.asarray(end, dtype=float)
+        way = end - start
+        length, yaw = float(np.linalg.norm(way[:2])) + 0.1, float(np.arctan2(way[1], way[0]))
+        top = float(start[2]) - LOW - floor
+        if top < 0.12:
+            continue
+        middle = 0.5 * (start + end)
+        place = {
+            "position": (float(middle[0]), float(middle[1]), floor),
+            "wxyz": (float(np.cos(yaw / 2)), 0.0, 0.0, float(np.sin(yaw / 2))),
+        }
+        frame = [
+            solids.moved(solids.box(length, 0.018, 0.07), (0.0, s * (WIDE / 2 + 0.013), top - 0.04)) for s in (-1, 1)
+        ]
+        for along in (-1.0, 1.0):
+            x = along * (length / 2 - 0.09)
+            frame += [
+                solids.moved(solids.box(0.035, 0.035, top - 0.06), (x, s * (WIDE / 2 - 0.01), 0.5 * (top - 0.06)))
+                for s in (-1, 1)
+            ]
+            frame.append(solids.moved(solids.box(0.03, WIDE, 0.03), (x, 0.0, 0.3 * top)))
+        scene.add_mesh_simple(f"/belts/{k}/frame", *solids.joined(frame), color=RAIL, **place)
+        scene.add_mesh_simple(
+            f"/belts/{k}/belt", *solids.moved(_loop(length, 0.028), (0.0, 0.0, top - 0.028)), color=BELT, **place
+        )
+
+
+def _loop(length: float, radius: float) -> solids.Solid:
+    """A belt round two rollers, along x, closed at its sides."""
+    half = 0.5 * length - radius
+    turn = np.linspace(-np.pi / 2, np.pi / 2, 9)
+    outline = np.concatenate(
+        [
+            np.stack([half + radius * np.cos(turn), radius * np.sin(turn)], axis=1),
+            np.stack([-half - radius * np.cos(turn), -radius * np.sin(turn)], axis=1),
+        ]
+    )
+    n = len(outline)
+    near, far = (np.insert(outline, 1, side * WIDE / 2, axis=1) for side in (-1.0, 1.0))
+    vertices = np.concatenate([near, far, near, far])
+    k = np.arange(n)
+    after = (k + 1) % n
+    side = np.stack([k, after, n + after, k, n + after, n + k], axis=1).reshape(-1, 3)[:, ::-1]
+    fan = np.stack([0 * k[1:-1], k[1:-1], k[2:]], axis=1)
+    faces = np.concatenate([side, 2 * n + fan, 3 * n + fan[:, ::-1]])
+    return vertices.astype(np.float32), faces.astype(np.uint32)

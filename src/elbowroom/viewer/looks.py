@@ -1,0 +1,107 @@
+"""The arm as its URDF draws it: meshes and shapes in the frames of its links (model/visuals.py)."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ModelError, ModelWarning
+from ..model.visuals import MISSING, Visual
+from . import solids
+from .limbs import seen
+from .palette import ARM
+from .surfaces import MOST_TRIANGLES, Surface, read
+
+Array = NDArray[Any]
+
+KEPT = 64  # files kept in memory, so that an arm that comes back is there at once
+
+
+class Looks:
+    """What the visuals of an arm show; `links` are those that are shown in full, `problem` says what is not."""
+
+    def __init__(self, scene: Any, name: str, visuals: tuple[Visual, ...]) -> None:
+        self.problem = ""
+        self._frames: dict[int, Any] = {}
+        self._scene, self._name = scene, name
+        missing = {visual.link for visual in visuals if visual.kind == MISSING}
+        wrong: list[str] = []
+        left = MOST_TRIANGLES
+        for k, visual in enumerate(visuals):
+            if visual.kind == MISSING:
+                continue
+            try:
+                surfaces = surfaces_of(visual)
+                left -= sum(len(surface.faces) for surface in surfaces)
+                if left < 0:
+                    raise ModelError(f"the arm must not have more than {MOST_TRIANGLES} triangles")
+            except ModelError as error:
+                wrong.append(f"link {visual.name!r}: {error}")
+                missing.add(visual.link)
+                continue
+            self._add(k, visual, surfaces)
+        self.links = {visual.link for visual in visuals} - missing
+        if wrong:
+            self.problem = "not drawn, capsules are shown instead: " + "; ".join(wrong)
+            warnings.warn(self.problem, ModelWarning, stacklevel=2)
+
+    def _add(self, k: int, visual: Visual, surfaces: list[Surface]) -> None:
+        if visual.link not in self._frames:
+            self._frames[visual.link] = self._scene.add_frame(f"{self._name}/{visual.link}", show_axes=False)
+        for j, surface in enumerate(surfaces):
+            r, g, b, opacity = visual.colour or surface.colour or (*(c / 255 for c in ARM[visual.link % 2]), 1.0)
+            self._scene.add_mesh_simple(
+                f"{self._name}/{visual.link}/{k}_{j}",
+                surface.vertices.astype(np.float32),
+                surface.faces.astype(np.uint32),
+                color=(round(255 * r), round(255 * g), round(255 * b)),
+                opacity=None if opacity >= 1.0 else max(opacity, 0.05),
+            )
+
+    def show(self, poses: Array) -> None:
+        """Poses (n + 1, 4, 4) of base and links in the world."""
+        for link, frame in self._frames.items():
+            there = link < len(poses) and bool(np.isfinite(poses[link]).all())
+            seen(frame, there)
+            if there:
+                frame.position = poses[link][:3, 3]
+                frame.wxyz = solids.quaternion(poses[link][:3, :3])
+
+    def hide(self) -> None:
+        """Nothing of it, until it is shown again."""
+        for frame in self._frames.values():
+            seen(frame, False)
+
+
+def surfaces_of(visual: Visual) -> list[Surface]:
+    """Its triangles in the link's frame."""
+    T = np.array(visual.pose)
+    if visual.kind == "mesh":
+        found, scale = list(_file(visual.mesh)), np.array(visual.size)
+    else:
+        makers: dict[str, Callable[..., solids.Solid]] = {
+            "box": solids.box,
+            "sphere": lambda r: (solids.ball()[0] * r, solids.ball()[1]),
+            "cylinder": solids.cylinder,
+            "capsule": lambda r, length: solids.capsule(length, r),
+        }
+        found, scale = [Surface(*makers[visual.kind](*visual.size))], np.ones(3)
+    flipped = np.prod(scale) < 0
+    return [
+        Surface(
+            (surface.vertices * scale) @ T[:3, :3].T + T[:3, 3],
+            surface.faces[:, ::-1] if flipped else surface.faces,
+            surface.colour,
+        )
+        for surface in found
+    ]
+
+
+@lru_cache(maxsize=KEPT)
+def _file(path: str) -> tuple[Surface, ...]:
+    return tuple(read(path))

@@ -1,0 +1,221 @@
+"""The page of a recording: the same scene as the live page, and a slider for time.
+
+    with Player(Replay("run.csv")) as player:
+        print(player.address)
+        player.serve()
+
+One page steers, others watch and can take over (steering.py); what pages send is held within its range there and once
+more where it is used.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+import threading
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Self
+
+from .curves import Curves
+from .guard import Page, open_page
+from .panel import SAFETY, VIEWS, facts, judged
+from .replay import Replay
+from .stage import Stage
+from .steering import Steering
+
+RATE = 30.0  # pictures in a second
+EVERY = 6  # pictures between two renewals of texts, slider and plots, while it plays
+SETTLING = 0.7  # s after somebody has moved the slider, in which it is left alone
+JUMP = 1.0  # s
+SPEEDS = ("0.1x", "0.25x", "0.5x", "1x", "2x", "4x", "8x")
+BUTTONS = {"play / pause": "toggle", "|<": "start", "<": "back", ">": "step", ">|": "end"}
+KEYS = (
+    ("space", "space", "play or pause", "toggle"),
+    (",", ",", "one cycle back", "back"),
+    (".", ".", "one cycle on", "step"),
+    ("J", "J", "a second back", "earlier"),
+    ("L", "L", "a second on", "later"),
+    ("home", "home", "to the beginning", "start"),
+    ("end", "end", "to the end", "end"),
+)
+"""What is on the key, what viser calls it, what it does, and the order."""
+
+
+class Player:
+    """A replay on a page; `t` is the time shown, `playing` whether it goes on by itself once a page is open."""
+
+    def __init__(self, replay: Replay, *, host: str = "127.0.0.1", port: int = 8080, token: str | None = None) -> None:
+        self.replay = replay
+        self.t, self.playing, self.speed = float(replay.times[0]), True, 1.0
+        self._lock = threading.Lock()
+        self._changed, self._count = True, 0
+        self._begun = False  # it waits for the first page
+        self._slid_at = -math.inf
+        self.page: Page = open_page(host, port, token=token, label=f"elbowroom: {replay.path.name}")
+        try:
+            server: Any = self.page.server
+            self.steering = Steering(server, order=2.0)
+            self.stage = Stage(server)
+            self._build(server.gui)
+        except BaseException:
+            self.page.stop()
+            raise
+
+    @property
+    def address(self) -> str:
+        """What to open."""
+        return self.page.address
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.page.stop()
+
+    # ---- elements
+    def _build(self, gui: Any) -> None:
+        replay = self.replay
+        first, last = float(replay.times[0]), float(replay.times[-1])
+        gui.configure_theme(show_logo=False, show_share_button=False, brand_color=(38, 92, 122))
+        self.status = gui.add_html("", order=0)
+        self.numbers = gui.add_html("", order=1)
+        # what a page says of who steers has its place 2
+        self.slider = gui.add_slider(
+            "time, s", min=first, max=max(last, first + replay.period), step=0.001, initial_value=first, order=3
+        )
+        self.slider.on_update(self._slid)
+        buttons = gui.add_button_group("", tuple(BUTTONS), order=4)
+        buttons.on_click(self._clicked)
+        self.speeds = gui.add_dropdown("speed", SPEEDS, initial_value="1x", order=5)
+        self.speeds.on_update(self._sped)
+        self.curves = Curves(gui, replay, order=6)
+        with gui.add_folder("View", order=8, expand_by_default=False):
+            for name in VIEWS:
+                if hasattr(self.stage, name):
+                    box = gui.add_checkbox(VIEWS[name], initial_value=bool(getattr(self.stage, name)))
+                    box.on_update(self._viewing(name))
+        with gui.add_folder("Recording", order=9, expand_by_default=bool(replay.warnings)):
+            gui.add_html(about(replay))
+        gui.add_html(_line(" · ".join(f"<b>{key}</b> {does}" for key, _, does, _ in KEYS)), order=10)
+        gui.add_html(_line(SAFETY, "font-weight:600"), order=11)
+        for _, key, does, what in KEYS:
+            gui.add_command(does, hotkey=key).on_trigger(self._ordering(what))
+
+    async def _slid(self, event: Any) -> None:
+        if event.client_id is not None:  # a page, not we ourselves
+            self._slid_at = time.monotonic()
+            self.seek(event.target.value)
+
+    async def _clicked(self, event: Any) -> None:
+        if event.target.value in BUTTONS:
+            self.order(BUTTONS[event.target.value])
+
+    async def _sped(self, event: Any) -> None:
+        if event.target.value in SPEEDS:
+            self.speed = float(event.target.value.removesuffix("x"))
+
+    def _viewing(self, name: str) -> Callable[[Any], Any]:
+        async def chosen(event: Any) -> None:
+            setattr(self.stage, name, bool(event.target.value))
+            self._changed = True
+
+        return chosen
+
+    def _ordering(self, what: str) -> Callable[[Any], Any]:
+        async def ordered(_: Any) -> None:
+            self.order(what)
+
+        return ordered
+
+    # ---- time
+    def seek(self, t: Any) -> None:
+        """To that time, held within the recording; what is no time is left alone."""
+        if isinstance(t, bool) or not isinstance(t, int | float) or not math.isfinite(t):
+            return
+        with self._lock:
+            self.t = min(max(float(t), float(self.replay.times[0])), float(self.replay.times[-1]))
+            self._changed = True
+
+    def order(self, what: str) -> None:
+        """toggle, start, end, back, step, earlier or later."""
+        times, row = self.replay.times, self.replay.row(self.t)
+        if what == "toggle":
+            if not self.playing and row == len(times) - 1:  # once more
+                self.seek(times[0])
+            self.playing = not self.playing
+            self._changed = True
+        elif what in ("earlier", "later"):
+            self.seek(self.t + (JUMP if what == "later" else -JUMP))
+        elif what in ("start", "end"):
+            self.seek(times[0 if what == "start" else -1])
+        elif what in ("back", "step"):
+            self.playing = False
+            there = row + (1 if what == "step" else -1)
+            self.seek(times[min(max(there, 0), len(times) - 1)])
+
+    def advance(self, dt: float) -> None:
+        """dt seconds of the clock pass; at its end the recording stops."""
+        if not self.playing:
+            return
+        with self._lock:
+            last = float(self.replay.times[-1])
+            self.t = min(self.t + self.speed * dt, last)
+            self._changed = True
+            if self.t >= last:
+                self.playing, self._count = False, -1
+
+    # ---- showing
+    def show(self) -> bool:
+        """Shows the time of now; False if it is shown already."""
+        with self._lock:
+            t, changed, self._changed = self.t, self._changed, False
+        if not changed:
+            return False
+        picture = self.replay.picture(t)
+        self.stage.show(picture)
+        self._count += 1
+        if not self.playing or self._count % EVERY == 0:
+            self._tell(picture, t)
+        return True
+
+    def _tell(self, picture: dict[str, Any], t: float) -> None:
+        said, colour = judged(picture)
+        held = "" if self.playing else ' <span style="color:#7b858c;font-weight:400">(paused)</span>'
+        dot = f'<span style="color:{colour};font-size:18px">&#9679;</span>'
+        self.status.content = (
+            f'<div style="font-size:16px;font-weight:600;line-height:1.25;min-height:40px;padding:6px 12px 0">{dot} '
+            f"{said}{held}</div>"
+        )
+        self.numbers.content = _line(f"{facts(picture)} of {self.replay.times[-1]:.1f} s", "padding-bottom:5px")
+        if time.monotonic() - self._slid_at > SETTLING and abs(self.slider.value - t) > 1e-4:
+            self.slider.value = round(t, 3)
+        self.curves.show(t, picture)
+
+    def serve(self, seconds: float | None = None) -> None:
+        """Plays until Ctrl-C, or for so long."""
+        now = time.monotonic()
+        end = math.inf if seconds is None else now + seconds
+        while now < end:
+            self.show()
+            time.sleep(1 / RATE)
+            before, now = now, time.monotonic()
+            self._begun = self._begun or self.steering.who is not None
+            if self._begun:
+                self.advance(min(now - before, 0.5))
+
+
+def _line(text: str, style: str = "") -> str:
+    return f'<div style="font-size:12px;line-height:1.4;padding:0 12px;color:#55606a;{style}">{text}</div>'
+
+
+def about(replay: Replay) -> str:
+    """The file, what its notes say, and what is missing; names of a file are escaped."""
+    notes = {key: value for key, value in replay.table.notes.items() if "\n" not in value and value}
+    rows = {"file": replay.path.name, **notes, "cycles": f"{len(replay)}, {1e3 * replay.period:g} ms each"}
+    told = "".join(f"<div>{html.escape(key)}: {html.escape(value)}</div>" for key, value in rows.items())
+    told += "".join(f'<div style="color:#8a5a00">{html.escape(each)}</div>' for each in replay.warnings)
+    return _line(told, "word-break:break-word")

@@ -1,0 +1,119 @@
+"""A page's server without a page: it keeps what it is given and counts what is sent."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import numpy as np
+
+
+class Handle:
+    """A thing in the scene; what is assigned to it is counted in `sent`."""
+
+    def __init__(self, name: str, **props: Any) -> None:
+        self.__dict__.update({"name": name, "visible": True, "position": np.zeros(3), "sent": 0, "removed": False})
+        self.__dict__.update(props)
+        self.__dict__["callbacks"] = {}
+
+    def __setattr__(self, what: str, value: Any) -> None:
+        assert not self.removed, f"{self.name} was removed"
+        self.__dict__["sent"] += 1
+        self.__dict__[what] = value
+
+    def on_drag(self, callback: Any) -> None:
+        self.callbacks["drag"] = callback
+
+    def on_click(self, callback: Any) -> None:
+        self.callbacks["click"] = callback
+
+
+class Scene:
+    """The scene: things by name."""
+
+    def __init__(self) -> None:
+        self.things: dict[str, Handle] = {}
+        self.made = 0
+        self.world_axes = Handle("axes")
+
+    def _add(self, name: str, **props: Any) -> Handle:
+        self.made += 1
+        self.things[name] = Handle(name, **props)
+        return self.things[name]
+
+    def add_batched_meshes_simple(self, name: str, vertices: Any, faces: Any, **props: Any) -> Handle:
+        count = len(props["batched_positions"])
+        assert len(props["batched_wxyzs"]) == count
+        assert np.shape(props["batched_colors"]) in ((3,), (count, 3))
+        return self._add(name, vertices=vertices, faces=faces, **props)
+
+    def add_mesh_simple(self, name: str, vertices: Any, faces: Any, **props: Any) -> Handle:
+        assert np.isfinite(vertices).all()
+        assert faces.max() < len(vertices)
+        return self._add(name, vertices=vertices, faces=faces, **props)
+
+    def add_label(self, name: str, text: str, **props: Any) -> Handle:
+        return self._add(name, text=text, **props)
+
+    def __getattr__(self, what: str) -> Any:
+        if what.startswith("add_"):
+            return self._add
+        if what.startswith("configure_"):
+            return lambda *given, **props: None
+        raise AttributeError(what)
+
+    def remove_by_name(self, name: str) -> None:
+        for each in [each for each in self.things if each == name or each.startswith(f"{name}/")]:
+            self.things.pop(each).__dict__["removed"] = True
+
+    @property
+    def sent(self) -> int:
+        return sum(thing.sent for thing in self.things.values())
+
+
+class Server:
+    """A server with a scene and nobody looking."""
+
+    def __init__(self) -> None:
+        self.scene = Scene()
+        self.initial_camera = Handle("camera")
+
+    def atomic(self) -> Any:
+        return contextlib.nullcontext()
+
+
+def person(x: float = 1.0, y: float = 0.2) -> np.ndarray:
+    """(13, 7) somebody who stands there."""
+    from elbowroom.geometry import Person
+
+    return Person.standing((x, y, -0.75)).rows[:, :7].copy()
+
+
+def picture(**changes: Any) -> dict[str, Any]:
+    """A picture of an arm of two capsules beside somebody, with all that an engine gives."""
+    people = changes.pop("people", person())
+    hands = {} if len(people) != 13 else {"left": people[7, :3], "right": people[8, :3]}
+    return {
+        "generation": 1,
+        "t": 0.0,
+        "arm": np.array([[0, 0, 0, 0, 0, 0.4, 0.07], [0, 0, 0.4, 0.4, 0, 0.5, 0.05]]),
+        "arm_links": (0, 1),
+        "people": people,
+        "tool": np.array([0.4, 0.0, 0.5]),
+        "tool_pose": np.eye(4),
+        "goal": np.array([0.5, 0.0, 0.5]),
+        "objects": np.zeros((0, 3)),
+        "base": np.zeros(3),
+        "floor": -0.75,
+        "belts": [(np.array([0.0, 0.3, 0.0]), np.array([1.0, 0.3, 0.0]))],
+        "distance": 0.3,
+        "nearest": (np.array([0.4, 0.0, 0.5]), np.array([1.0, 0.2, 0.4]), "wrist", "torso"),
+        "attraction": np.array([0.1, 0.0, 0.0]),
+        "repulsion": np.zeros(3),
+        "shown": {"influence": 0.4},
+        "person": np.array([1.0, 0.2, -0.75]),
+        "offset": np.zeros(2),
+        "hands": hands,
+        "hand_offsets": {side: np.zeros(3) for side in hands},
+        **changes,
+    }

@@ -1,0 +1,98 @@
+"""`elbowroom demo` from the command line: what it says, and that it ends as it should."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+pytest.importorskip("viser")
+
+from elbowroom.cli import app
+from elbowroom.cli.demo import _here
+
+START = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background would have it ignored
+from elbowroom.cli import main
+main(["demo", "--no-open", "--port", "0", *sys.argv[1:]])
+"""
+
+
+def begin(*arguments):
+    return subprocess.Popen(
+        [sys.executable, "-c", START, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def interrupted(process):
+    """Ctrl-C, which goes to every process of a terminal; what was said, and whether anybody is left."""
+    os.killpg(process.pid, signal.SIGINT)
+    try:
+        said, complained = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    left = [each for each in Path("/proc").iterdir() if each.name.isdigit() and _group(each) == process.pid]
+    return process.returncode, said, complained, left
+
+
+def _group(process):
+    try:
+        state, _, group = (process / "stat").read_text().rsplit(")", 1)[1].split()[:3]
+    except OSError:
+        return None
+    return None if state == "Z" else int(group)
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs Linux")
+@pytest.mark.parametrize("when", ["starting", "live at"])
+def test_ctrl_c_ends_it_at_any_time_without_a_trace_and_with_nobody_left(when):
+    process = begin()
+    while when not in process.stdout.readline():
+        assert process.poll() is None
+    _, _, complained, left = interrupted(process)
+    assert "Traceback" not in complained
+    assert complained == "ended: by Ctrl-C\n"
+    assert not left
+
+
+def test_it_ends_by_itself_and_prints_the_true_address():
+    process = begin("--seconds", "0.2")
+    said, complained = process.communicate(timeout=120)
+    assert process.returncode == 0, complained
+    assert "the cell is live at http://127.0.0.1:" in said
+    assert complained == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--robot", "r2d2"), "robot: expected one of"),
+        (("--robot", "none.urdf"), "there is no file"),
+        (("--tip", "hand"), "tip: expected with a URDF file alone"),
+        (("--scenario", "moon"), "scenario: expected cell, test 1"),
+        (("--scenario", "recorded"), "--motion"),
+        (("--scenario", "7"), "puma560"),
+        (("--out", "no such folder"), "--out: there is no folder"),
+        (("--token", "short"), "token: expected 16 to 128"),
+        (("--host", "0.0.0.0"), "host: expected the one address"),
+    ],
+)
+def test_what_cannot_be_is_said_in_one_line(arguments, words):
+    result = CliRunner().invoke(app, ["demo", "--no-open", "--port", "0", "--seconds", "0", *arguments])
+    assert result.exit_code == 1
+    assert words in str(result.exception)
+
+
+def test_which_addresses_need_no_token():
+    assert all(map(_here, ("127.0.0.1", "127.0.0.9", "::1", "localhost", "LocalHost")))
+    assert not any(map(_here, ("192.168.1.2", "cell.local", "0.0.0.0", "")))

@@ -1,0 +1,119 @@
+"""One HTML file that plays a run, offline."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+pytest.importorskip("viser")
+
+from browser import Browser, chromium
+from test_replay import recorded, walked
+
+from elbowroom.cell import Cell
+from elbowroom.errors import ConfigError, ElbowroomError
+from elbowroom.viewer.replay import Replay
+from elbowroom.viewer.standalone import write
+
+TITLE = 'a <script>alert(1)</script> & "title" </script>'
+
+
+@pytest.fixture(scope="module")
+def replay(tmp_path_factory):
+    return Replay(recorded(tmp_path_factory.mktemp("standalone") / "run.csv", Cell(walked()), 300))
+
+
+@pytest.fixture(scope="module")
+def page(replay, tmp_path_factory):
+    path = tmp_path_factory.mktemp("page") / "run.html"
+    pictures = [replay.picture(t) for t in replay.moments(10.0)]
+    pictures[3]["state"] = "</script><img src=x onerror=alert(1)>"
+    pictures[3]["status"] = "OK"
+    assert write(pictures, path, rate=10.0, title=TITLE) == 30
+    return path
+
+
+def test_the_file_holds_everything_and_asks_for_nothing(page):
+    text = page.read_text(encoding="utf-8")
+    policy = re.search(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">', text)
+    assert text.index("<script") > text.index(policy[0])  # it holds for all that follows
+    assert "default-src 'none'" in policy[1]
+    assert "http" not in policy[1]
+    head = text[: text.index("__VISER_EMBED_DATA__")]
+    assert not re.search(r'<(?:script|link|img)[^>]*(?:src|href)="(?!data:)', head)
+    assert "Not a safety-rated device" in text
+    assert 0.5e6 < page.stat().st_size < 3e6
+
+
+def test_names_are_text(page):
+    text = page.read_text(encoding="utf-8")
+    assert "<script>alert(1)" not in text
+    assert "<title>a &lt;script&gt;alert(1)&lt;/script&gt; &amp; &quot;title&quot; &lt;/script&gt;</title>" in text
+    data = re.search(r'<script type="application/json" id="run">(.*?)</script>', text, re.DOTALL)[1]
+    assert "<" not in data
+    run = json.loads(data)
+    assert (run["rate"], len(run["frames"])) == (10.0, 30)
+    assert any("</script><img" in said for said, _ in run["sentences"])  # whole, and harmless
+
+
+def test_what_cannot_be_written_is_told_and_leaves_nothing(replay, tmp_path):
+    one = [replay.picture(0.0)]
+    with pytest.raises(ConfigError, match="pictures: expected one at least"):
+        write([], tmp_path / "run.html")
+    for rate in (0.0, float("nan"), 1e9):
+        with pytest.raises(ConfigError, match="rate: expected"):
+            write(one, tmp_path / "run.html", rate=rate)
+    with pytest.raises(ElbowroomError, match=r"run\.html: cannot be written"):
+        write(one, tmp_path / "nowhere" / "run.html")
+
+    def broken():
+        yield one[0]
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write(broken(), tmp_path / "run.html")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_distances_of_the_sheet_are_the_recorded_ones(page, replay):
+    text = page.read_text(encoding="utf-8")
+    run = json.loads(re.search(r'id="run">(.*?)</script>', text, re.DOTALL)[1])
+    kept = [replay.picture(t)["distance"] for t in replay.moments(10.0)]
+    np.testing.assert_allclose([frame[1] for frame in run["frames"]], kept, atol=5.1e-5)  # four decimals
+
+
+@pytest.mark.skipif(chromium() is None, reason="needs Chromium and its driver")
+def test_in_chromium_it_plays_from_the_disk_without_a_network(page, tmp_path):
+    with Browser(tmp_path, size=(420, 340)) as browser:  # which finds no name but this machine's
+        browser.driver.execute_cdp_cmd("Network.enable", {})
+        browser.driver.execute_cdp_cmd(
+            "Network.emulateNetworkConditions",
+            {"offline": True, "latency": 0, "downloadThroughput": 0, "uploadThroughput": 0},
+        )
+        browser.driver.get(f"{page.as_uri()}?fixedDpr=0.2")
+        browser.until(lambda: browser.run("return window.__seen && __seen.draws > 0"), "something is drawn")
+
+        def now():
+            return browser.run("return parseFloat(document.querySelector('[role=slider][aria-valuenow]').ariaValueNow)")
+
+        def look():
+            """Pauses, and plays on."""
+            browser.key(" ")
+            found = now(), browser.run("return document.getElementById('facts').textContent"), browser.pixels()
+            browser.key(" ")
+            return found
+
+        first, facts, pixels = look()
+        browser.until(lambda: abs(now() - first) > 0.7, "it plays")
+        _, later, others = look()
+        assert facts != later
+        assert " s · tool " in later
+        assert np.ptp(pixels.astype(int)) > 50  # not one colour
+        assert np.abs(pixels.astype(int) - others).max() > 20  # and it moves
+        assert browser.run("return document.title") == TITLE
+        assert "Not a safety-rated device" in browser.text()
+        names = browser.run("return performance.getEntriesByType('resource').map(each => each.name)")
+        assert [name for name in names if not name.startswith(("data:", "blob:", "file:"))] == []

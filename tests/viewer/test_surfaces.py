@@ -1,0 +1,189 @@
+"""Mesh files as triangles: each kind, smooth and sharp edges, and files that are not what they say."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+import pytest
+
+from elbowroom.errors import ModelError
+from elbowroom.viewer import solids, surfaces
+from elbowroom.viewer.looks import surfaces_of
+from elbowroom.viewer.surfaces import Surface, creased, read
+
+BOX = solids.box(0.2, 0.4, 0.6)
+
+
+def stl(vertices, faces):
+    head = b"solid no".ljust(80) + struct.pack("<I", len(faces))
+    return head + b"".join(struct.pack("<12fH", 0, 0, 1, *vertices[face].reshape(-1), 0) for face in faces)
+
+
+def stl_text(vertices, faces):
+    facets = [
+        "facet normal 0 0 1\nouter loop\n"
+        + "".join(f"vertex {x} {y} {z}\n" for x, y, z in vertices[face])
+        + "endloop\nendfacet\n"
+        for face in faces
+    ]
+    return f"solid box\n{''.join(facets)}endsolid box\n".encode()
+
+
+def obj(vertices, faces):
+    lines = ["mtllib ../../etc/passwd", "usemtl red", *(f"v {x} {y} {z} 1 1 1" for x, y, z in vertices)]
+    return "\n".join([*lines, *(f"f {a + 1}/1/1 {b + 1}//1 {c + 1}" for a, b, c in faces)]).encode()
+
+
+def dae(vertices, faces, *, unit=1.0, node="", polygons=False, extra=""):
+    """COLLADA with a red material, the normals' numbers between those of the vertices."""
+    numbers = " ".join(map(str, np.asarray(vertices, dtype=float).reshape(-1)))
+    corners = " ".join(f"{k} 0" for k in np.asarray(faces).reshape(-1))
+    inputs = '<input semantic="VERTEX" source="#v" offset="0"/><input semantic="NORMAL" source="#n" offset="1"/>'
+    counts = f"<vcount>{' '.join(str(len(face)) for face in faces)}</vcount>" if polygons else ""
+    tag = "polylist" if polygons else "triangles"
+    return f"""<?xml version="1.0"?><COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1.4.1">
+    <asset><unit meter="{unit}"/><up_axis>Y_UP</up_axis></asset>
+    <library_effects><effect id="e"><profile_COMMON><technique sid="c"><phong><diffuse><color>1 0 0 0.5</color>
+    </diffuse></phong></technique></profile_COMMON></effect></library_effects>
+    <library_materials><material id="m"><instance_effect url="#e"/></material></library_materials>
+    <library_geometries><geometry id="g"><mesh><source id="p"><float_array>{numbers}</float_array></source>
+    <vertices id="v"><input semantic="POSITION" source="#p"/></vertices>
+    <{tag} material="s">{inputs}{counts}<p>{corners}</p></{tag}></mesh></geometry></library_geometries>
+    <library_visual_scenes><visual_scene id="w"><node>{node}<instance_geometry url="#g"><bind_material>
+    <technique_common><instance_material symbol="s" target="#m"/></technique_common></bind_material>
+    </instance_geometry>{extra}</node></visual_scene></library_visual_scenes>
+    <scene><instance_visual_scene url="#w"/></scene></COLLADA>""".encode()
+
+
+def glb(vertices, faces):
+    trimesh = pytest.importorskip("trimesh")
+    return trimesh.Trimesh(vertices, faces, process=False).export(file_type="glb")
+
+
+def volume(surface):
+    a, b, c = (surface.vertices[surface.faces[:, k]] for k in range(3))
+    return float(np.einsum("ij,ij->", a, np.cross(b, c)) / 6)
+
+
+@pytest.mark.parametrize(
+    ("suffix", "write"), [("stl", stl), ("STL", stl_text), ("obj", obj), ("dae", dae), ("glb", glb)]
+)
+def test_a_box_is_read_back(tmp_path, suffix, write):
+    path = tmp_path / f"box.{suffix}"
+    path.write_bytes(write(*BOX))
+    (found,) = read(path)
+    np.testing.assert_allclose(np.abs(found.vertices).max(axis=0), (0.1, 0.2, 0.3), rtol=1e-6)
+    assert volume(found) == pytest.approx(0.048)  # so it is closed, and its faces look outwards
+    assert len(found.vertices) == 24  # each edge is sharp
+    assert found.colour == ((1.0, 0.0, 0.0, 0.5) if suffix == "dae" else None)
+
+
+def test_polygons_and_numbers_from_the_end(tmp_path):
+    corners = "\n".join(f"v {x} {y} 0" for x, y in ((0, 0), (1, 0), (1, 1), (0, 1)))
+    path = tmp_path / "square.obj"
+    path.write_text(f"# a square\n{corners}\nf -4 -3 -2 -1\n")
+    (found,) = read(path)
+    assert len(found.faces) == 2
+    assert len(found.vertices) == 4
+
+
+def test_collada_units_nodes_and_polygons(tmp_path):
+    path = tmp_path / "part.dae"
+    square = np.array([(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0)])
+    steps = "<translate>10 0 0</translate><rotate>0 0 1 90</rotate><scale>2 1 1</scale>"
+    path.write_bytes(dae(square, [(0, 1, 2, 3)], unit=0.01, node=steps, polygons=True))
+    (found,) = read(path)
+    assert len(found.faces) == 2
+    # scaled along x, turned so that x is y, moved, then centimetres
+    np.testing.assert_allclose(found.vertices.min(axis=0), (0.09, 0.0, 0.0), atol=1e-9)
+    np.testing.assert_allclose(found.vertices.max(axis=0), (0.10, 0.02, 0.0), atol=1e-9)
+    matrix = "<matrix>-1 0 0 0 0 1 0 0 0 0 1 5 0 0 0 1</matrix>"
+    path.write_bytes(dae(*BOX, node=matrix))
+    (found,) = read(path)
+    assert volume(found) == pytest.approx(0.048)  # a mirrored box is not turned inside out
+    assert found.vertices[:, 2].max() == pytest.approx(5.3)
+
+
+def test_smooth_and_sharp_edges():
+    ball = creased(Surface(*solids.ball(), None))
+    cylinder = creased(Surface(*solids.cylinder(0.1, 0.3), None))
+    poles, rings = 2, solids.ROUND // 2 - 1
+    assert len(ball.vertices) == poles + rings * solids.ROUND  # one of each corner: smooth everywhere
+    assert len(cylinder.vertices) == 2 + 4 * solids.ROUND  # both caps' edges are doubled
+    apart = Surface(ball.vertices[ball.faces].reshape(-1, 3), np.arange(ball.faces.size).reshape(-1, 3))
+    assert len(creased(apart).vertices) == len(ball.vertices)  # however the file shares them
+
+
+BOMB = b"""<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "aaaaaaaaaa">]><COLLADA>&a;</COLLADA>"""
+DEEP = b"<COLLADA><library_visual_scenes><visual_scene id='s'><node id='n'><instance_node url='#n'/></node>"
+LOOP = DEEP + b"</visual_scene></library_visual_scenes></COLLADA>"
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("x.stl", b""),
+        ("x.stl", b"solid\nvertex 1 2\n"),
+        ("x.stl", stl(*BOX)[:-7]),
+        ("x.stl", b"solid".ljust(80) + struct.pack("<I", 1) + struct.pack("<12fH", *[float("nan")] * 12, 0)),
+        ("x.obj", b"v 0 0 0\nf 1 2 3\n"),
+        ("x.obj", b"v a b c\nf 1 1 1\n"),
+        ("x.obj", b"v 0 0 0\nv 1 0 0\nv 1 1 0\nf 1 2 -9\n"),
+        ("x.dae", b"<robot/>"),
+        ("x.dae", b"<COLLADA>"),
+        ("x.dae", BOMB),
+        ("x.dae", LOOP),
+        ("x.dae", dae(*BOX).replace(b"#p", b"#q")),
+        ("x.glb", b"glTF\2\0\0\0"),
+        ("x.glb", b""),
+        ("x.ply", b"ply"),
+    ],
+)
+def test_what_is_broken_is_refused_by_name(tmp_path, name, data):
+    path = tmp_path / name
+    path.write_bytes(data)
+    with pytest.raises(ModelError, match=rf"mesh '{name}': "):
+        read(path)
+
+
+def test_a_glb_opens_no_other_file(tmp_path):
+    """Its JSON may name buffers elsewhere; such a file is refused, whether they exist or not."""
+    (tmp_path / "secret.bin").write_bytes(b"\0" * 36)
+    text = b"""{"asset":{"version":"2.0"},"buffers":[{"uri":"secret.bin","byteLength":36}],
+        "bufferViews":[{"buffer":0,"byteLength":36}],
+        "accessors":[{"bufferView":0,"componentType":5126,"count":3,"type":"VEC3"}],
+        "meshes":[{"primitives":[{"attributes":{"POSITION":0}}]}],"nodes":[{"mesh":0}],
+        "scenes":[{"nodes":[0]}],"scene":0}"""
+    text += b" " * (-len(text) % 4)
+    data = b"glTF" + struct.pack("<II", 2, 20 + len(text)) + struct.pack("<I", len(text)) + b"JSON" + text
+    path = tmp_path / "x.glb"
+    path.write_bytes(data)
+    with pytest.raises(ModelError, match=r"x\.glb"):
+        read(path)
+
+
+def test_large_files_are_refused(tmp_path, monkeypatch):
+    path = tmp_path / "box.stl"
+    path.write_bytes(stl(*BOX))
+    monkeypatch.setattr(surfaces, "MOST_TRIANGLES", 11)
+    with pytest.raises(ModelError, match="more than 11 triangles"):
+        read(path)
+    monkeypatch.setattr(surfaces, "MAX_BYTES", 100)
+    with pytest.raises(ModelError, match="larger"):
+        read(path)
+    with pytest.raises(ModelError, match="cannot be read"):
+        read(tmp_path / "none.stl")
+
+
+def test_a_visual_is_scaled_mirrored_and_placed(tmp_path):
+    from elbowroom.model.visuals import Visual
+
+    path = tmp_path / "box.stl"
+    path.write_bytes(stl(BOX[0] + np.float32(0.5), BOX[1]))
+    pose = ((0.0, -1.0, 0.0, 1.0), (1.0, 0.0, 0.0, 0.0), (0.0, 0.0, 1.0, 0.0), (0.0, 0.0, 0.0, 1.0))
+    (found,) = surfaces_of(Visual("a", 1, "mesh", (-2.0, 1.0, 1.0), pose, str(path)))
+    assert volume(found) == pytest.approx(0.096)
+    # x is doubled and mirrored, then x becomes y and y becomes -x, then moved by one along x
+    np.testing.assert_allclose(found.vertices.min(axis=0), (1 - 0.7, -1.2, 0.2), rtol=1e-6)
+    np.testing.assert_allclose(found.vertices.max(axis=0), (1 - 0.3, -0.8, 0.8), rtol=1e-6)

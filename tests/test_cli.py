@@ -39,6 +39,7 @@ COMMANDS = (
     "tables",
     "bench",
     "export",
+    "codegen",
     "run",
     "replay",
     "experiment",

@@ -18,7 +18,7 @@ DOCS = ROOT / "docs"
 CONFIG = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
 NAV = re.findall(r"[ :]([\w/]+\.md)$", CONFIG[CONFIG.index("\nnav:") :], re.M)
 PAGES = sorted(page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md"))
-ROOMS = ("model", "dynamics", "algebra", "geometry", "avoidance", "cell", "compile")
+ROOMS = ("model", "dynamics", "algebra", "codegen", "geometry", "avoidance", "cell", "compile")
 
 
 def test_every_page_is_in_the_navigation_once():
@@ -55,7 +55,7 @@ def test_no_name_on_a_page_is_made_up(room):
 def test_the_front_page_of_the_api_has_every_name_of_the_package():
     text = (DOCS / "api/elbowroom.md").read_text(encoding="utf-8")
     errors = {name for name in er.__all__ if name.endswith(("Error", "Warning"))}  # all of elbowroom.errors is there
-    rooms = {"algebra", "avoidance", "cell", "chains", "dynamics", "geometry", "model", "simulation"}
+    rooms = {"algebra", "avoidance", "cell", "chains", "codegen", "dynamics", "geometry", "model", "simulation"}
     assert [name for name in set(er.__all__) - errors - rooms if not re.search(rf"\b{name}\b", text)] == []
     assert "::: elbowroom.errors" in text
 

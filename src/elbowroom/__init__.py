@@ -13,6 +13,7 @@ if _TYPE_CHECKING:
     from . import avoidance as avoidance
     from . import cell as cell
     from . import chains as chains
+    from . import codegen as codegen
     from . import dynamics as dynamics
     from . import geometry as geometry
     from . import model as model
@@ -36,7 +37,7 @@ if _TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_ROOMS = ("algebra", "avoidance", "cell", "chains", "dynamics", "geometry", "model", "simulation")
+_ROOMS = ("algebra", "avoidance", "cell", "chains", "codegen", "dynamics", "geometry", "model", "simulation")
 _ERRORS = ("ConfigError", "DivergenceError", "DtypeError", "ElbowroomError", "ModelError", "ModelWarning", "ShapeError",
            "TraceError", "UnknownNameError")  # fmt: skip
 _NAMES = {
@@ -82,6 +83,7 @@ __all__ = [
     "avoidance",
     "cell",
     "chains",
+    "codegen",
     "dynamics",
     "geometry",
     "load",

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ..errors import ShapeError, TraceError
 from .expr import Graph, Operation
@@ -67,12 +67,12 @@ class Program:
 
         return count(self)
 
-    def evaluate(self, *args: ArrayLike, **kwargs: ArrayLike) -> Any:
-        """The outputs for one state or, with leading axes on every input, for many.
+    def evaluate(self, *args: ArrayLike, dtype: DTypeLike = np.float64, **kwargs: ArrayLike) -> Any:
+        """The outputs for one state or, with leading axes on every input, for many; every step rounded to `dtype`.
 
         One output comes as an array, several as a dict.  Inputs by position or by name.
         """
-        arrays = self._bind(args, kwargs)
+        arrays = self._bind(args, kwargs, dtype)
         batch = self._batch_shape(arrays)
         columns = {
             (port.name, k): arrays[port.name].reshape((*batch, port.size))[..., k]
@@ -81,8 +81,8 @@ class Program:
         }
         values = self._run(columns)
 
-        def gather(port: Port, operands: tuple[int, ...]) -> NDArray[np.float64]:
-            out = np.empty((*batch, port.size))
+        def gather(port: Port, operands: tuple[int, ...]) -> NDArray[Any]:
+            out = np.empty((*batch, port.size), dtype)
             for k, operand in enumerate(operands):
                 out[..., k] = values[operand] if operand >= 0 else self.constants[-1 - operand]
             return out.reshape((*batch, *port.shape))
@@ -90,7 +90,9 @@ class Program:
         results = {p.name: gather(p, r) for p, r in zip(self.outputs, self.results, strict=True)}
         return results if len(results) > 1 else results[self.outputs[0].name]
 
-    def _bind(self, args: tuple[ArrayLike, ...], kwargs: Mapping[str, ArrayLike]) -> dict[str, NDArray[np.float64]]:
+    def _bind(
+        self, args: tuple[ArrayLike, ...], kwargs: Mapping[str, ArrayLike], dtype: DTypeLike
+    ) -> dict[str, NDArray[Any]]:
         names = [p.name for p in self.inputs]
         if len(args) > len(names):
             raise ShapeError(f"{self.name} takes {len(names)} inputs ({', '.join(names)}); got {len(args)}")
@@ -103,7 +105,7 @@ class Program:
             )
         arrays = {}
         for port in self.inputs:
-            array = np.asarray(given[port.name], dtype=float)
+            array = np.asarray(given[port.name], dtype)
             if array.shape[array.ndim - len(port.shape) :] != port.shape:
                 raise ShapeError(
                     f"{self.name}: {port.name} must have shape {port.shape} or a batch of it; got {array.shape}"
@@ -111,7 +113,7 @@ class Program:
             arrays[port.name] = array
         return arrays
 
-    def _batch_shape(self, arrays: dict[str, NDArray[np.float64]]) -> tuple[int, ...]:
+    def _batch_shape(self, arrays: dict[str, NDArray[Any]]) -> tuple[int, ...]:
         batches = {
             p.name: arrays[p.name].shape[: arrays[p.name].ndim - len(p.shape)] for p in self.inputs if not p.parameter
         }

@@ -4,7 +4,7 @@
     show     all that is known about one arm          tables  the papers' tables and curves, ours beside theirs
     check    what looks wrong with a file             bench   our speed beside that of others
     demo     the live cell in a browser               export  an arm as MJCF or URDF
-    tour     a guided tour in the terminal
+    tour     a guided tour in the terminal            codegen quantities of an arm as C for a controller
     run      a scene of one's own, from its file      experiment  the thesis' seven tests, run again
     doctor   what is installed, and what is missing   replay  a recording again, with a slider for time
 
@@ -22,7 +22,7 @@ import typer
 
 from .. import __version__
 from ..errors import ElbowroomError
-from . import bench, check, count, demo, doctor, experiment, export, replay, robots, run, show, tables, tour
+from . import bench, check, codegen, count, demo, doctor, experiment, export, replay, robots, run, show, tables, tour
 from .terminal import fail, note, styled
 
 app = typer.Typer(
@@ -41,6 +41,7 @@ app.command("count")(count.count)
 app.command("tables")(tables.tables)
 app.command("bench")(bench.bench)
 app.command("export")(export.export)
+app.command("codegen")(codegen.codegen)
 app.command("run")(run.run)
 app.command("replay")(replay.replay)
 app.command("experiment")(experiment.experiment)
@@ -67,6 +68,7 @@ OVERVIEW = """\
        elbowroom [cyan]bench[/] page                  whether open pages make the live cell late
 
 [bold]Build[/]  elbowroom [cyan]export[/] panda --format urdf  the arm as MJCF or URDF, for MuJoCo, ROS, Pinocchio
+       elbowroom [cyan]codegen[/] panda pose --out C  its dynamics as C for a controller, with a self-test
        elbowroom [cyan]doctor[/]                      what is installed here, and what is missing for what
 
 In Python:  import elbowroom as er;  arm = er.load("panda");  arm.mass_matrix(arm.ready)

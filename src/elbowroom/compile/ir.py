@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass, field
+from typing import Self
 
 
 @dataclass
@@ -102,6 +103,24 @@ class Writer:
     def integer_op(self, instruction: str, x: str, y: str) -> str:
         """add, and, or, xor, shl, lshr."""
         return self.put(f"{instruction} {self.integer} {x}, {y}")
+
+    def nonzero(self, x: str) -> str:
+        """Whether an integer is not zero."""
+        return self.put(f"icmp ne {self.integer} {x}, {self.whole(0)}")
+
+    def in_double(self) -> Self:
+        """The same lines and lanes in double precision, nothing fused, with registers of its own."""
+        return type(self)("double", self.lanes, False, self.lines, self.intrinsics, self._next + 1_000_000)
+
+    def extended(self, x: str) -> str:
+        """A single-precision value, in this writer's double precision."""
+        single = "float" if self.lanes == 1 else f"<{self.lanes} x float>"
+        return self.put(f"fpext {single} {x} to {self.type}")
+
+    def truncated(self, x: str) -> str:
+        """A double-precision value, in this writer's single precision."""
+        double = "double" if self.lanes == 1 else f"<{self.lanes} x double>"
+        return self.put(f"fptrunc {double} {x} to {self.type}")
 
     def select(self, condition: str, x: str, y: str) -> str:
         """x where the condition holds, else y."""

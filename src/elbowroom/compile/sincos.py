@@ -15,7 +15,31 @@ Single precision reduces with three 24-bit parts of pi/2 (in double where nothin
 
 from __future__ import annotations
 
-from .ir import Writer
+from typing import Protocol, Self
+
+
+class _Writer(Protocol):
+    """What writes the steps: LLVM IR (ir.Writer) or C (source_writer.Writer)."""
+
+    @property
+    def scalar(self) -> str: ...
+    @property
+    def fma(self) -> bool: ...
+    def constant(self, value: float) -> str: ...
+    def whole(self, value: int) -> str: ...
+    def binary(self, instruction: str, x: str, y: str) -> str: ...
+    def negated(self, x: str) -> str: ...
+    def call(self, intrinsic: str, *arguments: str) -> str: ...
+    def product_sum(self, a: str, b: str, c: str) -> str: ...
+    def as_integer(self, x: str) -> str: ...
+    def as_float(self, x: str) -> str: ...
+    def integer_op(self, instruction: str, x: str, y: str) -> str: ...
+    def nonzero(self, x: str) -> str: ...
+    def select(self, condition: str, x: str, y: str) -> str: ...
+    def in_double(self) -> Self: ...
+    def extended(self, x: str) -> str: ...
+    def truncated(self, x: str) -> str: ...
+
 
 TWO_OVER_PI = float.fromhex("0x1.45f306dc9c883p-1")
 HALF_PI = tuple(map(float.fromhex, ("0x1.921fb54442d18p+0", "0x1.1a62633145c07p-54", "-0x1.f1976b7ed8fbcp-110")))
@@ -44,7 +68,7 @@ SINE_SINGLE = (-0.16666664655991992, 0.008332747042492818, -0.000195876256802769
 COSINE_SINGLE = (0.04166666465316798, -0.0013888301805264362, 2.4547676325688715e-05)
 
 
-def sincos(w: Writer, x: str) -> tuple[str, str]:
+def sincos(w: _Writer, x: str) -> tuple[str, str]:
     """Registers holding sin x and cos x."""
     double = w.scalar == "double"
     rounded = w.product_sum(x, w.constant(TWO_OVER_PI), w.constant(ROUND[w.scalar]))
@@ -53,7 +77,7 @@ def sincos(w: Writer, x: str) -> tuple[str, str]:
     z = w.binary("fmul", hi, hi)
     sine, cosine = _kernels(w, hi, lo, z)
     quadrant = w.as_integer(rounded)
-    odd = w.put(f"icmp ne {w.integer} {w.integer_op('and', quadrant, w.whole(1))}, {w.whole(0)}")
+    odd = w.nonzero(w.integer_op("and", quadrant, w.whole(1)))
     first, second = w.select(odd, cosine, sine), w.select(odd, sine, cosine)
     shift = w.whole(62 if double else 30)  # bit 1 of the quadrant becomes the sign bit
     sign = w.integer_op("shl", w.integer_op("and", quadrant, w.whole(2)), shift)
@@ -65,7 +89,7 @@ def sincos(w: Writer, x: str) -> tuple[str, str]:
     )
 
 
-def _reduced(w: Writer, x: str, k: str) -> tuple[str, str]:
+def _reduced(w: _Writer, x: str, k: str) -> tuple[str, str]:
     """x - k pi/2 as hi + lo."""
     p1, p2, p3 = (w.constant(p) for p in HALF_PI)
     head, tail = _product(w, k, p1)
@@ -82,7 +106,7 @@ def _reduced(w: Writer, x: str, k: str) -> tuple[str, str]:
     return hi, w.product_sum(w.negated(k), p3, lo)
 
 
-def _product(w: Writer, a: str, b: str) -> tuple[str, str]:
+def _product(w: _Writer, a: str, b: str) -> tuple[str, str]:
     """a * b exactly, as head + tail: by a fused step, or by Dekker's splitting where there is none."""
     head = w.binary("fmul", a, b)
     if w.fma:
@@ -95,28 +119,27 @@ def _product(w: Writer, a: str, b: str) -> tuple[str, str]:
     return head, w.binary("fsub", w.binary("fmul", a2, b2), error)
 
 
-def _split(w: Writer, a: str) -> tuple[str, str]:
+def _split(w: _Writer, a: str) -> tuple[str, str]:
     """a as two halves of 26 bits."""
     scaled = w.binary("fmul", a, w.constant(134217729.0))  # 2^27 + 1
     high = w.binary("fsub", scaled, w.binary("fsub", scaled, a))
     return high, w.binary("fsub", a, high)
 
 
-def _reduced_single(w: Writer, x: str, k: str) -> str:
+def _reduced_single(w: _Writer, x: str, k: str) -> str:
     """x - k pi/2 in single precision."""
     if w.fma:
         minus = w.negated(k)
         for part in HALF_PI_SINGLE:
             x = w.call("fma", minus, w.constant(part), x)
         return x
-    wide = Writer("double", w.lanes, False, w.lines, w.intrinsics, w._next + 1_000_000)  # registers of its own
-    x64 = wide.put(f"fpext {w.type} {x} to {wide.type}")
-    k64 = wide.put(f"fpext {w.type} {k} to {wide.type}")
+    wide = w.in_double()
+    x64, k64 = wide.extended(x), wide.extended(k)
     left = wide.binary("fsub", x64, wide.binary("fmul", k64, wide.constant(HALF_PI[0])))
-    return w.put(f"fptrunc {wide.type} {left} to {w.type}")
+    return w.truncated(left)
 
 
-def _kernels(w: Writer, hi: str, lo: str | None, z: str) -> tuple[str, str]:
+def _kernels(w: _Writer, hi: str, lo: str | None, z: str) -> tuple[str, str]:
     """sin and cos of hi + lo within an eighth of a turn."""
     double = w.scalar == "double"
 

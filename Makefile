@@ -3,13 +3,17 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint format bench docs wheel clean
+.PHONY: demo test browser lint format bench docs screenshots wheel clean
 
 demo: $(VENV)/viewer
 	$(BIN)/elbowroom demo
 
-test: $(VENV)/dev
+test: $(VENV)/dev browser
 	$(BIN)/python -m pytest -n auto --dist worksteal
+
+# Chromium for the tests of the page, where it is missing and may be installed; ELBOWROOM_BROWSER=no leaves it out.
+browser:
+	sh tests/chromium.sh
 
 lint: $(VENV)/dev
 	$(BIN)/ruff check src tests examples
@@ -27,6 +31,10 @@ bench: $(VENV)/bench
 
 docs: $(VENV)/dev
 	$(BIN)/mkdocs build --strict
+
+# The pictures of the live cell in README and docs, made in Chromium; some minutes.
+screenshots: $(VENV)/dev browser
+	$(BIN)/python docs/pictures/screenshots.py
 
 wheel: $(VENV)/dev
 	$(BIN)/python -m build

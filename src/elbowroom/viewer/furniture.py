@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import solids
-from .palette import BELT, FLOOR, GRID, LINES, RAIL, STEEL
+from .palette import BELT, FLOOR, GRID, HAZE, LINES, RAIL, STEEL
 
 Array = NDArray[Any]
 
@@ -18,7 +18,7 @@ LOW = 0.055  # m: a belt's top, below the middle of what lies on it
 
 
 def light(scene: Any) -> None:
-    """A high sun with shadows, a pale sky, a floor that fades into the distance."""
+    """A high sun with shadows, and a pale sky that the floor runs into."""
     scene.world_axes.visible = False
     scene.configure_environment_map("apartment", environment_intensity=0.3)
     scene.configure_default_lights(enabled=False, cast_shadow=False)
@@ -29,7 +29,8 @@ def light(scene: Any) -> None:
     scene.add_light_directional(
         "/light/fill", color=(225, 235, 255), intensity=0.4, cast_shadow=False, position=(-4.0, 3.0, 3.0)
     )
-    scene.configure_fog(6.5, 15.0, color=(255, 255, 255))
+    # No fog: the outline that viser draws about what the pointer is over cannot be drawn in it, and the page would stop.
+    scene.set_background_image(np.full((2, 2, 3), HAZE, dtype=np.uint8), format="png")
 
 
 def camera(server: Any, base: Array, floor: float, reach: float) -> None:

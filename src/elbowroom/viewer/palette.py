@@ -20,6 +20,7 @@ HELMET = (236, 186, 78)
 DANGER, CARE, CALM = (206, 58, 52), (226, 154, 44), (62, 138, 96)
 PUSH, PULL, TRACE = (206, 58, 52), (46, 140, 96), (46, 120, 160)
 FLOOR, GRID, LINES = (236, 237, 238), (220, 223, 225), (200, 205, 209)
+HAZE = (221, 219, 217)  # beyond the floor: as the floor looks far away
 STEEL, RAIL, BELT = (150, 156, 160), (196, 201, 204), (84, 92, 98)
 OBJECT = (216, 124, 62)
 SHELL, INNER, REACH = (70, 130, 170), (190, 110, 70), (226, 154, 44)

@@ -26,9 +26,9 @@ from typing import Any
 GRACE = 3.0  # s
 FARTHEST = 100.0  # m
 LENGTHS = {"wxyz": 4, "position": 3, "start_position": 3, "end_position": 3, "ray_origin": 3, "ray_direction": 3}
-STEERS = '<div style="font-size:12px;color:#55606a;padding:0 12px;margin-top:-3px">You steer.</div>'
+STEERS = '<div style="font-size:12px;color:#55606a;padding:0 12px 4px">You steer.</div>'
 WATCHES = (
-    '<div style="font-size:12px;color:#8a5a00;padding:0 12px;margin-top:-3px">Watching; <b>{who}</b>.'
+    '<div style="font-size:12px;color:#8a5a00;padding:0 12px 4px">Watching; <b>{who}</b>.'
     " What you change here is not taken.</div>"
 )
 

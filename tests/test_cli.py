@@ -166,7 +166,7 @@ def test_every_command_explains_itself_with_examples_that_are_true(run, command)
     assert shown, "an example: a line that starts with `elbowroom NAME`"
     assert {understood(words) for words in shown} == {command}
     if command == "bench":
-        assert {words[1] for words in shown} == {"dynamics", "distance", "avoidance"}
+        assert {words[1] for words in shown} == {"dynamics", "distance", "avoidance", "page"}
 
 
 def test_the_calls_of_the_overview_are_understood(run):

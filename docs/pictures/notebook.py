@@ -26,6 +26,7 @@ def executed(notebook: dict[str, Any]) -> list[list[dict[str, Any]]]:
     """The outputs of every code cell; the first error ends it."""
     os.environ["MPLBACKEND"] = "Agg"
     names: dict[str, Any] = {"__name__": "__main__"}
+    _figures()  # those that somebody else left open
     return [_run("".join(cell["source"]), names) for cell in notebook["cells"] if cell["cell_type"] == "code"]
 
 

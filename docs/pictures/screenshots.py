@@ -32,8 +32,8 @@ from elbowroom.viewer.panel import EVERY  # noqa: E402
 from elbowroom.viewer.setup import Setup  # noqa: E402
 
 VIEW = (1440, 900)  # pixels
-MOVIE = (1040, 620)
-RATE = 12.5  # moving pictures a second, of simulated time
+MOVIE = (960, 580)
+RATE = 10.0  # moving pictures a second, of simulated time
 LASTS = 9.0  # s
 TILE = (560, 420)  # of the arms, a picture each
 COLOURS = 256

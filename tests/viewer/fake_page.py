@@ -52,6 +52,9 @@ class Scene:
         assert faces.max() < len(vertices)
         return self._add(name, vertices=vertices, faces=faces, **props)
 
+    def set_background_image(self, image: Any, **_: Any) -> None:
+        assert np.asarray(image).dtype == np.uint8
+
     def add_label(self, name: str, text: str, **props: Any) -> Handle:
         return self._add(name, text=text, **props)
 

@@ -1,8 +1,8 @@
 """Whether controller, arm, limits and plant fit each other: asked once, at the start, and refused by name.
 
 A controller says more about itself than `arm` and `step` if it has the attributes of `Controller`: `layout` and `pairs`
-(places of obstacles, and the pair table that speed and separation needs), `config.period`, `makes_torque`, `lower` and
-`upper`.
+(places of obstacles, and the pair table that speed and separation needs), `config.period`, `delay`, `makes_torque`,
+`lower` and `upper`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def facts(controller: Any, limits: Limits, places: tuple[int, int, int] | None) 
     period = limits.period or getattr(getattr(controller, "config", None), "period", None)
     if period is None:
         raise ConfigError("Limits: period: expected a number > 0 (s), as the controller has none of its own")
-    reaction = limits.latency + period  # a filter of the controller's is before the limit, which does not wait for it
+    reaction = getattr(controller, "delay", 0.0) + limits.latency + period
     torque = bool(getattr(controller, "makes_torque", False))
     ends = (getattr(controller, end, getattr(controller.arm.model, end)) for end in ("lower", "upper"))
     held = bounds(limits, controller.arm, *ends, torque=torque)

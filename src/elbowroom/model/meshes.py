@@ -1,6 +1,6 @@
-"""The vertices of a mesh file: STL (binary and text) and OBJ, and where a URDF's mesh files may lie.
+"""Mesh files: STL (binary and text) and OBJ, their vertices and triangles, and where a URDF's mesh files may lie.
 
-Only vertices are read, nothing is executed or followed, and a file's size is capped.  A file name is looked for in the
+Only numbers are read, nothing is executed or followed, and a file's size is capped.  A file name is looked for in the
 model's folder alone: the folder of the URDF, or the one above where that is called `urdf`, `robots` or the like, as in
 ROS packages.  `package://name/...` is looked for in the folder `name` that the URDF itself lies in, `LEVELS` up at
 most.  What would lead out of these folders, by `..`, by a link or by an absolute path, is refused.
@@ -8,6 +8,10 @@ most.  What would lead out of these folders, by `..`, by a link or by an absolut
 
 from __future__ import annotations
 
+import io
+from array import array
+from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -18,6 +22,7 @@ from ..errors import ModelError
 
 MAX_BYTES = 50_000_000
 LEVELS = 4
+LONGEST = 1_000_000  # bytes of a line of text
 _SUBFOLDERS = ("urdf", "urdfs", "robot", "robots", "xacro", "model", "models")
 _TRIANGLE = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")])
 _HEADER = 84  # bytes of a binary STL before its triangles
@@ -46,42 +51,90 @@ def locate(filename: str, urdf: Path) -> Path:
     raise ModelError(f"mesh {filename!r:.100}: not found in the model's folder")
 
 
+def contents(path: Path, most: int) -> bytes:
+    """The bytes of a mesh file, `most` at most."""
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(most + 1)
+    except OSError as error:
+        raise ModelError(f"mesh {path.name!r}: cannot be read: {error.strerror}") from error
+    if len(data) > most:
+        raise ModelError(f"mesh {path.name!r}: must not be larger than {most / 1e6:g} MB")
+    return data
+
+
 def vertices(path: Path) -> NDArray[Any]:
     """(N, 3) the vertices in an STL or OBJ file, in its own units."""
     suffix = path.suffix.lower()
     if suffix not in (".stl", ".obj"):
         raise ModelError(f"mesh {path.name!r}: only STL and OBJ files are read")
+    data = contents(path, MAX_BYTES)
     try:
-        with path.open("rb") as stream:
-            data = stream.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise ModelError(f"mesh {path.name!r}: cannot be read: {error.strerror}") from error
-    if len(data) > MAX_BYTES:
-        raise ModelError(f"mesh {path.name!r}: must not be larger than {MAX_BYTES / 1e6:g} MB")
-    points = _obj(data) if suffix == ".obj" else _stl(data)
-    if points is None or len(points) == 0 or not np.isfinite(points).all():
+        points = np.unique(obj(data, faces=False)[0] if suffix == ".obj" else stl(data), axis=0)
+    except (ModelError, ValueError):  # not of its kind, no numbers, or fewer than three
+        points = np.empty((0, 3))
+    if len(points) == 0 or not np.isfinite(points).all():
         raise ModelError(f"mesh {path.name!r}: expected vertices of three finite numbers in a file of its kind")
     return points
 
 
-def _stl(data: bytes) -> NDArray[Any] | None:
-    """Binary where the size is what the triangle count says (a binary file may begin with "solid" too), else text."""
+def is_binary(data: bytes) -> bool:
+    """Whether an STL file is binary: its size is what the triangle count says (it may begin with "solid" too)."""
     count = int.from_bytes(data[80:_HEADER], "little")
-    if len(data) >= _HEADER and len(data) == _HEADER + count * _TRIANGLE.itemsize:
-        corners = np.frombuffer(data, _TRIANGLE, count, _HEADER)["corners"]
-        return np.unique(corners.reshape(-1, 3).astype(float), axis=0)
-    return _lines(data, b"vertex") if data.lstrip()[:5] == b"solid" else None
+    return len(data) >= _HEADER and len(data) == _HEADER + count * _TRIANGLE.itemsize
 
 
-def _obj(data: bytes) -> NDArray[Any] | None:
-    return _lines(data, b"v")
+def stl(data: bytes, most: int | None = None) -> NDArray[Any]:
+    """(3 F, 3) the corners in an STL file, three for each triangle; an error as soon as there are more than `most`."""
+    if is_binary(data):
+        found = np.frombuffer(data, _TRIANGLE, offset=_HEADER)
+        _few(len(found), most)
+        return found["corners"].reshape(-1, 3).astype(float)
+    if data.lstrip()[:5] != b"solid":
+        raise ModelError("expected an STL file")
+    corners = array("d")
+    for words in _lines(data):
+        if words[0] == b"vertex":
+            corners.extend(_three(words))
+            _few(len(corners) // 9, most)
+    return np.array(corners).reshape(-1, 3)
 
 
-def _lines(data: bytes, keyword: bytes) -> NDArray[Any] | None:
-    """The three numbers after the keyword of every line that begins with it."""
-    rows = [words[1:4] for words in map(bytes.split, data.splitlines()) if words and words[0] == keyword]
-    try:
-        points = np.array(rows, dtype=float)
-    except ValueError:  # not numbers, or fewer than three
-        return None
-    return np.unique(points, axis=0) if points.ndim == 2 and points.shape[1] == 3 else None
+def obj(data: bytes, most: int | None = None, *, faces: bool = True) -> tuple[NDArray[Any], NDArray[Any]]:
+    """(V, 3) vertices and (F, 3) triangles in an OBJ file; an error as soon as there are more than `most`.
+
+    Polygons become fans.  Without `faces` these are not looked at.
+    """
+    points, corners = array("d"), array("q")
+    for words in _lines(data):
+        if words[0] == b"v":
+            points.extend(_three(words))
+        elif words[0] == b"f" and faces:
+            numbers = [int(word.split(b"/")[0]) for word in words[1:]]
+            numbers = [k - 1 if k > 0 else len(points) // 3 + k for k in numbers]
+            _few(len(corners) // 3 + max(len(numbers) - 2, 0), most)
+            for b, c in pairwise(numbers[1:]):
+                corners.extend((numbers[0], b, c))
+    return np.array(points).reshape(-1, 3), np.array(corners, dtype=int).reshape(-1, 3)
+
+
+def _lines(data: bytes) -> Iterator[list[bytes]]:
+    """The words of each line that has some, one line at a time: all at once take many times the file."""
+    for line in io.BytesIO(data):
+        if len(line) > LONGEST:
+            raise ModelError(f"expected lines of {LONGEST} bytes at most")
+        for piece in line.splitlines():  # those that end in a carriage return
+            words = piece.split()
+            if words:
+                yield words
+
+
+def _three(words: list[bytes]) -> tuple[float, float, float]:
+    """The numbers after a keyword; more may follow them."""
+    x, y, z = words[1:4]
+    return float(x), float(y), float(z)
+
+
+def _few(count: int, most: int | None) -> None:
+    if most is not None and count > most:
+        raise ModelError(f"must not have more than {most} triangles")

@@ -5,15 +5,17 @@
 
 Looks have no part in a Model: neither its digest nor anything that is computed depends on them.  Mesh files are found
 here, in the model's folder alone (model/meshes.py), and not read: who draws reads them.  What cannot be drawn is named
-in a `ModelWarning` and stands in the tuple as `missing`, so that the link's capsules can be shown for it.
+in a `ModelWarning` and stands in the tuple as `missing` with its reason, so that the link's capsules can be shown for
+it, and said why.
 """
 
 from __future__ import annotations
 
 import os
 import warnings
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
@@ -29,6 +31,7 @@ SUFFIXES = (".stl", ".obj", ".dae", ".glb")
 MISSING = "missing"
 MOST = 120
 """So many visuals of an arm are drawn at most; the others are missing."""
+LONGEST = 300  # characters of a reason
 MOST_BYTES = 2 * MAX_BYTES
 """And so many bytes of mesh files."""
 
@@ -52,6 +55,7 @@ class Visual:
     pose: Pose  # (4, 4) in that link's frame
     mesh: str = ""  # the file
     colour: Colour | None = None  # red, green, blue, opacity, each 0 to 1; None: none is given
+    reason: str = ""  # why it is missing, with the names of link and file
 
 
 def visuals_of(robot: str | os.PathLike[str], tip: str | None = None) -> tuple[Visual, ...]:
@@ -69,8 +73,10 @@ def visuals_of(robot: str | os.PathLike[str], tip: str | None = None) -> tuple[V
             if problem:
                 wrong.append(problem)
             elif left == 0 or bytes_ > room:
-                wrong.append(f"link {name!r}: more than {MOST} shapes or {MOST_BYTES / 1e6:g} MB of meshes")
-                visual = _missing(name, link)
+                file = f"mesh {Path(visual.mesh).name!r}: " if visual.mesh else ""
+                problem = f"link {name!r}: {file}more than {MOST} shapes or {MOST_BYTES / 1e6:g} MB of meshes"
+                wrong.append(problem)
+                visual = _missing(name, link, problem)
             else:
                 left, room = left - 1, room - bytes_
             found.append(visual)
@@ -82,13 +88,17 @@ def visuals_of(robot: str | os.PathLike[str], tip: str | None = None) -> tuple[V
 
 
 def _once_missing(found: list[Visual]) -> Iterator[Visual]:
-    """One that is missing stands for all of its link."""
-    seen: set[int] = set()
+    """One that is missing stands for all of its link, and its reason says how many."""
+    more = Counter(visual.link for visual in found if visual.kind == MISSING)
     for visual in found:
-        if visual.kind != MISSING or visual.link not in seen:
+        if visual.kind != MISSING:
             yield visual
-        if visual.kind == MISSING:
-            seen.add(visual.link)
+            continue
+        others = more.pop(visual.link, 0) - 1
+        if others > 0:
+            visual = replace(visual, reason=f"{visual.reason}; and {others} more of this link")
+        if others >= 0:
+            yield visual
 
 
 def _drawn(
@@ -105,13 +115,15 @@ def _drawn(
                 raise ModelError(f"mesh {Path(mesh).name!r}: must not be larger than {MAX_BYTES / 1e6:g} MB")
         except (ModelError, OSError) as error:
             text = str(error)
-            yield _missing(name, link), 0, text if text.startswith(owner) else f"{owner}: {text}"
+            problem = text if text.startswith(owner) else f"{owner}: {text}"
+            yield _missing(name, link, problem), 0, problem
             continue
         yield Visual(name, link, kind, size, _plain(pose), mesh, _colour(visual, materials)), bytes_, ""
 
 
-def _missing(name: str, link: int) -> Visual:
-    return Visual(name, link, MISSING, (), _plain(np.eye(4)))
+def _missing(name: str, link: int, problem: str) -> Visual:
+    short = problem if len(problem) <= LONGEST else f"{problem[:LONGEST]}..."  # it goes with every picture
+    return Visual(name, link, MISSING, (), _plain(np.eye(4)), reason=short)
 
 
 def _plain(pose: Array) -> Pose:

@@ -29,7 +29,7 @@ def light(scene: Any) -> None:
     scene.add_light_directional(
         "/light/fill", color=(225, 235, 255), intensity=0.4, cast_shadow=False, position=(-4.0, 3.0, 3.0)
     )
-    # No fog: the outline that viser draws about what the pointer is over cannot be drawn in it, and the page would stop.
+    # No fog: viser's outline of what the pointer is over cannot be drawn in it, and the page would stop.
     scene.set_background_image(np.full((2, 2, 3), HAZE, dtype=np.uint8), format="png")
 
 

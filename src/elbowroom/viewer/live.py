@@ -30,6 +30,7 @@ from .children import CONTEXT, end, start
 from .engine import RATE
 from .grips import Grips
 from .guard import Page, open_page
+from .orders import Orders
 from .panel import VIEWS, Panel
 from .setup import Setup
 from .stage import Stage
@@ -38,6 +39,8 @@ from .steering import Steering
 PATIENCE = 120.0  # s, for the first picture: an arm that was never compiled takes a few
 KEPT = 120.0  # s of pictures that are kept for an HTML page, some 8 kB each
 STILL = 0.4  # s that the slider of the filter rests before its value counts
+SILENT = 1.0  # s without a picture, after which the page says so
+TOLD = 0.3  # s that pages have to hear of the engine's end
 REST = 2.0  # s after the first picture before other arms are compiled
 
 
@@ -56,17 +59,18 @@ class Live:
     ) -> None:
         self.board = Board()
         self.setup, self.out = setup, Path(out)
-        self._orders, theirs = CONTEXT.Pipe()
-        self._sending = threading.Lock()
+        ours, theirs = CONTEXT.Pipe()
+        self._orders = Orders(ours)
         self.engine = start(engine.main, theirs, self.board, setup)
         theirs.close()
         self._warm_at = time.monotonic() + REST if warming else None
         self._warmer: SpawnProcess | None = None
         self._writer: SpawnProcess | None = None
         self._told = self._page_file = ""
+        self._starting: threading.Thread | None = None
         self._later: tuple[float, tuple[Any, ...]] | None = None
         self._seen, self._busy = 0, ""
-        self._busy_since = time.monotonic()
+        self._busy_since = self._heard = time.monotonic()
         self._kept: deque[bytes] = deque(maxlen=round(KEPT * RATE))
         with contextlib.ExitStack() as undo:
             undo.callback(end, self.engine)
@@ -103,7 +107,6 @@ class Live:
 
     def close(self) -> None:
         """Ends everything; a second time does nothing."""
-        self.order("quit")
         self._orders.close()
         end(self._warmer)
         end(self._writer)
@@ -131,11 +134,9 @@ class Live:
         if what == "set" and given[0] == "filter":  # another program: not one for every step of a slider
             self._later = time.monotonic() + STILL, given
             return
-        self._send(what, *given)
-
-    def _send(self, what: str, *given: Any) -> None:
-        with contextlib.suppress(OSError, ValueError), self._sending:
-            self._orders.send((what, *given))
+        if what == "set" and given[0] in ("scenario", "robot"):  # with settings of its own
+            self._later = None
+        self._orders.send(what, *given)
 
     def _name(self, ending: str) -> Path:
         """A file that does not exist yet."""
@@ -148,15 +149,22 @@ class Live:
 
     def _save_page(self) -> None:
         """Has the kept pictures written, by a process of its own: it takes seconds, and the page goes on."""
-        if self._writer is not None and self._writer.is_alive():
+        if self._starting is not None or self._writer is not None:
             return
         if not self._kept:
             self._told = "there is nothing to save yet"
             return
         path = self._name("html")
         self._page_file = str(path)
-        self._told = f"writing {path} ..."
-        self._writer = start(write_page, list(self._kept), str(path))
+        self._told = f"writing {path}; two minutes of pictures take about half a minute ..."
+        kept = list(self._kept)
+
+        def begin() -> None:  # handing the pictures over takes a second, which no page should wait
+            self._writer = start(write_page, kept, str(path))
+            self._starting = None
+
+        self._starting = threading.Thread(target=begin, daemon=True)
+        self._starting.start()
 
     # ---- showing
     def show(self) -> bool:
@@ -164,10 +172,13 @@ class Live:
         number, data = self.board.number, self.board.data()
         self._look_after()
         if data is None or number == self._seen:
+            silent = time.monotonic() - self._heard
             if self._busy:
                 self.panel.wait(self._busy, time.monotonic() - self._busy_since)
+            elif self._seen and silent > SILENT:  # it is heard of thirty times a second, paused or not
+                self.panel.lost(f"no news from the cell for {silent:.0f} s")
             return False
-        self._seen = number
+        self._seen, self._heard = number, time.monotonic()
         picture = pickle.loads(data)
         if picture["busy"] and not self._busy:
             self._busy_since = time.monotonic()
@@ -194,7 +205,7 @@ class Live:
         """Starts and reaps the helpers, and sends what was to wait."""
         if self._later is not None and time.monotonic() > self._later[0]:
             given, self._later = self._later[1], None
-            self._send("set", *given)
+            self._orders.send("set", *given)
         writer = self._writer
         if writer is not None and not writer.is_alive():
             done = writer.exitcode == 0
@@ -229,7 +240,8 @@ class Live:
         if not self.engine.is_alive():
             code = self.engine.exitcode
             why = f"signal {-code}" if code is not None and code < 0 else f"status {code}"
-            self.panel._say("the process that runs the cell has ended; start again", "#c8372d")
+            self.panel.lost("the process that runs the cell has ended; start again")
+            time.sleep(TOLD)
             raise ElbowroomError(f"the process that runs the cell has ended ({why}); what it said is above")
 
 

@@ -39,6 +39,7 @@ TUNED = ("influence", "gain", "kp", "max_speed", "filter")
 VIEWS = {"meshes": "meshes", "shells": "shells", "arrows": "arrows"}
 GREEN, AMBER, RED, GREY = "#3f8f5f", "#c98a1b", "#c8372d", "#7b858c"
 HEADLINE = "font-size:16px;font-weight:600;line-height:1.25;min-height:40px;padding:2px 12px 0;margin-bottom:-3px"
+SLOWED = {"SLOWING_LIMIT": "a joint limit", "SLOWING_SINGULARITY": "a singularity"}
 Order = Callable[..., None]
 
 
@@ -48,35 +49,54 @@ def sentence(picture: dict[str, Any]) -> str:
 
 
 def judged(picture: dict[str, Any]) -> tuple[str, str]:
-    """What the arm is doing, and the colour of that."""
-    status, distance = picture["status"], picture["distance"]
+    """What the arm is doing, and the colour of that.  "working" is only said where nothing else is to be said."""
+    status, verdict, distance = picture["status"], picture["verdict"], picture["distance"]
     who = "" if picture["nearest"] is None else f" to {html.escape(picture['nearest'][3].replace('_', ' '))}"
     if picture["stopped"]:
-        return f"stopped: {html.escape(picture['reason'] or picture['verdict'])}", RED
+        return f"stopped: {html.escape(picture['reason'] or verdict)}", RED
     if picture["touching"]:
         return "touching somebody", RED
+    if "IN_COLLISION" in (status, verdict) or distance <= 0:
+        return "overlapping somebody", RED
     if not picture["running"]:
         return "paused", GREY
+    if math.isnan(distance):
+        return "how near people are is not known", RED
+    if status.startswith("STOP"):
+        return f"stopped: {_words(status[5:])}", RED
     if status == "AVOIDING":
         return f"avoiding: {distance:.2f} m{who}", RED if distance < 0.1 else AMBER
-    if picture["verdict"] == "SLOWING_HUMAN" or status == "SLOWING_HUMAN":
+    acts = verdict if picture.get("supervision", "stop") == "stop" else ""  # what only watches slows nothing
+    if "SLOWING_HUMAN" in (status, acts):
         if not math.isfinite(distance):  # an empty picture is believed after limits.clear_confirm
             return "slowed until it is sure that nobody is there", AMBER
         return f"slowed by somebody near: {distance:.2f} m{who}", AMBER
-    if status.startswith("SLOWING"):
-        return f"working, slowed by {'a joint limit' if 'LIMIT' in status else 'a singularity'}", AMBER
+    for each in (status, acts):
+        if each in SLOWED:
+            return f"working, slowed by {SLOWED[each]}", AMBER
+        if each not in ("", "OK", "AVOIDING"):
+            return _words(each), AMBER
     near = f", {distance:.2f} m{who}" if distance < 3.0 else ""
     return f"working: {html.escape(picture['state'].replace('_', ' '))}{near}", GREEN
 
 
+def _words(status: str) -> str:
+    return html.escape(status.replace("_", " ").lower())
+
+
 def facts(picture: dict[str, Any]) -> str:
-    """Numbers under the sentence."""
+    """Numbers under the sentence, and what the supervisor is for."""
     cycles, contacts = picture["cycles"], picture["contacts"]
     said = [
         f"{cycles} {'cycle' if cycles == 1 else 'cycles'} done",
         f"{contacts} {'contact' if contacts == 1 else 'contacts'}",
         f"{picture['t']:.1f} s",
     ]
+    if picture.get("would_stop"):
+        said.append(f'<b style="color:{RED}">supervisor only watches; it would have stopped the arm</b>')
+    elif picture.get("supervision", "stop") != "stop":
+        off = picture["supervision"] == "off"
+        said.append(f'<b style="color:{AMBER}">supervisor {"off" if off else "only watches"}</b>')
     return " · ".join(said)
 
 
@@ -205,6 +225,10 @@ class Panel:
     def wait(self, what: str, seconds: float) -> None:
         """Says that something takes a while, and for how long it has."""
         self._say(f"{html.escape(what)} ... {seconds:.1f} s", GREY)
+
+    def lost(self, said: str) -> None:
+        """Says that what the page shows is no longer so."""
+        self._say(html.escape(said), RED)
 
     def _say(self, said: str, colour: str) -> None:
         dot = f'<span style="color:{colour};font-size:18px">&#9679;</span>'

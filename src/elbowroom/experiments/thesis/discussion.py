@@ -18,7 +18,8 @@ DISCUSSION: dict[str, str] = {
         "Without the average there is no vibration here to take out, only corners, where the coworker turns on the "
         "spot. The thesis saw vibration, at a cycle of 0.158 s, and does not say where it came from. A sensor that "
         "is a centimetre off makes some: then the tool trembles without the average and is calm with it.\n\n"
-        "The calm is paid for with delay: the arm answers a third of a second late, and then hurries."
+        "The calm is paid for with delay. The supervisor counts that delay, and slows the arm on its way back "
+        "towards the coworker."
     ),
     "2": (
         "Between surfaces only centimetres are left. An influence between axes says little about safety: most of "

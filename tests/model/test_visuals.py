@@ -139,6 +139,20 @@ def test_what_cannot_be_drawn_is_named_and_stands_as_missing(tmp_path, part, tol
     assert told in str(record[0].message)
     assert "link 'upper'" in str(record[0].message)
     assert [(v.kind, v.link) for v in found] == [("missing", 1), ("sphere", 1)]
+    assert told in found[0].reason
+    assert "link 'upper'" in found[0].reason
+    assert found[1].reason == ""
+
+
+def test_a_reason_names_link_and_file_and_is_short(tmp_path):
+    with pytest.warns(ModelWarning, match="gone.stl"):
+        (lost, _) = visuals_of(written(tmp_path, "", 3 * (MESH % "gone.stl")))
+    assert lost.reason == ("link 'upper': mesh 'gone.stl': not found in the model's folder; and 2 more of this link")
+    path = written(tmp_path, "", MESH % "gone.stl")
+    path.write_text(path.read_text().replace("upper", "u" * 5000))
+    with pytest.warns(ModelWarning, match="uuu"):
+        (lost, _) = visuals_of(path)
+    assert len(lost.reason) < 400
 
 
 def test_large_files_and_crowds_are_missing(tmp_path, monkeypatch):
@@ -146,7 +160,9 @@ def test_large_files_and_crowds_are_missing(tmp_path, monkeypatch):
     path = written(tmp_path, MESH % "part.stl", 3 * (MESH % "part.stl"))
     monkeypatch.setattr(visuals, "MOST_BYTES", 1200)
     with pytest.warns(ModelWarning, match="MB of meshes"):
-        assert [v.kind for v in visuals_of(path)] == ["mesh", "mesh", "missing", "sphere"]
+        found = visuals_of(path)
+    assert [v.kind for v in found] == ["mesh", "mesh", "missing", "sphere"]
+    assert "link 'upper': mesh 'part.stl': more than" in found[2].reason
     monkeypatch.setattr(visuals, "MAX_BYTES", 100)
     with pytest.warns(ModelWarning, match="larger"):
         assert [v.kind for v in visuals_of(path)] == ["missing", "missing", "sphere"]

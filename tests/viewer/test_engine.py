@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import gc
+import logging
 import multiprocessing
 import tracemalloc
 
 import numpy as np
 import pytest
 
+from elbowroom.avoidance import State
+from elbowroom.cell.people import Seen
 from elbowroom.cell.record import read
 from elbowroom.cell.runner import Cell
+from elbowroom.cell.steered import Steered
 from elbowroom.model import catalogue
 from elbowroom.viewer.board import Board
 from elbowroom.viewer.engine import Engine
 from elbowroom.viewer.setup import Setup
+from elbowroom.viewer.workplace import TOO_LARGE
 
 
 @pytest.fixture
@@ -100,7 +105,7 @@ def test_a_stop_outlives_the_controller(desk):
     page.send(("stop",))
     cycles(engine, 60)
     page.send(("set", "limits", "none"))
-    cycles(engine, 3)  # fewer than after which the operator of this scene would reset it
+    cycles(engine, 3)
     picture = engine.picture()
     assert picture["stopped"]
     assert "asked to" in picture["reason"]
@@ -135,9 +140,9 @@ def test_a_reset_ends_a_recording(desk, tmp_path):
     cycles(engine, 20)
     page.send(("reset",))
     engine.obey()
-    assert engine.recording is None
+    assert engine.tape.recording is None
     assert (np.diff(read(tmp_path / "run.csv")["t"]) > 0).all()
-    assert "20 cycles" in engine.saved
+    assert "20 cycles" in engine.tape.saved
 
 
 def test_while_another_arm_is_made_the_board_says_so(desk, monkeypatch):
@@ -254,7 +259,7 @@ def test_a_recording_without_end_keeps_no_rows(desk, tmp_path):
     engine, page = desk
     page.send(("record", str(tmp_path / "run.csv")))
     engine.obey()
-    assert engine.recording.keep is False
+    assert engine.tape.recording.keep is False
 
 
 @pytest.mark.parametrize(
@@ -281,6 +286,310 @@ def test_stop_and_resume(desk):
     page.send(("resume",))
     cycles(engine, 60)
     assert not engine.picture()["stopped"]
+
+
+def stands(engine, count):
+    """Whether the arm does not move at all in so many cycles."""
+    at = engine.cell.state.q.copy()
+    for _ in range(count):
+        cycles(engine, 1)
+        if (engine.cell.state.q != at).any() or engine.cell.state.qd.any():
+            return False
+    return True
+
+
+def test_nobody_but_the_page_ends_a_stop(desk):
+    engine, page = desk
+    cycles(engine, 100)
+    page.send(("stop",))
+    cycles(engine, 60)
+    assert stands(engine, 500)
+    assert engine.picture()["stopped"]
+
+
+class Blind:
+    """A sensor that has shown the same since t = 1 s."""
+
+    def __init__(self, who):
+        self.who, self.names, self.duration, self.point = who, who.names, who.duration, who.point
+
+    def look(self, t, out):
+        return self.who.look(min(t, 1.0), out)
+
+
+def test_a_supervisors_own_stop_stays_too(desk):
+    engine, page = desk
+    who = engine.cell.people[0]
+    engine.cell.people[0] = Seen(Blind(who.actual), who.actual)
+    cycles(engine, 250)
+    picture = engine.picture()
+    assert (picture["stopped"], picture["verdict"]) == (True, "STOP_HUMAN_STALE")
+    reason = engine.cell.guard.reason
+    assert picture["reason"] == reason
+    assert stands(engine, 500)
+    page.send(("resume",))
+    cycles(engine, 1)
+    assert "there is still a reason" in engine.problem
+    assert engine.picture()["stopped"]
+    for supervision in ("watch", "off", "stop"):
+        page.send(("set", "supervision", supervision))
+        cycles(engine, 1)
+        assert engine.picture()["reason"] == reason
+
+
+@pytest.mark.parametrize("supervision", ["stop", "watch", "off"])
+def test_a_stop_is_a_stop_whatever_the_supervisor_may_do(desk, supervision):
+    engine, page = desk
+    page.send(("set", "supervision", supervision))
+    cycles(engine, 100)
+    assert np.abs(engine.cell.state.qd).max() > 0.01
+    page.send(("stop",))
+    engine.obey()
+    picture = engine.picture()
+    assert (picture["stopped"], picture["supervision"]) == (True, supervision)
+    assert picture["running"] is (supervision == "stop")
+    if supervision == "stop":
+        cycles(engine, 60)  # on its way to a standstill
+    assert stands(engine, 100)
+    page.send(("pause",))
+    page.send(("play",))
+    engine.obey()
+    assert engine.problem == "the stop stays: press go on"
+    page.send(("step",))
+    engine.obey()
+    assert stands(engine, 5)
+    page.send(("resume",))
+    page.send(("play",))
+    cycles(engine, 60)
+    picture = engine.picture()
+    assert (picture["stopped"], picture["reason"], picture["running"], engine.problem) == (False, "", True, "")
+    assert np.abs(engine.cell.state.qd).max() > 0.01
+
+
+@pytest.mark.parametrize("ran", [True, False])
+def test_go_on_leaves_a_pause_as_it_was(desk, ran):
+    engine, page = desk
+    for order in (("set", "supervision", "off"), ("play" if ran else "pause",), ("stop",), ("resume",)):
+        page.send(order)
+    engine.obey()
+    assert (engine.running, engine.held) == (ran, "")
+
+
+def test_a_supervisor_that_watches_would_stop_and_does_not(desk):
+    engine, page = desk
+    page.send(("set", "supervision", "watch"))
+    engine.obey()
+    who = engine.cell.people[0]
+    engine.cell.people[0] = Seen(Blind(who.actual), who.actual)
+    cycles(engine, 50)
+    assert engine.picture()["would_stop"] is False
+    cycles(engine, 200)
+    picture = engine.picture()
+    assert (picture["stopped"], picture["would_stop"], picture["supervision"]) == (False, True, "watch")
+    assert picture["reason"]
+    assert not stands(engine, 5)
+
+
+@pytest.mark.parametrize(
+    "change", [("supervision", "off"), ("supervision", "watch"), ("controller", "F"), ("robot", "ur5e"), ("kp", 2.0)]
+)
+@pytest.mark.parametrize("paused", [False, True])
+@pytest.mark.parametrize("latched", [False, True])
+def test_no_change_ends_a_stop(desk, change, paused, latched):
+    engine, page = desk
+    cycles(engine, 100)
+    page.send(("pause" if paused else "play",))
+    page.send(("stop",))
+    if latched:
+        cycles(engine, 60)
+    page.send(("set", *change))
+    page.send(("play",))
+    engine.obey()
+    assert engine.picture()["stopped"]
+    cycles(engine, 60)  # one that was not latched comes to a standstill, or has one
+    assert stands(engine, 30)
+    page.send(("set", "supervision", "stop"))
+    cycles(engine, 1)
+    page.send(("reset",))
+    cycles(engine, 1)
+    assert stands(engine, 30)
+    assert engine.picture()["reason"] == "asked to on the page"
+    page.send(("resume",))
+    page.send(("play",))
+    cycles(engine, 60)
+    assert not engine.picture()["stopped"]
+    assert np.abs(engine.cell.state.qd).max() > 0.01
+
+
+@pytest.mark.parametrize("supervision", ["watch", "off"])
+def test_a_stop_without_its_supervisor_holds_the_arm_where_it_is(desk, supervision):
+    engine, page = desk
+    cycles(engine, 100)
+    page.send(("stop",))
+    cycles(engine, 60)
+    at = engine.cell.state.q.copy()
+    for order in (("set", "supervision", supervision), ("set", "controller", "F"), ("set", "limits", "none")):
+        page.send(order)
+        engine.obey()
+        assert not engine.picture()["running"]
+        found = State(at)
+        engine.cell.plant.read(found)  # after the cycle that a new controller makes, to be shown
+        np.testing.assert_array_equal(found.q, at)
+        assert not found.qd.any()
+
+
+def test_a_stop_in_a_pause_is_told_at_once_and_can_be_taken_back(desk):
+    engine, page = desk
+    page.send(("pause",))
+    page.send(("stop",))
+    engine.obey()
+    assert engine.picture()["stopped"]
+    page.send(("resume",))
+    page.send(("play",))
+    engine.obey()
+    cycles(engine, 60)
+    assert not engine.picture()["stopped"]
+
+
+def test_a_pause_on_the_way_to_a_standstill_is_no_trap(desk):
+    engine, page = desk
+    cycles(engine, 100)
+    page.send(("stop",))
+    cycles(engine, 2)
+    page.send(("pause",))
+    page.send(("resume",))
+    engine.obey()
+    assert engine.problem == "the stop stays: the arm still moves"
+    assert engine.picture()["stopped"]
+    assert engine.running  # else it would never stand
+    cycles(engine, 60)
+    page.send(("resume",))
+    engine.obey()
+    assert not engine.picture()["stopped"]
+
+
+@pytest.mark.parametrize("order", [("reset",), (), 5, ("drag",), ("set", [], {})])
+def test_no_order_ends_the_engine(desk, order, monkeypatch, caplog):
+    engine, page = desk
+    monkeypatch.setattr(engine.cell.plant, "reset", lambda q: 1 / 0)
+    page.send(order)
+    page.send(("pause",))
+    with caplog.at_level(logging.ERROR, "elbowroom.viewer"):
+        engine._obey, told = watched(engine)
+        engine.obey()
+    assert not engine.running  # the next order was taken
+    assert told or "an order failed" in caplog.text
+    if order == ("reset",):
+        assert "ZeroDivisionError" in caplog.text
+        page.send(order)
+        engine.obey()
+        assert engine.problem == "ZeroDivisionError: division by zero"
+
+
+def watched(engine):
+    """The engine's `_obey`, and what it raised that is an ordinary refusal."""
+    told, real = [], engine._obey
+
+    def obey(*order):
+        try:
+            real(*order)
+        except ValueError as error:
+            told.append(error)
+            raise
+
+    return obey, told
+
+
+@pytest.mark.parametrize("where", ["cycle", "picture"])
+def test_what_goes_wrong_in_the_loop_is_a_stop(desk, where, monkeypatch, caplog):
+    engine, page = desk
+    cycles(engine, 50)
+    with monkeypatch.context() as broken, caplog.at_level(logging.ERROR, "elbowroom.viewer"):
+        broken.setattr(*((engine.cell, "step") if where == "cycle" else (engine, "picture")), lambda *_: [][1])
+        cycles(engine, 1)
+        engine.show()
+        engine.show()
+    picture = engine.picture()
+    assert (picture["stopped"], picture["running"]) == (True, False)
+    assert picture["reason"] == picture["problem"] == "IndexError: list index out of range"
+    assert caplog.text.count("Traceback") == 1
+    page.send(("resume",))
+    engine.obey()
+    cycles(engine, 60)
+    assert not engine.held
+    assert np.abs(engine.cell.state.qd).max() > 0.01
+
+
+def test_the_first_person_is_dragged_and_nobody_else(desk):
+    engine, page = desk
+    who = engine.cell.people[0]
+    other = Steered(who.actual.who)
+    engine.cell.people.append(Seen(other, other))  # beside the cell's own places, to be dragged or not
+    for order in (("drag", (0.3, 0.0)), ("hand", "left", (0.1, 0.0, 0.0))):
+        page.send(order)
+    engine.obey()
+    assert who.actual._body.wanted.tolist() == [0.3, 0.0]
+    assert who.actual._hands["left"].wanted.any()
+    assert not other._body.wanted.any()
+    assert not other._hands["left"].wanted.any()
+
+
+def test_a_picture_that_is_too_large_is_shown_without_its_meshes_and_told():
+    _, orders = multiprocessing.Pipe()
+    engine = Engine(orders, Board(30_000), Setup(robot="planar2"))  # bytes: a picture takes some 8000
+    engine.show()
+    assert engine.board.look()["problem"] == ""
+    engine.visuals = tuple(range(30_000))
+    engine.show()
+    seen = engine.board.look()
+    assert (seen["problem"], seen["visuals"]) == (TOO_LARGE, ())
+
+
+def test_a_change_of_settings_is_another_file_of_the_recording(desk, tmp_path):
+    engine, page = desk
+    (tmp_path / "run-3.csv").write_text("not ours")
+    page.send(("record", str(tmp_path / "run.csv")))
+    cycles(engine, 1)
+    cycles(engine, 20)
+    page.send(("set", "influence", 0.8))
+    page.send(("set", "gain", 0.33))  # before there is a row: the same file
+    cycles(engine, 31)  # one before the order
+    assert engine.picture()["recording"] == str(tmp_path / "run-2.csv")
+    assert "run.csv (21 cycles)" in engine.picture()["saved"]
+    page.send(("set", "controller", "F"))
+    engine.obey()
+    page.send(("set", "robot", "planar2"))
+    engine.obey()
+    cycles(engine, 5)
+    page.send(("save",))
+    engine.obey()
+    tables = [read(tmp_path / f"run{part}.csv") for part in ("", "-2", "-4", "-5")]
+    assert [len(table["t"]) for table in tables] == [21, 30, 1, 6]
+    joined = np.concatenate([table["t"] for table in tables[:3]])
+    np.testing.assert_allclose(np.diff(joined), 0.01, atol=1e-9)  # no cycle is lost between two files
+    assert [table.notes.get("influence") for table in tables] == [None, "0.8", "0.8", "0.8"]
+    assert ["influence = 0.8" in table.notes["scene.toml"] for table in tables] == [False, True, True, True]
+    assert [table.notes.get("gain") for table in tables] == [None, "0.33", "0.33", "0.33"]
+    assert [table.notes.get("controller") for table in tables] == [None, None, "F", "F"]
+    assert [table.notes["robot"] for table in tables] == ["panda"] * 3 + ["planar2"]
+    assert engine.picture()["saved"] == f"{tmp_path / 'run.csv'} to run-5.csv (58 cycles in 4 files)"
+    assert (tmp_path / "run-3.csv").read_text() == "not ours"
+
+
+def test_a_next_file_that_cannot_be_is_told(desk, tmp_path):
+    engine, page = desk
+    folder = tmp_path / "out"
+    folder.mkdir()
+    page.send(("record", str(folder / "run.csv")))
+    cycles(engine, 5)
+    (folder / "run.csv").unlink()
+    folder.rmdir()
+    page.send(("set", "influence", 0.8))
+    cycles(engine, 5)
+    picture = engine.picture()
+    assert "the recording has ended" in picture["disk"]
+    assert picture["recording"] == ""
+    assert picture["shown"]["influence"] == 0.8
 
 
 def test_a_recording_of_what_was_shown(desk, tmp_path):

@@ -51,6 +51,7 @@ def test_every_scenario_has_a_scene_and_takes_the_settings(scenario):
     assert scene.controller.repulsion.influence == 0.8
     assert scene.controller.smoothing.duration == 0.2
     assert scene.people
+    assert scene.reset_after == 0.0  # nobody but the person at the page ends a stop
 
 
 def test_another_scenario_has_settings_of_its_own():

@@ -366,9 +366,20 @@ def test_a_mesh_that_fails_is_named_and_its_capsules_shown(server, stage, tmp_pa
     assert "bad.stl" in stage.problem
     assert scales(server, 0) < 1e-5
     assert scales(server, 1) > 0.01
-    stage.show(picture(generation=2, visuals=(visual(0), visual(1, "missing", ())), poses=poses))
-    assert stage.problem == ""
+
+
+def test_the_page_can_say_why_a_mesh_is_missing(server, stage, recwarn):
+    """Whoever read the URDF has warned on the terminal; the reason comes with the picture."""
+    poses = np.tile(np.eye(4), (2, 1, 1))
+    lost = visual(1, "missing", (), reason="link 'fore': mesh 'gone.stl': not found in the model's folder")
+    stage.show(picture(visuals=(visual(0), lost), poses=poses))
+    assert stage.problem == f"not drawn, capsules are shown instead: {lost.reason}"
     assert scales(server, 1) > 0.01
+    assert not recwarn.list  # not a second time
+    stage.show(picture(generation=2, visuals=(visual(0), *12 * [lost]), poses=poses))
+    assert stage.problem.endswith("; and 2 more")
+    stage.show(picture(generation=3, visuals=(visual(0),), poses=poses))
+    assert stage.problem == ""
 
 
 def test_shapes_of_visuals_have_their_sizes(server, stage):

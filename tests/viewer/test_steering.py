@@ -12,6 +12,7 @@ from raw_page import Raw, until  # noqa: E402
 
 from elbowroom.viewer import steering  # noqa: E402
 from elbowroom.viewer.guard import open_page  # noqa: E402
+from elbowroom.viewer.panel import KEYS  # noqa: E402
 from elbowroom.viewer.steering import Steering, sound  # noqa: E402
 
 
@@ -28,13 +29,16 @@ class Desk:
         self.button = server.gui.add_button("button")
         self.group = server.gui.add_button_group("group", ("pause", "stop"))
         self.grip = server.scene.add_transform_controls("/grip", position=(1.0, 2.0, 0.0))
-        self.command = server.gui.add_command("command", hotkey="x")
+        self.command = server.gui.add_command("command", hotkey="c")
+        self.halt = server.gui.add_command("stop the arm", hotkey="x")
+        self.watching = server.gui.add_dropdown("supervisor", ("off", "stop"), initial_value="off")
         self.heard = []
-        for handle in (self.slider, self.choice, self.box, self.grip):
+        for handle in (self.slider, self.choice, self.box, self.watching, self.grip):
             handle.on_update(self._hear)
         for handle in (self.button, self.group):
             handle.on_click(self._hear)
         self.command.on_trigger(self._hear)
+        self.halt.on_trigger(self._hear)
 
     async def _hear(self, event):
         value = getattr(event.target, "value", None)
@@ -92,6 +96,26 @@ def test_one_page_steers_and_the_other_watches(desk, come):
     until(lambda: second.value(desk.slider) == 0.7)
     assert desk.heard == [(first.id, 0.7)]  # the second page's four came before, so they would be there
     assert desk.grip.position.tolist() == [1.0, 2.0, 0.0]
+
+
+def test_a_page_that_watches_can_stop_the_arm_and_nothing_else(desk, come):
+    first, second = come(), come()
+    second.set(desk.group, value="pause")
+    second.set(desk.watching, value="stop")  # not everything that is called so is one
+    second.set(desk.slider, value="stop")
+    second.send("CommandTriggerMessage", uuid=desk.command._impl.uuid)
+    second.send("CommandTriggerMessage", uuid="no such thing")
+    second.set(desk.group, value="stop")
+    assert heard(desk, 1) == (second.id, "stop")
+    second.send("CommandTriggerMessage", uuid=desk.halt._impl.uuid)
+    assert heard(desk, 2) == (second.id, None)
+    assert desk.heard == [(second.id, "stop"), (second.id, None)]
+    assert desk.steering.who == first.id
+    until(lambda: second.says("but a stop is"))
+
+
+def test_the_panels_stop_is_the_one_that_is_let_through():
+    assert [{does} for _, key, does, _ in KEYS if key == "x"] == [steering.STOP_KEYS]
 
 
 def test_a_page_that_watches_can_take_over(desk, come):

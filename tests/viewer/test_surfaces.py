@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import struct
 
 import numpy as np
 import pytest
 
 from elbowroom.errors import ModelError
-from elbowroom.viewer import solids, surfaces
+from elbowroom.model import meshes
+from elbowroom.viewer import collada, solids, surfaces
 from elbowroom.viewer.looks import surfaces_of
 from elbowroom.viewer.surfaces import Surface, creased, read
 
@@ -174,6 +176,141 @@ def test_large_files_are_refused(tmp_path, monkeypatch):
         read(path)
     with pytest.raises(ModelError, match="cannot be read"):
         read(tmp_path / "none.stl")
+
+
+def counted(monkeypatch, module, name):
+    """The calls of a function, from now on."""
+    calls, whole = [], getattr(module, name)
+
+    def counting(*given, **named):
+        calls.append(given)
+        return whole(*given, **named)
+
+    monkeypatch.setattr(module, name, counting)
+    return calls
+
+
+def refused(tmp_path, name, data, told):
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(ModelError, match=rf"mesh '{name}': .*{told}"):
+        read(tmp_path / name)
+
+
+AGAIN = '<instance_geometry url="#g"/>'
+
+
+def test_a_small_collada_file_that_shows_much_is_refused_early(tmp_path, monkeypatch):
+    """300 times a ball; each part is read once, and no more is placed than is needed to see it."""
+    ball = solids.ball()
+    moves, reads = counted(monkeypatch, collada, "moved"), counted(monkeypatch, collada, "_triangles")
+    smooth = counted(monkeypatch, surfaces, "creased")
+    monkeypatch.setattr(surfaces, "MOST_TRIANGLES", 10 * len(ball[1]))
+    refused(tmp_path, "x.dae", dae(*ball, extra=300 * AGAIN), "more than 10240 triangles")
+    assert (len(moves), len(reads), len(smooth)) == (11, 1, 0)
+    (tmp_path / "x.dae").write_bytes(dae(*ball, extra=9 * AGAIN))  # as many as may be
+    assert sum(len(surface.faces) for surface in read(tmp_path / "x.dae")) > 9 * len(ball[1])
+
+
+def test_parts_nodes_and_elements_are_few(tmp_path, monkeypatch):
+    moves = counted(monkeypatch, collada, "moved")
+    monkeypatch.setattr(surfaces, "MOST_SURFACES", 5)
+    refused(tmp_path, "x.dae", dae(*BOX, extra=20 * AGAIN), "more than 5 parts")
+    assert len(moves) == 6
+    # nodes that show the next one ten times each, and nothing at the end
+    nodes = [f"<node id='n{k}'>" + 10 * f"<instance_node url='#n{k + 1}'/>" + "</node>" for k in range(9)]
+    data = dae(*BOX, extra='<instance_node url="#n0"/>' + "".join(nodes))
+    moves.clear()
+    steps = counted(monkeypatch, collada._File, "_step")
+    refused(tmp_path, "x.dae", data, "fewer nodes")
+    assert len(moves) == 1
+    assert len(steps) <= collada.MANY
+    parses = counted(monkeypatch, collada, "fromstring")
+    monkeypatch.setattr(collada, "TAGS", 50)
+    refused(tmp_path, "x.dae", dae(*BOX, extra=20 * AGAIN), "elements at most")
+    assert not parses
+
+
+def test_a_part_takes_its_own_vertices_alone(tmp_path, monkeypatch):
+    """Ten thousand vertices and one triangle, placed often."""
+    moves = counted(monkeypatch, collada, "moved")
+    many = np.concatenate([BOX[0], np.zeros((10_000, 3))])
+    (tmp_path / "x.dae").write_bytes(dae(many, BOX[1][:1], extra=3 * AGAIN))
+    assert len(read(tmp_path / "x.dae")) == 4
+    assert [len(given[0].vertices) for given in moves] == 4 * [3]
+
+
+def test_polygons_that_ask_for_more_corners_than_there_are(tmp_path):
+    data = dae(*BOX, polygons=True)
+    counts = b"<vcount>" + b" ".join(12 * [b"3"]) + b"</vcount>"
+    assert counts in data
+    for wrong in (b"3 3 3 99", b"-3 3", b"9e18 9e18 9e18"):
+        refused(tmp_path, "x.dae", data.replace(counts, b"<vcount>" + wrong + b"</vcount>"), "as many corners")
+
+
+@pytest.mark.parametrize("write", [stl, stl_text, obj])
+def test_triangles_are_counted_while_they_are_read(tmp_path, monkeypatch, write):
+    """Text is left off at the first that is too much, and a binary file's count is known before."""
+    lines, made = [], counted(monkeypatch, surfaces, "checked")
+    whole = meshes._lines
+
+    def each(data):
+        for words in whole(data):
+            lines.append(words)
+            yield words
+
+    monkeypatch.setattr(meshes, "_lines", each)
+    monkeypatch.setattr(surfaces, "MOST_TRIANGLES", 5)
+    name = "x.obj" if write is obj else "x.stl"
+    refused(tmp_path, name, write(*BOX), "more than 5 triangles")
+    assert not made
+    expected = {stl: 0, stl_text: 1 + 5 * 7 + 5, obj: 2 + len(BOX[0]) + 6}
+    assert len(lines) == expected[write]
+    monkeypatch.setattr(meshes, "LONGEST", 10)
+    if write is not stl:
+        refused(tmp_path, name, write(*BOX), "lines of 10 bytes")
+
+
+def changed_glb(change):
+    """The box's, with another JSON."""
+    data = glb(*BOX)
+    size = int.from_bytes(data[12:16], "little")
+    header = json.loads(data[20 : 20 + size])
+    change(header)
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 4)
+    rest = data[20 + size :]
+    return b"glTF" + struct.pack("<III", 2, 20 + len(text) + len(rest), len(text)) + b"JSON" + text + rest
+
+
+def set_mesh(header, **changes):
+    header["meshes"][0]["primitives"][0].update(changes)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda h: h["nodes"].extend(1000 * [{"mesh": 0}]), "more than 120 triangles"),
+        (lambda h: h["meshes"].extend(1000 * h["meshes"]), "more than 120 triangles"),
+        (lambda h: h["meshes"].extend(3000 * [{"primitives": []}, *h["meshes"]]), "more than 2000 parts"),
+        (lambda h: h["nodes"].extend(30_000 * [{}]), "at most"),
+        (lambda h: h["nodes"][0].update(children=30_000 * [0]), "at most"),
+        (lambda h: h["accessors"].append({"count": 10**12, "componentType": 5126, "type": "MAT4"}), "unpacked"),
+        (lambda h: h["bufferViews"].extend(10_000 * [{"buffer": 0, "byteLength": 10**5}]), "unpacked"),
+        (lambda h: h["accessors"][0].update(count=-1), "expected a count"),
+        (lambda h: h["accessors"].append({"count": "1", "type": "SCALAR"}), "expected a count"),
+        (lambda h: set_mesh(h, extensions={"KHR_draco_mesh_compression": {}}), "without compression"),
+        (lambda h: h.update(extras="x" * 6_000_000), "JSON at most"),
+    ],
+)
+def test_a_glb_that_would_be_large_is_not_unpacked(tmp_path, monkeypatch, change, told):
+    trimesh = pytest.importorskip("trimesh")
+    monkeypatch.setattr(surfaces, "MOST_TRIANGLES", 120)
+    loads = counted(monkeypatch, trimesh, "load_scene")
+    (tmp_path / "box.glb").write_bytes(changed_glb(lambda h: h["nodes"].append({"mesh": 0})))
+    assert read(tmp_path / "box.glb")
+    assert len(loads) == 1
+    refused(tmp_path, "x.glb", changed_glb(change), told)
+    assert len(loads) == 1
 
 
 def test_a_visual_is_scaled_mirrored_and_placed(tmp_path):

@@ -120,13 +120,14 @@ def obj(data: bytes, most: int | None = None, *, faces: bool = True) -> tuple[ND
 
 def _lines(data: bytes) -> Iterator[list[bytes]]:
     """The words of each line that has some, one line at a time: all at once take many times the file."""
+    if b"\n" not in data:
+        data = data.replace(b"\r", b"\n")  # as old tools end lines
     for line in io.BytesIO(data):
         if len(line) > LONGEST:
             raise ModelError(f"expected lines of {LONGEST} bytes at most")
-        for piece in line.splitlines():  # those that end in a carriage return
-            words = piece.split()
-            if words:
-                yield words
+        words = line.split()
+        if words:
+            yield words
 
 
 def _three(words: list[bytes]) -> tuple[float, float, float]:

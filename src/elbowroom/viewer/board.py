@@ -25,18 +25,19 @@ class Board:
         self._slots = RawArray(ctypes.c_char, 2 * size)
         self.dropped = 0
 
-    def put(self, what: Any) -> None:
-        """The newest picture."""
+    def put(self, what: Any) -> bool:
+        """The newest picture; False if it does not fit."""
         data = pickle.dumps(what, protocol=5)
         if len(data) > self._size:
             self.dropped += 1
-            return
+            return False
         number = self._head[0] + 1
         slot = number & 1
         memory = memoryview(self._slots).cast("B")
         memory[slot * self._size : slot * self._size + len(data)] = data
         self._head[1 + slot] = len(data)
         self._head[0] = number  # last: from now on readers look there
+        return True
 
     @property
     def number(self) -> int:

@@ -8,6 +8,7 @@ the file calls up is left as it is, as ROS tools leave it.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 from xml.etree.ElementTree import Element
@@ -17,17 +18,21 @@ from defusedxml.ElementTree import fromstring
 from numpy.typing import NDArray
 
 from ..errors import ModelError
+from .surfaces import Surface, checked
 
 Array = NDArray[Any]
 Colour = tuple[float, float, float, float]
-Part = tuple[Array, Array, Colour | None]
+Part = tuple[Surface, str]  # triangles as the geometry has them, and the symbol of their material
 
 DEEP = 64  # nodes in nodes
-MANY = 20_000  # nodes and geometries placed
+MANY = 20_000  # steps taken: nodes and what is in them, geometries placed and their parts
+TAGS = 1_000_000  # beginnings and ends of elements
 
 
-def parts(data: bytes) -> Iterator[Part]:
-    """Vertices (V, 3), faces (F, 3) and colour of everything that the scene shows."""
+def parts(data: bytes) -> Iterator[Surface]:
+    """Everything that the scene shows, one after the other: who has enough stops."""
+    if data.count(b"<") > TAGS:
+        raise ModelError(f"expected {TAGS // 2} elements at most")
     root = fromstring(data, forbid_dtd=True)
     for element in root.iter():
         element.tag = element.tag.rpartition("}")[2]
@@ -53,13 +58,34 @@ def _id(element: Element | None, key: str = "url") -> str:
 
 
 def _numbers(element: Element | None) -> Array:
-    return np.array((element.text or "").split() if element is not None else [], dtype=float)
+    text = "" if element is None else (element.text or "").strip()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DeprecationWarning)  # what is no number, in older versions of numpy
+        return np.fromstring(text, sep=" ")  # a list of words would take many times the file
+
+
+def _diffuse(effect: Element) -> Colour | None:
+    rgba = _numbers(next((diffuse.find("color") for diffuse in effect.iter("diffuse")), None))
+    if rgba.size != 4 or not np.isfinite(rgba).all():
+        return None
+    r, g, b, a = np.clip(rgba, 0.0, 1.0).tolist()
+    return r, g, b, a
+
+
+def moved(surface: Surface, T: Array, colour: Colour | None) -> Surface:
+    """The same at T, and not inside out where T mirrors."""
+    faces = surface.faces[:, ::-1] if np.linalg.det(T[:3, :3]) < 0 else surface.faces
+    return Surface(surface.vertices @ T[:3, :3].T + T[:3, 3], faces, colour)
 
 
 class _File:
     def __init__(self, root: Element) -> None:
         self._root = root
         self._count = 0
+        # each element is read once, however often it is placed; by identity
+        self._parts: dict[int, list[Part]] = {}  # of geometries
+        self._poses: dict[int, Array] = {}  # of nodes
+        self._chosen: dict[int, dict[str, str]] = {}  # materials by symbol, of placed geometries
         self._geometries, self._nodes = self.by_id("geometry"), self.by_id("node")
         self._colours = self._read_colours()
 
@@ -68,30 +94,31 @@ class _File:
 
     def _read_colours(self) -> dict[str, Colour]:
         """By the id of the material."""
-        effects = self.by_id("effect")
-        found: dict[str, Colour] = {}
-        for name, material in self.by_id("material").items():
-            effect = effects.get(_id(material.find("instance_effect")))
-            diffuse = None if effect is None else next(effect.iter("diffuse"), None)
-            rgba = _numbers(None if diffuse is None else diffuse.find("color"))
-            if rgba.size == 4 and np.isfinite(rgba).all():
-                r, g, b, a = np.clip(rgba, 0.0, 1.0).tolist()
-                found[name] = r, g, b, a
-        return found
+        effects = {name: _diffuse(effect) for name, effect in self.by_id("effect").items()}
+        found = {name: effects.get(_id(m.find("instance_effect"))) for name, m in self.by_id("material").items()}
+        return {name: colour for name, colour in found.items() if colour is not None}
 
-    def shown(self, node: Element, T: Array, deep: int) -> Iterator[Part]:
+    def _step(self, count: int = 1) -> None:
+        self._count += count
+        if self._count > MANY:
+            raise ModelError("expected fewer nodes and parts")
+
+    def shown(self, node: Element, T: Array, deep: int) -> Iterator[Surface]:
         """What a node and those in it show."""
-        self._count += 1
-        if deep > DEEP or self._count > MANY:
-            raise ModelError("expected fewer nodes")
-        for element in node:
-            if element.tag in _STEPS:
-                T = T @ _STEPS[element.tag](_numbers(element))
+        self._step()
+        if deep > DEEP:
+            raise ModelError(f"expected nodes in nodes {DEEP} deep at most")
+        self._step(len(node))
+        if id(node) not in self._poses:
+            self._poses[id(node)] = _pose(node)
+        T = T @ self._poses[id(node)]
         for instance in node.findall("instance_geometry"):
             geometry = self._geometries.get(_id(instance))
             if geometry is not None:
-                chosen = {m.get("symbol", ""): _id(m, "target") for m in instance.iter("instance_material")}
-                yield from self.placed(geometry, T, chosen)
+                if id(instance) not in self._chosen:
+                    materials = instance.iter("instance_material")
+                    self._chosen[id(instance)] = {m.get("symbol", ""): _id(m, "target") for m in materials}
+                yield from self.placed(geometry, T, self._chosen[id(instance)])
         for child in node.findall("node"):
             yield from self.shown(child, T, deep + 1)
         for instance in node.findall("instance_node"):
@@ -99,50 +126,66 @@ class _File:
             if other is not None:
                 yield from self.shown(other, T, deep + 1)
 
-    def placed(self, geometry: Element, T: Array, chosen: dict[str, str]) -> Iterator[Part]:
-        """The triangles of a geometry."""
-        self._count += 1
-        mesh = geometry.find("mesh")
-        if mesh is None or self._count > MANY:
-            return
-        points = {id_: self._positions(mesh, element) for id_, element in _with_id(mesh, "vertices")}
+    def placed(self, geometry: Element, T: Array, chosen: dict[str, str]) -> Iterator[Surface]:
+        """The triangles of a geometry, which is read when it is placed for the first time."""
+        self._step()
+        if id(geometry) not in self._parts:
+            mesh = geometry.find("mesh")
+            self._parts[id(geometry)] = [] if mesh is None else list(self._read(mesh))
+        for surface, symbol in self._parts[id(geometry)]:
+            self._step()
+            yield moved(surface, T, self._colours.get(chosen.get(symbol, symbol)))
+
+    def _read(self, mesh: Element) -> Iterator[Part]:
+        sources = dict(_with_id(mesh, "source"))
+        places = {
+            name: next((_id(i, "source") for i in vertices.findall("input") if i.get("semantic") == "POSITION"), "")
+            for name, vertices in _with_id(mesh, "vertices")
+        }
+        points: dict[str, Array] = {}  # by the id of the source
         for element in mesh:
             if element.tag in ("triangles", "polylist", "polygons"):
-                vertices, faces = self._triangles(element, points)
-                if np.linalg.det(T[:3, :3]) < 0:
-                    faces = faces[:, ::-1]
-                symbol = element.get("material", "")
-                colour = self._colours.get(chosen.get(symbol, symbol))
-                yield vertices @ T[:3, :3].T + T[:3, 3], faces, colour
+                inputs = element.findall("input")
+                place = next(i for i in inputs if i.get("semantic") == "VERTEX")
+                offset, stride = int(place.get("offset", 0)), 1 + max(int(i.get("offset", 0)) for i in inputs)
+                source = places[_id(place, "source")]
+                if source not in points:
+                    if source not in sources:
+                        raise ModelError("expected the positions of the vertices")
+                    points[source] = _numbers(sources[source].find("float_array")).reshape(-1, 3)
+                surface = checked(points[source], _triangles(element, offset, stride))
+                if len(surface.faces):
+                    yield surface, element.get("material", "")
 
-    def _positions(self, mesh: Element, vertices: Element) -> Array:
-        inputs = {i.get("semantic"): _id(i, "source") for i in vertices.findall("input")}
-        source = dict(_with_id(mesh, "source")).get(inputs.get("POSITION", ""))
-        if source is None:
-            raise ModelError("expected the positions of the vertices")
-        return _numbers(source.find("float_array")).reshape(-1, 3)
 
-    def _triangles(self, element: Element, points: dict[str, Array]) -> tuple[Array, Array]:
-        inputs = element.findall("input")
-        place = next(i for i in inputs if i.get("semantic") == "VERTEX")
-        offset, stride = int(place.get("offset", 0)), 1 + max(int(i.get("offset", 0)) for i in inputs)
-        lists = [_numbers(p).astype(int).reshape(-1, stride)[:, offset] for p in element.findall("p")]
-        vertices = points[_id(place, "source")]
-        if element.tag == "triangles":
-            return vertices, np.concatenate([np.zeros(0, dtype=int), *lists]).reshape(-1, 3)
-        counts = _numbers(element.find("vcount")).astype(int) if element.tag == "polylist" else None
-        if counts is not None and lists:
-            lists = np.split(lists[0], np.cumsum(counts)[:-1])
-        fans = [
-            np.stack([np.full(len(corners) - 2, corners[0]), corners[1:-1], corners[2:]], axis=1)
-            for corners in lists
-            if len(corners) > 2
-        ]
-        return vertices, np.concatenate([np.zeros((0, 3), dtype=int), *fans])
+def _triangles(element: Element, offset: int, stride: int) -> Array:
+    """(F, 3) numbers of the corners; polygons become fans."""
+    lists = [_numbers(p).astype(int).reshape(-1, stride)[:, offset] for p in element.findall("p")]
+    corners = np.concatenate([np.zeros(0, dtype=int), *lists])
+    if element.tag == "triangles":
+        return corners.reshape(-1, 3)
+    if element.tag == "polylist":
+        counts = _numbers(element.find("vcount")).astype(int)
+    else:
+        counts = np.array([len(numbers) for numbers in lists], dtype=int)
+    if len(counts) and (counts.min() < 0 or counts.max() > len(corners) or counts.sum() > len(corners)):
+        raise ModelError("expected as many corners as the polygons have")
+    fans = np.maximum(counts - 2, 0)
+    first = np.repeat(np.cumsum(counts) - counts, fans)
+    second = first + 1 + np.arange(len(first)) - np.repeat(np.cumsum(fans) - fans, fans)
+    return corners[np.stack([first, second, second + 1], axis=1)]
 
 
 def _with_id(mesh: Element, tag: str) -> list[tuple[str, Element]]:
     return [(element.get("id", ""), element) for element in mesh.findall(tag)]
+
+
+def _pose(node: Element) -> Array:
+    T = np.eye(4)
+    for element in node:
+        if element.tag in _STEPS:
+            T = T @ _STEPS[element.tag](_numbers(element))
+    return T
 
 
 def _translate(v: Array) -> Array:
@@ -152,6 +195,7 @@ def _translate(v: Array) -> Array:
 
 
 def _rotate(v: Array) -> Array:
+    v = v.reshape(4)
     axis = v[:3] / np.linalg.norm(v[:3])
     c, s = math.cos(math.radians(v[3])), math.sin(math.radians(v[3]))
     x, y, z = axis

@@ -19,6 +19,7 @@ from .surfaces import MOST_TRIANGLES, Surface, read
 
 Array = NDArray[Any]
 
+TOLD = 10  # things that are not drawn
 KEPT = 64  # files kept in memory, so that an arm that comes back is there at once
 
 
@@ -29,11 +30,14 @@ class Looks:
         self.problem = ""
         self._frames: dict[int, Any] = {}
         self._scene, self._name = scene, name
-        missing = {visual.link for visual in visuals if visual.kind == MISSING}
-        wrong: list[str] = []
+        missing: set[int] = set()
+        wrong: list[str] = []  # in the order of the visuals
+        news: list[str] = []  # of these, what nobody has warned of yet
         left = MOST_TRIANGLES
         for k, visual in enumerate(visuals):
             if visual.kind == MISSING:
+                wrong.append(visual.reason or f"link {visual.name!r}")
+                missing.add(visual.link)
                 continue
             try:
                 surfaces = surfaces_of(visual)
@@ -41,14 +45,15 @@ class Looks:
                 if left < 0:
                     raise ModelError(f"the arm must not have more than {MOST_TRIANGLES} triangles")
             except ModelError as error:
-                wrong.append(f"link {visual.name!r}: {error}")
+                news.append(f"link {visual.name!r}: {error}")
+                wrong.append(news[-1])
                 missing.add(visual.link)
                 continue
             self._add(k, visual, surfaces)
         self.links = {visual.link for visual in visuals} - missing
-        if wrong:
-            self.problem = "not drawn, capsules are shown instead: " + "; ".join(wrong)
-            warnings.warn(self.problem, ModelWarning, stacklevel=2)
+        self.problem = _told(wrong)
+        if news:
+            warnings.warn(_told(news), ModelWarning, stacklevel=2)
 
     def _add(self, k: int, visual: Visual, surfaces: list[Surface]) -> None:
         if visual.link not in self._frames:
@@ -76,6 +81,13 @@ class Looks:
         """Nothing of it, until it is shown again."""
         for frame in self._frames.values():
             seen(frame, False)
+
+
+def _told(wrong: list[str]) -> str:
+    if not wrong:
+        return ""
+    more = f"; and {len(wrong) - TOLD} more" if len(wrong) > TOLD else ""
+    return f"not drawn, capsules are shown instead: {'; '.join(wrong[:TOLD])}{more}"
 
 
 def surfaces_of(visual: Visual) -> list[Surface]:

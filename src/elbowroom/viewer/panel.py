@@ -84,19 +84,18 @@ def _words(status: str) -> str:
     return html.escape(status.replace("_", " ").lower())
 
 
-def facts(picture: dict[str, Any]) -> str:
-    """Numbers under the sentence, and what the supervisor is for."""
+def facts(picture: dict[str, Any], whole: float | None = None) -> str:
+    """Numbers under the sentence, and what the supervisor is for; `whole` (s) is how long a run is that has ended."""
     cycles, contacts = picture["cycles"], picture["contacts"]
     said = [
         f"{cycles} {'cycle' if cycles == 1 else 'cycles'} done",
         f"{contacts} {'contact' if contacts == 1 else 'contacts'}",
-        f"{picture['t']:.1f} s",
+        f"{picture['t']:.1f} s" if whole is None else f"{picture['t']:.1f} s of {whole:.1f} s",
     ]
     if picture.get("would_stop"):
-        said.append(f'<b style="color:{RED}">supervisor only watches; it would have stopped the arm</b>')
+        said.append("supervisor only watches; it would have stopped the arm")
     elif picture.get("supervision", "stop") != "stop":
-        off = picture["supervision"] == "off"
-        said.append(f'<b style="color:{AMBER}">supervisor {"off" if off else "only watches"}</b>')
+        said.append("supervisor off" if picture["supervision"] == "off" else "supervisor only watches")
     return " · ".join(said)
 
 

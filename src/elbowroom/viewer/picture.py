@@ -10,7 +10,8 @@ person, offset, hands, hand_offsets        where the first person is, and how fa
 belts, floor, base, shells                 what stands there, and the walls that the controller keeps to
 distance, clearance, axes, nearest         to people, m; the two nearest points and what they are of
 attraction, repulsion, slow, push          what acts on the tool
-status, verdict, reason, stopped           what controller and supervisor say
+status, verdict, supervision               what controller and supervisor say; stop, watch or off
+stopped, would_stop, reason                the arm is held; a supervisor that only watches would hold it; why
 state, cycles, contacts, touching          how the work goes
 pace, loading                              lateness (median, 99 %, 99.9 %, worst; s), overruns; time to build, s
 busy, problem, recording, recorded, disk, saved      what the engine has to say
@@ -30,7 +31,7 @@ from ..geometry import PARKED
 from ..geometry.shapes import RADIUS, A, B
 
 if TYPE_CHECKING:
-    from .engine import Engine
+    from .workplace import Workplace
 
 Array = NDArray[np.float64]
 SHELLS = ("floor", "inner", "outer", "center")
@@ -42,19 +43,19 @@ def capsules(rows: Array) -> Array:
     return np.hstack([rows[:, A], rows[:, B], rows[:, RADIUS : RADIUS + 1]])
 
 
-def take(engine: Engine) -> dict[str, Any]:
+def take(place: Workplace) -> dict[str, Any]:
     """The picture of now."""
-    cell, t = engine.cell, engine.t
+    cell, t = place.cell, place.t
     info, guard = cell.controller.command, cell.guard
     lower, upper = cell.controller.lower, cell.controller.upper
     arm = cell.controller.rows[: len(cell.body)]  # the capsules of this cycle, which the controller has placed
-    first = engine.people[0] if engine.people else None
-    recording = engine.recording
+    first = place.people[0] if place.people else None
+    recording, watching = place.tape.recording, cell.scene.supervision == "watch"
     return {
-        "generation": engine.generation,
-        "setup": engine.setup,
+        "generation": place.generation,
+        "setup": place.setup,
         "t": t,
-        "running": engine.running,
+        "running": place.running,
         "q": cell.state.q.copy(),
         "margins": np.minimum(cell.state.q - lower, upper - cell.state.q),
         "spans": upper - lower,
@@ -65,7 +66,7 @@ def take(engine: Engine) -> dict[str, Any]:
         "people_names": tuple(name for who in cell.people for name in who.actual.names),
         "poses": np.concatenate([cell.arm.model.base[None], cell.arm.poses(cell.state.q)]),
         "tool_pose": cell.arm.pose(cell.state.q),
-        "visuals": engine.visuals,
+        "visuals": place.visuals,
         "tool": cell.tool.copy(),
         "tool_speed": float(np.linalg.norm(cell.tool_velocity)),
         "goal": np.array(cell.task.goal.position),
@@ -79,7 +80,7 @@ def take(engine: Engine) -> dict[str, Any]:
         "floor": cell.floor,
         "base": np.array(cell.arm.model.base[:3, 3]),
         "shells": shells(cell),
-        "shown": shown(engine),
+        "shown": shown(place),
         "distance": cell.near.surfaces,
         "clearance": cell.clearance.surfaces,
         "axes": cell.near.axes,
@@ -90,20 +91,22 @@ def take(engine: Engine) -> dict[str, Any]:
         "push": info.push,
         "status": info.status.value,
         "verdict": "" if cell.verdict is None else cell.verdict.value,
-        "reason": "" if guard is None else guard.reason,
-        "stopped": guard is not None and guard.latched is not None,
+        "supervision": cell.scene.supervision,
+        "stopped": bool(place.held),
+        "would_stop": watching and guard is not None and guard.latched is not None,
+        "reason": place.held or ("" if guard is None else guard.reason),
         "state": cell.task.state,
         "cycles": cell.task.cycles,
-        "contacts": engine.contacts,
+        "contacts": place.contacts,
         "touching": cell.plant.touching,
-        "busy": engine.busy,
-        "problem": engine.problem,
+        "busy": place.busy,
+        "problem": place.problem,
         "recording": "" if recording is None else str(recording.path),
         "recorded": 0 if recording is None else len(recording),
-        "disk": "" if recording is None else recording.problem or "",
-        "saved": engine.saved,
-        "pace": engine.lateness(),
-        "loading": engine.loading,
+        "disk": place.tape.trouble,
+        "saved": place.tape.saved,
+        "pace": place.lateness(),
+        "loading": place.loading,
     }
 
 
@@ -135,23 +138,23 @@ def shells(cell: Cell) -> dict[str, Any]:
     return {name: getattr(walls, name) for name in SHELLS} | {"influence": walls.repulsion.influence}
 
 
-def shown(engine: Engine) -> dict[str, Any]:
+def shown(place: Workplace) -> dict[str, Any]:
     """What the settings are now, by the names of setup.py."""
-    config = engine.cell.controller.config
+    config = place.cell.controller.config
     return {
-        "scenario": engine.setup.scenario,
-        "robot": engine.setup.robot or engine.cell.arm.name,
+        "scenario": place.setup.scenario,
+        "robot": place.setup.robot or place.cell.arm.name,
         "controller": config.controller,
         "inverse": config.inverse,
         "limits": config.joint_limits.method,
-        "supervision": engine.cell.scene.supervision,
+        "supervision": place.cell.scene.supervision,
         "influence": config.repulsion.influence,
         "gain": config.repulsion.gain,
         "measure": config.repulsion.measure,
         "kp": config.attraction.kp,
         "max_speed": config.attraction.max_speed,
         "filter": config.smoothing.duration,
-        "speed": engine.setup.speed,
+        "speed": place.setup.speed,
     }
 
 

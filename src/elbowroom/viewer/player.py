@@ -100,6 +100,7 @@ class Player:
                     box.on_update(self._viewing(name))
         with gui.add_folder("Recording", order=9, expand_by_default=bool(replay.warnings)):
             gui.add_html(about(replay))
+            self.undrawn = gui.add_html("")
         gui.add_html(_line(" · ".join(f"<b>{key}</b> {does}" for key, _, does, _ in KEYS)), order=10)
         gui.add_html(_line(SAFETY, "font-weight:600"), order=11)
         for _, key, does, what in KEYS:
@@ -190,9 +191,12 @@ class Player:
             f'<div style="font-size:16px;font-weight:600;line-height:1.25;min-height:40px;padding:6px 12px 0">{dot} '
             f"{said}{held}</div>"
         )
-        self.numbers.content = _line(f"{facts(picture)} of {self.replay.times[-1]:.1f} s", "padding-bottom:5px")
+        self.numbers.content = _line(facts(picture, float(self.replay.times[-1])), "padding-bottom:5px")
         if time.monotonic() - self._slid_at > SETTLING and abs(self.slider.value - t) > 1e-4:
             self.slider.value = round(t, 3)
+        said = _line(html.escape(self.stage.problem), "word-break:break-all") if self.stage.problem else ""
+        if self.undrawn.content != said:
+            self.undrawn.content = said
         self.curves.show(t, picture)
 
     def serve(self, seconds: float | None = None) -> None:

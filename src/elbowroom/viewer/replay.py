@@ -127,6 +127,7 @@ class Replay:
         hands = {side: places[k] for side, places in self._hands.items() if np.isfinite(places[k]).all()}
         at = self._person[k] if np.isfinite(self._person[k]).all() else None
         verdict, status = str(table["verdict"][k]), str(table["status"][k])
+        supervision = "stop" if cell.scene is None else cell.scene.supervision
         objects, carrying = self._belts.objects(k)
         return {
             "generation": 1,
@@ -168,8 +169,10 @@ class Replay:
             "push": float(table["push"][k]),
             "status": status,
             "verdict": verdict,
+            "supervision": supervision,
             "reason": "",
-            "stopped": verdict.startswith("STOP") and (cell.scene is None or cell.scene.supervision == "stop"),
+            "stopped": verdict.startswith("STOP") and supervision == "stop",
+            "would_stop": verdict.startswith("STOP") and supervision == "watch",
             "state": str(table["state"][k]),
             "cycles": int(table["cycles"][k]),
             "contacts": int(table["contacts"][k]),

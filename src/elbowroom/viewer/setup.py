@@ -152,7 +152,8 @@ class Setup:
                 changes[part] = dataclasses.replace(getattr(config, part), **given)
         tuned: Config = dataclasses.replace(config, **changes) if changes else config
         watched = scene.supervision if self.supervision is None else self.supervision
-        return dataclasses.replace(scene, controller=tuned, supervision=watched)
+        # on the page a person is the operator: nothing but "go on" ends a stop
+        return dataclasses.replace(scene, controller=tuned, supervision=watched, reset_after=0.0)
 
 
 def scenario_named(text: str) -> str:

@@ -9,7 +9,8 @@ before viser does.  Of a page that steers this comes through, and nothing else o
     a key                      as it is
 
 What was dropped or held is answered with the true value, to the page that sent it.  Of a page that watches nothing
-comes through but its camera and its button "Steer from this page".
+comes through but its camera, its button "Steer from this page", and a stop: by the button or the key.  Whoever sees
+that the arm must stand can make it so; that it goes on is for the page that steers.
 
 The first page steers.  When it goes, the page that comes within `GRACE` seconds, before or after, is taken for the same
 one, loaded again; if none comes, the one that has been there longest steers.  So a page that is alone always does.
@@ -23,13 +24,17 @@ import math
 import time
 from typing import Any
 
+from .panel import KEYS
+
 GRACE = 3.0  # s
 FARTHEST = 100.0  # m
+STOP = "stop"  # what the button says
+STOP_KEYS = frozenset(does for _, _, does, order in KEYS if order == (STOP,))  # what the command of the key is called
 LENGTHS = {"wxyz": 4, "position": 3, "start_position": 3, "end_position": 3, "ray_origin": 3, "ray_direction": 3}
 STEERS = '<div style="font-size:12px;color:#55606a;padding:0 12px 4px">You steer.</div>'
 WATCHES = (
     '<div style="font-size:12px;color:#8a5a00;padding:0 12px 4px">Watching; <b>{who}</b>.'
-    " What you change here is not taken.</div>"
+    " What you change here is not taken, but a stop is.</div>"
 )
 
 
@@ -77,9 +82,11 @@ class Steering:
     """Stands before a viser server; `who` is the id of the page that steers, None if there is none."""
 
     def __init__(self, server: Any, order: float = 0.0) -> None:
+        from viser import GuiButtonGroupHandle
         from viser import _messages as messages
 
         self.server = server
+        self._group = GuiButtonGroupHandle
         self.who: int | None = None
         self.dropped = 0
         self._pages: dict[int, _Open] = {}
@@ -110,8 +117,15 @@ class Steering:
                 await self._real(client, message)
             else:
                 self._refuse_scene(client, message)
-        elif isinstance(message, self._messages.CommandTriggerMessage) and client == self.who:
+        elif isinstance(message, self._messages.CommandTriggerMessage) and self._may(client, message.uuid):
             await self._real(client, message)
+
+    def _may(self, client: int, uuid: Any) -> bool:
+        """Whether a page may give a command: who steers any, everybody the one that stops the arm."""
+        if client == self.who:
+            return True
+        command = self.server.gui._command_handle_from_uuid.get(uuid) if isinstance(uuid, str) else None
+        return command is not None and command.label in STOP_KEYS
 
     async def _element(self, client: int, message: Any) -> None:
         handle = self.server.gui._gui_input_handle_from_uuid.get(message.uuid)
@@ -119,7 +133,8 @@ class Steering:
             return
         plain = isinstance(message.updates, dict) and set(message.updates) == {"value"}
         sent = message.updates["value"] if plain else None
-        value = held(handle, sent) if plain and client == self.who else None
+        may = client == self.who or (isinstance(handle, self._group) and sent == STOP)
+        value = held(handle, sent) if plain and may else None
         if value is None:
             self.dropped += 1
         else:

@@ -1,0 +1,234 @@
+"""The cell that a page shows, and whatever happens to it: others take its place, it is stopped, recorded and shown.
+
+A stop belongs to the workplace, not to a supervisor that may be changed for another: `held` says why, whoever wanted
+it, and nothing but `go_on` ends it.  While it lasts
+
+    supervision "stop"      the supervisor keeps the arm standing, time goes on, and it must agree to `go_on`
+    "watch", "off"          nothing runs
+
+An error in a cycle, or in what is shown of it, is a stop too, and nothing runs.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import time
+from collections.abc import Callable
+from typing import Any
+
+from ..avoidance import Supervisor
+from ..cell.pace import RealTime
+from ..cell.people import Seen
+from ..cell.runner import Cell
+from ..cell.steered import Steered
+from ..model.visuals import visuals_of
+from . import picture
+from .board import Board
+from .setup import Setup
+from .taping import Tape
+
+LOG = logging.getLogger("elbowroom.viewer")
+SUMMED_UP = 1.0  # s between two looks at how late the loop was, which takes a tenth of a millisecond
+TOO_LARGE = "the picture is too large to show"
+
+
+class Workplace:
+    """A cell, and the board that it is shown on."""
+
+    def __init__(self, board: Board, setup: Setup, clock: Callable[[], float] = time.monotonic) -> None:
+        self.board, self.setup, self.clock = board, setup, clock
+        self.running = True
+        self.problem = self.busy = self.held = ""
+        self._ran = False  # whether it would run, were it not held
+        self.generation = 0
+        self.cell: Cell
+        self.visuals: tuple[Any, ...] = ()
+        self.tape = Tape()
+        self.pace: RealTime | None = None
+        self._late: tuple[float, ...] | None = None
+        self._summed = -SUMMED_UP
+        self._k = self._before = 0
+        self.build(setup)
+
+    # ---- the cell
+    def build(self, setup: Setup, *, anew: bool = True) -> None:
+        """Another cell, or (not `anew`) the same one with another controller; the old stays if it cannot be made."""
+        started = self.clock()
+        self._tell(f"loading {setup.robot or 'the arm'}" if anew else "changing the controller")
+        try:
+            cell = Cell(setup.scene())
+            drawn = visuals_of(cell.scene.robot, cell.scene.tip or None)
+        finally:
+            self.busy = ""
+        if anew:
+            _steer(cell)
+            self.cell = cell
+            self._begin()
+        else:
+            self._take_over(cell)
+        self.setup, self.visuals = setup, drawn
+        self.tape.change(cell, self.notes())
+        self._cycle()  # so that there is something to show, paused or not
+        if self.held:
+            self.hold(self.held)
+        self.generation += 1
+        self.loading = self.clock() - started
+
+    def _tell(self, what: str) -> None:
+        """Says what will take a while, with the last picture: none comes until it is done."""
+        self.busy = what
+        if self.generation:
+            self.show()
+
+    def _take_over(self, cell: Cell) -> None:
+        """A new cell in the place of the old, whose people, work and joints it has."""
+        old = self.cell
+        cell.people, cell.task = old.people, old.task
+        cell.plant.reset(old.state.q)
+        cell.plant.read(cell.state)
+        cell.tool[:] = old.tool
+        cell.people_rows[:] = old.people_rows
+        cell.goes_on(self.t)
+        self._before += old.plant.contacts
+        self.cell = cell
+
+    def restart(self) -> None:
+        """From the beginning; a recording ends, since its time would go back."""
+        self.close()
+        self._begin()
+        self._cycle()
+
+    def _begin(self) -> None:
+        for who in self.cell.people:
+            for side in _sides(who):
+                side.reset()
+        self.cell.reset()
+        self._k = self._before = 0
+
+    @property
+    def people(self) -> list[Steered]:
+        """Who is dragged: the first person, as they are and as they are sensed."""
+        return _sides(self.cell.people[0]) if self.cell.people else []
+
+    @property
+    def t(self) -> float:
+        """Simulated time, s."""
+        return self._k * self.cell.period
+
+    @property
+    def contacts(self) -> int:
+        """Contacts since the beginning, under all controllers."""
+        return self._before + self.cell.plant.contacts
+
+    def cycle(self) -> None:
+        """One cycle of the cell; none while it is held and has no supervisor that keeps the arm standing."""
+        if not self.held or self.brake is not None:
+            self._cycle()
+
+    def _cycle(self) -> None:
+        t, cell, brake = self.t, self.cell, self.brake
+        try:
+            if self.held and brake is not None and brake.latched is None:
+                brake.stop(self.held)
+            cell.step(t)
+            if self.held and brake is None:
+                cell.plant.brake()
+            self.tape.add(t)
+            cell.advance(t, cell.period)
+            if brake is not None and brake.latched is not None and not self.held:
+                self.hold(brake.reason)
+        except Exception as error:
+            self._failed(error)
+        finally:
+            self._k += 1
+
+    # ---- stops
+    @property
+    def brake(self) -> Supervisor | None:
+        """The supervisor, where it may stop the arm."""
+        return self.cell.guard if self.cell.scene.supervision == "stop" else None
+
+    def hold(self, reason: str) -> None:
+        """The arm stands from now on, until `go_on`."""
+        self.held = self.held or reason
+        if self.brake is None:
+            self._stand()
+
+    def _stand(self) -> None:
+        """Nothing runs."""
+        self.running, self._ran = False, self.running or self._ran
+        self.cell.state.qd[:] = self.cell.tool_velocity[:] = 0.0  # the next cycle reads them anew
+
+    def go_on(self) -> None:
+        """Ends a stop, if the supervisor agrees; one that only watches is asked, but need not."""
+        guard, brake = self.cell.guard, self.brake
+        if brake is not None and brake.latched is not None and not self.running:
+            self._cycle()  # it judges by its last cycle, which was perhaps the one that it was told to stop in
+        if guard is not None and not guard.reset(self.t):
+            why = guard.recorder.events[-1].text.removeprefix("reset refused: ")
+            if brake is not None:
+                self.running = True  # the arm stands, and with time the reason may go
+                raise ValueError(f"the stop stays: {why}")
+            if not self.held:
+                raise ValueError(f"the supervisor, which only watches, would not go on: {why}")
+        if self.held:
+            self.held = ""
+            self.running, self._ran = self.running or self._ran, False
+
+    def _failed(self, error: Exception) -> None:
+        """What should not happen: the arm stands, and the page says why."""
+        said = f"{type(error).__name__}: {error}"
+        if said != self.problem:  # once, not thirty times a second
+            LOG.error("the arm is held", exc_info=error)
+        self.problem = said
+        self.hold(self.problem)
+        self._stand()
+
+    # ---- what is shown
+    def show(self) -> None:
+        """Puts up what is now; without what the arm's file draws where that is too large."""
+        try:
+            now = self.picture()
+        except Exception as error:
+            self._failed(error)
+            return
+        if self.board.put(now) is False:
+            self.board.put(now | {"visuals": (), "problem": TOO_LARGE})
+
+    def picture(self) -> dict[str, Any]:
+        """All that a page shows of this moment."""
+        return picture.take(self)
+
+    def lateness(self) -> tuple[float, ...] | None:
+        """How late cycles began since the loop started: median, 99 %, 99.9 %, worst (s); and how many overran."""
+        now = self.clock()
+        if self.pace is not None and now - self._summed >= SUMMED_UP:
+            found = self.pace.summary()
+            self._summed = now
+            self._late = found.median, found.p99, found.p999, found.worst, found.overruns
+        return self._late
+
+    def notes(self) -> dict[str, str]:
+        """What is chosen, for a recording; how fast it was shown does not matter to it."""
+        chosen = dataclasses.asdict(self.setup)
+        return {name: str(value) for name, value in chosen.items() if value not in (None, "") and name != "speed"}
+
+    def close(self) -> None:
+        """Ends a recording."""
+        self.tape.end()
+
+
+def _sides(who: Seen) -> list[Steered]:
+    """Somebody as they are and as they are sensed, which may be the same."""
+    found = {id(side): side for side in (who.actual, who.sensed)}
+    return [side for side in found.values() if isinstance(side, Steered)]
+
+
+def _steer(cell: Cell) -> None:
+    """Everybody in it can be dragged."""
+    steered = []
+    for who in cell.people:
+        hand = Steered(who.actual)
+        steered.append(Seen(hand, hand) if who.sensed is who.actual else Seen(Steered(who.sensed), hand))
+    cell.people = steered

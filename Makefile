@@ -3,10 +3,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test browser lint format bench docs screenshots wheel clean
+.PHONY: demo test browser lint format bench docs screenshots notebook wheel clean
 
 demo: $(VENV)/viewer
-	$(BIN)/elbowroom demo
+	mkdir -p out
+	$(BIN)/elbowroom demo --out out
 
 test: $(VENV)/dev browser
 	$(BIN)/python -m pytest -n auto --dist worksteal
@@ -30,11 +31,15 @@ bench: $(VENV)/bench
 	$(BIN)/elbowroom bench avoidance
 
 docs: $(VENV)/dev
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # The pictures of the live cell in README and docs, made in Chromium; some minutes.
 screenshots: $(VENV)/dev browser
 	$(BIN)/python docs/pictures/screenshots.py
+
+# The outputs of examples/seven_experiments.ipynb, which is run from the first cell to the last.
+notebook: $(VENV)/dev
+	$(BIN)/python docs/pictures/notebook.py
 
 wheel: $(VENV)/dev
 	$(BIN)/python -m build

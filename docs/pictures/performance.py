@@ -70,12 +70,13 @@ def whole(report: dict[str, Any]) -> str:
     lines = [said(report), ""]
     for kind, title in KINDS.items():
         lines += [f"### {title[0].upper()}{title[1:]}", ""]
-        lines += [f"| arm | quantity | {US} | {REFEREE} | ratio | {' | '.join(OTHERS)} |"]
-        lines += ["| --- | --- | --- | --- | --- | --- | --- |"]
+        others = [who for who in OTHERS if any(row["who"] == who and row["bench"] == kind for row in report["rows"])]
+        head = ["arm", "quantity", US, REFEREE, "ratio", *others]
+        lines += [f"| {' | '.join(head)} |", f"| {' | '.join('---' for _ in head)} |"]
         for (robot, quantity), found in by_place([row for row in report["rows"] if row["bench"] == kind]).items():
             cells = [spread(found.get(US)), spread(found.get(REFEREE))]
             cells.append(f"{found[REFEREE]['ratio_to_us']:.1f}" if REFEREE in found else "")
-            cells += [spread(found.get(who)) for who in OTHERS]
+            cells += [spread(found.get(who)) for who in others]
             lines.append(f"| {robot} | {quantity} | {' | '.join(cells)} |")
         lines.append("")
     return "\n".join(lines)

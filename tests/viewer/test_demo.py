@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 pytest.importorskip("viser")
 
-from elbowroom.cli import app
+from elbowroom.cli import app, main
 from elbowroom.cli.demo import _here
 
 START = """
@@ -96,3 +96,24 @@ def test_what_cannot_be_is_said_in_one_line(arguments, words):
 def test_which_addresses_need_no_token():
     assert all(map(_here, ("127.0.0.1", "127.0.0.9", "::1", "localhost", "LocalHost")))
     assert not any(map(_here, ("192.168.1.2", "cell.local", "0.0.0.0", "")))
+
+
+BARE = """<robot name="x"><link name="base"/>
+<link name="a"><visual><geometry><box size="1 1 1"/></geometry></visual>
+<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="j" type="revolute"><parent link="base"/><child link="a"/><axis xyz="0 0 1"/>
+<limit lower="-1" upper="1" velocity="1" effort="1"/></joint></robot>"""
+
+
+def test_an_arm_without_collision_shapes_is_refused_in_one_line(tmp_path, capsys):
+    file = tmp_path / "bare.urdf"
+    file.write_text(BARE)
+    with pytest.raises(SystemExit) as ended:
+        main(["demo", "--robot", str(file), "--no-open"])
+    err = capsys.readouterr().err
+    assert ended.value.code == 1
+    assert len(err.splitlines()) == 1
+    assert "bare.urdf: expected collision shapes" in err
+    with pytest.raises(SystemExit):
+        main(["check", str(file)])
+    assert "no collision shapes" in capsys.readouterr().out

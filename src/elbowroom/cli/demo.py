@@ -5,13 +5,14 @@ from __future__ import annotations
 import importlib.util
 import ipaddress
 import sys
+import warnings
 import webbrowser
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ..errors import ElbowroomError
+from ..errors import ElbowroomError, ModelWarning
 from .terminal import line, note, plain
 
 
@@ -57,6 +58,7 @@ def demo(
 
         setup = chosen(robot, tip, scenario, "" if motion is None else str(motion.resolve()))
         setup.scene()  # what is wrong is said here, not in the other process
+        _fit(robot, tip)
         secret = new_token() if token is None and not _here(host) else token
         line("starting; an arm that was never used takes a few seconds to compile")
         sys.stdout.flush()
@@ -69,6 +71,23 @@ def demo(
             live.serve(seconds)
     except KeyboardInterrupt:
         note("ended", "by Ctrl-C", "green")
+
+
+def _fit(robot: str, tip: str | None) -> None:
+    """Refuses an arm of one's own that cannot be kept clear of anything."""
+    from ..loading import read
+    from ..model import catalogue
+
+    if robot in catalogue.names():
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelWarning)  # they are said when the cell is made
+        model = read(robot, tip or None)
+    if not model.capsules:
+        raise ElbowroomError(
+            f"{robot}: expected collision shapes, to keep the arm clear with; got none: give its links <collision>"
+            " elements (a TOML file: capsules)"
+        )
 
 
 def _here(host: str) -> bool:

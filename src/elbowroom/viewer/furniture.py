@@ -38,8 +38,8 @@ def camera(server: Any, base: Array, floor: float, reach: float) -> None:
     size = float(np.clip(reach / 0.85, 1.0, 3.0))
     middle = np.array([base[0], base[1], max(floor + HALF, float(base[2]) - HALF)])
     start = server.initial_camera
-    start.look_at = tuple((middle + size * np.array([0.66, 0.08, 0.0])).tolist())
-    start.position = tuple((middle + size * np.array([1.95, -3.05, 1.25])).tolist())
+    start.look_at = tuple((middle + size * np.array([0.98, 0.21, 0.0])).tolist())
+    start.position = tuple((middle + size * np.array([2.53, -3.55, 1.53])).tolist())
     start.fov = float(np.radians(40.0))
 
 

@@ -77,7 +77,8 @@ def judged(picture: dict[str, Any]) -> tuple[str, str]:
         if each not in ("", "OK", "AVOIDING"):
             return _words(each), AMBER
     near = f", {distance:.2f} m{who}" if distance < 3.0 else ""
-    return f"working: {html.escape(picture['state'].replace('_', ' '))}{near}", GREEN
+    state = _words(picture["state"])
+    return f"{state if state == 'resting' else f'working: {state}'}{near}", GREEN
 
 
 def _words(status: str) -> str:
@@ -126,7 +127,7 @@ class Panel:
         self.numbers = gui.add_html(_line("starting"), order=1)
         # what a page says of who steers has its place 2 (steering.py)
         self.run = gui.add_button_group("time", ("pause", "step", "reset"), order=3)
-        self.brake = gui.add_button_group("arm", ("stop", "go on"), order=3.1)
+        self.brake = gui.add_button_group("motion", ("stop", "go on"), order=3.1)
         for group in (self.run, self.brake):
             group.on_click(self._clicked)
         self.plots = Plots(gui, order=4)

@@ -24,7 +24,7 @@ from elbowroom.viewer.setup import RANGES, SCENARIOS, Setup
 COLOURS = 30  # a canvas of one colour has 1, the floor and the sky alone some 10
 CHANGED = 1.0  # grey levels of 255, mean over the canvas: two pictures of one paused scene differ by less than 0.1
 TIME = r"· (\d+\.\d) s"
-WORKS = ("working", "avoiding", "slowed")
+WORKS = ("working", "resting", "avoiding", "slowed")
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -41,8 +42,16 @@ def interrupted(process):
         said, complained = process.communicate(timeout=60)
     finally:
         process.kill()
-    left = [each for each in Path("/proc").iterdir() if each.name.isdigit() and _group(each) == process.pid]
+    last = time.monotonic() + 20.0  # Python's own tracker of shared memory goes when it hears that its parent has gone
+    while (left := _of_group(process.pid)) and time.monotonic() < last:
+        time.sleep(0.05)
     return process.returncode, said, complained, left
+
+
+def _of_group(group):
+    """Who is left of a group of processes, by their command lines."""
+    found = [each for each in Path("/proc").iterdir() if each.name.isdigit() and _group(each) == group]
+    return [(each / "cmdline").read_text(errors="replace") for each in found if each.exists()]
 
 
 def _group(process):

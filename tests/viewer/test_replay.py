@@ -206,7 +206,7 @@ def test_an_older_recording_is_shown_as_far_as_it_tells(tmp_path):
     assert picture["distance"] == 0.7
     np.testing.assert_allclose(picture["people"][1, 3:5], (0.9, 0.2), atol=1e-9)  # the hip above the feet
     assert picture["floor"] == -0.5
-    assert sentence(picture) == "working: resting, 0.70 m"
+    assert sentence(picture) == "resting, 0.70 m"
 
 
 def test_an_arm_that_is_not_known_can_be_said(tmp_path):
@@ -284,4 +284,4 @@ def test_without_people_nothing_is_near(tmp_path):
     assert picture["nearest"] is picture["person"] is None
     assert picture["distance"] == math.inf
     assert picture["people"].shape == (0, 7)
-    assert sentence(picture) == "working: resting"
+    assert sentence(picture) == "resting"

@@ -60,9 +60,9 @@ class Live:
         self.board = Board()
         self.setup, self.out = setup, Path(out)
         ours, theirs = CONTEXT.Pipe()
-        self._orders = Orders(ours)
         self.engine = start(engine.main, theirs, self.board, setup)
         theirs.close()
+        self._orders = Orders(ours)  # after it: Ctrl-C that is blocked in this thread would reach the new one
         self._warm_at = time.monotonic() + REST if warming else None
         self._warmer: SpawnProcess | None = None
         self._writer: SpawnProcess | None = None

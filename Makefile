@@ -55,6 +55,7 @@ $(VENV)/core: $(BIN)/python pyproject.toml
 
 $(VENV)/viewer: $(BIN)/python pyproject.toml
 	$(BIN)/python -m pip install --quiet -e '.[viewer]'
+	$(BIN)/elbowroom demo --prepare
 	touch $@
 
 $(VENV)/dev: $(BIN)/python pyproject.toml

@@ -16,6 +16,9 @@ pytest.importorskip("viser")
 
 from elbowroom.cli import app, main
 from elbowroom.cli.demo import _here
+from elbowroom.model import catalogue
+from elbowroom.viewer.setup import Setup
+from elbowroom.viewer.warm import prepare
 
 START = """
 import signal, sys
@@ -126,3 +129,13 @@ def test_an_arm_without_collision_shapes_is_refused_in_one_line(tmp_path, capsys
     with pytest.raises(SystemExit):
         main(["check", str(file)])
     assert "no collision shapes" in capsys.readouterr().out
+
+
+def test_prepared_is_every_arm_and_every_scenario(monkeypatch):
+    made, said = [], []
+    monkeypatch.setattr("elbowroom.viewer.warm.Cell", made.append)
+    count = prepare(Setup(robot="panda"), said.append)
+    assert count == len(made)
+    assert {scene.robot for scene in made} >= set(catalogue.names())
+    assert len(said) == len(catalogue.names()) + len(Setup().scenarios)
+    assert count >= len(said) - 1  # test 7 is the PUMA's alone

@@ -8,12 +8,15 @@ import sys
 import warnings
 import webbrowser
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..errors import ElbowroomError, ModelWarning
-from .terminal import line, note, plain
+from .terminal import console, line, note, plain
+
+if TYPE_CHECKING:
+    from ..viewer.setup import Setup
 
 
 def demo(
@@ -33,6 +36,9 @@ def demo(
     open_: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in the browser.")] = True,
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where recordings and saved pages go.")] = Path(),
     seconds: Annotated[float | None, typer.Option(metavar="S", min=0.0, help="Stop after so long.  [Ctrl-C]")] = None,
+    prepare: Annotated[
+        bool, typer.Option("--prepare", help="Only compile all arms, so that changing them takes no time.")
+    ] = False,
 ) -> None:
     """Watch an arm at work in the browser, and drag a person into its way.
 
@@ -59,6 +65,9 @@ def demo(
         setup = chosen(robot, tip, scenario, "" if motion is None else str(motion.resolve()))
         setup.scene()  # what is wrong is said here, not in the other process
         _fit(robot, tip)
+        if prepare:
+            _prepare(setup)
+            return
         secret = new_token() if token is None and not _here(host) else token
         line("starting; an arm that was never used takes a few seconds to compile")
         sys.stdout.flush()
@@ -71,6 +80,17 @@ def demo(
             live.serve(seconds)
     except KeyboardInterrupt:
         note("ended", "by Ctrl-C", "green")
+
+
+def _prepare(setup: Setup) -> None:
+    """Compiles what the page may be asked for."""
+    from rich.live import Live as Shown
+
+    from ..viewer import warm
+
+    with Shown(console=console(stderr=True), transient=True) as shown:
+        count = warm.prepare(setup, lambda said: shown.update(plain(f"compiling {said}")))
+    line(f"{count} cells are compiled")
 
 
 def _fit(robot: str, tip: str | None) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from multiprocessing.connection import Connection
 
@@ -28,6 +28,20 @@ def wanted(setup: Setup) -> Iterator[Setup]:
         yield Setup(scenario, setup.robot, motion=setup.motion, own=setup.own, tip=setup.tip)
     for arm in setup.arms:
         yield Setup(CELL, arm, controller="F", own=setup.own, tip=setup.tip)
+
+
+def prepare(setup: Setup, tell: Callable[[str], object] = lambda _: None) -> int:
+    """Every arm in the cell, and every scenario of this arm, compiled now; how many.  `tell` hears which is next."""
+    plain = Setup(motion=setup.motion, own=setup.own, tip=setup.tip)
+    cells = [replace(plain, robot=arm) for arm in setup.arms]
+    cells += [replace(plain, scenario=scenario, robot=setup.robot) for scenario in setup.scenarios]
+    done = 0
+    for k, each in enumerate(cells):
+        tell(f"{k + 1} of {len(cells)}: {each.robot}, {each.scenario}")
+        with contextlib.suppress(ElbowroomError):  # an arm that does not fit a scenario
+            Cell(each.scene())
+            done += 1
+    return done
 
 
 def idle() -> None:

@@ -1,4 +1,4 @@
-"""What all tests share: one Hypothesis profile, a cache of kernels of their own, and files that live a test."""
+"""What all tests share: a Hypothesis profile, a cache of kernels of their own, files that live a test, the command."""
 
 from __future__ import annotations
 
@@ -40,3 +40,20 @@ def urdf_file(tmp_path):
         return path
 
     return write
+
+
+@pytest.fixture
+def run(capsys, monkeypatch):
+    """A function that runs the command in this process: (exit status, stdout, stderr)."""
+    for variable in ("COLUMNS", "FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE"):
+        monkeypatch.delenv(variable, raising=False)
+
+    from elbowroom import cli  # not before a test asks for it
+
+    def call(*arguments) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as stopped:
+            cli.main([str(a) for a in arguments])
+        said = capsys.readouterr()
+        return stopped.value.code or 0, said.out, said.err
+
+    return call

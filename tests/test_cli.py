@@ -48,21 +48,6 @@ COMMANDS = (
 BENCH = "elbowroom.bench.dynamics"
 
 
-@pytest.fixture
-def run(capsys, monkeypatch):
-    """A function that runs the command in this process: (exit status, stdout, stderr)."""
-    for variable in ("COLUMNS", "FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE"):
-        monkeypatch.delenv(variable, raising=False)
-
-    def call(*arguments) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as stopped:
-            cli.main([str(a) for a in arguments])
-        said = capsys.readouterr()
-        return stopped.value.code or 0, said.out, said.err
-
-    return call
-
-
 def shell(*arguments, **environment) -> subprocess.CompletedProcess:
     """The command in a process of its own, its output in pipes."""
     kept = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "FORCE_COLOR", "TTY_COMPATIBLE")}

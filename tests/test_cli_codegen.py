@@ -4,23 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from elbowroom import cli
-
-
-@pytest.fixture
-def run(capsys, monkeypatch):
-    """A function that runs the command in this process: (exit status, stdout, stderr)."""
-    for variable in ("COLUMNS", "FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE"):
-        monkeypatch.delenv(variable, raising=False)
-
-    def call(*arguments) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as stopped:
-            cli.main([str(a) for a in arguments])
-        said = capsys.readouterr()
-        return stopped.value.code or 0, said.out, said.err
-
-    return call
-
 
 def test_a_folder_of_c(run, tmp_path):
     out = tmp_path / "deep" / "arm_c"

@@ -11,13 +11,13 @@ import subprocess
 import sys
 import time
 import tomllib
+from functools import partial
 from pathlib import Path
 
 import llvmlite.binding
 import pytest
 
 from elbowroom import __main__ as starting
-from elbowroom import cli
 from elbowroom.cli import checkup
 from elbowroom.cli.checkup import core, extras, machine, parts
 from elbowroom.compile import engine
@@ -27,18 +27,9 @@ STATES = {parts.OK, parts.NOTE, parts.MISSING, parts.BROKEN}
 
 
 @pytest.fixture
-def run(capsys, monkeypatch):
+def run(run):
     """A function that runs the doctor in this process: (exit status, stdout, stderr)."""
-    for variable in ("COLUMNS", "FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE"):
-        monkeypatch.delenv(variable, raising=False)
-
-    def call(*arguments) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as stopped:
-            cli.main(["doctor", *arguments])
-        said = capsys.readouterr()
-        return stopped.value.code or 0, said.out, said.err
-
-    return call
+    return partial(run, "doctor")
 
 
 @pytest.fixture

@@ -191,7 +191,15 @@ def test_hands_and_links_are_in_the_picture(desk):
     np.testing.assert_array_equal(picture["poses"][1:], arm.poses(picture["q"]))
     assert len(picture["arm_links"]) == len(picture["arm"])
     assert len(picture["people_names"]) == len(picture["people"])
-    assert picture["shells"] == {"floor": None, "inner": None, "outer": None, "center": None, "influence": None}
+    walls = engine.cell.controller.config.workspace
+    assert walls is not None  # the cell of the page has a floor and an outer sphere to show
+    assert picture["shells"] == {
+        "floor": walls.floor,
+        "inner": walls.inner,
+        "outer": walls.outer,
+        "center": walls.center,
+        "influence": walls.repulsion.influence,
+    }
     assert picture["visuals"] == ()
 
 

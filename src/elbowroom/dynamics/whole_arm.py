@@ -15,11 +15,16 @@ from typing import Any
 from ..algebra import Program, trace
 from ..algebra.linalg import Array
 from ..model import Model
+from ..model.base_parameters import regrouped
+from ..model.symbolic import SymbolicModel
 from . import drives
 from .quantities import Formulation, quantity
 
 LONG = 30
 """Joints beyond which the asymptotically better method is taken as it is: tracing the others would cost seconds."""
+
+BY_MOMENTS = ("crba", "rnea", "aba", "brandl", "christoffel", "rnea_columns")
+"""Methods that know links by `model.moments` alone: they are given the arm with its base parameters."""
 
 _FEEL_ROTORS = (
     "mass_matrix_inverse",
@@ -67,6 +72,8 @@ def program(
     `wrench` is "" (none), "tool" or "links"; `link` and `point` (an input then) place what is of a point on a link.
     """
     what = quantity(name)
+    if method in BY_MOMENTS and not isinstance(model, SymbolicModel):  # symbols are counted as the papers have them
+        model = regrouped(model)
     n = model.n
     inputs: dict[str, tuple[int, ...]] = dict.fromkeys(what.inputs, (n,))
     function = whole(name, method)

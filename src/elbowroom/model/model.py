@@ -167,10 +167,10 @@ class Model:
     @cached_property
     def moments(self) -> tuple[Moments, ...]:
         """Every link about its own frame: all that its motion feels of it, and linear in what it is made of."""
-        found = []
-        for m, c, inertia in zip(self.mass, self.com, self.inertia, strict=True):
-            found.append(Moments(m, m * c, inertia + m * (c @ c * np.eye(3) - np.outer(c, c))))
-        return tuple(found)
+        from .inertia import about_origin
+
+        links = zip(self.mass, self.com, self.inertia, strict=True)
+        return tuple(Moments(m, m * c, about_origin(m, c, inertia)) for m, c, inertia in links)
 
     def principal(self, i: int) -> PrincipalForm:
         """Link i's inertia in the form that turns most cheaply (algebra.tensors), made before the robot moves."""

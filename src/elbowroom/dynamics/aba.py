@@ -27,7 +27,6 @@ import numpy as np
 from ..algebra import cross
 from ..algebra.linalg import Array, dot, matrix, placed_matrix, skew, symmetric, turned_matrix, vector
 from ..model import Model
-from ..model.inertia import about_origin
 from .kinematics import Joints, Z
 from .rnea import less_wrench
 
@@ -62,8 +61,7 @@ def forward_dynamics(
             w = w + Z * qd[i]
         else:
             zeta.append((np.zeros(3), normal + 2.0 * swing))
-        h = model.mass[i] * model.com[i]
-        inertia = about_origin(model.mass[i], model.com[i], model.inertia[i])
+        _, h, inertia = model.moments[i]
         b_n, b_f = cross(w, inertia @ w), cross(w, cross(w, h))
         bias.append((b_n, b_f))
     bias = less_wrench(model, q, bias, wrench)
@@ -132,8 +130,8 @@ def accelerations(
 
 def rigid(model: Model, i: int) -> Articulated:
     """The inertia of link i alone, about its frame's origin."""
-    m, c = model.mass[i], model.com[i]
-    return Articulated(about_origin(m, c, model.inertia[i]), skew(m * c), m * np.eye(3))
+    mass, h, inertia = model.moments[i]
+    return Articulated(inertia, skew(h), mass * np.eye(3))
 
 
 def freed(A: Articulated, u_n: Array, u_f: Array, inverse: Any, *, on_axis: bool, revolute: bool) -> Articulated:

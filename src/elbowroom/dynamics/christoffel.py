@@ -36,7 +36,6 @@ import numpy as np
 from ..algebra import cross, dot
 from ..algebra.linalg import Array, matrix, vector, zeros
 from ..model import Model
-from ..model.inertia import about_origin
 from .kinematics import Joints, Z
 
 
@@ -120,9 +119,8 @@ def coriolis_transpose_qd(model: Model, q: Array, qd: Array) -> Array:
     gradient: list[Any] = [0.0] * model.n
     for j in range(model.n - 1, -1, -1):
         w, v = motion[j]
-        h = model.mass[j] * model.com[j]
-        L = L + about_origin(model.mass[j], model.com[j], model.inertia[j]) @ w + cross(h, v)
-        P = P + model.mass[j] * v + cross(w, h)
+        mass, h, inertia = model.moments[j]
+        L, P = L + inertia @ w + cross(h, v), P + mass * v + cross(w, h)
         turning = cross(w, L) + cross(v, P) if model.revolute(j) else cross(w, P)
         gradient[j] = -turning[2]
         if j > 0:
@@ -206,8 +204,7 @@ def _moments(model: Model, joints: Joints, motion: list[tuple[Array, Array]]) ->
 
 def _link(model: Model, i: int, w: Array, v: Array) -> _Moving:
     """Link i alone about its frame, (2)."""
-    m, h = model.mass[i], model.mass[i] * model.com[i]
-    inertia = about_origin(m, model.com[i], model.inertia[i])
+    m, h, inertia = model.moments[i]
     S = np.trace(inertia) * 0.5 * np.eye(3) - inertia
     turned = np.array([cross(w, S[:, b]) for b in range(3)]).T
     hv = dot(h, v)

@@ -20,7 +20,6 @@ import numpy as np
 from ..algebra import cross
 from ..algebra.linalg import Array, matrix, vector, zeros
 from ..model import Model
-from ..model.inertia import about_origin
 from . import crba, rnea
 from .kinematics import Joints, Z
 
@@ -76,9 +75,9 @@ def inertia_product(model: Model, joints: Joints, qdd: Array, *, start: int = 0)
             wd = wd + Z * qdd[i]
         else:
             a = a + Z * qdd[i]
-        h = model.mass[i] * model.com[i]
-        force.append(model.mass[i] * a + cross(wd, h))
-        moment.append(about_origin(model.mass[i], model.com[i], model.inertia[i]) @ wd + cross(h, a))
+        mass, h, inertia = model.moments[i]
+        force.append(mass * a + cross(wd, h))
+        moment.append(inertia @ wd + cross(h, a))
 
     tau: list[Any] = []
     f, m = np.zeros(3), np.zeros(3)

@@ -16,7 +16,6 @@ import numpy as np
 
 from ..algebra.linalg import Array, cholesky_solve, ltdl, matrix, vector, zeros
 from ..model import Model
-from ..model.inertia import about_origin
 from .kinematics import Joints
 from .rnea import inverse_dynamics
 
@@ -44,9 +43,8 @@ def composites(model: Model, joints: Joints) -> list[tuple[int, tuple[Any, Array
     mass: Any = 0.0
     h, inertia = zeros(3), zeros(3, 3)
     for i in range(model.n - 1, -1, -1):
-        m, c = model.mass[i], model.com[i]
-        mass, h = mass + m, h + m * c
-        inertia = inertia + about_origin(m, c, model.inertia[i])
+        own = model.moments[i]
+        mass, h, inertia = mass + own.mass, h + own.first, inertia + own.inertia
         found.append((i, (mass, h, inertia)))
         if i > 0:
             h, inertia = joints.body_inward(i, mass, h, inertia)

@@ -132,7 +132,7 @@ def _weighted(model: Model, U: Pair) -> Pair:
     """U_ij J_i (3, 4); the last column of J_i is m (r_i, 1), so that of U_ij J_i is m_i U_ij r_i."""
     J = []
     for i in range(model.n):
-        S, first = second_moment(model, i), model.mass[i] * model.com[i]
+        S, first = second_moment(model, i), model.moments[i].first
         J.append(matrix([*([*S[k], first[k]] for k in range(3)), [*first, model.mass[i]]]))
     return {(i, j): U[i, j] @ J[i] for i, j in U}
 

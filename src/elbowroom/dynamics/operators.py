@@ -49,7 +49,6 @@ import numpy as np
 from ..algebra import cross, sqrt
 from ..algebra.linalg import Array, settled, skew, vector, zeros
 from ..model import Model
-from ..model.inertia import about_origin
 from .kinematics import Joints, Z, forward_kinematics, link_wrench, velocities
 
 Spatial = tuple[Array, Array]
@@ -208,10 +207,10 @@ def _blocks(upper: Array, corner: Array, lower: Array) -> Array:
 
 def _rigid(model: Model, i: int, R: Array) -> Array:
     """M(k) (6, 6) of our link i in world axes."""
-    first = R @ (model.mass[i] * model.com[i])
-    inertia = R @ about_origin(model.mass[i], model.com[i], model.inertia[i]) @ R.T
+    mass, first, inertia = model.moments[i]
+    first, inertia = R @ first, R @ inertia @ R.T
     out = zeros(6, 6)
-    out[:3, :3], out[:3, 3:], out[3:, :3], out[3:, 3:] = inertia, skew(first), -skew(first), model.mass[i] * np.eye(3)
+    out[:3, :3], out[:3, 3:], out[3:, :3], out[3:, 3:] = inertia, skew(first), -skew(first), mass * np.eye(3)
     return settled(out)
 
 

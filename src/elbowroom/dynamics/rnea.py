@@ -23,7 +23,6 @@ import numpy as np
 from ..algebra import cross
 from ..algebra.linalg import Array, matrix, vector
 from ..model import Model
-from ..model.inertia import about_origin
 from .kinematics import Joints, Z, forward_kinematics, link_wrench
 
 Loads = list[tuple[Array, Array]]  # per link: moment about its frame's origin, force
@@ -58,7 +57,7 @@ def mass_matrix_column(model: Model, q: Array, k: int) -> Array:
 
 def second_moment(model: Model, i: int) -> Array:
     """S = int x x^T dm (3, 3) of link i about its frame's origin."""
-    inertia = about_origin(model.mass[i], model.com[i], model.inertia[i])
+    inertia = model.moments[i].inertia
     return np.trace(inertia) * 0.5 * np.eye(3) - inertia
 
 
@@ -97,8 +96,8 @@ def link_loads(model: Model, joints: Joints, qd: Array, qdd: Array, base_acceler
         U = acceleration_field(w, wd)
         if screw is not None:  # the axis belongs to both links, so the rest of the offset may use this link's U
             a = a + U[:, 2] * screw.along_z
-        h = model.mass[i] * model.com[i]
-        found.append((_turning_moment(U, second_moment(model, i)) + cross(h, a), model.mass[i] * a + U @ h))
+        mass, h, _ = model.moments[i]
+        found.append((_turning_moment(U, second_moment(model, i)) + cross(h, a), mass * a + U @ h))
     return found
 
 

@@ -4,7 +4,8 @@ For every method
 
     inverse_dynamics = M qdd + C qd + g + friction - J^T w       and       forward_dynamics undoes it,
 
-where M has the rotors' inertia on its diagonal.
+where M has the rotors' inertia on its diagonal.  Methods that know links by their moments alone are given the arm's
+base parameters (`model.base_parameters`): the same numbers out, fewer operations.
 """
 
 from __future__ import annotations
@@ -15,11 +16,19 @@ from typing import Any
 from ..algebra import Program, trace
 from ..algebra.linalg import Array
 from ..model import Model
+from ..model.base_parameters import regrouped
+from ..model.symbolic import SymbolicModel
 from . import drives
 from .quantities import Formulation, quantity
 
 LONG = 30
 """Joints beyond which the asymptotically better method is taken as it is: tracing the others would cost seconds."""
+
+BY_MOMENTS = ("crba", "rnea", "aba", "brandl", "christoffel", "rnea_columns", "difference")
+"""Methods that know links by `model.moments` alone: they are given the arm with its base parameters."""
+
+BY_BODIES = {("kinetic_energy", "rnea")}
+"""Quantities for which such a method asks for the links' masses and centres after all."""
 
 _FEEL_ROTORS = (
     "mass_matrix_inverse",
@@ -35,7 +44,13 @@ _FEEL_ROTORS = (
 
 def whole(name: str, method: str) -> Formulation:
     """The function of the whole arm, drives included: f(model, q, ...)."""
-    f = quantity(name).formulation(method)
+    rigid = quantity(name).formulation(method)
+    by_moments = method in BY_MOMENTS and (name, method) not in BY_BODIES
+
+    def f(model: Model, *inputs: Any, **named: Any) -> Any:
+        if by_moments and not isinstance(model, SymbolicModel):  # symbols are counted as the papers have them
+            model = regrouped(model)
+        return rigid(model, *inputs, **named)
 
     def mass_matrix(model: Model, q: Array) -> Array:
         return drives.rotors_on_diagonal(model, f(model, q))

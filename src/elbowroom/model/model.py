@@ -37,6 +37,14 @@ Array = NDArray[Any]  # floats, or objects that are floats and Expr
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)  # m/s^2, world z up
 
 
+class Moments(NamedTuple):
+    """A body about its frame's origin: mass, first moment h = m c (3,), inertia (3, 3)."""
+
+    mass: Any
+    first: Array
+    inertia: Array
+
+
 class Split(NamedTuple):
     """E = twist Rz(theta) with twist = Rx(alpha), and p = (a, 0, 0) + twist (0, 0, along_z); None if p is not so."""
 
@@ -155,6 +163,14 @@ class Model:
         rounding = 1e-15 * float(np.abs(self.p[i]).max())
         theta = math.atan2(-E[0, 1], E[0, 0])
         return Split(twist, theta, along if abs(aside) <= rounding else None)
+
+    @cached_property
+    def moments(self) -> tuple[Moments, ...]:
+        """Every link about its own frame: all that its motion feels of it, and linear in what it is made of."""
+        from .inertia import about_origin
+
+        links = zip(self.mass, self.com, self.inertia, strict=True)
+        return tuple(Moments(m, m * c, about_origin(m, c, inertia)) for m, c, inertia in links)
 
     def principal(self, i: int) -> PrincipalForm:
         """Link i's inertia in the form that turns most cheaply (algebra.tensors), made before the robot moves."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 import os
 import re
 import shlex
@@ -11,7 +9,6 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -19,12 +16,10 @@ import typer
 
 import elbowroom as er
 from elbowroom import cli, dynamics
-from elbowroom.bench import avoidance as cycles
-from elbowroom.bench import distance as distances
-from elbowroom.bench import dynamics as suite
 from elbowroom.cell import Cell
 from elbowroom.cell.record import read as recorded
 from elbowroom.cli import tour
+from elbowroom.cli.bench import Suite
 from elbowroom.model import catalogue
 from pages import BLOCK, PAGES, outputs, prepare
 
@@ -45,7 +40,6 @@ COMMANDS = (
     "experiment",
     "doctor",
 )
-BENCH = "elbowroom.bench.dynamics"
 
 
 def shell(*arguments, **environment) -> subprocess.CompletedProcess:
@@ -151,7 +145,7 @@ def test_every_command_explains_itself_with_examples_that_are_true(run, command)
     assert shown, "an example: a line that starts with `elbowroom NAME`"
     assert {understood(words) for words in shown} == {command}
     if command == "bench":
-        assert {words[1] for words in shown} == {"dynamics", "distance", "avoidance", "page"}
+        assert {words[1] for words in shown} == {suite.value for suite in Suite}
 
 
 def test_the_calls_of_the_overview_are_understood(run):
@@ -443,226 +437,6 @@ def test_the_tour_shows_true_numbers(run, monkeypatch):
         assert len(times) == 3
         assert all(time > 0 for time in times)
     assert "not certified" in out
-
-
-# ---- bench
-
-
-class Asked(NamedTuple):
-    """What the benchmark was asked for."""
-
-    robots: list[list[str]]
-
-
-@pytest.fixture
-def measured(monkeypatch) -> Asked:
-    """A benchmark that measures nothing, in the place of the real one."""
-    asked = Asked([])
-
-    def row(kind, quantity, who, seconds, ratio):
-        return suite.Row(kind, "[red]arm", 7, quantity, who, "1.2", seconds, seconds, seconds, ratio)
-
-    def run(robots, *, progress):
-        asked.robots.append(robots)
-        progress("[bold]arm[/]: mass_matrix")
-        rows = [
-            row("dynamics", "mass_matrix", "elbowroom", 4e-7, 1.0),
-            row("dynamics", "mass_matrix", "Pinocchio", 1.3e-6, 3.25),
-            row("dynamics", "mass_matrix_rate", "elbowroom", math.nan, 1.0),
-            row("batch", "mass_matrix", "elbowroom", 5e-8, 1.0),
-        ]
-        return suite.Report(rows, ["MuJoCo"], "a CPU")
-
-    monkeypatch.setattr(suite, "run", run)
-    return asked
-
-
-def test_bench_passes_the_robots_on(run, measured):
-    assert run("bench", "dynamics", "--robot", "scara", "--robot", "ur5e")[0] == 0
-    assert run("bench", "dynamics")[0] == 0
-    assert measured.robots == [["scara", "ur5e"], list(suite.ROBOTS)]
-
-
-def test_bench_prints_times_and_ratios(run, measured):
-    status, out, err = run("bench", "dynamics")
-    assert (status, err) == (0, "")
-    assert "elbowroom 1.2, Pinocchio 1.2; a CPU" in out
-    one, batch = out.split("A batch")
-    assert cells(one, "[red]arm") == ["[red]arm", "mass_matrix", "400", "ns", "1.3", "us", "(3.2)"]
-    assert cells(batch, "[red]arm") == ["[red]arm", "mass_matrix", "50", "ns"]
-    assert "nan" in one
-    assert "Not installed here: MuJoCo" in out
-
-
-def test_bench_says_what_is_wrong_with_a_name(run):
-    status, out, err = run("bench", "dynamics", "--robot", "pandda")
-    assert (status, out) == (1, "")
-    assert is_one_line(err)
-    assert "did you mean panda" in err
-
-
-def test_json_is_alone_on_stdout(run, measured, tmp_path):
-    status, out, err = run("bench", "dynamics", "--json", "-")
-    assert (status, err) == (0, "")
-    data = json.loads(out)
-    assert data["elbowroom"] == er.__version__
-    assert data["missing"] == ["MuJoCo"]
-    assert [r["ratio_to_us"] for r in data["rows"]] == [1.0, 3.25, 1.0, 1.0]
-    path = tmp_path / "result.json"
-    assert run("bench", "dynamics", "--json", path) == (0, "", "")
-    assert json.loads(path.read_text())["cpu"] == "a CPU"
-
-
-def test_json_that_cannot_be_written_is_one_line(run, measured, tmp_path):
-    status, out, err = run("bench", "dynamics", "--json", tmp_path / "no" / "such" / "folder.json")
-    assert (status, out) == (1, "")
-    assert is_one_line(err)
-
-
-def test_a_benchmark_that_is_missing_is_one_line(run, monkeypatch):
-    monkeypatch.setitem(sys.modules, BENCH, None)
-    status, out, err = run("bench", "dynamics")
-    assert (status, out) == (1, "")
-    assert is_one_line(err)
-    assert "not part of this installation" in err
-
-
-def test_a_peer_that_is_missing_names_the_extra(run, monkeypatch):
-    def find(name):
-        raise ModuleNotFoundError("No module named 'pinocchio'", name="pinocchio")
-
-    monkeypatch.setattr("importlib.import_module", find)
-    status, _, err = run("bench", "dynamics")
-    assert status == 1
-    assert is_one_line(err)
-    assert "needs pinocchio: pip install 'elbowroom[bench]'" in err
-
-
-@pytest.fixture
-def measured_distances(monkeypatch):
-    """A report of distances that were not measured."""
-
-    def run(*, progress):
-        progress("[bold]all pairs")
-        rows = [
-            suite.Row("distance", "arm", 7, "all pairs", who, "1.2", seconds, seconds, 1.5 * seconds, ratio)
-            for who, seconds, ratio in (("elbowroom", 2e-6, 1.0), ("coal", 1e-4, 50.0))
-        ]
-        return suite.Report(rows, ["Pinocchio"], "a CPU")
-
-    monkeypatch.setattr(distances, "run", run)
-
-
-@pytest.fixture
-def measured_cycles(monkeypatch) -> list[dict]:
-    """A report of cycles that were not measured; the list says with what it was asked for."""
-    asked: list[dict] = []
-
-    def row(quantity, who, median, ratio, says):
-        times = (median, 2 * median, 3 * median, 1e-7, 2e-7, 3e-7, median, 4 * median, 5 * median)
-        return cycles.Row("avoidance", "arm", 7, quantity, who, "1.2", median, ratio, 1000, *times, says)
-
-    def run(*, progress, **options):
-        asked.append(options)
-        progress("turn 1")
-        rows = [
-            row("K, supervised", "elbowroom", 1e-5, 1.0, "supervised: it"),
-            row("F, supervised", "elbowroom", 2e-5, 2.0, "supervised: it"),
-            row("QP", "mink", 4e-4, 40.0, "[red]within"),
-        ]
-        taken = np.arange(1.0, 1000.0)
-        curves = {name: cycles.curve(taken) for name in ("empty", "busy", "elbowroom: K, supervised", "mink: QP")}
-        beyond = {"elbowroom: K, supervised": [1.0, 0.997, 0.25, 0.0012, 0.0, 0.0], "empty": [0.0] * 6}
-        statuses = {"AVOIDING": 998, "OK": 2}
-        return cycles.Report(rows, ["Pink"], "a CPU", 1000, 8, 13, 114, statuses, beyond, curves=curves)
-
-    monkeypatch.setattr(cycles, "run", run)
-    return asked
-
-
-def test_bench_distance_stands_beside_coal(run, measured_distances):
-    status, out, err = run("bench", "distance")
-    assert (status, err) == (0, "")
-    assert cells(out, "arm") == ["arm", "all", "pairs", "2", "us", "100", "us", "(50.0)"]
-    assert "within 1.5 times its best" in out
-    assert "Not installed here: Pinocchio" in out
-
-
-def test_bench_avoidance_shows_tails_and_floor(run, measured_cycles):
-    status, out, err = run("bench", "avoidance", "--cycles", "5000")
-    assert (status, err) == (0, "")
-    assert measured_cycles == [{"cycles": 5000}]
-    _, tails = out.split("One cycle")
-    assert cells(tails, "elbowroom")[-7:] == ["10", "us", "20", "us", "30", "us", "1.00"]
-    assert cells(tails, "mink")[-7:] == ["400", "us", "800", "us", "1.2", "ms", "40.00"]
-    assert cells(out, "the")[-6:] == ["100", "ns", "200", "ns", "300", "ns"]
-    assert cells(out, "a")[-6:] == ["10", "us", "40", "us", "50", "us"]
-    assert "8 capsules, a person of 13, 114 pairs" in out
-    _, longer = out.split("took longer than")
-    assert " ".join(cells(longer, "elbowroom")) == "elbowroom K, supervised all > 99 % 25 % 0.12 % - -"
-    assert " ".join(cells(longer, "the")) == "the clock alone - - - - - -"
-    assert "158 ms" in out
-    assert "AVOIDING 998" in out
-    assert "stood still" not in out
-    assert "quadratic program" in out
-    assert "Not installed here: Pink" in out
-    assert out.count("elbowroom, supervised: it.") == 1  # what is said of several is said once
-    assert "mink, [red]within." in out
-
-
-def test_bench_avoidance_says_if_the_arm_stood_still(run, measured_cycles, monkeypatch):
-    report = cycles.run(progress=lambda text: None)
-    report.statuses["STOP_OVERRUN"] = 7
-    monkeypatch.setattr(cycles, "run", lambda **_: report)
-    assert "stood still in 7" in run("bench", "avoidance")[1]
-
-
-def test_bench_avoidance_as_json(run, measured_cycles):
-    status, out, err = run("bench", "avoidance", "--json", "-")
-    assert (status, err) == (0, "")
-    assert measured_cycles == [{}]
-    data = json.loads(out)
-    wanted = {"median_s": 1e-5, "p999_s": 2e-5, "max_s": 3e-5, "floor_p999_s": 2e-7, "seconds_per_state": 1e-5}
-    assert {key: data["rows"][0][key] for key in wanted} == pytest.approx(wanted)
-    assert data["person_capsules"] == 13
-    assert data["missing"] == ["Pink"]
-    assert data["beyond"]["empty"] == [0.0] * len(data["thresholds_s"])
-    assert "curves" not in data
-
-
-@pytest.mark.parametrize("suite_name", ["distance", "avoidance"])
-@pytest.mark.parametrize("kind, head", [("png", b"\x89PNG"), ("svg", b"<?xml")])
-def test_bench_draws(run, measured_distances, measured_cycles, tmp_path, suite_name, kind, head):
-    path = tmp_path / f"picture.{kind}"
-    status, out, err = run("bench", suite_name, "--plot", path)
-    assert (status, err) == (0, "")
-    assert out  # the table too
-    assert path.read_bytes().startswith(head)
-
-
-@pytest.mark.parametrize(
-    "arguments, text",
-    [
-        (("dynamics", "--plot", "x.png"), "--plot does not go with dynamics"),
-        (("dynamics", "--cycles", "5000"), "--cycles does not go with dynamics"),
-        (("distance", "--cycles", "5000"), "--cycles does not go with distance"),
-        (("avoidance", "--robot", "ur5e"), "--robot does not go with avoidance"),
-        (("avoidance", "--plot", "x.doc"), "must end with .png, .svg, .pdf"),
-        (("avoidance", "--cycles", "10"), "--cycles"),
-    ],
-)
-def test_options_that_do_not_fit_are_refused(run, measured, measured_distances, measured_cycles, arguments, text):
-    status, out, err = run("bench", *arguments)
-    assert (status, out) == (2, "")
-    assert text in err
-    assert not measured_cycles
-
-
-def test_a_plot_without_a_folder_is_refused_before_anything_is_measured(run, measured_cycles, tmp_path):
-    status, out, err = run("bench", "avoidance", "--plot", tmp_path / "no" / "such.png")
-    assert (status, out) == (1, "")
-    assert is_one_line(err)
-    assert not measured_cycles
 
 
 # ---- export

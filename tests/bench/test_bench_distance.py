@@ -8,7 +8,7 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 
-from elbowroom.bench import distance
+from elbowroom.bench import distance, report
 from elbowroom.bench.clock import Timing
 from elbowroom.bench.scene import Scene, scene
 from elbowroom.geometry.distance import DISTANCE
@@ -62,22 +62,22 @@ def test_every_peer_is_asked_what_we_are(told, ours):
 
 def test_the_report(told):
     told_what: list[str] = []
-    report = distance.run(rounds=1, told=told, progress=told_what.append)
-    assert report.missing == []
-    assert [text.split(": ")[1] for text in told_what] == list(dict.fromkeys(row.quantity for row in report.rows))
-    for row in report.rows:
+    found = distance.run(rounds=1, told=told, progress=told_what.append)
+    assert found.missing == []
+    assert [text.split(": ")[1] for text in told_what] == list(dict.fromkeys(row.quantity for row in found.rows))
+    for row in found.rows:
         assert (row.bench, row.robot, row.n) == ("distance", "panda", 7)
         assert set(asdict(row)) >= {"quantity", "who", "version", "seconds_per_state", "ratio_to_us"}
         assert 0 < row.seconds_per_state <= row.median_seconds <= row.p90_seconds
-        best = next(r for r in report.rows if (r.quantity, r.who) == (row.quantity, US)).seconds_per_state
+        best = next(r for r in found.rows if (r.quantity, r.who) == (row.quantity, US)).seconds_per_state
         assert row.ratio_to_us == pytest.approx(row.seconds_per_state / best)
-    assert {row.who for row in report.rows} == {US, distance.COAL, distance.LOOP}
+    assert {row.who for row in found.rows} == {US, distance.COAL, distance.LOOP}
 
 
 def test_a_batch_is_told_by_the_scene(monkeypatch, told):
     """With calls that all take one second: ours of a batch is shared by its scenes, a loop over pairs does one."""
     pytest.importorskip("coal")
-    monkeypatch.setattr(distance, "race", lambda calls, rounds: dict.fromkeys(calls, Timing(1.0, 2.0, 3.0)))
+    monkeypatch.setattr(report, "race", lambda calls, rounds: dict.fromkeys(calls, Timing(1.0, 2.0, 3.0)))
     rows = {(row.quantity, row.who): row for row in distance.run(rounds=1, told=told).rows}
     batch = rows[distance.BATCH, US]
     assert batch.seconds_per_state == 1.0 / distance.STATES
@@ -90,6 +90,6 @@ def test_a_batch_is_told_by_the_scene(monkeypatch, told):
 @pytest.mark.parametrize("absent, whose", [("coal", {US}), ("pinocchio", {US, "coal"})])
 def test_what_is_missing_is_named(monkeypatch, told, absent, whose):
     monkeypatch.setitem(sys.modules, absent, None)
-    report = distance.run(rounds=1, told=told)
-    assert [name.lower() for name in report.missing] == [absent]
-    assert {row.who for row in report.rows} == whose
+    found = distance.run(rounds=1, told=told)
+    assert [name.lower() for name in found.missing] == [absent]
+    assert {row.who for row in found.rows} == whose

@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from .. import __version__
 from ..avoidance import Config, Force
 from .cycles import BUSY, EMPTY, Contender, Spread, measure, spread
-from .dynamics import US, cpu_name
 from .loop import STATES, Batch, Loop, at_work
 from .peers_avoidance import steppers
+from .report import US, cpu_name
 from .scene import PERIOD, Scene, scene
 
 Array = NDArray[np.float64]
@@ -51,7 +51,9 @@ class Row:
     quantity: str
     who: str
     version: str
-    seconds_per_state: float  # the median
+    seconds_per_state: float  # the median: a control loop does not live by its best cycle
+    median_seconds: float  # the same
+    p90_seconds: float
     ratio_to_us: float  # of the medians, to `REFERENCE`
     cycles: int
     median_s: float
@@ -170,6 +172,8 @@ def _row(told: Scene, e: Entry, taken: NDArray[np.int64], ours: Spread, floors: 
         e.who,
         e.version,
         times.median,
+        times.median,
+        times.p90,
         times.median / ours.median,
         e.contender.cycles,
         *(times.median, times.p999, times.max),

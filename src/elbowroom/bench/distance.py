@@ -22,9 +22,8 @@ import numpy as np
 from .. import __version__, geometry
 from ..geometry.pairs import Pairs
 from ..geometry.shapes import RADIUS, A, B
-from .clock import race
-from .dynamics import US, Report, Row, cpu_name
 from .peers_avoidance import capsule_shape, pinocchio_scene
+from .report import ROUNDS, US, Contender, Report, Row, cpu_name, raced
 from .scene import Placed, Scene, of_rows, scene
 
 STATES = 256  # scenes of a batch
@@ -39,26 +38,19 @@ COAL, LOOP = "coal", "coal in Pinocchio"
 Calls = dict[str, dict[str, Callable[[], Any]]]  # quantity -> who -> call
 
 
-def run(*, rounds: int = 60, told: Scene | None = None, progress: Callable[[str], None] | None = None) -> Report:
+def run(*, rounds: int = ROUNDS, told: Scene | None = None, progress: Callable[[str], None] | None = None) -> Report:
     """Measure; `progress` is told what is being measured.  `told` is the scene, if not the usual one."""
     told = scene(STATES) if told is None else told
     calls = ours(told)
     versions = {US: __version__}
-    missing = []
-    try:
-        coal = importlib.import_module("coal")
-    except ImportError:
-        missing.append("coal")
-    else:
+    missing: list[str] = []
+    coal, pin = _library("coal", "coal", missing), _library("Pinocchio", "pinocchio", missing)
+    if coal is not None:
         _add(calls, of_coal(coal, told))
         versions[COAL] = coal.__version__
-        try:
-            pin = importlib.import_module("pinocchio")
-        except ImportError:
-            missing.append("Pinocchio")
-        else:
-            _add(calls, of_pinocchio(pin, coal, told))
-            versions[LOOP] = f"{coal.__version__} in {pin.__version__}"
+    if coal is not None and pin is not None:
+        _add(calls, of_pinocchio(pin, coal, told))
+        versions[LOOP] = f"{coal.__version__} in {pin.__version__}"
     rows: list[Row] = []
     for quantity, contenders in calls.items():
         if progress is not None:
@@ -67,31 +59,26 @@ def run(*, rounds: int = 60, told: Scene | None = None, progress: Callable[[str]
     return Report(rows, missing, cpu_name())
 
 
+def _library(name: str, module: str, missing: list[str]) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        missing.append(name)
+        return None
+
+
 def _add(calls: Calls, more: Calls) -> None:
     for quantity, contenders in more.items():
         calls[quantity] |= contenders
 
 
 def _rows(
-    told: Scene, quantity: str, contenders: dict[str, Callable[[], Any]], versions: dict[str, str], rounds: int
+    told: Scene, quantity: str, calls: dict[str, Callable[[], Any]], versions: dict[str, str], rounds: int
 ) -> Iterator[Row]:
-    times = race(contenders, rounds=rounds)
-    states = {who: STATES if quantity == BATCH and who == US else 1 for who in contenders}
-    ours_ = times[US].best / states[US]
-    for who, t in times.items():
-        size = states[who]
-        yield Row(
-            bench="distance",
-            robot=told.arm.name,
-            n=told.arm.n,
-            quantity=quantity,
-            who=who,
-            version=versions[who],
-            seconds_per_state=t.best / size,
-            median_seconds=t.median / size,
-            p90_seconds=t.p90 / size,
-            ratio_to_us=t.best / size / ours_,
-        )
+    states = STATES if quantity == BATCH else 1
+    # a loop over pairs does one scene after the other: it is timed on one
+    contenders = {who: Contender(versions[who], call, states if who == US else 1) for who, call in calls.items()}
+    return raced("distance", told.arm, quantity, contenders, rounds, states)
 
 
 def ours(told: Scene) -> Calls:

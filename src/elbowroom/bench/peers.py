@@ -1,51 +1,53 @@
-"""The libraries that a user would take instead, each built from our own Model and called as its manual says.
-
-A peer is a name, a version, and a function per quantity of (q, qd, qdd, tau); what it does not offer is left out.
-"""
+"""The libraries that a user would take instead, each built from our own Model and called as its manual says."""
 
 from __future__ import annotations
 
 import importlib
 import importlib.metadata
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..arm import Arm
 from ..model import Model
 from ..model.export.write_mjcf import bare_mjcf
-
-Call = Callable[[Any, Any, Any, Any], Any]
-
-
-@dataclass(frozen=True)
-class Peer:
-    """Another library on one arm."""
-
-    name: str
-    version: str
-    one: dict[str, Call] = field(default_factory=dict)  # quantity -> one state
-    many: dict[str, Call] = field(default_factory=dict)  # quantity -> a batch, one thread
+from . import frax
+from .ours import POSE_AND_JACOBIAN
+from .peer import Peer
 
 
-def peers(arm: Arm) -> tuple[list[Peer], list[str]]:
-    """The peers that are installed, on this arm, and the names of those that are not."""
-    found, missing = [], []
-    for name, module, build in (
-        ("Pinocchio", "pinocchio", _pinocchio),
-        ("MuJoCo", "mujoco", _mujoco),
-        ("Robotics Toolbox", "roboticstoolbox", _toolbox),
-    ):
-        try:
-            library = importlib.import_module(module)
-        except ImportError:
-            missing.append(name)
+class Found(NamedTuple):
+    """The peers that are installed, the names of those that are not, and notes on what one of them cannot do."""
+
+    peers: list[Peer]
+    missing: list[str]
+    notes: list[str]
+
+
+def peers(arm: Arm, *, only: Sequence[str] = (), threads: Sequence[int] = ()) -> Found:
+    """Peers on this arm, all or `only` some; `threads`: with Pinocchio's parallel calls on so many, too."""
+    found = Found([], [], [])
+    for name, module, build in _LIBRARIES:
+        if only and name not in only:
             continue
-        if (peer := build(library, arm)) is not None:
-            found.append(peer)
-    return found, missing
+        try:
+            library = frax.library() if module == "frax" else importlib.import_module(module)
+        except ImportError:
+            found.missing.append(name)
+            continue
+        try:
+            built = _pinocchio(library, arm, threads) if name == "Pinocchio" else build(library, arm)
+        except _RefusedError as why:
+            found.notes.append(f"{name} has no {arm.name}: {why}.")
+            continue
+        found.peers.extend(built)
+    return found
+
+
+class _RefusedError(Exception):
+    """A library cannot have this arm."""
 
 
 def pinocchio_model(pin: Any, model: Model) -> Any:
@@ -66,36 +68,50 @@ def pinocchio_model(pin: Any, model: Model) -> Any:
     return built
 
 
-def _pinocchio(pin: Any, arm: Arm) -> Peer:
+def _pinocchio(pin: Any, arm: Arm, threads: Sequence[int] = ()) -> list[Peer]:
     model = pinocchio_model(pin, arm.model)
     data = model.createData()
-    tool = model.getFrameId("tool")
-    world = pin.LOCAL_WORLD_ALIGNED
+    tool, world = model.getFrameId("tool"), pin.LOCAL_WORLD_ALIGNED
 
-    def rate(q: Any, qd: Any, qdd: Any, tau: Any) -> Any:
+    def rate(q: Any, qd: Any) -> Any:
         C = pin.computeCoriolisMatrix(model, data, q, qd)
         return C + C.T
 
-    def pose_and_jacobian(q: Any, qd: Any, qdd: Any, tau: Any) -> Any:
+    def pose_and_jacobian(q: Any) -> Any:
         J = pin.computeFrameJacobian(model, data, q, tool, world)
         return pin.updateFramePlacement(model, data, tool), J
 
-    one: dict[str, Call] = {
-        "mass_matrix": lambda q, qd, qdd, tau: pin.crba(model, data, q),
-        "coriolis_matrix": lambda q, qd, qdd, tau: pin.computeCoriolisMatrix(model, data, q, qd),
-        "mass_matrix_rate": rate,
-        "inverse_dynamics": lambda q, qd, qdd, tau: pin.rnea(model, data, q, qd, qdd),
-        "forward_dynamics": lambda q, qd, qdd, tau: pin.aba(model, data, q, qd, tau),
-        "mass_matrix_inverse": lambda q, qd, qdd, tau: pin.computeMinverse(model, data, q),
-        "pose and jacobian": pose_and_jacobian,
+    names = {"pin": pin, "model": model, "data": data, "rate": rate, "pose_and_jacobian": pose_and_jacobian}
+    one = {
+        "mass_matrix": "pin.crba(model, data, q)",
+        "coriolis_matrix": "pin.computeCoriolisMatrix(model, data, q, qd)",
+        "mass_matrix_rate": "rate(q, qd)",
+        "inverse_dynamics": "pin.rnea(model, data, q, qd, qdd)",
+        "forward_dynamics": "pin.aba(model, data, q, qd, tau)",
+        "mass_matrix_inverse": "pin.computeMinverse(model, data, q)",
+        POSE_AND_JACOBIAN: "pose_and_jacobian(q)",
     }
-    many: dict[str, Call] = {}
-    if hasattr(pin, "ModelPool") and hasattr(pin, "rneaInParallel"):
-        pool = pin.ModelPool(model, 1)
-        # The pool's functions take one state a column; their arrays are prepared outside the clock.
-        many["inverse_dynamics"] = lambda q, qd, qdd, tau: pin.rneaInParallel(1, pool, q, qd, qdd)
-        many["forward_dynamics"] = lambda q, qd, qdd, tau: pin.abaInParallel(1, pool, q, qd, tau)
-    return Peer("Pinocchio", pin.__version__, one, many)
+    if not (hasattr(pin, "ModelPool") and hasattr(pin, "rneaInParallel")):
+        return [Peer("Pinocchio", pin.__version__, names, one)]
+    # The pool's functions take one state a column.
+    many = {
+        "inverse_dynamics": "pin.rneaInParallel(threads, pool, q, qd, qdd)",
+        "forward_dynamics": "pin.abaInParallel(threads, pool, q, qd, tau)",
+    }
+    pools = {count: names | {"pool": pin.ModelPool(model, count), "threads": count} for count in (1, *threads)}
+    alone = Peer("Pinocchio", pin.__version__, pools[1], one, many, ready=columns)
+    return [
+        alone,
+        *(
+            Peer(f"Pinocchio, {count} threads", pin.__version__, pools[count], {}, many, ready=columns)
+            for count in threads
+        ),
+    ]
+
+
+def columns(array: Any) -> Any:
+    """A state a column, each in one piece."""
+    return np.asfortranarray(array.T)
 
 
 def mujoco_xml(model: Model) -> str:
@@ -103,15 +119,15 @@ def mujoco_xml(model: Model) -> str:
     return bare_mjcf(model)
 
 
-def _mujoco(mujoco: Any, arm: Arm) -> Peer | None:
+def _mujoco(mujoco: Any, arm: Arm) -> list[Peer]:
     try:
         model = mujoco.MjModel.from_xml_string(mujoco_xml(arm.model))
-    except ValueError:  # MuJoCo refuses some published tensors (a link of the Stanford arm has no moment)
-        return None
+    except ValueError as error:  # MuJoCo refuses some published tensors (a link of the Stanford arm has no moment)
+        raise _RefusedError("it refuses the model") from error
     data = mujoco.MjData(model)
     M = np.zeros((arm.n, arm.n))
 
-    def mass_matrix(q: Any, qd: Any, qdd: Any, tau: Any) -> Any:
+    def mass_matrix(q: Any) -> Any:
         data.qpos[:] = q
         mujoco.mj_kinematics(model, data)
         mujoco.mj_comPos(model, data)
@@ -119,33 +135,66 @@ def _mujoco(mujoco: Any, arm: Arm) -> Peer | None:
         mujoco.mj_fullM(model, data, M)
         return M
 
-    def inverse_dynamics(q: Any, qd: Any, qdd: Any, tau: Any) -> Any:
+    def inverse_dynamics(q: Any, qd: Any, qdd: Any) -> Any:
         data.qpos[:], data.qvel[:], data.qacc[:] = q, qd, qdd
         mujoco.mj_inverse(model, data)
         return data.qfrc_inverse
 
-    def forward_dynamics(q: Any, qd: Any, qdd: Any, tau: Any) -> Any:
+    def forward_dynamics(q: Any, qd: Any, tau: Any) -> Any:
         data.qpos[:], data.qvel[:], data.qfrc_applied[:] = q, qd, tau
         mujoco.mj_forward(model, data)
         return data.qacc
 
-    calls: dict[str, Call] = {
-        "mass_matrix": mass_matrix,
-        "inverse_dynamics": inverse_dynamics,
-        "forward_dynamics": forward_dynamics,
-    }
-    return Peer("MuJoCo", mujoco.__version__, calls)
+    calls = (mass_matrix, inverse_dynamics, forward_dynamics)
+    texts = ("mass_matrix(q)", "inverse_dynamics(q, qd, qdd)", "forward_dynamics(q, qd, tau)")
+    names = {call.__name__: call for call in calls}
+    return [Peer("MuJoCo", mujoco.__version__, names, dict(zip(names, texts, strict=True)))]
 
 
-def _toolbox(rtb: Any, arm: Arm) -> Peer | None:
-    """The Robotics Toolbox has the PUMA 560 with its dynamics."""
-    if arm.name != "puma560":
-        return None
-    robot = rtb.models.DH.Puma560()
-    calls: dict[str, Call] = {
-        "mass_matrix": lambda q, qd, qdd, tau: robot.inertia(q),
-        "coriolis_matrix": lambda q, qd, qdd, tau: robot.coriolis(q, qd),
-        "inverse_dynamics": lambda q, qd, qdd, tau: robot.rne(q, qd, qdd),
-        "forward_dynamics": lambda q, qd, qdd, tau: robot.accel(q, qd, tau),
+def _toolbox(rtb: Any, arm: Arm) -> list[Peer]:
+    """The Robotics Toolbox with the arm's own modified Denavit-Hartenberg table: its compiled Newton-Euler takes that.
+
+    E_i must be Rx(alpha) Rz(offset) and p_i = (a, -d sin(alpha), d cos(alpha)); then its link frames are ours.
+    """
+    model = arm.model
+    links = [_mdh_link(rtb, model, i) for i in range(model.n)]
+    robot = rtb.DHRobot(links, gravity=np.array(model.base[:3, :3].T @ model.gravity))
+    one = {
+        "mass_matrix": "robot.inertia(q)",
+        "coriolis_matrix": "robot.coriolis(q, qd)",
+        "inverse_dynamics": "robot.rne(q, qd, qdd)",
+        "forward_dynamics": "robot.accel(q, qd, tau)",
     }
-    return Peer("Robotics Toolbox", importlib.metadata.version("roboticstoolbox-python"), calls)
+    return [Peer("Robotics Toolbox", importlib.metadata.version("roboticstoolbox-python"), {"robot": robot}, one)]
+
+
+def _mdh_link(rtb: Any, model: Model, i: int) -> Any:
+    E, p = model.E[i], model.p[i]
+    alpha, offset = math.atan2(-E[1, 2], E[2, 2]), math.atan2(-E[0, 1], E[0, 0])
+    sine, cosine = math.sin(alpha), math.cos(alpha)
+    beside = abs(cosine * p[1] + sine * p[2])
+    if not model.revolute(i) or abs(E[0, 2]) > 1e-9 or beside > 1e-9:  # rounding of a table's angles
+        raise _RefusedError("its frames are no Denavit-Hartenberg table")
+    return rtb.RevoluteMDH(
+        a=p[0],
+        alpha=alpha,
+        d=cosine * p[2] - sine * p[1],
+        offset=offset,
+        m=model.mass[i],
+        r=np.array(model.com[i]),
+        I=np.array(model.inertia[i]),
+        Jm=model.rotor_inertia[i],
+        G=1.0,
+    )
+
+
+def _frax(library: Any, arm: Arm) -> list[Peer]:
+    return [frax.peer(arm)]
+
+
+_LIBRARIES: tuple[tuple[str, str, Callable[[Any, Arm], list[Peer]]], ...] = (
+    ("Pinocchio", "pinocchio", _pinocchio),
+    ("MuJoCo", "mujoco", _mujoco),
+    ("Robotics Toolbox", "roboticstoolbox", _toolbox),
+    (frax.NAME, "frax", _frax),
+)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from . import bench_tables
 from .terminal import duration, heading, line, table
 
 if TYPE_CHECKING:
@@ -39,8 +40,7 @@ def show(report: Report) -> None:
             "ours pushes away from it.  Times alone are compared here."
         )
     line(f"The thesis' simulation, all of it, took {duration(report.thesis_s)} a cycle on its computer; not run here.")
-    if report.missing:
-        line(f"Not installed here: {', '.join(report.missing)}.  pip install 'elbowroom[bench]' adds them.")
+    bench_tables.missing(report.missing)
 
 
 def _distribution(report: Report) -> None:

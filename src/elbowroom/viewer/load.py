@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
-from ..bench.dynamics import cpu_name
+from ..bench.report import cpu_name
 from ..cell.pace import PaceSummary, RealTime
 from ..errors import ElbowroomError
 from .children import CONTEXT, end, start

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import sys
-from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +16,8 @@ from elbowroom.bench import batch as batches
 from elbowroom.bench import chains as lengths
 from elbowroom.bench import distance as distances
 from elbowroom.bench import dynamics as suite
+from elbowroom.bench import gpu
+from elbowroom.bench.gpu import CardReport, CardRow
 from elbowroom.bench.report import ROBOTS, FirstCall, Report, Row
 
 BENCH = "elbowroom.bench.dynamics"
@@ -277,20 +278,51 @@ def measured_pages(monkeypatch):
 def measured_card(monkeypatch):
     """Batches on a card that were not measured."""
     rows = [
-        Row("gpu", robot, 7, "mass_matrix", who, "1.2", seconds, seconds, seconds, seconds / 1e-11, 1 << 20)
+        CardRow(
+            "gpu",
+            robot,
+            7,
+            "mass_matrix",
+            who,
+            "1.2",
+            seconds,
+            seconds,
+            seconds,
+            seconds / 1e-11,
+            1 << 20,
+            dtype="float32",
+            of_copy=0.9,
+            of_arithmetic=0.25,
+            steps_per_state=steps,
+        )
         for robot in ("a", "b", "c")
-        for who, seconds in (("elbowroom", 1e-11), ("elbowroom, float32", 5e-12), ("frax, float32", 8e-9))
+        for who, seconds, steps in (("elbowroom", 1e-11, 9), ("elbowroom, columns", 5e-12, 9), ("frax", 8e-9, 0))
     ]
-    found = SimpleNamespace(run=lambda robots, *, progress, **options: Report(rows, ["CuPy"], "a card", 16))
-    monkeypatch.setitem(sys.modules, "elbowroom.bench.gpu", found)
+    report = CardReport(
+        rows, ["CuPy"], "a CPU", 16, card="a card", copy_bytes_per_second=4e12, fused_per_second={"float32": 3e13}
+    )
+    monkeypatch.setattr(gpu, "run", lambda robots, *, progress, **options: report)
 
 
-def test_bench_gpu_has_the_common_table(run, measured_card):
+def test_bench_gpu_shows_how_close_it_comes(run, measured_card):
     status, out, err = run("bench", "gpu")
     assert (status, err) == (0, "")
-    assert "1048576 states a call" in out
-    assert " ".join(cells(out, "a")) == "a mass_matrix 0.01 ns 0.005 ns (0.50) 8 ns (800) 1.0"
-    assert "CuPy: pip install cupy-cuda12x." in out
+    assert "a card" in out
+    assert "The card copies 4.00 TB/s, read and written; multiply-adds: 30.0 T/s in float32." in out
+    lines = [" ".join(line.split()) for line in out.splitlines()]
+    assert "a mass_matrix rows 1048576 10.0 ps (1.0) 100 90 % 25 % 1.00" in lines
+    assert "a mass_matrix columns 1048576 5.0 ps (0.50) 200 90 % 25 % 1.00" in lines
+    assert "a mass_matrix frax 1048576 8000.0 ps (800) 0.125 1.00" in lines
+    assert "Results: the CPU's, to the last bit." in out
+    assert "CuPy: pip install cupy-cuda13x." in out
+
+
+def test_bench_gpu_without_a_card_says_so_in_a_line(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    status, out, err = run("bench", "gpu")
+    assert (status, out) == (1, "")
+    assert is_one_line(err)
+    assert "device 'cuda' needs CuPy (pip install 'elbowroom[gpu]')" in err
 
 
 SUITES = ("dynamics", "batch", "chains", "distance", "avoidance", "gpu", "page")

@@ -41,6 +41,7 @@ STYLES = {
     US: Style("o", BLUE, BLUE, "-", 2.6),
     OURS_OUT: Style("o", "white", BLUE, DASHED, 1.8),
     "elbowroom, float32": Style("v", BLUE, BLUE, DOTTED, 1.8),
+    "elbowroom, columns": Style("^", "white", BLUE, DASHED),
     "elbowroom, crba": Style("^", "white", BLUE, DASHED),
     "elbowroom, gdahj": Style("v", "white", BLUE, DOTTED),
     "Pinocchio": Style("s", LIGHT, DARK),
@@ -95,6 +96,8 @@ def times(plt: Any, report: Report, path: Path) -> None:
 
 
 def _quantity(row: Row) -> str:
+    if dtype := getattr(row, "dtype", ""):
+        return f"{row.quantity}, {dtype}"
     return row.quantity if row.states == 1 or row.bench == "distance" else f"{row.quantity}, {row.states}"
 
 
@@ -167,7 +170,7 @@ def _finish(plt: Any, figure: Any, report: Report, path: Path, grid: Any, said: 
     for panel in grid[-1]:
         panel.set_xlabel(said, fontsize=9)
     figure.suptitle(
-        f"{TITLES.get(report.rows[0].bench, report.rows[0].bench)}; {report.cpu}\n"
+        f"{TITLES.get(report.rows[0].bench, report.rows[0].bench)}; {getattr(report, 'card', '') or report.cpu}\n"
         "marks: the best round; thin lines: to where nine tenths of the rounds kept within",
         fontsize=10,
     )

@@ -53,6 +53,11 @@ def library() -> Any:
         return importlib.import_module("frax")
 
 
+def version() -> str:
+    """Of it and of what it runs on."""
+    return f"{importlib.metadata.version(NAME)} on JAX {importlib.import_module('jax').__version__}"
+
+
 def precision(dtype: Any) -> AbstractContextManager[Any]:
     """Within it JAX traces and makes arrays in this precision."""
     jax = importlib.import_module("jax")
@@ -132,7 +137,7 @@ def peer(arm: Arm) -> Peer:
     texts[POSE_AND_JACOBIAN] = f"jax.block_until_ready(f{pair}(q))"
     return Peer(
         NAME,
-        f"{importlib.metadata.version(NAME)} on JAX {jax.__version__}",
+        version(),
         names,
         one=texts,
         many={quantity: texts[quantity] for quantity in BATCHED},

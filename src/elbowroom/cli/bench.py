@@ -44,7 +44,7 @@ TAKES = {
     Suite.CHAINS: {"joints", "rounds"},
     Suite.DISTANCE: {"rounds"},
     Suite.AVOIDANCE: {"cycles"},
-    Suite.GPU: {"robot", "states"},
+    Suite.GPU: {"robot", "rounds", "states"},
     Suite.PAGE: set(),
 }
 MODULES = {Suite.PAGE: "elbowroom.viewer.load"}  # the others are in elbowroom.bench
@@ -67,7 +67,7 @@ def bench(
     ] = None,
     rounds: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, help="dynamics, batch, chains, distance: turns of everybody.  [60]"),
+        typer.Option(metavar="N", min=1, help="all but avoidance and page: turns of everybody.  [60; gpu 15]"),
     ] = None,
     cycles: Annotated[
         int | None,

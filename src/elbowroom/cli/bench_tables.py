@@ -8,10 +8,11 @@ from .. import __version__
 from .terminal import duration, heading, line, table
 
 if TYPE_CHECKING:
+    from ..bench.gpu import CardReport, CardRow
     from ..bench.report import Report, Row
 
 US = "elbowroom"
-EXTRAS = {"frax": "frax", "CuPy": "cupy-cuda12x"}  # too large for everybody, or of one machine
+EXTRAS = {"frax": "frax", "CuPy": "cupy-cuda13x"}  # too large for everybody, or of one machine
 
 
 def dynamics(report: Report) -> None:
@@ -60,13 +61,40 @@ def distance(report: Report) -> None:
     _end(report)
 
 
-def gpu(report: Report) -> None:
-    """Batches on a card."""
-    _introduce(report)
-    for size in dict.fromkeys(row.states for row in report.rows):
-        heading(f"{size} states a call: time of one; in brackets how many times ours")
-        _compare([row for row in report.rows if row.states == size])
+def gpu(report: CardReport) -> None:
+    """Batches on a card, a line a layout, and how close it comes to what the card can do."""
+    versions = {row.who: row.version for row in report.rows}
+    told = [f"{who} {version}" for who, version in versions.items() if "," not in who]
+    line(", ".join(told) + f"; {report.card}")
+    rates = ", ".join(f"{rate / 1e12:.1f} T/s in {dtype}" for dtype, rate in report.fused_per_second.items())
+    line(f"The card copies {report.copy_bytes_per_second / 1e12:.2f} TB/s, read and written; multiply-adds: {rates}.")
+    rows: list[Any] = list(report.rows)
+    for dtype in dict.fromkeys(row.dtype for row in rows):
+        heading(f"{dtype}: time of one state; in brackets how many times ours in rows")
+        table(
+            ["robot", "quantity", "who", "states", "a state", "G states/s", "of copy", "of arithmetic", "spread"],
+            (_card_cells(row) for row in rows if row.dtype == dtype),
+            words=3,
+        )
+    line("of copy: what must be read and written, as a part of what a copy moves in that time; of arithmetic: steps,")
+    line("as a part of the multiply-adds.  spread: nine tenths of the rounds kept within so many times the best.")
+    worst = max(row.differs for row in rows)
+    line("Results: " + (f"up to {worst:.1e} from the CPU's." if worst else "the CPU's, to the last bit."))
     _end(report)
+
+
+def _card_cells(row: CardRow) -> list[Any]:
+    return [
+        row.robot,
+        row.quantity,
+        "rows" if row.who == US else row.who.removeprefix(f"{US}, "),
+        row.states,
+        f"{row.seconds_per_state * 1e12:.1f} ps ({ratio(row.ratio_to_us)})",
+        f"{1e-9 / row.seconds_per_state:.3g}",
+        f"{100 * row.of_copy:.0f} %" if row.steps_per_state else "",
+        f"{100 * row.of_arithmetic:.0f} %" if row.steps_per_state else "",
+        f"{row.p90_seconds / row.seconds_per_state:.2f}",
+    ]
 
 
 def page(report: Any) -> None:

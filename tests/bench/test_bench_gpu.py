@@ -1,0 +1,117 @@
+"""The benchmark of cards, with the C++ compiler in the place of one: what is compared, and what a row says."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import card
+import elbowroom as er
+from card import needs_cxx
+from elbowroom.bench import gpu
+from elbowroom.bench.report import US
+from elbowroom.compile import cuda
+from elbowroom.errors import ElbowroomError
+
+pytestmark = needs_cxx
+STATES = 40
+LAUNCH = 1e-6  # s, what the card's clock shows for one
+
+
+class Event:
+    """A clock that goes on by as much as every launch takes."""
+
+    def record(self):
+        pass
+
+    def synchronize(self):
+        pass
+
+
+@pytest.fixture
+def a_card(monkeypatch):
+    rng = np.random.default_rng(0)
+    properties = {"name": b"a card"}
+    runtime = SimpleNamespace(getDeviceProperties=lambda k: properties, runtimeGetVersion=lambda: 13020)
+    more = SimpleNamespace(
+        random=SimpleNamespace(uniform=lambda low, high, shape: rng.uniform(low, high, shape).view(card.CardArray)),
+        full=lambda shape, value, dtype: np.full(shape, value, dtype).view(card.CardArray),
+        moveaxis=np.moveaxis,
+        asnumpy=np.array,
+        cuda=SimpleNamespace(
+            Event=Event,
+            Device=lambda: card.Device(0),
+            runtime=runtime,
+            get_elapsed_time=lambda start, end: 1000 * LAUNCH * gpu.LAUNCHES,  # ms
+        ),
+    )
+    cupy = SimpleNamespace(**vars(card.cupy) | vars(more))
+    monkeypatch.setattr(cuda, "library", lambda: cupy)
+    monkeypatch.setattr(gpu, "_copy", lambda *_: 1e12)
+    monkeypatch.setattr(gpu, "_arithmetic", lambda cupy, dtype, rounds: 1e12)
+    monkeypatch.setattr(gpu, "QUANTITIES", ("gravity_torque",))
+    monkeypatch.setattr(gpu, "_frax", lambda arm, missing: missing.append("frax") or (lambda *_: []))
+    made = card.RawModule.get_function
+
+    def get_function(self, name):
+        function = made(self, name)
+        function.num_regs, function.local_size_bytes = 40, 0
+        return function
+
+    monkeypatch.setattr(card.RawModule, "get_function", get_function)
+    return cupy
+
+
+def test_rows_say_how_close_they_come(a_card):
+    told = []
+    report = gpu.run(["scara"], states=STATES, rounds=2, progress=told.append)
+    assert report.card == "a card, CuPy test, CUDA 13.2"
+    assert report.missing == ["frax"]
+    assert "scara: gravity_torque, float32" in told
+    assert [(row.dtype, row.who) for row in report.rows] == [
+        (dtype, who) for dtype in ("float64", "float32") for who in (US, f"{US}, columns")
+    ]
+    for row in report.rows:
+        assert row.states == STATES
+        assert row.seconds_per_state == pytest.approx(LAUNCH / STATES)
+        assert row.bytes_per_state == 8 * np.dtype(row.dtype).itemsize  # four angles in, four torques out
+        assert row.of_copy == pytest.approx(row.bytes_per_state / row.seconds_per_state / 1e12)
+        assert row.of_arithmetic == pytest.approx(row.steps_per_state / row.seconds_per_state / 1e12)
+        assert row.differs == 0.0  # the CPU's bits
+        assert (row.registers, row.ratio_to_us) == (40, 1.0)
+
+
+def test_results_that_differ_are_told(a_card, monkeypatch):
+    made = card.RawModule.get_function
+
+    def get_function(self, name):
+        function = made(self, name)
+
+        def wrong(blocks, threads, arguments):
+            function(blocks, threads, arguments)
+            arguments[1][...] *= 1.5
+
+        wrong.num_regs, wrong.local_size_bytes = 40, 0
+        return wrong
+
+    monkeypatch.setattr(card.RawModule, "get_function", get_function)
+    report = gpu.run(["scara"], states=STATES, rounds=1)
+    assert all(row.differs == pytest.approx(0.5) for row in report.rows)
+
+
+def test_results_that_are_not_there_are_refused(a_card, monkeypatch):
+    def get_function(self, name):
+        return lambda blocks, threads, arguments: None
+
+    monkeypatch.setattr(card.RawModule, "get_function", get_function)
+    with pytest.raises(ElbowroomError, match=r"scara: .* left results unwritten"):
+        gpu.run(["scara"], states=STATES, rounds=1)
+
+
+def test_steps_are_instructions(a_card):
+    """Products and sums fuse, so there are fewer than operations; a sine and cosine of a joint are one piece."""
+    kernel = er.load("scara").compile("pose", device="cuda")
+    own = gpu.steps(kernel) - 3 * gpu.sincos_steps(kernel.source.dialect)  # three joints turn
+    assert 0 < own <= kernel.count.total

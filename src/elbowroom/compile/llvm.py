@@ -30,6 +30,7 @@ from .ir import Writer
 from .loops import HEAP, arguments, finite, gathering, many, single, tables
 from .lower import Lowered, lower
 
+ROOM = "@room = internal global [64 x i64] zeroinitializer"  # the loader's table of outside functions lies behind it
 ALONE = 2000  # steps that one function still holds; longer ones compile faster in pieces and run as fast
 CHUNK = 500  # steps a function where there are more
 
@@ -51,7 +52,7 @@ class Target:
 def module(program: Program | Table, target: Target, dtype: np.dtype[np.floating], kind: str) -> str:
     """LLVM IR text of a Program or Table for one state (kind "one") or for many ("many")."""
     scalar = {8: "double", 4: "float"}[dtype.itemsize]
-    needed: set[str] = {*HEAP, "declare void @llvm.trap()"}
+    needed: set[str] = {ROOM, *HEAP, "declare void @llvm.trap()"}
     if isinstance(program, Table):
         lanes = target.lanes(scalar)
         writer = Writer(scalar, lanes, target.fma, intrinsics=needed)
@@ -76,7 +77,7 @@ def module(program: Program | Table, target: Target, dtype: np.dtype[np.floating
         needed.add("declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
         parts = [
             *_function("block", lowered, Writer(scalar, lanes, target.fma, intrinsics=needed)),
-            finite(program, scalar, lanes),
+            finite(program, scalar, lanes, fma=target.fma),
             many(program, scalar, lanes),
         ]
     return "\n".join([*sorted(needed), *parts, ""])

@@ -32,7 +32,7 @@ class Emitter:
     ) -> list[str]:
         """The lines of one function's body."""
         w = self.w
-        w.lines, w._next = [], 0
+        w.restart()
         self.value = {}
         for k in sorted(taken):
             self.value[k] = self._load_slot(k)

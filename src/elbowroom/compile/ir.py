@@ -15,8 +15,9 @@ class Writer:
     lanes: int  # 1: scalars
     fma: bool  # whether the CPU fuses a product with a sum
     lines: list[str] = field(default_factory=list)
-    intrinsics: set[str] = field(default_factory=set)  # `declare` lines that the module needs
+    needed: set[str] = field(default_factory=set)  # declarations and constants outside the function
     _next: int = 0
+    _constants: dict[float, str] = field(default_factory=dict)  # in registers
 
     @property
     def type(self) -> str:
@@ -47,7 +48,7 @@ class Writer:
 
     def widened(self, lanes: int) -> Writer:
         """The same lines, written over another number of lanes."""
-        return Writer(self.scalar, lanes, self.fma, self.lines, self.intrinsics, self._next)
+        return Writer(self.scalar, lanes, self.fma, self.lines, self.needed, self._next)
 
     def name(self) -> str:
         """A new register."""
@@ -60,9 +61,27 @@ class Writer:
         self.lines.append(f"  {register} = {text}")
         return register
 
+    def restart(self) -> None:
+        """Begin another function."""
+        self.lines, self._next, self._constants = [], 0, {}
+
     def constant(self, value: float) -> str:
-        """A number in every lane."""
-        return self._splat(hex_float(value, self.scalar), self.scalar)
+        """A number in every lane.
+
+        In lanes it is read from memory as wide as it is used, and so becomes an operand of the instruction that uses
+        it; left to itself LLVM keeps one number, and spends an instruction and a register on spreading it.
+        """
+        text = hex_float(value, self.scalar)
+        if self.lanes == 1 or value == 0.0:
+            return self._splat(text, self.scalar)
+        if value not in self._constants:
+            name = f"@constant_{self.suffix}_{text}"
+            self.needed |= {
+                f"{name} = internal constant {self.type} {self._splat(text, self.scalar)}, align {self.bytes}",
+                "!0 = !{}",
+            }
+            self._constants[value] = self.put(f"load {self.type}, ptr {name}, align {self.bytes}, !invariant.load !0")
+        return self._constants[value]
 
     def whole(self, value: int) -> str:
         """An integer in every lane."""
@@ -83,7 +102,7 @@ class Writer:
         """An intrinsic over values of this type."""
         listed = ", ".join(f"{self.type} {a}" for a in arguments)
         types = ", ".join([self.type] * len(arguments))
-        self.intrinsics.add(f"declare {self.type} @llvm.{intrinsic}.{self.suffix}({types})")
+        self.needed.add(f"declare {self.type} @llvm.{intrinsic}.{self.suffix}({types})")
         return self.put(f"call {self.type} @llvm.{intrinsic}.{self.suffix}({listed})")
 
     def product_sum(self, a: str, b: str, c: str) -> str:
@@ -110,7 +129,7 @@ class Writer:
 
     def in_double(self) -> Self:
         """The same lines and lanes in double precision, nothing fused, with registers of its own."""
-        return type(self)("double", self.lanes, False, self.lines, self.intrinsics, self._next + 1_000_000)
+        return type(self)("double", self.lanes, False, self.lines, self.needed, self._next + 1_000_000)
 
     def extended(self, x: str) -> str:
         """A single-precision value, in this writer's double precision."""

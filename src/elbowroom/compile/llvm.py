@@ -55,7 +55,7 @@ def module(program: Program | Table, target: Target, dtype: np.dtype[np.floating
     needed: set[str] = {ROOM, *HEAP, "declare void @llvm.trap()"}
     if isinstance(program, Table):
         lanes = target.lanes(scalar)
-        writer = Writer(scalar, lanes, target.fma, intrinsics=needed)
+        writer = Writer(scalar, lanes, target.fma, needed=needed)
         parts = [
             *_function("block", lower(program.program), writer, gathered=True),
             gathering(program, scalar, lanes),
@@ -68,7 +68,7 @@ def module(program: Program | Table, target: Target, dtype: np.dtype[np.floating
     lowered = lower(program)
     if kind == "one":
         parts = [
-            *_function("one", lowered, Writer(scalar, 1, target.fma, intrinsics=needed)),
+            *_function("one", lowered, Writer(scalar, 1, target.fma, needed=needed)),
             single(program),
             entry.emit(program) if scalar == "double" else "",
         ]
@@ -76,8 +76,8 @@ def module(program: Program | Table, target: Target, dtype: np.dtype[np.floating
         lanes = target.lanes(scalar)
         needed.add("declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
         parts = [
-            *_function("block", lowered, Writer(scalar, lanes, target.fma, intrinsics=needed)),
-            finite(program, scalar, lanes, fma=target.fma),
+            *_function("block", lowered, Writer(scalar, lanes, target.fma, needed=needed)),
+            finite(program, Writer(scalar, lanes, target.fma, needed=needed)),
             many(program, scalar, lanes),
         ]
     return "\n".join([*sorted(needed), *parts, ""])

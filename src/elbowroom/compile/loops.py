@@ -42,9 +42,9 @@ def single(program: Program | Table) -> str:
     )
 
 
-def finite(program: Program, scalar: str, lanes: int, *, fma: bool) -> str:
+def finite(program: Program, w: Writer) -> str:
     """Whether every input of a block is finite: then 0 x is zero, summed over all."""
-    w = Writer(scalar, lanes, fma)
+    lanes = w.lanes
     size = w.bytes // lanes
     zero = w.constant(0.0)
     sums, turn = [zero] * SUMS, 0

@@ -108,7 +108,7 @@ class Entry:
 
     def plain(self, array: str, port: Port, flags: int) -> None:
         """Go on if the object is a contiguous float64 ndarray of the port's shape, or a batch of it."""
-        shape = [self.count, *port.shape] if self.count else port.shape
+        shape = self.shape(port)
         self.proceed_if(self.put(f"icmp eq ptr {self.field('ptr', array, TYPE)}, {self.of_table('ndarray')}"))
         self.proceed_if(self.put(f"icmp eq ptr {self.field('ptr', array, DESCR)}, {self.of_table('float64')}"))
         self.proceed_if(self.put(f"icmp eq i32 {self.field('i32', array, NDIM)}, {len(shape)}"))
@@ -121,8 +121,7 @@ class Entry:
             fits = self.put(f"and i1 {fits}, {right}")
             right = self.put(f"icmp eq i64 {self.field('i64', strides, 8 * axis)}, {stride}")
             fits = self.put(f"and i1 {fits}, {right}")
-            if axis:
-                stride *= int(shape[axis])
+            stride *= port.shape[axis - len(shape)] if axis or not self.count else 1
         self.proceed_if(fits)
 
     def finite(self, data: list[str]) -> None:
@@ -145,6 +144,10 @@ class Entry:
             x = self.put(f"extractelement <4 x double> {total}, i32 {lane}")
             tail = self.put(f"fadd double {tail}, {x}")
         self.proceed_if(self.put(f"fcmp oeq double {tail}, 0.0"))
+
+    def shape(self, port: Port) -> list[str]:
+        """The axes of an array of this port: numbers, and the register that holds the batch's length."""
+        return [*([self.count] if self.count else []), *map(str, port.shape)]
 
     def size(self, port: Port) -> str:
         """How many numbers an array of this port holds."""
@@ -226,7 +229,7 @@ class Entry:
             self.lines.append("  br label %slow")
 
     def new_array(self, port: Port) -> str:
-        shape = [self.count, *port.shape] if self.count else port.shape
+        shape = self.shape(port)
         dims = self.put(f"alloca [{len(shape)} x i64]")
         for axis, size in enumerate(shape):
             at = self.put(f"getelementptr i64, ptr {dims}, i64 {axis}")

@@ -5,9 +5,11 @@ from __future__ import annotations
 from ..algebra import Port
 from ..algebra.expr import CONDITIONS, Operation
 from .cut import turned_steps
-from .ir import Writer
+from .ir import Together, Writer
 from .lower import Lowered
 from .sincos import sincos
+
+GROUP = 8  # sines whose steps go side by side: enough to hide how long a step takes, few enough for the registers
 
 
 class Emitter:
@@ -60,10 +62,19 @@ class Emitter:
             if k not in self.value:
                 self.value[k] = self._load(port, element)
         turns = self.lowered.turns
-        pairs = [sincos(w, self.value[k]) for k in turns] if w.lanes > 1 else self._all_at_once(turns)
+        pairs = self._in_groups(turns) if w.lanes > 1 else self._all_at_once(turns)
         registers = dict(zip(turns, pairs, strict=True))
         for step, (k, name) in self.turned.items():
             self.value[step] = registers[k][name == "cos"]
+
+    def _in_groups(self, turns: tuple[int, ...]) -> list[tuple[str, str]]:
+        """Sine and cosine of several vectors, a group of them at once."""
+        pairs: list[tuple[str, str]] = []
+        size = -(-len(turns) // max(1, -(-len(turns) // GROUP)))  # all groups alike
+        while len(pairs) < len(turns):
+            xs = tuple(self.value[k] for k in turns[len(pairs) : len(pairs) + size])
+            pairs += zip(*sincos(Together(self.w, len(xs)), xs), strict=True)
+        return pairs
 
     def _all_at_once(self, turns: tuple[int, ...]) -> list[tuple[str, str]]:
         """Sine and cosine of several scalars in one vector; lanes without one repeat the last."""

@@ -146,6 +146,69 @@ class Writer:
         return self.put(f"select {self.truth} {condition}, {self.type} {x}, {self.type} {y}")
 
 
+Values = tuple[str, ...]
+
+
+class Together:
+    """Several values at once, each step done for all of them before the next, so that none waits for another."""
+
+    def __init__(self, writer: Writer, count: int) -> None:
+        self.writer, self.count = writer, count
+        self.scalar, self.fma = writer.scalar, writer.fma
+
+    def constant(self, value: float) -> Values:
+        """A number in all of them."""
+        return (self.writer.constant(value),) * self.count
+
+    def whole(self, value: int) -> Values:
+        """An integer in all of them."""
+        return (self.writer.whole(value),) * self.count
+
+    def binary(self, instruction: str, x: Values, y: Values) -> Values:
+        """fadd, fsub, fmul, fdiv."""
+        return tuple(self.writer.binary(instruction, *both) for both in zip(x, y, strict=True))
+
+    def call(self, intrinsic: str, *arguments: Values) -> Values:
+        """An intrinsic."""
+        return tuple(self.writer.call(intrinsic, *each) for each in zip(*arguments, strict=True))
+
+    def product_sum(self, a: Values, b: Values, c: Values) -> Values:
+        """a * b + c."""
+        return tuple(self.writer.product_sum(*each) for each in zip(a, b, c, strict=True))
+
+    def as_integer(self, x: Values) -> Values:
+        """The bits of values."""
+        return tuple(map(self.writer.as_integer, x))
+
+    def as_float(self, x: Values) -> Values:
+        """The values of bits."""
+        return tuple(map(self.writer.as_float, x))
+
+    def integer_op(self, instruction: str, x: Values, y: Values) -> Values:
+        """add, and, or, xor, shl, lshr."""
+        return tuple(self.writer.integer_op(instruction, *both) for both in zip(x, y, strict=True))
+
+    def nonzero(self, x: Values) -> Values:
+        """Whether integers are not zero."""
+        return tuple(map(self.writer.nonzero, x))
+
+    def select(self, condition: Values, x: Values, y: Values) -> Values:
+        """x where the condition holds, else y."""
+        return tuple(self.writer.select(*each) for each in zip(condition, x, y, strict=True))
+
+    def in_double(self) -> Together:
+        """The same in double precision."""
+        return Together(self.writer.in_double(), self.count)
+
+    def extended(self, x: Values) -> Values:
+        """Single-precision values in double precision."""
+        return tuple(map(self.writer.extended, x))
+
+    def truncated(self, x: Values) -> Values:
+        """Double-precision values in single precision."""
+        return tuple(map(self.writer.truncated, x))
+
+
 def hex_float(value: float, scalar: str) -> str:
     """A number as LLVM writes it exactly (a float32 as the double that equals it)."""
     if scalar == "float":

@@ -15,30 +15,31 @@ Single precision reduces with three 24-bit parts of pi/2 (in double where nothin
 
 from __future__ import annotations
 
-from typing import Protocol, Self
+from typing import Protocol, Self, TypeVar
+
+V = TypeVar("V")  # what stands for a value: a register, a variable, or several of them
 
 
-class _Writer(Protocol):
-    """What writes the steps: LLVM IR (ir.Writer) or C (source_writer.Writer)."""
+class _Writer(Protocol[V]):
+    """What writes the steps: LLVM IR (ir.Writer, ir.Together) or C (source_writer.Writer)."""
 
     @property
     def scalar(self) -> str: ...
     @property
     def fma(self) -> bool: ...
-    def constant(self, value: float) -> str: ...
-    def whole(self, value: int) -> str: ...
-    def binary(self, instruction: str, x: str, y: str) -> str: ...
-    def negated(self, x: str) -> str: ...
-    def call(self, intrinsic: str, *arguments: str) -> str: ...
-    def product_sum(self, a: str, b: str, c: str) -> str: ...
-    def as_integer(self, x: str) -> str: ...
-    def as_float(self, x: str) -> str: ...
-    def integer_op(self, instruction: str, x: str, y: str) -> str: ...
-    def nonzero(self, x: str) -> str: ...
-    def select(self, condition: str, x: str, y: str) -> str: ...
+    def constant(self, value: float) -> V: ...
+    def whole(self, value: int) -> V: ...
+    def binary(self, instruction: str, x: V, y: V) -> V: ...
+    def call(self, intrinsic: str, *arguments: V) -> V: ...
+    def product_sum(self, a: V, b: V, c: V) -> V: ...
+    def as_integer(self, x: V) -> V: ...
+    def as_float(self, x: V) -> V: ...
+    def integer_op(self, instruction: str, x: V, y: V) -> V: ...
+    def nonzero(self, x: V) -> V: ...
+    def select(self, condition: V, x: V, y: V) -> V: ...
     def in_double(self) -> Self: ...
-    def extended(self, x: str) -> str: ...
-    def truncated(self, x: str) -> str: ...
+    def extended(self, x: V) -> V: ...
+    def truncated(self, x: V) -> V: ...
 
 
 TWO_OVER_PI = float.fromhex("0x1.45f306dc9c883p-1")
@@ -68,8 +69,8 @@ SINE_SINGLE = (-0.16666664655991992, 0.008332747042492818, -0.000195876256802769
 COSINE_SINGLE = (0.04166666465316798, -0.0013888301805264362, 2.4547676325688715e-05)
 
 
-def sincos(w: _Writer, x: str) -> tuple[str, str]:
-    """Registers holding sin x and cos x."""
+def sincos(w: _Writer[V], x: V) -> tuple[V, V]:
+    """sin x and cos x."""
     double = w.scalar == "double"
     rounded = w.product_sum(x, w.constant(TWO_OVER_PI), w.constant(ROUND[w.scalar]))
     k = w.binary("fsub", rounded, w.constant(ROUND[w.scalar]))
@@ -87,7 +88,7 @@ def sincos(w: _Writer, x: str) -> tuple[str, str]:
     )
 
 
-def _reduced(w: _Writer, x: str, k: str) -> str:
+def _reduced(w: _Writer[V], x: V, k: V) -> V:
     """x - k pi/2."""
     double = w.scalar == "double"
     if w.fma:
@@ -102,7 +103,7 @@ def _reduced(w: _Writer, x: str, k: str) -> str:
     return w.truncated(left)
 
 
-def _reduced_apart(w: _Writer, x: str, k: str) -> str:
+def _reduced_apart(w: _Writer[V], x: V, k: V) -> V:
     """x - k pi/2 in double precision by products and sums alone."""
     p1, p2, p3 = (w.constant(p) for p in HALF_PI)
     head, tail = _product(w, k, p1)
@@ -119,7 +120,7 @@ def _reduced_apart(w: _Writer, x: str, k: str) -> str:
     return w.binary("fadd", hi, lo)
 
 
-def _product(w: _Writer, a: str, b: str) -> tuple[str, str]:
+def _product(w: _Writer[V], a: V, b: V) -> tuple[V, V]:
     """a * b exactly, as head + tail, by Dekker's splitting."""
     head = w.binary("fmul", a, b)
     a1, a2 = _split(w, a)
@@ -130,19 +131,19 @@ def _product(w: _Writer, a: str, b: str) -> tuple[str, str]:
     return head, w.binary("fsub", w.binary("fmul", a2, b2), error)
 
 
-def _split(w: _Writer, a: str) -> tuple[str, str]:
+def _split(w: _Writer[V], a: V) -> tuple[V, V]:
     """a as two halves of 26 bits."""
     scaled = w.binary("fmul", a, w.constant(134217729.0))  # 2^27 + 1
     high = w.binary("fsub", scaled, w.binary("fsub", scaled, a))
     return high, w.binary("fsub", a, high)
 
 
-def _kernels(w: _Writer, r: str) -> tuple[str, str]:
+def _kernels(w: _Writer[V], r: V) -> tuple[V, V]:
     """sin and cos of r within an eighth of a turn."""
     double = w.scalar == "double"
     z = w.binary("fmul", r, r)
 
-    def horner(coefficients: tuple[float, ...]) -> str:
+    def horner(coefficients: tuple[float, ...]) -> V:
         value = w.constant(coefficients[-1])
         for c in reversed(coefficients[:-1]):
             value = w.product_sum(value, z, w.constant(c))

@@ -25,9 +25,19 @@ class Writer:
         return self.scalar if self.lanes == 1 else f"<{self.lanes} x {self.scalar}>"
 
     @property
+    def size(self) -> int:
+        """Bytes of a scalar."""
+        return 8 if self.scalar == "double" else 4
+
+    @property
     def bytes(self) -> int:
-        """The size of a value."""
-        return self.lanes * (8 if self.scalar == "double" else 4)
+        """Bytes of a value."""
+        return self.lanes * self.size
+
+    @property
+    def tile(self) -> int:
+        """Scalars in 128 bits: within as many, shuffles are cheapest."""
+        return 16 // self.size
 
     @property
     def integer(self) -> str:

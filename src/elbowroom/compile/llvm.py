@@ -31,6 +31,7 @@ from .loops import HEAP, arguments, finite, gathering, many, single, tables
 from .lower import Lowered, lower
 
 ROOM = "@room = internal global [64 x i64] zeroinitializer"  # the loader's table of outside functions lies behind it
+LINE = 64  # bytes of a cache line
 ALONE = 2000  # steps that one function still holds; longer ones compile faster in pieces and run as fast
 CHUNK = 500  # steps a function where there are more
 
@@ -89,16 +90,17 @@ def _function(name: str, lowered: Lowered, writer: Writer, *, gathered: bool = F
     chunks = [lowered.steps] if total <= ALONE else [lowered.steps[k : k + CHUNK] for k in range(0, total, CHUNK)]
     emit = Emitter(lowered, writer, alone=len(chunks) == 1, gathered=gathered)
     lanes = writer.lanes if gathered else 0
+    aligned = f"alignstack({LINE}) " if writer.lanes > 1 else ""  # a vector that waits on the stack lies in one line
     parameters = arguments(lowered.program, "ptr" if gathered else "ptr noalias", lanes)  # lanes may share a row
     if len(chunks) == 1:
         body = emit.chunk(chunks[0], set(), set(), first=True)
-        return [f"define void @{name}({parameters}) {{", *body, "  ret void", "}"]
+        return [f"define void @{name}({parameters}) {aligned}{{", *body, "  ret void", "}"]
     functions, calls = [], []
     crossings = crossing(lowered, chunks)
     emit.slots = slots_for(crossings)
     for number, chunk in enumerate(chunks):
         body = emit.chunk(chunk, *crossings[number], first=number == 0)
-        functions += [f"define internal void @{name}_{number}({parameters}, ptr noalias %scratch) {{", *body]
+        functions += [f"define internal void @{name}_{number}({parameters}, ptr noalias %scratch) {aligned}{{", *body]
         functions += ["  ret void", "}"]
         calls.append(f"  call void @{name}_{number}({arguments(lowered.program, lanes=lanes)}, ptr %scratch)")
     size = max(emit.slots.values(), default=0) + 1

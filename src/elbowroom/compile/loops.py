@@ -45,13 +45,12 @@ def single(program: Program | Table) -> str:
 def finite(program: Program, w: Writer) -> str:
     """Whether every input of a block is finite: then 0 x is zero, summed over all."""
     lanes = w.lanes
-    size = w.bytes // lanes
     zero = w.constant(0.0)
     sums, turn = [zero] * SUMS, 0
     for port in program.inputs:
         for k in range(port.size):  # as many vectors as the port has scalars: one for each lane's state
             at = w.put(f"getelementptr {w.type}, ptr %i_{port.name}, i64 {k}")
-            x = w.put(f"load {w.type}, ptr {at}, align {size}")
+            x = w.put(f"load {w.type}, ptr {at}, align {w.size}")
             sums[turn] = w.product_sum(x, zero, sums[turn])
             turn = (turn + 1) % SUMS
     total = sums[0]

@@ -235,9 +235,49 @@ def test_the_entry_serves_here_and_its_results_own_their_memory():
     assert isinstance(arm.kinetic_energy(arm.ready, arm.ready), float)
 
 
+@pytest.mark.parametrize("name", ["mass_matrix", "jacobian", "kinetic_energy"])  # an array, a named tuple, a scalar
+def test_the_entry_serves_batches(name):
+    kernel = er.chains.planar(3).compile(name)
+    states = inputs_for(kernel.program, 11)
+    expected = kernel.general(*states)  # and the code for batches is there from now on
+    entered = kernel.fast(lambda *_, **__: "slow")
+    assert type(entered(*states)) is type(expected)
+    assert np.array_equal(together(entered(*states)), together(expected))
+    parts = entered(*states) if isinstance(expected, tuple) else (entered(*states),)
+    assert all(part.flags.owndata and part.flags.writeable for part in parts)
+    out = kernel.general(*(0 * x for x in states))
+    assert entered(*states, out=out) is out
+    assert np.array_equal(together(out), together(expected))
+    for other in (
+        [x[None] for x in states],
+        [x[:0] for x in states],
+        [x[::2] for x in states],
+        [x[:, ::-1] for x in states],
+        [x.astype(np.float32) for x in states],
+        [np.where(np.arange(11)[:, None] == 10, np.nan, x) for x in states],
+    ):
+        assert entered(*other) == "slow"
+    if len(states) > 1:
+        assert entered(states[0], states[1][:10]) == "slow"
+        assert entered(states[0], states[1][0]) == "slow"
+
+
+def test_the_entry_writes_no_batch_over_its_own_inputs():
+    kernel = er.chains.planar(3).compile("inverse_dynamics")
+    states = inputs_for(kernel.program, 11)
+    expected = kernel.general(*states)
+    room = np.zeros((12, 3))
+    room[:11] = states[0]
+    for out in (room[:11], room[1:]):
+        assert kernel.fast(lambda *_, **__: "slow")(room[:11], *states[1:], out=out) == "slow"
+    kernel(room[:11], *states[1:], out=room[1:])
+    assert np.array_equal(room[1:], expected)
+
+
 def test_the_entry_leaks_no_reference():
     arm = er.load("planar2")
     q, out = np.array([0.1, 0.2]), np.empty((2, 2))
+    Q, bad, outs = np.tile(q, (9, 1)), np.full((9, 2), np.nan), np.empty((9, 2, 2))
 
     def calls():
         for _ in range(2000):
@@ -246,10 +286,17 @@ def test_the_entry_leaks_no_reference():
             arm.jacobian(q)
             arm.kinetic_energy(q, q)
             arm.gravity_torque([0.1, 0.2])
+            arm.mass_matrix(Q)
+            arm.mass_matrix(Q, out=outs)
+            arm.jacobian(Q)
+            arm.kinetic_energy(Q, Q)
+        for _ in range(1000):
+            with pytest.raises(ValueError, match="finite"):
+                arm.mass_matrix(bad)
 
     calls()
     gc.collect()
-    watched = (q, out, np.dtype(np.float64), np.ndarray, type(arm.jacobian(q)))
+    watched = (q, out, Q, bad, outs, np.dtype(np.float64), np.ndarray, type(arm.jacobian(q)))
     before = [sys.getrefcount(x) for x in watched]
     blocks = sys.getallocatedblocks()
     calls()

@@ -63,6 +63,7 @@ class Cpu:
         self._one, self._many, self._describe = one, many, describe
         self._single = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(one.address("single", describe))
         self._batch: Any = None
+        self._table: Any = None  # the entry's
         self.lanes = engine.host().lanes("double" if one.dtype.itemsize == 8 else "float")
 
     def one(self, inputs: list[Array], outputs: list[Array]) -> None:
@@ -74,6 +75,8 @@ class Cpu:
         if self._batch is None:
             address = self._many.address("many", self._describe)
             self._batch = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)(address)
+            if self._table is not None:
+                entry.offer(self._table, address)
         arrays = inputs + outputs
         if threads == 1 or batch <= BLOCK:
             return self._done(self._batch(_pointers(arrays), batch))
@@ -99,7 +102,7 @@ class Cpu:
         if self._one.dtype != np.float64 or not entry.supported():
             return None
         address, bind = (self._one.address(function, self._describe) for function in ("entry", "bind"))
-        table = entry.table(bundle)
+        self._table = table = entry.table(bundle)
         ctypes.CFUNCTYPE(None, ctypes.c_void_p)(bind)(ctypes.addressof(table))
         return lambda slow: entry.function(name, address, slow, self, bundle, table)
 

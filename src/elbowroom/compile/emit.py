@@ -5,9 +5,11 @@ from __future__ import annotations
 from ..algebra import Port
 from ..algebra.expr import CONDITIONS, Operation
 from .cut import turned_steps
-from .ir import Writer
+from .ir import Together, Writer
 from .lower import Lowered
 from .sincos import sincos
+
+GROUP = 8  # sines whose steps go side by side: enough to hide how long a step takes, few enough for the registers
 
 
 class Emitter:
@@ -32,7 +34,7 @@ class Emitter:
     ) -> list[str]:
         """The lines of one function's body."""
         w = self.w
-        w.lines, w._next = [], 0
+        w.restart()
         self.value = {}
         for k in sorted(taken):
             self.value[k] = self._load_slot(k)
@@ -55,15 +57,24 @@ class Emitter:
     # ---- inputs, and their sines and cosines
     def _start(self) -> None:
         w = self.w
-        self._load_squares()
+        self._load_tiles()
         for k, (port, element) in self.lowered.loads.items():
             if k not in self.value:
                 self.value[k] = self._load(port, element)
         turns = self.lowered.turns
-        pairs = [sincos(w, self.value[k]) for k in turns] if w.lanes > 1 else self._all_at_once(turns)
+        pairs = self._in_groups(turns) if w.lanes > 1 else self._all_at_once(turns)
         registers = dict(zip(turns, pairs, strict=True))
         for step, (k, name) in self.turned.items():
             self.value[step] = registers[k][name == "cos"]
+
+    def _in_groups(self, turns: tuple[int, ...]) -> list[tuple[str, str]]:
+        """Sine and cosine of several vectors, a group of them at once."""
+        pairs: list[tuple[str, str]] = []
+        size = -(-len(turns) // max(1, -(-len(turns) // GROUP)))  # all groups alike
+        while len(pairs) < len(turns):
+            xs = tuple(self.value[k] for k in turns[len(pairs) : len(pairs) + size])
+            pairs += zip(*sincos(Together(self.w, len(xs)), xs), strict=True)
+        return pairs
 
     def _all_at_once(self, turns: tuple[int, ...]) -> list[tuple[str, str]]:
         """Sine and cosine of several scalars in one vector; lanes without one repeat the last."""
@@ -139,25 +150,36 @@ class Emitter:
             packed = w.put(f"insertelement {w.type} {packed}, {w.scalar} {scalar}, i32 {lane}")
         return packed
 
-    def _load_squares(self) -> None:
-        """In lanes, inputs a square at a time, transposed, where at least half of it is needed."""
-        w = self.w
+    def _load_tiles(self) -> None:
+        """In lanes, inputs a tile of neighbouring columns at a time, transposed, where two of them are needed."""
+        w, width = self.w, self.w.tile
         if w.lanes == 1:
             return
         wanted: dict[tuple[str, int], int] = {place: k for k, place in self.lowered.loads.items()}
-        size = 8 if w.scalar == "double" else 4
         for port in self.program.inputs:
-            for start in range(0, port.size - port.size % w.lanes, w.lanes):
-                here = [wanted.get((port.name, start + j)) for j in range(w.lanes)]
-                if 2 * sum(k is not None for k in here) < w.lanes:
+            for start in _covering(0, port.size, width):
+                here = {j: wanted[at] for j in range(width) if (at := (port.name, start + j)) in wanted}
+                here = {j: k for j, k in here.items() if k not in self.value}  # the last tile lies over another
+                if len(here) < 2:
                     continue
                 rows = []
                 for lane in range(w.lanes):
                     address = self._address("i", port, start, lane)
-                    rows.append(w.put(f"load {w.type}, ptr {address}, align {size}"))
-                for k, column in zip(here, self._transposed(rows), strict=True):
-                    if k is not None:
-                        self.value[k] = column
+                    rows.append(w.put(f"load <{width} x {w.scalar}>, ptr {address}, align {w.size}"))
+                columns = self._transposed([self._joined(rows[j::width]) for j in range(width)])
+                self.value |= {k: columns[j] for j, k in here.items()}
+
+    def _joined(self, rows: list[str]) -> str:
+        """Narrow rows as a wide one, behind each other."""
+        w, width = self.w, self.w.tile
+        while len(rows) > 1:
+            kind, listed = f"<{width} x {w.scalar}>", ", ".join(f"i32 {k}" for k in range(2 * width))
+            rows = [
+                w.put(f"shufflevector {kind} {x}, {kind} {y}, <{2 * width} x i32> <{listed}>")
+                for x, y in zip(rows[::2], rows[1::2], strict=True)
+            ]
+            width *= 2
+        return rows[0]
 
     def _store(self, port: Port, element: int, register: str) -> None:
         w = self.w
@@ -180,22 +202,34 @@ class Emitter:
         w = self.w
         for port, operands in zip(self.program.outputs, self.program.results, strict=True):
             registers = [self._operand(k) for k in operands]
-            full = 0 if w.lanes == 1 else port.size - port.size % w.lanes
-            for start in range(0, full, w.lanes):
-                for lane, row in enumerate(self._transposed(registers[start : start + w.lanes])):
-                    address = self._address("o", port, start, lane)
-                    size = 8 if w.scalar == "double" else 4
-                    w.lines.append(f"  store {w.type} {row}, ptr {address}, align {size}")
-            for element in range(full, port.size):
+            done = 0
+            for width, least in ((w.lanes, w.tile + 1), (w.tile, 2)) if w.lanes > 1 else ():
+                for start in _covering(done, port.size, width):
+                    if port.size - done >= least:
+                        self._store_tile(port, start, registers[start : start + width])
+                        done = start + width
+            for element in range(done, port.size):
                 self._store(port, element, registers[element])
 
+    def _store_tile(self, port: Port, start: int, columns: list[str]) -> None:
+        """Neighbouring columns of an output, transposed."""
+        w, width = self.w, len(columns)
+        for j, row in enumerate(self._transposed(columns)):
+            for part in range(w.lanes // width):
+                piece = row
+                if width < w.lanes:
+                    listed = ", ".join(f"i32 {part * width + i}" for i in range(width))
+                    mask = f"<{width} x i32> <{listed}>"
+                    piece = w.put(f"shufflevector {w.type} {row}, {w.type} {row}, {mask}")
+                address = self._address("o", port, start, part * width + j)
+                w.lines.append(f"  store <{width} x {w.scalar}> {piece}, ptr {address}, align {w.size}")
+
     def _transposed(self, rows: list[str]) -> list[str]:
-        """A square of lanes x lanes turned about its diagonal, by log2(lanes) rounds of shuffles."""
-        w, n = self.w, self.w.lanes
-        step = 1
-        while step < n:
+        """Squares in a row of registers turned about their diagonals, as many as fit: log2(rows) rounds of shuffles."""
+        w, n, step = self.w, self.w.lanes, 1
+        while step < len(rows):
             result = list(rows)
-            for i in range(n):
+            for i in range(len(rows)):
                 if i & step:
                     continue
                 j = i | step
@@ -224,3 +258,11 @@ class Emitter:
         if self._is_condition(k):  # slots hold numbers
             value = w.select(value, w.constant(1.0), w.constant(0.0))
         w.lines.append(f"  store {w.type} {value}, ptr {self._slot(k)}, align 8")
+
+
+def _covering(first: int, size: int, width: int) -> list[int]:
+    """Where tiles of a width start that cover a row from `first` on; the last may lie over its neighbour.
+
+    None for a row that is narrower than a tile.
+    """
+    return [min(start, size - width) for start in range(first, size, width)] if size >= width else []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import platform
+import sys
 import threading
 from functools import cache
 
@@ -10,6 +12,10 @@ import llvmlite.binding as llvm
 from .llvm import Target
 
 _LOCK = threading.RLock()  # LLVM's context is one for the process
+# Code and constants lie together where llvmlite's own memory manager places them, and a constant is then one operand;
+# in the model that LLVM takes otherwise, each needs its address in a register first.
+_NEAR = sys.platform == "linux" and platform.machine() == "x86_64"
+_MODEL = "small" if _NEAR else "jitdefault"
 
 
 @cache
@@ -41,7 +47,7 @@ def object_code(ir: str, target: Target) -> bytes:
         module = llvm.parse_assembly(ir)
         module.verify()
         machine = llvm.Target.from_default_triple().create_target_machine(
-            cpu=target.cpu, features=target.features, opt=1, reloc="pic", codemodel="jitdefault"
+            cpu=target.cpu, features=target.features, opt=1, reloc="pic", codemodel=_MODEL
         )  # opt 2 and 3 take longer and gain nothing on straight-line code
         return bytes(machine.emit_object(module))
 
@@ -53,7 +59,7 @@ class Loaded:
         _initialized()
         with _LOCK:
             machine = llvm.Target.from_default_triple().create_target_machine(codemodel="jitdefault")
-            self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+            self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine, use_lmm=_NEAR or None)
             self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
             self._engine.finalize_object()
 

@@ -2,11 +2,11 @@
 
     arm.mass_matrix(q)          arm.mass_matrix(q, out=M)           kernel(q, out=kernel.empty())
 
-takes this way when every argument is a plain float64 array of the kernel's shape, contiguous and finite.  Anything else
-(lists, batches, float32, NaN, a wrong shape, keywords) is handed to the kernel's Python `__call__`, which computes it
-or says what is wrong.  The code reads CPython's and NumPy's objects at the offsets below; `supported` checks on real
-arrays that they are where we look, and where they are not (another interpreter, a free-threaded build) the Python way
-serves alone.
+takes this way when every argument is a plain float64 array of the kernel's shape, contiguous and finite, or every one a
+batch of them along one axis in front.  Anything else (lists, float32, NaN, a wrong shape, more axes, other keywords) is
+handed to the kernel's Python `__call__`, which computes it or says what is wrong.  The code (entry_code.py) reads
+CPython's and NumPy's objects at offsets; `supported` checks on real arrays that they are where we look, and where they
+are not (another interpreter, a free-threaded build) the Python way serves alone.
 
 Addresses of this process (types, functions) are not in the code, which is cached on disk, but in a table that `bind`
 hands over after loading.
@@ -24,14 +24,23 @@ from typing import Any
 import numpy as np
 
 from ..algebra import Port, Program, Table
+from .entry_code import (
+    ALIGNED,
+    DATA,
+    DESCR,
+    DIMS,
+    FLAGS,
+    NDIM,
+    STRIDES,
+    TABLE,
+    TUPLE_ITEMS,
+    TUPLE_SIZE,
+    TYPE,
+    WRITEABLE,
+    Entry,
+)
 
-TYPE = 8  # offsets in bytes: object's type
-DATA, NDIM, DIMS, STRIDES, DESCR, FLAGS = 16, 24, 32, 40, 56, 64  # ndarray
-TUPLE_SIZE, TUPLE_ITEMS = 16, 24
-ALIGNED, WRITEABLE = 0x100, 0x400
-SUMS = 8  # that the check for NaN keeps apart
 NEW_FROM_DESCR = 94  # place in NumPy's C API table
-TABLE = ("ndarray", "float64", "new_from_descr", "vectorcall", "out", "new_float", "incref", "allocate", "bundle")
 FASTCALL_WITH_KEYWORDS = 0x0080 | 0x0002
 
 
@@ -88,8 +97,12 @@ def _addresses() -> dict[str, int]:
         "out": id(sys.intern("out")),
         "new_float": address(python.PyFloat_FromDouble),
         "incref": address(python.Py_IncRef),
+        "decref": address(python.Py_DecRef),
         "allocate": address(python.PyType_GenericAlloc),
+        "save_thread": address(python.PyEval_SaveThread),
+        "restore_thread": address(python.PyEval_RestoreThread),
         "bundle": 0,
+        "many": 0,
     }
 
 
@@ -97,6 +110,11 @@ def table(bundle: type | None) -> Any:
     """The table for one kernel's `bind`; it must outlive the code.  `bundle` is the named tuple of several outputs."""
     entries = _addresses() | ({} if bundle is None else {"bundle": id(bundle)})
     return (ctypes.c_void_p * len(TABLE))(*(entries[name] for name in TABLE))
+
+
+def offer(table: Any, many: int) -> None:
+    """Tell an entry where the kernel's function for batches is: from now on it serves them too."""
+    table[TABLE.index("many")] = many
 
 
 def function(name: str, address: int, slow: Callable[..., Any], *kept: Any) -> Any:
@@ -128,172 +146,4 @@ def emit(program: Program | Table) -> str:
     """IR of `entry` and `bind`; nothing for a Program with scalar inputs or several outputs of which one is scalar."""
     if not fits(program.inputs, program.outputs):
         return ""
-    return "\n".join(_Entry(program).lines)
-
-
-class _Entry:
-    def __init__(self, program: Program | Table) -> None:
-        self.program = program
-        self.lines: list[str] = []
-        self._next = 0
-        self._write()
-
-    def put(self, text: str) -> str:
-        self._next += 1
-        self.lines.append(f"  %e{self._next} = {text}")
-        return f"%e{self._next}"
-
-    def field(self, kind: str, where: str, offset: int) -> str:
-        return self.put(f"load {kind}, ptr {self.put(f'getelementptr i8, ptr {where}, i64 {offset}')}")
-
-    def of_table(self, name: str) -> str:
-        table = self.put("load ptr, ptr @table")
-        return self.put(f"load ptr, ptr {self.put(f'getelementptr ptr, ptr {table}, i64 {TABLE.index(name)}')}")
-
-    def proceed_if(self, condition: str, otherwise: str = "slow") -> None:
-        """Go on where the condition holds, else to another place."""
-        self._next += 1
-        self.lines.append(f"  br i1 {condition}, label %go{self._next}, label %{otherwise}")
-        self.lines.append(f"go{self._next}:")
-
-    def _write(self) -> None:
-        inputs = self.program.inputs
-        self.lines += [
-            "@table = internal global ptr null",
-            "define void @bind(ptr %t) {",
-            "  store ptr %t, ptr @table",
-            "  ret void",
-            "}",
-            "define ptr @entry(ptr %self, ptr %args, i64 %nargs, ptr %names) {",
-        ]
-        self.proceed_if(self.put(f"icmp eq i64 %nargs, {len(inputs)}"))
-        data = []
-        for k, port in enumerate(inputs):
-            array = self.put(f"load ptr, ptr {self.put(f'getelementptr ptr, ptr %args, i64 {k}')}")
-            self.plain(array, port, ALIGNED)
-            data.append(self.field("ptr", array, DATA))
-        self.finite(data)
-        arguments = ", ".join(f"ptr {d}" for d in data)
-        self.lines.append(f"  br i1 {self.put('icmp eq ptr %names, null')}, label %fresh, label %named")
-        self.lines.append("named:")
-        self.into_given(arguments, data)
-        self.lines.append("fresh:")
-        self.into_new(arguments)
-        self.lines.append("slow:")
-        slow, call = self.field("ptr", "%self", TUPLE_ITEMS), self.of_table("vectorcall")
-        self.lines += [f"  %r = call ptr {call}(ptr {slow}, ptr %args, i64 %nargs, ptr %names)", "  ret ptr %r"]
-        self.lines += ["nothing:", "  ret ptr null", "}"]
-
-    def plain(self, array: str, port: Port, flags: int) -> None:
-        """Go on if the object is a contiguous float64 ndarray of the port's shape."""
-        self.proceed_if(self.put(f"icmp eq ptr {self.field('ptr', array, TYPE)}, {self.of_table('ndarray')}"))
-        self.proceed_if(self.put(f"icmp eq ptr {self.field('ptr', array, DESCR)}, {self.of_table('float64')}"))
-        self.proceed_if(self.put(f"icmp eq i32 {self.field('i32', array, NDIM)}, {len(port.shape)}"))
-        dims, strides = self.field("ptr", array, DIMS), self.field("ptr", array, STRIDES)
-        fits = self.flags_set(array, flags)
-        stride = 8
-        for axis in reversed(range(len(port.shape))):
-            right = self.put(f"icmp eq i64 {self.field('i64', dims, 8 * axis)}, {port.shape[axis]}")
-            fits = self.put(f"and i1 {fits}, {right}")
-            right = self.put(f"icmp eq i64 {self.field('i64', strides, 8 * axis)}, {stride}")
-            fits = self.put(f"and i1 {fits}, {right}")
-            stride *= port.shape[axis]
-        self.proceed_if(fits)
-
-    def flags_set(self, array: str, flags: int) -> str:
-        found = self.put(f"and i32 {self.field('i32', array, FLAGS)}, {flags}")
-        return self.put(f"icmp eq i32 {found}, {flags}")
-
-    def finite(self, data: list[str]) -> None:
-        """Go on if no input is NaN or infinite: then x - x is zero, in several sums that do not wait for each other."""
-        sums, turn, tail = ["zeroinitializer"] * SUMS, 0, "0.0"
-        for where, port in zip(data, self.program.inputs, strict=True):
-            whole = port.size - port.size % 4
-            for start in range(0, whole, 4):
-                at = self.put(f"getelementptr double, ptr {where}, i64 {start}")
-                x = self.put(f"load <4 x double>, ptr {at}, align 8")
-                sums[turn] = self.put(f"fadd <4 x double> {sums[turn]}, {self.put(f'fsub <4 x double> {x}, {x}')}")
-                turn = (turn + 1) % SUMS
-            for k in range(whole, port.size):
-                x = self.put(f"load double, ptr {self.put(f'getelementptr double, ptr {where}, i64 {k}')}")
-                tail = self.put(f"fadd double {tail}, {self.put(f'fsub double {x}, {x}')}")
-        total = "zeroinitializer"
-        for part in sums:
-            total = self.put(f"fadd <4 x double> {total}, {part}")
-        for lane in range(4):
-            x = self.put(f"extractelement <4 x double> {total}, i32 {lane}")
-            tail = self.put(f"fadd double {tail}, {x}")
-        self.proceed_if(self.put(f"fcmp oeq double {tail}, 0.0"))
-
-    def apart(self, x: str, x_size: int, y: str, y_size: int) -> str:
-        """Whether two arrays of doubles share no memory."""
-        x_end = self.put(f"getelementptr double, ptr {x}, i64 {x_size}")
-        y_end = self.put(f"getelementptr double, ptr {y}, i64 {y_size}")
-        return self.put(f"or i1 {self.put(f'icmp ule ptr {x_end}, {y}')}, {self.put(f'icmp ule ptr {y_end}, {x}')}")
-
-    def into_given(self, arguments: str, data: list[str]) -> None:
-        """f(q, out=M): one keyword, named `out`, with a writeable array that lies on no input.
-
-        Of several outputs a named tuple of such arrays, as `Kernel.empty` makes it, none on another.
-        """
-        self.proceed_if(self.put(f"icmp eq i64 {self.field('i64', '%names', TUPLE_SIZE)}, 1"))
-        self.proceed_if(self.put(f"icmp eq ptr {self.field('ptr', '%names', TUPLE_ITEMS)}, {self.of_table('out')}"))
-        given = self.put(f"load ptr, ptr {self.put(f'getelementptr ptr, ptr %args, i64 {len(self.program.inputs)}')}")
-        outputs = self.program.outputs
-        arrays = [given]
-        if len(outputs) > 1:
-            self.proceed_if(self.put(f"icmp eq ptr {self.field('ptr', given, TYPE)}, {self.of_table('bundle')}"))
-            arrays = [self.field("ptr", given, TUPLE_ITEMS + 8 * k) for k in range(len(outputs))]
-        others = [(where, port.size) for where, port in zip(data, self.program.inputs, strict=True)]
-        places = []
-        for array, port in zip(arrays, outputs, strict=True):
-            self.plain(array, port, ALIGNED | WRITEABLE)
-            place = self.field("ptr", array, DATA)
-            for where, size in others:
-                self.proceed_if(self.apart(place, port.size, where, size))
-            others.append((place, port.size))
-            places.append(f"ptr {place}")
-        self.lines.append(f"  call void @one({arguments}, {', '.join(places)})")
-        self.lines.append(f"  call void {self.of_table('incref')}(ptr {given})")
-        self.lines.append(f"  ret ptr {given}")
-
-    def into_new(self, arguments: str) -> None:
-        """f(q): a new array, a float for a scalar, or a named tuple of new arrays."""
-        outputs = self.program.outputs
-        if not outputs[0].shape:
-            number = self.put("alloca double")
-            self.lines.append(f"  call void @one({arguments}, ptr {number})")
-            value = self.put(f"load double, ptr {number}")
-            result = self.put(f"call ptr {self.of_table('new_float')}(double {value})")
-            self.lines.append(f"  ret ptr {result}")
-            return
-        arrays = [self.new_array(port) for port in outputs]
-        places = ", ".join(f"ptr {self.field('ptr', array, DATA)}" for array in arrays)
-        self.lines.append(f"  call void @one({arguments}, {places})")
-        if len(arrays) == 1:
-            self.lines.append(f"  ret ptr {arrays[0]}")
-            return
-        together = self.put(f"call ptr {self.of_table('allocate')}(ptr {self.of_table('bundle')}, i64 {len(arrays)})")
-        self.or_nothing(together)
-        for k, array in enumerate(arrays):
-            at = self.put(f"getelementptr i8, ptr {together}, i64 {TUPLE_ITEMS + 8 * k}")
-            self.lines.append(f"  store ptr {array}, ptr {at}")
-        self.lines.append(f"  ret ptr {together}")
-
-    def new_array(self, port: Port) -> str:
-        dims = self.put(f"alloca [{len(port.shape)} x i64]")
-        for axis, size in enumerate(port.shape):
-            at = self.put(f"getelementptr i64, ptr {dims}, i64 {axis}")
-            self.lines.append(f"  store i64 {size}, ptr {at}")
-        descr = self.of_table("float64")
-        self.lines.append(f"  call void {self.of_table('incref')}(ptr {descr})")  # the new array keeps it
-        array = self.put(
-            f"call ptr {self.of_table('new_from_descr')}(ptr {self.of_table('ndarray')}, ptr {descr}, "
-            f"i32 {len(port.shape)}, ptr {dims}, ptr null, ptr null, i32 0, ptr null)"
-        )
-        self.or_nothing(array)
-        return array
-
-    def or_nothing(self, made: str) -> None:
-        """Give up with the error that is set if there was no memory."""
-        self.proceed_if(self.put(f"icmp ne ptr {made}, null"), otherwise="nothing")
+    return "\n".join(Entry(program).lines)

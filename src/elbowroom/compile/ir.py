@@ -15,8 +15,9 @@ class Writer:
     lanes: int  # 1: scalars
     fma: bool  # whether the CPU fuses a product with a sum
     lines: list[str] = field(default_factory=list)
-    intrinsics: set[str] = field(default_factory=set)  # `declare` lines that the module needs
+    needed: set[str] = field(default_factory=set)  # declarations and constants outside the function
     _next: int = 0
+    _constants: dict[float, str] = field(default_factory=dict)  # in registers
 
     @property
     def type(self) -> str:
@@ -24,9 +25,19 @@ class Writer:
         return self.scalar if self.lanes == 1 else f"<{self.lanes} x {self.scalar}>"
 
     @property
+    def size(self) -> int:
+        """Bytes of a scalar."""
+        return 8 if self.scalar == "double" else 4
+
+    @property
     def bytes(self) -> int:
-        """The size of a value."""
-        return self.lanes * (8 if self.scalar == "double" else 4)
+        """Bytes of a value."""
+        return self.lanes * self.size
+
+    @property
+    def tile(self) -> int:
+        """Scalars in 128 bits: within as many, shuffles are cheapest."""
+        return 16 // self.size
 
     @property
     def integer(self) -> str:
@@ -47,7 +58,7 @@ class Writer:
 
     def widened(self, lanes: int) -> Writer:
         """The same lines, written over another number of lanes."""
-        return Writer(self.scalar, lanes, self.fma, self.lines, self.intrinsics, self._next)
+        return Writer(self.scalar, lanes, self.fma, self.lines, self.needed, self._next)
 
     def name(self) -> str:
         """A new register."""
@@ -60,9 +71,27 @@ class Writer:
         self.lines.append(f"  {register} = {text}")
         return register
 
+    def restart(self) -> None:
+        """Begin another function."""
+        self.lines, self._next, self._constants = [], 0, {}
+
     def constant(self, value: float) -> str:
-        """A number in every lane."""
-        return self._splat(hex_float(value, self.scalar), self.scalar)
+        """A number in every lane.
+
+        In lanes it is read from memory as wide as it is used, and so becomes an operand of the instruction that uses
+        it; left to itself LLVM keeps one number, and spends an instruction and a register on spreading it.
+        """
+        text = hex_float(value, self.scalar)
+        if self.lanes == 1 or value == 0.0:
+            return self._splat(text, self.scalar)
+        if value not in self._constants:
+            name = f"@constant_{self.suffix}_{text}"
+            self.needed |= {
+                f"{name} = internal constant {self.type} {self._splat(text, self.scalar)}, align {self.bytes}",
+                "!0 = !{}",
+            }
+            self._constants[value] = self.put(f"load {self.type}, ptr {name}, align {self.bytes}, !invariant.load !0")
+        return self._constants[value]
 
     def whole(self, value: int) -> str:
         """An integer in every lane."""
@@ -83,7 +112,7 @@ class Writer:
         """An intrinsic over values of this type."""
         listed = ", ".join(f"{self.type} {a}" for a in arguments)
         types = ", ".join([self.type] * len(arguments))
-        self.intrinsics.add(f"declare {self.type} @llvm.{intrinsic}.{self.suffix}({types})")
+        self.needed.add(f"declare {self.type} @llvm.{intrinsic}.{self.suffix}({types})")
         return self.put(f"call {self.type} @llvm.{intrinsic}.{self.suffix}({listed})")
 
     def product_sum(self, a: str, b: str, c: str) -> str:
@@ -110,7 +139,7 @@ class Writer:
 
     def in_double(self) -> Self:
         """The same lines and lanes in double precision, nothing fused, with registers of its own."""
-        return type(self)("double", self.lanes, False, self.lines, self.intrinsics, self._next + 1_000_000)
+        return type(self)("double", self.lanes, False, self.lines, self.needed, self._next + 1_000_000)
 
     def extended(self, x: str) -> str:
         """A single-precision value, in this writer's double precision."""
@@ -125,6 +154,69 @@ class Writer:
     def select(self, condition: str, x: str, y: str) -> str:
         """x where the condition holds, else y."""
         return self.put(f"select {self.truth} {condition}, {self.type} {x}, {self.type} {y}")
+
+
+Values = tuple[str, ...]
+
+
+class Together:
+    """Several values at once, each step done for all of them before the next, so that none waits for another."""
+
+    def __init__(self, writer: Writer, count: int) -> None:
+        self.writer, self.count = writer, count
+        self.scalar, self.fma = writer.scalar, writer.fma
+
+    def constant(self, value: float) -> Values:
+        """A number in all of them."""
+        return (self.writer.constant(value),) * self.count
+
+    def whole(self, value: int) -> Values:
+        """An integer in all of them."""
+        return (self.writer.whole(value),) * self.count
+
+    def binary(self, instruction: str, x: Values, y: Values) -> Values:
+        """fadd, fsub, fmul, fdiv."""
+        return tuple(self.writer.binary(instruction, *both) for both in zip(x, y, strict=True))
+
+    def call(self, intrinsic: str, *arguments: Values) -> Values:
+        """An intrinsic."""
+        return tuple(self.writer.call(intrinsic, *each) for each in zip(*arguments, strict=True))
+
+    def product_sum(self, a: Values, b: Values, c: Values) -> Values:
+        """a * b + c."""
+        return tuple(self.writer.product_sum(*each) for each in zip(a, b, c, strict=True))
+
+    def as_integer(self, x: Values) -> Values:
+        """The bits of values."""
+        return tuple(map(self.writer.as_integer, x))
+
+    def as_float(self, x: Values) -> Values:
+        """The values of bits."""
+        return tuple(map(self.writer.as_float, x))
+
+    def integer_op(self, instruction: str, x: Values, y: Values) -> Values:
+        """add, and, or, xor, shl, lshr."""
+        return tuple(self.writer.integer_op(instruction, *both) for both in zip(x, y, strict=True))
+
+    def nonzero(self, x: Values) -> Values:
+        """Whether integers are not zero."""
+        return tuple(map(self.writer.nonzero, x))
+
+    def select(self, condition: Values, x: Values, y: Values) -> Values:
+        """x where the condition holds, else y."""
+        return tuple(self.writer.select(*each) for each in zip(condition, x, y, strict=True))
+
+    def in_double(self) -> Together:
+        """The same in double precision."""
+        return Together(self.writer.in_double(), self.count)
+
+    def extended(self, x: Values) -> Values:
+        """Single-precision values in double precision."""
+        return tuple(map(self.writer.extended, x))
+
+    def truncated(self, x: Values) -> Values:
+        """Double-precision values in single precision."""
+        return tuple(map(self.writer.truncated, x))
 
 
 def hex_float(value: float, scalar: str) -> str:

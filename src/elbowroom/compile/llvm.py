@@ -30,6 +30,8 @@ from .ir import Writer
 from .loops import HEAP, arguments, finite, gathering, many, single, tables
 from .lower import Lowered, lower
 
+ROOM = "@room = internal global [64 x i64] zeroinitializer"  # the loader's table of outside functions lies behind it
+LINE = 64  # bytes of a cache line
 ALONE = 2000  # steps that one function still holds; longer ones compile faster in pieces and run as fast
 CHUNK = 500  # steps a function where there are more
 
@@ -51,10 +53,10 @@ class Target:
 def module(program: Program | Table, target: Target, dtype: np.dtype[np.floating], kind: str) -> str:
     """LLVM IR text of a Program or Table for one state (kind "one") or for many ("many")."""
     scalar = {8: "double", 4: "float"}[dtype.itemsize]
-    needed: set[str] = {*HEAP, "declare void @llvm.trap()"}
+    needed: set[str] = {ROOM, *HEAP, "declare void @llvm.trap()"}
     if isinstance(program, Table):
         lanes = target.lanes(scalar)
-        writer = Writer(scalar, lanes, target.fma, intrinsics=needed)
+        writer = Writer(scalar, lanes, target.fma, needed=needed)
         parts = [
             *_function("block", lower(program.program), writer, gathered=True),
             gathering(program, scalar, lanes),
@@ -67,7 +69,7 @@ def module(program: Program | Table, target: Target, dtype: np.dtype[np.floating
     lowered = lower(program)
     if kind == "one":
         parts = [
-            *_function("one", lowered, Writer(scalar, 1, target.fma, intrinsics=needed)),
+            *_function("one", lowered, Writer(scalar, 1, target.fma, needed=needed)),
             single(program),
             entry.emit(program) if scalar == "double" else "",
         ]
@@ -75,8 +77,8 @@ def module(program: Program | Table, target: Target, dtype: np.dtype[np.floating
         lanes = target.lanes(scalar)
         needed.add("declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
         parts = [
-            *_function("block", lowered, Writer(scalar, lanes, target.fma, intrinsics=needed)),
-            finite(program, scalar, lanes),
+            *_function("block", lowered, Writer(scalar, lanes, target.fma, needed=needed)),
+            finite(program, Writer(scalar, lanes, target.fma, needed=needed)),
             many(program, scalar, lanes),
         ]
     return "\n".join([*sorted(needed), *parts, ""])
@@ -88,16 +90,17 @@ def _function(name: str, lowered: Lowered, writer: Writer, *, gathered: bool = F
     chunks = [lowered.steps] if total <= ALONE else [lowered.steps[k : k + CHUNK] for k in range(0, total, CHUNK)]
     emit = Emitter(lowered, writer, alone=len(chunks) == 1, gathered=gathered)
     lanes = writer.lanes if gathered else 0
+    aligned = f"alignstack({LINE}) " if writer.lanes > 1 else ""  # a vector that waits on the stack lies in one line
     parameters = arguments(lowered.program, "ptr" if gathered else "ptr noalias", lanes)  # lanes may share a row
     if len(chunks) == 1:
         body = emit.chunk(chunks[0], set(), set(), first=True)
-        return [f"define void @{name}({parameters}) {{", *body, "  ret void", "}"]
+        return [f"define void @{name}({parameters}) {aligned}{{", *body, "  ret void", "}"]
     functions, calls = [], []
     crossings = crossing(lowered, chunks)
     emit.slots = slots_for(crossings)
     for number, chunk in enumerate(chunks):
         body = emit.chunk(chunk, *crossings[number], first=number == 0)
-        functions += [f"define internal void @{name}_{number}({parameters}, ptr noalias %scratch) {{", *body]
+        functions += [f"define internal void @{name}_{number}({parameters}, ptr noalias %scratch) {aligned}{{", *body]
         functions += ["  ret void", "}"]
         calls.append(f"  call void @{name}_{number}({arguments(lowered.program, lanes=lanes)}, ptr %scratch)")
     size = max(emit.slots.values(), default=0) + 1

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from ..algebra import Program, Table
+from .ir import Writer
 
 DONE, NO_MEMORY = -1, -2  # what `many` returns if it did not stop at a state
+SUMS = 4  # that the check for NaN keeps apart, so that they do not wait for each other
 HEAP = ("declare ptr @malloc(i64)", "declare void @free(ptr)")
 
 
@@ -40,29 +42,25 @@ def single(program: Program | Table) -> str:
     )
 
 
-def finite(program: Program, scalar: str, lanes: int) -> str:
-    """Whether every input of a block is finite: then x - x is zero, summed over all."""
-    vector, size = f"<{lanes} x {scalar}>", 8 if scalar == "double" else 4
-    lines = [f"define internal i1 @finite({', '.join(f'ptr %i_{p.name}' for p in program.inputs)}) {{"]
-    total = "zeroinitializer"
+def finite(program: Program, w: Writer) -> str:
+    """Whether every input of a block is finite: then 0 x is zero, summed over all."""
+    lanes = w.lanes
+    zero = w.constant(0.0)
+    sums, turn = [zero] * SUMS, 0
     for port in program.inputs:
         for k in range(port.size):  # as many vectors as the port has scalars: one for each lane's state
-            r = f"{port.name}_{k}"
-            lines += [
-                f"  %at_{r} = getelementptr {vector}, ptr %i_{port.name}, i64 {k}",
-                f"  %x_{r} = load {vector}, ptr %at_{r}, align {size}",
-                f"  %d_{r} = fsub {vector} %x_{r}, %x_{r}",
-                f"  %s_{r} = fadd {vector} {total}, %d_{r}",
-            ]
-            total = f"%s_{r}"
-    lines += [
-        f"  %zero = fcmp oeq {vector} {total}, zeroinitializer",
-        f"  %bits = bitcast <{lanes} x i1> %zero to i{lanes}",
-        f"  %all = icmp eq i{lanes} %bits, -1",
-        "  ret i1 %all",
-        "}",
-    ]
-    return "\n".join(lines)
+            at = w.put(f"getelementptr {w.type}, ptr %i_{port.name}, i64 {k}")
+            x = w.put(f"load {w.type}, ptr {at}, align {w.size}")
+            sums[turn] = w.product_sum(x, zero, sums[turn])
+            turn = (turn + 1) % SUMS
+    total = sums[0]
+    for part in sums[1:]:
+        total = w.binary("fadd", total, part)
+    fine = w.put(f"fcmp oeq {w.type} {total}, {zero}")
+    bits = w.put(f"bitcast {w.truth} {fine} to i{lanes}")
+    every = w.put(f"icmp eq i{lanes} {bits}, -1")
+    takes = ", ".join(f"ptr %i_{p.name}" for p in program.inputs)
+    return "\n".join([f"define internal i1 @finite({takes}) {{", *w.lines, f"  ret i1 {every}", "}"])
 
 
 def many(program: Program, scalar: str, lanes: int) -> str:

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from ..algebra import Program
 from ..algebra.expr import Operation
 
+SHORT = 2000  # steps
+
 
 @dataclass(frozen=True)
 class Lowered:
@@ -32,11 +34,11 @@ class Lowered:
 def lower(program: Program) -> Lowered:
     """The steps of a Program."""
     operations = _fused(program)
-    order = _depth_first(program, operations)
+    order = _order(program, operations)
     loads = {k: operations[k][1] for k in order if operations[k][0] in ("input", "parameter")}
     steps = tuple((k, operations[k]) for k in order if k not in loads)
-    turning = dict.fromkeys(op[1] for _, op in steps if op[0] in ("sin", "cos"))
-    return Lowered(program, steps, loads, tuple(k for k in turning if k in loads))
+    turning = {op[1] for _, op in steps if op[0] in ("sin", "cos")} & loads.keys()
+    return Lowered(program, steps, loads, tuple(sorted(turning, key=loads.__getitem__)))  # neighbours in memory
 
 
 def _fused(program: Program) -> list[Operation]:
@@ -72,8 +74,20 @@ def _fused(program: Program) -> list[Operation]:
     return operations
 
 
+def _order(program: Program, operations: list[Operation]) -> list[int]:
+    """The values that the outputs need, in the order in which they are computed.
+
+    As the algorithm did them: of all simple orders this one keeps fewest values alive.  But a recursion that divides
+    waits for each division, and depth first there is other work among its steps to do meanwhile; in a long one the
+    values that wait in memory cost more than that.
+    """
+    order = _depth_first(program, operations)
+    divides = any(operations[k][0] == "div" for k in order)
+    return order if divides and len(order) <= SHORT else sorted(order)
+
+
 def _depth_first(program: Program, operations: list[Operation]) -> list[int]:
-    """The values that the outputs need, each as late as its first reader allows: short lives, few registers."""
+    """The values that the outputs need, each as late as its first reader allows."""
     order: list[int] = []
     done = bytearray(len(operations))
     for results in program.results:

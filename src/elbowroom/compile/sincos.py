@@ -1,44 +1,45 @@
 """Sine and cosine of our own, in any number of lanes, with the same bits in each.
 
-Reduction: k = round(x 2/pi) and r = x - k pi/2 with pi/2 = P1 + P2 + P3 (53 bits each).  x - k P1 is exact, k P2 is a
-product and its rounding error, and the difference is carried as hi + lo, so r keeps its relative accuracy next to the
-multiples of pi/2.  Then, on [-pi/4, pi/4] with z = hi^2,
+Reduction: k = round(x 2/pi) and r = x - k pi/2 with pi/2 = P1 + P2 + P3 (53 bits each).  x - k P1 is exact in a fused
+step, and each of the two that follow rounds what is left, so r keeps its relative accuracy next to the multiples of
+pi/2.  Then, on [-pi/4, pi/4] with z = r^2,
 
-    sin r = hi + hi z S(z) + lo (1 - z/2)          cos r = 1 - z/2 + z^2 C(z) - hi lo
+    sin r = r + r z S(z)          cos r = 1 + z (-1/2 + z C(z))
 
 S and C are Chebyshev fits of degree 5 over [0, 0.6175] (errors 2^-56 and 2^-60 of the result).  The last two bits of k
 choose and sign the two.  NaN and infinity give NaN.  Within 2 ulp for |x| <= 1e4 and 2^-52 absolutely up to 1e9;
-beyond 2^30 the reduction runs out of bits.
+beyond 2^30 the reduction runs out of bits.  Where nothing is fused, Dekker's splitting gives the exact products.
 
 Single precision reduces with three 24-bit parts of pi/2 (in double where nothing is fused) and fits of degree 2.
 """
 
 from __future__ import annotations
 
-from typing import Protocol, Self
+from typing import Protocol, Self, TypeVar
+
+V = TypeVar("V")  # what stands for a value: a register, a variable, or several of them
 
 
-class _Writer(Protocol):
-    """What writes the steps: LLVM IR (ir.Writer) or C (source_writer.Writer)."""
+class _Writer(Protocol[V]):
+    """What writes the steps: LLVM IR (ir.Writer, ir.Together) or C (source_writer.Writer)."""
 
     @property
     def scalar(self) -> str: ...
     @property
     def fma(self) -> bool: ...
-    def constant(self, value: float) -> str: ...
-    def whole(self, value: int) -> str: ...
-    def binary(self, instruction: str, x: str, y: str) -> str: ...
-    def negated(self, x: str) -> str: ...
-    def call(self, intrinsic: str, *arguments: str) -> str: ...
-    def product_sum(self, a: str, b: str, c: str) -> str: ...
-    def as_integer(self, x: str) -> str: ...
-    def as_float(self, x: str) -> str: ...
-    def integer_op(self, instruction: str, x: str, y: str) -> str: ...
-    def nonzero(self, x: str) -> str: ...
-    def select(self, condition: str, x: str, y: str) -> str: ...
+    def constant(self, value: float) -> V: ...
+    def whole(self, value: int) -> V: ...
+    def binary(self, instruction: str, x: V, y: V) -> V: ...
+    def call(self, intrinsic: str, *arguments: V) -> V: ...
+    def product_sum(self, a: V, b: V, c: V) -> V: ...
+    def as_integer(self, x: V) -> V: ...
+    def as_float(self, x: V) -> V: ...
+    def integer_op(self, instruction: str, x: V, y: V) -> V: ...
+    def nonzero(self, x: V) -> V: ...
+    def select(self, condition: V, x: V, y: V) -> V: ...
     def in_double(self) -> Self: ...
-    def extended(self, x: str) -> str: ...
-    def truncated(self, x: str) -> str: ...
+    def extended(self, x: V) -> V: ...
+    def truncated(self, x: V) -> V: ...
 
 
 TWO_OVER_PI = float.fromhex("0x1.45f306dc9c883p-1")
@@ -68,14 +69,12 @@ SINE_SINGLE = (-0.16666664655991992, 0.008332747042492818, -0.000195876256802769
 COSINE_SINGLE = (0.04166666465316798, -0.0013888301805264362, 2.4547676325688715e-05)
 
 
-def sincos(w: _Writer, x: str) -> tuple[str, str]:
-    """Registers holding sin x and cos x."""
+def sincos(w: _Writer[V], x: V) -> tuple[V, V]:
+    """sin x and cos x."""
     double = w.scalar == "double"
     rounded = w.product_sum(x, w.constant(TWO_OVER_PI), w.constant(ROUND[w.scalar]))
     k = w.binary("fsub", rounded, w.constant(ROUND[w.scalar]))
-    hi, lo = _reduced(w, x, k) if double else (_reduced_single(w, x, k), None)
-    z = w.binary("fmul", hi, hi)
-    sine, cosine = _kernels(w, hi, lo, z)
+    sine, cosine = _kernels(w, _reduced(w, x, k))
     quadrant = w.as_integer(rounded)
     odd = w.nonzero(w.integer_op("and", quadrant, w.whole(1)))
     first, second = w.select(odd, cosine, sine), w.select(odd, sine, cosine)
@@ -89,8 +88,23 @@ def sincos(w: _Writer, x: str) -> tuple[str, str]:
     )
 
 
-def _reduced(w: _Writer, x: str, k: str) -> tuple[str, str]:
-    """x - k pi/2 as hi + lo."""
+def _reduced(w: _Writer[V], x: V, k: V) -> V:
+    """x - k pi/2."""
+    double = w.scalar == "double"
+    if w.fma:
+        for part in HALF_PI if double else HALF_PI_SINGLE:
+            x = w.call("fma", k, w.constant(-part), x)
+        return x
+    if double:
+        return _reduced_apart(w, x, k)
+    wide = w.in_double()
+    x64, k64 = wide.extended(x), wide.extended(k)
+    left = wide.binary("fsub", x64, wide.binary("fmul", k64, wide.constant(HALF_PI[0])))
+    return w.truncated(left)
+
+
+def _reduced_apart(w: _Writer[V], x: V, k: V) -> V:
+    """x - k pi/2 in double precision by products and sums alone."""
     p1, p2, p3 = (w.constant(p) for p in HALF_PI)
     head, tail = _product(w, k, p1)
     r = w.binary("fsub", w.binary("fsub", x, head), tail)  # both exact: what is left has few bits
@@ -102,15 +116,13 @@ def _reduced(w: _Writer, x: str, k: str) -> tuple[str, str]:
         w.binary("fsub", r, w.binary("fadd", hi, virtual)),
         w.binary("fsub", virtual, head),
     )
-    lo = w.binary("fsub", error, tail)
-    return hi, w.product_sum(w.negated(k), p3, lo)
+    lo = w.binary("fsub", w.binary("fsub", error, tail), w.binary("fmul", k, p3))
+    return w.binary("fadd", hi, lo)
 
 
-def _product(w: _Writer, a: str, b: str) -> tuple[str, str]:
-    """a * b exactly, as head + tail: by a fused step, or by Dekker's splitting where there is none."""
+def _product(w: _Writer[V], a: V, b: V) -> tuple[V, V]:
+    """a * b exactly, as head + tail, by Dekker's splitting."""
     head = w.binary("fmul", a, b)
-    if w.fma:
-        return head, w.call("fma", a, b, w.negated(head))
     a1, a2 = _split(w, a)
     b1, b2 = _split(w, b)
     error = w.binary("fsub", head, w.binary("fmul", a1, b1))
@@ -119,44 +131,23 @@ def _product(w: _Writer, a: str, b: str) -> tuple[str, str]:
     return head, w.binary("fsub", w.binary("fmul", a2, b2), error)
 
 
-def _split(w: _Writer, a: str) -> tuple[str, str]:
+def _split(w: _Writer[V], a: V) -> tuple[V, V]:
     """a as two halves of 26 bits."""
     scaled = w.binary("fmul", a, w.constant(134217729.0))  # 2^27 + 1
     high = w.binary("fsub", scaled, w.binary("fsub", scaled, a))
     return high, w.binary("fsub", a, high)
 
 
-def _reduced_single(w: _Writer, x: str, k: str) -> str:
-    """x - k pi/2 in single precision."""
-    if w.fma:
-        minus = w.negated(k)
-        for part in HALF_PI_SINGLE:
-            x = w.call("fma", minus, w.constant(part), x)
-        return x
-    wide = w.in_double()
-    x64, k64 = wide.extended(x), wide.extended(k)
-    left = wide.binary("fsub", x64, wide.binary("fmul", k64, wide.constant(HALF_PI[0])))
-    return w.truncated(left)
-
-
-def _kernels(w: _Writer, hi: str, lo: str | None, z: str) -> tuple[str, str]:
-    """sin and cos of hi + lo within an eighth of a turn."""
+def _kernels(w: _Writer[V], r: V) -> tuple[V, V]:
+    """sin and cos of r within an eighth of a turn."""
     double = w.scalar == "double"
+    z = w.binary("fmul", r, r)
 
-    def horner(coefficients: tuple[float, ...]) -> str:
+    def horner(coefficients: tuple[float, ...]) -> V:
         value = w.constant(coefficients[-1])
         for c in reversed(coefficients[:-1]):
             value = w.product_sum(value, z, w.constant(c))
         return value
 
-    half = w.constant(-0.5)
-    sine = w.binary("fmul", w.binary("fmul", hi, z), horner(SINE if double else SINE_SINGLE))
-    one = w.constant(1.0)
-    drop = w.binary("fmul", z, half)
-    flat = w.binary("fadd", one, drop)  # 1 - z/2, and what its rounding lost
-    lost = w.binary("fadd", w.binary("fsub", one, flat), drop)
-    cosine = w.product_sum(w.binary("fmul", z, z), horner(COSINE if double else COSINE_SINGLE), lost)
-    if lo is not None:
-        sine = w.product_sum(lo, flat, sine)
-        cosine = w.product_sum(w.negated(hi), lo, cosine)
-    return w.binary("fadd", hi, sine), w.binary("fadd", flat, cosine)
+    sine = w.product_sum(w.binary("fmul", r, z), horner(SINE if double else SINE_SINGLE), r)
+    return sine, horner((1.0, -0.5, *(COSINE if double else COSINE_SINGLE)))

@@ -7,11 +7,16 @@ import ctypes
 import numpy as np
 import pytest
 
-from elbowroom.algebra import trace
-from elbowroom.compile import engine, llvm
+from elbowroom.algebra import cos, sin, trace
+from elbowroom.compile import cpu, engine, llvm
 from elbowroom.compile.lower import SHORT, lower
 
 HOST = engine.host()
+
+
+@pytest.fixture(autouse=True)
+def private_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("ELBOWROOM_CACHE", str(tmp_path))
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -56,3 +61,18 @@ def test_steps_are_in_the_order_of_the_algorithm_unless_a_short_program_divides(
     assert steps_of(both, x=(3,)) == sorted(steps_of(both, x=(3,)))
     assert steps_of(divided, x=(3,)) != sorted(steps_of(divided, x=(3,)))
     assert steps_of(long, x=(3,)) == sorted(steps_of(long, x=(3,)))
+
+
+@pytest.mark.parametrize("joints", [1, 4, 5, 9, 12, 35])
+def test_sines_of_any_number_of_joints(joints):
+    """One state packs its angles into vectors, a batch takes groups of them: the bits are the same."""
+    program = trace(lambda _, q: {"s": sin(q), "c": cos(q)}, None, {"q": (joints,)}, name="turns")
+    kernel = cpu.kernel(("sines", program.digest), np.float64, lambda: ("test", program))
+    Q = np.random.default_rng(0).uniform(-9, 9, (6, joints))
+    batch = kernel(Q)
+    np.testing.assert_allclose(batch.s, np.sin(Q), rtol=0, atol=2**-52)  # 2 ulp of numbers up to one
+    np.testing.assert_allclose(batch.c, np.cos(Q), rtol=0, atol=2**-52)
+    for k, q in enumerate(Q):
+        one = kernel(q)
+        assert np.array_equal(one.s, batch.s[k])
+        assert np.array_equal(one.c, batch.c[k])

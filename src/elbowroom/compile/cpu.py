@@ -21,7 +21,8 @@ from .kernel import Array, Kernel, Signature
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
-BLOCK = 4096  # states a thread takes at a time, so that threads end together
+BLOCK = 4096  # states a thread takes at a time at least; fewer are not worth a thread
+TURNS = 16  # that every thread takes at most: enough to end together, few enough to cost nothing
 
 
 class Code:
@@ -82,7 +83,8 @@ class Cpu:
             return self._done(self._batch(_pointers(arrays), batch))
         start = [_address(a) for a in arrays]
         width = [a.nbytes // batch for a in arrays]
-        piece = min(BLOCK, -(-batch // threads // self.lanes) * self.lanes)
+        turns = max(1, min(TURNS, batch // threads // BLOCK))
+        piece = -(-batch // (threads * turns * self.lanes)) * self.lanes
 
         def run(first: int) -> bool:
             at = (ctypes.c_void_p * len(start))(*(s + first * w for s, w in zip(start, width, strict=True)))

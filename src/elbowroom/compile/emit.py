@@ -9,6 +9,7 @@ from .ir import Together, Writer
 from .lower import Lowered
 from .sincos import sincos
 
+PACK = 4  # angles of one state in a vector
 GROUP = 8  # sines whose steps go side by side: enough to hide how long a step takes, few enough for the registers
 
 
@@ -62,35 +63,36 @@ class Emitter:
             if k not in self.value:
                 self.value[k] = self._load(port, element)
         turns = self.lowered.turns
-        pairs = self._in_groups(turns) if w.lanes > 1 else self._all_at_once(turns)
+        pairs = self._in_groups(w, [self.value[k] for k in turns]) if w.lanes > 1 else self._packed(turns)
         registers = dict(zip(turns, pairs, strict=True))
         for step, (k, name) in self.turned.items():
             self.value[step] = registers[k][name == "cos"]
 
-    def _in_groups(self, turns: tuple[int, ...]) -> list[tuple[str, str]]:
+    def _in_groups(self, w: Writer, xs: list[str]) -> list[tuple[str, str]]:
         """Sine and cosine of several vectors, a group of them at once."""
         pairs: list[tuple[str, str]] = []
-        size = -(-len(turns) // max(1, -(-len(turns) // GROUP)))  # all groups alike
-        while len(pairs) < len(turns):
-            xs = tuple(self.value[k] for k in turns[len(pairs) : len(pairs) + size])
-            pairs += zip(*sincos(Together(self.w, len(xs)), xs), strict=True)
+        size = -(-len(xs) // max(1, -(-len(xs) // GROUP)))  # all groups alike
+        while len(pairs) < len(xs):
+            group = tuple(xs[len(pairs) : len(pairs) + size])
+            pairs += zip(*sincos(Together(w, len(group)), group), strict=True)
         return pairs
 
-    def _all_at_once(self, turns: tuple[int, ...]) -> list[tuple[str, str]]:
-        """Sine and cosine of several scalars in one vector; lanes without one repeat the last."""
-        if not turns:
-            return []
-        vector, packed = self.w.widened(-(-len(turns) // 4) * 4), "undef"
-        for lane in range(vector.lanes):
-            register = self.value[turns[min(lane, len(turns) - 1)]]
-            packed = vector.put(f"insertelement {vector.type} {packed}, {self.w.type} {register}, i32 {lane}")
-        both = sincos(vector, packed)
+    def _packed(self, turns: tuple[int, ...]) -> list[tuple[str, str]]:
+        """Sine and cosine of several scalars, packed into vectors; lanes without one repeat the last."""
+        vector, packs = self.w.widened(PACK), []
+        for start in range(0, len(turns), PACK):
+            pack = "undef"
+            for lane in range(PACK):
+                register = self.value[turns[min(start + lane, len(turns) - 1)]]
+                pack = vector.put(f"insertelement {vector.type} {pack}, {self.w.scalar} {register}, i32 {lane}")
+            packs.append(pack)
         pairs = []
-        for lane in range(len(turns)):
-            sine, cosine = (vector.put(f"extractelement {vector.type} {x}, i32 {lane}") for x in both)
-            pairs.append((sine, cosine))
+        for both in self._in_groups(vector, packs):
+            for lane in range(PACK):
+                sine, cosine = (vector.put(f"extractelement {vector.type} {x}, i32 {lane}") for x in both)
+                pairs.append((sine, cosine))
         self.w._next = vector._next
-        return pairs
+        return pairs[: len(turns)]
 
     # ---- steps
     def _operand(self, k: int) -> str:

@@ -283,13 +283,10 @@ def test_what_kernels_use_of_a_cpu(features, names, said):
 
 def test_a_gpu_is_told_plainly(monkeypatch):
     monkeypatch.setattr(machine, "_nvidia", lambda: ([], ""))
-    monkeypatch.setattr(machine, "gpu_code", lambda: False)
-    (found,) = machine.gpu()
-    assert found.text == "no NVIDIA driver; elbowroom has no GPU code yet, so none is needed"
-    monkeypatch.setattr(machine, "_nvidia", lambda: (["H100"], "550"))
-    assert next(machine.gpu()).text == "H100; elbowroom has no GPU code yet, so none is needed"
-    monkeypatch.setattr(machine, "gpu_code", lambda: True)
     monkeypatch.setattr(machine, "there", lambda module: False)
+    (found,) = machine.gpu()
+    assert (found.state, found.text) == (parts.OK, "no NVIDIA driver; not used: CuPy is not there")
+    monkeypatch.setattr(machine, "_nvidia", lambda: (["H100"], "550"))
     assert (next(machine.gpu()).state, next(machine.gpu()).text) == (parts.NOTE, "H100; not used: CuPy is not there")
     monkeypatch.setattr(machine, "there", lambda module: True)
     monkeypatch.setattr(machine, "probe", lambda *what: ([{"cupy": "14.0", "devices": ["H100"]}], ""))

@@ -51,8 +51,8 @@ def _undocumented(node, where):
     """Public functions, classes and methods without a docstring; what is inside a function is its own affair."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            if child.name.startswith("_"):
-                continue
+            if child.name.startswith("_") or any(ast.unparse(d) == "overload" for d in child.decorator_list):
+                continue  # an overload is a signature of the function after it, which has the words
             if not ast.get_docstring(child):
                 yield f"{where}.{child.name}"
             if isinstance(child, ast.ClassDef):

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable
 from os import PathLike
 from types import MethodType
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,8 +23,12 @@ from .compile import cpu
 from .compile.kernel import Array, Kernel
 from .dynamics.inverse_kinematics import IKResult, solve
 from .dynamics.kinematics import link_index
-from .errors import DtypeError, ModelError, ModelWarning, ShapeError
+from .errors import DtypeError, ElbowroomError, ModelError, ModelWarning, ShapeError
 from .model import Finding, Model, findings, from_dh, from_mdh
+
+if TYPE_CHECKING:
+    from .compile.cuda import CudaKernel
+    from .compile.cuda_source import Layout
 
 
 class Arm:
@@ -33,6 +37,7 @@ class Arm:
     def __init__(self, model: Model) -> None:
         self._model = model
         self._kernels: dict[tuple[Any, ...], Kernel] = {}
+        self._cuda_kernels: dict[tuple[Any, ...], CudaKernel] = {}
         self._compiling = threading.Lock()
 
     @classmethod
@@ -324,12 +329,54 @@ class Arm:
         )
 
     # ---- compiling
-    def compile(self, quantity: str, *, method: str | None = None, dtype: Any = np.float64) -> Kernel:
+    @overload
+    def compile(
+        self, quantity: str, *, method: str | None = None, dtype: Any = ..., device: Literal["cpu"] = "cpu"
+    ) -> Kernel: ...
+
+    @overload
+    def compile(
+        self,
+        quantity: str,
+        *,
+        method: str | None = None,
+        dtype: Any = ...,
+        device: Literal["cuda"],
+        layout: Layout = "rows",
+    ) -> CudaKernel: ...
+
+    def compile(
+        self,
+        quantity: str,
+        *,
+        method: str | None = None,
+        dtype: Any = np.float64,
+        device: str = "cpu",
+        layout: str = "rows",
+    ) -> Kernel | CudaKernel:
         """The kernel of a quantity: f(q), f(q, out=M), f(Q, threads=2); `f.count`, `f.program`, `f.method`.
 
         Without `method` the cheapest for this arm of the registry's fast ones.  float32 on request.
+        device="cuda": a kernel for batches on a graphics card, of CuPy, torch or JAX arrays, (B, n) or, with
+        layout="columns", (n, B); see docs/gpu.md.
         """
+        if device == "cuda":
+            return self._on_card(quantity, method, dtype, layout)
+        if device != "cpu":
+            raise ElbowroomError(f"device: expected 'cpu' or 'cuda'; got {device!r}")
+        if layout != "rows":
+            raise ElbowroomError(f"layout: the CPU takes 'rows', (B, n); got {layout!r}")
         return self._kernel(quantity, method=method, dtype=dtype)
+
+    def _on_card(self, name: str, method: str | None, dtype: Any, layout: str) -> CudaKernel:
+        from .compile import cuda  # not needed before
+
+        key = (name, method, np.dtype(dtype).str, layout)
+        with self._compiling:
+            if key not in self._cuda_kernels:
+                dynamics.quantity(name)
+                self._cuda_kernels[key] = cuda.CudaKernel(*self._made(name, method), dtype, cast("Layout", layout))
+            return self._cuda_kernels[key]
 
     def _kernel(self, name: str, *, method: str | None = None, dtype: Any = np.float64, **options: Any) -> Kernel:
         key = (name, method, np.dtype(dtype).str, *sorted(options.items()))
@@ -342,14 +389,15 @@ class Arm:
     def _compiled(self, key: tuple[Any, ...], options: dict[str, Any]) -> Kernel:
         name, method, dtype = key[:3]
         dynamics.quantity(name)  # an unknown name is refused before anything is looked up
-
-        def make() -> tuple[str, Program]:
-            if method is None:
-                return dynamics.cheapest(self.model, name, **options)
-            return method, dynamics.program(self.model, name, method, **options)
-
+        make = functools.partial(self._made, name, method, **options)
         kernel = self._kernels[key] = cpu.kernel((self.model.digest, *key), dtype, make)
         return kernel
+
+    def _made(self, name: str, method: str | None, **options: Any) -> tuple[str, Program]:
+        """The chosen method's name, and the program."""
+        if method is None:
+            return dynamics.cheapest(self.model, name, **options)
+        return method, dynamics.program(self.model, name, method, **options)
 
     def _call(self, name: str, *inputs: ArrayLike, out: Array | None = None, **options: Any) -> Any:
         """The first call of a quantity compiles it and puts its fast entry in the method's place on this arm.

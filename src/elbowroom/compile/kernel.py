@@ -38,9 +38,26 @@ def _whole(name: str, threads: Any) -> int:
 
 
 @cache
-def _bundle(name: str, outputs: tuple[Port, ...]) -> Any:
+def bundle(name: str, outputs: tuple[Port, ...]) -> Any:
     """The named tuple for several outputs."""
     return namedtuple(name.title().replace("_", ""), [p.name for p in outputs])
+
+
+def bound(name: str, inputs: tuple[Port, ...], args: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
+    """The arguments in the inputs' order, each given once, by position or by name."""
+    names = [p.name for p in inputs]
+    if len(args) == len(names) and not named:
+        return list(args)
+    if len(args) > len(names):
+        raise TypeError(f"{name} takes {len(names)} inputs ({', '.join(names)}); got {len(args)}")
+    given = dict(zip(names, args, strict=False))
+    for key, value in named.items():
+        if key not in names or key in given:
+            raise TypeError(f"{name} takes inputs {', '.join(names)}; got {key!r} twice or besides")
+        given[key] = value
+    if missing := [port for port in names if port not in given]:
+        raise TypeError(f"{name} takes inputs {', '.join(names)}; missing: {', '.join(missing)}")
+    return [given[port] for port in names]
 
 
 class Backend(Protocol):
@@ -81,7 +98,7 @@ class Kernel:
         self.name, self.method = signature.name, signature.method
         self._program = program
         self._inputs, self._outputs = signature.inputs, signature.outputs
-        self._bundle = _bundle(self.name, self._outputs) if len(self._outputs) > 1 else None
+        self._bundle = bundle(self.name, self._outputs) if len(self._outputs) > 1 else None
         self._entry = entry(self.name, self._bundle) if entry is not None else None
         self._fast = self.fast(self.general)
 
@@ -115,7 +132,7 @@ class Kernel:
 
     def general(self, *args: ArrayLike, out: Any = None, threads: int = 1, **named: ArrayLike) -> Any:
         """The same by the way that takes everything: converts, checks, computes, or says what is wrong."""
-        given = self._bind(args, named)
+        given = bound(self.name, self._inputs, args, named)
         arrays = [self._checked(port, value) for port, value in zip(self._inputs, given, strict=True)]
         batch = self._batch(arrays)
         threads = _whole(self.name, threads)
@@ -132,21 +149,6 @@ class Kernel:
             return self._bundle(*given_back)
         only = given_back[0]
         return float(only) if only.ndim == 0 and out is None else only
-
-    def _bind(self, args: tuple[ArrayLike, ...], named: dict[str, ArrayLike]) -> list[ArrayLike]:
-        names = [p.name for p in self._inputs]
-        if len(args) == len(names) and not named:
-            return list(args)
-        if len(args) > len(names):
-            raise TypeError(f"{self.name} takes {len(names)} inputs ({', '.join(names)}); got {len(args)}")
-        given = dict(zip(names, args, strict=False))
-        for key, value in named.items():
-            if key not in names or key in given:
-                raise TypeError(f"{self.name} takes inputs {', '.join(names)}; got {key!r} twice or besides")
-            given[key] = value
-        if missing := [name for name in names if name not in given]:
-            raise TypeError(f"{self.name} takes inputs {', '.join(names)}; missing: {', '.join(missing)}")
-        return [given[name] for name in names]
 
     def _checked(self, port: Port, value: ArrayLike) -> Array:
         try:

@@ -7,12 +7,9 @@ dynamics 106 values are alive at once instead of 58, and a Cortex-M4 needs half 
 
     const double t14 = EW_FMA(t12, t9, t3);
 
-A `Dialect` says what differs from language to language: the type, how an element of an argument is reached and what
-stands before a function.  The text stands on `source_support`.
-
-    one        one state a call:                 element e of an argument is x[e]
-    rows       a row a state, a thread a state:  x[s * size + e], an array of structures
-    columns    a column a state:                 x[e * count + s], a structure of arrays
+A `Dialect` says what differs from language to language.  How an element of an argument is reached, and what stands
+before and after the steps, is up to who asks for them: `text` here for a C function of one state, `cuda_source` for
+kernels.  The text stands on `source_support`.
 
 Every input is read before the first output is written: an output may lie where an input lies.
 """
@@ -20,7 +17,7 @@ Every input is read before the first output is written: an output may lie where 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -31,7 +28,8 @@ from .lower import lower
 from .source_writer import Real, Writer, literal, suffix
 
 Trig = Literal["libm", "own"]
-Layout = Literal["one", "rows", "columns"]
+Reach = Callable[[str, Port, int], str]
+"""How element k of an argument, by its name in C and its port, is written."""
 
 STEPS = {
     "add": "{} + {}",
@@ -93,10 +91,7 @@ class Dialect:
 
     real: Real = "double"
     trig: Trig = "libm"
-    layout: Layout = "one"
-    function: str = "void"  # what stands before a function's name
-    helper: str = "static"  # the same for a function that nobody else calls
-    restrict: str = ""  # between the type and the name of an array argument
+    helper: str = "static"  # what stands before a function that nobody else calls
     product: str = "{} * {}"  # a product that no compiler may fuse with a sum
     integers: tuple[str, str] = ("uint32_t", "uint64_t")
 
@@ -105,37 +100,10 @@ class Dialect:
         """The unsigned integer of the same size as a number."""
         return self.integers[self.real == "double"]
 
-    def parameter(self, port: Port, name: str, *, written: bool) -> str:
-        """An array argument."""
-        kind = self.real if written else f"const {self.real}"
-        return f"{kind} {name}[{port.size}]" if self.layout == "one" else f"{kind}* {self.restrict} {name}"
 
-    def element(self, name: str, port: Port, k: int) -> str:
-        """Element k of an array argument."""
-        if self.layout == "one":
-            return f"{name}[{k}]"
-        return f"{name}[state * {port.size} + {k}]" if self.layout == "rows" else f"{name}[{k} * count + state]"
-
-
-def cuda(real: Real = "double", trig: Trig = "own", layout: Layout = "columns") -> Dialect:
-    """CUDA C++, a thread a state."""
-    return Dialect(
-        real,
-        trig,
-        layout,
-        function='extern "C" __global__ void',
-        helper="static __device__",
-        restrict="__restrict__",
-        product="__dmul_rn({}, {})" if real == "double" else "__fmul_rn({}, {})",
-        integers=("unsigned int", "unsigned long long"),
-    )
-
-
-THREAD = """\
-    const long long state = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-    if (state >= count) {
-        return;
-    }"""
+def plain(name: str, port: Port, k: int) -> str:
+    """Element k of an argument that holds one state."""
+    return f"{name}[{k}]"
 
 
 class Source:
@@ -150,43 +118,42 @@ class Source:
         self.inputs = {p.name: (name, p) for name, p in zip(names, program.inputs, strict=False)}  # port -> its name
         self.outputs = {p.name: (name, p) for name, p in zip(names[len(self.inputs) :], program.outputs, strict=True)}
         self._turned = turned_steps(self.lowered)
-        self._results: dict[int, list[str]] = {}  # value -> where it goes
+        self._results: dict[int, list[tuple[str, Port, int]]] = {}  # value -> where it goes
         for (name, port), operands in zip(self.outputs.values(), program.results, strict=True):
             for element, operand in enumerate(operands):
-                self._results.setdefault(operand, []).append(dialect.element(name, port, element))
+                self._results.setdefault(operand, []).append((name, port, element))
 
     def has(self, *operations: str) -> bool:
         """Whether one of these operations is in it."""
         return any(op[0] in operations for _, op in self.steps)
 
     def signature(self, name: str) -> str:
-        """The function's name and arguments, inputs first."""
-        d = self.dialect
-        arguments = [d.parameter(port, name, written=False) for name, port in self.inputs.values()]
-        arguments += [d.parameter(port, name, written=True) for name, port in self.outputs.values()]
-        arguments += [] if d.layout == "one" else ["long long count"]
-        return f"{d.function} {name}({', '.join(arguments)})"
+        """A C function's name and arguments, inputs first."""
+        real = self.dialect.real
+        arguments = [f"const {real} {name}[{port.size}]" for name, port in self.inputs.values()]
+        arguments += [f"{real} {name}[{port.size}]" for name, port in self.outputs.values()]
+        return f"void {name}({', '.join(arguments)})"
 
     def text(self, name: str) -> str:
-        """The whole function."""
-        thread = [] if self.dialect.layout == "one" else [THREAD]
-        return "\n".join([self.signature(name), "{", *thread, *self.body(), "}", ""])
+        """The whole C function."""
+        return "\n".join([self.signature(name), "{", *self.body(), "}", ""])
 
-    def body(self) -> list[str]:
-        """The lines between the braces."""
+    def body(self, read: Reach = plain, write: Reach = plain, between: Sequence[str] = ()) -> list[str]:
+        """The lines between the braces; `between` stands after the last input is read, before an output is written."""
         w = Writer(self.dialect.real)
-        read = {port for port, _ in self.lowered.loads.values()}
-        w.lines += [f"    (void){name};" for port, (name, _) in self.inputs.items() if port not in read]
+        used = {port for port, _ in self.lowered.loads.values()}
+        w.lines += [f"    (void){name};" for port, (name, _) in self.inputs.items() if port not in used]
         for k, (port, element) in self.lowered.loads.items():
-            w.put(self.dialect.element(*self.inputs[port], element), name=f"t{k}")
+            w.put(read(*self.inputs[port], element), name=f"t{k}")
+        w.lines += between
         self._turn(w)
         for k in self._results:
             if k < 0 or k in self.lowered.loads or k in self._turned:
-                self._finish(w, k)
+                self._finish(w, k, write)
         for k, operation in self.steps:
             if k not in self._turned:
                 self._step(w, k, operation)
-                self._finish(w, k)
+                self._finish(w, k, write)
         return w.lines
 
     def _turn(self, w: Writer) -> None:
@@ -221,6 +188,6 @@ class Source:
         else:
             w.put(STEPS[name].format(*x), "int" if name in CONDITIONS else "", f"t{k}")
 
-    def _finish(self, w: Writer, k: int) -> None:
+    def _finish(self, w: Writer, k: int, write: Reach) -> None:
         """Store an output as soon as it is known."""
-        w.lines += [f"    {place} = {self._operand(k)};" for place in self._results.get(k, ())]
+        w.lines += [f"    {write(*place)} = {self._operand(k)};" for place in self._results.get(k, ())]

@@ -78,6 +78,11 @@ def fused(real: Real) -> str:
     return FUSED.format(macros=HARDWARE[real], suffix=suffix(real))
 
 
+def bits(dialect: Dialect) -> str:
+    """The functions ew_bits and ew_real: a number's bits, and the number of bits."""
+    return BITS.format(helper=dialect.helper, real=dialect.real, integer=dialect.integer)
+
+
 def own_sincos(dialect: Dialect) -> str:
     """The function ew_sincos."""
     bodies = []
@@ -87,6 +92,13 @@ def own_sincos(dialect: Dialect) -> str:
         bodies += [*w.lines, f"    *sine = {sine};", f"    *cosine = {cosine};", "#else"]
     real, helper = dialect.real, dialect.helper
     head = f"{helper} void ew_sincos({real} x, {real}* sine, {real}* cosine)"
-    notes = [EXACT, BITS.format(helper=helper, real=real, integer=dialect.integer)]
+    notes = [EXACT, bits(dialect)]
     says = f"/* Sine and cosine of x, radians: {RANGE[real]}. */"
     return "\n".join([*notes, says, head, "{", "#if EW_USE_FMA", *bodies[:-1], "#endif", "}", ""])
+
+
+def sincos_steps(dialect: Dialect) -> int:
+    """How many real instructions ew_sincos takes, where products and sums fuse."""
+    w = Writer(dialect.real, True, dialect.integer, dialect.product)
+    sincos(w, "x")
+    return sum(f"const {dialect.real} " in line and " ? " not in line and "ew_real" not in line for line in w.lines)

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from .parts import BROKEN, EXTRAS, MISSING, OK, Finding, gpu_code, imported, there, version
+from .parts import BROKEN, EXTRAS, MISSING, OK, Finding, imported, there, version
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
@@ -23,7 +23,7 @@ EXTRA = {
     "viewer": Extra("the live page (demo, replay)", {"viser": "viser", "trimesh": "trimesh"}, True),
     "report": Extra("figures (experiment, tables, bench --plot)", {"matplotlib": "matplotlib"}, True),
     "mujoco": Extra("arms that MuJoCo moves (--plant mujoco)", {"mujoco-core": "mujoco"}, True),
-    "gpu": Extra("graphics cards", {"cupy-cuda12x": "cupy"}),
+    "gpu": Extra('batches on graphics cards (device="cuda", bench gpu)', {"cupy-cuda13x": "cupy"}),
     "bench": Extra(
         "other libraries beside ours (bench)",
         {
@@ -82,8 +82,6 @@ def packages() -> Iterator[Finding]:
         if broken:
             mend = f"pip install --force-reinstall 'elbowroom[{name}]'"
             yield Finding(EXTRAS, name, BROKEN, f"{extra.use}: cannot be imported: {', '.join(broken)}", data, mend)
-        elif absent and name == "gpu" and not gpu_code():
-            yield Finding(EXTRAS, name, OK, f"{extra.use}: nothing uses them yet", data)
         elif absent:
             yield Finding(EXTRAS, name, MISSING, f"{extra.use}: without {', '.join(absent)}", data, mend)
         else:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from .parts import MACHINE, NOTE, OK, Finding, gpu_code, probe, said, there
+from .parts import MACHINE, NOTE, OK, Finding, probe, said, there
 
 PORT = 8080
 SLEEPS, SLEEP = 150, 1e-3
@@ -49,13 +49,10 @@ def _cpu_name() -> str:
 
 
 def gpu() -> Iterator[Finding]:
-    """A card is no help where there is no code for it; that is said first."""
+    """Cards, and whether CuPy can use them."""
     cards, driver = _nvidia()
     seen = ", ".join(cards) if cards else "an NVIDIA driver, but no card" if driver else "no NVIDIA driver"
-    data: dict[str, Any] = {"cards": cards, "driver": driver, "gpu_code": gpu_code()}
-    if not data["gpu_code"]:
-        yield Finding(MACHINE, "GPU", OK, f"{seen}; elbowroom has no GPU code yet, so none is needed", data)
-        return
+    data: dict[str, Any] = {"cards": cards, "driver": driver}
     lines, problem = probe("cuda") if there("cupy") else ([], "CuPy is not there")
     facts: dict[str, Any] = lines[-1] if lines else {"error": problem}
     data |= facts

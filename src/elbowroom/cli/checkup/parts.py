@@ -34,18 +34,6 @@ class Finding:
     mend: str = ""
 
 
-def gpu_code() -> bool:
-    """Whether an arm can be compiled for a device."""
-    import inspect
-
-    try:
-        from elbowroom.arm import Arm
-
-        return "device" in inspect.signature(Arm.compile).parameters
-    except Exception:
-        return False
-
-
 def there(module: str) -> bool:
     """Whether there is such a module, without importing it."""
     try:

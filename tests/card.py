@@ -1,0 +1,147 @@
+"""A graphics card for tests on machines without one: CuPy's part of the CUDA backend, the kernels by the C++ compiler.
+
+The text of a kernel is compiled as C++ after a few lines that say what CUDA's words mean; the 32 threads of a warp are
+threads, and `__syncwarp` is a barrier of them.  An array "on the card" is a NumPy array of a class of its own, so that
+one in plain memory is told from it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import shutil
+import tempfile
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from ccompiler import FUSED, compiled
+
+CXX = shutil.which("c++") or shutil.which("g++") or shutil.which("clang++")
+needs_cxx = pytest.mark.skipif(CXX is None, reason="there is no C++ compiler (c++, g++, clang++) on this machine")
+
+SHIM = """\
+#include <float.h>
+#include <math.h>
+#include <pthread.h>
+#include <string.h>
+#define __global__
+#define __device__
+#define __forceinline__ inline
+#define __shared__ static
+#define __launch_bounds__(threads)
+static double __dmul_rn(double a, double b) { return a * b; }
+static float __fmul_rn(float a, float b) { return a * b; }
+static unsigned int max(unsigned int a, unsigned int b) { return a > b ? a : b; }
+struct Index { unsigned int x; };
+static Index blockIdx;
+static thread_local Index threadIdx;
+static pthread_barrier_t warp;
+static void __syncwarp() { pthread_barrier_wait(&warp); }
+"""
+LAUNCH = """
+struct Lane { void** a; long long count; int* odd; unsigned int thread; };
+
+static void* run(void* given)
+{
+    const Lane* const lane = (const Lane*)given;
+    void** const a = lane->a;
+    threadIdx.x = lane->thread;
+    NAME(ARRAYS, lane->count, lane->odd);
+    return 0;
+}
+
+extern "C" void launch(void** a, long long count, int* odd, unsigned int blocks, unsigned int threads)
+{
+    (void)__dmul_rn; (void)__fmul_rn; (void)__syncwarp;
+    for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x)
+        for (unsigned int first = 0; first < threads; first += 32) {
+            Lane lanes[32];
+            pthread_t running[32];
+            pthread_barrier_init(&warp, 0, 32);
+            for (unsigned int k = 0; k < 32; ++k) {
+                lanes[k] = {a, count, odd, first + k};
+                pthread_create(&running[k], 0, run, &lanes[k]);
+            }
+            for (unsigned int k = 0; k < 32; ++k) pthread_join(running[k], 0);
+            pthread_barrier_destroy(&warp);
+        }
+}
+"""
+
+
+class CardArray(np.ndarray):
+    """An array "on the card"."""
+
+    @property
+    def device(self):
+        return Device(getattr(self, "card", 0))
+
+    def __array_finalize__(self, other):
+        self.card = getattr(other, "card", 0)
+
+
+class Device:
+    """What CuPy's device is here: a number, and a block to be entered."""
+
+    def __init__(self, id):
+        self.id = id
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        return None
+
+
+class RawModule:
+    """Text compiled by the C++ compiler."""
+
+    def __init__(self, code, options):
+        assert "--fmad=false" in options
+        name, arguments = re.search(r"__launch_bounds__\(\d+\) (\w+)\((.*)\)", code).groups()
+        reals = [a.split("*")[0].removeprefix("const ") for a in arguments.split(", ")[:-2]]
+        arrays = ", ".join(f"({real}*)a[{k}]" for k, real in enumerate(reals))
+        self.folder = tempfile.TemporaryDirectory()
+        folder = Path(self.folder.name)
+        source = folder / "kernel.cpp"
+        source.write_text(SHIM + code + LAUNCH.replace("NAME", name).replace("ARRAYS", arrays))
+        flags = ["-std=c++17", "-O0", "-ffp-contract=off", *FUSED, "-fPIC", "-shared", "-pthread"]
+        compiled([CXX, *flags, "-o", folder / "kernel.so", source], cwd=folder)
+        self.library = ctypes.CDLL(str(folder / "kernel.so"))
+
+    def get_function(self, name):
+        def function(blocks, threads, arguments):
+            *arrays, count, odd = arguments
+            at = (ctypes.c_void_p * len(arrays))(*(x.ctypes.data for x in arrays))
+            flag = odd.ctypes.data if isinstance(odd, np.ndarray) else 0
+            self.library.launch(at, ctypes.c_longlong(count), ctypes.c_void_p(flag), blocks[0], threads[0])
+
+        return function
+
+
+def to_card(x, dtype=None):
+    """A copy on the card."""
+    return np.array(x, dtype, order="C").view(CardArray)
+
+
+def _of_interface(x):
+    interface = x.__cuda_array_interface__
+    assert interface["typestr"][1] == "f"
+    return to_card(x.hidden)
+
+
+cupy = SimpleNamespace(
+    __version__="test",
+    ndarray=CardArray,
+    asarray=_of_interface,
+    from_dlpack=lambda x: np.from_dlpack(x).view(CardArray),
+    empty=lambda shape, dtype: np.full(shape, np.nan, dtype).view(CardArray),
+    zeros=lambda shape, dtype: np.zeros(shape, dtype).view(CardArray),
+    ascontiguousarray=lambda x: np.ascontiguousarray(x).view(CardArray).reshape(x.shape),
+    isfinite=np.isfinite,
+    may_share_memory=np.may_share_memory,
+    RawModule=RawModule,
+)

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 import elbowroom as er
 from elbowroom import dynamics
 from elbowroom.algebra import trace
-from elbowroom.dynamics.whole_arm import BY_BODIES, BY_MOMENTS
+from elbowroom.algebra.rearrange import rearranged
+from elbowroom.dynamics.whole_arm import BY_BODIES, BY_MOMENTS, BY_SECOND
 from elbowroom.model import create
 from elbowroom.model.base_parameters import regrouped
 from referees import Pinocchio, error, frictionless, physical_chain, physical_tensor, rotation, states, subject
@@ -40,7 +41,7 @@ def general_chain(n: int, kinds: str = ""):
 def numbers(model):
     """All links' ten numbers in a row, in Pinocchio's order."""
     return np.concatenate(
-        [[m, *h, I[0, 0], I[0, 1], I[1, 1], I[0, 2], I[1, 2], I[2, 2]] for m, h, I in model.moments]  # noqa: E741
+        [[m, *h, I[0, 0], I[0, 1], I[1, 1], I[0, 2], I[1, 2], I[2, 2]] for m, h, I, _ in model.moments]  # noqa: E741
     )
 
 
@@ -57,13 +58,19 @@ def plain(model, name, method):
     return trace(q.formulation(method), model, dict.fromkeys(q.inputs, (model.n,)), name=name)
 
 
+@pytest.mark.parametrize("spread", [False, True])
 @pytest.mark.parametrize("robot", ["panda", "puma560", "stanford", "scara", "physical4", "physical7"])
-def test_pinocchios_regressor_cannot_tell_them_from_the_links(robot):
+def test_pinocchios_regressor_cannot_tell_them_from_the_links(robot, spread):
     model = subject(robot)
-    Y, ours, theirs = regressor(model), numbers(regrouped(model)), numbers(model)
+    base = regrouped(model, spread=spread)
+    Y, ours, theirs = regressor(model), numbers(base), numbers(model)
     assert np.abs(Y @ (ours - theirs)).max() < 1e-14 * np.abs(Y).max() * np.abs(theirs).sum()  # rounding of the sums
-    unkept = [10 * i + k for i, kind in enumerate(model.kinds) for k in range(10) if k not in KEPT[kind]]
-    assert not ours[unkept].any()
+    for kind, (mass, h, inertia, S), ten in zip(model.kinds, base.moments, ours.reshape(-1, 10), strict=True):
+        assert np.allclose(S, np.trace(inertia) / 2 * np.eye(3) - inertia, rtol=0, atol=1e-15 * np.abs(inertia).max())
+        if kind == "R" and spread and inertia[1, 1] != 0:
+            assert S[2, 2] == mass == h[2] == 0
+        else:
+            assert not np.delete(ten, KEPT[kind]).any()
 
 
 @pytest.mark.parametrize(
@@ -97,10 +104,11 @@ def test_every_quantity_of_every_such_method_is_the_arms(robot, name, method):
     q, s = dynamics.quantity(name), states(model, 10)
     args = [getattr(s, x) for x in q.inputs]
     theirs = plain(model, name, method).evaluate(*args)
-    ours = plain(regrouped(model), name, method).evaluate(*args)
     size = np.abs(dynamics.whole("mass_matrix", "gda")(model, s.q[0])).max()
     bound = 1e-9 if method == "difference" else ROUNDING  # a difference quotient divides rounding by 1e-5
-    assert error(ours, theirs, floor=size) < bound
+    for spread in (False, True):
+        ours = plain(regrouped(model, spread=spread), name, method).evaluate(*args)
+        assert error(ours, theirs, floor=size) < bound
 
 
 @given(robot=robots(max_joints=4))
@@ -109,7 +117,6 @@ def test_drawn_robots_move_as_they_did(robot):
     """Slides, right angles, zero offsets, rotors, friction, wrenches on links and at the tool."""
     s = states(robot, 1)
     q, qd, qdd, tau, at_tool, at_links = (x[0] for x in s)
-    base = regrouped(robot)
     condition = np.linalg.cond(dynamics.crba.mass_matrix(robot, q))
     scale = np.abs(dynamics.gda.inverse_dynamics(robot, q, qd, qdd, at_links)).max() + 1
     for wrench in (None, at_tool, at_links):
@@ -119,6 +126,7 @@ def test_drawn_robots_move_as_they_did(robot):
         for method in ("aba", "brandl", "crba"):
             f = dynamics.quantity("forward_dynamics").formulation(method)
             rotors = {"joint_inertia": robot.rotor_inertia}
+            base = regrouped(robot, spread=method == "brandl")
             ours, theirs = (f(model, q, qd, tau, wrench, **rotors) for model in (base, robot))
             assert np.abs(ours - theirs).max() < ROUNDING * condition * (np.abs(theirs).max() + 1)
     energy = [dynamics.whole("kinetic_energy", method)(robot, q, qd) for method in ("crba", "rnea")]
@@ -143,7 +151,7 @@ def test_single_precision_loses_no_more_than_before(name, method):
         model = er.model.Model(**{f: getattr(model, f) for f in model.__dataclass_fields__} | changed)
         s = states(model, 10)
         args = [getattr(s, x).astype(np.float32) for x in dynamics.quantity(name).inputs]
-        given, base = plain(model, name, method), plain(regrouped(model), name, method)
+        given, base = plain(model, name, method), plain(regrouped(model, spread=True), name, method)
         truth = given.evaluate(*args, dtype=np.longdouble)
         errors.append([error(p.evaluate(*args, dtype=np.float32), truth) for p in (given, base)])
     before, after = np.median(errors, axis=0)
@@ -160,10 +168,10 @@ def test_operations_become_fewer(robot):
         ("coriolis_matrix", "christoffel"),
         ("forward_dynamics", "brandl"),
     ]:
-        traced = plain(regrouped(model), name, method)
+        traced = plain(regrouped(model, spread=(name, method) in BY_SECOND), name, method)
         assert traced.count.total < plain(model, name, method).count.total, name
-        if name in ("gravity_torque", "coriolis_matrix"):  # no drives in these: the very program that is compiled
-            assert dynamics.program(model, name, method).operations == traced.operations
+        if name in ("gravity_torque", "coriolis_matrix"):  # no drives in these: what is compiled is made of it
+            assert dynamics.program(model, name, method).operations == rearranged(traced).operations
 
 
 def test_a_method_that_needs_bodies_cannot_read_them_from_base_parameters():

@@ -256,7 +256,7 @@ def trace(
     ports = [*(Port(n, tuple(s)) for n, s in inputs.items()), *brought]
     title = name or str(getattr(function, "__name__", ""))
     title = title if title.isidentifier() else "program"
-    return _assemble(title, graph, tuple(ports), _named(result, output), position)
+    return assemble(title, graph, tuple(ports), _named(result, output), position)
 
 
 def _named(result: Any, output: str) -> dict[str, Any]:
@@ -269,10 +269,13 @@ def _named(result: Any, output: str) -> dict[str, Any]:
     return {output: result}
 
 
-def _assemble(
+def assemble(
     name: str, graph: Graph, inputs: tuple[Port, ...], results: Mapping[str, Any], position: Mapping[int, Any]
 ) -> Program:
-    """Only what the outputs need, renumbered in the order it was made."""
+    """The Program of a graph: only what the outputs need, renumbered in the order it was made.
+
+    `position` says which port and element a leaf of the graph is.
+    """
     arrays = {key: np.asarray(value, dtype=object) for key, value in results.items()}
     operands = {key: [graph.operand(x) for x in array.flat] for key, array in arrays.items()}
     live = _live(graph, (k for ks in operands.values() for k in ks))

@@ -61,7 +61,7 @@ def forward_dynamics(
             w = w + Z * qd[i]
         else:
             zeta.append((np.zeros(3), normal + 2.0 * swing))
-        _, h, inertia = model.moments[i]
+        _, h, inertia, _ = model.moments[i]
         b_n, b_f = cross(w, inertia @ w), cross(w, cross(w, h))
         bias.append((b_n, b_f))
     bias = less_wrench(model, q, bias, wrench)
@@ -130,7 +130,7 @@ def accelerations(
 
 def rigid(model: Model, i: int) -> Articulated:
     """The inertia of link i alone, about its frame's origin."""
-    mass, h, inertia = model.moments[i]
+    mass, h, inertia, _ = model.moments[i]
     return Articulated(inertia, skew(h), mass * np.eye(3))
 
 

@@ -119,7 +119,7 @@ def coriolis_transpose_qd(model: Model, q: Array, qd: Array) -> Array:
     gradient: list[Any] = [0.0] * model.n
     for j in range(model.n - 1, -1, -1):
         w, v = motion[j]
-        mass, h, inertia = model.moments[j]
+        mass, h, inertia, _ = model.moments[j]
         L, P = L + inertia @ w + cross(h, v), P + mass * v + cross(w, h)
         turning = cross(w, L) + cross(v, P) if model.revolute(j) else cross(w, P)
         gradient[j] = -turning[2]
@@ -204,8 +204,7 @@ def _moments(model: Model, joints: Joints, motion: list[tuple[Array, Array]]) ->
 
 def _link(model: Model, i: int, w: Array, v: Array) -> _Moving:
     """Link i alone about its frame, (2)."""
-    m, h, inertia = model.moments[i]
-    S = np.trace(inertia) * 0.5 * np.eye(3) - inertia
+    m, h, inertia, S = model.moments[i]
     turned = np.array([cross(w, S[:, b]) for b in range(3)]).T
     hv = dot(h, v)
     W = [[(hv if a == b else 0.0) - v[a] * h[b] - turned[a, b] for b in range(3)] for a in range(3)]

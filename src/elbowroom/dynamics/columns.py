@@ -75,7 +75,7 @@ def inertia_product(model: Model, joints: Joints, qdd: Array, *, start: int = 0)
             wd = wd + Z * qdd[i]
         else:
             a = a + Z * qdd[i]
-        mass, h, inertia = model.moments[i]
+        mass, h, inertia, _ = model.moments[i]
         force.append(mass * a + cross(wd, h))
         moment.append(inertia @ wd + cross(h, a))
 

@@ -31,7 +31,6 @@ import numpy as np
 from ..algebra.linalg import Array, matrix, vector, zeros
 from ..model import Model
 from .kinematics import Joints, forward_kinematics, poses, wrench_torque
-from .rnea import second_moment
 
 Pair = dict[tuple[int, int], Array]
 Triple = dict[tuple[int, int, int], Array]
@@ -132,8 +131,8 @@ def _weighted(model: Model, U: Pair) -> Pair:
     """U_ij J_i (3, 4); the last column of J_i is m (r_i, 1), so that of U_ij J_i is m_i U_ij r_i."""
     J = []
     for i in range(model.n):
-        S, first = second_moment(model, i), model.moments[i].first
-        J.append(matrix([*([*S[k], first[k]] for k in range(3)), [*first, model.mass[i]]]))
+        mass, first, _, S = model.moments[i]
+        J.append(matrix([*([*S[k], first[k]] for k in range(3)), [*first, mass]]))
     return {(i, j): U[i, j] @ J[i] for i, j in U}
 
 

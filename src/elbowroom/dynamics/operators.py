@@ -207,7 +207,7 @@ def _blocks(upper: Array, corner: Array, lower: Array) -> Array:
 
 def _rigid(model: Model, i: int, R: Array) -> Array:
     """M(k) (6, 6) of our link i in world axes."""
-    mass, first, inertia = model.moments[i]
+    mass, first, inertia, _ = model.moments[i]
     first, inertia = R @ first, R @ inertia @ R.T
     out = zeros(6, 6)
     out[:3, :3], out[:3, 3:], out[3:, :3], out[3:, 3:] = inertia, skew(first), -skew(first), mass * np.eye(3)

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from ..algebra import cross
-from ..algebra.linalg import Array, matrix, vector
+from ..algebra.linalg import Array, is_constant, matrix, vector
 from ..model import Model
 from .kinematics import Joints, Z, forward_kinematics, link_wrench
 
@@ -55,12 +55,6 @@ def mass_matrix_column(model: Model, q: Array, k: int) -> Array:
     return _recursion(model, q, still, np.eye(model.n)[k], np.zeros(3))
 
 
-def second_moment(model: Model, i: int) -> Array:
-    """S = int x x^T dm (3, 3) of link i about its frame's origin."""
-    inertia = model.moments[i].inertia
-    return np.trace(inertia) * 0.5 * np.eye(3) - inertia
-
-
 def acceleration_field(w: Array, wd: Array) -> Array:
     """U = [wd x] + [w x][w x] (3, 3), equation (1): 6 multiplications, 9 additions."""
     (wx, wy, wz), (dx, dy, dz) = w.tolist(), wd.tolist()
@@ -68,15 +62,29 @@ def acceleration_field(w: Array, wd: Array) -> Array:
     return matrix([[-(yy + zz), xy - dz, xz + dy], [xy + dz, -(xx + zz), yz - dx], [xz - dy, yz + dx, -(xx + yy)]])
 
 
-def _turning_moment(U: Array, S: Array) -> Array:
-    """vee(U S - (U S)^T), equation (3); what two entries share of the symmetric S is taken together."""
+def _turning_moment(w: Array, wd: Array, U: Array, inertia: Array, S: Array) -> Array:
+    """vee(U S - (U S)^T), equation (3); what two entries share of the symmetric S is taken together.
+
+    What S has on its diagonal acts as I_ii wd_i + (I_kk - I_jj) w_j w_k too, which a link with few moments of inertia
+    has in fewer products; of a full one both take six.
+    """
+    moments = np.diagonal(inertia)
+    differences = [moments[k] - moments[j] for j, k in ((1, 2), (2, 0), (0, 1))]
+    by_inertia = _nonzero(*moments, *differences) < 2 * _nonzero(*np.diagonal(S))
 
     def component(i: int, j: int, k: int) -> Any:
         """Entry (k, j) of U S less entry (j, k)."""
         shared = (U[k, k] - U[j, j]) * S[j, k]
+        if by_inertia:
+            turning = moments[i] * wd[i] + differences[i] * (w[j] * w[k])
+            return U[k, i] * S[i, j] - U[j, i] * S[i, k] + shared + turning
         return U[k, i] * S[i, j] + U[k, j] * S[j, j] - U[j, i] * S[i, k] - U[j, k] * S[k, k] + shared
 
     return vector(component(0, 1, 2), component(1, 2, 0), component(2, 0, 1))
+
+
+def _nonzero(*scalars: Any) -> int:
+    return sum(not is_constant(x, 0.0) for x in scalars)
 
 
 def link_loads(model: Model, joints: Joints, qd: Array, qdd: Array, base_acceleration: Array) -> Loads:
@@ -96,8 +104,8 @@ def link_loads(model: Model, joints: Joints, qd: Array, qdd: Array, base_acceler
         U = acceleration_field(w, wd)
         if screw is not None:  # the axis belongs to both links, so the rest of the offset may use this link's U
             a = a + U[:, 2] * screw.along_z
-        mass, h, _ = model.moments[i]
-        found.append((_turning_moment(U, second_moment(model, i)) + cross(h, a), mass * a + U @ h))
+        mass, h, inertia, S = model.moments[i]
+        found.append((_turning_moment(w, wd, U, inertia, S) + cross(h, a), mass * a + U @ h))
     return found
 
 

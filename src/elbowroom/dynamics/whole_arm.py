@@ -5,7 +5,8 @@ For every method
     inverse_dynamics = M qdd + C qd + g + friction - J^T w       and       forward_dynamics undoes it,
 
 where M has the rotors' inertia on its diagonal.  Methods that know links by their moments alone are given the arm's
-base parameters (`model.base_parameters`): the same numbers out, fewer operations.
+base parameters (`model.base_parameters`), and an arm's own program is rearranged (`algebra.rearrange`): up to rounding
+the same numbers, in fewer operations.  Symbols are counted as the papers have them.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 
 from ..algebra import Program, trace
 from ..algebra.linalg import Array
+from ..algebra.rearrange import rearranged
 from ..model import Model
 from ..model.base_parameters import regrouped
 from ..model.symbolic import SymbolicModel
@@ -24,8 +26,21 @@ from .quantities import Formulation, quantity
 LONG = 30
 """Joints beyond which the asymptotically better method is taken as it is: tracing the others would cost seconds."""
 
+LARGE = 5000
+"""Operations beyond which a program stays as it was traced: rearranging saves a few in a hundred and takes seconds."""
+
 BY_MOMENTS = ("crba", "rnea", "aba", "brandl", "christoffel", "rnea_columns", "difference")
 """Methods that know links by `model.moments` alone: they are given the arm with its base parameters."""
+
+BY_SECOND = {(name, "rnea") for name in ("inverse_dynamics", "bias_torque", "coriolis_torque")} | {
+    ("forward_dynamics", "brandl"),
+    ("forward_dynamics", "crba"),
+    ("mass_matrix_rate", "christoffel"),
+    ("coriolis_matrix", "christoffel"),
+    ("christoffel", "christoffel"),
+    ("centrifugal_matrix", "christoffel"),
+}
+"""Those among them that multiply with the links' second moments S more than with their inertias."""
 
 BY_BODIES = {("kinetic_energy", "rnea")}
 """Quantities for which such a method asks for the links' masses and centres after all."""
@@ -49,7 +64,7 @@ def whole(name: str, method: str) -> Formulation:
 
     def f(model: Model, *inputs: Any, **named: Any) -> Any:
         if by_moments and not isinstance(model, SymbolicModel):  # symbols are counted as the papers have them
-            model = regrouped(model)
+            model = regrouped(model, spread=(name, method) in BY_SECOND)
         return rigid(model, *inputs, **named)
 
     def mass_matrix(model: Model, q: Array) -> Array:
@@ -91,7 +106,10 @@ def program(
         function = functools.partial(function, link=link)
         if point:
             inputs["point"] = (3,)
-    return trace(function, model, inputs, name=name, output=name)
+    traced = trace(function, model, inputs, name=name, output=name)
+    if isinstance(model, SymbolicModel) or len(traced.operations) > LARGE:
+        return traced
+    return rearranged(traced)
 
 
 def cheapest(model: Model, name: str, **options: Any) -> tuple[str, Program]:

@@ -6,6 +6,10 @@ turns, the mass, h_z and I_yy go inwards as a rod, and of the link's ten numbers
 
     m = 0,   h = (h_x, h_y, 0),   I_xx - I_yy in the place of I_xx,   0 in that of I_yy                            (1)
 
+or the rod takes all of S_zz = (I_xx + I_yy - I_zz) / 2, where S = int x x^T dm = tr(I)/2 1 - I:
+
+    m = 0,   h = (h_x, h_y, 0),   S_zz = 0, which leaves I_xx + I_yy = I_zz                                       (1')
+
 About frame i - 1, where the axis goes through p in direction z, the rod adds
 
     m,    h z + m p,    J (1 - z z^T) + (2 h p.z + m p.p) 1 - h (p z^T + z p^T) - m p p^T                          (2)
@@ -33,6 +37,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
+from .inertia import second_moment
 from .model import Array, Model, Moments
 
 
@@ -57,32 +62,39 @@ class RegroupedModel(Model):
 
 
 @lru_cache(maxsize=64)
-def regrouped(model: Model) -> RegroupedModel:
-    """The arm with (1) to (3) applied, tip first, for formulations that know links by `model.moments` alone."""
-    moments = list(model.moments)
+def regrouped(model: Model, *, spread: bool = False) -> RegroupedModel:
+    """The arm with (1) to (3) applied, tip first, for formulations that know links by `model.moments` alone.
+
+    `spread`: with (1') for links that are not alike about their axis, for formulations that multiply with S.
+    """
+    bodies = [(mass, h, inertia) for mass, h, inertia, _ in model.moments]
+    moments: list[Moments] = []
     for i in range(model.n - 1, -1, -1):
-        mass, h, inertia = moments[i]
+        mass, h, inertia = bodies[i]
         E, p = model.E[i], model.p[i]
         if model.revolute(i):
-            across = float(inertia[1, 1])
-            less = inertia.copy()
-            less[0, 0] -= across
-            less[1, 1] = 0.0
-            moments[i] = Moments(0.0, np.array([h[0], h[1], 0.0]), less)
+            by_spread = spread and inertia[0, 0] != inertia[1, 1]
+            across = float(inertia[0, 0] + inertia[1, 1] - inertia[2, 2]) / 2 if by_spread else float(inertia[1, 1])
+            less = inertia - across * np.diag([1.0, 1.0, 0.0])
+            second = second_moment(less)
+            if by_spread:
+                second[2, 2] = 0.0  # to the last digit, so that it folds away
+            moments.append(Moments(0.0, np.array([h[0], h[1], 0.0]), less, second))
             given = _rod(mass, float(h[2]), across, E[:, 2], p)
         else:
-            moments[i] = Moments(mass, h, np.zeros((3, 3)))
-            given = Moments(0.0, np.zeros(3), E @ inertia @ E.T)
+            moments.append(Moments(mass, h, np.zeros((3, 3)), np.zeros((3, 3))))
+            given = 0.0, np.zeros(3), E @ inertia @ E.T
         if i > 0:
-            moments[i - 1] = Moments(*(x + y for x, y in zip(moments[i - 1], given, strict=True)))
+            m, first, tensor = bodies[i - 1]
+            bodies[i - 1] = m + given[0], first + given[1], tensor + given[2]
     fields = {f.name: getattr(model, f.name) for f in dataclasses.fields(Model)}
     for unknown in ("mass", "com", "inertia"):
         fields[unknown] = np.full_like(fields[unknown], np.nan)
-    return RegroupedModel(**fields, kept=tuple(moments))
+    return RegroupedModel(**fields, kept=tuple(reversed(moments)))
 
 
-def _rod(mass: float, first: float, across: float, z: Array, p: Array) -> Moments:
+def _rod(mass: float, first: float, across: float, z: Array, p: Array) -> tuple[float, Array, Array]:
     """A rod along z through p, about the origin (2)."""
     one, tilt = np.eye(3), np.outer(p, z)
     inertia = across * (one - np.outer(z, z)) + (2 * first * float(p @ z) + mass * float(p @ p)) * one
-    return Moments(mass, first * z + mass * p, inertia - first * (tilt + tilt.T) - mass * np.outer(p, p))
+    return mass, first * z + mass * p, inertia - first * (tilt + tilt.T) - mass * np.outer(p, p)

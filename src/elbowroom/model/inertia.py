@@ -43,6 +43,12 @@ def about_origin(mass: float, com: Array, inertia: Array) -> Array:
     return moment
 
 
+def second_moment(inertia: Array) -> Array:
+    """S = int x x^T dm (3, 3) from the inertia about the same point: tr(I)/2 1 - I."""
+    moment: Array = np.trace(inertia) * 0.5 * np.eye(3) - inertia
+    return moment
+
+
 def from_six(ixx: float, iyy: float, izz: float, ixy: float = 0.0, iyz: float = 0.0, ixz: float = 0.0) -> Array:
     """The symmetric tensor from its six numbers, products of inertia as off-diagonal entries."""
     return np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]], dtype=float)

@@ -38,11 +38,12 @@ STANDARD_GRAVITY = (0.0, 0.0, -9.81)  # m/s^2, world z up
 
 
 class Moments(NamedTuple):
-    """A body about its frame's origin: mass, first moment h = m c (3,), inertia (3, 3)."""
+    """A body about its frame's origin: mass, first moment h = m c (3,), inertia I (3, 3), S = int x x^T dm (3, 3)."""
 
     mass: Any
     first: Array
     inertia: Array
+    second: Array
 
 
 class Split(NamedTuple):
@@ -167,10 +168,13 @@ class Model:
     @cached_property
     def moments(self) -> tuple[Moments, ...]:
         """Every link about its own frame: all that its motion feels of it, and linear in what it is made of."""
-        from .inertia import about_origin
+        from .inertia import about_origin, second_moment
 
-        links = zip(self.mass, self.com, self.inertia, strict=True)
-        return tuple(Moments(m, m * c, about_origin(m, c, inertia)) for m, c, inertia in links)
+        found = []
+        for m, c, about_com in zip(self.mass, self.com, self.inertia, strict=True):
+            inertia = about_origin(m, c, about_com)
+            found.append(Moments(m, m * c, inertia, second_moment(inertia)))
+        return tuple(found)
 
     def principal(self, i: int) -> PrincipalForm:
         """Link i's inertia in the form that turns most cheaply (algebra.tensors), made before the robot moves."""

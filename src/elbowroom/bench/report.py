@@ -34,7 +34,8 @@ class Row:
     states: int = 1  # a call
 
 
-class FirstCall(NamedTuple):
+@dataclass(frozen=True)
+class FirstCall:
     """What the first call of a quantity takes where no cache has it: traced, then compiled."""
 
     robot: str

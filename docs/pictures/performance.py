@@ -56,6 +56,7 @@ def read(text: str) -> tuple[str, Report]:
     content = json.loads(text)
     del content["elbowroom"]
     rows = [Row(**row) for row in content.pop("rows")]
+    content.setdefault("load", None)
     calls = [FirstCall(**call) for call in content.pop("first_calls")]
     return rows[0].bench, Report(rows=rows, first_calls=calls, **content)
 
@@ -90,11 +91,12 @@ def said(suite: str, report: Report) -> str:
     cores = f"{report.cores} core{'s' if report.cores > 1 else ''}"
     noisy = sorted(row.p90_seconds / row.seconds_per_state for row in report.rows)
     tenths = noisy[len(noisy) // 2], noisy[int(0.95 * (len(noisy) - 1))]
+    busy = f" Load average {report.load:.1f}." if report.load is not None else ""
     absent = f" Not installed for it: {listed(report.missing)}." if report.missing else ""
     return (
         f"One run of `elbowroom bench {suite}` on {report.cpu}, {cores}, Python {report.python}: {told}.{absent} "
         f"Spread: nine tenths of the rounds kept within {tenths[0]:.2g} times their best in half of the rows, and "
-        f"within {tenths[1]:.2g} times in nineteen of twenty."
+        f"within {tenths[1]:.2g} times in nineteen of twenty.{busy}"
     )
 
 

@@ -27,6 +27,8 @@ format: $(VENV)/dev
 
 bench: $(VENV)/bench
 	$(BIN)/elbowroom bench dynamics
+	$(BIN)/elbowroom bench batch
+	$(BIN)/elbowroom bench chains
 	$(BIN)/elbowroom bench distance
 	$(BIN)/elbowroom bench avoidance
 

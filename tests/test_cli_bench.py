@@ -56,7 +56,7 @@ def measured(monkeypatch) -> Asked:
             row("mass_matrix_rate", "elbowroom", math.nan, 1.0),
         ]
         calls = [FirstCall("[red]arm", 7, "mass_matrix", 0.25)]
-        return Report(rows, ["MuJoCo", "frax"], "a CPU", 3, first_calls=calls, notes=["a [red]note."])
+        return Report(rows, ["MuJoCo", "frax"], "a CPU", 3, first_calls=calls, notes=["a [red]note."], load=5.0)
 
     monkeypatch.setattr(suite, "run", run)
     return asked
@@ -77,6 +77,7 @@ def test_bench_prints_times_and_ratios(run, measured):
     assert "nan" in out
     assert "[red]arm 250 ms" in out
     assert "a [red]note." in out
+    assert "busy: 5.0 processes on 3 cores" in out
     assert "Not installed here: MuJoCo, frax." in out
     assert "elbowroom[bench]" in out
     assert "pip install frax." in out
@@ -101,7 +102,7 @@ def measured_sizes(monkeypatch) -> list[dict]:
 
     def chain(*, progress, **options):
         asked.append(options)
-        return Report([row for n in (6, 20) for row in rows("chains", f"random{n}", n, 1)], [], "a CPU", 1)
+        return Report([row for n in (6, 20) for row in rows("chains", f"random{n}", n, 1)], [], "a CPU", 1, load=1.0)
 
     monkeypatch.setattr(batches, "run", batch)
     monkeypatch.setattr(lengths, "run", chain)
@@ -125,6 +126,7 @@ def test_bench_chains_has_a_line_a_length(run, measured_sizes):
     assert measured_sizes == [{"joints": [6, 20]}]
     assert cells(out, "random20")[:2] == ["random20", "mass_matrix"]
     assert "a CPU, 1 core\n" in out
+    assert "busy" not in out
 
 
 def test_bench_says_what_is_wrong_with_a_name(run):

@@ -1,6 +1,10 @@
-"""Runs `elbowroom bench dynamics` and writes its tables into README.md and docs/performance.md, between their marks.
+"""Writes the tables of docs/performance.md and README.md, and the page's pictures, from runs of `elbowroom bench`.
 
-python docs/pictures/performance.py [FILE.json]       a minute or two; a FILE of an earlier --json is taken as it is
+python docs/pictures/performance.py                               runs dynamics, batch, chains and distance first
+python docs/pictures/performance.py dynamics.json ... [gpu.json]  takes runs of earlier, written with --json
+
+A file is known by its rows.  What no run is given for stays as it is; "What we are slower at" is written where all four
+of the CPU's runs are there, since it names every row in which somebody else is faster.
 """
 
 from __future__ import annotations
@@ -9,98 +13,259 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from elbowroom.bench import chart
+from elbowroom.bench.report import US, FirstCall, Report, Row
+from elbowroom.experiments import figures
+
 ROOT = Path(__file__).parent.parent.parent
-US, REFEREE = "elbowroom", "Pinocchio"
-OTHERS = ("MuJoCo", "Robotics Toolbox")
-KINDS = {"dynamics": "one state, from Python", "batch": "4096 states, time a state, one thread each"}
+PICTURES = Path(__file__).parent
+README, PAGE = ROOT / "README.md", ROOT / "docs" / "performance.md"
+SUITES = ("dynamics", "batch", "chains", "distance")
+REFEREE = "Pinocchio"
+SIZE = 4096  # of the batches in README
+LENGTHS = (7, 13, 20, 30, 50, 100)  # of the chains in README
+PICTURE: dict[str, Callable[..., None]] = {
+    "dynamics": chart.times,
+    "batch": partial(chart.curves, over="states"),
+    "chains": partial(chart.curves, over="n"),
+    "gpu": chart.times,
+}
+Cells = list[str]
 
 
-def measured() -> dict[str, Any]:
-    """A run's report."""
-    if len(sys.argv) > 1:
-        return json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
-    command = [sys.executable, "-m", "elbowroom", "bench", "dynamics", "--json", "-"]
-    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+def measured(files: list[str]) -> dict[str, Report]:
+    """Suite -> its run."""
+    if not files:
+        return dict(read(ran(suite)) for suite in SUITES)
+    return dict(read(Path(name).read_text(encoding="utf-8")) for name in files)
+
+
+def ran(suite: str) -> str:
+    """A run now."""
+    command = [sys.executable, "-m", "elbowroom", "bench", suite, "--json", "-"]
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def read(text: str) -> tuple[str, Report]:
+    """A run's suite and report."""
+    content = json.loads(text)
+    del content["elbowroom"]
+    rows = [Row(**row) for row in content.pop("rows")]
+    content.setdefault("load", None)
+    calls = [FirstCall(**call) for call in content.pop("first_calls")]
+    return rows[0].bench, Report(rows=rows, first_calls=calls, **content)
+
+
+# ---- words
 
 
 def seconds(value: float) -> str:
     """With three digits, in a unit that suits it."""
-    for unit, size in (("ms", 1e-3), ("us", 1e-6)):
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)):
         if value >= size:
-            return f"{value / size:.3g} {unit}"
-    return f"{value / 1e-9:.3g} ns"
+            shown = value / size
+            return f"{shown:.0f} {unit}" if shown >= 99.95 else f"{shown:.3g} {unit}"
+    return f"{value / 1e-12:.3g} ps"
 
 
-def by_place(rows: list[dict[str, Any]]) -> dict[tuple[str, str], dict[str, dict[str, Any]]]:
-    """Robot and quantity -> who -> row."""
-    found: dict[tuple[str, str], dict[str, dict[str, Any]]] = {}
+def times(value: float) -> str:
+    """How many times ours."""
+    return f"{value:.2f}" if value < 0.995 else f"{value:.1f}" if value < 99.95 else f"{value:.0f}"
+
+
+def listed(words: Iterable[str]) -> str:
+    """a, b and c."""
+    *most, last = words
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def said(suite: str, report: Report) -> str:
+    """What ran on what, and how noisy it was."""
+    versions = {row.who: row.version for row in report.rows if "," not in row.who}
+    told = ", ".join(f"{who} {version}" for who, version in versions.items())
+    cores = f"{report.cores} core{'s' if report.cores > 1 else ''}"
+    noisy = sorted(row.p90_seconds / row.seconds_per_state for row in report.rows)
+    tenths = noisy[len(noisy) // 2], noisy[int(0.95 * (len(noisy) - 1))]
+    busy = f" Load average {report.load:.1f}." if report.load is not None else ""
+    absent = f" Not installed for it: {listed(report.missing)}." if report.missing else ""
+    return (
+        f"One run of `elbowroom bench {suite}` on {report.cpu}, {cores}, Python {report.python}: {told}.{absent} "
+        f"Spread: nine tenths of the rounds kept within {tenths[0]:.2g} times their best in half of the rows, and "
+        f"within {tenths[1]:.2g} times in nineteen of twenty.{busy}"
+    )
+
+
+def values(rows: Iterable[Row], name: str) -> list[Any]:
+    """All of a column, each once, in order."""
+    return list(dict.fromkeys(getattr(row, name) for row in rows))
+
+
+def table(head: Cells, lines: Iterable[Cells]) -> list[str]:
+    """In markdown."""
+    return [f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *lines)] + [""]
+
+
+def places(rows: Iterable[Row]) -> dict[tuple[str, int, str], dict[str, Row]]:
+    """Robot, size and quantity -> who -> row."""
+    found: dict[tuple[str, int, str], dict[str, Row]] = {}
     for row in rows:
-        found.setdefault((row["robot"], row["quantity"]), {})[row["who"]] = row
+        found.setdefault((row.robot, row.states, row.quantity), {})[row.who] = row
     return found
 
 
-def said(report: dict[str, Any]) -> str:
-    """What ran on what."""
-    versions = {row["who"]: row["version"] for row in report["rows"]}
-    told = ", ".join(f"{who} {version}" for who, version in versions.items())
-    return f"One run of `elbowroom bench dynamics` on {report['cpu']}, two cores of a virtual machine: {told}."
+# ---- the page
 
 
-def short(report: dict[str, Any]) -> str:
-    """A line a quantity: one arm's times, and the ratios of all."""
-    robots = list(dict.fromkeys(row["robot"] for row in report["rows"]))
-    lines = []
-    for kind, title in KINDS.items():
-        places = by_place([row for row in report["rows"] if row["bench"] == kind])
-        names = [f"{name}" for name in robots]
-        lines += [f"| {title} | {US} | {REFEREE} | ratio, {', '.join(names)} |", "| --- | --- | --- | --- |"]
-        for quantity in dict.fromkeys(quantity for _, quantity in places):
-            ours, theirs = (seconds(places[robots[0], quantity][who]["seconds_per_state"]) for who in (US, REFEREE))
-            ratios = [f"{places[name, quantity][REFEREE]['ratio_to_us']:.1f}" for name in robots]
-            lines.append(f"| {quantity} | {ours} | {theirs} | {', '.join(ratios)} |")
-        lines.append("")
-    return f"{said(report)} Times are those of `{robots[0]}`, best of many rounds in turns.\n\n" + "\n".join(lines)
-
-
-def whole(report: dict[str, Any]) -> str:
-    """Every row, with medians and the ninth tenth."""
-    lines = [said(report), ""]
-    for kind, title in KINDS.items():
-        lines += [f"### {title[0].upper()}{title[1:]}", ""]
-        others = [who for who in OTHERS if any(row["who"] == who and row["bench"] == kind for row in report["rows"])]
-        head = ["arm", "quantity", US, REFEREE, "ratio", *others]
-        lines += [f"| {' | '.join(head)} |", f"| {' | '.join('---' for _ in head)} |"]
-        for (robot, quantity), found in by_place([row for row in report["rows"] if row["bench"] == kind]).items():
-            cells = [spread(found.get(US)), spread(found.get(REFEREE))]
-            cells.append(f"{found[REFEREE]['ratio_to_us']:.1f}" if REFEREE in found else "")
-            cells += [spread(found.get(who)) for who in others]
-            lines.append(f"| {robot} | {quantity} | {' | '.join(cells)} |")
-        lines.append("")
+def whole(suite: str, report: Report) -> str:
+    """Every row of a run: the best time, in brackets how many times ours, and the spread of a line."""
+    lines = [said(suite, report), ""]
+    sizes = values(report.rows, "states")
+    for size in sizes:
+        rows = [row for row in report.rows if row.states == size]
+        if len(sizes) > 1:
+            lines += [f"**{size} states in a call**", ""]
+        others = [who for who in values(rows, "who") if who != US]
+        head = ["arm", "quantity", US, *(who.removeprefix(f"{US}, ") for who in others), "spread"]
+        lines += table(head, (one_line(key, found, others) for key, found in places(rows).items()))
+    lines += [note.strip() for note in report.notes]
     return "\n".join(lines)
 
 
-def spread(row: dict[str, Any] | None) -> str:
-    """Best, median and the ninth tenth."""
-    if row is None:
-        return ""
-    best, median, most = (seconds(row[name]) for name in ("seconds_per_state", "median_seconds", "p90_seconds"))
-    return f"{best} ({median}, {most})"
+def one_line(key: tuple[str, int, str], found: dict[str, Row], others: list[str]) -> Cells:
+    """An arm and a quantity."""
+    robot, _, quantity = key
+    cells = [
+        f"{seconds(found[w].seconds_per_state)} ({times(found[w].ratio_to_us)})" if w in found else "" for w in others
+    ]
+    spread = max(row.p90_seconds / row.seconds_per_state for row in found.values())
+    return [robot, quantity, seconds(found[US].seconds_per_state), *cells, f"{spread:.1f}"]
 
 
-def write(path: Path, text: str) -> None:
-    """Between the marks of a page."""
+def slower(reports: dict[str, Report]) -> str:
+    """Every row in which another is faster, and what a first call takes."""
+    lines = []
+    for suite, report in reports.items():
+        ours = {key: found[US] for key, found in places(report.rows).items()}
+        for row in report.rows:
+            best = ours[row.robot, row.states, row.quantity]
+            if not row.who.startswith(US) and row.ratio_to_us < 1.0:
+                size = f", {row.states} states" if row.states > 1 else ""
+                lines.append(
+                    f"- `bench {suite}`, {row.robot}, {row.quantity}{size}: {row.who} took "
+                    f"{seconds(row.seconds_per_state)}, we took {seconds(best.seconds_per_state)}."
+                )
+    if not lines:
+        lines.append("- No row of these runs has another ahead of us.")
+    arms, chain = reports["dynamics"].first_calls, reports["chains"].first_calls
+    if arms and chain:
+        least, most = min(call.seconds for call in arms), max(call.seconds for call in arms)
+        long = listed(f"{seconds(call.seconds)} for {call.n} joints" for call in chain if call.n in LENGTHS)
+        lines.append(
+            "- The first call of a quantity compiles it. Where no cache has its code, "
+            f"`{arms[0].quantity}` took {seconds(least)} to {seconds(most)} for the arms above, {long}. "
+            "Pinocchio, MuJoCo and coal need nothing of that kind."
+        )
+    return "\n".join(lines)
+
+
+# ---- README
+
+
+def short_dynamics(report: Report) -> str:
+    """One arm's times, and Pinocchio's ratios for all."""
+    return short(report, "dynamics", "one state, from Python", report.rows)
+
+
+def short_batch(report: Report) -> str:
+    """The same for batches of one size."""
+    size = SIZE if SIZE in values(report.rows, "states") else values(report.rows, "states")[-1]
+    rows = [row for row in report.rows if row.states == size]
+    return short(report, "batch", f"{size} states in a call, time of one, one thread each", rows)
+
+
+def short(report: Report, suite: str, title: str, rows: list[Row]) -> str:
+    """A line a quantity: the first arm's times, and Pinocchio's ratios for all arms."""
+    robots, found = values(rows, "robot"), places(rows)
+    size = rows[0].states
+    extra = [who for who in (f"{US}, out=", f"{US}, float32") if any(row.who == who for row in rows)]
+    head = [title, US, *(who.removeprefix(f"{US}, ") for who in extra), REFEREE, f"times ours: {', '.join(robots)}"]
+    lines = []
+    for quantity in values(rows, "quantity"):
+        first = found[robots[0], size, quantity]
+        ratios = [
+            times(theirs.ratio_to_us)
+            for theirs in (found[name, size, quantity].get(REFEREE) for name in robots)
+            if theirs is not None
+        ]
+        shown = [seconds(first[who].seconds_per_state) if who in first else "" for who in (US, *extra, REFEREE)]
+        lines.append([quantity, *shown, ", ".join(ratios)])
+    return "\n".join([f"{said(suite, report)} Times are those of `{robots[0]}`.", "", *table(head, lines)])
+
+
+def short_chains(report: Report) -> str:
+    """A column a length."""
+    lengths = [n for n in values(report.rows, "n") if n in LENGTHS]
+    by = {(row.n, row.quantity, row.who): row for row in report.rows}
+    lines = []
+    for quantity in values(report.rows, "quantity"):
+        cells = [by[n, quantity, US].seconds_per_state for n in lengths]
+        theirs = [by.get((n, quantity, REFEREE)) for n in lengths]
+        told = [f" ({times(row.ratio_to_us)})" if row is not None else "" for row in theirs]
+        lines.append([quantity, *(f"{seconds(s)}{ratio}" for s, ratio in zip(cells, told, strict=True))])
+    head = ["random chains, one state", *(f"n = {n}" for n in lengths)]
+    text = f"{said('chains', report)} In brackets how many times ours {REFEREE} takes."
+    return "\n".join([text, "", *table(head, lines)])
+
+
+def short_gpu(report: Report) -> str:
+    """All of it: it is short."""
+    return whole("gpu", report)
+
+
+SHORT: dict[str, Callable[[Report], str]] = {
+    "dynamics": short_dynamics,
+    "batch": short_batch,
+    "chains": short_chains,
+    "gpu": short_gpu,
+}
+
+
+# ---- writing
+
+
+def write(path: Path, name: str, text: str) -> None:
+    """Between the marks of that name on a page."""
     page = path.read_text(encoding="utf-8")
-    marks = r"(<!-- bench dynamics -->\n).*?(<!-- end of it -->)"
+    marks = rf"(<!-- bench {name} -->\n).*?(<!-- end of it -->)"
     changed, count = re.subn(marks, lambda m: f"{m[1]}{text.strip()}\n{m[2]}", page, flags=re.S)
     if count != 1:
-        raise SystemExit(f"{path}: expected its marks once; got {count}")
+        raise SystemExit(f"{path}: expected the marks of {name!r} once; got {count}")
     path.write_text(changed, encoding="utf-8")
 
 
+def draw(suite: str, report: Report) -> None:
+    """The page's picture of a run."""
+    plt = figures.pyplot()
+    with plt.rc_context(figures.LOOK):
+        PICTURE[suite](plt, report, PICTURES / f"{suite}_times.svg")
+
+
+def main() -> None:
+    """Every run into its places."""
+    reports = measured(sys.argv[1:])
+    for suite, report in reports.items():
+        if suite in SHORT:
+            write(README, suite, SHORT[suite](report))
+            write(PAGE, suite, whole(suite, report))
+            draw(suite, report)
+    if set(SUITES) <= set(reports):
+        write(PAGE, "slower", slower({suite: reports[suite] for suite in SUITES}))
+
+
 if __name__ == "__main__":
-    found = measured()
-    write(ROOT / "README.md", short(found))
-    write(ROOT / "docs" / "performance.md", whole(found))
+    main()

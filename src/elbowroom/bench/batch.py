@@ -30,6 +30,7 @@ QUANTITIES = ("inverse_dynamics", "forward_dynamics", "mass_matrix", "coriolis_m
 SIZES = (256, 4096, 65536)
 LOOPED = 1024
 LEAST_ROUNDS = 3
+STATES_IN_ALL = 10_000  # for each of the rounds asked for: the largest batches take fewer turns
 
 
 def run(
@@ -55,7 +56,7 @@ def run(
                 if progress is not None:
                     progress(f"{arm.name}: {quantity}, {size} states")
                 contenders = dict(_contenders(arm, quantity, batch, found, threads))
-                turns = max(LEAST_ROUNDS, min(rounds // 2, 40_000 * rounds // (4 * size)))
+                turns = max(LEAST_ROUNDS, min(rounds // 2, STATES_IN_ALL * rounds // size))
                 rows += raced("batch", arm, quantity, contenders, turns, size)
     return Report(rows, list(dict.fromkeys(missing)), cpu_name())
 

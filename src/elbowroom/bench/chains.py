@@ -1,7 +1,8 @@
 """`elbowroom bench chains`: random general chains of 6 to 100 joints, one state, beside Pinocchio.
 
 The chains are those of the GDAHJ paper's test (`chains.random`, seed 0).  For the mass matrix the two methods that
-compete stand beside our choice: CRBA and GDAHJ, as in the paper's Figure 4.
+compete stand beside our choice: CRBA and GDAHJ, as in the paper's Figure 4.  "poses" is the kinematics alone, to be
+taken off where a reader has the links' frames already.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from .peers import Found, peers
 from .report import ROUNDS, US, Contender, Report, Row, cpu_name, raced
 
 JOINTS = (6, 7, 10, 13, 20, 30, 50, 100)
-QUANTITIES = ("mass_matrix", "inverse_dynamics", "forward_dynamics", "coriolis_matrix")
+QUANTITIES = ("mass_matrix", "inverse_dynamics", "forward_dynamics", "coriolis_matrix", "poses")
 METHODS = {"mass_matrix": ("crba", "gdahj")}
 PEERS = ("Pinocchio",)
 

@@ -134,7 +134,8 @@ def curves(plt: Any, report: Report, path: Path, *, over: str) -> None:
     quantities, whose = _values(report.rows, "quantity"), _values(report.rows, "who")
     robots = _values(report.rows, "robot") if over == "states" else [""]
     styles = _styles(whose)
-    wide, tall = (2, -(-len(quantities) // 2)) if len(robots) == 1 else (len(quantities), len(robots))
+    columns = min(len(quantities), 2 if len(quantities) <= 4 else 3)
+    wide, tall = (columns, -(-len(quantities) // columns)) if len(robots) == 1 else (len(quantities), len(robots))
     figure, grid = plt.subplots(
         tall, wide, figsize=(4.6 * wide if len(robots) == 1 else 3.1 * wide, 2.9 * tall + 1.2), sharex=True,
         sharey=True, squeeze=False, layout="constrained",
@@ -167,8 +168,10 @@ def _values(rows: Sequence[Row], name: str) -> list[Any]:
 
 
 def _finish(plt: Any, figure: Any, report: Report, path: Path, grid: Any, said: str) -> None:
-    for panel in grid[-1]:
-        panel.set_xlabel(said, fontsize=9)
+    for column in grid.T:
+        lowest = [panel for panel in column if panel.get_visible()][-1]
+        lowest.set_xlabel(said, fontsize=9)
+        lowest.tick_params(labelbottom=True)
     figure.suptitle(
         f"{TITLES.get(report.rows[0].bench, report.rows[0].bench)}; {getattr(report, 'card', '') or report.cpu}\n"
         "marks: the best round; thin lines: to where nine tenths of the rounds kept within",

@@ -7,7 +7,9 @@ know, are left out of its robot: it has less to do.
 
     robot(arm)                      its Manipulator
     functions(arm)                  quantity -> a plain function of its inputs, for one state, to jit as you like
-    compiled(arm, quantity, [Q])    jitted for arrays of this shape and type, on their device; vmapped if (B, n)
+    compiled(function, arrays)      one of them jitted for arrays of these shapes and type; vmapped if they are (B, n)
+    on_device(Q, dtype, device)     such an array
+    peer(arm)                       all of it as a contender, in float64 on JAX's default device
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 import os
+import re
 import sys
 import tempfile
 import warnings
@@ -33,6 +36,7 @@ from .peer import Peer
 
 NAME = "frax"
 FLAGS = ("--xla_cpu_multi_thread_eigen=false", "--xla_cpu_scheduler_type=CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED")
+SCHEDULER_SINCE = (0, 9, 1)  # JAX's version from which the second of them is known
 INPUTS = {
     "mass_matrix": ("q",),
     "mass_matrix_inverse": ("q",),
@@ -46,8 +50,9 @@ BATCHED = ("mass_matrix", "inverse_dynamics", "forward_dynamics")
 def library() -> Any:
     """frax, imported with the settings that it recommends; ImportError where it is not installed."""
     if "jax" not in sys.modules:
-        flags = os.environ.get("XLA_FLAGS", "")
-        os.environ["XLA_FLAGS"] = " ".join([flags, *(f for f in FLAGS if f.split("=")[0] not in flags)]).strip()
+        set_already = os.environ.get("XLA_FLAGS", "")
+        wanted = [flag for flag in _known_flags() if flag.split("=")[0] not in set_already]
+        os.environ["XLA_FLAGS"] = " ".join([set_already, *wanted]).strip()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it looks for settings of the whole process, precision among them
         return importlib.import_module("frax")
@@ -56,6 +61,15 @@ def library() -> Any:
 def version() -> str:
     """Of it and of what it runs on."""
     return f"{importlib.metadata.version(NAME)} on JAX {importlib.import_module('jax').__version__}"
+
+
+def _known_flags() -> tuple[str, ...]:
+    """Those that the installed JAX knows: a flag that it does not know ends the process."""
+    try:
+        version = importlib.metadata.version("jax")
+    except importlib.metadata.PackageNotFoundError:
+        return ()
+    return FLAGS if tuple(map(int, re.findall(r"\d+", version)[:3])) >= SCHEDULER_SINCE else FLAGS[:1]
 
 
 def precision(dtype: Any) -> AbstractContextManager[Any]:

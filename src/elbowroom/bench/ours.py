@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -45,8 +46,8 @@ def one(arm: Arm, quantity: str, state: list[Any], *, out: bool = False) -> Type
 def by_method(arm: Arm, quantity: str, method: str, state: list[Any]) -> Typed:
     """One state through the kernel of a named method."""
     kernel = arm.compile(quantity, method=method)
-    entry = kernel.fast(kernel.general)  # as the arm's own methods have it
-    return Typed(f"entry({inputs(quantity)})", {"entry": entry} | dict(zip(STATE, state, strict=True)))
+    named = SimpleNamespace(**{quantity: kernel.fast(kernel.general)})  # in an attribute, as the arm's own is
+    return Typed(f"named.{quantity}({inputs(quantity)})", {"named": named} | dict(zip(STATE, state, strict=True)))
 
 
 def many(

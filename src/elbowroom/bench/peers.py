@@ -71,25 +71,23 @@ def pinocchio_model(pin: Any, model: Model) -> Any:
 def _pinocchio(pin: Any, arm: Arm, threads: Sequence[int] = ()) -> list[Peer]:
     model = pinocchio_model(pin, arm.model)
     data = model.createData()
-    tool, world = model.getFrameId("tool"), pin.LOCAL_WORLD_ALIGNED
-
-    def rate(q: Any, qd: Any) -> Any:
-        C = pin.computeCoriolisMatrix(model, data, q, qd)
-        return C + C.T
-
-    def pose_and_jacobian(q: Any) -> Any:
-        J = pin.computeFrameJacobian(model, data, q, tool, world)
-        return pin.updateFramePlacement(model, data, tool), J
-
-    names = {"pin": pin, "model": model, "data": data, "rate": rate, "pose_and_jacobian": pose_and_jacobian}
+    names = {
+        "pin": pin,
+        "model": model,
+        "data": data,
+        "tool": model.getFrameId("tool"),
+        "world": pin.LOCAL_WORLD_ALIGNED,
+    }
     one = {
         "mass_matrix": "pin.crba(model, data, q)",
         "coriolis_matrix": "pin.computeCoriolisMatrix(model, data, q, qd)",
-        "mass_matrix_rate": "rate(q, qd)",
+        "mass_matrix_rate": "(C := pin.computeCoriolisMatrix(model, data, q, qd)) + C.T",
         "inverse_dynamics": "pin.rnea(model, data, q, qd, qdd)",
         "forward_dynamics": "pin.aba(model, data, q, qd, tau)",
         "mass_matrix_inverse": "pin.computeMinverse(model, data, q)",
-        POSE_AND_JACOBIAN: "pose_and_jacobian(q)",
+        "poses": "pin.forwardKinematics(model, data, q)",  # into data.oMi
+        POSE_AND_JACOBIAN: "pin.computeFrameJacobian(model, data, q, tool, world), "
+        "pin.updateFramePlacement(model, data, tool)",  # after it: it uses the joints' places
     }
     if not (hasattr(pin, "ModelPool") and hasattr(pin, "rneaInParallel")):
         return [Peer("Pinocchio", pin.__version__, names, one)]

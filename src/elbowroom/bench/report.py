@@ -34,7 +34,8 @@ class Row:
     states: int = 1  # a call
 
 
-class FirstCall(NamedTuple):
+@dataclass(frozen=True)
+class FirstCall:
     """What the first call of a quantity takes where no cache has it: traced, then compiled."""
 
     robot: str
@@ -54,6 +55,7 @@ class Report:
     python: str = field(default_factory=platform.python_version)
     first_calls: list[FirstCall] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # on what was run, for whoever reads the table
+    load: float | None = field(default_factory=lambda: load_average())  # at its end, ourselves included
 
 
 class Contender(NamedTuple):
@@ -85,6 +87,14 @@ def raced(
             ratio_to_us=t.best / size / ours,
             states=states,
         )
+
+
+def load_average() -> float | None:
+    """How many processes wanted to run, over the last minutes; None where the system does not tell."""
+    try:
+        return os.getloadavg()[1]
+    except (AttributeError, OSError):  # Windows
+        return None
 
 
 def cpu_name() -> str:

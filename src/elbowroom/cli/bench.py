@@ -90,7 +90,7 @@ def bench(
     elbowroom bench gpu                         batches on a CUDA card
     elbowroom bench page                        whether open pages make the live cell's loop late
 
-    A minute or so each; let nothing else run meanwhile.
+    One to five minutes each; let nothing else run meanwhile.
     """
     options = {"robot": robot, "joints": joints, "states": states, "rounds": rounds, "cycles": cycles}
     given = {name: value for name, value in options.items() if value}

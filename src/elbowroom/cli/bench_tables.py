@@ -164,6 +164,11 @@ def _first_calls(report: Report) -> None:
 
 
 def _end(report: Report) -> None:
+    if report.load is not None and report.load > 0.75 + 0.5 * report.cores:
+        line(
+            f"The machine was busy: {report.load:.1f} processes on {report.cores} cores.  Long calls suffer more from "
+            "that than short ones: ratios are too large."
+        )
     for note in report.notes:
         line(note)
     missing(report.missing)

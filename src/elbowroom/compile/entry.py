@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from ..algebra import Port, Program, Table
+from ..algebra import Port, Program, Rolled, Table
 
 TYPE = 8  # offsets in bytes: object's type
 DATA, NDIM, DIMS, STRIDES, DESCR, FLAGS = 16, 24, 32, 40, 56, 64  # ndarray
@@ -124,7 +124,7 @@ def fits(inputs: tuple[Port, ...], outputs: tuple[Port, ...]) -> bool:
     return bool(inputs) and all(p.shape for p in inputs) and (len(outputs) == 1 or all(p.shape for p in outputs))
 
 
-def emit(program: Program | Table) -> str:
+def emit(program: Program | Table | Rolled) -> str:
     """IR of `entry` and `bind`; nothing for a Program with scalar inputs or several outputs of which one is scalar."""
     if not fits(program.inputs, program.outputs):
         return ""
@@ -132,7 +132,7 @@ def emit(program: Program | Table) -> str:
 
 
 class _Entry:
-    def __init__(self, program: Program | Table) -> None:
+    def __init__(self, program: Program | Table | Rolled) -> None:
         self.program = program
         self.lines: list[str] = []
         self._next = 0

@@ -12,6 +12,8 @@ For one Program and one floating-point type there are two modules, each made whe
 A Table has one function of `lanes` entries (`block`) with pointers of its own for every lane; its `one` is the loop
 over blocks that looks those pointers up, and its `many` calls `one` for each array of rows.
 
+A Rolled has loops over its joints in `one` (rolled.py), and its `many` calls `one` for each state.
+
 The code has no fast-math: sums and products are done as written and fused by `lower` alone, so one state and the same
 state in a batch give the same bits.  Long programs are cut into functions of `CHUNK` steps (cut.py).
 """
@@ -22,8 +24,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..algebra import Program, Table
-from . import entry
+from ..algebra import Program, Rolled, Table
+from . import entry, rolled
 from .cut import crossing, slots_for
 from .emit import Emitter
 from .ir import Writer
@@ -48,10 +50,17 @@ class Target:
         return max(2, self.vector_bits // (64 if scalar == "double" else 32))
 
 
-def module(program: Program | Table, target: Target, dtype: np.dtype[np.floating], kind: str) -> str:
+def module(program: Program | Table | Rolled, target: Target, dtype: np.dtype[np.floating], kind: str) -> str:
     """LLVM IR text of a Program or Table for one state (kind "one") or for many ("many")."""
     scalar = {8: "double", 4: "float"}[dtype.itemsize]
     needed: set[str] = {*HEAP, "declare void @llvm.trap()"}
+    if isinstance(program, Rolled):
+        parts = [rolled.one(program, scalar, target.lanes(scalar), target.fma, needed)]
+        if kind == "one":
+            parts += [single(program), entry.emit(program) if scalar == "double" else ""]
+        else:
+            parts += [tables(program, scalar)]
+        return "\n".join([*sorted(needed), *parts, ""])
     if isinstance(program, Table):
         lanes = target.lanes(scalar)
         writer = Writer(scalar, lanes, target.fma, intrinsics=needed)

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from ..algebra import Program, Table
+from ..algebra import Program, Rolled, Table
 
 DONE, NO_MEMORY = -1, -2  # what `many` returns if it did not stop at a state
 HEAP = ("declare ptr @malloc(i64)", "declare void @free(ptr)")
 
 
-def arguments(program: Program | Table, kind: str = "ptr", lanes: int = 0) -> str:
+def arguments(program: Program | Table | Rolled, kind: str = "ptr", lanes: int = 0) -> str:
     """The pointers that every kernel function takes: inputs, then outputs; with `lanes`, one a lane of each."""
     if lanes:
         return ", ".join(f"{kind} %{port}_{lane}" for port, _ in _ports(program) for lane in range(lanes))
     return ", ".join(f"{kind} %{port}" for port, _ in _ports(program))
 
 
-def _ports(program: Program | Table) -> list[tuple[str, int]]:
+def _ports(program: Program | Table | Rolled) -> list[tuple[str, int]]:
     return [*((f"i_{p.name}", p.size) for p in program.inputs), *((f"o_{p.name}", p.size) for p in program.outputs)]
 
 
-def _pointers(program: Program | Table) -> list[str]:
+def _pointers(program: Program | Table | Rolled) -> list[str]:
     lines = []
     for k, (port, _) in enumerate(_ports(program)):
         lines.append(f"  %at{k} = getelementptr ptr, ptr %pointers, i64 {k}")
@@ -27,7 +27,7 @@ def _pointers(program: Program | Table) -> list[str]:
     return lines
 
 
-def single(program: Program | Table) -> str:
+def single(program: Program | Table | Rolled) -> str:
     """`one` for a caller that holds an array of pointers."""
     return "\n".join(
         [
@@ -201,8 +201,8 @@ def gathering(table: Table, scalar: str, lanes: int) -> str:
     return "\n".join(lines)
 
 
-def tables(table: Table, scalar: str) -> str:
-    """`many` of a Table: `one` on each array of rows that is finite, up to the first that is not."""
+def tables(table: Table | Rolled, scalar: str) -> str:
+    """`many` of a Table or Rolled: `one` on each state that is finite, up to the first that is not."""
     lines = [
         "define internal i1 @finite(ptr %x, i64 %size) {",
         "entry:",

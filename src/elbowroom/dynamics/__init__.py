@@ -24,4 +24,5 @@ from .quantities import Quantity as Quantity
 from .quantities import quantity as quantity
 from .whole_arm import cheapest as cheapest
 from .whole_arm import program as program
+from .whole_arm import rolled as rolled
 from .whole_arm import whole as whole

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..algebra import sign
-from ..algebra.linalg import Array, matrix, vector
+from ..algebra.linalg import Array, vector
+from ..algebra.loops import on_diagonal
 from ..model import Model
 
 
@@ -20,10 +21,8 @@ def _friction(model: Model, i: int, speed: Any) -> Any:
 
 def rotors_on_diagonal(model: Model, M: Array) -> Array:
     """M with the rotors' inertia."""
-    rows = M.tolist()
-    for i, rotor in enumerate(model.rotor_inertia.tolist()):
-        rows[i][i] = rows[i][i] + rotor
-    return matrix(rows)
+    with_rotors: Array = on_diagonal(M, model.rotor_inertia)
+    return with_rotors
 
 
 def rotor_torque(model: Model, qdd: Array) -> Array:

@@ -12,10 +12,12 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from ..algebra import Program, trace
+from ..algebra import Program, Rolled, trace
 from ..algebra.linalg import Array
+from ..algebra.rolled import roll
 from ..model import Model
 from ..model.base_parameters import regrouped
+from ..model.rolled import RolledModel
 from ..model.symbolic import SymbolicModel
 from . import drives
 from .quantities import Formulation, quantity
@@ -84,6 +86,20 @@ def program(
         if point:
             inputs["point"] = (3,)
     return trace(function, model, inputs, name=name, output=name)
+
+
+def rolled(model: Model, name: str, method: str) -> Rolled:
+    """The same with its loops over joints kept, for quantities and methods of `LOOPED`."""
+    what = quantity(name)
+    own = regrouped(model) if method in BY_MOMENTS else model
+    return roll(
+        whole(name, method),
+        RolledModel(own),
+        what.inputs,
+        what.shape(model.n),
+        name=name,
+        straight=functools.cache(lambda: program(model, name, method)),
+    )
 
 
 def cheapest(model: Model, name: str, **options: Any) -> tuple[str, Program]:

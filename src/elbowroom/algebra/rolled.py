@@ -1,0 +1,474 @@
+"""Rolled: a recursion over joints as data, its steps traced once each, its loops kept.
+
+A function written with `each`, `scan` and `pairs` (loops.py) runs once over a `Roll` instead of a whole number.  What
+it indexes by joint are `Rows`: columns of numbers, one a joint.  A step's index is a `Turn`, a turn of the loop at a
+joint of some kind; rows[turn] gives symbols, and so every step becomes a small Program over columns.  Joints that need
+different code (they turn or slide, say) are of different kinds, and a step is traced once for each.
+
+Names in those programs:  t3 a column of constants,  s3 a column that some loop writes,  k.3 what a recursion carries,
+v.s3 the column of another joint i (in `pairs`, where the turn is at j),  forth, back the elements (j, i), (i, j).
+
+What customisation does for straight-line code holds here for whatever is the same at all joints of a kind: a column
+with one number is that number, equal columns are one, and what a recursion carries is assumed to be constant and equal
+until a trace of its step shows otherwise (`_Carried`), so that symmetric matrices stay symmetric and zeros zero.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..errors import TraceError
+from .count import Count
+from .expr import Expr, Graph
+from .linalg import Array, settled
+from .program import Port, Program, _assemble
+
+FORMS = ("each", "outward", "inward", "pairs", "diagonal")
+
+
+@dataclass(frozen=True)
+class Loop:
+    """One loop: its form, a Program a kind of joint, and what a recursion starts from."""
+
+    form: str
+    bodies: tuple[Program, ...]
+    carried: tuple[tuple[str, float], ...] = ()  # of a scan: name and first value
+    born: tuple[tuple[str, str | float], ...] = ()  # of pairs: the column that moves, and where it is born
+
+
+@dataclass(frozen=True, eq=False)
+class Rolled:
+    """Loops over the joints of a chain: named, shaped inputs -> named, shaped outputs, as a Program."""
+
+    name: str
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    joints: int
+    kinds: tuple[int, ...]  # of every joint
+    constants: dict[str, tuple[float, ...]]  # t columns
+    written: tuple[str, ...]  # s columns
+    loops: tuple[Loop, ...]
+    vector: str | float = ""  # the column that is the output, where it is one number a joint
+    straight: Callable[[], Program] | None = None  # the same function without loops
+
+    @cached_property
+    def digest(self) -> str:
+        """A hash of the content."""
+        loops = [(x.form, [b.digest for b in x.bodies], x.carried, x.born) for x in self.loops]
+        rest = (self.inputs, self.outputs, self.kinds, self.constants, self.written, self.vector)
+        return hashlib.sha256(repr((rest, loops)).encode()).hexdigest()
+
+    @property
+    def count(self) -> Count:
+        """The operations of all turns of all loops, those of pairs n (n + 1) / 2 times."""
+        total = dict.fromkeys(Count.__dataclass_fields__, 0)
+        for loop in self.loops:
+            for i, kind in enumerate(self.kinds):
+                for what in total:
+                    times = self.joints - i if loop.form == "pairs" else 1
+                    total[what] += times * getattr(loop.bodies[kind].count, what)
+        return Count(**total)
+
+    def evaluate(self, *args: Any, **named: Any) -> Any:
+        """The outputs by the straight-line Program of the same function; see `Program.evaluate`."""
+        assert self.straight is not None  # `roll` gives it
+        return self.straight().evaluate(*args, **named)
+
+    def __str__(self) -> str:
+        lines = [f"def {self.name}({', '.join(f'{p.name}: {p.shape}' for p in self.inputs)}):"]
+        for loop in self.loops:
+            for kind, body in enumerate(loop.bodies):
+                lines.append(f"    for joints of kind {kind}, {loop.form}:")
+                lines += ["    " + line for line in str(body).splitlines()[1:-1]]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class _Column:
+    name: str
+
+
+class Turn:
+    """The index of a step that is being traced: a turn of its loop at some joint of one kind."""
+
+    def __init__(self, kind: int) -> None:
+        self.kind = kind
+        self.graph = Graph()
+        self._leaves: dict[str, Expr] = {}
+
+    def leaf(self, name: str) -> Expr:
+        """The symbol of a column at this joint."""
+        if name not in self._leaves:
+            self._leaves[name] = self.graph.input(name)
+        return self._leaves[name]
+
+    def __index__(self) -> int:
+        raise TraceError("a step of a rolled loop may index rows alone; got an array or a range")
+
+
+class Rows:
+    """Things of some structure, one a joint: arrays and tuples whose scalars are columns or numbers."""
+
+    def __init__(self, roll: Roll, trees: list[Any]) -> None:
+        self.roll = roll
+        self.trees = trees  # one a kind, with _Column or float for scalars
+
+    def __getitem__(self, turn: Turn) -> Any:
+        if not isinstance(turn, Turn):
+            raise TraceError(f"rows of a rolled loop are indexed by the step's own turn; got {turn!r}")
+        tree = self.trees[turn.kind]
+        values = [turn.leaf(x.name) if isinstance(x, _Column) else x for x in leaves(tree)]
+        return rebuilt(tree, iter(values))
+
+    def part(self, k: int) -> Rows:
+        """The k-th of what every row holds."""
+        return Rows(self.roll, [tree[k] for tree in self.trees])
+
+
+class Squared:
+    """The matrix that `pairs` over a Roll makes."""
+
+    def __init__(self, roll: Roll) -> None:
+        self.roll = roll
+
+    def on_diagonal(self, extra: Rows) -> Squared:
+        """The matrix with extra[i] added to element (i, i)."""
+        roll = self.roll
+        if any(x != 0.0 for tree in extra.trees for x in leaves(tree)):
+            results = []
+            for turn in roll.turns():
+                results.append((turn, {"d": turn.leaf("d") + extra[turn]}))
+            roll.record("diagonal", results)
+        return self
+
+
+class Roll:
+    """What stands for the number of joints while a function is traced into loops."""
+
+    def __init__(self, kinds: tuple[int, ...]) -> None:
+        self.kinds = kinds
+        self.constants: dict[tuple[int, tuple[float, ...]], str] = {}
+        self.written: list[str] = []
+        self._loops: list[tuple[str, list[tuple[Turn, dict[str, Any]]], Any, Any]] = []
+
+    def turns(self) -> list[Turn]:
+        """A new turn for every kind."""
+        return [Turn(kind) for kind in range(max(self.kinds) + 1)]
+
+    def record(self, form: str, results: list[tuple[Turn, dict[str, Any]]], carried: Any = (), born: Any = ()) -> None:
+        """A loop with these results of each kind's turn."""
+        self._loops.append((form, results, carried, born))
+
+    # ---- what the caller knows of every joint
+    def given(self, things: list[Any]) -> Rows:
+        """Rows of numbers, known beforehand: things[i] for joint i, alike in structure for joints of a kind."""
+        trees = []
+        for kind in range(max(self.kinds) + 1):
+            mine = [i for i, k in enumerate(self.kinds) if k == kind]
+            columns = zip(*(leaves(things[i]) for i in mine), strict=True)
+            trees.append(rebuilt(things[mine[0]], iter([self._column(kind, mine, c) for c in columns])))
+        return Rows(self, trees)
+
+    def _column(self, kind: int, mine: list[int], values: tuple[Any, ...]) -> _Column | float:
+        numbers = tuple(float(x) for x in values)
+        if len(set(numbers)) == 1:
+            return numbers[0]
+        name = self.constants.setdefault((kind, numbers), f"t{len(self.constants)}")
+        return _Column(name)
+
+    def input(self, name: str) -> Rows:
+        """An input with one number a joint."""
+        return Rows(self, [_Column(name)] * (max(self.kinds) + 1))
+
+    # ---- the loops
+    def each(self, f: Callable[[Turn], Any]) -> Rows:
+        """`loops.each`."""
+        return self._stored("each", [(turn, f(turn), {}) for turn in self.turns()])
+
+    def scan(self, step: Any, carry: Any, inward: bool) -> Rows:
+        """`loops.scan`."""
+        first = [float(x) for x in leaves(settled_tree(carry))]
+        turns: list[Turn] = []
+        outs: list[Any] = []
+
+        def trace(carried: _Carried) -> list[tuple[Turn, list[Any]]]:
+            turns[:], outs[:] = self.turns(), []
+            moved = []
+            for turn in turns:
+                after, out = step(turn, rebuilt(carry, carried.symbols(turn)))
+                outs.append(out)
+                moved.append((turn, leaves(after)))
+            return moved
+
+        carried = _Carried([((x,), x) for x in first])
+        moved = carried.settle(trace)
+        states = [{f"k.{c}": after[e] for e, c in carried.members()} for _, after in moved]
+        start = tuple((f"k.{c}", first[e]) for e, c in carried.members())
+        form = "inward" if inward else "outward"
+        return self._stored(form, list(zip(turns, outs, states, strict=True)), start)
+
+    def pairs(self, start: Any, read: Any, move: Any) -> Squared:
+        """`loops.pairs`."""
+        born = self.turns()
+        trees = [start(turn) for turn in born]
+        flat = [leaves(tree) for tree in trees]
+        firsts = []
+        for entry in zip(*flat, strict=True):
+            operands = tuple(turn.graph.operand(x) for turn, x in zip(born, entry, strict=True))
+            constants = {x if type(x) is not Expr else None for x in entry}
+            firsts.append((operands, constants.pop() if len(constants) == 1 else None))
+        turns: list[Turn] = []
+
+        def trace(carried: _Carried) -> list[tuple[Turn, list[Any]]]:
+            turns[:] = self.turns()
+            symbols = [list(carried.symbols(turn)) for turn in turns]
+            if move is None:
+                return list(zip(turns, symbols, strict=True))
+            return [
+                (turn, leaves(move(turn, rebuilt(trees[turn.kind], iter(x)))))
+                for turn, x in zip(turns, symbols, strict=True)
+            ]
+
+        carried = _Carried(firsts)
+        moved = carried.settle(trace)
+        places, copied = self._places(carried, born, flat, moved)
+        results = []
+        for turn, after in moved:
+            symbols = list(carried.symbols(turn))
+            forth, back = read(turn, rebuilt(trees[turn.kind], iter(symbols)))
+            names = {f"k.{c}": f"v.{places[c]}" for _, c in carried.members()}
+            for leaf in turn._leaves.values():  # now that the columns have their places
+                leaf.operation = ("input", names.get(leaf.operation[1], leaf.operation[1]))
+            states = {f"v.{places[c]}": after[e] for e, c in carried.members() if f"v.{places[c]}" in copied}
+            results.append((turn, {"forth": forth, "back": back, **states}))
+        self.record("pairs", results, (), tuple((moving[2:], source) for moving, source in copied.items()))
+        return Squared(self)
+
+    def _places(
+        self, carried: _Carried, born: list[Turn], flat: list[list[Any]], moved: list[tuple[Turn, list[Any]]]
+    ) -> tuple[dict[int, str], dict[str, str | float]]:
+        """The columns that lanes read; those that move, with where each is born: it must not move before its time."""
+        sources = []
+        for e, c in carried.members():
+            sources.append((e, c, all(type(a[e]) is Expr and a[e].operation == ("input", f"k.{c}") for _, a in moved)))
+        entries: list[tuple[Turn, Any, dict[str, Any]]] = [
+            (turn, tuple(x[e] for e, _, _ in sources), {}) for turn, x in zip(born, flat, strict=True)
+        ]
+        rows = self._stored("each", entries, together=True)
+        places: dict[int, str] = {}
+        copied: dict[str, str | float] = {}
+        for k, (_, c, stays) in enumerate(sources):
+            source = _where(rows.trees[0][k])
+            if stays and isinstance(source, str):
+                places[c] = source
+            else:
+                places[c] = self._new()
+                copied[f"v.{places[c]}"] = source
+        return places, copied
+
+    def _new(self) -> str:
+        self.written.append(f"s{len(self.written)}")
+        return self.written[-1]
+
+    def _stored(
+        self, form: str, results: list[tuple[Turn, Any, dict[str, Any]]], carried: Any = (), *, together: bool = False
+    ) -> Rows:
+        """The rows of a loop's outs, and the loop: a scalar that is a column or a number already stays where it is.
+
+        `together`: every kind's scalar in one column, since lanes read it of joints of any kind.
+        """
+        wanted = [leaves(tree) for _, tree, _ in results]
+        held = [[_held(x) for x in entries] for entries in wanted]
+        if together and len(results) > 1:
+            for column in zip(*held, strict=True):
+                if len(set(column)) > 1:
+                    held = [[None] * len(entries) for entries in held]
+                    break
+        slots: list[str] = []
+        trees, bodies = [], []
+        for (turn, tree, states), entries, known in zip(results, wanted, held, strict=True):
+            mine: dict[Any, str] = {}
+            made: dict[str, Any] = dict(states)
+            values: list[_Column | float] = []
+            for k, (x, at) in enumerate(zip(entries, known, strict=True)):
+                if at is not None:
+                    values.append(at)
+                    continue
+                key = (k if together else 0, turn.graph.operand(x))
+                if key not in mine:
+                    if len(mine) == len(slots):
+                        slots.append(self._new())
+                    mine[key] = slots[len(mine)]
+                    made[mine[key]] = x
+                values.append(_Column(mine[key]))
+            trees.append(rebuilt(tree, iter(values)))
+            bodies.append((turn, made))
+        self.record(form, bodies, carried)
+        return Rows(self, trees)
+
+    # ---- at the end
+    def finished(self, result: Any) -> tuple[tuple[Loop, ...], str | float]:
+        """The loops as Programs, without what nothing reads."""
+        vector = "" if isinstance(result, Squared) else _only(result)
+        needed = {vector}
+        loops: list[Loop] = []
+        for form, results, carried, born in reversed(self._loops):
+            live = any(_read(name, needed) for _, made in results for name in made)
+            if not live:
+                continue
+            bodies = [_body(turn, made, needed) for turn, made in results]
+            for body in bodies:
+                needed |= {port.name.removeprefix("v.") for port in body.inputs}
+            needed |= {source for _, source in born}
+            loops.append(Loop(form, tuple(bodies), carried, born))
+        return tuple(reversed(loops)), vector
+
+
+class _Carried:
+    """Which scalars of a carried structure are constant, and which are equal: assumed, then held against traces."""
+
+    def __init__(self, firsts: list[tuple[tuple[Any, ...], Any]]) -> None:
+        self.constant = [x for _, x in firsts]  # None: not the same number everywhere
+        self.label = _numbered([first for first, _ in firsts])
+
+    def symbols(self, turn: Turn) -> Iterator[Any]:
+        """Numbers and symbols for one trace."""
+        pairs = zip(self.constant, self.label, strict=True)
+        return iter([turn.leaf(f"k.{label}") if x is None else x for x, label in pairs])
+
+    def settle(self, trace: Any) -> Any:
+        """The trace under which all that is assumed holds."""
+        while True:
+            moved = trace(self)
+            before = (list(self.constant), list(self.label))
+            operands = [[turn.graph.operand(x) for x in after] for turn, after in moved]
+            for e, x in enumerate(self.constant):
+                same = all(type(after[e]) is not Expr and float(after[e]) == x for _, after in moved)
+                self.constant[e] = x if x is not None and same else None
+            self.label = _numbered([(label, *(ops[e] for ops in operands)) for e, label in enumerate(self.label)])
+            if before == (self.constant, self.label):
+                return moved
+
+    def members(self) -> list[tuple[int, int]]:
+        """One scalar of every class that is not constant, and the class."""
+        first: dict[int, int] = {}
+        for e, (x, label) in enumerate(zip(self.constant, self.label, strict=True)):
+            if x is None:
+                first.setdefault(label, e)
+        return [(e, label) for label, e in first.items()]
+
+
+def _numbered(keys: list[Any]) -> list[int]:
+    seen: dict[Any, int] = {}
+    return [seen.setdefault(key, len(seen)) for key in keys]
+
+
+def _held(x: Any) -> _Column | float | None:
+    """Where a scalar already is: a number, or a column of this joint."""
+    if type(x) is not Expr:
+        return float(x)
+    name = x.operation[1] if x.op == "input" else "k."
+    return None if name.startswith("k.") else _Column(name)
+
+
+def _where(x: _Column | float) -> str | float:
+    return x.name if isinstance(x, _Column) else x
+
+
+def _only(result: Any) -> str | float:
+    columns = {_where(x) for tree in result.trees for x in leaves(tree)}
+    if len(columns) != 1:
+        raise TraceError(f"a rolled function must return a matrix of pairs or one column; got {columns}")
+    found: str | float = columns.pop()
+    return found
+
+
+def _body(turn: Turn, made: dict[str, Any], needed: set[Any]) -> Program:
+    """The Program of one kind's turn: what it carries, and of its columns those that are needed."""
+    keep = {name: x for name, x in made.items() if name.startswith("k.") or _read(name, needed)}
+    used: dict[int, tuple[str, int]] = {}
+    for node in turn.graph.nodes:
+        if node.op == "input":
+            used[node.index] = (node.operation[1], 0)
+    traced = _assemble("turn", turn.graph, (), keep, used)
+    names = [operands[0][0] for op, *operands in traced.operations if op == "input"]
+    ports = tuple(Port(name, ()) for name in dict.fromkeys(names))
+    return Program(traced.name, ports, traced.outputs, traced.operations, traced.constants, traced.results)
+
+
+def _read(name: str, needed: set[Any]) -> bool:
+    return name in ("forth", "back", "d") or name.startswith("v.") or name in needed
+
+
+# ---- structures of scalars
+def leaves(tree: Any) -> list[Any]:
+    """The scalars of nested tuples and arrays, in order; None holds none."""
+    if tree is None:
+        return []
+    if isinstance(tree, np.ndarray):
+        return list(tree.ravel().tolist())
+    if isinstance(tree, tuple | list):
+        return [x for part in tree for x in leaves(part)]
+    return [tree]
+
+
+def rebuilt(tree: Any, scalars: Iterator[Any]) -> Any:
+    """The same structure with other scalars."""
+    if tree is None:
+        return None
+    if isinstance(tree, np.ndarray):
+        array: Array = np.array([next(scalars) for _ in range(tree.size)] + [None], dtype=object)[:-1]
+        return settled(array.reshape(tree.shape)) if not _has_columns(array) else array.reshape(tree.shape)
+    if isinstance(tree, tuple | list):
+        parts = [rebuilt(part, scalars) for part in tree]
+        return type(tree)(*parts) if hasattr(tree, "_fields") else type(tree)(parts)
+    return next(scalars)
+
+
+def settled_tree(tree: Any) -> Any:
+    """The structure itself; a recursion must start from numbers."""
+    if any(type(x) is Expr for x in leaves(tree)):
+        raise TraceError("a rolled recursion must start from numbers")
+    return tree
+
+
+def _has_columns(array: Array) -> bool:
+    return any(isinstance(x, _Column) for x in array.flat)
+
+
+def roll(
+    function: Callable[..., Any],
+    subject: Any,
+    inputs: tuple[str, ...],
+    shape: tuple[int, ...],
+    *,
+    name: str,
+    straight: Callable[[], Program],
+) -> Rolled:
+    """The loops of `function(subject, **inputs)`, where subject.n is a Roll and every input has one number a joint."""
+    over: Roll = subject.n
+    result = function(subject, **{port: over.input(port) for port in inputs})
+    loops, vector = over.finished(result)
+    n = len(over.kinds)
+    constants = {}
+    for (kind, numbers), column in over.constants.items():
+        values = iter(numbers)
+        constants[column] = tuple(next(values) if k == kind else 0.0 for k in over.kinds)
+    return Rolled(
+        name=name,
+        inputs=tuple(Port(port, (n,)) for port in inputs),
+        outputs=(Port(name, shape),),
+        joints=n,
+        kinds=over.kinds,
+        constants=constants,
+        written=tuple(over.written),
+        loops=loops,
+        vector=vector,
+        straight=straight,
+    )

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import dynamics
-from .algebra import Program
+from .algebra import Program, Rolled
 from .compile import cpu
 from .compile.kernel import Array, Kernel
 from .dynamics.inverse_kinematics import IKResult, solve
@@ -343,10 +343,8 @@ class Arm:
         name, method, dtype = key[:3]
         dynamics.quantity(name)  # an unknown name is refused before anything is looked up
 
-        def make() -> tuple[str, Program]:
-            if method is None:
-                return dynamics.cheapest(self.model, name, **options)
-            return method, dynamics.program(self.model, name, method, **options)
+        def make() -> tuple[str, Program | Rolled]:
+            return dynamics.chosen(self.model, name, method, **options)
 
         kernel = self._kernels[key] = cpu.kernel((self.model.digest, *key), dtype, make)
         return kernel

@@ -171,6 +171,24 @@ def moved(joints: Joints, i: int, A: Articulated) -> Articulated:
     return _shifted_along(A, screw.along_x, (0, 1, 2))
 
 
+def moved_outward(joints: Joints, i: int, A: Articulated) -> Articulated:
+    """The opposite: such a matrix of frame i-1, shifted and turned to frame i.
+
+    What turns forces into motions (a compliance) moves so, with J for forces and origins, K for moments and angles.
+    """
+    screw, turn, twist = joints.screw[i], joints.turn[i], joints.twist[i]
+    if screw is None:
+        A = _placed_back(twist, _shifted(A, -joints.offset[i]))
+    else:
+        A = _shifted_along(_placed_back(twist, _shifted_along(A, -screw.along_x, (0, 1, 2))), -screw.along_z, (2, 0, 1))
+    return A if turn is None else Articulated(*(turned_matrix(turn[0], -turn[1], block) for block in A))
+
+
+def _placed_back(twist: Array, A: Articulated) -> Articulated:
+    E = twist.T
+    return Articulated(placed_matrix(E, A.J), placed_matrix(E, A.H, is_symmetric=False), placed_matrix(E, A.K))
+
+
 def _shifted(A: Articulated, p: Array) -> Articulated:
     """The inertia about a point that the frame's origin is at p from."""
     J, H, K = A

@@ -25,7 +25,17 @@ from .quantities import Formulation, quantity
 LONG = 30
 """Joints beyond which the asymptotically better method is taken as it is: tracing the others would cost seconds."""
 
-BY_MOMENTS = ("crba", "rnea", "aba", "brandl", "christoffel", "rnea_columns")
+LOOPED = {
+    "mass_matrix": (12, ("gdahj", "crba")),
+    "coriolis_matrix": (10, ("christoffel",)),
+    "mass_matrix_rate": (10, ("christoffel",)),
+    "mass_matrix_inverse": (16, ("compliance",)),
+}
+"""Quantities that are compiled with their loops kept: from how many joints on, and the methods that can be, the fastest
+first.  Straight-line code knows more zeros but grows with the square of n and leaves the caches; the numbers are where
+the two took the same time for one state of a random chain (docs/chains.md)."""
+
+BY_MOMENTS = ("crba", "rnea", "aba", "brandl", "christoffel", "compliance", "rnea_columns")
 """Methods that know links by `model.moments` alone: they are given the arm with its base parameters."""
 
 _FEEL_ROTORS = (
@@ -86,6 +96,15 @@ def program(
         if point:
             inputs["point"] = (3,)
     return trace(function, model, inputs, name=name, output=name)
+
+
+def chosen(model: Model, name: str, method: str | None = None, **options: Any) -> tuple[str, Program | Rolled]:
+    """The method, and its code as this arm should have it: straight-line, or with loops for a long chain."""
+    joints, methods = LOOPED.get(name, (model.n + 1, ()))
+    if model.n >= joints and not options and (method is None or method in methods):
+        method = method or methods[0]
+        return method, rolled(model, name, method)
+    return cheapest(model, name, **options) if method is None else (method, program(model, name, method, **options))
 
 
 def rolled(model: Model, name: str, method: str) -> Rolled:

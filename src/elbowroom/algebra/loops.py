@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .linalg import Array, matrix, zeros
+from .linalg import Array, matrix, vector, zeros
 
 Step = Callable[[Any, Any], tuple[Any, Any]]
 
@@ -59,6 +59,17 @@ def pairs(
             if move is not None and j > 0:
                 columns[i] = move(j, columns[i])
     return matrix(M)
+
+
+def same(n: Any, thing: Any) -> Any:
+    """The same thing for every i."""
+    return [thing] * n if isinstance(n, int) else n.given([thing] * len(n.kinds))
+
+
+def gathered(rows: Any) -> Array:
+    """Rows of one scalar each, as a vector."""
+    one_a_joint: Array = vector(*rows) if isinstance(rows, list) else rows
+    return one_a_joint
 
 
 def unzipped(rows: Any, count: int) -> tuple[Any, ...]:

@@ -126,6 +126,12 @@ class Rows:
         values = [turn.leaf(x.name) if isinstance(x, _Column) else x for x in leaves(tree)]
         return rebuilt(tree, iter(values))
 
+    def __add__(self, other: Rows) -> Rows:
+        return self.roll.each(lambda i: self[i] + other[i])
+
+    def __sub__(self, other: Rows) -> Rows:
+        return self.roll.each(lambda i: self[i] - other[i])
+
     def part(self, k: int) -> Rows:
         """The k-th of what every row holds."""
         return Rows(self.roll, [tree[k] for tree in self.trees])

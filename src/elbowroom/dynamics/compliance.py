@@ -12,7 +12,7 @@ gone and the sign turned: its compliance, the negative of what holds link j in p
     (M^-1)_jk = epsilon_jk / D_j - a_j . x_jk,        a_j = S' G_j                                                  (2)
     S_j = (1 - G_j H)^T S' (1 - G_j H) - H^T H / D_j,         S_0 = 0 at the base                                   (3)
 
-So a recursion inwards (G, D), one outwards (S, a), and (1) with (2) for the pairs.  (3) changes one row and column only.
+So a recursion inwards (G, D), one outwards (S, a), and (1) with (2) for the pairs.  (3) changes one row and column.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A chain whose numbers are columns, one entry a joint, for tracing recursions into loops (algebra/rolled.py).
 
 Joints whose code differs are of different kinds: those that turn and those that slide, those whose placement is a
-Denavit-Hartenberg row and those whose placement is not, those with a rotor and those without.
+Denavit-Hartenberg row and those whose placement is not, those with a rotor or dry friction and those without.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from typing import Any
 from ..algebra.rolled import Roll, Rows, Turn
 from ..algebra.tensors import PrincipalForm
 from .model import Array, Model, Split
+
+COLUMNS = ("E", "p", "mass", "com", "moments", "rotor_inertia", "viscous", "coulomb")
 
 
 class RolledModel:
@@ -32,8 +34,8 @@ class RolledModel:
         return bool(self._turns[i.kind])
 
     def __getattr__(self, name: str) -> Rows:
-        """E, p, mass, com, moments, rotor_inertia: the model's own, as Rows."""
-        if name not in ("E", "p", "mass", "com", "moments", "rotor_inertia"):
+        """The model's own COLUMNS, as Rows."""
+        if name not in COLUMNS:
             raise AttributeError(f"a rolled model has no {name!r}")
         rows = self.n.given(list(getattr(self._model, name)))
         self.__dict__[name] = rows
@@ -61,4 +63,5 @@ class RolledModel:
 def _signature(model: Model, i: int) -> tuple[Any, ...]:
     split = model.split(i)
     turns = model.revolute(i)
-    return turns, split.along_z is None, turns or split.theta == 0.0, model.rotor_inertia[i] == 0.0
+    drive = model.rotor_inertia[i] == 0.0, model.coulomb[i] == 0.0
+    return turns, split.along_z is None, turns or split.theta == 0.0, *drive

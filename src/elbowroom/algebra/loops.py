@@ -6,7 +6,7 @@
                                         column i >= j is read into the elements (j, i) and (i, j), then moved on
 
 Over a whole number n these are plain Python loops: on floats they compute, on Expr they unroll into one straight line.
-Over a `Roll` (rolled.py) each function is traced once a kind of joint and the loop stays a loop.
+Over a `Roll` (rolling.py) each function is traced once a kind of joint and the loop stays a loop.
 """
 
 from __future__ import annotations

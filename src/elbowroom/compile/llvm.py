@@ -12,7 +12,7 @@ For one Program and one floating-point type there are two modules, each made whe
 A Table has one function of `lanes` entries (`block`) with pointers of its own for every lane; its `one` is the loop
 over blocks that looks those pointers up, and its `many` calls `one` for each array of rows.
 
-A Rolled has loops over its joints in `one` (rolled.py), and its `many` calls `one` for each state.
+A Rolled has loops over its joints in `one` and in `block` (rolled_functions.py).
 
 The code has no fast-math: sums and products are done as written and fused by `lower` alone, so one state and the same
 state in a batch give the same bits.  Long programs are cut into functions of `CHUNK` steps (cut.py).
@@ -25,14 +25,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..algebra import Program, Rolled, Table
-from . import entry, rolled
+from . import entry
 from .cut import crossing, slots_for
 from .emit import Emitter
 from .ir import Writer
 from .loops import HEAP, arguments, finite, gathering, many, single, tables
 from .lower import Lowered, lower
+from .rolled_functions import function as rolled_function
 
 ALONE = 2000  # steps that one function still holds; longer ones compile faster in pieces and run as fast
+SCATTERED = 24  # joints beyond which states that fill matrices go one by one: a block would write to too many lines
 CHUNK = 500  # steps a function where there are more
 
 
@@ -55,11 +57,16 @@ def module(program: Program | Table | Rolled, target: Target, dtype: np.dtype[np
     scalar = {8: "double", 4: "float"}[dtype.itemsize]
     needed: set[str] = {*HEAP, "declare void @llvm.trap()"}
     if isinstance(program, Rolled):
-        parts = [rolled.one(program, scalar, target.lanes(scalar), target.fma, needed)]
+        lanes, apart = target.lanes(scalar), kind == "many" and len(program.outputs[0].shape) > 1
+        apart = apart and program.joints > SCATTERED
+        name = "one" if kind == "one" or apart else "block"
+        parts = [rolled_function(name, program, scalar, lanes, target.fma, needed)]
         if kind == "one":
             parts += [single(program), entry.emit(program) if scalar == "double" else ""]
-        else:
+        elif apart:
             parts += [tables(program, scalar)]
+        else:
+            parts += [finite(program, scalar, lanes), many(program, scalar, lanes)]
         return "\n".join([*sorted(needed), *parts, ""])
     if isinstance(program, Table):
         lanes = target.lanes(scalar)

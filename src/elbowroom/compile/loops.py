@@ -40,7 +40,7 @@ def single(program: Program | Table | Rolled) -> str:
     )
 
 
-def finite(program: Program, scalar: str, lanes: int) -> str:
+def finite(program: Program | Rolled, scalar: str, lanes: int) -> str:
     """Whether every input of a block is finite: then x - x is zero, summed over all."""
     vector, size = f"<{lanes} x {scalar}>", 8 if scalar == "double" else 4
     lines = [f"define internal i1 @finite({', '.join(f'ptr %i_{p.name}' for p in program.inputs)}) {{"]
@@ -65,7 +65,7 @@ def finite(program: Program, scalar: str, lanes: int) -> str:
     return "\n".join(lines)
 
 
-def many(program: Program, scalar: str, lanes: int) -> str:
+def many(program: Program | Rolled, scalar: str, lanes: int) -> str:
     """Whole blocks in place; the states that are left over go through a block of their own, the last one repeated."""
     width = 8 if scalar == "double" else 4
     ports = _ports(program)

@@ -1,64 +1,45 @@
-"""Loops over joints as LLVM IR: the function `one` of a Rolled.
-
-Columns lie one after the other in a scratch array, each with `lanes` times a whole number of entries: joint i is at
-place i + pad, the first `pad` places are empty.  Then every joint has its place in an aligned block of lanes, and the
-last block is full.
-
-    each        blocks of joints in SIMD lanes (one joint after the other if joints are of several kinds)
-    scan        one joint after the other, what is carried in registers
-    pairs       one joint j after the other, inwards; the columns i >= j in SIMD lanes, last block first.  What depends
-                on j alone is computed once and spread over the lanes.
-
-The block that holds column j holds some i < j too.  Those lanes compute from columns that are not born yet, and write
-elements (j, i) and (i, j) that joint i writes again, later; so nothing needs to be masked but the empty places.
-"""
+"""Loops over joints as LLVM IR: what the functions `one` and `block` of a Rolled share (rolled_functions.py)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..algebra import Program
-from ..algebra.rolled import Loop, Rolled
-from .emit import Emitter
+from ..algebra import Program, Rolled
+from ..algebra.rolled import Loop
 from .ir import Writer, hex_float
 from .loops import arguments
-from .lower import Lowered, lower
-from .sincos import sincos
+from .turn import SharedWriter, Steps, spread
 
 ALIGNMENT = 64
 
 
-def one(rolled: Rolled, scalar: str, lanes: int, fma: bool, needed: set[str]) -> str:
-    """The function `one` with its tables; `needed` gets what the module must declare."""
-    needed.add("declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
-    return "\n".join(_Function(rolled, scalar, lanes, fma, needed).text())
+class Function:
+    """What both functions share: `w` writes what happens at one joint."""
 
+    w: Writer
+    pad = 0
 
-class _Writer(Writer):
-    """Registers are named by their line, so that several writers may share the lines."""
-
-    def name(self) -> str:
-        return f"%r{len(self.lines)}"
-
-
-class _Function:
     def __init__(self, rolled: Rolled, scalar: str, lanes: int, fma: bool, needed: set[str]) -> None:
         self.rolled, self.scalar, self.lanes = rolled, scalar, lanes
         self.bytes = 8 if scalar == "double" else 4
-        self.pad = -rolled.joints % lanes
-        self.places = rolled.joints + self.pad
-        self.s = _Writer(scalar, 1, fma, intrinsics=needed)
-        self.v = _Writer(scalar, lanes, fma, self.s.lines, needed)
+        self.s = SharedWriter(scalar, 1, fma, intrinsics=needed)
+        self.v = SharedWriter(scalar, lanes, fma, self.s.lines, needed)
         used = _used(rolled)
         self.column = {name: k for k, name in enumerate(name for name in used if name not in rolled.constants)}
         self.table = {name: k for k, name in enumerate(name for name in used if name in rolled.constants)}
+        self.matrix = f"%o_{rolled.outputs[0].name}"
         self._labels = 0
         self._here = "entry"
 
+    @property
+    def places(self) -> int:
+        """The length of a column."""
+        return self.rolled.joints + self.pad
+
     # ---- the whole
-    def text(self) -> list[str]:
-        n, out = self.rolled.joints, self.rolled.outputs[0].name
-        size = max(1, len(self.column)) * self.places * self.bytes + ALIGNMENT
+    def text(self, name: str) -> list[str]:
+        """The tables and the function."""
+        size = max(1, len(self.column)) * self.places * self.w.bytes + ALIGNMENT
         self._put(
             f"%room = call ptr @malloc(i64 {size})",  # on the heap: a thread's stack may be small
             "%none = icmp eq ptr %room, null",
@@ -73,24 +54,17 @@ class _Function:
             f"%round = and i64 %after, {-ALIGNMENT}",
             "%scratch = inttoptr i64 %round to ptr",
         )
-        if self.pad:
-            for name in self.column:  # the empty places must hold numbers
-                self._store(self.v, self._address(name, "0"), "zeroinitializer", aligned=True)
-        for port in self.rolled.inputs:
-            if port.name in self.column:
-                at = self._address(port.name, str(self.pad))
-                self._put(f"call void @llvm.memcpy.p0.p0.i64(ptr {at}, ptr %i_{port.name}, i64 {n * self.bytes}, i1 0)")
+        self._take_inputs()
         forms = {"each": self._each, "outward": self._scan, "inward": self._scan}
         forms |= {"pairs": self._pairs, "diagonal": self._diagonal}
         for loop in self.rolled.loops:
             forms[loop.form](loop)
-        if self.rolled.vector != "":
-            at = self._address(str(self.rolled.vector), str(self.pad))
-            self._put(f"call void @llvm.memcpy.p0.p0.i64(ptr %o_{out}, ptr {at}, i64 {n * self.bytes}, i1 0)")
+        if isinstance(self.rolled.vector, str) and self.rolled.vector:
+            self._give_vector(self.rolled.vector)
         self._put("call void @free(ptr %room)", "ret void")
         return [
             *self._tables(),
-            f"define void @one({arguments(self.rolled, 'ptr noalias')}) {{",
+            f"define void @{name}({arguments(self.rolled, 'ptr noalias')}) {{",
             "entry:",
             *self.s.lines,
             "}",
@@ -109,6 +83,23 @@ class _Function:
         kinds = ", ".join(f"i32 {k}" for k in [0] * self.pad + list(self.rolled.kinds))
         return [*lines, f"@kinds = internal constant [{self.places} x i32] [{kinds}]"]
 
+    def _take_inputs(self) -> None:
+        raise NotImplementedError
+
+    def _give_vector(self, column: str) -> None:
+        raise NotImplementedError
+
+    def _each(self, loop: Loop) -> None:
+        raise NotImplementedError
+
+    def _row(self, program: Program, x: str) -> dict[str, str]:
+        """The elements (j, i) and (i, j) of the joint j at x with all i >= j."""
+        raise NotImplementedError
+
+    def _on_diagonal(self, i: str, change: Callable[[str], str]) -> None:
+        """Element (i, i) of the matrix as `change` makes it of what it was."""
+        raise NotImplementedError
+
     # ---- lines
     def _put(self, *lines: str) -> None:
         self.s.lines += [f"  {line}" for line in lines]
@@ -123,16 +114,27 @@ class _Function:
         return label
 
     def _address(self, name: str, place: str) -> str:
-        base, k = ("%scratch", self.column[name]) if name in self.column else ("@numbers", self.table[name])
-        return self.s.put(f"getelementptr [{self.places} x {self.scalar}], ptr {base}, i64 {k}, i64 {place}")
+        base, k, kind = "%scratch", self.column.get(name), self.w.type
+        if k is None:
+            base, k, kind = "@numbers", self.table[name], self.scalar
+        return self.s.put(f"getelementptr [{self.places} x {kind}], ptr {base}, i64 {k}, i64 {place}")
 
     def _load(self, w: Writer, name: str, place: str) -> str:
-        align = self.bytes * w.lanes
-        return w.put(f"load {w.type}, ptr {self._address(name, place)}, align {align}")
+        address = self._address(name, place)
+        if name in self.table and w is self.w and w.lanes > 1:  # one number for all states
+            return spread(w, w.put(f"load {w.scalar}, ptr {address}"))
+        return w.put(f"load {w.type}, ptr {address}, align {w.bytes}")
 
-    def _store(self, w: Writer, address: str, value: str, *, aligned: bool) -> None:
-        align = self.bytes * w.lanes if aligned else self.bytes
-        self._put(f"store {w.type} {value}, ptr {address}, align {align}")
+    def _store(self, w: Writer, address: str, value: str, *, aligned: bool = True) -> None:
+        self._put(f"store {w.type} {value}, ptr {address}, align {w.bytes if aligned else self.bytes}")
+
+    def _element(self, offset: str, more: int = 0) -> str:
+        """The address of an element of the matrix."""
+        at = self.s.put(f"getelementptr {self.scalar}, ptr {self.matrix}, i64 {offset}")
+        return self.s.put(f"getelementptr {self.scalar}, ptr {at}, i64 {more}") if more else at
+
+    def _lane(self, value: str, lane: int) -> str:
+        return self.v.put(f"extractelement {self.v.type} {value}, i32 {lane}")
 
     # ---- loops
     def _turns(
@@ -159,8 +161,18 @@ class _Function:
         self.s.lines[at] = f"  {x} = phi i64 [{first}, %{before}], [{following}, %{self._here}]"
         for k, (name, start) in enumerate(carried.items()):
             sources = f"[{start}, %{before}], [{results[name]}, %{self._here}]"
-            self.s.lines[at + 1 + k] = f"  {phis[name]} = phi {self.scalar} {sources}"
+            self.s.lines[at + 1 + k] = f"  {phis[name]} = phi {self.w.type} {sources}"
         self._open(after)
+
+    def _joints(self, body: Callable[[str], None], *, inward: bool = False) -> None:
+        """Every place that has a joint."""
+        ends = str(self.pad), str(self.places - 1)
+
+        def turn(x: str, _: dict[str, str]) -> dict[str, str]:
+            body(x)
+            return {}
+
+        self._turns(*(ends[::-1] if inward else ends), -1 if inward else 1, {}, turn)
 
     def _by_kind(self, loop: Loop, x: str, emit: Callable[[Program], dict[str, str]]) -> dict[str, str]:
         """The body for the kind of the joint at x; what the bodies return, merged."""
@@ -181,175 +193,63 @@ class _Function:
         merged = {}
         for name in results[0]:
             sources = ", ".join(f"[{r[name]}, %{end}]" for r, end in zip(results, ends, strict=True))
-            merged[name] = self.s.put(f"phi {self.scalar} {sources}")
+            merged[name] = self.s.put(f"phi {self.w.type} {sources}")
         return merged
 
-    def _each(self, loop: Loop) -> None:
-        if len(loop.bodies) > 1:
-            self._scan(loop)
-            return
-
-        def block(x: str, _: dict[str, str]) -> dict[str, str]:
-            steps = _Steps(loop.bodies[0], self.v)
-            steps.run({name: self._load(self.v, name, x) for name in steps.inputs})
-            for name, value in steps.results().items():
-                self._store(self.v, self._address(name, x), value, aligned=True)
-            return {}
-
-        self._turns("0", str(self.places - self.lanes), self.lanes, {}, block)
-
     def _scan(self, loop: Loop) -> None:
-        first, last = str(self.pad), str(self.places - 1)
-        step = 1
+        ends, step = (str(self.pad), str(self.places - 1)), 1
         if loop.form == "inward":
-            first, last, step = last, first, -1
-        start = {name: hex_float(value, self.scalar) for name, value in loop.carried}
+            ends, step = ends[::-1], -1
+        start = {name: self.w.constant(value) for name, value in loop.carried}
 
         def turn(x: str, carried: dict[str, str]) -> dict[str, str]:
             def emit(program: Program) -> dict[str, str]:
-                steps = _Steps(program, self.s)
-                steps.run({name: carried.get(name) or self._load(self.s, name, x) for name in steps.inputs})
+                steps = Steps(program, self.w)
+                steps.run({name: carried.get(name) or self._load(self.w, name, x) for name in steps.inputs})
                 results = steps.results()
                 for name, value in results.items():
                     if name not in carried:
-                        self._store(self.s, self._address(name, x), value, aligned=True)
+                        self._store(self.w, self._address(name, x), value)
                 return {name: results[name] for name in carried}
 
             return self._by_kind(loop, x, emit)
 
-        self._turns(first, last, step, start, turn)
+        self._turns(*ends, step, start, turn)
 
     def _diagonal(self, loop: Loop) -> None:
-        n, out = self.rolled.joints, self.rolled.outputs[0].name
-
-        def turn(x: str, _: dict[str, str]) -> dict[str, str]:
-            i = self.s.put(f"sub i64 {x}, {self.pad}")
-            at = self.s.put(f"getelementptr {self.scalar}, ptr %o_{out}, i64 {self.s.put(f'mul i64 {i}, {n + 1}')}")
-
+        def turn(x: str) -> None:
             def emit(program: Program) -> dict[str, str]:
-                steps = _Steps(program, self.s)
-                loads = {name: self._load(self.s, name, x) for name in steps.inputs if name != "d"}
-                steps.run(loads | {"d": self.s.put(f"load {self.scalar}, ptr {at}")})
-                self._store(self.s, at, steps.results()["d"], aligned=True)
+                steps = Steps(program, self.w)
+                loads = {name: self._load(self.w, name, x) for name in steps.inputs if name != "d"}
+
+                def changed(old: str) -> str:
+                    steps.run(loads | {"d": old})
+                    return steps.results()["d"]
+
+                self._on_diagonal(self.s.put(f"sub i64 {x}, {self.pad}"), changed)
                 return {}
 
-            return self._by_kind(loop, x, emit)
+            self._by_kind(loop, x, emit)
 
-        self._turns(str(self.pad), str(self.places - 1), 1, {}, turn)
+        self._joints(turn)
 
     def _pairs(self, loop: Loop) -> None:
-        n, out, s = self.rolled.joints, self.rolled.outputs[0].name, self.s
-
-        def joint(x: str, _: dict[str, str]) -> dict[str, str]:
+        def joint(x: str) -> None:
             for name, source in loop.born:
-                value = self._load(s, source, x) if isinstance(source, str) else hex_float(source, self.scalar)
-                self._store(s, self._address(name, x), value, aligned=True)
-            j = s.put(f"sub i64 {x}, {self.pad}")
-            row = s.put(f"sub i64 {s.put(f'mul i64 {j}, {n}')}, {self.pad}")  # element (j, i) is at row + place of i
-            row = s.put(f"getelementptr {self.scalar}, ptr %o_{out}, i64 {row}")
-            column = s.put(f"sub i64 {j}, {self.pad * n}")  # element (i, j) is at column + n times the place of i
-            column = s.put(f"getelementptr {self.scalar}, ptr %o_{out}, i64 {column}")
-            first = s.put(f"and i64 {x}, {-self.lanes}")
-            return self._by_kind(loop, x, lambda program: self._row(program, x, first, row, column))
+                value = self._load(self.w, source, x) if isinstance(source, str) else self.w.constant(source)
+                self._store(self.w, self._address(name, x), value)
+            self._by_kind(loop, x, lambda program: self._row(program, x))
 
-        self._turns(str(self.places - 1), str(self.pad), -1, {}, joint)
+        self._joints(joint, inward=True)
 
-    def _row(self, program: Program, x: str, first: str, row: str, column: str) -> dict[str, str]:
-        """The elements of joint j with all columns from the last block to the first that it needs."""
-        steps = _Steps(program, self.v)
-        steps.alone(self.s, {name: self._load(self.s, name, x) for name in steps.inputs if not name.startswith("v.")})
-
-        def block(y: str, lanes: range) -> None:
-            steps.run({name: self._load(self.v, name[2:], y) for name in steps.inputs if name.startswith("v.")})
-            results = steps.results()
-            for name, value in results.items():
-                if name.startswith("v."):
-                    self._store(self.v, self._address(name[2:], y), value, aligned=True)
-            down = self.s.put(f"mul i64 {y}, {self.rolled.joints}")
-            for values, base, step, at in (
-                (results["back"], column, self.rolled.joints, down),
-                (results["forth"], row, 1, y),
-            ):
-                if step == 1 and len(lanes) == self.lanes:
-                    address = self.s.put(f"getelementptr {self.scalar}, ptr {base}, i64 {at}")
-                    self._store(self.v, address, values, aligned=False)
-                    continue
-                for lane in lanes:
-                    value = self.v.put(f"extractelement {self.v.type} {values}, i32 {lane}")
-                    address = self.s.put(f"getelementptr {self.scalar}, ptr {base}, i64 {at}")
-                    address = self.s.put(f"getelementptr {self.scalar}, ptr {address}, i64 {lane * step}")
-                    self._store(self.s, address, value, aligned=True)
-
-        def full(y: str, _: dict[str, str]) -> dict[str, str]:
-            block(y, range(self.lanes))
-            return {}
-
-        last = first
-        if self.pad:  # the first block has empty places
-            low = self.s.put(f"icmp slt i64 {first}, {self.lanes}")
-            last = self.s.put(f"select i1 {low}, i64 {self.lanes}, i64 {first}")
-        self._turns(str(self.places - self.lanes), last, -self.lanes, {}, full)
-        if self.pad:
-            some, done = self._label(), self._label()
-            self._put(f"br i1 {low}, label %{some}, label %{done}")
-            self._open(some)
-            block("0", range(self.pad, self.lanes))
-            self._put(f"br label %{done}")
-            self._open(done)
-        return {}
-
-
-class _Steps:
-    """One turn's Program, written over scalars or lanes."""
-
-    def __init__(self, program: Program, writer: Writer) -> None:
-        self.lowered: Lowered = lower(program)
-        self.program, self.w = program, writer
-        self.inputs = [port.name for port in program.inputs]
-        self._known: dict[int, str] = {}  # what does not depend on the lane, spread over the lanes
-        self._done: set[int] = set()  # all of that, needed again or not
-        self._value: dict[int, str] = {}
-
-    def alone(self, writer: Writer, loads: dict[str, str]) -> None:
-        """Compute what follows from these scalars alone, and spread over the lanes what others need of it."""
-        done = self._run(writer, loads, {})
-        needed = {k for v, op in self.lowered.steps if v not in done for k in op[1:] if k in done}
-        needed |= {k for operands in self.program.results for k in operands if k in done}
-        w = self.w
-        for k in sorted(needed):
-            lane = w.put(f"insertelement {w.type} undef, {w.scalar} {done[k]}, i32 0")
-            self._known[k] = w.put(f"shufflevector {w.type} {lane}, {w.type} undef, <{w.lanes} x i32> zeroinitializer")
-        self._done = set(done)
-
-    def run(self, loads: dict[str, str]) -> None:
-        """Compute all the rest."""
-        self._value = self._run(self.w, loads, self._known)
-
-    def results(self) -> dict[str, str]:
-        """The registers of the outputs, by name."""
-        found = {}
-        for port, (k,) in zip(self.program.outputs, self.program.results, strict=True):
-            found[port.name] = self._value[k] if k >= 0 else self.w.constant(self.program.constants[-1 - k])
-        return found
-
-    def _run(self, writer: Writer, loads: dict[str, str], known: dict[int, str]) -> dict[int, str]:
-        """The steps all of whose operands are there."""
-        emitter = Emitter(self.lowered, writer, alone=True)
-        value = emitter.value = dict(known)
-        for k, (name, _) in self.lowered.loads.items():
-            if name in loads:
-                value[k] = loads[name]
-        turned: dict[int, tuple[str, str]] = {}
-        for k, operation in self.lowered.steps:
-            if k in value or k in self._done or any(i >= 0 and i not in value for i in operation[1:]):
-                continue
-            if operation[0] in ("sin", "cos") and operation[1] >= 0:
-                if operation[1] not in turned:
-                    turned[operation[1]] = sincos(writer, value[operation[1]])
-                value[k] = turned[operation[1]][operation[0] == "cos"]
-            else:
-                value[k] = emitter._step(operation)
-        return value
+    def _columns(self, steps: Steps, w: Writer, y: str) -> tuple[str, str]:
+        """The columns at y moved on, and what they give: the elements (j, i) and (i, j)."""
+        steps.run({name: self._load(w, name[2:], y) for name in steps.inputs if name.startswith("v.")})
+        results = steps.results()
+        for name, value in results.items():
+            if name.startswith("v."):
+                self._store(w, self._address(name[2:], y), value)
+        return results["forth"], results["back"]
 
 
 def _used(rolled: Rolled) -> list[str]:

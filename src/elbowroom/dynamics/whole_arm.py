@@ -14,7 +14,7 @@ from typing import Any
 
 from ..algebra import Program, Rolled, trace
 from ..algebra.linalg import Array
-from ..algebra.rolled import roll
+from ..algebra.rolling import roll
 from ..model import Model
 from ..model.base_parameters import regrouped
 from ..model.rolled import RolledModel
@@ -26,10 +26,15 @@ LONG = 30
 """Joints beyond which the asymptotically better method is taken as it is: tracing the others would cost seconds."""
 
 LOOPED = {
-    "mass_matrix": (12, ("gdahj", "crba")),
-    "coriolis_matrix": (10, ("christoffel",)),
-    "mass_matrix_rate": (10, ("christoffel",)),
+    "mass_matrix": (16, ("gdahj", "crba")),
+    "coriolis_matrix": (12, ("christoffel",)),
+    "mass_matrix_rate": (12, ("christoffel",)),
     "mass_matrix_inverse": (16, ("compliance",)),
+    "inverse_dynamics": (12, ("rnea",)),
+    "bias_torque": (12, ("rnea",)),
+    "coriolis_torque": (12, ("rnea",)),
+    "gravity_torque": (12, ("rnea",)),
+    "forward_dynamics": (12, ("brandl",)),
 }
 """Quantities that are compiled with their loops kept: from how many joints on, and the methods that can be, the fastest
 first.  Straight-line code knows more zeros but grows with the square of n and leaves the caches; the numbers are where

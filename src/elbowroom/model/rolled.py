@@ -1,4 +1,4 @@
-"""A chain whose numbers are columns, one entry a joint, for tracing recursions into loops (algebra/rolled.py).
+"""A chain whose numbers are columns, one entry a joint, for tracing recursions into loops (algebra/rolling.py).
 
 Joints whose code differs are of different kinds: those that turn and those that slide, those whose placement is a
 Denavit-Hartenberg row and those whose placement is not, those with a rotor or dry friction and those without.
@@ -9,7 +9,8 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
-from ..algebra.rolled import Roll, Rows, Turn
+from ..algebra.carried import Turn
+from ..algebra.rolling import Roll, Rows
 from ..algebra.tensors import PrincipalForm
 from .model import Array, Model, Split
 

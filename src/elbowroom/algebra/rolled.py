@@ -42,7 +42,7 @@ class Rolled:
     constants: dict[str, tuple[float, ...]]  # t columns
     written: tuple[str, ...]  # s columns
     loops: tuple[Loop, ...]
-    vector: str | float = ""  # the column that is the output, where it is one number a joint
+    vector: str = ""  # the column that is the output, where it is one number a joint
     straight: Callable[[], Program] | None = None  # the same function without loops
 
     @cached_property

@@ -230,10 +230,22 @@ class Roll:
         return Rows(self, trees)
 
     # ---- at the end
-    def finished(self, result: Any) -> tuple[tuple[Loop, ...], str | float]:
+    def _output(self, result: Rows) -> str:
+        """The column that holds the result of every joint, made if it is not one yet."""
+        places = [leaves(tree) for tree in result.trees]
+        if not all(len(place) == 1 for place in places):
+            raise TraceError(f"a rolled function must return a matrix of pairs or a number a joint; got {places}")
+        first = places[0][0]
+        if isinstance(first, Column) and all(place == [first] for place in places):
+            return first.name
+        name = self._new()
+        self.record("each", [(turn, {name: result[turn]}) for turn in self.turns()])
+        return name
+
+    def finished(self, result: Any) -> tuple[tuple[Loop, ...], str]:
         """The loops as Programs, without what nothing reads."""
-        vector = "" if isinstance(result, Squared) else _only(result)
-        needed = {vector}
+        vector = "" if isinstance(result, Squared) else self._output(result)
+        needed: set[Any] = {vector}
         loops: list[Loop] = []
         for form, results, carried, born in reversed(self._loops):
             live = any(_read(name, needed) for _, made in results for name in made)
@@ -257,14 +269,6 @@ def _held(x: Any) -> Column | float | None:
 
 def _where(x: Column | float) -> str | float:
     return x.name if isinstance(x, Column) else x
-
-
-def _only(result: Any) -> str | float:
-    columns = {_where(x) for tree in result.trees for x in leaves(tree)}
-    if len(columns) != 1:
-        raise TraceError(f"a rolled function must return a matrix of pairs or one column; got {columns}")
-    found: str | float = columns.pop()
-    return found
 
 
 def _body(turn: Turn, made: dict[str, Any], needed: set[Any]) -> Program:

@@ -34,7 +34,6 @@ from .lower import Lowered, lower
 from .rolled_functions import function as rolled_function
 
 ALONE = 2000  # steps that one function still holds; longer ones compile faster in pieces and run as fast
-SCATTERED = 24  # joints beyond which states that fill matrices go one by one: a block would write to too many lines
 CHUNK = 500  # steps a function where there are more
 
 
@@ -57,14 +56,10 @@ def module(program: Program | Table | Rolled, target: Target, dtype: np.dtype[np
     scalar = {8: "double", 4: "float"}[dtype.itemsize]
     needed: set[str] = {*HEAP, "declare void @llvm.trap()"}
     if isinstance(program, Rolled):
-        lanes, apart = target.lanes(scalar), kind == "many" and len(program.outputs[0].shape) > 1
-        apart = apart and program.joints > SCATTERED
-        name = "one" if kind == "one" or apart else "block"
+        lanes, name = target.lanes(scalar), "one" if kind == "one" else "block"
         parts = [rolled_function(name, program, scalar, lanes, target.fma, needed)]
         if kind == "one":
             parts += [single(program), entry.emit(program) if scalar == "double" else ""]
-        elif apart:
-            parts += [tables(program, scalar)]
         else:
             parts += [finite(program, scalar, lanes), many(program, scalar, lanes)]
         return "\n".join([*sorted(needed), *parts, ""])

@@ -201,8 +201,8 @@ def gathering(table: Table, scalar: str, lanes: int) -> str:
     return "\n".join(lines)
 
 
-def tables(table: Table | Rolled, scalar: str) -> str:
-    """`many` of a Table or Rolled: `one` on each state that is finite, up to the first that is not."""
+def tables(table: Table, scalar: str) -> str:
+    """`many` of a Table: `one` on each array of rows that is finite, up to the first that is not."""
     lines = [
         "define internal i1 @finite(ptr %x, i64 %size) {",
         "entry:",

@@ -59,7 +59,7 @@ class Function:
         forms |= {"pairs": self._pairs, "diagonal": self._diagonal}
         for loop in self.rolled.loops:
             forms[loop.form](loop)
-        if isinstance(self.rolled.vector, str) and self.rolled.vector:
+        if self.rolled.vector:
             self._give_vector(self.rolled.vector)
         self._put("call void @free(ptr %room)", "ret void")
         return [
@@ -265,6 +265,6 @@ def _used(rolled: Rolled) -> list[str]:
             found[name] = None
             if isinstance(source, str):
                 found[source] = None
-    if isinstance(rolled.vector, str) and rolled.vector:
+    if rolled.vector:
         found[rolled.vector] = None
     return list(found)

@@ -13,6 +13,7 @@ class SharedWriter(Writer):
     """Registers are named by their line, so that several writers may share the lines."""
 
     def name(self) -> str:
+        """A new register."""
         return f"%r{len(self.lines)}"
 
 

@@ -32,10 +32,11 @@ from .kinematics import Frames, forward_kinematics
 
 def mass_matrix(model: Model, q: Array) -> Array:
     """M (n, n), both triangles."""
-    return _from_frames(model, forward_kinematics(model, q))
+    return from_frames(model, forward_kinematics(model, q))
 
 
-def _from_frames(model: Model, frames: Frames) -> Array:
+def from_frames(model: Model, frames: Frames) -> Array:
+    """M (n, n) with the kinematics known: the link frames in the world."""
     z, p = frames.z, frames.p
     rows = _rows(model, frames)
 

@@ -28,7 +28,7 @@ from ..model.rolled import RolledModel
 from .clock import race
 
 JOINTS = (6, 10, 14, 20, 30, 50, 100)
-FRAME = tuple(f"R{r}{c}" for r in range(3) for c in range(3)) + ("px", "py", "pz")
+FRAME = (*(f"R{r}{c}" for r in range(3) for c in range(3)), "px", "py", "pz")
 CODES = ("straight", "loops")
 
 

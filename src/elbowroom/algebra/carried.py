@@ -1,4 +1,4 @@
-"""What a recursion carries from joint to joint: which of its scalars are constant, and which equal."""
+"""One step of a rolled loop: its symbols, its Program, and which scalars that it carries are constant or equal."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from ..errors import TraceError
 from .expr import Expr, Graph
+from .program import Port, Program, _assemble
 
 
 class Turn:
@@ -64,3 +65,21 @@ class Carried:
 def _numbered(keys: list[Any]) -> list[int]:
     seen: dict[Any, int] = {}
     return [seen.setdefault(key, len(seen)) for key in keys]
+
+
+def body(turn: Turn, made: dict[str, Any], needed: set[Any]) -> Program:
+    """The Program of one kind's turn: what it carries, and of its columns those that are needed."""
+    keep = {name: x for name, x in made.items() if name.startswith("k.") or is_read(name, needed)}
+    used: dict[int, tuple[str, int]] = {}
+    for node in turn.graph.nodes:
+        if node.op == "input":
+            used[node.index] = (node.operation[1], 0)
+    traced = _assemble("turn", turn.graph, (), keep, used)
+    names = [operands[0][0] for op, *operands in traced.operations if op == "input"]
+    ports = tuple(Port(name, ()) for name in dict.fromkeys(names))
+    return Program(traced.name, ports, traced.outputs, traced.operations, traced.constants, traced.results)
+
+
+def is_read(name: str, needed: set[Any]) -> bool:
+    """Whether some other loop, or the caller, reads this result of a step."""
+    return name in ("forth", "back", "d") or name.startswith("v.") or name in needed

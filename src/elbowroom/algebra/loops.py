@@ -39,11 +39,13 @@ def pairs(
     start: Callable[[Any], Any],
     read: Callable[[Any, Any], tuple[Any, Any]],
     move: Callable[[Any, Any], Any] | None = None,
+    own: Callable[[Any], Any] | None = None,
 ) -> Array:
     """The matrix (n, n) whose elements (j, i) and (i, j), j <= i, are read(j, column of i at joint j).
 
     `start(i)` is a column at its own joint and move(j, column) carries it from joint j to the one before; without
-    `move` it stays what it is.  On the diagonal the first of the two counts.
+    `move` it stays what it is.  On the diagonal the first of the two counts, or own(j), which must equal it: a shorter
+    way for straight lines (a loop reads all its columns alike).
     """
     if not isinstance(n, int):
         matrix_: Array = n.pairs(start, read, move)
@@ -58,6 +60,8 @@ def pairs(
             M[j, i] = forth
             if move is not None and j > 0:
                 columns[i] = move(j, columns[i])
+        if own is not None:
+            M[j, j] = own(j)
     return matrix(M)
 
 

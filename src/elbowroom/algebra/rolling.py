@@ -16,9 +16,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import TraceError
-from .carried import Carried, Turn
+from .carried import Carried, Turn, body, is_read
 from .expr import Expr
-from .program import Port, Program, _assemble
+from .program import Port, Program
 from .rolled import Loop, Rolled
 from .trees import Column, leaves, rebuilt, settled_tree
 
@@ -248,12 +248,12 @@ class Roll:
         needed: set[Any] = {vector}
         loops: list[Loop] = []
         for form, results, carried, born in reversed(self._loops):
-            live = any(_read(name, needed) for _, made in results for name in made)
+            live = any(is_read(name, needed) for _, made in results for name in made)
             if not live:
                 continue
-            bodies = [_body(turn, made, needed) for turn, made in results]
-            for body in bodies:
-                needed |= {port.name.removeprefix("v.") for port in body.inputs}
+            bodies = [body(turn, made, needed) for turn, made in results]
+            for traced in bodies:
+                needed |= {port.name.removeprefix("v.") for port in traced.inputs}
             needed |= {source for _, source in born}
             loops.append(Loop(form, tuple(bodies), carried, born))
         return tuple(reversed(loops)), vector
@@ -269,23 +269,6 @@ def _held(x: Any) -> Column | float | None:
 
 def _where(x: Column | float) -> str | float:
     return x.name if isinstance(x, Column) else x
-
-
-def _body(turn: Turn, made: dict[str, Any], needed: set[Any]) -> Program:
-    """The Program of one kind's turn: what it carries, and of its columns those that are needed."""
-    keep = {name: x for name, x in made.items() if name.startswith("k.") or _read(name, needed)}
-    used: dict[int, tuple[str, int]] = {}
-    for node in turn.graph.nodes:
-        if node.op == "input":
-            used[node.index] = (node.operation[1], 0)
-    traced = _assemble("turn", turn.graph, (), keep, used)
-    names = [operands[0][0] for op, *operands in traced.operations if op == "input"]
-    ports = tuple(Port(name, ()) for name in dict.fromkeys(names))
-    return Program(traced.name, ports, traced.outputs, traced.operations, traced.constants, traced.results)
-
-
-def _read(name: str, needed: set[Any]) -> bool:
-    return name in ("forth", "back", "d") or name.startswith("v.") or name in needed
 
 
 def roll(

@@ -79,7 +79,10 @@ def mass_matrix_rate(model: Model, q: Array, qd: Array) -> Array:
         forth, back = _pair(model, i, motion[i], column)
         return forth + back, forth + back
 
-    return pairs(model.n, start, felt, lambda i, column: _inward(joints, i, column))
+    def own(j: int) -> Any:
+        return 2.0 * (moments[j].n1[2] if model.revolute(j) else moments[j].f1[2])
+
+    return pairs(model.n, start, felt, lambda i, column: _inward(joints, i, column), own)
 
 
 def coriolis_torque(model: Model, q: Array, qd: Array) -> Array:

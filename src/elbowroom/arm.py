@@ -389,7 +389,7 @@ class Arm:
     def _compiled(self, key: tuple[Any, ...], options: dict[str, Any]) -> Kernel:
         name, method, dtype = key[:3]
         dynamics.quantity(name)  # an unknown name is refused before anything is looked up
-        make = functools.partial(self._made, name, method, **options)
+        make = functools.partial(dynamics.chosen, self.model, name, method, **options)
         kernel = self._kernels[key] = cpu.kernel((self.model.digest, *key), dtype, make)
         return kernel
 

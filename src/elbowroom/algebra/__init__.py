@@ -19,4 +19,5 @@ from .linalg import dot as dot
 from .program import Port as Port
 from .program import Program as Program
 from .program import trace as trace
+from .rolled import Rolled as Rolled
 from .table import Table as Table

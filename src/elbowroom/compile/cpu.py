@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import llvmlite
 import numpy as np
 
-from ..algebra import Port, Program, Table
+from ..algebra import Port, Program, Rolled, Table
 from ..errors import DtypeError
 from . import cache as disk
 from . import engine, entry, llvm, loops
@@ -29,7 +29,7 @@ class Code:
     """One function (`one` or `many`) of a kernel, compiled when it is first needed."""
 
     def __init__(
-        self, identity: tuple[Any, ...], kind: str, dtype: np.dtype[Any], make: Callable[[], Program | Table]
+        self, identity: tuple[Any, ...], kind: str, dtype: np.dtype[Any], make: Callable[[], Program | Table | Rolled]
     ) -> None:
         target = engine.host()
         self.kind, self.dtype, self.make = kind, dtype, make
@@ -37,7 +37,7 @@ class Code:
         self._loaded: engine.Loaded | None = None
         self._lock = threading.Lock()
 
-    def facts(self, describe: Callable[[Program | Table], dict[str, Any]]) -> dict[str, Any]:
+    def facts(self, describe: Callable[[Program | Table | Rolled], dict[str, Any]]) -> dict[str, Any]:
         """What the cache knows about the kernel; compiles it if it knows nothing."""
         found = disk.load(self.name)
         if found is None:
@@ -48,7 +48,7 @@ class Code:
         self._loaded = engine.Loaded(found[1])
         return found[0]
 
-    def address(self, function: str, describe: Callable[[Program | Table], dict[str, Any]]) -> int:
+    def address(self, function: str, describe: Callable[[Program | Table | Rolled], dict[str, Any]]) -> int:
         """Where a function of it is."""
         with self._lock:
             if self._loaded is None:
@@ -60,7 +60,7 @@ class Code:
 class Cpu:
     """Backend of one kernel: straight-line code for one state, SIMD lanes and threads for many."""
 
-    def __init__(self, one: Code, many: Code, describe: Callable[[Program | Table], dict[str, Any]]) -> None:
+    def __init__(self, one: Code, many: Code, describe: Callable[[Program | Table | Rolled], dict[str, Any]]) -> None:
         self._one, self._many, self._describe = one, many, describe
         self._single = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(one.address("single", describe))
         self._batch: Any = None
@@ -109,7 +109,7 @@ class Cpu:
         return lambda slow: entry.function(name, address, slow, self, bundle, table)
 
 
-def kernel(identity: tuple[Any, ...], dtype: Any, make: Callable[[], tuple[str, Program | Table]]) -> Kernel:
+def kernel(identity: tuple[Any, ...], dtype: Any, make: Callable[[], tuple[str, Program | Table | Rolled]]) -> Kernel:
     """The kernel that `identity` names: from the cache without calling `make`, else of the Program that it returns.
 
     `make` returns the chosen method's name and the Program, or the Table.
@@ -119,13 +119,12 @@ def kernel(identity: tuple[Any, ...], dtype: Any, make: Callable[[], tuple[str, 
         raise DtypeError(f"dtype must be float64 or float32; got {kind}")
     made: dict[str, Any] = {}
 
-    def program() -> Program | Table:
+    def program() -> Any:
         if "program" not in made:
             made["method"], made["program"] = make()
-        found: Program | Table = made["program"]
-        return found
+        return made["program"]
 
-    def describe(traced: Program | Table) -> dict[str, Any]:
+    def describe(traced: Program | Table | Rolled) -> dict[str, Any]:
         ports = [[(p.name, p.shape) for p in side] for side in (traced.inputs, traced.outputs)]
         return {"name": traced.name, "method": made["method"], "inputs": ports[0], "outputs": ports[1]}
 

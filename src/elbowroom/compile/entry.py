@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from ..algebra import Port, Program, Table
+from ..algebra import Port, Program, Rolled, Table
 from .entry_code import (
     ALIGNED,
     DATA,
@@ -142,7 +142,7 @@ def fits(inputs: tuple[Port, ...], outputs: tuple[Port, ...]) -> bool:
     return bool(inputs) and all(p.shape for p in inputs) and (len(outputs) == 1 or all(p.shape for p in outputs))
 
 
-def emit(program: Program | Table) -> str:
+def emit(program: Program | Table | Rolled) -> str:
     """IR of `entry` and `bind`; nothing for a Program with scalar inputs or several outputs of which one is scalar."""
     if not fits(program.inputs, program.outputs):
         return ""

@@ -12,6 +12,8 @@ For one Program and one floating-point type there are two modules, each made whe
 A Table has one function of `lanes` entries (`block`) with pointers of its own for every lane; its `one` is the loop
 over blocks that looks those pointers up, and its `many` calls `one` for each array of rows.
 
+A Rolled has loops over its joints in `one` and in `block` (rolled_functions.py).
+
 The code has no fast-math: sums and products are done as written and fused by `lower` alone, so one state and the same
 state in a batch give the same bits.  Long programs are cut into functions of `CHUNK` steps (cut.py).
 """
@@ -22,13 +24,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..algebra import Program, Table
+from ..algebra import Program, Rolled, Table
 from . import entry
 from .cut import crossing, slots_for
 from .emit import Emitter
 from .ir import Writer
 from .loops import HEAP, arguments, finite, gathering, many, single, tables
 from .lower import Lowered, lower
+from .rolled_functions import function as rolled_function
 
 ROOM = "@room = internal global [64 x i64] zeroinitializer"  # the loader's table of outside functions lies behind it
 LINE = 64  # bytes of a cache line
@@ -50,10 +53,18 @@ class Target:
         return max(2, self.vector_bits // (64 if scalar == "double" else 32))
 
 
-def module(program: Program | Table, target: Target, dtype: np.dtype[np.floating], kind: str) -> str:
+def module(program: Program | Table | Rolled, target: Target, dtype: np.dtype[np.floating], kind: str) -> str:
     """LLVM IR text of a Program or Table for one state (kind "one") or for many ("many")."""
     scalar = {8: "double", 4: "float"}[dtype.itemsize]
     needed: set[str] = {ROOM, *HEAP, "declare void @llvm.trap()"}
+    if isinstance(program, Rolled):
+        lanes, name = target.lanes(scalar), "one" if kind == "one" else "block"
+        parts = [rolled_function(name, program, scalar, lanes, target.fma, needed)]
+        if kind == "one":
+            parts += [single(program), entry.emit(program) if scalar == "double" else ""]
+        else:
+            parts += [finite(program, Writer(scalar, lanes, target.fma, needed=needed)), many(program, scalar, lanes)]
+        return "\n".join([*sorted(needed), *parts, ""])
     if isinstance(program, Table):
         lanes = target.lanes(scalar)
         writer = Writer(scalar, lanes, target.fma, needed=needed)

@@ -4,6 +4,7 @@ from . import aba as aba
 from . import brandl as brandl
 from . import christoffel as christoffel
 from . import columns as columns
+from . import compliance as compliance
 from . import crba as crba
 from . import dalembert as dalembert
 from . import diagonalized as diagonalized
@@ -23,5 +24,7 @@ from .quantities import REGISTRY as REGISTRY
 from .quantities import Quantity as Quantity
 from .quantities import quantity as quantity
 from .whole_arm import cheapest as cheapest
+from .whole_arm import chosen as chosen
 from .whole_arm import program as program
+from .whole_arm import rolled as rolled
 from .whole_arm import whole as whole

@@ -25,7 +25,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..algebra import cross
-from ..algebra.linalg import Array, dot, matrix, placed_matrix, skew, symmetric, turned_matrix, vector
+from ..algebra.linalg import Array, dot, is_constant, matrix, placed_matrix, skew, symmetric, turned_matrix
+from ..algebra.loops import gathered, scan
 from ..model import Model
 from .kinematics import Joints, Z
 from .rnea import less_wrench
@@ -87,45 +88,35 @@ def accelerations(
     joint_inertia: Array | None,
 ) -> Array:
     """The inward and outward sweeps: qdd (n,) for given bias (moment, force) and zeta of every link."""
-    n = model.n
-    extra = np.zeros(n) if joint_inertia is None else joint_inertia
-    columns: list[tuple[Array, Array]] = [(np.zeros(3), np.zeros(3))] * n
-    inverse: list[Any] = [0.0] * n
-    torque: list[Any] = [0.0] * n
-    carried: tuple[Articulated, Array, Array] | None = None
-    for i in range(n - 1, -1, -1):
-        A = rigid(model, i)
-        b_n, b_f = bias[i]
-        if carried is not None:
-            A = Articulated(*(x + y for x, y in zip(A, carried[0], strict=True)))
-            b_n, b_f = b_n + carried[1], b_f + carried[2]
+    extra = np.zeros(model.n) if joint_inertia is None else joint_inertia
+
+    def inward(i: int, beyond: tuple[Articulated, Array, Array]) -> tuple[Any, Any]:
+        A = Articulated(*(x + y for x, y in zip(rigid(model, i), beyond[0], strict=True)))
+        b_n, b_f = bias[i][0] + beyond[1], bias[i][1] + beyond[2]
         if model.revolute(i):
             u_n, u_f = A.J[:, 2], A.H[2, :]
             d, along = u_n[2], b_n[2]
         else:
             u_n, u_f = A.H[:, 2], A.K[:, 2]
             d, along = u_f[2], b_f[2]
-        columns[i], inverse[i], torque[i] = (u_n, u_f), 1.0 / (d + extra[i]), tau[i] - along
-        if i > 0:
-            left = freed(A, u_n, u_f, inverse[i], on_axis=extra[i] == 0, revolute=model.revolute(i))
-            push = torque[i] * inverse[i]
-            z_n, z_f = zeta[i]
-            b_n = b_n + left.J @ z_n + left.H @ z_f + u_n * push
-            b_f = b_f + left.H.T @ z_n + left.K @ z_f + u_f * push
-            carried = (moved(joints, i, left), *joints.force_inward(i, b_n, b_f))
+        inverse, torque = 1.0 / (d + extra[i]), tau[i] - along
+        left = freed(A, u_n, u_f, inverse, on_axis=is_constant(extra[i], 0.0), revolute=model.revolute(i))
+        push = torque * inverse
+        z_n, z_f = zeta[i]
+        b_n = b_n + left.J @ z_n + left.H @ z_f + u_n * push
+        b_f = b_f + left.H.T @ z_n + left.K @ z_f + u_f * push
+        return (moved(joints, i, left), *joints.force_inward(i, b_n, b_f)), (u_n, u_f, inverse, torque)
 
-    qdd: list[Any] = [0.0] * n
-    wd, a = np.zeros(3), model.base[:3, :3].T @ base_acceleration
-    for i in range(n):
-        wd, a = joints.motion_outward(i, wd, a)
+    def outward(i: int, before: tuple[Array, Array]) -> tuple[Any, Any]:
+        wd, a = joints.motion_outward(i, *before)
         wd, a = wd + zeta[i][0], a + zeta[i][1]
-        u_n, u_f = columns[i]
-        qdd[i] = (torque[i] - (dot(u_n, wd) + dot(u_f, a))) * inverse[i]
-        if model.revolute(i):
-            wd = wd + Z * qdd[i]
-        else:
-            a = a + Z * qdd[i]
-    return vector(*qdd)
+        u_n, u_f, inverse, torque = answers[i]
+        qdd = (torque - (dot(u_n, wd) + dot(u_f, a))) * inverse
+        return ((wd + Z * qdd, a) if model.revolute(i) else (wd, a + Z * qdd)), qdd
+
+    nothing = Articulated(*(np.zeros((3, 3)) for _ in range(3))), np.zeros(3), np.zeros(3)
+    answers = scan(model.n, inward, nothing, inward=True)
+    return gathered(scan(model.n, outward, (np.zeros(3), model.base[:3, :3].T @ base_acceleration)))
 
 
 def rigid(model: Model, i: int) -> Articulated:
@@ -169,6 +160,24 @@ def moved(joints: Joints, i: int, A: Articulated) -> Articulated:
     A = _shifted_along(A, screw.along_z, (2, 0, 1))
     A = Articulated(placed_matrix(twist, A.J), placed_matrix(twist, A.H, is_symmetric=False), placed_matrix(twist, A.K))
     return _shifted_along(A, screw.along_x, (0, 1, 2))
+
+
+def moved_outward(joints: Joints, i: int, A: Articulated) -> Articulated:
+    """The opposite: such a matrix of frame i-1, shifted and turned to frame i.
+
+    What turns forces into motions (a compliance) moves so, with J for forces and origins, K for moments and angles.
+    """
+    screw, turn, twist = joints.screw[i], joints.turn[i], joints.twist[i]
+    if screw is None:
+        A = _placed_back(twist, _shifted(A, -joints.offset[i]))
+    else:
+        A = _shifted_along(_placed_back(twist, _shifted_along(A, -screw.along_x, (0, 1, 2))), -screw.along_z, (2, 0, 1))
+    return A if turn is None else Articulated(*(turned_matrix(turn[0], -turn[1], block) for block in A))
+
+
+def _placed_back(twist: Array, A: Articulated) -> Articulated:
+    E = twist.T
+    return Articulated(placed_matrix(E, A.J), placed_matrix(E, A.H, is_symmetric=False), placed_matrix(E, A.K))
 
 
 def _shifted(A: Articulated, p: Array) -> Articulated:

@@ -20,6 +20,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..algebra.linalg import Array
+from ..algebra.loops import same
 from ..model import Model
 from .aba import accelerations
 from .kinematics import Joints
@@ -36,7 +37,7 @@ def forward_dynamics(
 ) -> Array:
     """qdd (n,) for joint torques tau, outside wrenches and gravity; `joint_inertia` (n,) adds to M's diagonal."""
     joints = Joints(model, q)
-    still = link_loads(model, joints, qd, np.zeros(model.n), -model.gravity)
+    still = link_loads(model, joints, qd, same(model.n, 0.0), -model.gravity)
     bias = less_wrench(model, q, still, wrench)
-    rest = [(np.zeros(3), np.zeros(3))] * model.n
+    rest = same(model.n, (np.zeros(3), np.zeros(3)))
     return accelerations(model, joints, tau, bias, rest, np.zeros(3), joint_inertia)

@@ -35,6 +35,7 @@ import numpy as np
 
 from ..algebra import cross, dot
 from ..algebra.linalg import Array, matrix, vector, zeros
+from ..algebra.loops import each, pairs, scan
 from ..model import Model
 from .kinematics import Joints, Z
 
@@ -68,18 +69,20 @@ def mass_matrix_rate(model: Model, q: Array, qd: Array) -> Array:
     """dM/dt (n, n) = C + C^T; n1 and n3 are carried as their sum."""
     joints = Joints(model, q)
     motion = link_motion(model, joints, qd)
-    rate = zeros(model.n, model.n)
-    for j, moments in _moments(model, joints, motion):
-        both = moments._replace(n1=moments.n1 + moments.n3, n3=np.zeros(3))
-        if not model.revolute(j):  # a sliding row feels forces, on which n3 has no part
-            rate[j, j] = 2.0 * moments.f1[2]
-        else:
-            rate[j, j] = 2.0 * moments.n1[2]
-        for i in range(j - 1, -1, -1):
-            both = _inward(joints, i + 1, both)
-            forth, back = _pair(model, i, motion[i], both)
-            rate[i, j] = rate[j, i] = forth + back
-    return matrix(rate)
+    moments = _moments(model, joints, motion)
+
+    def start(j: int) -> _Moments:
+        own = moments[j]
+        return own._replace(n1=own.n1 + own.n3, n3=np.zeros(3))
+
+    def felt(i: int, column: _Moments) -> tuple[Any, Any]:
+        forth, back = _pair(model, i, motion[i], column)
+        return forth + back, forth + back
+
+    def own(j: int) -> Any:
+        return 2.0 * (moments[j].n1[2] if model.revolute(j) else moments[j].f1[2])
+
+    return pairs(model.n, start, felt, lambda i, column: _inward(joints, i, column), own)
 
 
 def coriolis_torque(model: Model, q: Array, qd: Array) -> Array:
@@ -130,27 +133,25 @@ def coriolis_transpose_qd(model: Model, q: Array, qd: Array) -> Array:
 
 def link_motion(model: Model, joints: Joints, qd: Array) -> list[tuple[Array, Array]]:
     """Per link: angular velocity and velocity of its frame's origin, in its own axes."""
-    w, v = np.zeros(3), np.zeros(3)
-    motion = []
-    for i in range(model.n):
-        w, v = joints.motion_outward(i, w, v)
-        if model.revolute(i):
-            w = w + Z * qd[i]
-        else:
-            v = v + Z * qd[i]
-        motion.append((w, v))
+
+    def outward(i: int, previous: tuple[Array, Array]) -> tuple[Any, Any]:
+        w, v = joints.motion_outward(i, *previous)
+        here = (w + Z * qd[i], v) if model.revolute(i) else (w, v + Z * qd[i])
+        return here, here
+
+    motion: list[tuple[Array, Array]] = scan(model.n, outward, (np.zeros(3), np.zeros(3)))
     return motion
 
 
 def _coriolis(model: Model, joints: Joints, qd: Array) -> Array:
     motion = link_motion(model, joints, qd)
-    C = zeros(model.n, model.n)
-    for j, moments in _moments(model, joints, motion):
-        C[j, j] = moments.n1[2] if model.revolute(j) else moments.f1[2]
-        for i in range(j - 1, -1, -1):
-            moments = _inward(joints, i + 1, moments)
-            C[i, j], C[j, i] = _pair(model, i, motion[i], moments)
-    return matrix(C)
+    moments = _moments(model, joints, motion)
+    return pairs(
+        model.n,
+        lambda j: moments[j],
+        lambda i, column: _pair(model, i, motion[i], column),
+        lambda i, column: _inward(joints, i, column),
+    )
 
 
 def _pair(model: Model, i: int, motion: tuple[Array, Array], moments: _Moments) -> tuple[Any, Any]:
@@ -169,36 +170,39 @@ def _inward(joints: Joints, i: int, moments: _Moments) -> _Moments:
     return _Moments(n1, f1, n2, f2, joints.inward(i, moments.n3))
 
 
-def _moments(model: Model, joints: Joints, motion: list[tuple[Array, Array]]) -> list[tuple[int, _Moments]]:
-    """The moments of every joint at its own frame, tip first."""
-    found = []
-    body: _Moving | None = None
-    for j in range(model.n - 1, -1, -1):
+def _moments(model: Model, joints: Joints, motion: list[tuple[Array, Array]]) -> list[_Moments]:
+    """The moments of every joint at its own frame."""
+    links = each(model.n, lambda j: _link(model, j, *motion[j]))
+
+    def inward(j: int, beyond: _Moving) -> tuple[_Moving, _Moving]:
+        body = _Moving(*(x + y for x, y in zip(links[j], beyond, strict=True)))
+        return _body_inward(joints, j, body), body
+
+    nothing = _Moving(0.0, np.zeros(3), np.zeros((3, 3)), np.zeros((3, 3)), np.zeros(3))
+    bodies = scan(model.n, inward, nothing, inward=True)
+
+    def own(j: int) -> _Moments:
         w, v = motion[j]
-        link = _link(model, j, w, v)
-        body = link if body is None else _Moving(*(x + y for x, y in zip(link, body, strict=True)))
-        mass, h, inertia, W, P = body
+        mass, h, inertia, W, P = bodies[j]
         zd = vector(w[1], -w[0], 0.0)  # w x z
         if model.revolute(j):
             sweep = vector(v[1], -v[0], 0.0)  # v x z
-            moments = _Moments(
+            return _Moments(
                 n1=inertia @ zd + cross(h, sweep) + W[:, 2],
                 f1=mass * sweep + cross(zd, h) + vector(-P[1], P[0], 0.0),
                 n2=inertia[:, 2],
                 f2=vector(-h[1], h[0], 0.0),
                 n3=W[2, :],
             )
-        else:
-            moments = _Moments(
-                n1=cross(h, zd),
-                f1=mass * zd,
-                n2=vector(h[1], -h[0], 0.0),
-                f2=vector(0.0, 0.0, mass),
-                n3=vector(P[1], -P[0], 0.0),
-            )
-        found.append((j, moments))
-        if j > 0:
-            body = _body_inward(joints, j, body)
+        return _Moments(
+            n1=cross(h, zd),
+            f1=mass * zd,
+            n2=vector(h[1], -h[0], 0.0),
+            f2=vector(0.0, 0.0, mass),
+            n3=vector(P[1], -P[0], 0.0),
+        )
+
+    found: list[_Moments] = each(model.n, own)
     return found
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..algebra.linalg import Array, cholesky_solve, ltdl, matrix, vector, zeros
+from ..algebra.loops import pairs, scan
 from ..model import Model
 from .kinematics import Joints
 from .rnea import inverse_dynamics
@@ -22,32 +23,31 @@ from .rnea import inverse_dynamics
 
 def mass_matrix(model: Model, q: Array) -> Array:
     """M (n, n), both triangles."""
-    n = model.n
     joints = Joints(model, q)
-    M = zeros(n, n)
-    for i, (mass, h, inertia) in composites(model, joints):
+    body = composites(model, joints)
+
+    def start(i: int) -> tuple[Array, Array]:
+        mass, h, inertia = body[i]
         if model.revolute(i):
-            f, m = vector(-h[1], h[0], 0.0), inertia[:, 2]
-        else:
-            f, m = vector(0.0, 0.0, mass), vector(h[1], -h[0], 0.0)
-        for j in range(i, -1, -1):
-            if j < i:
-                m, f = joints.force_inward(j + 1, m, f)
-            M[i, j] = M[j, i] = m[2] if model.revolute(j) else f[2]
-    return matrix(M)
+            return inertia[:, 2], vector(-h[1], h[0], 0.0)
+        return vector(h[1], -h[0], 0.0), vector(0.0, 0.0, mass)
+
+    def felt(j: int, column: tuple[Array, Array]) -> tuple[Any, Any]:
+        n, f = column
+        element = n[2] if model.revolute(j) else f[2]
+        return element, element
+
+    return pairs(model.n, start, felt, lambda j, column: joints.force_inward(j, *column))
 
 
-def composites(model: Model, joints: Joints) -> list[tuple[int, tuple[Any, Array, Array]]]:
-    """Mass, first moment and inertia of links i..n about frame i, tip first."""
-    found = []
-    mass: Any = 0.0
-    h, inertia = zeros(3), zeros(3, 3)
-    for i in range(model.n - 1, -1, -1):
-        own = model.moments[i]
-        mass, h, inertia = mass + own.mass, h + own.first, inertia + own.inertia
-        found.append((i, (mass, h, inertia)))
-        if i > 0:
-            h, inertia = joints.body_inward(i, mass, h, inertia)
+def composites(model: Model, joints: Joints) -> list[tuple[Any, Array, Array]]:
+    """Mass, first moment and inertia of links i..n about frame i."""
+
+    def inward(i: int, beyond: tuple[Any, Array, Array]) -> tuple[Any, Any]:
+        body = tuple(x + y for x, y in zip(beyond, model.moments[i][:3], strict=True))
+        return (body[0], *joints.body_inward(i, *body)), body
+
+    found: list[tuple[Any, Array, Array]] = scan(model.n, inward, (0.0, np.zeros(3), np.zeros((3, 3))), inward=True)
     return found
 
 

@@ -5,30 +5,30 @@ from __future__ import annotations
 from typing import Any
 
 from ..algebra import sign
-from ..algebra.linalg import Array, matrix, vector
+from ..algebra.linalg import Array, is_constant
+from ..algebra.loops import each, gathered, on_diagonal
 from ..model import Model
 
 
 def friction_torque(model: Model, qd: Array) -> Array:
     """viscous qd + coulomb sign(qd), (n,): what the motor must give beyond moving the bodies."""
-    return vector(*(_friction(model, i, qd[i]) for i in range(model.n)))
+    return gathered(each(model.n, lambda i: _friction(model, i, qd[i])))
 
 
 def _friction(model: Model, i: int, speed: Any) -> Any:
-    return model.viscous[i] * speed + (model.coulomb[i] * sign(speed) if model.coulomb[i] != 0 else 0.0)
+    dry = model.coulomb[i]
+    return model.viscous[i] * speed + (0.0 if is_constant(dry, 0.0) else dry * sign(speed))
 
 
 def rotors_on_diagonal(model: Model, M: Array) -> Array:
     """M with the rotors' inertia."""
-    rows = M.tolist()
-    for i, rotor in enumerate(model.rotor_inertia.tolist()):
-        rows[i][i] = rows[i][i] + rotor
-    return matrix(rows)
+    with_rotors: Array = on_diagonal(M, model.rotor_inertia)
+    return with_rotors
 
 
 def rotor_torque(model: Model, qdd: Array) -> Array:
     """What accelerating the rotors takes, (n,)."""
-    return vector(*(model.rotor_inertia[i] * qdd[i] for i in range(model.n)))
+    return gathered(each(model.n, lambda i: model.rotor_inertia[i] * qdd[i]))
 
 
 def rotor_energy(model: Model, qd: Array) -> Any:

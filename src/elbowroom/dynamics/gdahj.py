@@ -23,7 +23,8 @@ from typing import Any
 import numpy as np
 
 from ..algebra import cross, dot
-from ..algebra.linalg import Array, matrix, skew, zeros
+from ..algebra.linalg import Array, skew
+from ..algebra.loops import each, pairs, scan
 from ..algebra.tensors import rotate_principal
 from ..model import Model
 from .kinematics import Frames, forward_kinematics
@@ -31,41 +32,51 @@ from .kinematics import Frames, forward_kinematics
 
 def mass_matrix(model: Model, q: Array) -> Array:
     """M (n, n), both triangles."""
-    return _from_frames(model, forward_kinematics(model, q))
+    return from_frames(model, forward_kinematics(model, q))
 
 
-def _from_frames(model: Model, frames: Frames) -> Array:
-    n, z, p = model.n, frames.z, frames.p
-    cause = [(z[j], cross(z[j], p[j])) if model.revolute(j) else (np.zeros(3), -z[j]) for j in range(n)]
-    M = zeros(n, n)
-    for i, (d, y) in _rows(model, frames):
-        for j in range(i + 1):
-            turn, t = cause[j]
-            M[i, j] = M[j, i] = dot(turn, d) + dot(t, y)  # (2.53)
-    return matrix(M)
-
-
-def _rows(model: Model, frames: Frames) -> list[tuple[int, tuple[Array, Array]]]:
-    """d_i and y_i of every joint, tip first."""
+def from_frames(model: Model, frames: Frames) -> Array:
+    """M (n, n) with the kinematics known: the link frames in the world."""
     z, p = frames.z, frames.p
-    mass: Any = 0.0  # of the links beyond i
-    h = np.zeros(3)  # their sum of m p_C
-    b, D = np.zeros(3), np.zeros((3, 3))
-    found = []
-    for i in range(model.n - 1, -1, -1):
+    rows = _rows(model, frames)
+
+    def element(j: int, row: tuple[Array, Array]) -> tuple[Any, Any]:
+        d, y = row
+        turn, t = (z[j], cross(z[j], p[j])) if model.revolute(j) else (np.zeros(3), -z[j])
+        M_ij = dot(turn, d) + dot(t, y)  # (2.53)
+        return M_ij, M_ij
+
+    return pairs(model.n, lambda i: rows[i], element)
+
+
+def _rows(model: Model, frames: Frames) -> list[tuple[Array, Array]]:
+    """d_i and y_i of every joint."""
+    z, p = frames.z, frames.p
+
+    def link(i: int) -> tuple[Array, Array, Array]:
+        """What link i alone gives h, b and D^T."""
         m, com = model.mass[i], frames.point(i, model.com[i])
         lever = m * (com - p[i])
-        kappa_transposed = -_double_cross(com, lever)  # (2.46), transposed: [a][b] becomes [b][a]
-        if i + 1 < model.n:
-            step = p[i + 1] - p[i]
-            lever = lever + mass * step  # eta_i (2.45)
-            kappa_transposed = kappa_transposed - _double_cross(h, step)
-        mass, h, b = mass + m, h + m * com, b + lever
-        D = D + rotate_principal(frames.R[i], model.principal(i)) + kappa_transposed  # D_i^T (2.50)
-        if model.revolute(i):
-            found.append((i, (D @ z[i], cross(b, z[i]))))
-        else:
-            found.append((i, (cross(h, z[i]), -mass * z[i])))
+        kappa = _double_cross(com, lever)  # (2.46), transposed: [a][b] becomes [b][a]
+        return m * com, lever, rotate_principal(frames.R[i], model.principal(i)) - kappa
+
+    def inward(i: int, beyond: tuple[Any, Array, Array, Array, Array]) -> tuple[Any, Any]:
+        mass, h, b, D, tip = beyond  # of the links beyond i: mass, sum of m p_C, b, D^T; frame i+1
+        m_com, lever, own = links[i]
+        step = tip - p[i]
+        eta = lever + mass * step  # (2.45)
+        D = D + (own - _double_cross(h, step))  # D_i^T (2.50)
+        here = mass + model.mass[i], h + m_com, b + eta, D
+        return (*here, p[i]), here
+
+    def row(i: int) -> tuple[Array, Array]:
+        mass, h, b, D = sums[i]
+        return (D @ z[i], cross(b, z[i])) if model.revolute(i) else (cross(h, z[i]), -mass * z[i])
+
+    links = each(model.n, link)
+    nothing = (0.0, np.zeros(3), np.zeros(3), np.zeros((3, 3)), np.zeros(3))
+    sums = scan(model.n, inward, nothing, inward=True)
+    found: list[tuple[Array, Array]] = each(model.n, row)
     return found
 
 

@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..algebra import cos, cross, sin
+from ..algebra import Expr, cos, cross, sin
 from ..algebra.linalg import (
     Array,
+    is_constant,
     placed_matrix,
     symmetric,
     turned_back_vector,
@@ -22,6 +23,7 @@ from ..algebra.linalg import (
     turned_vector,
     vector,
 )
+from ..algebra.loops import each, unzipped
 from ..model import Model
 from ..model.rotations import cos_sin
 
@@ -40,24 +42,11 @@ class Joints:
 
     def __init__(self, model: Model, q: Array) -> None:
         self.model = model
-        self.twist: list[Array] = []  # the fixed rotation, less what the turn has taken over
-        self.turn: list[tuple[Any, Any] | None] = []  # cos and sin of the turn about z; None: the joint slides
-        self.offset: list[Array] = []  # to frame i, in frame i-1
-        self.screw: list[Screw | None] = []
-        for i in range(model.n):
-            split = model.split(i)
-            if model.revolute(i):
-                self.twist.append(split.twist)
-                self.turn.append(_turn(q[i], split.theta))
-                self.offset.append(model.p[i])
-                slide = 0.0
-            else:
-                self.twist.append(model.E[i])
-                self.turn.append(None)
-                self.offset.append(model.p[i] + model.E[i][:, 2] * q[i])
-                slide = q[i]
-            fits = split.along_z is not None and (model.revolute(i) or split.theta == 0.0)
-            self.screw.append(Screw(model.p[i][0], split.along_z + slide) if fits else None)
+        parts = unzipped(each(model.n, lambda i: _placed(model, i, q[i])), 4)
+        self.twist: list[Array] = parts[0]  # the fixed rotation, less what the turn has taken over
+        self.turn: list[tuple[Any, Any] | None] = parts[1]  # cos and sin of the turn about z; None: the joint slides
+        self.offset: list[Array] = parts[2]  # to frame i, in frame i-1
+        self.screw: list[Screw | None] = parts[3]
 
     def inward(self, i: int, v: Array) -> Array:
         """A vector of frame i in the axes of frame i-1."""
@@ -121,14 +110,26 @@ class Joints:
         return shifted(mass, h, inertia, vector(screw.along_x, 0.0, 0.0))
 
 
-def _turn(q: Any, theta: float) -> tuple[Any, Any]:
+def _placed(model: Model, i: int, q: Any) -> tuple[Array, tuple[Any, Any] | None, Array, Screw | None]:
+    """Twist, turn, offset and screw of joint i at q."""
+    split = model.split(i)
+    if model.revolute(i):
+        twist, turn, offset, slide = split.twist, _turn(q, split.theta), model.p[i], 0.0
+    else:
+        twist, turn, offset, slide = model.E[i], None, model.p[i] + model.E[i][:, 2] * q, q
+    fits = split.along_z is not None and (turn is not None or is_constant(split.theta, 0.0))
+    return twist, turn, offset, Screw(model.p[i][0], split.along_z + slide) if fits else None
+
+
+def _turn(q: Any, theta: Any) -> tuple[Any, Any]:
     """cos and sin of q + theta; a quarter turn only swaps and signs them."""
-    if theta == 0.0:
+    if is_constant(theta, 0.0):
         return cos(q), sin(q)
-    c0, s0 = cos_sin(theta)
-    if c0 in (0.0, 1.0, -1.0):
-        c, s = cos(q), sin(q)
-        return c0 * c - s0 * s, s0 * c + c0 * s
+    if type(theta) is not Expr:
+        c0, s0 = cos_sin(theta)
+        if c0 in (0.0, 1.0, -1.0):
+            c, s = cos(q), sin(q)
+            return c0 * c - s0 * s, s0 * c + c0 * s
     return cos(q + theta), sin(q + theta)
 
 

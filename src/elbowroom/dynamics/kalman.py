@@ -26,7 +26,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..algebra import dot
-from ..algebra.linalg import Array, vector
+from ..algebra.linalg import Array, is_constant, vector
+from ..algebra.loops import scan, unzipped
 from ..model import Model
 from .aba import Articulated, freed, moved, rigid
 from .kinematics import Joints, Z
@@ -57,21 +58,17 @@ def forward_dynamics(
 
 def riccati(model: Model, joints: Joints, joint_inertia: Array | None = None) -> Gains:
     """G and 1 / D of every joint, from the tip inwards."""
-    n = model.n
-    extra = np.zeros(n) if joint_inertia is None else joint_inertia
-    gains = Gains([(np.zeros(3), np.zeros(3))] * n, [0.0] * n)
-    P: Articulated | None = None
-    for k in range(n - 1, -1, -1):
-        M, turns = rigid(model, k), model.revolute(k)
-        P = M if P is None else Articulated(*(x + y for x, y in zip(M, P, strict=True)))
+    extra = np.zeros(model.n) if joint_inertia is None else joint_inertia
+
+    def inward(k: int, beyond: Articulated) -> tuple[Articulated, Any]:
+        P, turns = Articulated(*(x + y for x, y in zip(rigid(model, k), beyond, strict=True))), model.revolute(k)
         moment, force = (P.J[:, 2], P.H[2, :]) if turns else (P.H[:, 2], P.K[:, 2])  # P H*
-        D = moment[2] if turns else force[2]
-        inverse = gains.D_inverse[k] = 1.0 / (D + extra[k])
-        gains.G[k] = moment * inverse, force * inverse
-        if k > 0:
-            left = freed(P, moment, force, inverse, on_axis=extra[k] == 0, revolute=turns)
-            P = moved(joints, k, left)
-    return gains
+        inverse = 1.0 / ((moment[2] if turns else force[2]) + extra[k])  # of D
+        left = freed(P, moment, force, inverse, on_axis=is_constant(extra[k], 0.0), revolute=turns)
+        return moved(joints, k, left), ((moment * inverse, force * inverse), inverse)
+
+    nothing = Articulated(*(np.zeros((3, 3)) for _ in range(3)))
+    return Gains(*unzipped(scan(model.n, inward, nothing, inward=True), 2))
 
 
 def filtered(model: Model, joints: Joints, gains: Gains, torque: Array) -> list[Any]:

@@ -18,6 +18,7 @@ import numpy as np
 
 from ..algebra import cross
 from ..algebra.linalg import Array, matrix, vector
+from ..algebra.loops import each, length, scan, unzipped
 from ..errors import ShapeError, UnknownNameError
 from ..model import Model
 from .joints import Joints as Joints
@@ -33,7 +34,8 @@ class Frames(NamedTuple):
     @property
     def z(self) -> list[Array]:
         """The joint axes."""
-        return [R[:, 2] for R in self.R]
+        axes: list[Array] = each(length(self.R), lambda i: self.R[i][:, 2])
+        return axes
 
     def point(self, i: int, local: Array) -> Array:
         """A point of link i in the world."""
@@ -60,14 +62,13 @@ def forward_kinematics(model: Model, q: Array) -> Frames:
     if (known := getattr(model, "known_frames", None)) is not None:
         return Frames(*known)
     joints = Joints(model, q)
-    R, p = model.base[:3, :3], model.base[:3, 3]
-    frames = Frames([], [])
-    for i in range(model.n):
-        p = p + R @ joints.offset[i]
-        R = joints.turned(i, R @ joints.twist[i])
-        frames.R.append(R)
-        frames.p.append(p)
-    return frames
+
+    def outward(i: int, previous: tuple[Array, Array]) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+        R, p = previous
+        here = joints.turned(i, R @ joints.twist[i]), p + R @ joints.offset[i]
+        return here, here
+
+    return Frames(*unzipped(scan(model.n, outward, (model.base[:3, :3], model.base[:3, 3])), 2))
 
 
 def _homogeneous(R: Array, p: Array) -> Array:

@@ -16,6 +16,7 @@ from . import (
     brandl,
     christoffel,
     columns,
+    compliance,
     crba,
     dalembert,
     diagonalized,
@@ -132,9 +133,13 @@ REGISTRY: dict[str, Quantity] = {
             "mass_matrix_inverse",
             "q",
             square,
-            {"crba": crba.mass_matrix_inverse, "aba": aba.mass_matrix_inverse},
+            {
+                "crba": crba.mass_matrix_inverse,
+                "aba": aba.mass_matrix_inverse,
+                "compliance": compliance.mass_matrix_inverse,
+            },
             fast="crba aba",
-            long="aba",
+            long="compliance",
             unit="1/(kg m^2)",
         ),
         _quantity(

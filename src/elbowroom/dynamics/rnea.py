@@ -22,6 +22,7 @@ import numpy as np
 
 from ..algebra import cross
 from ..algebra.linalg import Array, is_constant, matrix, vector
+from ..algebra.loops import each, gathered, same, scan
 from ..model import Model
 from .kinematics import Joints, Z, forward_kinematics, link_wrench
 
@@ -35,17 +36,17 @@ def inverse_dynamics(model: Model, q: Array, qd: Array, qdd: Array, wrench: Arra
 
 def bias_torque(model: Model, q: Array, qd: Array) -> Array:
     """C qd + g (n,)."""
-    return _recursion(model, q, qd, np.zeros(model.n), -model.gravity)
+    return _recursion(model, q, qd, same(model.n, 0.0), -model.gravity)
 
 
 def coriolis_torque(model: Model, q: Array, qd: Array) -> Array:
     """C qd (n,)."""
-    return _recursion(model, q, qd, np.zeros(model.n), np.zeros(3))
+    return _recursion(model, q, qd, same(model.n, 0.0), np.zeros(3))
 
 
 def gravity_torque(model: Model, q: Array) -> Array:
     """g (n,), the torque that holds the arm still."""
-    still = np.zeros(model.n)
+    still = same(model.n, 0.0)
     return _recursion(model, q, still, still, -model.gravity)
 
 
@@ -89,10 +90,9 @@ def _nonzero(*scalars: Any) -> int:
 
 def link_loads(model: Model, joints: Joints, qd: Array, qdd: Array, base_acceleration: Array) -> Loads:
     """The outward half: moment about its frame and force (2, 3) that every link's own motion takes, in its axes."""
-    w, wd, a = np.zeros(3), np.zeros(3), model.base[:3, :3].T @ base_acceleration
-    U = np.zeros((3, 3))
-    found: Loads = []
-    for i in range(model.n):
+
+    def outward(i: int, before: tuple[Array, Array, Array, Array]) -> tuple[Any, Any]:
+        w, wd, a, U = before
         screw = joints.screw[i]
         a = joints.outward(i, a + (U @ joints.offset[i] if screw is None else U[:, 0] * screw.along_x))
         w, wd = joints.outward(i, w), joints.outward(i, wd)
@@ -104,8 +104,16 @@ def link_loads(model: Model, joints: Joints, qd: Array, qdd: Array, base_acceler
         U = acceleration_field(w, wd)
         if screw is not None:  # the axis belongs to both links, so the rest of the offset may use this link's U
             a = a + U[:, 2] * screw.along_z
+        return (w, wd, a, U), (w, wd, a, U)
+
+    def load(i: int) -> tuple[Array, Array]:
+        w, wd, a, U = motion[i]
         mass, h, inertia, S = model.moments[i]
-        found.append((_turning_moment(w, wd, U, inertia, S) + cross(h, a), mass * a + U @ h))
+        return _turning_moment(w, wd, U, inertia, S) + cross(h, a), mass * a + U @ h
+
+    start = np.zeros(3), np.zeros(3), model.base[:3, :3].T @ base_acceleration, np.zeros((3, 3))
+    motion = scan(model.n, outward, start)
+    found: Loads = each(model.n, load)
     return found
 
 
@@ -129,11 +137,9 @@ def _recursion(
 ) -> Array:
     joints = Joints(model, q)
     loads = less_wrench(model, q, link_loads(model, joints, qd, qdd, base_acceleration), wrench)
-    tau: list[Any] = [0.0] * model.n
-    m, f = np.zeros(3), np.zeros(3)
-    for i in range(model.n - 1, -1, -1):
-        m, f = m + loads[i][0], f + loads[i][1]
-        tau[i] = m[2] if model.revolute(i) else f[2]
-        if i > 0:
-            m, f = joints.force_inward(i, m, f)
-    return vector(*tau)
+
+    def inward(i: int, beyond: tuple[Array, Array]) -> tuple[tuple[Array, Array], Any]:
+        m, f = (x + y for x, y in zip(beyond, loads[i], strict=True))
+        return joints.force_inward(i, m, f), m[2] if model.revolute(i) else f[2]
+
+    return gathered(scan(model.n, inward, (np.zeros(3), np.zeros(3)), inward=True))

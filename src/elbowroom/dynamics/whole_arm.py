@@ -14,11 +14,13 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from ..algebra import Program, trace
+from ..algebra import Program, Rolled, trace
 from ..algebra.linalg import Array
 from ..algebra.rearrange import rearranged
+from ..algebra.rolling import roll
 from ..model import Model
 from ..model.base_parameters import regrouped
+from ..model.rolled import RolledModel
 from ..model.symbolic import SymbolicModel
 from . import drives
 from .quantities import Formulation, quantity
@@ -29,7 +31,22 @@ LONG = 30
 LARGE = 5000
 """Operations beyond which a program stays as it was traced: rearranging saves a few in a hundred and takes seconds."""
 
-BY_MOMENTS = ("crba", "rnea", "aba", "brandl", "christoffel", "rnea_columns", "difference")
+LOOPED = {
+    "mass_matrix": (16, ("gdahj", "crba")),
+    "coriolis_matrix": (12, ("christoffel",)),
+    "mass_matrix_rate": (12, ("christoffel",)),
+    "mass_matrix_inverse": (16, ("compliance",)),
+    "inverse_dynamics": (12, ("rnea",)),
+    "bias_torque": (12, ("rnea",)),
+    "coriolis_torque": (12, ("rnea",)),
+    "gravity_torque": (12, ("rnea",)),
+    "forward_dynamics": (12, ("brandl",)),
+}
+"""Quantities that are compiled with their loops kept: from how many joints on, and the methods that can be, the fastest
+first.  Straight-line code knows more zeros but grows with the square of n and leaves the caches; the numbers are where
+the two took the same time for one state of a random chain (docs/chains.md)."""
+
+BY_MOMENTS = ("crba", "rnea", "aba", "brandl", "christoffel", "compliance", "rnea_columns", "difference")
 """Methods that know links by `model.moments` alone: they are given the arm with its base parameters."""
 
 BY_SECOND = {(name, "rnea") for name in ("inverse_dynamics", "bias_torque", "coriolis_torque")} | {
@@ -63,7 +80,8 @@ def whole(name: str, method: str) -> Formulation:
     by_moments = method in BY_MOMENTS and (name, method) not in BY_BODIES
 
     def f(model: Model, *inputs: Any, **named: Any) -> Any:
-        if by_moments and not isinstance(model, SymbolicModel):  # symbols are counted as the papers have them
+        if by_moments and isinstance(model, Model) and not isinstance(model, SymbolicModel):
+            # symbols are counted as the papers have them; a rolled model was made of the regrouped one
             model = regrouped(model, spread=(name, method) in BY_SECOND)
         return rigid(model, *inputs, **named)
 
@@ -110,6 +128,29 @@ def program(
     if isinstance(model, SymbolicModel) or len(traced.operations) > LARGE:
         return traced
     return rearranged(traced)
+
+
+def chosen(model: Model, name: str, method: str | None = None, **options: Any) -> tuple[str, Program | Rolled]:
+    """The method, and its code as this arm should have it: straight-line, or with loops for a long chain."""
+    joints, methods = LOOPED.get(name, (model.n + 1, ()))
+    if model.n >= joints and not options and (method is None or method in methods):
+        method = method or methods[0]
+        return method, rolled(model, name, method)
+    return cheapest(model, name, **options) if method is None else (method, program(model, name, method, **options))
+
+
+def rolled(model: Model, name: str, method: str) -> Rolled:
+    """The same with its loops over joints kept, for quantities and methods of `LOOPED`."""
+    what = quantity(name)
+    own = regrouped(model, spread=(name, method) in BY_SECOND) if method in BY_MOMENTS else model
+    return roll(
+        whole(name, method),
+        RolledModel(own),
+        what.inputs,
+        what.shape(model.n),
+        name=name,
+        straight=functools.cache(lambda: program(model, name, method)),
+    )
 
 
 def cheapest(model: Model, name: str, **options: Any) -> tuple[str, Program]:

@@ -1,0 +1,169 @@
+"""Recursions with their loops kept: the numbers of the straight line, for one state and for many, at any length."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import elbowroom as er
+from elbowroom import dynamics
+from elbowroom.algebra import Program, Rolled
+from elbowroom.algebra.rolling import roll
+from elbowroom.compile import cpu
+from elbowroom.dynamics import crba
+from elbowroom.dynamics.whole_arm import LOOPED
+from elbowroom.errors import TraceError
+from elbowroom.model import Model, chains
+from elbowroom.model.rolled import RolledModel
+from referees import placement
+from strategies import robots
+
+CASES = [(name, method) for name, (_, methods) in LOOPED.items() for method in methods]
+ROUNDING = 1e-11
+"""Of the largest entry: some thousand roundings of 1e-16, and M^-1 of random chains magnifies them up to 1e3 times."""
+
+TINY = 1e-3
+"""Where terms of order one cancel to nothing their roundings stay."""
+
+
+def _kernel(model: Model, name: str, method: str, dtype: type = float) -> cpu.Kernel:
+    rolled = dynamics.rolled(model, name, method)
+    return cpu.kernel(("test rolled", rolled.digest), dtype, lambda: (method, rolled))
+
+
+def _states(model: Model, name: str, count: int) -> list[np.ndarray]:
+    inputs = dynamics.quantity(name).inputs
+    return list(np.random.default_rng(0).uniform(-1, 1, (len(inputs), count, model.n)))
+
+
+def _check(model: Model, name: str, method: str, count: int = 6) -> None:
+    """One state against the formulation on floats; a batch against single states, to the last bit."""
+    kernel, states = _kernel(model, name, method), _states(model, name, count)
+    many = kernel(*states)
+    for k in range(count):
+        state = [np.ascontiguousarray(x[k]) for x in states]
+        one = kernel(*state)
+        assert np.array_equal(one, many[k])
+        expected = dynamics.whole(name, method)(model, *state)
+        assert np.abs(one - expected).max() <= ROUNDING * (np.abs(expected).max() + TINY)
+
+
+def _driven(model: Model) -> Model:
+    """With rotors and dry friction in some of the joints."""
+    some = np.arange(model.n) % 3 == 0
+    return dataclasses.replace(model, rotor_inertia=0.3 * some, coulomb=0.2 * some, viscous=np.full(model.n, 0.1))
+
+
+@pytest.mark.parametrize(("name", "method"), CASES)
+def test_a_chain_of_every_kind_of_joint(name: str, method: str) -> None:
+    """Turning and sliding joints, with and without drives: a step for each kind."""
+    _check(_driven(chains.random(9, 3, kinds="RPRRRPPRR")), name, method)
+
+
+@settings(max_examples=8, deadline=None)
+@given(robots(), st.sampled_from(CASES))
+def test_any_arm(model: Model, case: tuple[str, str]) -> None:
+    _check(model, *case, count=2)
+
+
+@pytest.mark.parametrize("n", range(1, 10))
+def test_every_length(n: int) -> None:
+    """Fewer joints than lanes, whole blocks of lanes, and blocks with empty places."""
+    _check(chains.random(n, 1), "mass_matrix", "crba", count=5)
+
+
+@pytest.mark.parametrize(("name", "method"), [("mass_matrix", "gdahj"), ("mass_matrix_inverse", "compliance")])
+def test_placements_that_are_no_denavit_hartenberg_rows(name: str, method: str) -> None:
+    rng = np.random.default_rng(5)
+    poses = [placement(rng) for _ in range(7)]
+    E, p = np.array([T[:3, :3] for T in poses]), np.array([T[:3, 3] for T in poses])
+    _check(dataclasses.replace(chains.random(7, 1, kinds="RRPRRPR"), E=E, p=p), name, method)
+
+
+def test_single_precision() -> None:
+    model = chains.random(9, 1)
+    kernel, (q,) = _kernel(model, "mass_matrix", "gdahj", np.float32), _states(model, "mass_matrix", 9)
+    expected = dynamics.gdahj.mass_matrix(model, q[0])
+    got = kernel(q.astype(np.float32))
+    assert got.dtype == np.float32
+    assert np.abs(got[0] - expected).max() < 1e-5 * np.abs(expected).max()  # a hundred roundings of 1e-7
+
+
+def test_what_is_symmetric_or_zero_is_carried_once() -> None:
+    """A composite body is mass, three of h and six of I; with base parameters links that turn have no mass."""
+    for model in (chains.random(6, 1), _driven(chains.random(6, 1))):
+        loops = dynamics.rolled(model, "mass_matrix", "crba").loops
+        assert [len(loop.carried) for loop in loops if loop.form == "inward"] == [9]
+    loops = roll(crba.mass_matrix, RolledModel(chains.random(6, 1)), ("q",), (6, 6), name="M", straight=_none).loops
+    assert [len(loop.carried) for loop in loops if loop.form == "inward"] == [10]
+
+
+def _none() -> Program:
+    raise NotImplementedError
+
+
+def test_a_result_that_is_a_number_is_written() -> None:
+    """No joint that turns feels a speed here, and what is zero for some joints is not for others."""
+    _check(chains.random(3, 1, kinds="PPR"), "coriolis_torque", "rnea")
+    _check(chains.random(3, 1, kinds="PRR"), "coriolis_torque", "rnea")
+
+
+def test_the_code_does_not_grow_with_the_chain() -> None:
+    short, long = (dynamics.rolled(chains.random(n, 1), "coriolis_matrix", "christoffel") for n in (5, 80))
+    assert [[b.digest for b in x.bodies] for x in short.loops] == [[b.digest for b in x.bodies] for x in long.loops]
+    assert long.count.total > 80 * short.count.total  # but the work does, with the square
+
+
+def test_long_chains_get_loops_and_short_ones_do_not() -> None:
+    joints = LOOPED["mass_matrix"][0]
+    f, g = (er.chains.random(n, seed=1).compile("mass_matrix") for n in (joints, joints - 1))
+    assert isinstance(f.program, Rolled)
+    assert isinstance(g.program, Program)
+    assert f.method == LOOPED["mass_matrix"][1][0]
+    q = np.linspace(-1, 1, joints)
+    assert np.allclose(f.program.evaluate(q), f(q), rtol=0, atol=ROUNDING * np.abs(f(q)).max())
+    assert f.count.sincos == 2 * joints
+    assert str(f.program).startswith("def mass_matrix(q: (16,)):")
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_a_state_that_is_not_finite_is_refused(bad: float) -> None:
+    f = er.chains.random(17, seed=1).compile("mass_matrix")
+    Q = np.zeros((7, 17))
+    Q[5, 3] = bad
+    with pytest.raises(ValueError, match=r"q must be finite; got (nan|inf) at \(5, 3\)"):
+        f(Q)
+
+
+def test_rows_have_no_numbered_joints() -> None:
+    with pytest.raises(TraceError, match="indexed by the step's own turn; got 0"):
+        RolledModel(chains.random(3, 1)).mass[0]  # type: ignore[index]
+    model = RolledModel(chains.random(3, 1))
+    with pytest.raises(TypeError):  # loops that are Python's own cannot be kept
+        dynamics.lagrange_euler.mass_matrix(model, model.n.input("q"))
+
+
+def test_pinocchio_on_twenty_joints() -> None:
+    pin = pytest.importorskip("pinocchio")
+    from elbowroom.bench.peers import pinocchio_model
+
+    arm = er.chains.random(20, seed=4)
+    model = pinocchio_model(pin, arm.model)
+    data = model.createData()
+    q, qd, qdd, tau = np.random.default_rng(0).uniform(-1, 1, (4, 20))
+
+    def whole(M: np.ndarray) -> np.ndarray:
+        return np.triu(M) + np.triu(M, 1).T
+
+    for got, expected in (
+        (arm.mass_matrix(q), whole(pin.crba(model, data, q))),
+        (arm.coriolis_matrix(q, qd), pin.computeCoriolisMatrix(model, data, q, qd)),
+        (arm.mass_matrix_inverse(q), whole(pin.computeMinverse(model, data, q))),
+        (arm.inverse_dynamics(q, qd, qdd), pin.rnea(model, data, q, qd, qdd)),
+        (arm.forward_dynamics(q, qd, tau), pin.aba(model, data, q, qd, tau)),
+    ):
+        assert np.abs(got - expected).max() <= ROUNDING * np.abs(expected).max()

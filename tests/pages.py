@@ -1,4 +1,7 @@
-"""The pages that show code with its output: README and docs.  Run this file to write the true outputs into them."""
+"""The pages that show code with its output: README and docs.  Run this file to write the true outputs into them.
+
+    python tests/pages.py [docs/counting.md ...]
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import io
 import os
 import re
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 
@@ -51,8 +55,9 @@ def refreshed(text: str) -> str:
 
 
 if __name__ == "__main__":
+    named = [Path(name).resolve() for name in sys.argv[1:]]
     with tempfile.TemporaryDirectory() as folder:
         prepare(Path(folder))
         os.chdir(folder)
-        for page in PAGES:
+        for page in named or PAGES:
             page.write_text(refreshed(page.read_text(encoding="utf-8")), encoding="utf-8")

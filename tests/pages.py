@@ -1,6 +1,6 @@
 """The pages that show code with its output: README and docs.  Run this file to write the true outputs into them.
 
-    python tests/pages.py [docs/counting.md ...]
+python tests/pages.py [docs/counting.md ...]
 """
 
 from __future__ import annotations

@@ -464,7 +464,8 @@ def test_links_by_name_number_and_from_the_tip(panda, s):
         assert np.array_equal(panda.jacobian(q, link=link, point=[0.1, 0.2, 0.3]).Jv, by_number.Jv)
     assert not by_number.Jv[:, 3:].any(), "joints beyond the link do not move it"
     at_frame = panda.jacobian(q, link=2).Jv
-    assert np.array_equal(at_frame, panda.jacobian(q, link=2, point=(0, 0, 0)).Jv)
+    # two programs, each rearranged for itself: they differ by roundings of numbers below 1
+    assert np.allclose(at_frame, panda.jacobian(q, link=2, point=(0, 0, 0)).Jv, rtol=0, atol=1e-15)
 
 
 def test_the_tool_is_the_default_point(panda, s):
@@ -708,7 +709,8 @@ def test_the_library_never_prints(capfd, s):
 def test_a_named_link_means_its_frame_and_no_link_means_the_tool(panda):
     q = panda.ready
     last = panda.jacobian(q, link=-1)
-    assert np.array_equal(last.Jv, panda.jacobian(q, link=panda.n - 1, point=[0, 0, 0]).Jv)
+    at_frame = panda.jacobian(q, link=panda.n - 1, point=[0, 0, 0])
+    assert np.allclose(last.Jv, at_frame.Jv, rtol=0, atol=1e-15)  # roundings: two programs, each rearranged for itself
     assert np.array_equal(last.Jv, panda.jacobian(q, link=panda.model.link_names[-1]).Jv)
     assert np.allclose(panda.jacobian(q).Jv, panda.jacobian(q, link=-1, point=panda.model.tool[:3, 3]).Jv, atol=1e-15)
     assert np.abs(panda.jacobian(q).Jv - last.Jv).max() > 0.01  # the flange is 0.107 m beyond the frame

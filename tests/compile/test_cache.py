@@ -28,6 +28,7 @@ def forbid_tracing(monkeypatch):
     def refuse(*_, **__):
         raise AssertionError("traced although the kernel is in the cache")
 
+    monkeypatch.setattr(er.dynamics, "chosen", refuse)
     monkeypatch.setattr(er.dynamics, "cheapest", refuse)
     monkeypatch.setattr(er.dynamics, "program", refuse)
 

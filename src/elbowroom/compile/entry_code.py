@@ -44,18 +44,22 @@ class Entry:
         self._write()
 
     def put(self, text: str) -> str:
+        """A new register."""
         self._next += 1
         self.lines.append(f"  %e{self._next} = {text}")
         return f"%e{self._next}"
 
     def field(self, kind: str, where: str, offset: int) -> str:
+        """What lies so many bytes behind an address."""
         return self.put(f"load {kind}, ptr {self.put(f'getelementptr i8, ptr {where}, i64 {offset}')}")
 
     def of_table(self, name: str) -> str:
+        """A type or function that is found at run time."""
         table = self.put("load ptr, ptr @table")
         return self.put(f"load ptr, ptr {self.put(f'getelementptr ptr, ptr {table}, i64 {TABLE.index(name)}')}")
 
     def argument(self, k: int) -> str:
+        """The k-th object that the caller gave."""
         return self.put(f"load ptr, ptr {self.put(f'getelementptr ptr, ptr %args, i64 {k}')}")
 
     def proceed_if(self, condition: str, otherwise: str = "slow") -> None:
@@ -229,6 +233,7 @@ class Entry:
             self.lines.append("  br label %slow")
 
     def new_array(self, port: Port) -> str:
+        """A new array for an output."""
         shape = self.shape(port)
         dims = self.put(f"alloca [{len(shape)} x i64]")
         for axis, size in enumerate(shape):

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from elbowroom.bench import chart
+from elbowroom.bench.gpu import CardReport, CardRow
 from elbowroom.bench.report import US, FirstCall, Report, Row
 from elbowroom.experiments import figures
 
@@ -55,10 +56,11 @@ def read(text: str) -> tuple[str, Report]:
     """A run's suite and report."""
     content = json.loads(text)
     del content["elbowroom"]
-    rows = [Row(**row) for row in content.pop("rows")]
+    kinds: tuple[type[Row], type[Report]] = (CardRow, CardReport) if "card" in content else (Row, Report)
+    rows = [kinds[0](**row) for row in content.pop("rows")]
     content.setdefault("load", None)
     calls = [FirstCall(**call) for call in content.pop("first_calls")]
-    return rows[0].bench, Report(rows=rows, first_calls=calls, **content)
+    return rows[0].bench, kinds[1](rows=rows, first_calls=calls, **content)
 
 
 # ---- words
@@ -222,9 +224,79 @@ def short_chains(report: Report) -> str:
     return "\n".join([text, "", *table(head, lines)])
 
 
-def short_gpu(report: Report) -> str:
-    """All of it: it is short."""
-    return whole("gpu", report)
+# ---- cards
+
+
+def card_said(report: Any) -> str:
+    """The card, what it can do, and how noisy it was."""
+    versions = {row.who: row.version for row in report.rows if "," not in row.who}
+    told = ", ".join(f"{who} {version}" for who, version in versions.items())
+    rates = listed(f"{rate / 1e12:.1f} T/s in {dtype}" for dtype, rate in report.fused_per_second.items())
+    spread = max(row.p90_seconds / row.seconds_per_state for row in report.rows)
+    worst = max(row.differs for row in report.rows)
+    same = "All results are the CPU's to the last bit." if not worst else f"Results differ by {worst:.1e} at most."
+    return (
+        f"One run of `elbowroom bench gpu` on {report.card}: {told}. The card copies "
+        f"{report.copy_bytes_per_second / 1e12:.2f} TB/s, read and written, and does {rates} fused multiply-adds. "
+        f"Nine tenths of the rounds of everybody kept within {spread:.2f} times their best. {same}"
+    )
+
+
+def by_contender(rows: Iterable[Any]) -> dict[tuple[str, str, str], dict[str, Any]]:
+    """Robot, dtype and quantity -> who -> row."""
+    found: dict[tuple[str, str, str], dict[str, Any]] = {}
+    for row in rows:
+        found.setdefault((row.robot, row.dtype, row.quantity), {})[row.who] = row
+    return found
+
+
+def percent(part: float) -> str:
+    """A part as per cent."""
+    return f"{100 * part:.0f} %"
+
+
+def whole_gpu(report: Any) -> str:
+    """Both layouts, what part of the card's limits rows reach, and frax."""
+    lines = [card_said(report), ""]
+    for dtype in values(report.rows, "dtype"):
+        head = ["arm", dtype, "rows", "of copy", "of arithmetic", "columns", "of copy", "frax"]
+        body = []
+        for (robot, kind, quantity), found in by_contender(report.rows).items():
+            if kind != dtype:
+                continue
+            rows, columns, frax = found[US], found[f"{US}, columns"], found.get("frax")
+            body.append(
+                [
+                    robot,
+                    quantity,
+                    seconds(rows.seconds_per_state),
+                    percent(rows.of_copy),
+                    percent(rows.of_arithmetic),
+                    seconds(columns.seconds_per_state),
+                    percent(columns.of_copy),
+                    f"{seconds(frax.seconds_per_state)} ({times(frax.ratio_to_us)})" if frax else "",
+                ]
+            )
+        lines += table(head, body)
+    return "\n".join([*lines, *report.notes])
+
+
+def short_gpu(report: Any) -> str:
+    """The first arm."""
+    first, found = report.rows[0].robot, by_contender(report.rows)
+    lines = []
+    for quantity in values(report.rows, "quantity"):
+        cells = [quantity]
+        for dtype in values(report.rows, "dtype"):
+            row, frax = found[first, dtype, quantity][US], found[first, dtype, quantity].get("frax")
+            cells += [seconds(row.seconds_per_state), percent(row.of_copy), times(frax.ratio_to_us) if frax else ""]
+        lines.append(cells)
+    kinds = values(report.rows, "dtype")
+    columns = (x for kind in kinds for x in (kind, "of copy", "frax, times ours"))
+    head = ["batches on a card, time of one state", *columns]
+    what = "*of copy*: bytes that must move, as a part of what a copy moves in that time."
+    text = f"{card_said(report)} {what} `{first}`, (B, n) rows."
+    return "\n".join([text, "", *table(head, lines)])
 
 
 SHORT: dict[str, Callable[[Report], str]] = {
@@ -261,7 +333,7 @@ def main() -> None:
     for suite, report in reports.items():
         if suite in SHORT:
             write(README, suite, SHORT[suite](report))
-            write(PAGE, suite, whole(suite, report))
+            write(PAGE, suite, whole_gpu(report) if suite == "gpu" else whole(suite, report))
             draw(suite, report)
     if set(SUITES) <= set(reports):
         write(PAGE, "slower", slower({suite: reports[suite] for suite in SUITES}))

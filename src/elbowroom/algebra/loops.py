@@ -1,7 +1,9 @@
 """Recursions over joints, said once.
 
     each(n, f)                          f(i) of every i
+    late(n, f)                          the same, for whoever reads each of them once
     scan(n, step, carry)                carry, out = step(i, carry) at one i after the other; the outs, by i
+    scan(n, step, carry, then)          the same, and then(i, out) of every i
     pairs(n, start, read, move)         a column a joint, born at its own joint and carried inwards: at joint j every
                                         column i >= j is read into the elements (j, i) and (i, j), then moved on
 
@@ -24,13 +26,32 @@ def each(n: Any, f: Callable[[Any], Any]) -> Any:
     return [f(i) for i in range(n)] if isinstance(n, int) else n.each(f)
 
 
-def scan(n: Any, step: Step, carry: Any, *, inward: bool = False) -> Any:
-    """The outs of `carry, out = step(i, carry)`, by i, from the first joint outwards or from the last inwards."""
+def late(n: Any, f: Callable[[Any], Any]) -> Any:
+    """f(i) of every i, to be read once each: in a straight line it is made where it is read, not kept until then."""
+    return _Late(f) if isinstance(n, int) else n.each(f)
+
+
+class _Late:
+    def __init__(self, f: Callable[[Any], Any]) -> None:
+        self._f = f
+
+    def __getitem__(self, i: int) -> Any:
+        return self._f(i)
+
+
+def scan(n: Any, step: Step, carry: Any, then: Callable[[Any, Any], Any] | None = None, *, inward: bool = False) -> Any:
+    """The outs of `carry, out = step(i, carry)`, by i, from the first joint outwards or from the last inwards.
+
+    `then(i, out)` is what becomes of each.  In a straight line it follows its step at once, so that an out need not
+    wait for the whole recursion to end; over a Roll it is a loop of its own, whose joints do not wait for one another.
+    """
     if not isinstance(n, int):
-        return n.scan(step, carry, inward)
+        outs_: Any = n.scan(step, carry, inward)
+        return outs_ if then is None else n.each(lambda i: then(i, outs_[i]))
     outs: list[Any] = [None] * n
     for i in range(n - 1, -1, -1) if inward else range(n):
-        carry, outs[i] = step(i, carry)
+        carry, out = step(i, carry)
+        outs[i] = out if then is None else then(i, out)
     return outs
 
 
@@ -51,17 +72,14 @@ def pairs(
         matrix_: Array = n.pairs(start, read, move)
         return matrix_
     M = zeros(n, n)
-    columns: list[Any] = [None] * n
-    for j in range(n - 1, -1, -1):
-        columns[j] = start(j)
-        for i in range(j, n):
-            forth, back = read(j, columns[i])
-            M[i, j] = back
-            M[j, i] = forth
+    for i in range(n - 1, -1, -1):  # a column to its end before the next is born: one is alive
+        column = start(i)
+        for j in range(i, -1, -1):
+            M[i, j], M[j, i] = read(j, column)[::-1]
             if move is not None and j > 0:
-                columns[i] = move(j, columns[i])
+                column = move(j, column)
         if own is not None:
-            M[j, j] = own(j)
+            M[i, i] = own(i)
     return matrix(M)
 
 

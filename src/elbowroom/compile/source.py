@@ -2,8 +2,8 @@
 
 `lower` decides what the steps are and what is fused; here each becomes one line, so C does the roundings of the LLVM
 code: with a fused multiply-add in hardware and our own sines, the same bits.  Steps stand in the order in which the
-algorithm did them.  Depth first, as `lower` has them, a recursion's pairs are torn apart: for the Panda's inverse
-dynamics 106 values are alive at once instead of 58, and a Cortex-M4 needs half as much flash and stack again.
+algorithm did them, also where `lower` goes depth first: that tears a recursion's pairs apart, and for the Panda's
+inverse dynamics would keep 100 values alive at once instead of 55, which a Cortex-M pays for in flash and stack.
 
     const double t14 = EW_FMA(t12, t9, t3);
 

@@ -35,7 +35,7 @@ import numpy as np
 
 from ..algebra import cross, dot
 from ..algebra.linalg import Array, matrix, vector, zeros
-from ..algebra.loops import each, pairs, scan
+from ..algebra.loops import late, pairs, scan
 from ..model import Model
 from .kinematics import Joints, Z
 
@@ -172,18 +172,15 @@ def _inward(joints: Joints, i: int, moments: _Moments) -> _Moments:
 
 def _moments(model: Model, joints: Joints, motion: list[tuple[Array, Array]]) -> list[_Moments]:
     """The moments of every joint at its own frame."""
-    links = each(model.n, lambda j: _link(model, j, *motion[j]))
+    links = late(model.n, lambda j: _link(model, j, *motion[j]))
 
     def inward(j: int, beyond: _Moving) -> tuple[_Moving, _Moving]:
         body = _Moving(*(x + y for x, y in zip(links[j], beyond, strict=True)))
         return _body_inward(joints, j, body), body
 
-    nothing = _Moving(0.0, np.zeros(3), np.zeros((3, 3)), np.zeros((3, 3)), np.zeros(3))
-    bodies = scan(model.n, inward, nothing, inward=True)
-
-    def own(j: int) -> _Moments:
+    def own(j: int, body: _Moving) -> _Moments:
         w, v = motion[j]
-        mass, h, inertia, W, P = bodies[j]
+        mass, h, inertia, W, P = body
         zd = vector(w[1], -w[0], 0.0)  # w x z
         if model.revolute(j):
             sweep = vector(v[1], -v[0], 0.0)  # v x z
@@ -202,7 +199,8 @@ def _moments(model: Model, joints: Joints, motion: list[tuple[Array, Array]]) ->
             n3=vector(P[1], -P[0], 0.0),
         )
 
-    found: list[_Moments] = each(model.n, own)
+    nothing = _Moving(0.0, np.zeros(3), np.zeros((3, 3)), np.zeros((3, 3)), np.zeros(3))
+    found: list[_Moments] = scan(model.n, inward, nothing, own, inward=True)
     return found
 
 

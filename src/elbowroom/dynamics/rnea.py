@@ -22,7 +22,7 @@ import numpy as np
 
 from ..algebra import cross
 from ..algebra.linalg import Array, is_constant, matrix, vector
-from ..algebra.loops import each, gathered, same, scan
+from ..algebra.loops import gathered, same, scan
 from ..model import Model
 from .kinematics import Joints, Z, forward_kinematics, link_wrench
 
@@ -106,14 +106,13 @@ def link_loads(model: Model, joints: Joints, qd: Array, qdd: Array, base_acceler
             a = a + U[:, 2] * screw.along_z
         return (w, wd, a, U), (w, wd, a, U)
 
-    def load(i: int) -> tuple[Array, Array]:
-        w, wd, a, U = motion[i]
+    def load(i: int, motion: tuple[Array, Array, Array, Array]) -> tuple[Array, Array]:
+        w, wd, a, U = motion
         mass, h, inertia, S = model.moments[i]
         return _turning_moment(w, wd, U, inertia, S) + cross(h, a), mass * a + U @ h
 
     start = np.zeros(3), np.zeros(3), model.base[:3, :3].T @ base_acceleration, np.zeros((3, 3))
-    motion = scan(model.n, outward, start)
-    found: Loads = each(model.n, load)
+    found: Loads = scan(model.n, outward, start, load)
     return found
 
 

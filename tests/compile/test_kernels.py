@@ -363,9 +363,10 @@ def test_a_model_cannot_be_exchanged_under_its_kernels():
 
 
 def test_large_outputs_on_a_small_stack():
-    """A batch of Christoffel tensors takes megabytes of room for its last block, more than this thread's stack."""
-    kernel = er.chains.planar(30).compile("christoffel")
-    Q = np.zeros((3, 30))
+    """Ten thousand numbers a state take 320 kB of room for the last block of a batch, more than this thread's stack."""
+    program = trace(lambda _, x: np.array([x[k % 3] for k in range(10_000)]), None, {"x": (3,)}, name="wide")
+    kernel = cpu.kernel(("test wide", program.digest), float, lambda: ("wide", program))
+    Q = np.arange(9.0).reshape(3, 3)
     kernel(Q)
     result = []
     size = threading.stack_size(256 * 1024)
@@ -375,7 +376,7 @@ def test_large_outputs_on_a_small_stack():
         worker.join()
     finally:
         threading.stack_size(size)
-    assert result[0].shape == (3, 30, 30, 30)
+    assert np.array_equal(result[0], np.tile(Q, 3334)[:, :10_000])
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
@@ -447,12 +448,12 @@ def test_a_condition_that_many_operations_part_from_its_use_survives_the_cut() -
         sign = x[0] < x[1]
         total = x[0]
         for _step in range(3000):
-            total = sin(total) + x[1]
+            total = 0.999 * total + x[1]
         return where(sign, total, -total)
 
     program = trace(long, None, {"x": (2,)}, name="long")
     kernel = cpu.kernel(("test long condition", program.digest), float, lambda: ("long", program))
     states = np.array([[0.1, 0.2], [0.2, 0.1], [0.5, 0.5], [-1.0, 2.0], [2.0, -1.0]])
-    np.testing.assert_allclose(kernel(states), program.evaluate(states), rtol=0, atol=1e-9)  # 3000 sines later
+    np.testing.assert_allclose(kernel(states), program.evaluate(states), rtol=1e-12)  # 3000 roundings later
     for state, value in zip(states, kernel(states), strict=True):
         assert kernel(state) == value

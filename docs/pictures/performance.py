@@ -102,6 +102,17 @@ def said(suite: str, report: Report) -> str:
     )
 
 
+def briefly(suite: str, report: Report) -> str:
+    """The same in fewer words."""
+    versions = {row.who: row.version for row in report.rows if "," not in row.who}
+    told = ", ".join(f"{who} {version}" for who, version in versions.items())
+    noisy = sorted(row.p90_seconds / row.seconds_per_state for row in report.rows)
+    return (
+        f"`elbowroom bench {suite}`, {report.cpu}, {report.cores} cores: {told}. Best of many rounds, nine tenths of "
+        f"which were within {noisy[len(noisy) // 2]:.2g} times that in half of the rows."
+    )
+
+
 def values(rows: Iterable[Row], name: str) -> list[Any]:
     """All of a column, each once, in order."""
     return list(dict.fromkeys(getattr(row, name) for row in rows))
@@ -206,7 +217,7 @@ def short(report: Report, suite: str, title: str, rows: list[Row]) -> str:
         ]
         shown = [seconds(first[who].seconds_per_state) if who in first else "" for who in (US, *extra, REFEREE)]
         lines.append([quantity, *shown, ", ".join(ratios)])
-    return "\n".join([f"{said(suite, report)} Times are those of `{robots[0]}`.", "", *table(head, lines)])
+    return "\n".join([f"{briefly(suite, report)} Times of `{robots[0]}`.", "", *table(head, lines)])
 
 
 def short_chains(report: Report) -> str:
@@ -220,7 +231,7 @@ def short_chains(report: Report) -> str:
         told = [f" ({times(row.ratio_to_us)})" if row is not None else "" for row in theirs]
         lines.append([quantity, *(f"{seconds(s)}{ratio}" for s, ratio in zip(cells, told, strict=True))])
     head = ["random chains, one state", *(f"n = {n}" for n in lengths)]
-    text = f"{said('chains', report)} In brackets how many times ours {REFEREE} takes."
+    text = f"{briefly('chains', report)} In brackets how many times ours {REFEREE} takes."
     return "\n".join([text, "", *table(head, lines)])
 
 

@@ -457,3 +457,15 @@ def test_a_condition_that_many_operations_part_from_its_use_survives_the_cut() -
     np.testing.assert_allclose(kernel(states), program.evaluate(states), rtol=1e-12)  # 3000 roundings later
     for state, value in zip(states, kernel(states), strict=True):
         assert kernel(state) == value
+
+
+@pytest.mark.parametrize("batch, threads", [(1, 2), (4097, 2), (100_001, 3), (5_000_000, 8)])
+def test_threads_share_all_states_once(batch, threads):
+    pieces = cpu._pieces(batch, threads, 4)
+    ends = [first + size for first, size in pieces]
+    assert [first for first, _ in pieces] == [0, *ends[:-1]]
+    assert ends[-1] == batch
+    assert all(first % 4 == 0 for first, _ in pieces)  # whole blocks of lanes, but for the last
+    sizes = [size for _, size in pieces]
+    assert sizes == sorted(sizes, reverse=True)  # large ones first
+    assert len(pieces) < 20 * threads

@@ -21,8 +21,8 @@ from .kernel import Array, Kernel, Signature
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
-BLOCK = 4096  # states a thread takes at a time at least; fewer are not worth a thread
-TURNS = 16  # that every thread takes at most: enough to end together, few enough to cost nothing
+BLOCK = 4096  # states that one thread does alone: fewer are not worth waking another
+LEAST = 2048  # of the last pieces: each costs Python some 10 us
 
 
 class Code:
@@ -83,14 +83,18 @@ class Cpu:
             return self._done(self._batch(_pointers(arrays), batch))
         start = [_address(a) for a in arrays]
         width = [a.nbytes // batch for a in arrays]
-        turns = max(1, min(TURNS, batch // threads // BLOCK))
-        piece = -(-batch // (threads * turns * self.lanes)) * self.lanes
+        pieces = iter(_pieces(batch, threads, self.lanes))  # everybody takes the next; no two get the same
 
-        def run(first: int) -> bool:
-            at = (ctypes.c_void_p * len(start))(*(s + first * w for s, w in zip(start, width, strict=True)))
-            return self._done(self._batch(at, min(piece, batch - first)))
+        def run() -> bool:
+            fine = True
+            for first, states in pieces:
+                at = (ctypes.c_void_p * len(start))(*(s + first * w for s, w in zip(start, width, strict=True)))
+                fine = self._done(self._batch(at, states)) and fine
+            return fine
 
-        return all(list(_pool(threads).map(run, range(0, batch, piece))))
+        helpers = [_pool(threads).submit(run) for _ in range(threads - 1)]
+        mine = run()  # the caller's thread works, too: one fewer has to wake up
+        return all([mine, *(helper.result() for helper in helpers)])
 
     @staticmethod
     def _done(answer: int) -> bool:
@@ -138,6 +142,17 @@ def kernel(identity: tuple[Any, ...], dtype: Any, make: Callable[[], tuple[str, 
     backend = Cpu(one, many, describe)
     entered = entry.fits(signature.inputs, signature.outputs)
     return Kernel(signature, backend, program, dtype=kind, entry=backend.entry if entered else None)
+
+
+def _pieces(batch: int, threads: int, lanes: int) -> list[tuple[int, int]]:
+    """First states and sizes: each an equal share of half of what is left, so that few are enough to end together."""
+    pieces, first = [], 0
+    while first < batch:
+        share = max(LEAST, (batch - first) // (2 * threads))
+        size = min(-(-share // lanes) * lanes, batch - first)
+        pieces.append((first, size))
+        first += size
+    return pieces
 
 
 @cache

@@ -56,12 +56,11 @@ def many(
     """A batch, one state a row; into an array that is there, as one who computes many batches does, or a new one."""
     kernel = arm.compile(quantity, dtype=dtype)
     names = {"kernel": kernel} | {name: x.astype(dtype) for name, x in zip(STATE, batch, strict=True)}
+    given = inputs(quantity) + (f", threads={threads}" if threads > 1 else "")  # one is what a call without it takes
     if not out:
-        return Typed(f"kernel({inputs(quantity)}, threads={threads})", names)
+        return Typed(f"kernel({given})", names)
     shape = len(batch[0]), *dynamics.quantity(quantity).shape(arm.n)
-    return Typed(
-        f"kernel({inputs(quantity)}, out=result, threads={threads})", names | {"result": np.empty(shape, dtype)}
-    )
+    return Typed(f"kernel({given}, out=result)", names | {"result": np.empty(shape, dtype)})
 
 
 def first_call(arm: Arm, quantity: str) -> FirstCall:

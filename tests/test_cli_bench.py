@@ -145,7 +145,9 @@ def test_json_is_alone_on_stdout(run, measured, tmp_path):
     assert data["cores"] == 3
     assert [r["ratio_to_us"] for r in data["rows"]] == [1.0, 0.5, 3.25, 1.0]
     path = tmp_path / "result.json"
-    assert run("bench", "dynamics", "--json", path) == (0, "", "")
+    status, out, err = run("bench", "dynamics", "--json", path)
+    assert (status, err) == (0, "")
+    assert " ".join(out.split()) == f"Written: {path}"
     assert json.loads(path.read_text())["cpu"] == "a CPU"
 
 

@@ -68,7 +68,7 @@ def _styles(whose: Sequence[str]) -> dict[str, Style]:
 
 def times(plt: Any, report: Report, path: Path) -> None:
     """Best times, and a line to what nine tenths of the rounds kept within, on logarithmic axes."""
-    from matplotlib.ticker import EngFormatter
+    from matplotlib.ticker import EngFormatter, NullFormatter
 
     robots, whose = _values(report.rows, "robot"), _values(report.rows, "who")
     quantities = list(dict.fromkeys(map(_quantity, report.rows)))
@@ -88,6 +88,7 @@ def times(plt: Any, report: Report, path: Path) -> None:
             _marks(panel, rows, [quantities.index(_quantity(row)) for row in rows], style, who)
         panel.set_xscale("log")
         panel.xaxis.set_major_formatter(EngFormatter("s"))
+        panel.xaxis.set_minor_formatter(NullFormatter())  # a short axis would name 2 x 10^-7 beside 100 ns
         panel.set_yticks(range(len(quantities)), quantities)
         panel.set_ylim(len(quantities) - 0.5, -0.6)
         panel.margins(x=0.08)
@@ -155,6 +156,7 @@ def curves(plt: Any, report: Report, path: Path, *, over: str) -> None:
             panel.vlines(x, y, [row.p90_seconds for row in rows], color=GREY, linewidth=1.0, zorder=2)
         panel.set_title(f"{robot}, {quantity}" if robot else quantity, fontsize=10)
         panel.yaxis.set_major_formatter(EngFormatter("s"))
+        panel.yaxis.set_minor_formatter(NullFormatter())
         panel.set_xticks(sorted({getattr(row, over) for row in report.rows}))
         panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         panel.xaxis.set_minor_formatter(NullFormatter())

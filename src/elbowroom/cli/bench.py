@@ -19,7 +19,7 @@ from rich.live import Live
 from .. import __version__
 from ..errors import ElbowroomError
 from . import bench_cycles, bench_tables
-from .terminal import console, plain
+from .terminal import console, line, plain
 
 DEFAULT_ROBOTS = ("panda", "ur5e", "iiwa14", "puma560")
 DRAWN = (".png", ".svg", ".pdf")
@@ -74,7 +74,8 @@ def bench(
         typer.Option(metavar="N", min=1000, help="avoidance: how many cycles of ours are timed.  [100000]"),
     ] = None,
     json: Annotated[
-        str | None, typer.Option(metavar="PATH|-", help="Write JSON to a file, or to stdout with -.")
+        str | None,
+        typer.Option(metavar="PATH|-", help="Write JSON instead of the table, to a file or with - to stdout."),
     ] = None,
     plot: Annotated[Path | None, typer.Option(metavar="PATH", help="Draw it, as png, svg or pdf.")] = None,
 ) -> None:
@@ -105,6 +106,8 @@ def bench(
         draw(report)
     if json is None:
         PRINTS[suite](report)
+        if plot is not None:
+            line("\nWritten:", plain(str(plot)))
         return
     content = {name: value for name, value in dataclasses.asdict(report).items() if name not in UNWRITTEN}
     text = json_.dumps({"elbowroom": __version__, **content}, indent=2) + "\n"
@@ -112,6 +115,7 @@ def bench(
         sys.stdout.write(text)
     else:
         Path(json).write_text(text, encoding="utf-8")
+        line("Written:", plain(", ".join(str(path) for path in (json, plot) if path)))
 
 
 def _module(suite: Suite) -> Any:
@@ -149,12 +153,13 @@ def _drawing(suite: Suite, path: Path) -> Callable[[Any], None]:
     def draw(report: Any) -> None:
         from ..bench import chart, chart_cycles
 
+        sizes = len({getattr(row, "states", 1) for row in report.rows})
         kinds: dict[Suite, Callable[..., None]] = {
             Suite.DYNAMICS: chart.times,
             Suite.DISTANCE: chart.times,
             Suite.GPU: chart.times,
             Suite.AVOIDANCE: chart_cycles.cycles,
-            Suite.BATCH: partial(chart.curves, over="states"),
+            Suite.BATCH: partial(chart.curves, over="states") if sizes > 1 else chart.times,
             Suite.CHAINS: partial(chart.curves, over="n"),
             Suite.PAGE: chart_cycles.pages,
         }

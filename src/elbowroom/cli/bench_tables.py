@@ -178,6 +178,7 @@ def missing(names: list[str]) -> None:
     """What is not installed, and how to get it."""
     if not names:
         return
-    advice = ["pip install 'elbowroom[bench]' adds them." if set(names) - set(EXTRAS) else ""]
+    there = [name for name in names if name not in EXTRAS]
+    advice = [f"{', '.join(there)}: pip install 'elbowroom[bench]'." if there else ""]
     advice += [f"{name}: pip install {EXTRAS[name]}." for name in names if name in EXTRAS]
     line(f"Not installed here: {', '.join(names)}. ", " ".join(filter(None, advice)))

@@ -245,7 +245,7 @@ def card_said(report: Any) -> str:
     rates = listed(f"{rate / 1e12:.1f} T/s in {dtype}" for dtype, rate in report.fused_per_second.items())
     spread = max(row.p90_seconds / row.seconds_per_state for row in report.rows)
     worst = max(row.differs for row in report.rows)
-    same = "All results are the CPU's to the last bit." if not worst else f"Results differ by {worst:.1e} at most."
+    same = f"Results differ by {worst:.1e} at most." if worst else "The results compared are the CPU's to the last bit."
     return (
         f"One run of `elbowroom bench gpu` on {report.card}: {told}. The card copies "
         f"{report.copy_bytes_per_second / 1e12:.2f} TB/s, read and written, and does {rates} fused multiply-adds. "

@@ -76,9 +76,12 @@ def test_with_pinocchio_it_stands_beside_us(suite):
 
 def test_who_is_in_a_batch(alone):
     rows = quick("batch").rows
-    names = {US, OURS_OUT, f"{US}, float32", *(f"{US}, {count} threads" for count in batch.thread_counts())}
+    names = {US, OURS_OUT, f"{US}, float32"}
     assert {row.who for row in rows} == names
     assert {row.states for row in rows} == {32}
+    large = batch.run(["planar2"], states=5000, rounds=1, quantities=("mass_matrix",)).rows
+    more = {f"{US}, {count} threads" for count in batch.thread_counts()}  # worth waking from some size on
+    assert {row.who for row in large} == names | more
     assert 2 in batch.thread_counts()
 
 

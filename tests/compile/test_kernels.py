@@ -469,3 +469,28 @@ def test_threads_share_all_states_once(batch, threads):
     sizes = [size for _, size in pieces]
     assert sizes == sorted(sizes, reverse=True)  # large ones first
     assert len(pieces) < 20 * threads
+
+
+def test_a_call_that_is_interrupted_leaves_nobody_writing(monkeypatch):
+    """Ctrl-C reaches the caller's thread; the others must be done with the arrays before the caller is."""
+    kernel = er.load("planar2").compile("mass_matrix")
+    Q = np.zeros((200_000, 2))
+    kernel(Q[:5000], threads=2)
+    begun, ended = [], []
+
+    def piece(at, states):
+        if threading.current_thread() is threading.main_thread():
+            while not begun:
+                time.sleep(0.001)
+            raise KeyboardInterrupt
+        begun.append(states)
+        time.sleep(0.05)
+        ended.append(states)
+        return -1  # all done
+
+    monkeypatch.setattr(kernel.backend, "_batch", piece)
+    with pytest.raises(KeyboardInterrupt):
+        kernel(Q, threads=2)
+    assert begun == ended
+    time.sleep(0.1)
+    assert len(begun) == len(ended) == 1  # and no other piece was begun

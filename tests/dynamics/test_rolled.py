@@ -71,9 +71,18 @@ def test_any_arm(model: Model, case: tuple[str, str]) -> None:
 
 
 @pytest.mark.parametrize("n", range(1, 10))
-def test_every_length(n: int) -> None:
+@pytest.mark.parametrize(
+    ("name", "method"),
+    [("mass_matrix", "crba"), ("mass_matrix", "gdahj"), ("mass_matrix_inverse", "compliance")],
+)
+def test_every_length(name: str, method: str, n: int) -> None:
     """Fewer joints than lanes, whole blocks of lanes, and blocks with empty places."""
-    _check(chains.random(n, 1), "mass_matrix", "crba", count=5)
+    _check(chains.random(n, 1), name, method, count=5)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 8])
+def test_coriolis_matrices_of_every_length(n: int) -> None:
+    _check(chains.random(n, 1), "coriolis_matrix", "christoffel", count=3)
 
 
 @pytest.mark.parametrize(("name", "method"), [("mass_matrix", "gdahj"), ("mass_matrix_inverse", "compliance")])

@@ -22,6 +22,7 @@ import numpy as np
 
 from .. import __version__
 from ..arm import Arm
+from ..compile.cpu import BLOCK
 from ..loading import load
 from . import ours
 from .peers import Found, peers
@@ -79,7 +80,7 @@ def _contenders(
     yield us(US, out=False)
     yield us(OURS_OUT)
     yield us(f"{US}, float32", dtype=np.float32)
-    for count in threads:
+    for count in threads if size > BLOCK else ():  # up to there one thread does all, whatever is asked for
         yield us(f"{US}, {count} threads", threads=count)
     some = [x[:LOOPED] for x in batch]
     for peer in found.peers:

@@ -63,7 +63,7 @@ OVERVIEW = """\
 [bold]Run[/]    elbowroom [cyan]run[/] cell.toml               a scene of your own: arm, task, people
        elbowroom [cyan]experiment[/] all              the thesis' seven tests again, with a report
        elbowroom [cyan]bench[/] dynamics              how fast it runs here, beside other libraries
-       elbowroom [cyan]bench[/] batch                 many states in a call; chains: up to a hundred joints; gpu: on a card
+       elbowroom [cyan]bench[/] batch                 many states in a call; bench chains, bench gpu, too
        elbowroom [cyan]bench[/] distance              all distances of arm and person, beside coal
        elbowroom [cyan]bench[/] avoidance             one control cycle and its tail, beside mink and Pink
        elbowroom [cyan]bench[/] page                  whether open pages make the live cell late

@@ -85,7 +85,7 @@ class Cpu:
         width = [a.nbytes // batch for a in arrays]
         pieces = iter(_pieces(batch, threads, self.lanes))  # everybody takes the next; no two get the same
 
-        def run() -> bool:
+        def run(kept: list[Array] = arrays) -> bool:  # whoever still writes keeps the arrays alive
             fine = True
             for first, states in pieces:
                 at = (ctypes.c_void_p * len(start))(*(s + first * w for s, w in zip(start, width, strict=True)))
@@ -93,8 +93,14 @@ class Cpu:
             return fine
 
         helpers = [_pool(threads).submit(run) for _ in range(threads - 1)]
-        mine = run()  # the caller's thread works, too: one fewer has to wake up
-        return all([mine, *(helper.result() for helper in helpers)])
+        try:
+            mine = run()  # the caller's thread works, too: one fewer has to wake up
+            return all([mine, *(helper.result() for helper in helpers)])
+        finally:  # an interrupted call: nobody begins another piece, and none is written once it has returned
+            for _ in pieces:
+                pass
+            for helper in helpers:
+                helper.exception()
 
     @staticmethod
     def _done(answer: int) -> bool:

@@ -6,6 +6,7 @@
 
 Whatever cannot be computed with is refused by name: a wrong shape or batch with `ShapeError`, a wrong dtype with
 `DtypeError`, a NaN or an infinity with `ValueError`.  Lists, integers, read-only and strided arrays are taken.
+A batch that is refused for a NaN has been computed in part: what `out` holds then means nothing.
 """
 
 from __future__ import annotations

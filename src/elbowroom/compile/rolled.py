@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 from ..algebra import Program, Rolled
@@ -13,7 +14,7 @@ from .turn import SharedWriter, Steps, spread
 ALIGNMENT = 64
 
 
-class Function:
+class Function(ABC):
     """What both functions share: `w` writes what happens at one joint."""
 
     w: Writer
@@ -83,22 +84,25 @@ class Function:
         kinds = ", ".join(f"i32 {k}" for k in [0] * self.pad + list(self.rolled.kinds))
         return [*lines, f"@kinds = internal constant [{self.places} x i32] [{kinds}]"]
 
+    @abstractmethod
     def _take_inputs(self) -> None:
-        raise NotImplementedError
+        """The inputs into their columns."""
 
+    @abstractmethod
     def _give_vector(self, column: str) -> None:
-        raise NotImplementedError
+        """A column into the output."""
 
+    @abstractmethod
     def _each(self, loop: Loop) -> None:
-        raise NotImplementedError
+        """A loop whose turns do not wait for one another."""
 
+    @abstractmethod
     def _row(self, program: Program, x: str) -> dict[str, str]:
         """The elements (j, i) and (i, j) of the joint j at x with all i >= j."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _on_diagonal(self, i: str, change: Callable[[str], str]) -> None:
         """Element (i, i) of the matrix as `change` makes it of what it was."""
-        raise NotImplementedError
 
     # ---- lines
     def _put(self, *lines: str) -> None:

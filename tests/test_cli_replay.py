@@ -8,7 +8,6 @@ import pytest
 
 pytest.importorskip("viser")
 
-from elbowroom import cli
 from elbowroom.cell import Cell, Scene, run
 from elbowroom.cell.people import Walker
 from elbowroom.cell.record_scene import scene_text
@@ -16,19 +15,6 @@ from elbowroom.cell.runner import record_to
 from elbowroom.viewer.setup import SCENES
 
 PEOPLE = {"visitor": Walker(start=(1.4, 0.3), end=(0.5, 0.1), speed=0.8, shape="standing")}
-
-
-@pytest.fixture
-def call(capsys):
-    """A function that runs the command in this process: (exit status, stdout, stderr)."""
-
-    def called(*arguments) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as stopped:
-            cli.main([str(each) for each in arguments])
-        said = capsys.readouterr()
-        return stopped.value.code or 0, said.out, said.err
-
-    return called
 
 
 @pytest.fixture(scope="module")
@@ -44,23 +30,23 @@ def recording(scene, tmp_path_factory):
     return path
 
 
-def test_a_page_is_served_for_so_long(call, recording):
-    status, out, err = call("replay", recording, "--no-open", "--port", 0, "--seconds", 0.3)
+def test_a_page_is_served_for_so_long(run, recording):
+    status, out, err = run("replay", recording, "--no-open", "--port", 0, "--seconds", 0.3)
     assert (status, err) == (0, "")
     assert "50 cycles, 0.5 s, at http://127.0.0.1:" in out
 
 
-def test_a_file_is_written_and_not_overwritten(call, recording, tmp_path):
+def test_a_file_is_written_and_not_overwritten(run, recording, tmp_path):
     page = tmp_path / "run.html"
-    status, out, err = call("replay", recording, "--html", page, "--rate", 10)
+    status, out, err = run("replay", recording, "--html", page, "--rate", 10)
     assert (status, err) == (0, "")
     assert f"{page}: 5 pictures, 0.5 s" in out.replace("\n", "")
     before = page.read_bytes()
-    status, _, err = call("replay", recording, "--html", page)
+    status, _, err = run("replay", recording, "--html", page)
     assert status == 1
     assert "is there already; --force overwrites it" in err
     assert page.read_bytes() == before
-    assert call("replay", recording, "--html", page, "--rate", 10, "--force")[0] == 0
+    assert run("replay", recording, "--html", page, "--rate", 10, "--force")[0] == 0
 
 
 @pytest.mark.parametrize(
@@ -72,39 +58,39 @@ def test_a_file_is_written_and_not_overwritten(call, recording, tmp_path):
         (b"time,x,y\n0,1,2\n", "line 1: expected 't', the name of column 1 of a recording; got 'time'"),
     ],
 )
-def test_what_is_no_recording_is_told_in_one_line(call, tmp_path, data, expected):
+def test_what_is_no_recording_is_told_in_one_line(run, tmp_path, data, expected):
     path = tmp_path / "bad.csv"
     if data is not None:
         path.write_bytes(data)
-    status, out, err = call("replay", path, "--no-open")
+    status, out, err = run("replay", path, "--no-open")
     assert (status, out) == (1, "")
     assert err.startswith("error: ")
     assert expected in err
     assert err.count("\n") == 1
 
 
-def test_one_that_was_cut_off_plays_what_is_there_and_says_so(call, recording, tmp_path):
+def test_one_that_was_cut_off_plays_what_is_there_and_says_so(run, recording, tmp_path):
     path = tmp_path / "cut.csv"
     path.write_bytes(recording.read_bytes()[:-100])
-    status, out, err = call("replay", path, "--no-open", "--port", 0, "--seconds", 0.1)
+    status, out, err = run("replay", path, "--no-open", "--port", 0, "--seconds", 0.1)
     assert status == 0
     assert "49 cycles" in out
     assert err.startswith("warning: ")
     assert "the end is torn off" in err
 
 
-def test_another_machine_needs_a_token(call, recording):
-    status, _, err = call("replay", recording, "--no-open", "--host", "example.invalid", "--token", "short")
+def test_another_machine_needs_a_token(run, recording):
+    status, _, err = run("replay", recording, "--no-open", "--host", "example.invalid", "--token", "short")
     assert status == 1
     assert "token: expected 16 to 128 letters" in err
 
 
-def test_run_writes_a_page_too(call, scene, tmp_path):
+def test_run_writes_a_page_too(run, scene, tmp_path):
     (tmp_path / "cell.toml").write_text(scene_text(scene))
-    status, out, _ = call("run", tmp_path / "cell.toml", "--html", tmp_path / "run.html")
+    status, out, _ = run("run", tmp_path / "cell.toml", "--html", tmp_path / "run.html")
     assert status == 0
     assert "run.html: 15 pictures" in out.replace("\n", "")
     assert "Pick and place beside a person" in (tmp_path / "run.html").read_text(encoding="utf-8")
-    status, _, err = call("run", tmp_path / "cell.toml", "--html", tmp_path / "run.html")
+    status, _, err = run("run", tmp_path / "cell.toml", "--html", tmp_path / "run.html")
     assert status == 1
     assert "is there already" in err

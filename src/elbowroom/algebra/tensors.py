@@ -49,7 +49,7 @@ def rotate_naive(R: Array, tensor: Array) -> Array:
 
 def rotate_featherstone(R: Array, tensor: Array) -> Array:
     """R I R^T (3, 3) by (2.68): 28 multiplications, 29 additions; 24 if the tensor is known offline."""
-    I, r = tensor.tolist(), R.tolist()  # noqa: E741
+    I, r = tensor.tolist(), R.tolist()  # noqa: E741  # the letter of the equations
     I33 = I[2][2]
     L = ((I[0][0] - I33, I[0][1]), (I[0][1], I[1][1] - I33), (I[0][2] + I[2][0], I[1][2] + I[2][1]))
     Y = [[r[i][0] * L[0][k] + r[i][1] * L[1][k] + r[i][2] * L[2][k] for k in range(2)] for i in range(3)]

@@ -90,7 +90,7 @@ def step(model: Model, q: Any, qd: Any, tau: Any, clock: Any) -> dict[str, Any]:
                 friction[i] = p
             if np.isfinite(model.lower[i]) or np.isfinite(model.upper[i]):
                 free = v[i] - W[i] * stop[i]
-                l = (_within(model, i, q[i], free, h) - free) * inertia[i]  # noqa: E741
+                l = (_within(model, i, q[i], free, h) - free) * inertia[i]  # noqa: E741  # as in the equations
                 v = _pushed(v, W, l - stop[i])
                 stop[i] = l
     after = [stopped(model, i, q[i], q[i] + h * v[i]) for i in range(n)]

@@ -69,7 +69,7 @@ def _recursion(
     n = model.n
     frames = forward_kinematics(model, q)
     z, p = frames.z, frames.p
-    l = [here - before for here, before in zip(p, [model.base[:3, 3], *p[:-1]], strict=True)]  # noqa: E741
+    l = [here - before for here, before in zip(p, [model.base[:3, 3], *p[:-1]], strict=True)]  # noqa: E741  # as in the equations
     w, wd, a = np.zeros(3), np.zeros(3), base_acceleration
     U = np.zeros((3, 3))  # U x = wd x x + w x (w x x), as in rnea
     force: list[Array] = []

@@ -96,7 +96,7 @@ def realizable(model: Model, *, adjust: bool = False) -> tuple[Model, tuple[str,
 
 def pseudo_inertia(body: Body) -> Array:
     """J (4, 4) of a body, about the origin of the frame that it is given in."""
-    m, c, I = body  # noqa: E741
+    m, c, I = body  # noqa: E741  # as in the equations
     J = np.zeros((4, 4))
     J[:3, :3] = np.trace(I) / 2 * np.eye(3) - (I + I.T) / 2 + m * np.outer(c, c)
     J[:3, 3] = J[3, :3] = m * c

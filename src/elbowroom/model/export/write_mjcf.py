@@ -170,7 +170,7 @@ def _links(model: Model, parent: Element, *, servo: bool, contacts: bool) -> Ele
     for i in range(model.n):
         T = pose(model.E[i], model.p[i])
         parent = _body(parent, model.link_names[i], T, gravcomp="1" if servo else None)
-        I = model.inertia[i]  # noqa: E741
+        I = model.inertia[i]  # noqa: E741  # as in the equations
         six = [I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2]]
         add(parent, "inertial", pos=model.com[i], mass=model.mass[i], fullinertia=six)
         _joint(parent, model, i, servo=servo)

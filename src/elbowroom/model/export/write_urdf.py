@@ -105,7 +105,7 @@ def _inertial(link: Element, model: Model, i: int) -> None:
     inertial = add(link, "inertial")
     add(inertial, "origin", xyz=model.com[i], rpy=(0, 0, 0))
     add(inertial, "mass", value=model.mass[i])
-    I = model.inertia[i]  # noqa: E741
+    I = model.inertia[i]  # noqa: E741  # as in the equations
     add(inertial, "inertia", ixx=I[0, 0], ixy=I[0, 1], ixz=I[0, 2], iyy=I[1, 1], iyz=I[1, 2], izz=I[2, 2])
 
 

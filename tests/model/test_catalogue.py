@@ -434,7 +434,7 @@ def test_left_out_ready_and_gravity_have_defaults(tmp_path):
 @pytest.mark.parametrize(
     "old, new, message",
     [
-        ('name = "mine"\n', "name = \n", "expected TOML in UTF-8; got Invalid value"),
+        ('name = "mine"\n', "name = \n", "expected TOML; Invalid value"),
         ('name = "mine"\n', "", "name: expected a string; it is missing"),
         ('"frames"', '"urdf"', 'convention: expected "dh" or "mdh" or "frames"; got \'urdf\''),
         ('convention = "frames"\n', "", 'convention: expected "dh" or "mdh" or "frames"; it is missing'),

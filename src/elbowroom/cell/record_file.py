@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import RecordingError
-from .files import shown, wrong
+from .files import opened, shown, wrong
 
 Array = NDArray[Any]
 
@@ -170,13 +170,8 @@ class Table(Mapping[str, Array]):
 def read(file: str | Path) -> Table:
     """The recording in a file, to its last whole row; `torn` says what is missing, as where a process was killed."""
     path = Path(file)
-    try:
-        with path.open("rb") as stream:
-            return _read(path, stream)
-    except FileNotFoundError:
-        raise RecordingError(f"{path}: there is no such file") from None
-    except OSError as error:
-        raise RecordingError(f"{path}: cannot be read: {error.strerror or error}") from None
+    with opened(path) as stream:
+        return _read(path, stream)
 
 
 class _Lines:
@@ -257,7 +252,8 @@ def _rows(path: Path, lines: _Lines, given: Iterable[str], names: Sequence[str])
             numbers = [float(cells[0]), *words, *counts, *map(float, cells[NUMBERS.stop :])]
         except ValueError:
             raise _wrong_cell(path, lines.number, names, cells) from None
-        if "_" in cells[0] or "_" in "".join(cells[WORDS.stop :]) or max(map(abs, counts)) >= 2**53:
+        given_numbers = cells[0] + "".join(cells[WORDS.stop :])
+        if "_" in given_numbers or not given_numbers.isascii() or max(map(abs, counts)) >= 2**53:
             raise _wrong_cell(
                 path, lines.number, names, cells
             )  # what Python takes for a number, or for a float64, and is none
@@ -283,7 +279,8 @@ def _wrong_cell(path: Path, number: int, names: Sequence[str], cells: list[str])
 
 def _is_number(word: str, *, whole: bool) -> bool:
     try:
-        return "_" not in word and (abs(int(word)) < 2**53 if whole else float(word) is not None)
+        plain = "_" not in word and word.isascii()
+        return plain and (abs(int(word)) < 2**53 if whole else float(word) is not None)
     except ValueError:
         return False
 

@@ -106,7 +106,7 @@ def _frames(
         if len(cells) != width:
             raise RecordingError(f"{path}, line {line}: expected {width} cells; got {len(cells)}")
         number, sub = cells[0].strip(), cells[1].strip()
-        if not number.isdecimal() or len(number) > 12:
+        if not (number.isascii() and number.isdecimal()) or len(number) > 12:
             raise wrong(path, line, "the number of a frame", cells[0])
         if sub not in ("", "0"):
             raise wrong(path, line, "sub frame 0", sub)

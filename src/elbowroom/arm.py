@@ -21,10 +21,11 @@ from . import dynamics
 from .algebra import Program
 from .compile import cpu
 from .compile.kernel import Array, Kernel
+from .dynamics.definiteness import examine
 from .dynamics.inverse_kinematics import IKResult, solve
 from .dynamics.kinematics import link_index
 from .errors import DtypeError, ElbowroomError, ModelError, ModelWarning, ShapeError
-from .model import Finding, Model, findings, from_dh, from_mdh
+from .model import Finding, Model, from_dh, from_mdh
 
 if TYPE_CHECKING:
     from .compile.cuda import CudaKernel
@@ -70,17 +71,7 @@ class Arm:
 
     def examine(self) -> list[Finding]:
         """What looks wrong with the model.  A mass matrix that is not positive definite is an error."""
-        found = findings(self.model)
-        if any(f.suspect for f in found):
-            rng = np.random.default_rng(0)
-            for q in rng.uniform(*self.model.sampling_range(), (5, self.n)):
-                M = dynamics.whole("mass_matrix", "crba")(self.model, q)
-                moments = np.linalg.eigvalsh(M)
-                if moments[0] <= 1e-12 * moments[-1]:
-                    where = ", ".join(dict.fromkeys(f.where for f in found if f.suspect))
-                    what = f"the mass matrix is not positive definite (least eigenvalue {moments[0]:.2g})"
-                    return [Finding("error", where, what), *found]
-        return found
+        return examine(self.model)
 
     # ---- what it is
     @property

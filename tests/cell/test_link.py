@@ -447,7 +447,8 @@ def any_bench(arm, kind, elsewhere):
 def comes_back(bench):
     """Whether a place within the limits ends the stop, and the arm then obeys."""
     bench.client.reset(bench.arm.ready)
-    bench.command.tau[:] = bench.arm.bias_torque(bench.arm.ready, np.zeros(bench.arm.n)) + [0.5, 0.0]
+    bench.command.tau[:] = bench.arm.gravity_torque(bench.arm.ready)
+    bench.command.tau[0] += 0.5
     bench.tick(5, SPEED)
     return not bench.client.stopped and bench.client.connected and bench.state.qd[0] > 0
 

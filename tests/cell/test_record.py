@@ -506,6 +506,8 @@ def changed(row: str, column: str, word: str) -> str:
     [
         ("t", "soon", "a number in column 't'; got 'soon'"),
         ("t", "1_0", "a number in column 't'; got '1_0'"),
+        ("t", "\u0661", "a number in column 't'; got '\u0661'"),
+        ("cycles", "\u0661", "a whole number in column 'cycles'; got '\u0661'"),
         ("q1", "", "a number in column 'q1'; got nothing"),
         ("slow", "1_0.5", "a number in column 'slow'; got '1_0.5'"),
         ("cycles", "1.5", "a whole number in column 'cycles'; got '1.5'"),

@@ -400,6 +400,10 @@ BAD_NUMBERS = {
         ARM,
         joint("turn", "base", "arm", axis="0 0 1 0"),
     ),
+    "link 'arm': value of <mass> must be a finite number; got '1_0'": (link("arm", "1_0"),),
+    "link 'arm': value of <mass> must be a finite number; got '\u0661'": (link("arm", "\u0661"),),
+    "link 'arm': value of <mass> must be a finite number; got '0x10'": (link("arm", "0x10"),),
+    "link 'arm': xyz of <origin> must be 3 finite numbers; got '0 0\\u20030'": (link("arm", com="0 0\u20030"),),
     "joint 'turn': axis must not be zero": (ARM, joint("turn", "base", "arm", axis="0 -0 0")),
     "joint 'turn': rpy of <origin> must be 3 finite numbers; got ''": (
         ARM,
@@ -414,6 +418,39 @@ BAD_NUMBERS = {
         joint("turn", "base", "arm", rest=LIMIT + '<dynamics friction="much"/>'),
     ),
 }
+
+
+INERTIAL = '<inertial><mass value="2"/><inertia ixx="1" iyy="1" izz="1"/></inertial>'
+TWICE = {
+    "link 'arm': <link> must have one <inertial> at most; got 2": (
+        link("arm").replace("</link>", f"{INERTIAL}</link>"),
+    ),
+    "link 'arm': <inertial> must have one <mass> at most; got 2": (
+        link("arm").replace("<mass", '<mass value="3"/><mass'),
+    ),
+    "link 'arm': <inertial> must have one <inertia> at most; got 2": (
+        link("arm").replace("<inertia ", '<inertia ixx="1" iyy="1" izz="1"/><inertia '),
+    ),
+    "link 'arm': <inertial> must have one <origin> at most; got 2": (
+        link("arm").replace("<origin", "<origin/><origin"),
+    ),
+    **{
+        f"joint 'turn': <joint> must have one <{tag}> at most; got 2": (
+            ARM,
+            joint("turn", "base", "arm", rest=LIMIT + "<dynamics/>").replace(f"<{tag}", f"<{tag}/><{tag}"),
+        )
+        for tag in ("origin", "axis", "limit", "dynamics", "parent", "child")
+    },
+}
+
+
+@pytest.mark.parametrize("message", TWICE)
+def test_an_element_that_is_there_twice_is_refused_by_name(message):
+    """Which of two masses is meant nobody can say; other readers take the first, or the last."""
+    parts = TWICE[message]
+    rest = parts if len(parts) > 1 else (*parts, joint("turn", "base", "arm"))
+    with pytest.raises(ModelError, match=re.escape(message)):
+        urdf.parse(robot(BASE, *rest))
 
 
 @pytest.mark.parametrize("message", BAD_NUMBERS)

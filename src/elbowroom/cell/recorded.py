@@ -57,8 +57,9 @@ def info_file(file: str | Path) -> Path:
 def read_placement(file: str | Path) -> Placement:
     """The placement that the authors of a take give in this `_info.json` file, for points of the CSV file."""
     path = Path(file)
+    text = "\n".join(lines(path, 2**20))
     try:
-        info = json.loads("\n".join(lines(path, 2**20)))
+        info = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise RecordingError(f"{path}: expected JSON; {error}") from None
     if not isinstance(info, dict):

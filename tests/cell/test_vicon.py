@@ -123,6 +123,7 @@ def put(line: int, old: str, new: str, count: int = 1):
         (broken(put(8, "1500", "inf")), r"line 8: expected a number or a blank cell; got 'inf'"),
         (broken(put(8, "1500", "1.5e9")), r"frame 3: collar: expected a place within 1000 m"),
         (broken(put(8, "3,", "two,")), r"line 8: expected the number of a frame; got 'two'"),
+        (broken(put(8, "3,", "\u0663,")), r"line 8: expected the number of a frame; got '\u0663'"),
         (broken(put(8, "3,", "1,")), r"line 8: expected a frame after 2; got '1'"),
         (broken(put(8, "3,0", "3,1")), r"line 8: expected sub frame 0; got '1'"),
         (broken(put(10, "5,", "999999999,")), r"line 10: expected at most 1000000 frames"),

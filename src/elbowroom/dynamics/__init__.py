@@ -7,7 +7,6 @@ from . import columns as columns
 from . import compliance as compliance
 from . import crba as crba
 from . import dalembert as dalembert
-from . import definiteness as definiteness
 from . import diagonalized as diagonalized
 from . import drives as drives
 from . import energy as energy

@@ -67,7 +67,7 @@ class Replay:
         if not known.all():
             row = int((~known).argmax())
             self.warnings.append(
-                f"{int((~known).sum())} cycles, the first at t = {t[row]:g} s, have no joint positions to show;"
+                f"cycles without joint positions to show: {int((~known).sum())}, the first at t = {t[row]:g} s;"
                 " the arm is shown where it was before"
             )
         self._tool, self._goal = vector(self.table, "tool", 3), vector(self.table, "goal", 3)

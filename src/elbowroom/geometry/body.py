@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import cache, cached_property
 from itertools import combinations
-from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,8 @@ from ..algebra.linalg import matrix
 from ..arm import Arm
 from ..compile import cpu
 from ..compile.kernel import Kernel
+from ..compile.lock import compiled_once
+from ..compile.method import answer, kernel_method
 from ..dynamics.kinematics import forward_kinematics, velocities
 from ..errors import ModelError
 from ..model import LinkCapsule, Model
@@ -108,7 +109,7 @@ class Body:
     def __repr__(self) -> str:
         return f"<Body of {self.arm.name}: {len(self)} capsules>"
 
-    @cached_property
+    @compiled_once
     def kernel(self) -> Kernel:
         """q (n,), qd (n,) -> rows (R, 13); a batch as well, `out=` as well."""
         model, capsules = self.arm.model, self.link_capsules
@@ -122,12 +123,10 @@ class Body:
 
         return cpu.kernel(("geometry body", model.digest, repr(capsules)), np.float64, make)
 
+    @kernel_method
     def rows(self, q: ArrayLike, qd: ArrayLike, *, out: Array | None = None) -> Array:
         """(R, 13) rows of the capsules at q (n,) with the velocities that qd (n,) gives their ends; (B, n) as well."""
-        kernel = self.kernel
-        if "rows" not in self.__dict__ and type(self).rows is Body.rows:  # the fast entry takes this method's place
-            self.__dict__["rows"] = kernel.fast(MethodType(Body.rows, self))
-        found: Array = kernel(q, qd) if out is None else kernel(q, qd, out=out)
+        found: Array = answer(self, "rows", self.kernel, q, qd, out=out)
         return found
 
     def capsules(self, q: ArrayLike) -> list[Capsule]:

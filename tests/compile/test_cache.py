@@ -28,9 +28,9 @@ def forbid_tracing(monkeypatch):
     def refuse(*_, **__):
         raise AssertionError("traced although the kernel is in the cache")
 
-    monkeypatch.setattr(er.dynamics, "chosen", refuse)
-    monkeypatch.setattr(er.dynamics, "cheapest", refuse)
-    monkeypatch.setattr(er.dynamics, "program", refuse)
+    monkeypatch.setattr(er.dynamics.whole_arm, "rolled", refuse)
+    monkeypatch.setattr(er.dynamics.whole_arm, "cheapest", refuse)
+    monkeypatch.setattr(er.dynamics.whole_arm, "program", refuse)
 
 
 def ask():
@@ -58,7 +58,7 @@ def test_another_arm_method_or_type_is_another_entry(folder):
 
 def test_a_change_of_our_source_is_another_entry(folder, monkeypatch):
     ask()
-    monkeypatch.setattr(cache, "SOURCES", "another source")
+    monkeypatch.setattr(cache.SOURCES, "digest", "another source")
     ask()
     assert len(entries(folder)) == 2
 
@@ -141,7 +141,7 @@ def test_a_kernel_in_use_is_not_the_first_to_go(folder):
 
 
 def test_without_our_sources_nothing_is_cached(folder, monkeypatch):
-    monkeypatch.setattr(cache, "SOURCES", "")
+    monkeypatch.setattr(cache.SOURCES, "digest", "")
     ask()
     assert not folder.exists()
 

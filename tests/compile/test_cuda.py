@@ -12,7 +12,7 @@ import card
 import elbowroom as er
 from card import needs_cxx, to_card
 from elbowroom.algebra import trace
-from elbowroom.compile import cpu, cuda
+from elbowroom.compile import compiled, cuda
 from elbowroom.compile.cuda_source import Kernel as Text
 from elbowroom.errors import DtypeError, ElbowroomError, ShapeError
 
@@ -77,7 +77,7 @@ def test_rows_too_long_for_shared_memory_go_straight_out():
     assert not text.tiled
     v = RNG.uniform(-1, 1, (40, 2))
     found = cuda.CudaKernel("test", program)(to_card(v))
-    assert np.array_equal(found, cpu.kernel(("too long",), np.float64, lambda: ("test", program))(v))
+    assert np.array_equal(found, compiled(program)(v))
 
 
 @pytest.mark.parametrize("layout", ["rows", "columns"])
@@ -270,7 +270,7 @@ def test_every_operation(tmp_path):
     """Programs of all operations, several outputs, constants and an output that is an input."""
     from test_source import PROGRAM, V
 
-    wanted = cpu.kernel(("everything",), np.float64, lambda: ("test", PROGRAM))(V)
+    wanted = compiled(PROGRAM)(V)
     for layout in ("rows", "columns"):
         found = cuda.CudaKernel("test", PROGRAM, layout=layout)(to_card(V.T if layout == "columns" else V))
         for a, b in zip(wanted, found, strict=True):

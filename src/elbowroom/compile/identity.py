@@ -33,7 +33,7 @@ OWN = __name__.partition(".")[0]
 KNOWN = {OWN, "numpy", *sys.stdlib_module_names} - {"__main__"}
 """Top-level modules whose code is known by name."""
 
-_PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis), type(NotImplemented), range, slice)
+_PLAIN = frozenset({type(None), bool, int, float, complex, str, bytes, type(Ellipsis), type(NotImplemented), range})
 _CACHED = type(lru_cache(len))
 _LOADS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
 
@@ -81,8 +81,8 @@ class _Walk:
 
     def value(self, x: Any) -> None:
         """Any value."""
-        if type(x) in _PLAIN:
-            self.say(type(x).__name__, x if isinstance(x, bytes) else repr(x))
+        if type(x) in _PLAIN or (type(x) is tuple and _PLAIN.issuperset(map(type, x))):
+            self.say("plain", repr(x))
         elif id(x) in self._done:
             self.say("value", self._done[id(x)][0])
         elif id(x) in self._open:
@@ -110,7 +110,7 @@ class _Walk:
         elif type(x) in (set, frozenset):
             self.each(type(x).__name__, sorted(identity(entry) for entry in x))
         elif type(x) is np.ndarray and not x.dtype.hasobject:
-            self.say("array", f"{x.dtype!r} {x.shape}")
+            self.say("array", f"{x.dtype.descr if x.dtype.names else x.dtype.str} {x.shape}")
             self.say("data", x.tobytes())
         elif isinstance(x, Program | Table | Rolled):
             self.say(type(x).__name__, f"{x.name} {x.digest}")

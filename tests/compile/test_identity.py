@@ -219,6 +219,20 @@ def test_attributes_of_another_module_are_followed(tmp_path, monkeypatch):
     assert identity(law.law) != with_another
 
 
+@pytest.mark.parametrize("names", [{}, {"__name__": "numpy"}, {"__name__": "elbowroom.cell.drive"}])
+def test_code_that_only_says_it_is_ours_is_looked_into(names):
+    """As notebooks and pages run it, in a namespace that may have no name, or any."""
+    text = (
+        "def f(x): return {0} * x\nclass Law:\n    gain = {0}\n    def f(self, x): return self.gain * x\nlaw = Law()\n"
+    )
+    found = []
+    for gain in (1.0, 2.0):
+        names = dict(names)
+        exec(text.format(gain), names)
+        found += [identity(names[name]) for name in ("f", "Law", "law")]
+    assert len(set(found)) == len(found)
+
+
 def imports_within(_, x):
     import hypothesis
 

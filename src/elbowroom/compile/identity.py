@@ -22,7 +22,16 @@ import hashlib
 import sys
 from collections.abc import Iterable
 from functools import cached_property, lru_cache
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from types import (
+    BuiltinFunctionType,
+    ClassMethodDescriptorType,
+    CodeType,
+    FunctionType,
+    MethodDescriptorType,
+    MethodType,
+    ModuleType,
+    WrapperDescriptorType,
+)
 from typing import Any
 
 import numpy as np
@@ -35,6 +44,8 @@ KNOWN = {OWN, "numpy", *sys.stdlib_module_names} - {"__main__"}
 
 _PLAIN = frozenset({type(None), bool, int, float, complex, str, bytes, type(Ellipsis), type(NotImplemented), range})
 _CACHED = type(lru_cache(len))
+_IN_C = (WrapperDescriptorType, MethodDescriptorType, ClassMethodDescriptorType)
+_HEAP = 1 << 9  # Py_TPFLAGS_HEAPTYPE: what a class statement makes has it
 _LOADS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
 
 
@@ -56,6 +67,14 @@ def identity(*values: Any) -> str:
 
 def _known(module: str | None) -> bool:
     return module is not None and module.partition(".")[0] in KNOWN
+
+
+def _found(module: str, name: str) -> Any:
+    """What a module has under a dotted name."""
+    found: Any = sys.modules.get(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found
 
 
 class _Walk:
@@ -143,7 +162,7 @@ class _Walk:
 
     # ---- code
     def _function(self, f: FunctionType) -> None:
-        known = _known(f.__module__) and f.__globals__.get("__name__") == f.__module__
+        known = _known(f.__module__) and f.__globals__ is vars(sys.modules.get(f.__module__, object))
         if known and "<" not in f.__qualname__ and not f.__closure__:
             self.say("name", f"{f.__module__}.{f.__qualname__}")
             return
@@ -199,9 +218,11 @@ class _Walk:
                 self.value(found)
 
     def _class(self, cls: type) -> None:
-        if _known(cls.__module__):
+        if _known(cls.__module__) and (not cls.__flags__ & _HEAP or _found(cls.__module__, cls.__qualname__) is cls):
             self.say("class", f"{cls.__module__}.{cls.__qualname__}")
             return
+        if any(isinstance(entry, _IN_C) for entry in vars(cls).values()):
+            raise UnidentifiedError(f"{cls!r} is written in C, which cannot be looked into")
         self.say("class", cls.__qualname__)
         self.each("bases", (type(cls), *cls.__bases__))
         for name, entry in vars(cls).items():

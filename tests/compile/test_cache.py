@@ -272,6 +272,20 @@ def test_a_repulsion_profile_of_a_user_is_part_of_the_key(monkeypatch):
     assert 0.0 < found[1][push] < found[0][push]
 
 
+@pytest.mark.parametrize(
+    "wrong, said",
+    [
+        (lambda: compiled(3.0), "expected a function, a Program, a Table or a Rolled; got 3.0"),
+        (lambda: compiled(scaled, None, [1]), r'inputs must be names and shapes, {"q": \(7,\)}; got \[1\]'),
+        (lambda: compiled(lambda subject: 2.0, None), "without inputs it must return a Program, .*; got 2.0"),
+        (lambda: compiled(scaled, None, {"x": (1,)}, dtype=int), "dtype must be float64 or float32; got int64"),
+    ],
+)
+def test_what_cannot_be_compiled_is_refused(wrong, said):
+    with pytest.raises((TypeError, er.DtypeError), match=said):
+        wrong()
+
+
 def test_no_room_writes_a_key_of_its_own():
     """`compiled` is the only way from a function to a kernel."""
     source = Path(er.__file__).parent

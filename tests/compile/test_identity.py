@@ -263,6 +263,13 @@ def test_what_cannot_be_known_has_no_identity(value):
         identity(value)
 
 
+def test_code_in_c_of_another_library_has_no_identity():
+    mujoco = pytest.importorskip("mujoco")
+    for value in (mujoco.mj_step, mujoco.MjModel, functools.partial(mujoco.mj_step, 1)):
+        with pytest.raises(UnidentifiedError):
+            identity(value)
+
+
 def test_imports_of_what_is_known_do_no_harm():
     assert identity(imports_what_is_known) == identity(imports_what_is_known)
 

@@ -149,8 +149,11 @@ class _Walk:
             self.each(type(x).__name__, (x.__func__,))
         elif isinstance(x, cached_property):
             self.each("cached", (x.func,))
-        elif isinstance(x, BuiltinFunctionType) and (x.__self__ is None or isinstance(x.__self__, ModuleType)):
-            self._named(x)
+        elif isinstance(x, BuiltinFunctionType):
+            if getattr(x, "__module__", None) is None:  # a method of something
+                self.each("method", (x.__name__, x.__self__))
+            else:
+                self._named(x)
         else:
             self._object(x)
 

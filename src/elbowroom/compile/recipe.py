@@ -24,6 +24,8 @@ from . import cpu
 from .identity import UnidentifiedError, identity
 from .kernel import Kernel
 
+_PROGRAMS = (Program, Table, Rolled)
+
 
 def compiled(
     function: Callable[..., Any] | Program | Table | Rolled,
@@ -46,6 +48,10 @@ def compiled(
     kind = np.dtype(dtype)
     if kind not in (np.dtype(np.float64), np.dtype(np.float32)):
         raise DtypeError(f"dtype must be float64 or float32; got {kind}")
+    if not callable(function) and not isinstance(function, _PROGRAMS):
+        raise TypeError(f"compiled: expected a function, a Program, a Table or a Rolled; got {function!r:.60}")
+    if inputs is not None and not isinstance(inputs, Mapping):
+        raise TypeError(f'compiled: inputs must be names and shapes, {{"q": (7,)}}; got {inputs!r:.60}')
     shapes = None if inputs is None else {port: tuple(shape) for port, shape in inputs.items()}
     return cpu.kernel(Recipe(function, subject, shapes, name, output, method, kind))
 
@@ -80,13 +86,18 @@ class Recipe:
                 f"{self.title}: what it was compiled from has changed since (a global, what a function encloses, an "
                 "array); its program cannot be traced any more: compile it again"
             )
-        if isinstance(self.function, Program | Table | Rolled):
+        if isinstance(self.function, _PROGRAMS):
             made: Any = self.function
         elif self.inputs is None:
             made = self.function(self.subject)
         else:
             made = trace(self.function, self.subject, self.inputs, name=self.name, output=self.output)
-        method, program = made if isinstance(made, tuple) else (self.method, made)
+        method, program = made if isinstance(made, tuple) and len(made) == 2 else (self.method, made)
+        if not isinstance(program, _PROGRAMS):
+            raise TypeError(
+                f"{self.title}: without inputs it must return a Program, a Table or a Rolled, which it makes of its "
+                f"subject; got {program!r:.60}"
+            )
         return method or program.name, program
 
     @property

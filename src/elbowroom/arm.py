@@ -6,7 +6,6 @@ SI units, radians, world axes with z up; see docs/conventions.md.
 
 from __future__ import annotations
 
-import functools
 import warnings
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast, overload
@@ -16,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from . import dynamics
 from .algebra import Program
-from .compile import cpu
+from .compile import compiled
 from .compile.kernel import Array, Kernel
 from .compile.lock import COMPILING
 from .compile.method import answer, kernel_method
@@ -415,8 +414,8 @@ class Arm:
     def _compiled(self, key: tuple[Any, ...], options: dict[str, Any]) -> Kernel:
         name, method, dtype = key[:3]
         dynamics.quantity(name)  # an unknown name is refused before anything is looked up
-        make = functools.partial(dynamics.chosen, self.model, name, method, **options)
-        kernel = self._kernels[key] = cpu.kernel((self.model.digest, *key), dtype, make)
+        choice = dynamics.Choice(name, method, tuple(sorted(options.items())))
+        kernel = self._kernels[key] = compiled(choice, self.model, dtype=dtype)
         return kernel
 
     def _made(self, name: str, method: str | None, **options: Any) -> tuple[str, Program]:

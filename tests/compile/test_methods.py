@@ -13,6 +13,7 @@ import pytest
 
 import elbowroom as er
 from elbowroom.compile import entry
+from elbowroom.compile.identity import identity
 from elbowroom.compile.method import _KernelMethod
 from elbowroom.geometry import Body, Skeleton
 from elbowroom.model import LinkCapsule
@@ -83,14 +84,13 @@ def test_name_words_and_signature_are_the_same_before_and_after(kind, name):
     for _ in range(2):
         method = getattr(owner, name)
         assert method.__name__ == name
-        assert method.__module__ == kind.__module__
         assert method.__doc__ == written.__doc__
         assert inspect.signature(method) == inspect.Signature(parameters[1:])
         method(*needed(kind, name))
 
 
 def test_looking_at_an_arm_compiles_nothing(monkeypatch):
-    monkeypatch.setattr("elbowroom.compile.cpu.kernel", None)
+    monkeypatch.setattr("elbowroom.compile.cpu.kernel", None)  # would be called
     arm = er.load("planar2")
     for kind, name in METHODS:
         if kind is er.Arm:
@@ -104,6 +104,15 @@ def test_a_held_method_can_be_pickled_before_and_after_the_first_call():
         again = pickle.loads(pickle.dumps(held))
         assert np.array_equal(again(q), held(q))
         assert python_frames(again, q) == 0
+
+
+def test_a_method_is_told_from_that_of_another_arm():
+    """A function that is traced may hold one: its kernel on disk must not be taken for that of another arm."""
+    arm, same, other = er.load("planar2"), er.load("planar2"), er.load("planar2").with_payload(1.0)
+    before = identity(arm.mass_matrix)
+    arm.mass_matrix([0.1, 0.2])
+    assert identity(arm.mass_matrix) == identity(same.mass_matrix) == before
+    assert len({before, identity(other.mass_matrix), identity(arm.christoffel)}) == 3
 
 
 def test_a_skeleton_can_be_pickled_after_use():

@@ -154,9 +154,9 @@ def function(name: str, slow: Callable[..., Any]) -> Any:
     )
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.restype = ctypes.py_object
-    new.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.py_object]
+    new.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
     at = ctypes.addressof(ctypes.c_char.from_buffer(definition))
-    return new(at, Held((slow, title, told, definition, [])), getattr(slow, "__module__", None))
+    return new(at, Held((slow, title, told, definition, [])), None)
 
 
 def enter(function: Any, address: int, *kept: Any) -> None:

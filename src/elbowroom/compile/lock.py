@@ -12,7 +12,7 @@ import os
 import threading
 from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Any, Generic, ParamSpec, TypeVar, cast
+from typing import Any, ParamSpec, TypeVar
 
 from llvmlite.binding import ffi
 
@@ -34,27 +34,22 @@ def alone(function: Callable[P, R]) -> Callable[P, R]:
     return locked
 
 
-def compiled_once(make: Callable[[Any], R]) -> _CompiledOnce[R]:
-    """A property that is made when it is first asked for, under the lock, and kept.
+class _CompiledOnce(functools.cached_property[R]):
+    """`functools.cached_property` has a lock of its own before Python 3.12, of which a fork knows nothing."""
 
-    `functools.cached_property` has a lock of its own before Python 3.12, of which a fork knows nothing.
-    """
-    return _CompiledOnce(make)
-
-
-class _CompiledOnce(Generic[R]):
-    def __init__(self, make: Callable[[Any], R]) -> None:
-        self.make, self.__doc__ = make, make.__doc__
-
-    def __get__(self, instance: object, owner: type | None = None) -> R:
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
         if instance is None:
-            return cast("R", self)
-        kept, name = vars(instance), self.make.__name__
+            return self
+        kept, name = vars(instance), self.func.__name__
         with COMPILING:
             if name not in kept:
-                kept[name] = self.make(instance)
-            made: R = kept[name]
-            return made
+                kept[name] = self.func(instance)
+            return kept[name]
+
+
+def compiled_once(make: Callable[[Any], R]) -> functools.cached_property[R]:
+    """A property that is made when it is first asked for, under the lock, and kept."""
+    return _CompiledOnce(make)
 
 
 def _before_fork() -> None:

@@ -22,9 +22,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..algebra import Program, sqrt, trace, where
+from ..algebra import sqrt, where
 from ..algebra.linalg import matrix, vector
-from ..compile import cpu
+from ..compile import compiled
 from ..compile.kernel import Kernel
 from ..compile.lock import compiled_once
 from ..compile.method import answer, kernel_method
@@ -168,15 +168,8 @@ class Skeleton:
     @compiled_once
     def kernel(self) -> Kernel:
         """points (P, 3), velocities (P, 3) -> rows (13, 13); `out=` as well."""
-
-        def traced(_: None, points: Array, velocities: Array) -> Array:
-            return self.formula(points, velocities)
-
-        def make() -> tuple[str, Program]:
-            ports = {"points": (len(self.points), 3), "velocities": (len(self.points), 3)}
-            return "skeleton", trace(traced, None, ports, name="skeleton", output="rows")
-
-        return cpu.kernel(("geometry skeleton", self.points, repr(self.sizes), self.floor), np.float64, make)
+        ports = {"points": (len(self.points), 3), "velocities": (len(self.points), 3)}
+        return compiled(type(self).formula, self, ports, name="skeleton", output="rows")
 
     def formula(self, points: Array, velocities: Array) -> Array:
         """The rows over any scalar; `fill` is this, compiled."""

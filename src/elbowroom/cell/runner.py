@@ -116,7 +116,9 @@ class Cell:
         mode = self.scene.supervision
         if mode == "off":
             return None
-        return Supervisor(_Echo(self.controller) if mode == "watch" else self.controller, self.scene.limits)
+        if mode == "watch":
+            return Supervisor(_Echo(self.controller), self.scene.limits, given=self.controller.command)
+        return Supervisor(self.controller, self.scene.limits)
 
     def reset(self) -> None:
         """The arm at rest where it starts, the task and the people at their beginning, the supervisor as new."""

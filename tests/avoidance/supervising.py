@@ -67,8 +67,12 @@ class Cell:
     def t(self):
         return self.k * PERIOD
 
-    def cycle(self, cycles=1, *, fault=None, see=True, late=0, follow=True, dt=PERIOD):
-        """Runs that many cycles, the first of them late by `late` periods; the last command, a copy."""
+    def cycle(self, cycles=1, *, fault=None, see=True, late=0, follow=True, announced=None, dt=PERIOD):
+        """Runs that many cycles, the first of them late by `late` periods; the last command, a copy.
+
+        Without `follow` the arm is where the test puts it, which is announced unless told otherwise.
+        """
+        announced = not follow if announced is None else announced
         for _ in range(cycles):
             self.k += 1 + late
             late = 0
@@ -79,6 +83,8 @@ class Cell:
             self.state.t = t
             if fault is not None:
                 t = fault(self) or t
+            if announced:
+                self.supervisor.state_checks.forget()
             command = self.supervisor.step(t, dt, self.state, self.obstacles, self.goal)
             assert_sane(self, command)
             if follow:

@@ -87,9 +87,10 @@ class Limits:
         positive(self, "torque_fraction", "retreat_fraction", most=1.0)
         positive(self, "standing", most=0.1)
         positive(self, "hold_damping", most=1000.0)
-        positive(self, "position_jump", "limit_excess", most=1.0)  # more would take a wrong turn for a right one
+        positive(self, "position_jump", "limit_excess", most=1.0)  # more would be no check at all
         positive(self, "following_error", most=10.0)
-        non_negative(self, "encoder_noise", most=0.1)
+        # A joint that turns round crosses its noise twice before it is seen to move; half of the debt must be left.
+        non_negative(self, "encoder_noise", most=self.following_error / 4.0)
         positive(self, "max_age", "max_state_age", "clock_step", most=10.0)
         number(self, "human_speed", least=0.1, most=10.0)
         number(self, "max_human_speed", least=self.human_speed, most=100.0)

@@ -8,9 +8,9 @@ the joint was given for that time.  A joint is not believed if
                                                                    between the readings may have been either of the
                                                                    two, and beyond them by what braking (a) changes
     F27   q is beyond its limit by more than limit_excess          up to that, only motion back is let through (F7)
-    F28   s > following_error                                      s' = max(0, s + |w| h - 2 |dx|): motion that was
-                                                                   commanded and not made; a joint that makes half
-                                                                   of it owes nothing
+    F28   |s| > following_error                                    s' = s + w h, brought nearer to 0 by 2 |dx|: motion
+                                                                   that was commanded and not made; a joint that makes
+                                                                   half of it owes nothing
 
 x is the position without noise: it stays while q is within encoder_noise of it, else it follows q at that distance.
 w is the last command; of a torque controller, whose command is no speed, it is (qd- + qd) / 2.
@@ -56,11 +56,12 @@ def checked(torque: bool, q: Scalars, qd: Scalars, given: Scalars, memory: Scala
         slack = (absolute(speed - last_speed) + a * h) * (h * 0.5)
         off = absolute(position - last - mean * h) - slack
         here = where(known, minimum(maximum(at, position - noise), position + noise), position)
-        debt = maximum(owed + absolute(mean if torque else wanted) * h - absolute(here - at) * 2.0, 0.0)
-        debt = where(known, debt, 0.0)
+        debt = owed + (mean if torque else wanted) * h
+        made = absolute(here - at) * 2.0
+        debt = where(known, where(debt > 0.0, maximum(debt - made, 0.0), minimum(debt + made, 0.0)), 0.0)
         jumped = where(known, off - jump, -1.0)
         beyond = maximum(position - highest, lowest - position)
-        late = debt - following
+        late = absolute(debt) - following
         remembered.append((position, speed, here, where(late > 0.0, 0.0, debt)))
         faults.append((jumped, beyond, late))
         worst = maximum(worst, maximum(maximum(jumped, beyond), late))

@@ -65,7 +65,7 @@ class Supervisor:
     joint_names   of the plant, base first: refused unless they are the arm's
     places        (people, others, capsules a person) of the obstacles, for a controller without a `layout`
     on_command    called with every command before it is returned; if it raises, the arm stops
-    given         what the arm is given, where that is not this supervisor's command
+    acting        False where the arm is not given these commands, so that it need not follow them (F28)
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Supervisor:
         joint_names: Sequence[str] | None = None,
         places: tuple[int, int, int] | None = None,
         on_command: Callable[[Command], object] | None = None,
-        given: Command | None = None,
+        acting: bool = True,
     ) -> None:
         if not hasattr(controller, "step") or not hasattr(controller, "arm"):
             raise ConfigError(f"controller: expected a Controller; got {controller!r:.60}")
@@ -101,8 +101,8 @@ class Supervisor:
         out = self.limiter.out
         command.qd, command.q, command.tau, command.tool_velocity = out.qd, out.q, out.tau, out.tool_velocity
         command.q[:] = self.arm.ready  # until there is a state
-        followed = command.qd if given is None else given.qd
-        self.state_checks = StateChecks(self.arm, limits, self.bounds, followed, torque=known.torque)
+        given = command.qd if acting else np.zeros(self.arm.n)
+        self.state_checks = StateChecks(self.arm, limits, self.bounds, given, torque=known.torque)
         self._no_info = np.full_like(command.info, np.nan)
         self._still = command.acceleration
         self._hold = Hold(self.arm)

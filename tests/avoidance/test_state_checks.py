@@ -71,9 +71,9 @@ def test_a_jump_is_measured_from_where_the_speed_leads(arm, off, stops):
 
 def test_between_two_speeds_any_way_is_possible():
     looked, _ = checks()
-    q = ARM.ready
+    q, way = ARM.ready, np.array([0.3, 0.0])
     assert looked.look(1.0, q, np.array([3.0, 0.0])) is None
-    assert looked.look(1.1, q + [0.3, 0.0], np.zeros(2)) is None  # braked at the last moment
+    assert looked.look(1.1, q + way, np.zeros(2)) is None  # braked at the last moment
     looked.forget()
     assert looked.look(1.2, q, np.array([3.0, 0.0])) is None
     assert looked.look(1.3, q, np.zeros(2)) is None  # at the first
@@ -116,13 +116,20 @@ def test_the_settings_are_what_counts(name):
 
 
 @pytest.mark.parametrize(
-    "change",
-    [{"position_jump": 0.0}, {"position_jump": 2.0}, {"limit_excess": -0.1}, {"following_error": 0.0}]
-    + [{"following_error": math.nan}, {"encoder_noise": -1e-3}, {"encoder_noise": 0.03}],
+    "name, value",
+    [
+        ("position_jump", 0.0),
+        ("position_jump", 2.0),
+        ("limit_excess", -0.1),
+        ("following_error", 0.0),
+        ("following_error", math.nan),
+        ("encoder_noise", -1e-3),
+        ("encoder_noise", 0.03),
+    ],
 )
-def test_settings_that_would_switch_it_off_are_refused(change):
-    with pytest.raises(ConfigError, match=next(iter(change))):
-        Limits(**change)
+def test_settings_that_would_switch_it_off_are_refused(name, value):
+    with pytest.raises(ConfigError, match=f"Limits: {name}: expected a number"):
+        Limits(**{name: value})
 
 
 # ---- honest motions

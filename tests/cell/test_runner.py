@@ -173,10 +173,13 @@ def test_watching_leaves_the_bare_controllers_motion_to_the_bit(take):
     watched, bare, held = (joints(runs[mode]) for mode in ("watch", "off", "stop"))
     assert watched.tobytes() == bare.tobytes()
     assert not np.array_equal(held, bare)
-    verdicts = {mode: each.table()["verdict"] for mode, each in runs.items()}
-    assert set(verdicts["off"]) == {""}
-    assert "STOP_HUMAN_STALE" in set(verdicts["watch"])
-    assert "STOP_HUMAN_STALE" not in set(runs["watch"].table()["status"])
+    tables = {mode: each.table() for mode, each in runs.items()}
+    assert set(tables["off"]["verdict"]) == {""}
+    assert "STOP_HUMAN_STALE" in set(tables["watch"]["verdict"])
+    for mode, table in tables.items():  # the status is of whoever's command the arm was given
+        np.testing.assert_array_equal(table["status"], table["verdict" if mode == "stop" else "law_status"])
+    assert "STOP_HUMAN_STALE" in set(tables["stop"]["status"])
+    assert "STOP_HUMAN_STALE" not in set(tables["stop"]["law_status"]) | set(tables["watch"]["status"])
 
 
 def test_a_watching_supervisor_can_be_reset_and_the_arm_does_not_notice(tmp_path):

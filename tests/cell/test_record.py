@@ -547,7 +547,7 @@ def changed(row: str, column: str, word: str) -> str:
         ("slow", "1_0.5", "a number in column 'slow'; got '1_0.5'"),
         ("cycles", "1.5", "a whole number in column 'cycles'; got '1.5'"),
         ("contacts", str(2**53), "a whole number in column 'contacts'; got '9007199254740992'"),
-        ("state", "a,b", "46 cells; got 47: "),
+        ("state", "a,b", "47 cells; got 48: "),
         ("state", '"a', "cells with their quotes closed; got "),
     ],
 )
@@ -565,13 +565,13 @@ def test_a_wrong_head_is_told(lines, reading):
         ("", "bad.csv: expected the names of the columns; the file ends after line 0"),
         (note, "bad.csv: expected the names of the columns; the file ends after line 1"),
         ("# nothing\n" + names, "bad.csv, line 1: expected a note, '# key: value'; got '# nothing'"),
-        (names.replace("tool_y", "tool_w"), "bad.csv, line 1: expected 'tool_y', the name of column 8 of a recording"),
-        (names.replace("q1,", ""), "bad.csv, line 1: expected 'q1', the name of column 29"),
-        (names.replace("q1,", "q1,q2,"), "bad.csv, line 1: expected 'qd2', the name of column 32"),
-        (names.replace(",object_z", ""), "bad.csv, line 1: expected 'object_z', the name of column 34"),
-        (names.strip() + ",more\n", "bad.csv, line 1: expected 46 columns and no more; got 'more'"),
-        (names + rows.replace("\n", ",0\n", 1), "bad.csv, line 2: expected 46 cells; got 47: "),
-        (names + "\n" + rows, "bad.csv, line 2: expected 46 cells; got 1: nothing"),
+        (names.replace("tool_y", "tool_w"), "bad.csv, line 1: expected 'tool_y', the name of column 9 of a recording"),
+        (names.replace("q1,", ""), "bad.csv, line 1: expected 'q1', the name of column 30"),
+        (names.replace("q1,", "q1,q2,"), "bad.csv, line 1: expected 'qd2', the name of column 33"),
+        (names.replace(",object_z", ""), "bad.csv, line 1: expected 'object_z', the name of column 35"),
+        (names.strip() + ",more\n", "bad.csv, line 1: expected 47 columns and no more; got 'more'"),
+        (names + rows.replace("\n", ",0\n", 1), "bad.csv, line 2: expected 47 cells; got 48: "),
+        (names + "\n" + rows, "bad.csv, line 2: expected 47 cells; got 1: nothing"),
     ):
         with pytest.raises(RecordingError) as told:
             reading(text)
@@ -589,7 +589,7 @@ def test_an_older_recording_is_read_and_does_not_know_of_hands(lines, reading):
     with pytest.raises(RecordingError, match="line 4: expected a number in column 'q1'; got 'x'"):
         reading("".join(older))
     older[3] = older[2].strip() + ",1.0\n"
-    with pytest.raises(RecordingError, match="line 4: expected 34 cells; got 35"):
+    with pytest.raises(RecordingError, match="line 4: expected 35 cells; got 36"):
         reading("".join(older))
 
 

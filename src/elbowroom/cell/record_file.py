@@ -251,9 +251,9 @@ def _names(path: Path, number: int, line: str) -> tuple[int, tuple[str, ...]]:
     expected = columns(min(max(n, 1), MOST_JOINTS))
     if "law_status" not in names:
         expected = tuple(name for name in expected if name != "law_status")
-        older = expected[: -len(XYZ) * len(LATER)]
-        if tuple(names) == older:
-            return n, older
+    older = expected[: -len(XYZ) * len(LATER)]
+    if tuple(names) == older:
+        return n, older
     for k, name in enumerate(expected):
         if k >= len(names) or names[k] != name:
             came = names[k] if k < len(names) else ""

@@ -1400,6 +1400,19 @@ class TestF28:
         cell.cycle(5000)
         assert cell.supervisor.latched is None
 
+    def test_an_arm_that_is_not_given_the_commands_need_not_follow_them(self):
+        cell = Cell(acting=False)
+        cell.controller.wanted[:] = 0.5, -0.5
+        assert cell.cycle(1000, follow=False, announced=False).status is Status.OK
+
+    def test_to_and_fro_is_no_motion_that_is_owed(self):
+        """A command that chatters about zero moves nothing, and a joint that stands has followed it."""
+        cell = Cell(limits=fast(accelerations=(1000.0, 1000.0)))
+        for k in range(2000):
+            cell.controller.wanted[:] = 0.5 if k % 2 else -0.5
+            cell.cycle(follow=False, announced=False)
+        assert cell.supervisor.latched is None
+
     def test_half_of_what_is_commanded_is_followed(self):
         """A slow drive is a poor one, not a frozen encoder."""
         cell = Cell()

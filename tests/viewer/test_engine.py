@@ -45,7 +45,7 @@ def test_a_person_who_is_dragged_near_makes_the_arm_give_way(desk):
     page.send(("drag", (-0.5, 0.0)))
     cycles(engine, 200)
     after = engine.picture()
-    assert after["status"] == "AVOIDING"
+    assert after["law_status"] == "AVOIDING"
     assert after["distance"] < before["distance"] - 0.2
     np.testing.assert_allclose(after["offset"], [-0.5, 0.0], atol=1e-3)
     np.testing.assert_allclose(
@@ -331,7 +331,7 @@ def test_a_supervisors_own_stop_stays_too(desk):
     engine.cell.people[0] = Seen(Blind(who.actual), who.actual)
     cycles(engine, 250)
     picture = engine.picture()
-    assert (picture["stopped"], picture["verdict"]) == (True, "STOP_HUMAN_STALE")
+    assert (picture["stopped"], picture["status"], picture["verdict"]) == (True, *["STOP_HUMAN_STALE"] * 2)
     reason = engine.cell.guard.reason
     assert picture["reason"] == reason
     assert stands(engine, 500)

@@ -46,7 +46,7 @@ def test_the_cell_is_at_work_and_gives_way(live):
     first = shows(live, lambda p: p["t"] > 0.2)
     assert live.address.startswith("http://127.0.0.1:")
     live.order("drag", (-0.5, -0.2))
-    near = shows(live, lambda p: p["status"] == "AVOIDING")
+    near = shows(live, lambda p: p["law_status"] == "AVOIDING")
     assert near["distance"] < first["distance"]
     live.order("let_go")
     shows(live, lambda p: abs(p["offset"]).max() < 0.01)

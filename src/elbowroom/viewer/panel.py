@@ -50,13 +50,14 @@ def sentence(picture: dict[str, Any]) -> str:
 
 def judged(picture: dict[str, Any]) -> tuple[str, str]:
     """What the arm is doing, and the colour of that.  "working" is only said where nothing else is to be said."""
-    status, verdict, distance = picture["status"], picture["verdict"], picture["distance"]
+    status, law, verdict = picture["status"], picture["law_status"], picture["verdict"]
+    distance = picture["distance"]
     who = "" if picture["nearest"] is None else f" to {html.escape(picture['nearest'][3].replace('_', ' '))}"
     if picture["stopped"]:
         return f"stopped: {html.escape(picture['reason'] or verdict)}", RED
     if picture["touching"]:
         return "touching somebody", RED
-    if "IN_COLLISION" in (status, verdict) or distance <= 0:
+    if "IN_COLLISION" in (status, law, verdict) or distance <= 0:
         return "overlapping somebody", RED
     if not picture["running"]:
         return "paused", GREY
@@ -64,14 +65,13 @@ def judged(picture: dict[str, Any]) -> tuple[str, str]:
         return "how near people are is not known", RED
     if status.startswith("STOP"):
         return f"stopped: {_words(status[5:])}", RED
-    if status == "AVOIDING":
+    if "AVOIDING" in (law, status):
         return f"avoiding: {distance:.2f} m{who}", RED if distance < 0.1 else AMBER
-    acts = verdict if picture.get("supervision", "stop") == "stop" else ""  # what only watches slows nothing
-    if "SLOWING_HUMAN" in (status, acts):
+    if "SLOWING_HUMAN" in (law, status):
         if not math.isfinite(distance):  # an empty picture is believed after limits.clear_confirm
             return "slowed until it is sure that nobody is there", AMBER
         return f"slowed by somebody near: {distance:.2f} m{who}", AMBER
-    for each in (status, acts):
+    for each in (law, status):
         if each in SLOWED:
             return f"working, slowed by {SLOWED[each]}", AMBER
         if each not in ("", "OK", "AVOIDING"):

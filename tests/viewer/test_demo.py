@@ -77,8 +77,8 @@ def test_ctrl_c_ends_it_at_any_time_without_a_trace_and_with_nobody_left(when):
     assert not left
 
 
-def test_it_ends_by_itself_and_prints_the_true_address():
-    process = begin("--seconds", "0.2")
+def test_beside_a_recorded_person_it_ends_by_itself_and_prints_the_true_address(take):
+    process = begin("--seconds", "0.2", "--scenario", "recorded", "--motion", str(take))
     said, complained = process.communicate(timeout=120)
     assert process.returncode == 0, complained
     assert "the cell is live at http://127.0.0.1:" in said
@@ -93,6 +93,7 @@ def test_it_ends_by_itself_and_prints_the_true_address():
         (("--tip", "hand"), "tip: expected with a URDF file alone"),
         (("--scenario", "moon"), "scenario: expected cell, test 1"),
         (("--scenario", "recorded"), "--motion"),
+        (("--scenario", "recorded", "--motion", "none.csv"), "motion: expected a recording"),
         (("--scenario", "7"), "puma560"),
         (("--out", "no such folder"), "--out: there is no folder"),
         (("--token", "short"), "token: expected 16 to 128"),

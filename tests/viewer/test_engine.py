@@ -18,7 +18,7 @@ from elbowroom.cell.steered import Steered
 from elbowroom.model import catalogue
 from elbowroom.viewer.board import Board
 from elbowroom.viewer.engine import Engine
-from elbowroom.viewer.setup import Setup
+from elbowroom.viewer.setup import SCENARIOS, Setup, chosen
 from elbowroom.viewer.workplace import TOO_LARGE
 
 
@@ -223,6 +223,20 @@ def test_it_carries_from_the_grip_to_the_release(desk):
     assert ("to_goal", True) in seen
     assert ("to_object", False) in seen
     assert ("to_object", True) not in seen
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_every_scenario_starts_and_runs(scenario, take):
+    setup = chosen("puma560", scenario=scenario, motion=str(take))  # test 7 is about a joint of this one
+    page, orders = multiprocessing.Pipe()
+    engine = Engine(orders, Board(), setup)
+    cycles(engine, 150)
+    page.close()
+    shown = engine.picture()
+    assert (shown["problem"], shown["stopped"]) == ("", False)
+    assert shown["t"] > 1.4
+    assert shown["shown"]["scenario"] == scenario
+    assert len(shown["people"])
 
 
 @pytest.mark.parametrize("robot", catalogue.names())

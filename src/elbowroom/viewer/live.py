@@ -74,14 +74,14 @@ class Live:
         self._kept: deque[bytes] = deque(maxlen=round(KEPT * RATE))
         with contextlib.ExitStack() as undo:
             undo.callback(end, self.engine)
-            self.page: Page = open_page(host, port, token=token, label="elbowroom")
-            undo.callback(self.page.stop)
-            server: Any = self.page.server  # viser's types are looser or stricter from version to version
-            self.steering_wheel = Steering(server, order=2.0)
-            self.stage = Stage(server)
-            self.panel = Panel(server, self.order, setup, [name for name in VIEWS if hasattr(self.stage, name)])
-            self.grips = Grips(server, self.order, self.board.look)
+            self.page: Page = open_page(host, port, token=token, label="elbowroom", build=self._build)
             undo.pop_all()
+
+    def _build(self, server: Any) -> None:  # viser's types are looser or stricter from version to version
+        self.steering_wheel = Steering(server, order=2.0)
+        self.stage = Stage(server)
+        self.panel = Panel(server, self.order, self.setup, [name for name in VIEWS if hasattr(self.stage, name)])
+        self.grips = Grips(server, self.order, self.board.look)
 
     @property
     def address(self) -> str:

@@ -53,15 +53,8 @@ class Player:
         self._changed, self._count = True, 0
         self._begun = False  # it waits for the first page
         self._slid_at = -math.inf
-        self.page: Page = open_page(host, port, token=token, label=f"elbowroom: {replay.path.name}")
-        try:
-            server: Any = self.page.server
-            self.steering = Steering(server, order=2.0)
-            self.stage = Stage(server)
-            self._build(server.gui)
-        except BaseException:
-            self.page.stop()
-            raise
+        label = f"elbowroom: {replay.path.name}"
+        self.page: Page = open_page(host, port, token=token, label=label, build=self._build)
 
     @property
     def address(self) -> str:
@@ -77,8 +70,10 @@ class Player:
         self.page.stop()
 
     # ---- elements
-    def _build(self, gui: Any) -> None:
-        replay = self.replay
+    def _build(self, server: Any) -> None:
+        self.steering = Steering(server, order=2.0)
+        self.stage = Stage(server)
+        gui, replay = server.gui, self.replay
         first, last = float(replay.times[0]), float(replay.times[-1])
         gui.configure_theme(show_logo=False, show_share_button=False, brand_color=(38, 92, 122))
         self.status = gui.add_html("", order=0)

@@ -145,6 +145,21 @@ def test_a_reset_ends_a_recording(desk, tmp_path):
     assert "20 cycles" in engine.tape.saved
 
 
+def test_what_toggles_goes_by_what_is_so_now(desk, tmp_path):
+    """Not by the board, which may be older: two presses of a key are there and back, however fast."""
+    engine, page = desk
+    for order in (("pause",), ("toggle",), ("toggle",), ("toggle",)):
+        page.send(order)
+    engine.obey()
+    assert engine.running
+    for name in ("one.csv", "two.csv"):
+        page.send(("tape", str(tmp_path / name)))
+    cycles(engine, 1)
+    assert engine.picture()["saved"].startswith(str(tmp_path / "one.csv"))
+    assert engine.picture()["recording"] == ""
+    assert not (tmp_path / "two.csv").exists()
+
+
 def test_while_another_arm_is_made_the_board_says_so(desk, monkeypatch):
     engine, page = desk
     cycles(engine, 5)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import os
 import pickle
 import re
 import threading
@@ -124,12 +125,7 @@ class Live:
         if what == "page":
             self._save_page()
             return
-        picture = self.board.look() if what in ("toggle", "tape") else None
-        if what == "toggle":
-            what = "pause" if picture is not None and picture["running"] else "play"
-        if what == "tape":
-            what = "save" if picture is not None and picture["recording"] else "record"
-        if what == "record" and not given:
+        if what in ("record", "tape") and not given:
             given = (str(self._name("csv")),)
         if what == "set" and given[0] == "filter":  # another program: not one for every step of a slider
             self._later = time.monotonic() + STILL, given
@@ -186,8 +182,9 @@ class Live:
         if not self._busy:
             self._kept.append(data)
         self.stage.show(picture)
-        self.grips.show(picture)
-        self.panel.show(picture, self._files(picture))
+        with self.page.server.atomic():  # sentence, numbers and buttons come together
+            self.grips.show(picture)
+            self.panel.show(picture, self._files(picture))
         return True
 
     def _files(self, picture: dict[str, Any]) -> str:
@@ -249,7 +246,8 @@ def write_page(kept: Sequence[bytes], path: str) -> None:
     """A process: pictures as one HTML file."""
     from .standalone import write
 
-    warm.idle()
+    with contextlib.suppress(OSError, AttributeError):
+        os.nice(10)  # behind the cell, but not behind everything: somebody waits for it
     pictures = [pickle.loads(each) for each in kept]
     title = f"{pictures[-1]['shown']['robot']}, {pictures[-1]['shown']['scenario']}"
     write(pictures, Path(path), rate=RATE, title=title)

@@ -117,7 +117,8 @@ class Player:
     def _viewing(self, name: str) -> Callable[[Any], Any]:
         async def chosen(event: Any) -> None:
             setattr(self.stage, name, bool(event.target.value))
-            self._changed = True
+            with self._lock:
+                self._changed = True
 
         return chosen
 
@@ -140,10 +141,11 @@ class Player:
         """toggle, start, end, back, step, earlier or later."""
         times, row = self.replay.times, self.replay.row(self.t)
         if what == "toggle":
-            if not self.playing and row == len(times) - 1:  # once more
-                self.seek(times[0])
-            self.playing = not self.playing
-            self._changed = True
+            with self._lock:
+                if not self.playing and row == len(times) - 1:  # once more
+                    self.t = float(times[0])
+                self.playing = not self.playing
+                self._changed = True
         elif what in ("earlier", "later"):
             self.seek(self.t + (JUMP if what == "later" else -JUMP))
         elif what in ("start", "end"):

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -17,6 +18,7 @@ pytest.importorskip("viser")
 from elbowroom.cli import app, main
 from elbowroom.cli.demo import _here
 from elbowroom.model import catalogue
+from elbowroom.viewer import children
 from elbowroom.viewer.setup import Setup
 from elbowroom.viewer.warm import prepare
 
@@ -75,6 +77,33 @@ def test_ctrl_c_ends_it_at_any_time_without_a_trace_and_with_nobody_left(when):
     assert "Traceback" not in complained
     assert complained == "ended: by Ctrl-C\n"
     assert not left
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs signals of threads")
+def test_ctrl_c_waits_until_a_child_has_started_whichever_thread_takes_it(monkeypatch):
+    """Python interrupts the main thread for a signal that any other took; half a child would complain."""
+    done, steps = threading.Event(), []
+    other = threading.Thread(target=done.wait)
+    other.start()
+
+    class Child:
+        def __init__(self, **_):
+            pass
+
+        def start(self):
+            signal.pthread_kill(other.ident, signal.SIGINT)
+            time.sleep(0.2)  # the interrupt would come within
+            steps.append("started")
+
+    monkeypatch.setattr(children.CONTEXT, "Process", Child)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            children.start(print)
+    finally:
+        done.set()
+        other.join()
+    assert steps == ["started"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_beside_a_recorded_person_it_ends_by_itself_and_prints_the_true_address(take):

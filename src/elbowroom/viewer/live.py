@@ -42,6 +42,7 @@ KEPT = 120.0  # s of pictures that are kept for an HTML page, some 8 kB each
 STILL = 0.4  # s that the slider of the filter rests before its value counts
 SILENT = 1.0  # s without a picture, after which the page says so
 TOLD = 0.3  # s that pages have to hear of the engine's end
+STARTING = 10.0  # s that the end waits for a child that is just being started
 REST = 2.0  # s after the first picture before other arms are compiled
 
 
@@ -109,6 +110,9 @@ class Live:
     def close(self) -> None:
         """Ends everything; a second time does nothing."""
         self._orders.close()
+        starting = self._starting
+        if starting is not None:  # a child that is left half started complains
+            starting.join(STARTING)
         end(self._warmer)
         end(self._writer)
         self.page.stop()

@@ -96,14 +96,16 @@ def test_ctrl_c_waits_until_a_child_has_started_whichever_thread_takes_it(monkey
             steps.append("started")
 
     monkeypatch.setattr(children.CONTEXT, "Process", Child)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background would have it ignored
     try:
         with pytest.raises(KeyboardInterrupt):
             children.start(print)
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     finally:
+        signal.signal(signal.SIGINT, before)
         done.set()
         other.join()
     assert steps == ["started"]
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_beside_a_recorded_person_it_ends_by_itself_and_prints_the_true_address(take):

@@ -41,6 +41,7 @@ static thread_local Index threadIdx;
 static pthread_barrier_t warp;
 static void __syncwarp() { pthread_barrier_wait(&warp); }
 """
+SHARED = 227 * 1024  # bytes that this card grants a block, as an H200 does
 LAUNCH = """
 struct Lane { void** a; long long count; int* odd; unsigned int thread; };
 
@@ -84,9 +85,11 @@ class CardArray(np.ndarray):
 
 
 class Device:
-    """What CuPy's device is here: a number, and a block to be entered."""
+    """What CuPy's device is here: a number, what it grants, and a block to be entered."""
 
-    def __init__(self, id):
+    attributes = {"MaxSharedMemoryPerBlockOptin": SHARED}  # noqa: RUF012 - nobody changes it
+
+    def __init__(self, id=0):
         self.id = id
 
     def __enter__(self):
@@ -107,19 +110,33 @@ class RawModule:
         self.folder = tempfile.TemporaryDirectory()
         folder = Path(self.folder.name)
         source = folder / "kernel.cpp"
+        code, self.asks = re.subn(
+            r"extern __shared__ (\w+) ew_room\[\];", rf"static \1 ew_room[{SHARED} / sizeof(\1)];", code
+        )
         source.write_text(SHIM + code + LAUNCH.replace("NAME", name).replace("ARRAYS", arrays))
         flags = ["-std=c++17", "-O0", "-ffp-contract=off", *FUSED, "-fPIC", "-shared", "-pthread"]
         compiled([CXX, *flags, "-o", folder / "kernel.so", source], cwd=folder)
         self.library = ctypes.CDLL(str(folder / "kernel.so"))
 
     def get_function(self, name):
-        def function(blocks, threads, arguments):
-            *arrays, count, odd = arguments
-            at = (ctypes.c_void_p * len(arrays))(*(x.ctypes.data for x in arrays))
-            flag = odd.ctypes.data if isinstance(odd, np.ndarray) else 0
-            self.library.launch(at, ctypes.c_longlong(count), ctypes.c_void_p(flag), blocks[0], threads[0])
+        return Function(self, self.asks)
 
-        return function
+
+class Function:
+    """A kernel of it: refused, as by a card, if it is launched with less shared memory than it was granted."""
+
+    max_dynamic_shared_size_bytes = 48 * 1024
+
+    def __init__(self, module, asks):
+        self.module, self.asks = module, asks
+
+    def __call__(self, blocks, threads, arguments, *, shared_mem=0):
+        assert shared_mem <= self.max_dynamic_shared_size_bytes <= SHARED
+        assert bool(shared_mem) == bool(self.asks)
+        *arrays, count, odd = arguments
+        at = (ctypes.c_void_p * len(arrays))(*(x.ctypes.data for x in arrays))
+        flag = odd.ctypes.data if isinstance(odd, np.ndarray) else 0
+        self.module.library.launch(at, ctypes.c_longlong(count), ctypes.c_void_p(flag), blocks[0], threads[0])
 
 
 def to_card(x, dtype=None):
@@ -144,4 +161,5 @@ cupy = SimpleNamespace(
     isfinite=np.isfinite,
     may_share_memory=np.may_share_memory,
     RawModule=RawModule,
+    cuda=SimpleNamespace(Device=Device),
 )

@@ -89,8 +89,8 @@ def test_results_that_differ_are_told(a_card, monkeypatch):
     def get_function(self, name):
         function = made(self, name)
 
-        def wrong(blocks, threads, arguments):
-            function(blocks, threads, arguments)
+        def wrong(blocks, threads, arguments, **more):
+            function(blocks, threads, arguments, **more)
             arguments[1][...] *= 1.5
 
         wrong.num_regs, wrong.local_size_bytes = 40, 0
@@ -103,7 +103,7 @@ def test_results_that_differ_are_told(a_card, monkeypatch):
 
 def test_results_that_are_not_there_are_refused(a_card, monkeypatch):
     def get_function(self, name):
-        return lambda blocks, threads, arguments: None
+        return lambda *_, **__: None
 
     monkeypatch.setattr(card.RawModule, "get_function", get_function)
     with pytest.raises(ElbowroomError, match=r"scara: .* left results unwritten"):

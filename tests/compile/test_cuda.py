@@ -11,8 +11,8 @@ import pytest
 import card
 import elbowroom as er
 from card import needs_cxx, to_card
-from elbowroom.algebra import trace
-from elbowroom.compile import cpu, cuda
+from elbowroom.algebra import trace, where
+from elbowroom.compile import compiled, cuda
 from elbowroom.compile.cuda_source import Kernel as Text
 from elbowroom.errors import DtypeError, ElbowroomError, ShapeError
 
@@ -71,13 +71,46 @@ def test_no_states_and_axes_in_front(arm):
     assert f(to_card(q[0, 0])).shape == (4, 4)
 
 
+def long_rows(places):
+    """A program whose results take so many places a state."""
+    return trace(lambda _, v: {"out": np.array([v[0] * k + v[1] for k in range(places)])}, None, {"v": (2,)})
+
+
+def test_rows_longer_than_a_block_always_has_room_for_ask_the_card():
+    program = long_rows(251)
+    kernel = cuda.CudaKernel("test", program)
+    v = RNG.uniform(-1, 1, (70, 2))
+    assert np.array_equal(kernel(to_card(v)), compiled(program)(v))
+    assert kernel.function.max_dynamic_shared_size_bytes == 8 * 32 * 251
+    assert not Text(program).tiled  # for a card that grants no more
+    assert Text(program, shared=8 * 32 * 251).tiled
+    assert not Text(program, shared=8 * 32 * 251 - 1).tiled
+
+
+@pytest.mark.parametrize("real", ["double", "float"])
+def test_an_infinity_needs_no_header(real):
+    """NVRTC has no math.h: HUGE_VAL and HUGE_VALF are not words of its language."""
+    program = trace(lambda _, v: {"out": np.array([where(v[0] < 0.0, -np.inf, np.inf)])}, None, {"v": (2,)})
+    kernel = cuda.CudaKernel("test", program, np.float64 if real == "double" else np.float32)
+    assert "HUGE" not in kernel.text
+    v = to_card([[-1.0, 0.0], [1.0, 0.0]], kernel.dtype)
+    assert kernel(v).tolist() == [[-np.inf], [np.inf]]
+
+
+def test_arguments_may_be_called_as_our_own_variables():
+    names = ["first", "tile", "lane", "states", "mine", "odd", "greatest", "i", "k", "max"]
+    program = trace(lambda _, **given: {"count": sum(x[0] for x in given.values())}, None, dict.fromkeys(names, (1,)))
+    given = RNG.uniform(-1, 1, (len(names), 40, 1))
+    wanted = compiled(program)(*given)
+    assert np.array_equal(cuda.CudaKernel("test", program)(*map(to_card, given)), wanted)
+
+
 def test_rows_too_long_for_shared_memory_go_straight_out():
-    program = trace(lambda _, v: {"out": np.array([v[0] * k + v[1] for k in range(250)])}, None, {"v": (2,)})
-    text = Text(program)
-    assert not text.tiled
+    program = long_rows(1000)
+    assert not Text(program, shared=card.SHARED).tiled
     v = RNG.uniform(-1, 1, (40, 2))
     found = cuda.CudaKernel("test", program)(to_card(v))
-    assert np.array_equal(found, cpu.kernel(("too long",), np.float64, lambda: ("test", program))(v))
+    assert np.array_equal(found, compiled(program)(v))
 
 
 @pytest.mark.parametrize("layout", ["rows", "columns"])
@@ -270,7 +303,7 @@ def test_every_operation(tmp_path):
     """Programs of all operations, several outputs, constants and an output that is an input."""
     from test_source import PROGRAM, V
 
-    wanted = cpu.kernel(("everything",), np.float64, lambda: ("test", PROGRAM))(V)
+    wanted = compiled(PROGRAM)(V)
     for layout in ("rows", "columns"):
         found = cuda.CudaKernel("test", PROGRAM, layout=layout)(to_card(V.T if layout == "columns" else V))
         for a, b in zip(wanted, found, strict=True):

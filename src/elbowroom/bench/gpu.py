@@ -31,7 +31,14 @@ from ..loading import load
 from . import frax
 from .report import ROBOTS, US, Report, Row, cpu_name
 
-QUANTITIES = ("mass_matrix", "inverse_dynamics", "forward_dynamics", "coriolis_matrix", "mass_matrix_rate")
+QUANTITIES = (
+    "mass_matrix",
+    "inverse_dynamics",
+    "forward_dynamics",
+    "coriolis_matrix",
+    "mass_matrix_rate",
+    "christoffel",
+)
 DTYPES = ("float64", "float32")
 MOVED = 4 << 30  # bytes that a launch reads and writes, about: many times the card's cache
 FRAX_STATES = (1 << 17, 1 << 20, 1 << 22)  # the best of them counts

@@ -24,7 +24,8 @@ from ..errors import DtypeError, ElbowroomError, ShapeError
 from . import cuda_source
 from .cuda_source import LAYOUTS, Layout
 from .kernel import Signature, bound, bundle
-from .source import identifier
+from .source import Source, identifier
+from .source_writer import Real
 
 OPTIONS = ("-std=c++17", "--fmad=false")
 """For NVRTC.  No fusing on its own: `lower` chose what is fused, for all backends alike."""
@@ -56,14 +57,30 @@ class CudaKernel:
             raise ElbowroomError(f"layout: expected one of {', '.join(map(repr, LAYOUTS))}; got {layout!r}")
         self.signature = Signature(program.name, method, program.inputs, program.outputs)
         self.name, self.method, self.layout, self.program = program.name, method, layout, program
-        self._kernel = cuda_source.Kernel(program, "double" if self.dtype.itemsize == 8 else "float", layout)
-        self.source = self._kernel.source
         self._bundle = bundle(self.name, program.outputs) if len(program.outputs) > 1 else None
+
+    @cached_property
+    def _kernel(self) -> cuda_source.Kernel:
+        """Its text for the current card; for any card where there is none."""
+        try:
+            shared = int(library().cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"])
+        except ElbowroomError:
+            shared = cuda_source.SHARED
+        real: Real = "double" if self.dtype.itemsize == 8 else "float"
+        return cuda_source.Kernel(self.program, real, self.layout, shared=shared)
+
+    @property
+    def source(self) -> Source:
+        """The steps as they are written."""
+        return self._kernel.source
 
     @property
     def count(self) -> Count:
         """The operations of one evaluation."""
         return self.program.count
+
+    def __reduce__(self) -> tuple[type[CudaKernel], tuple[str, Program, np.dtype[Any], Layout]]:
+        return type(self), (self.method, self.program, self.dtype, self.layout)  # compiled again where it arrives
 
     @cached_property
     def text(self) -> str:
@@ -74,8 +91,10 @@ class CudaKernel:
     def function(self) -> Any:
         """CuPy's kernel of it; its attributes tell the registers, local memory and shared memory it takes."""
         cupy = library()
-        module = cupy.RawModule(code=self.text, options=OPTIONS)
-        return module.get_function(identifier(self.name))
+        function = cupy.RawModule(code=self.text, options=OPTIONS).get_function(identifier(self.name))
+        if self._kernel.dynamic:
+            function.max_dynamic_shared_size_bytes = self._kernel.dynamic
+        return function
 
     def __repr__(self) -> str:
         takes = ", ".join(f"{p.name} {self._shown(p, 'B')}" for p in self.signature.inputs)
@@ -104,8 +123,9 @@ class CudaKernel:
         if not states:
             return
         odd: Any = cupy.zeros(1, np.int32) if check else np.uint64(0)
-        threads = self._kernel.threads
-        self.function((-(-states // threads),), (threads,), (*arrays, *outputs, np.int64(states), odd))
+        threads, shared = self._kernel.threads, self._kernel.dynamic
+        given = (*arrays, *outputs, np.int64(states), odd)
+        self.function((-(-states // threads),), (threads,), given, shared_mem=shared)
         if check and int(odd[0]):  # waits for the card
             for port, x in zip(self.signature.inputs, arrays, strict=True):
                 if not bool(cupy.isfinite(x).all()):

@@ -6,7 +6,9 @@
                through a tile of shared memory, so that the warp reads and writes it from end to end
 
 In a tile a state takes an odd number of places: then the 32 threads of a warp hit 32 banks.  A tile is the warp's own,
-so warps never wait for each other.  Where 32 states do not fit into shared memory each thread writes its own row.
+so warps never wait for each other.  A tile that a block may always have is declared; a greater one, which the card
+grants a launch that asks for it (`Kernel.dynamic` bytes), holds one warp.  Where 32 states do not fit into shared
+memory at all, each thread writes its own row.
 
 The kernels take the arrays, inputs first, then `count`, the number of states, then `odd`: null, or where a 1 is written
 if an input is not finite.
@@ -29,6 +31,8 @@ WARP = 32
 THREADS: dict[Layout, int] = {"rows": 64, "columns": 128}
 """Of a block.  Measured on an H200: with 96 the tiles of the Panda's Coriolis matrix leave a third fewer warps."""
 SHARED = 48 * 1024  # bytes that a block may always have
+INFINITY: dict[Real, str] = {"double": "ew_real(0x7ff0000000000000ull)", "float": "ew_real(0x7f800000u)"}
+"""By its bits: NVRTC has no math.h, and with it no HUGE_VALF."""
 
 
 def dialect(real: Real = "double", trig: Trig = "own") -> Dialect:
@@ -39,6 +43,7 @@ def dialect(real: Real = "double", trig: Trig = "own") -> Dialect:
         helper="static __device__ __forceinline__",
         product="__dmul_rn({}, {})" if real == "double" else "__fmul_rn({}, {})",
         integers=("unsigned int", "unsigned long long"),
+        infinity=INFINITY[real],
     )
 
 
@@ -66,9 +71,14 @@ class Tile:
             end += WARP * stride
         return places, end
 
-    def warps(self, real: Real) -> int:
-        """How many tiles a block has room for; 0 if not one."""
-        return min(THREADS["rows"] // WARP, SHARED // (self.size * (8 if real == "double" else 4)))
+    def bytes(self, real: Real) -> int:
+        """What the tile of one warp takes of shared memory."""
+        return self.size * (8 if real == "double" else 4)
+
+    def warps(self, real: Real, shared: int) -> int:
+        """How many tiles a block has: as many as it always has room for, one if the card has to be asked, or none."""
+        size = self.bytes(real)
+        return min(THREADS["rows"] // WARP, SHARED // size) or int(size <= shared)
 
 
 def _column(name: str, port: Port, k: int) -> str:
@@ -86,7 +96,7 @@ STATE = """\
     }}"""
 
 WARPS = """\
-    __shared__ {real} ew_room[{room}];
+    {room}
     {real}* const tile = ew_room + threadIdx.x / 32 * {tile};
     const int lane = threadIdx.x % 32;
     const long long first = (long long)blockIdx.x * {threads} + (threadIdx.x - lane);
@@ -107,14 +117,23 @@ MOVE = """\
 
 
 class Kernel:
-    """One Program as the text of a CUDA kernel."""
+    """One Program as the text of a CUDA kernel, for a card that grants a block so many bytes of shared memory."""
 
-    def __init__(self, program: Program, real: Real = "double", layout: Layout = "rows", trig: Trig = "own") -> None:
+    def __init__(
+        self,
+        program: Program,
+        real: Real = "double",
+        layout: Layout = "rows",
+        trig: Trig = "own",
+        shared: int = SHARED,
+    ) -> None:
         self.source = Source(program, dialect(real, trig))
         self.real, self.layout = real, layout
         self._tile = Tile.of(program)
-        warps = self._tile.warps(real) if layout == "rows" else 0
+        warps = self._tile.warps(real, shared) if layout == "rows" else 0
         self.tiled = warps > 0
+        size = self._tile.bytes(real) if self.tiled else 0
+        self.dynamic = size if size > SHARED else 0  # bytes of shared memory that a launch has to ask for
         self.threads = WARP * warps or THREADS[layout]
 
     def signature(self, name: str) -> str:
@@ -135,7 +154,13 @@ class Kernel:
 
     def _tiled(self) -> list[str]:
         """Rows through shared memory: in, steps, out."""
-        tile, room = self._tile, self._tile.size * self.threads // WARP
+        tile = self._tile
+        places = tile.size * self.threads // WARP
+        room = (
+            f"extern __shared__ {self.real} ew_room[];"
+            if self.dynamic
+            else f"__shared__ {self.real} ew_room[{places}];"
+        )
         lines = [WARPS.format(real=self.real, room=room, tile=tile.size, threads=self.threads)]
         for port, (name, p) in self.source.inputs.items():
             lines.append(self._move(p, "{tile} = {array}", name, *tile.inputs[port]))

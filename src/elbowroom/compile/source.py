@@ -61,7 +61,9 @@ WORDS = """
     noexcept not not_eq nullptr operator or or_eq private protected public reinterpret_cast requires static_assert
     static_cast template this thread_local throw true try typeid typename typeof using virtual wchar_t xor xor_eq
 
-    count state sin cos sqrt fabs fma sinf cosf sqrtf fabsf fmaf memcpy NAN INFINITY HUGE_VAL HUGE_VALF"""
+    count state first states lane mine tile odd greatest i k max min blockIdx threadIdx
+
+    sin cos sqrt fabs fma sinf cosf sqrtf fabsf fmaf memcpy NAN INFINITY HUGE_VAL HUGE_VALF"""
 KEYWORDS = frozenset(WORDS.split())
 """Words of C, of C++ and of our own text that no argument may be called."""
 
@@ -94,6 +96,7 @@ class Dialect:
     helper: str = "static"  # what stands before a function that nobody else calls
     product: str = "{} * {}"  # a product that no compiler may fuse with a sum
     integers: tuple[str, str] = ("uint32_t", "uint64_t")
+    infinity: str = ""  # how it is written where math.h's HUGE_VAL and HUGE_VALF are not known
 
     @property
     def integer(self) -> str:
@@ -176,7 +179,7 @@ class Source:
         w.lines.append(f"    ew_sincos({x}, &{names[0]}, &{names[1]});")
 
     def _operand(self, k: int) -> str:
-        return f"t{k}" if k >= 0 else literal(self.lowered.constants[-1 - k], self.dialect.real)
+        return f"t{k}" if k >= 0 else literal(self.lowered.constants[-1 - k], self.dialect.real, self.dialect.infinity)
 
     def _step(self, w: Writer, k: int, operation: Operation) -> None:
         name, *operands = operation

@@ -36,11 +36,15 @@ def digits(value: float, real: Real) -> str:
     return text if any(c in text for c in ".e") else text + ".0"
 
 
-def literal(value: float, real: Real) -> str:
-    """A number as C writes it, in brackets if it is negative.  Decimal: C++ before 2017 has no other."""
+def literal(value: float, real: Real, infinity: str = "") -> str:
+    """A number as C writes it, in brackets if it is negative.  Decimal: C++ before 2017 has no other.
+
+    `infinity` is how the language writes that; math.h's macro where nothing else is said.
+    """
     value = rounded(value, real)
     size = abs(value)
-    text = "HUGE_VAL" + suffix(real).upper() if math.isinf(size) else digits(size, real) + suffix(real)
+    endless = infinity or "HUGE_VAL" + suffix(real).upper()
+    text = endless if math.isinf(size) else digits(size, real) + suffix(real)
     return f"(-{text})" if math.copysign(1.0, value) < 0 else text
 
 

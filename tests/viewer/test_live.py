@@ -71,6 +71,47 @@ def test_what_pages_send_reaches_the_engine_held_and_of_one_page_alone(live):
     until(lambda: not live.steering_wheel._pages)
 
 
+def test_a_button_means_what_it_says(live):
+    """Also one that a page still shows when things are so already."""
+    run, gain = live.panel.run, live.panel.sliders["gain"]
+    with Raw(live.address) as page:
+        until(lambda: live.steering is not None)
+        shows(live, lambda p: p["running"] and run.options[0] == "pause")
+        page.set(run, value="pause")
+        until(lambda: not live.board.look()["running"])
+        page.set(run, value="pause")  # nothing was shown meanwhile
+        page.set(gain, value=0.33)
+        until(lambda: live.board.look()["shown"]["gain"] == 0.33)  # orders come in order
+        assert not live.board.look()["running"]
+        shows(live, lambda p: run.options[0] == "go")
+        page.set(run, value="go")
+        shows(live, lambda p: p["running"] and run.options[0] == "pause")
+    until(lambda: not live.steering_wheel._pages)
+
+
+def test_the_sentence_and_the_buttons_of_a_moment_come_together(live, monkeypatch):
+    run, say = live.panel.run, live.panel._say
+
+    def slowly(*what):
+        say(*what)
+        time.sleep(0.1)  # time enough to send it alone
+
+    monkeypatch.setattr(live.panel, "_say", slowly)
+    with Raw(live.address) as page:
+        until(lambda: live.steering is not None)
+        shows(live, lambda p: page.says("cycles done") or page.says("cycle done"))
+        live.order("pause")
+        shows(live, lambda p: not p["running"])
+        end = time.monotonic() + 60.0
+        while not (found := page.at_once(lambda: page.says("> paused<") and page.updates[run._impl.uuid]["options"])):
+            assert time.monotonic() < end
+            live.show()
+        assert found[0] == "go"
+        live.order("play")
+        shows(live, lambda p: p["running"])
+    until(lambda: not live.steering_wheel._pages)
+
+
 def test_what_the_engine_refuses_the_page_shows_no_longer(live):
     live.order("set", "influence", 0.8)
     shows(live, lambda p: p["shown"]["influence"] == 0.8)

@@ -27,6 +27,8 @@ KEYS = (
     ("T", "t", "start recording, or save", ("tape",)),
 )
 """What is on the key, what viser calls it, what it does, and the order."""
+BUTTONS = {"pause": "pause", "go": "play", "step": "step", "reset": "reset", "stop": "stop", "go on": "resume"}
+"""What is on a button, and its order: a page may show one for a moment that says what is so already."""
 EVERY = 3  # pictures between two renewals of the texts
 SETTLING = 0.7  # s after somebody has moved an element, in which it is left alone
 LABELS = {
@@ -192,10 +194,8 @@ class Panel:
         return ordered
 
     async def _clicked(self, event: Any) -> None:
-        orders = {"pause": "toggle", "go": "toggle", "step": "step", "reset": "reset", "stop": "stop"}
-        orders["go on"] = "resume"
-        if event.target.value in orders:
-            self._order(orders[event.target.value])
+        if event.target.value in BUTTONS:
+            self._order(BUTTONS[event.target.value])
 
     # ---- showing
     def show(self, picture: dict[str, Any], files: str = "") -> None:

@@ -21,6 +21,13 @@ def _vector(name: str, value: ArrayLike, size: int) -> Array:
     return array
 
 
+def measured(state: Any, name: str, n: int) -> Array | None:
+    """q or qd of a state, whatever that is, if it is an array of n finite numbers."""
+    x = getattr(state, name, None)
+    fits = isinstance(x, np.ndarray) and x.shape == (n,) and x.dtype.kind in "fiu"
+    return x if fits and np.isfinite(x).all() else None
+
+
 class State:
     """The joints as measured: positions, speeds, and when (s, monotonic).  Assign into the arrays in a loop."""
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..algebra import Table, trace
+from ..algebra import Table, trace, where
 from ..algebra.linalg import Array as Scalars
 from ..arm import Arm
 from ..compile import cpu
@@ -22,12 +22,13 @@ from ..geometry.distance import LAMBDA_X, LAMBDA_Y, pair_row
 from ..geometry.shapes import A, B
 from ..model import Model
 from . import force, kinematic
-from .command import Command, Goal, State, still
+from .command import Command, Goal, State, measured, still
 from .config import Config, structure
 from .law import GOAL, INDEX, STATUSES, memory_size, situation, unpacked
 from .layout import Layout
 from .obstacles import Obstacles
 from .pushes import WIDTH, pair
+from .saturation import HUGE
 from .settings import leaves, lifted
 from .status import Status
 
@@ -152,7 +153,12 @@ class Controller:
                 limits = self.lower, self.upper
                 s = situation(model, layout, g, limits, *(inputs[k] for k in ("q", "qd", "pairs", "goal", "posture")))
                 dt, restart = inputs["clock"]
-                return chosen(s, unpacked(inputs["memory"], n), dt, restart, inputs["oldest"], self.samples)
+                found = chosen(s, unpacked(inputs["memory"], n), dt, restart, inputs["oldest"], self.samples)
+                size: Any = 0.0
+                for value in (*found["qd"], *found["tool_velocity"], *found.get("tau", ())):
+                    size = size + value * value
+                found["info"][_STATUS] = where(size < HUGE, found["info"][_STATUS], float(_SENSELESS))
+                return found
 
             inputs = {
                 "q": (n,),
@@ -201,11 +207,10 @@ class Controller:
         try:
             self._compute(dt, state, obstacles, goal)
         except Exception as error:  # a loop must go on: the arm stands still and the command says why
-            q = getattr(state, "q", None)
-            known = q is not None and q.shape == command.q.shape and bool(np.isfinite(q).all())
-            fine = known and bool(np.isfinite(state.qd).all())
+            q = measured(state, "q", self.arm.n)
+            fine = q is not None and measured(state, "qd", self.arm.n) is not None
             status = Status.STOP_INTERNAL if fine or state is None else Status.STOP_STATE_INVALID
-            still(command, status, f"{type(error).__name__}: {error}", q if known else None)
+            still(command, status, f"{type(error).__name__}: {error}", q)
             command.t, command.dt = t, dt
             return command
         command.t, command.dt = t, dt
@@ -237,6 +242,8 @@ class Controller:
         self._step(
             q, qd, self.pairs, goal.packed, self.posture, self._memory, self._gains, self._clock, ring, out=results
         )
+        if results.info.item(_STATUS) == _SENSELESS:  # and nothing of it is remembered
+            raise ArithmeticError("the law's numbers are not finite; a goal, a person or a speed is too far from real")
         self._memory[:] = results.memory
         if self.samples > 1 and not self.makes_torque:
             ring[:] = results.raw
@@ -296,3 +303,4 @@ class Controller:
 
 
 _STATUS = INDEX["status"]
+_SENSELESS = STATUSES.index(Status.STOP_INTERNAL)

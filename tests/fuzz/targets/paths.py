@@ -1,0 +1,79 @@
+"""Names of files: whoever reads one is asked for names that no file has."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import elbowroom as er
+from elbowroom import avoidance
+from elbowroom.cell.record import read
+from elbowroom.cell.recorded import read_motion, read_placement
+from elbowroom.cell.scene import Scene
+from elbowroom.viewer import surfaces
+from elbowroom.viewer.replay import Replay
+
+from ..mutate.text import raw, strange
+from ..target import Target
+
+READERS: dict[str, Callable[[Any], object]] = {
+    "load": er.load,
+    "scene": Scene.load,
+    "settings": lambda path: avoidance.load(avoidance.Config, path),
+    "motion": read_motion,
+    "placement": read_placement,
+    "recording": read,
+    "replay": Replay,
+    "surfaces": surfaces.read,
+}
+SUFFIXES = (
+    "", ".urdf", ".toml", ".csv", ".bvh", ".xml", ".stl", ".dae", ".json", ".TOML", ".urdf.", ".csv/",
+)  # fmt: skip
+PARTS = (
+    "panda", "arm", "folder", "folder/", "loop", "closed", "a\0b", "é", "..", "/", "//", "~", "\ud800",
+    "x" * 300, "y/" * 3000, " ", "-", "*",
+)  # fmt: skip
+
+
+class Paths(Target):
+    """Names of files given to every reader: too long, with NUL, folders, loops of links, not there."""
+
+    name, suffix, share = "path", ".json", 4.0
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        (folder / "folder").mkdir(exist_ok=True)
+        for suffix in SUFFIXES:
+            if suffix.endswith("/"):
+                continue
+            loop, closed, empty = (folder / f"{name}{suffix}" for name in ("loop", "closed", "empty"))
+            if not loop.is_symlink():
+                loop.symlink_to(loop.name)
+            closed.write_bytes(b"")
+            closed.chmod(0)
+            empty.write_bytes(b"")
+            (folder / f"folder{suffix}.d").mkdir(exist_ok=True)
+
+    def generate(self, rng: np.random.Generator) -> bytes:
+        name = "".join(PARTS[rng.integers(len(PARTS))] for _ in range(int(rng.integers(1, 3))))
+        if rng.random() < 0.3:
+            name += strange(rng)
+        if rng.random() < 0.1:
+            name = raw(rng, name.encode("utf-8", "surrogatepass")).decode("utf-8", "replace")
+        name += SUFFIXES[rng.integers(len(SUFFIXES))]
+        reader = list(READERS)[rng.integers(len(READERS))]
+        return json.dumps({"reader": reader, "name": name, "here": bool(rng.random() < 0.6)}).encode()
+
+    def feed(self, data: bytes) -> bool:
+        given = json.loads(data)
+        name = f"{self.folder}/{given['name']}" if given["here"] else given["name"]
+        READERS[given["reader"]](name)
+        return True
+
+    def close(self) -> None:
+        for path in self.folder.glob("closed*"):
+            path.chmod(0o600)

@@ -35,7 +35,7 @@ def gentle(rng: Rng, value: float) -> float:
     if how == 2:
         return float(value + rng.normal(0.0, 0.1))
     if how == 3:
-        return float(np.round(value, int(rng.integers(0, 4)))) if math.isfinite(value) else value
+        return round(value, int(rng.integers(0, 4)))
     return float(rng.uniform(-2.0, 2.0))
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import struct
 from pathlib import Path
+from xml.etree.ElementTree import Element, fromstring
 
 import numpy as np
 
-from elbowroom.errors import ElbowroomError
-from elbowroom.model.covering import covering_capsule
-from elbowroom.model.meshes import vertices
+from elbowroom.errors import ElbowroomError, ModelError
+from elbowroom.model.collision import capsules_of
 
 from ..mutate import xml_tree
 from ..mutate.numbers import extreme
@@ -163,22 +163,23 @@ class Meshes(Target):
         kind, _, content = data.partition(b"\n")
         file = self.folder / f"part{kind.decode()}"
         file.write_bytes(content)
-        taken, refusal = 0, None
+        taken = 0
+        refusal: ElbowroomError | None = None
         if kind in (b".stl", b".obj"):
-            try:
-                points = vertices(file)
-                taken += 1
-            except ElbowroomError as error:
-                refusal = error
-            else:
-                self._cover(points)
+            for found in capsules_of(self.link(file.name), "part", 0, np.eye(4), self.folder / "arm.urdf"):
+                if isinstance(found, str):  # what is wrong with it: the arm moves all the same
+                    refusal = ModelError(found)
+                elif not np.isfinite([*found.a, *found.b, found.radius]).all():
+                    raise Broken("the capsule about an accepted mesh is not finite")
+                else:
+                    taken += 1
         try:
-            found = self.read(file)
+            shown = self.read(file)
             taken += 1
         except ElbowroomError as error:
             refusal = error
         else:
-            for surface in found:
+            for surface in shown:
                 if not np.isfinite(surface.vertices).all():
                     raise Broken("a surface to draw is not finite")
                 if len(surface.faces) and not 0 <= surface.faces.min() <= surface.faces.max() < len(surface.vertices):
@@ -187,10 +188,7 @@ class Meshes(Target):
             raise refusal
         return True
 
-    def _cover(self, points: np.ndarray) -> None:
-        try:
-            cover = covering_capsule(points)
-        except ElbowroomError:
-            return
-        if not np.isfinite([*cover.a, *cover.b, cover.radius]).all():
-            raise Broken("the capsule about an accepted mesh is not finite")
+    @staticmethod
+    def link(file: str) -> Element:
+        """A link of a URDF with the mesh."""
+        return fromstring(f'<link><collision><geometry><mesh filename="{file}"/></geometry></collision></link>')

@@ -19,6 +19,10 @@ from elbowroom.viewer.replay import Replay
 
 from ..mutate.text import raw, strange
 from ..target import Target
+from .meshes import dae
+from .motion import bvh
+from .scene import SMALL
+from .urdf import ARM
 
 READERS: dict[str, Callable[[Any], object]] = {
     "load": er.load,
@@ -35,8 +39,15 @@ SUFFIXES = (
 )  # fmt: skip
 PARTS = (
     "panda", "arm", "folder", "folder/", "loop", "closed", "a\0b", "é", "..", "/", "//", "~", "\ud800",
-    "x" * 300, "y/" * 3000, " ", "-", "*",
+    "x" * 300, "y/" * 2200, " ", "-", "*",
 )  # fmt: skip
+GOOD = {
+    "load": ("arm.urdf", ARM),
+    "scene": ("small.toml", SMALL),
+    "settings": ("config.toml", b'controller = "K"\n'),
+    "motion": ("take.bvh", bvh()),
+    "surfaces": ("part.dae", dae()),
+}
 
 
 class Paths(Target):
@@ -58,7 +69,12 @@ class Paths(Target):
             empty.write_bytes(b"")
             (folder / f"folder{suffix}.d").mkdir(exist_ok=True)
 
+        for name, data in GOOD.values():
+            (folder / name).write_bytes(data)
+
     def generate(self, rng: np.random.Generator) -> bytes:
+        if rng.random() < 0.25:
+            return self._good(rng)
         name = "".join(PARTS[rng.integers(len(PARTS))] for _ in range(int(rng.integers(1, 3))))
         if rng.random() < 0.3:
             name += strange(rng)
@@ -67,6 +83,13 @@ class Paths(Target):
         name += SUFFIXES[rng.integers(len(SUFFIXES))]
         reader = list(READERS)[rng.integers(len(READERS))]
         return json.dumps({"reader": reader, "name": name, "here": bool(rng.random() < 0.6)}).encode()
+
+    def _good(self, rng: np.random.Generator) -> bytes:
+        """The name of a file that is there, by a way that may be."""
+        reader = list(GOOD)[rng.integers(len(GOOD))]
+        ways = ("", "./", "folder/../", ".//", "nowhere/../", "loop/../", "folder/")
+        name = ways[rng.integers(len(ways))] + GOOD[reader][0]
+        return json.dumps({"reader": reader, "name": name, "here": True}).encode()
 
     def feed(self, data: bytes) -> bool:
         given = json.loads(data)

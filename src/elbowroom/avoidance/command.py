@@ -24,8 +24,9 @@ def _vector(name: str, value: ArrayLike, size: int) -> Array:
 def measured(state: Any, name: str, n: int) -> Array | None:
     """q or qd of a state, whatever that is, if it is an array of n finite numbers."""
     x = getattr(state, name, None)
-    fits = isinstance(x, np.ndarray) and x.shape == (n,) and x.dtype.kind in "fiu"
-    return x if fits and np.isfinite(x).all() else None
+    if not isinstance(x, np.ndarray) or x.shape != (n,) or x.dtype.kind not in "fiu":
+        return None
+    return x if np.isfinite(x).all() else None
 
 
 class State:

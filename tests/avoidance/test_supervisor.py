@@ -71,6 +71,25 @@ def test_a_real_controller_reaches_its_goal_under_supervision():
     assert np.linalg.norm(ARM.pose(cell.state.q)[:3, 3] - there) < 0.01  # the attraction is slow near its end
 
 
+def test_a_stop_of_the_first_cycle_stays_at_zero_whatever_the_next_one_measures():
+    """The speeds of a stop never grow: not even to the speed that is measured once the first command was zero."""
+    cell = Cell()
+    step = cell.supervisor.step
+    assert not step(0.001, PERIOD, cell.state, cell.obstacles, None).qd.any()
+    cell.state.qd[:] = 2.0
+    cell.k = 1
+    assert not cell.cycle(follow=False).qd.any()
+    assert cell.supervisor.latched is Status.STOP_INTERNAL
+
+
+def test_joints_of_no_numbers_in_the_first_cycle_stop_the_arm():
+    cell = Cell()
+    cell.state.q = np.array([None, 0.0], dtype=object)
+    command = cell.cycle(follow=False)
+    assert command.status is Status.STOP_STATE_INVALID
+    assert not command.qd.any()
+
+
 def test_the_first_command_starts_from_the_measured_speed():
     cell = Cell()
     cell.state.qd[:] = 0.4, -0.2

@@ -8,6 +8,7 @@ import http.server
 import socket
 import threading
 import time
+import warnings
 from collections import deque
 from types import SimpleNamespace
 
@@ -84,6 +85,20 @@ def until(condition):
     while not condition():
         assert time.monotonic() < end, "it never happened"
         time.sleep(0.01)
+
+
+def test_what_a_page_sends_is_not_written_on_the_terminal():
+    """viser warns of a value of another type, with the value, which may hold anything."""
+    from viser._messages import Message
+
+    near = {"fov": 1.0, "near": 0.01, "far": 1000.0, "image_height": 600, "image_width": 800}
+    places = {"position": (0, 0, 1), "look_at": (0, 0, 0), "up_direction": (0, 0, 1)}
+    sent = {"type": "ViewerCameraMessage", "wxyz": "\x1b[31m", **near, **places}
+    with warnings.catch_warnings(record=True) as said:
+        opened = open_page(port=0)
+        opened.stop()
+        Message.deserialize(msgspec.msgpack.encode(sent))
+    assert not said
 
 
 # Host and Origin

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from ..arm import Arm
 from ..errors import ConfigError
 from .belief import CLOCK
-from .command import Command, Goal, State
+from .command import Command, Goal, State, measured
 from .fitting import examined, facts, same_joints
 from .hold import Hold
 from .latch import IMMEDIATE, Latch
@@ -330,9 +330,10 @@ class Supervisor:
         self._latch.close(t)
         self.limiter.nothing()
         command = self.command
-        q = getattr(state, "q", None)
-        if not self._started and isinstance(q, np.ndarray) and q.shape == command.q.shape and np.isfinite(q).all():
+        q = None if self._started else measured(state, "q", self.arm.n)
+        if q is not None:
             command.q[:] = q  # nothing was commanded yet: where the arm is
+        self._started = True  # zeros were: a later cycle of this stop must not begin with the speed that it measures
         command.t, command.dt, command.info, command.acceleration = t, self.timing.dt, self._no_info, self._still
         command.status, command.reason = self._latch.status or Status.STOP_INTERNAL, self._latch.reason
         self._standing = False

@@ -24,6 +24,7 @@ import queue
 import socket
 import sys
 import threading
+import warnings
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -242,6 +243,8 @@ def _start(door: Doorkeeper, host: str, label: str | None) -> viser.ViserServer:
         raise GuardError(
             f"viser {TRIED} was expected, {viser.__version__} is installed; its door is not known, so it stays shut"
         )
+    # of a message with a value of another type viser warns, with that value: a page could write on the terminal
+    warnings.filterwarnings("ignore", r"\[viser\] ", UserWarning, r"viser\.infra\._messages$")
     came: queue.SimpleQueue[viser.ViserServer | BaseException] = queue.SimpleQueue()
 
     def serve(*args: Any, **options: Any) -> Any:

@@ -126,6 +126,14 @@ def test_a_repeated_number_is_told_from_a_late_one():
     assert repr(tally) == "<dropped: 3 duplicated, 2 reordered>"
 
 
+def test_a_number_from_the_other_end_of_the_range_is_late_and_no_more():
+    """A packet may say any 64-bit number; what came then lies 2**63 behind it."""
+    tally = Tally()
+    order = Order(tally)
+    assert [order.admit(k) for k in (1, 2**63, 2, 2**64 - 1, 1)] == [True, True, False, True, False]
+    assert tally["reordered"] == 2
+
+
 # ---- a plant, its controller and a clock in one process
 
 

@@ -79,6 +79,13 @@ def test_other_bodies_are_named_and_other_names_can_be_said(write):
         read_vicon(write(vicon(bodies=(*NINE, "box"))), names={"box": "hip"})
 
 
+@pytest.mark.parametrize("rate", ["1e-30", "0.09", "0", "-100", "1e6", "nan"])
+def test_a_rate_that_no_camera_has_is_refused(write, rate):
+    """A take of seven frames at 1e-30 Hz would last longer than anything, and its person could not be resampled."""
+    with pytest.raises(RecordingError, match=r"line 2: expected the number of frames a second"):
+        read_vicon(write(vicon(rate=rate)))
+
+
 def broken(change) -> str:
     lines = vicon().split("\n")
     change(lines)

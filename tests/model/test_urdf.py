@@ -10,9 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import elbowroom as er
 from elbowroom.errors import ModelError, ModelWarning
-from elbowroom.model import findings, urdf
+from elbowroom.model import export, findings, urdf
 from elbowroom.model.rotations import pose, rpy, rz
+from referees import error
 
 EXACT = 1e-14  # a few roundings of numbers of size one
 LIMIT = '<limit lower="-1" upper="2" velocity="3" effort="40"/>'
@@ -641,3 +643,30 @@ def test_poses_and_bodies_equal_pinocchio(name):
     np.testing.assert_array_equal(model.upper[limited], theirs.upperPositionLimit[positions][limited])
     np.testing.assert_array_equal(model.velocity, theirs.velocityLimit)
     np.testing.assert_array_equal(model.viscous, theirs.damping)
+
+
+def test_printed_right_angles_are_all_that_torques_differ_by(tmp_path):
+    """A file with 1.57079632679 for pi/2 gives Pinocchio other torques than us; with all digits both agree.
+
+    `rounded`: some thousand operations of 1e-16, on terms that cancel by ten.  Printed: an angle is off by 5e-12 (pi by
+    twice that), and the torques by as much beside the terms that they are sums of.
+    """
+    pin = pytest.importorskip("pinocchio")
+    arm = er.load("ur5e")
+    exact = export.urdf(arm.model)
+    printed = exact.replace("1.5707963267948966", "1.57079632679").replace("3.141592653589793", "3.14159265359")
+    angles = exact.count("1.5707963267948966") + 2 * exact.count("3.141592653589793")
+    assert printed != exact
+    rounded, ours, theirs = 1e-12, [], []
+    for text in (exact, printed):
+        file = tmp_path / "arm.urdf"
+        file.write_text(text, encoding="utf-8")
+        mine = er.Arm(urdf.load(file))
+        model = pin.buildModelFromUrdf(str(file))
+        data = model.createData()
+        states = np.random.default_rng(0).uniform(-3, 3, (3, 200, mine.n))
+        ours.append(mine.inverse_dynamics(*states) - mine.friction_torque(states[1]))
+        theirs.append(np.array([pin.rnea(model, data, *state) for state in zip(*states, strict=True)]))
+    assert error(ours[1], ours[0]) < rounded
+    assert error(ours[0], theirs[0]) < rounded
+    assert rounded < error(ours[1], theirs[1]) < angles * 5e-12

@@ -209,11 +209,10 @@ class Order:
             self._seen = (self._seen << ahead | 1) & _MASK if ahead < self.WINDOW else 1
             self.last = sequence
             return True
-        bit = 1 << -ahead
-        known = -ahead < self.WINDOW
-        if known and self._seen & bit:
-            return self.tally.drop("duplicated")
-        if known:
+        if -ahead < self.WINDOW:  # farther back nothing is known; and a shift by that much would take all memory
+            bit = 1 << -ahead
+            if self._seen & bit:
+                return self.tally.drop("duplicated")
             self._seen |= bit
         return self.tally.drop("reordered")
 

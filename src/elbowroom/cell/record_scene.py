@@ -21,11 +21,9 @@ from ..reading import parse_toml
 from .layers import is_file
 from .people import KINDS
 from .record_file import LONGEST
+from .record_file import NOTE as NOTE
 from .scene import Scene, scene
 from .task import TASKS
-
-NOTE = "scene.toml"
-"""The key of the note."""
 
 
 @dataclasses.dataclass(frozen=True)

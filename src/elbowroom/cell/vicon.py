@@ -37,7 +37,7 @@ def read_vicon(file: str | Path, names: Mapping[str, str] | None = None) -> Moti
     if len(table) < 5:
         raise RecordingError(f"{path}: expected five lines of header; the file ends after line {len(table)}")
     rate = decimal(table[1][0])
-    if rate is None or not 0 < rate <= 1e5:
+    if rate is None or not 0.1 <= rate <= 1e5:
         raise wrong(path, 2, "the number of frames a second", text[1])
     columns, scales, bodies = _header(path, table, text)
     points = skeleton_names(path, bodies, names or {}, _usual(bodies))

@@ -92,7 +92,7 @@ class _Table:
         return key in self.content
 
     def refuse(self, key: str, expected: str) -> NoReturn:
-        got = f"got {self.content[key]!r}" if key in self.content else "it is missing"
+        got = f"got {self.content[key]!r:.500}" if key in self.content else "it is missing"
         raise ModelError(f"{self.file}: {self.path}{key}: expected {expected}; {got}")
 
     def choice(self, key: str, *choices: str) -> str:
@@ -172,7 +172,7 @@ class _Table:
                 near = difflib.get_close_matches(key, self.asked, 1) or sorted(set(self.asked))
                 raise ModelError(
                     f"{self.file}: {self.path}{key}: unknown key; expected {' or '.join(near)}; "
-                    f"got {self.content[key]!r}"
+                    f"got {self.content[key]!r:.500}"
                 )
 
 

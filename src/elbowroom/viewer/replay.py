@@ -139,7 +139,7 @@ class Replay:
         found = cell.nearest(q, people) if cell.exact else None
         hands = {side: places[k] for side, places in self._hands.items() if np.isfinite(places[k]).all()}
         at = self._person[k] if np.isfinite(self._person[k]).all() else None
-        verdict, status = str(table["verdict"][k]), str(table["status"][k])
+        verdict, status, law = (str(table[name][k]) for name in ("verdict", "status", "law_status"))
         supervision = "stop" if cell.scene is None else cell.scene.supervision
         objects, carrying = self._belts.objects(k)
         return {
@@ -181,6 +181,7 @@ class Replay:
             "slow": float(table["slow"][k]),
             "push": float(table["push"][k]),
             "status": status,
+            "law_status": law,
             "verdict": verdict,
             "supervision": supervision,
             "reason": "",

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 import llvmlite
 import numpy as np
 
-from ..algebra import Port, Program, Rolled, Table
+from ..algebra import Port
 from ..errors import DtypeError
 from . import cache as disk
 from . import engine, entry, llvm, loops
 from .kernel import Array, Kernel, Signature
+from .loops import Compilable
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
@@ -29,7 +30,7 @@ class Code:
     """One function (`one` or `many`) of a kernel, compiled when it is first needed."""
 
     def __init__(
-        self, identity: tuple[Any, ...], kind: str, dtype: np.dtype[Any], make: Callable[[], Program | Table | Rolled]
+        self, identity: tuple[Any, ...], kind: str, dtype: np.dtype[Any], make: Callable[[], Compilable]
     ) -> None:
         target = engine.host()
         self.kind, self.dtype, self.make = kind, dtype, make
@@ -37,7 +38,7 @@ class Code:
         self._loaded: engine.Loaded | None = None
         self._lock = threading.Lock()
 
-    def facts(self, describe: Callable[[Program | Table | Rolled], dict[str, Any]]) -> dict[str, Any]:
+    def facts(self, describe: Callable[[Compilable], dict[str, Any]]) -> dict[str, Any]:
         """What the cache knows about the kernel; compiles it if it knows nothing."""
         found = disk.load(self.name)
         if found is None:
@@ -48,7 +49,7 @@ class Code:
         self._loaded = engine.Loaded(found[1])
         return found[0]
 
-    def address(self, function: str, describe: Callable[[Program | Table | Rolled], dict[str, Any]]) -> int:
+    def address(self, function: str, describe: Callable[[Compilable], dict[str, Any]]) -> int:
         """Where a function of it is."""
         with self._lock:
             if self._loaded is None:
@@ -60,7 +61,7 @@ class Code:
 class Cpu:
     """Backend of one kernel: straight-line code for one state, SIMD lanes and threads for many."""
 
-    def __init__(self, one: Code, many: Code, describe: Callable[[Program | Table | Rolled], dict[str, Any]]) -> None:
+    def __init__(self, one: Code, many: Code, describe: Callable[[Compilable], dict[str, Any]]) -> None:
         self._one, self._many, self._describe = one, many, describe
         self._single = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(one.address("single", describe))
         self._batch: Any = None
@@ -119,10 +120,10 @@ class Cpu:
         return lambda slow: entry.function(name, address, slow, self, bundle, table)
 
 
-def kernel(identity: tuple[Any, ...], dtype: Any, make: Callable[[], tuple[str, Program | Table | Rolled]]) -> Kernel:
+def kernel(identity: tuple[Any, ...], dtype: Any, make: Callable[[], tuple[str, Compilable]]) -> Kernel:
     """The kernel that `identity` names: from the cache without calling `make`, else of the Program that it returns.
 
-    `make` returns the chosen method's name and the Program, or the Table.
+    `make` returns the chosen method's name and the Program, Table, Rolled or Repeated.
     """
     kind = np.dtype(dtype)
     if kind not in (np.dtype(np.float64), np.dtype(np.float32)):
@@ -134,7 +135,7 @@ def kernel(identity: tuple[Any, ...], dtype: Any, make: Callable[[], tuple[str, 
             made["method"], made["program"] = make()
         return made["program"]
 
-    def describe(traced: Program | Table | Rolled) -> dict[str, Any]:
+    def describe(traced: Compilable) -> dict[str, Any]:
         ports = [[(p.name, p.shape) for p in side] for side in (traced.inputs, traced.outputs)]
         return {"name": traced.name, "method": made["method"], "inputs": ports[0], "outputs": ports[1]}
 

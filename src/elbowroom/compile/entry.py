@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from ..algebra import Port, Program, Rolled, Table
+from ..algebra import Port
 from .entry_code import (
     ALIGNED,
     DATA,
@@ -39,6 +39,7 @@ from .entry_code import (
     WRITEABLE,
     Entry,
 )
+from .loops import Compilable
 
 NEW_FROM_DESCR = 94  # place in NumPy's C API table
 FASTCALL_WITH_KEYWORDS = 0x0080 | 0x0002
@@ -142,7 +143,7 @@ def fits(inputs: tuple[Port, ...], outputs: tuple[Port, ...]) -> bool:
     return bool(inputs) and all(p.shape for p in inputs) and (len(outputs) == 1 or all(p.shape for p in outputs))
 
 
-def emit(program: Program | Table | Rolled) -> str:
+def emit(program: Compilable) -> str:
     """IR of `entry` and `bind`; nothing for a Program with scalar inputs or several outputs of which one is scalar."""
     if not fits(program.inputs, program.outputs):
         return ""

@@ -22,8 +22,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..algebra import Count, Port, Program, Table
+from ..algebra import Count, Port
 from ..errors import DtypeError, ShapeError
+from .loops import Compilable
 
 Array = NDArray[Any]
 
@@ -88,7 +89,7 @@ class Kernel:
         self,
         signature: Signature,
         backend: Backend,
-        program: Callable[[], Program | Table],
+        program: Callable[[], Compilable],
         *,
         dtype: Any = np.float64,
         entry: Callable[[str, Any], Any] | None = None,
@@ -110,7 +111,7 @@ class Kernel:
 
     @property
     def program(self) -> Any:
-        """The Program (or Table) it was compiled from (traced now if the code came from the cache)."""
+        """The Program (or Table, Rolled, Repeated) it was compiled from (traced now if the code came from the cache)."""
         return self._program()
 
     @property

@@ -111,7 +111,7 @@ class Kernel:
 
     @property
     def program(self) -> Any:
-        """The Program (or Table, Rolled, Repeated) it was compiled from (traced now if the code came from the cache)."""
+        """What it was compiled from: a Program, mostly (traced now if the code came from the cache)."""
         return self._program()
 
     @property

@@ -63,7 +63,8 @@ class Cpu:
 
     def __init__(self, one: Code, many: Code, describe: Callable[[Compilable], dict[str, Any]]) -> None:
         self._one, self._many, self._describe = one, many, describe
-        self._single = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(one.address("single", describe))
+        self.single = one.address("single", describe)  # of the function that takes an array of pointers
+        self._single = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self.single)
         self._batch: Any = None
         self._table: Any = None  # the entry's
         self.lanes = engine.host().lanes("double" if one.dtype.itemsize == 8 else "float")

@@ -42,7 +42,8 @@ from .entry_code import (
 from .loops import Compilable
 
 NEW_FROM_DESCR = 94  # place in NumPy's C API table
-FASTCALL_WITH_KEYWORDS = 0x0080 | 0x0002
+FASTCALL = 0x0080
+FASTCALL_WITH_KEYWORDS = FASTCALL | 0x0002
 
 
 @cache
@@ -77,7 +78,7 @@ def _is_gil_enabled() -> bool:
 
 
 @cache
-def _addresses() -> dict[str, int]:
+def addresses() -> dict[str, int]:
     """Where the types and functions are that every entry uses."""
     from numpy._core import multiarray
 
@@ -109,7 +110,7 @@ def _addresses() -> dict[str, int]:
 
 def table(bundle: type | None) -> Any:
     """The table for one kernel's `bind`; it must outlive the code.  `bundle` is the named tuple of several outputs."""
-    entries = _addresses() | ({} if bundle is None else {"bundle": id(bundle)})
+    entries = addresses() | ({} if bundle is None else {"bundle": id(bundle)})
     return (ctypes.c_void_p * len(TABLE))(*(entries[name] for name in TABLE))
 
 
@@ -118,7 +119,7 @@ def offer(table: Any, many: int) -> None:
     table[TABLE.index("many")] = many
 
 
-def function(name: str, address: int, slow: Callable[..., Any], *kept: Any) -> Any:
+def function(name: str, address: int, slow: Callable[..., Any], *kept: Any, flags: int = FASTCALL_WITH_KEYWORDS) -> Any:
     """The Python function at `address`, with `slow` to fall back on; it keeps `kept` alive.
 
     CPython reads a function's PyMethodDef until the very end of the function's life, also while the garbage collector
@@ -126,14 +127,14 @@ def function(name: str, address: int, slow: Callable[..., Any], *kept: Any) -> A
     of the fallback, which the emitted code calls, and of everything that must live on.
     """
     title, told = name.encode() + b"\0", (slow.__doc__ or "").encode() + b"\0"
-    definition = struct.pack("PPi4xP", _inside(title), address, FASTCALL_WITH_KEYWORDS, _inside(told))
+    definition = struct.pack("PPi4xP", inside(title), address, flags, inside(told))
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.restype = ctypes.py_object
     new.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
-    return new(_inside(definition), (slow, title, told, definition, *kept), None)
+    return new(inside(definition), (slow, title, told, definition, *kept), None)
 
 
-def _inside(data: bytes) -> int:
+def inside(data: bytes) -> int:
     """Where the content of a bytes object is."""
     return int(ctypes.cast(ctypes.c_char_p(data), ctypes.c_void_p).value or 0)
 

@@ -235,6 +235,8 @@ def test_arrays_that_cannot_be_bound_are_named():
         (Call(f, (y, [1.0] * 5), out), TypeError, "inputs for x must be an array that can be bound"),
         (Call(f, (y, np.ones(4)), out), ShapeError, r"inputs for x must have shape \(5,\); got \(4,\)"),
         (Call(f, (y,), out), ShapeError, r"inputs must be 2 arrays \(y, x\); got 1"),
+        (Call(f, np.ones((2, 5)), out), ShapeError, r"inputs must be 2 arrays \(y, x\); got array"),
+        (Call(f, (y, x), None), ShapeError, r"out must be 1 arrays \(out\); got None"),
         (Call(f, (y, x), (out, out)), ShapeError, r"out must be 1 arrays \(out\); got 2"),
         (Call(f, (y, x), np.ones(10)[::2]), ValueError, "out for out must be contiguous"),
         (Call(f, (y, x), sealed), ValueError, "out for out is read-only"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tracemalloc
 
 import numpy as np
@@ -177,6 +178,18 @@ def test_the_way_with_given_arrays_allocates_nothing():
     after = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
     assert after - before < 1000  # bytes: the loop's own integer, not 1000 arrays
+
+
+@pytest.mark.parametrize("kind", ["one", "many"])
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_a_turn_never_writes_where_it_reads(kind, times):
+    """Its arguments are noalias; a compiler that makes use of that shows in no bit until it does."""
+    ir = llvm.module(Repeated(MOVED, times), cpu.engine.host(), np.dtype(float), kind)
+    first = dict(re.findall(r"%(\w+) = phi ptr \[(%\w+), %ready\]", ir))
+    for port in ("a", "b", "still"):
+        read, written, other = (first[f"{which}_{port}"] for which in ("from", "to", "other"))
+        assert written not in (read, other)
+        assert (written if times % 2 else other) == (f"%o_{port}" if kind == "one" else f"%b_{port}")  # the last turn's
 
 
 @pytest.mark.parametrize("kind", ["one", "many"])

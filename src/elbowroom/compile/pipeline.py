@@ -145,10 +145,10 @@ class Pipeline:
         if not isinstance(kernel, Kernel) or not isinstance(kernel.backend, Cpu):
             raise TypeError(f"step {k}: expected a kernel of the CPU, as arm.compile makes it; got {kernel!r:.80}")
         ports = kernel.signature
-        outputs = [step.out] if isinstance(step.out, np.ndarray) else list(step.out)
         what = f"step {k}, {kernel.name}"
         inputs = _bound(f"{what}: inputs", ports.inputs, step.inputs, kernel.dtype)
-        outputs = _bound(f"{what}: out", ports.outputs, outputs, kernel.dtype)
+        given = (step.out,) if isinstance(step.out, np.ndarray) else step.out
+        outputs = _bound(f"{what}: out", ports.outputs, given, kernel.dtype)
         names = [p.name for p in ports.inputs]
         checked = names if step.checked is None else list(step.checked)
         if unknown := [name for name in checked if name not in names]:
@@ -182,8 +182,9 @@ class Pipeline:
 
 
 def _bound(what: str, ports: tuple[Port, ...], arrays: Sequence[Array], dtype: np.dtype[Any]) -> list[Array]:
-    if len(arrays) != len(ports):
-        raise ShapeError(f"{what} must be {len(ports)} arrays ({', '.join(p.name for p in ports)}); got {len(arrays)}")
+    if not isinstance(arrays, tuple | list) or len(arrays) != len(ports):
+        got = len(arrays) if isinstance(arrays, tuple | list) else f"{arrays!r:.80}"
+        raise ShapeError(f"{what} must be {len(ports)} arrays ({', '.join(p.name for p in ports)}); got {got}")
     for port, array in zip(ports, arrays, strict=True):
         _plain(f"{what} for {port.name}", array)
         if array.dtype != dtype:

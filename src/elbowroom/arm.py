@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from . import dynamics
 from .algebra import Program
-from .compile import cpu
+from .compile import compiled
 from .compile.kernel import Array, Kernel
 from .dynamics.inverse_kinematics import IKResult, solve
 from .dynamics.kinematics import link_index
@@ -389,8 +389,8 @@ class Arm:
     def _compiled(self, key: tuple[Any, ...], options: dict[str, Any]) -> Kernel:
         name, method, dtype = key[:3]
         dynamics.quantity(name)  # an unknown name is refused before anything is looked up
-        make = functools.partial(dynamics.chosen, self.model, name, method, **options)
-        kernel = self._kernels[key] = cpu.kernel((self.model.digest, *key), dtype, make)
+        choice = dynamics.Choice(name, method, tuple(sorted(options.items())))
+        kernel = self._kernels[key] = compiled(choice, self.model, dtype=dtype)
         return kernel
 
     def _made(self, name: str, method: str | None, **options: Any) -> tuple[str, Program]:

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import elbowroom as er
 from elbowroom import dynamics
 from elbowroom.algebra import absolute, cos, maximum, minimum, sin, sqrt, trace, where
-from elbowroom.compile import cpu, engine, entry, llvm
+from elbowroom.compile import compiled, cpu, engine, entry, llvm
 from elbowroom.compile.lower import lower
 
 QUANTITIES = sorted(er.dynamics.REGISTRY)
@@ -35,7 +35,7 @@ def private_cache(tmp_path, monkeypatch):
 
 
 def kernel_of(program, dtype=np.float64):
-    return cpu.kernel((program.digest,), dtype, lambda: ("test", program))
+    return compiled(program, dtype=dtype)
 
 
 def inputs_for(program, batch, seed=0):
@@ -131,7 +131,7 @@ def test_cutting_a_program_into_functions_changes_no_bit(name, monkeypatch):
     whole = kernel_of(program)(*states)
     monkeypatch.setattr(llvm, "ALONE", 10)
     monkeypatch.setattr(llvm, "CHUNK", 97)
-    cut = cpu.kernel((program.digest, "cut"), np.float64, lambda: ("test", program))
+    cut = compiled(program, method="cut")
     assert np.array_equal(together(cut(*states)), together(whole))
     assert np.array_equal(together(cut(*(x[4] for x in states))), together(kernel_of(program)(*(x[4] for x in states))))
 
@@ -139,7 +139,7 @@ def test_cutting_a_program_into_functions_changes_no_bit(name, monkeypatch):
 def test_a_long_program_is_cut_and_agrees():
     program = dynamics.program(er.chains.random(20, seed=1).model, "mass_matrix", "gdahj")
     q = np.random.default_rng(0).uniform(-3, 3, (9, 20))
-    kernel = cpu.kernel(("test cut", program.digest), float, lambda: ("gdahj", program))
+    kernel = compiled(program, method="gdahj")
     assert len(lower(kernel.program).steps) > llvm.ALONE
     assert np.allclose(kernel(q), kernel.program.evaluate(q), rtol=1e-9, atol=1e-9)
 
@@ -365,7 +365,7 @@ def test_a_model_cannot_be_exchanged_under_its_kernels():
 def test_large_outputs_on_a_small_stack():
     """Ten thousand numbers a state take 320 kB of room for the last block of a batch, more than this thread's stack."""
     program = trace(lambda _, x: np.array([x[k % 3] for k in range(10_000)]), None, {"x": (3,)}, name="wide")
-    kernel = cpu.kernel(("test wide", program.digest), float, lambda: ("wide", program))
+    kernel = compiled(program, method="wide")
     Q = np.arange(9.0).reshape(3, 3)
     kernel(Q)
     result = []
@@ -452,7 +452,7 @@ def test_a_condition_that_many_operations_part_from_its_use_survives_the_cut() -
         return where(sign, total, -total)
 
     program = trace(long, None, {"x": (2,)}, name="long")
-    kernel = cpu.kernel(("test long condition", program.digest), float, lambda: ("long", program))
+    kernel = compiled(program, method="long")
     states = np.array([[0.1, 0.2], [0.2, 0.1], [0.5, 0.5], [-1.0, 2.0], [2.0, -1.0]])
     np.testing.assert_allclose(kernel(states), program.evaluate(states), rtol=1e-12)  # 3000 roundings later
     for state, value in zip(states, kernel(states), strict=True):

@@ -16,7 +16,7 @@ import pytest
 
 import elbowroom as er
 from elbowroom.algebra import Repeated, Table, sin, sqrt, trace
-from elbowroom.compile import cpu, pipeline
+from elbowroom.compile import compiled, pipeline
 from elbowroom.compile.pipeline import Call, Copy, Pipeline, Refused
 from elbowroom.errors import DtypeError, ShapeError
 
@@ -34,7 +34,7 @@ JOINED = trace(_joined, None, {"y": (5,), "x": (5,)}, name="joined")
 
 
 def kernel(program, dtype=np.float64):
-    return cpu.kernel(("test pipeline", program.digest), dtype, lambda: ("test", program))
+    return compiled(program, dtype=dtype)
 
 
 class Case:

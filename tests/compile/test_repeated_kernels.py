@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import re
 import tracemalloc
 
@@ -12,7 +13,7 @@ import card
 from card import needs_cxx, to_card
 from ccompiler import FUSED, called, library, needs_cc
 from elbowroom.algebra import Repeated, cos, maximum, minimum, sin, sqrt, trace, where
-from elbowroom.compile import cpu, cuda, llvm
+from elbowroom.compile import compiled, cpu, cuda, engine, llvm
 from elbowroom.compile import repeated as loops
 from elbowroom.compile.lower import lower
 from elbowroom.compile.source import Dialect, Source
@@ -77,7 +78,7 @@ def states(program, batch, dtype=np.float64, seed=0):
 
 
 def kernel(program, dtype=np.float64):
-    return cpu.kernel(("test repeated", program.digest), dtype, lambda: ("test", program))
+    return compiled(program, dtype=dtype)
 
 
 def turn_by_turn(repeated, inputs, dtype):
@@ -184,7 +185,7 @@ def test_the_way_with_given_arrays_allocates_nothing():
 @pytest.mark.parametrize("times", [1, 2, 3])
 def test_a_turn_never_writes_where_it_reads(kind, times):
     """Its arguments are noalias; a compiler that makes use of that shows in no bit until it does."""
-    ir = llvm.module(Repeated(MOVED, times), cpu.engine.host(), np.dtype(float), kind)
+    ir = llvm.module(Repeated(MOVED, times), engine.host(), np.dtype(float), kind)
     first = dict(re.findall(r"%(\w+) = phi ptr \[(%\w+), %ready\]", ir))
     for port in ("a", "b", "still"):
         read, written, other = (first[f"{which}_{port}"] for which in ("from", "to", "other"))
@@ -195,7 +196,7 @@ def test_a_turn_never_writes_where_it_reads(kind, times):
 @pytest.mark.parametrize("kind", ["one", "many"])
 def test_little_memory_is_on_the_stack_and_much_on_the_heap(kind):
     """A call must not pay for malloc, and a thread's stack may be small."""
-    target = cpu.engine.host()
+    target = engine.host()
 
     def loop(program):
         ir = llvm.module(Repeated(program, 3), target, np.dtype(float), kind)
@@ -241,7 +242,7 @@ def test_in_c_an_output_may_lie_where_its_input_lies(tmp_path):
     lib = library(tmp_path, [tmp_path / "x.c"], *FUSED)
     x = np.array([0.3, 2.0, 5.0])
     wanted = kernel(repeated)(x)
-    lib.f(x.ctypes.data_as(cpu.ctypes.c_void_p), x.ctypes.data_as(cpu.ctypes.c_void_p))
+    lib.f(x.ctypes.data_as(ctypes.c_void_p), x.ctypes.data_as(ctypes.c_void_p))
     np.testing.assert_array_equal(x, wanted)
 
 

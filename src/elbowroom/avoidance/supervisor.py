@@ -18,6 +18,7 @@ precedence.py says which status is shown where several apply.
 
 from __future__ import annotations
 
+import copy
 import logging
 import math
 from collections.abc import Callable, Sequence
@@ -64,6 +65,9 @@ class Supervisor:
     joint_names   of the plant, base first: refused unless they are the arm's
     places        (people, others, capsules a person) of the obstacles, for a controller without a `layout`
     on_command    called with every command before it is returned; if it raises, the arm stops
+
+    A copy, or what is unpickled, stands where the original stood, with memory of its own: what was latched is latched,
+    and who was seen is remembered.  It is for looking ahead, or for another process: an arm obeys one supervisor.
     """
 
     def __init__(
@@ -104,6 +108,9 @@ class Supervisor:
         self._started, self._standing = False, True
         self._asked = ""  # why the operator wants a stop
         self._exceptions = self._saturated = self._slowed = 0
+
+    def __copy__(self) -> Supervisor:
+        return copy.deepcopy(self)  # one that shared its latch with another would be none
 
     def __repr__(self) -> str:
         state = f"stopped, {self.latched}: {self.reason}" if self.latched else "not stopped"

@@ -12,13 +12,15 @@ Things (`Obstacles.put`) have no stamps and no people in them: they are passed o
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compile import cpu
+from ..compile import compiled
 from ..errors import ShapeError
 from ..geometry import PARKED, ROW
 from ..geometry.shapes import RADIUS
@@ -44,7 +46,7 @@ class Watch:
         self._limits, self._clock, self._note = limits, clock, note
         self._things = slice(people * size, None)
         self._things_until = math.inf  # s, until when the last sound places of things will do
-        kernel = cpu.kernel(("watch", layout, n), float, lambda: ("watch", watching(layout, n)))
+        self._kernel = kernel = compiled(functools.partial(watching, n=n), layout)
         self._run = kernel.fast(kernel.general)
         # Memory is read from one set of arrays and written to another, then the other way round.
         first, second = kernel.empty(), kernel.empty()
@@ -59,6 +61,13 @@ class Watch:
         self._rules = np.array([getattr(limits, name) for name in RULES])
         self._clean, self._stamps = np.tile(PARKED, (len(self.believed.rows), 1)), np.zeros(people)
         self._calm = (np.zeros(n), np.zeros(n), np.zeros(GOAL))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in vars(self).items() if k != "_run"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._run = self._kernel.fast(self._kernel.general)
 
     def look(self, t: float, obstacles: Obstacles, q: Array, qd: Array, goal: Array) -> bool:
         """Takes the obstacles as they are at time t; False if some number of obstacles, q, qd or goal is not finite."""

@@ -13,39 +13,39 @@ import llvmlite
 import numpy as np
 
 from ..algebra import Port
-from ..errors import DtypeError
 from . import cache as disk
 from . import engine, entry, llvm, loops
+from .engine import OfThisProcess
 from .kernel import Array, Kernel, Signature
 from .loops import Compilable
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
+    from .recipe import Recipe
+
 BLOCK = 4096  # states that one thread does alone: fewer are not worth waking another
 LEAST = 2048  # of the last pieces: each costs Python some 10 us
 
 
-class Code:
+class Code(OfThisProcess):
     """One function (`one` or `many`) of a kernel, compiled when it is first needed."""
 
-    def __init__(
-        self, identity: tuple[Any, ...], kind: str, dtype: np.dtype[Any], make: Callable[[], Compilable]
-    ) -> None:
-        target = engine.host()
+    def __init__(self, identity: str | None, kind: str, dtype: np.dtype[Any], make: Callable[[], Compilable]) -> None:
         self.kind, self.dtype, self.make = kind, dtype, make
-        self.name = disk.key(identity, kind, dtype.str, target, llvmlite.__version__)
+        self.name = identity and disk.key(identity, kind, dtype.str, engine.host(), llvmlite.__version__)
         self._loaded: engine.Loaded | None = None
         self._lock = threading.Lock()
 
     def facts(self, describe: Callable[[Compilable], dict[str, Any]]) -> dict[str, Any]:
         """What the cache knows about the kernel; compiles it if it knows nothing."""
-        found = disk.load(self.name)
+        found = disk.load(self.name) if self.name else None
         if found is None:
             program = self.make()
             code = engine.object_code(llvm.module(program, engine.host(), self.dtype, self.kind), engine.host())
             found = describe(program), code
-            disk.store(self.name, *found)
+            if self.name:
+                disk.store(self.name, *found)
         self._loaded = engine.Loaded(found[1])
         return found[0]
 
@@ -58,7 +58,7 @@ class Code:
             return self._loaded.address(function)
 
 
-class Cpu:
+class Cpu(OfThisProcess):
     """Backend of one kernel: straight-line code for one state, SIMD lanes and threads for many."""
 
     def __init__(self, one: Code, many: Code, describe: Callable[[Compilable], dict[str, Any]]) -> None:
@@ -121,26 +121,20 @@ class Cpu:
         return lambda slow: entry.function(name, address, slow, self, bundle, table)
 
 
-def kernel(identity: tuple[Any, ...], dtype: Any, make: Callable[[], tuple[str, Compilable]]) -> Kernel:
-    """The kernel that `identity` names: from the cache without calling `make`, else of the Program that it returns.
-
-    `make` returns the chosen method's name and the Program, Table, Rolled or Repeated.
-    """
-    kind = np.dtype(dtype)
-    if kind not in (np.dtype(np.float64), np.dtype(np.float32)):
-        raise DtypeError(f"dtype must be float64 or float32; got {kind}")
+def kernel(recipe: Recipe) -> Kernel:
+    """The kernel of a recipe: from the cache without tracing, else of the program that the recipe makes now."""
     made: dict[str, Any] = {}
 
     def program() -> Any:
         if "program" not in made:
-            made["method"], made["program"] = make()
+            made["method"], made["program"] = recipe.make()
         return made["program"]
 
     def describe(traced: Compilable) -> dict[str, Any]:
         ports = [[(p.name, p.shape) for p in side] for side in (traced.inputs, traced.outputs)]
         return {"name": traced.name, "method": made["method"], "inputs": ports[0], "outputs": ports[1]}
 
-    one, many = (Code(identity, which, kind, program) for which in ("one", "many"))
+    one, many = (Code(recipe.identity, which, recipe.dtype, program) for which in ("one", "many"))
     facts = one.facts(describe)
     signature = Signature(
         facts["name"],
@@ -148,8 +142,8 @@ def kernel(identity: tuple[Any, ...], dtype: Any, make: Callable[[], tuple[str, 
         *(tuple(Port(name, tuple(shape)) for name, shape in facts[side]) for side in ("inputs", "outputs")),
     )
     backend = Cpu(one, many, describe)
-    entered = entry.fits(signature.inputs, signature.outputs)
-    return Kernel(signature, backend, program, dtype=kind, entry=backend.entry if entered else None)
+    enter = backend.entry if entry.fits(signature.inputs, signature.outputs) else None
+    return Kernel(signature, backend, program, dtype=recipe.dtype, entry=enter, origin=(kernel, (recipe,)))
 
 
 def _pieces(batch: int, threads: int, lanes: int) -> list[tuple[int, int]]:

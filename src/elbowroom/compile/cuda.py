@@ -81,6 +81,9 @@ class CudaKernel:
         """The operations of one evaluation."""
         return self.program.count
 
+    def __reduce__(self) -> tuple[type[CudaKernel], tuple[str, Program | Repeated, np.dtype[Any], Layout]]:
+        return type(self), (self.method, self.program, self.dtype, self.layout)  # compiled again where it arrives
+
     @cached_property
     def text(self) -> str:
         """The CUDA text that is compiled."""

@@ -6,6 +6,7 @@ import platform
 import sys
 import threading
 from functools import cache
+from typing import Any, NoReturn, Self
 
 import llvmlite.binding as llvm
 
@@ -52,7 +53,23 @@ def object_code(ir: str, target: Target) -> bytes:
         return bytes(machine.emit_object(module))
 
 
-class Loaded:
+class OfThisProcess:
+    """Machine code never changes and lies where it lies: a copy of what holds it is itself, and it cannot be pickled.
+
+    llvmlite's own objects must not be copied at all: they end by freeing what is the original's.
+    """
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, _: dict[int, Any]) -> Self:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"machine code ({type(self).__name__}) is of this process alone; pickle its kernel instead")
+
+
+class Loaded(OfThisProcess):
     """Object code in memory; its functions live as long as this does."""
 
     def __init__(self, code: bytes) -> None:

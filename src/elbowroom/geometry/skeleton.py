@@ -24,9 +24,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..algebra import Program, sqrt, trace, where
+from ..algebra import sqrt, where
 from ..algebra.linalg import matrix, vector
-from ..compile import cpu
+from ..compile import compiled
 from ..compile.kernel import Kernel
 from ..errors import DtypeError, ShapeError, UnknownNameError
 
@@ -168,15 +168,8 @@ class Skeleton:
     @cached_property
     def kernel(self) -> Kernel:
         """points (P, 3), velocities (P, 3) -> rows (13, 13); `out=` as well."""
-
-        def traced(_: None, points: Array, velocities: Array) -> Array:
-            return self.formula(points, velocities)
-
-        def make() -> tuple[str, Program]:
-            ports = {"points": (len(self.points), 3), "velocities": (len(self.points), 3)}
-            return "skeleton", trace(traced, None, ports, name="skeleton", output="rows")
-
-        return cpu.kernel(("geometry skeleton", self.points, repr(self.sizes), self.floor), np.float64, make)
+        ports = {"points": (len(self.points), 3), "velocities": (len(self.points), 3)}
+        return compiled(type(self).formula, self, ports, name="skeleton", output="rows")
 
     def formula(self, points: Array, velocities: Array) -> Array:
         """The rows over any scalar; `fill` is this, compiled."""
@@ -190,6 +183,9 @@ class Skeleton:
             self.__dict__["fill"] = kernel.fast(MethodType(Skeleton.fill, self))
         found: Array = kernel(points, velocities) if out is None else kernel(points, velocities, out=out)
         return found
+
+    def __reduce__(self) -> tuple[type[Skeleton], tuple[tuple[str, ...], Sizes, float]]:
+        return type(self), (self.points, self.sizes, self.floor)
 
 
 def _known(points: Sequence[str]) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ Link i is rigid in frame i: `mass`, `com` (centre of mass), `inertia` (about the
 Modified Denavit-Hartenberg is the special case E = Rx(alpha) Rz(theta), p = (a, -d sin alpha, d cos alpha).
 
 `capsules` cover the links from outside (model/capsules.py); `covers` holds other such sets by name.  They say where the
-arm is, not how it moves, so `digest` and the kernels that are kept by it do not depend on them.
+arm is, not how it moves, so `digest` does not depend on them.
 
 Everything is SI.  Drive quantities are as the joint feels them: `rotor_inertia` is the motor's inertia times the gear
 ratio squared, `viscous` and `coulomb` are friction at the joint.
@@ -182,7 +182,7 @@ class Model:
 
     @cached_property
     def digest(self) -> str:
-        """A hash of all in the model but its covers, the same in every process: what the compiled kernels go by."""
+        """A hash of all in the model but its covers, the same in every process: what its dynamics go by."""
         h = hashlib.sha256()
         for f in dataclasses.fields(self):
             if f.name in ("capsules", "covers"):

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import elbowroom as er
-from elbowroom.algebra import Table, sin, trace
+from elbowroom.algebra import Repeated, Table, sin, trace
 from elbowroom.cell.drive import Drive
 from elbowroom.compile import compiled
 from elbowroom.compile.kernel import Kernel, Signature
@@ -44,6 +44,10 @@ def table():
     return Table(program, 3, ((0, 1), (1, 2)))
 
 
+def loop():
+    return Repeated(trace(lambda _, q: {"q": 0.5 * q}, None, {"q": (2,)}, name="halved"), 3)
+
+
 KERNELS = {
     "of an arm": lambda: (ARM.compile("mass_matrix"), Q),
     "by a method": lambda: (ARM.compile("coriolis_matrix", method="gda"), Q, Q),
@@ -57,6 +61,7 @@ KERNELS = {
     "of two outputs": lambda: (compiled(two, None, {"q": (2,)}), Q),
     "of a lambda": lambda: (compiled(lambda _, q: 3.0 * q, None, {"q": (2,)}), Q),
     "of a program": lambda: (compiled(trace(law, ARM.model, {"q": (2,)})), Q),
+    "of a loop": lambda: (compiled(loop()), Q),
     "of a table": lambda: (compiled(table()), np.arange(6.0).reshape(3, 2)),
 }
 

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 import llvmlite
 import numpy as np
 
-from ..algebra import Port, Program, Rolled, Table
+from ..algebra import Port
 from . import cache as disk
 from . import engine, entry, llvm, loops, team
 from .engine import OfThisProcess
 from .kernel import Array, Kernel, Signature
 from .lock import alone
+from .loops import Compilable
 
 if TYPE_CHECKING:
     from .recipe import Recipe
@@ -27,15 +28,13 @@ LEAST = 2048  # of the last pieces
 class Code(OfThisProcess):
     """One function (`one` or `many`) of a kernel, compiled when it is first needed."""
 
-    def __init__(
-        self, identity: str | None, kind: str, dtype: np.dtype[Any], make: Callable[[], Program | Table | Rolled]
-    ) -> None:
+    def __init__(self, identity: str | None, kind: str, dtype: np.dtype[Any], make: Callable[[], Compilable]) -> None:
         self.kind, self.dtype, self.make = kind, dtype, make
         self.name = identity and disk.key(identity, kind, dtype.str, engine.host(), llvmlite.__version__)
         self._loaded: engine.Loaded | None = None
 
     @alone
-    def facts(self, describe: Callable[[Program | Table | Rolled], dict[str, Any]]) -> dict[str, Any]:
+    def facts(self, describe: Callable[[Compilable], dict[str, Any]]) -> dict[str, Any]:
         """What the cache knows about the kernel; compiles it if it knows nothing."""
         found = disk.load(self.name) if self.name else None
         if found is None:
@@ -48,7 +47,7 @@ class Code(OfThisProcess):
         return found[0]
 
     @alone
-    def address(self, function: str, describe: Callable[[Program | Table | Rolled], dict[str, Any]]) -> int:
+    def address(self, function: str, describe: Callable[[Compilable], dict[str, Any]]) -> int:
         """Where a function of it is."""
         if self._loaded is None:
             self.facts(describe)
@@ -59,9 +58,10 @@ class Code(OfThisProcess):
 class Cpu(OfThisProcess):
     """Backend of one kernel: straight-line code for one state, SIMD lanes and threads for many."""
 
-    def __init__(self, one: Code, many: Code, describe: Callable[[Program | Table | Rolled], dict[str, Any]]) -> None:
+    def __init__(self, one: Code, many: Code, describe: Callable[[Compilable], dict[str, Any]]) -> None:
         self._one, self._many, self._describe = one, many, describe
-        self._single = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(one.address("single", describe))
+        self.single = one.address("single", describe)  # of the function that takes an array of pointers
+        self._single = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self.single)
         self._batch: Any = None
         self._many_at = 0
         self._table: Any = None  # the entry's
@@ -116,7 +116,7 @@ def kernel(recipe: Recipe) -> Kernel:
             made["method"], made["program"] = recipe.make()
         return made["program"]
 
-    def describe(traced: Program | Table | Rolled) -> dict[str, Any]:
+    def describe(traced: Compilable) -> dict[str, Any]:
         ports = [[(p.name, p.shape) for p in side] for side in (traced.inputs, traced.outputs)]
         return {"name": traced.name, "method": made["method"], "inputs": ports[0], "outputs": ports[1]}
 

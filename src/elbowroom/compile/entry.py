@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from ..algebra import Port, Program, Rolled, Table
+from ..algebra import Port
 from .entry_code import (
     ALIGNED,
     DATA,
@@ -41,9 +41,11 @@ from .entry_code import (
     WRITEABLE,
     Entry,
 )
+from .loops import Compilable
 
 NEW_FROM_DESCR = 94  # place in NumPy's C API table
-FASTCALL_WITH_KEYWORDS = 0x0080 | 0x0002
+FASTCALL = 0x0080
+FASTCALL_WITH_KEYWORDS = FASTCALL | 0x0002
 
 
 @cache
@@ -78,7 +80,7 @@ def _is_gil_enabled() -> bool:
 
 
 @cache
-def _addresses() -> dict[str, int]:
+def addresses() -> dict[str, int]:
     """Where the types and functions are that every entry uses."""
     from numpy._core import multiarray
 
@@ -110,7 +112,7 @@ def _addresses() -> dict[str, int]:
 
 def table(bundle: type | None) -> Any:
     """The table for one kernel's `bind`; it must outlive the code.  `bundle` is the named tuple of several outputs."""
-    entries = _addresses() | ({} if bundle is None else {"bundle": id(bundle)})
+    entries = addresses() | ({} if bundle is None else {"bundle": id(bundle)})
     return (ctypes.c_void_p * len(TABLE))(*(entries[name] for name in TABLE))
 
 
@@ -137,7 +139,7 @@ class Held(tuple[Any, ...]):
         return _namespace, (self[TITLE][:-1].decode(), self[FALLBACK])
 
 
-FALLBACK, TITLE, DEFINITION, KEPT = 0, 1, 3, 4  # in `Held`
+FALLBACK, TITLE, DEFINITION, KEPT, MORE = 0, 1, 3, 4, 5  # in `Held`
 METHOD = struct.calcsize("P")  # offset of ml_meth in a PyMethodDef
 
 
@@ -145,18 +147,21 @@ def _namespace(name: str, value: Any) -> SimpleNamespace:
     return SimpleNamespace(**{name: value})
 
 
-def function(name: str, slow: Callable[..., Any]) -> Any:
-    """A CPython function that calls `slow`, until `enter` gives it code; with the name, words and signature of it."""
+def function(name: str, slow: Callable[..., Any], *more: Any, flags: int = FASTCALL_WITH_KEYWORDS) -> Any:
+    """A CPython function that calls `slow`, until `enter` gives it code; with the name, words and signature of it.
+
+    `more` lies behind all else in its `self`.  With other `flags` it must be given code before it is called.
+    """
     title, told = name.encode() + b"\0", _told(name, slow).encode() + b"\0"
-    nothing_yet = _addresses()["vectorcall"]  # takes what a method of this kind takes, and calls its `self`
+    nothing_yet = addresses()["vectorcall"]  # takes what a method of this kind takes, and calls its `self`
     definition = bytearray(
-        struct.pack("PPi4xP", _inside(title), nothing_yet, FASTCALL_WITH_KEYWORDS, _inside(told)),
+        struct.pack("PPi4xP", inside(title), nothing_yet, flags, inside(told)),
     )
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.restype = ctypes.py_object
     new.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
     at = ctypes.addressof(ctypes.c_char.from_buffer(definition))
-    return new(at, Held((slow, title, told, definition, [])), None)
+    return new(at, Held((slow, title, told, definition, [], *more)), None)
 
 
 def enter(function: Any, address: int, *kept: Any) -> None:
@@ -174,7 +179,7 @@ def _told(name: str, slow: Callable[..., Any]) -> str:
     return f"{name}{inspect.Signature(bare)}\n--\n\n{slow.__doc__ or ''}"
 
 
-def _inside(data: bytes) -> int:
+def inside(data: bytes) -> int:
     """Where the content of a bytes object is."""
     return int(ctypes.cast(ctypes.c_char_p(data), ctypes.c_void_p).value or 0)
 
@@ -184,7 +189,7 @@ def fits(inputs: tuple[Port, ...], outputs: tuple[Port, ...]) -> bool:
     return bool(inputs) and all(p.shape for p in inputs) and (len(outputs) == 1 or all(p.shape for p in outputs))
 
 
-def emit(program: Program | Table | Rolled) -> str:
+def emit(program: Compilable) -> str:
     """IR of `entry` and `bind`; nothing for a Program with scalar inputs or several outputs of which one is scalar."""
     if not fits(program.inputs, program.outputs):
         return ""

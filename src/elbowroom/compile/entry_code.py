@@ -8,8 +8,8 @@ Plain: an ndarray of float64, aligned and contiguous.  Whatever else comes goes 
 
 from __future__ import annotations
 
-from ..algebra import Port, Program, Rolled, Table
-from .loops import DONE
+from ..algebra import Port
+from .loops import DONE, Compilable
 
 TYPE = 8  # offsets in bytes: object's type
 DATA, NDIM, DIMS, STRIDES, DESCR, FLAGS = 16, 24, 32, 40, 56, 64  # ndarray
@@ -36,7 +36,7 @@ TABLE = (  # what the code finds at run time: types, functions of CPython and Nu
 class Entry:
     """The lines of `entry` and `bind`."""
 
-    def __init__(self, program: Program | Table | Rolled) -> None:
+    def __init__(self, program: Compilable) -> None:
         self.program = program
         self.lines: list[str] = []
         self.count = ""  # how many states; empty for one

@@ -36,7 +36,7 @@ from typing import Any
 
 import numpy as np
 
-from ..algebra import Program, Rolled, Table
+from .loops import Compilable
 
 OWN = __name__.partition(".")[0]
 KNOWN = {OWN, "numpy", *sys.stdlib_module_names} - {"__main__"}
@@ -131,7 +131,7 @@ class _Walk:
         elif type(x) is np.ndarray and not x.dtype.hasobject:
             self.say("array", f"{x.dtype.descr if x.dtype.names else x.dtype.str} {x.shape}")
             self.say("data", x.tobytes())
-        elif isinstance(x, Program | Table | Rolled):
+        elif isinstance(x, Compilable):
             self.say(type(x).__name__, f"{x.name} {x.digest}")
         elif isinstance(x, FunctionType):
             self._function(x)

@@ -22,9 +22,10 @@ from typing import Any, Protocol, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..algebra import Count, Port, Program, Table
+from ..algebra import Count, Port
 from ..errors import DtypeError, ShapeError
 from .entry import function
+from .loops import Compilable
 
 Array = NDArray[Any]
 
@@ -98,7 +99,7 @@ class Kernel:
         self,
         signature: Signature,
         backend: Backend,
-        program: Callable[[], Program | Table],
+        program: Callable[[], Compilable],
         *,
         dtype: Any = np.float64,
         entry: Callable[[Any], Callable[[Any], None] | None] | None = None,
@@ -130,7 +131,7 @@ class Kernel:
 
     @property
     def program(self) -> Any:
-        """The Program (or Table) it was compiled from (traced now if the code came from the cache)."""
+        """What it was compiled from: a Program, mostly (traced now if the code came from the cache)."""
         return self._program()
 
     @property

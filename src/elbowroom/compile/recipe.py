@@ -1,8 +1,8 @@
 """The compiled function: one place that makes kernels, names them in the cache and takes them to other processes.
 
     compiled(function, subject, inputs)     the kernel of function(subject, **inputs), as `trace` takes them
-    compiled(maker, subject)                the kernel of the Program, Table or Rolled that maker(subject) returns
-    compiled(program)                       the kernel of a Program, Table or Rolled
+    compiled(maker, subject)                the kernel of what maker(subject) returns: a Program, or as below
+    compiled(program)                       the kernel of a Program, Table, Rolled or Repeated
 
 A kernel on disk goes by the identity of all of these (identity.py), of the package's sources and of the compiler and
 CPU.  What has no identity is compiled in every process.  A pickled kernel is these arguments, and is made of them again
@@ -18,17 +18,16 @@ from typing import Any
 
 import numpy as np
 
-from ..algebra import Program, Rolled, Table, trace
+from ..algebra import trace
 from ..errors import DtypeError, TraceError
 from . import cpu
 from .identity import UnidentifiedError, identity
 from .kernel import Kernel
-
-_PROGRAMS = (Program, Table, Rolled)
+from .loops import Compilable
 
 
 def compiled(
-    function: Callable[..., Any] | Program | Table | Rolled,
+    function: Callable[..., Any] | Compilable,
     subject: Any = None,
     inputs: Mapping[str, tuple[int, ...]] | None = None,
     *,
@@ -48,8 +47,8 @@ def compiled(
     kind = np.dtype(dtype)
     if kind not in (np.dtype(np.float64), np.dtype(np.float32)):
         raise DtypeError(f"dtype must be float64 or float32; got {kind}")
-    if not callable(function) and not isinstance(function, _PROGRAMS):
-        raise TypeError(f"compiled: expected a function, a Program, a Table or a Rolled; got {function!r:.60}")
+    if not callable(function) and not isinstance(function, Compilable):
+        raise TypeError(f"compiled: expected a function, a Program, Table, Rolled or Repeated; got {function!r:.60}")
     if inputs is not None and not isinstance(inputs, Mapping):
         raise TypeError(f'compiled: inputs must be names and shapes, {{"q": (7,)}}; got {inputs!r:.60}')
     shapes = None if inputs is None else {port: tuple(shape) for port, shape in inputs.items()}
@@ -79,24 +78,24 @@ class Recipe:
         except UnidentifiedError:
             return None
 
-    def make(self) -> tuple[str, Program | Table | Rolled]:
+    def make(self) -> tuple[str, Compilable]:
         """The method and the program, traced now."""
         if self.identity != self._identity():
             raise TraceError(
                 f"{self.title}: what it was compiled from has changed since (a global, what a function encloses, an "
                 "array); its program cannot be traced any more: compile it again"
             )
-        if isinstance(self.function, _PROGRAMS):
+        if isinstance(self.function, Compilable):
             made: Any = self.function
         elif self.inputs is None:
             made = self.function(self.subject)
         else:
             made = trace(self.function, self.subject, self.inputs, name=self.name, output=self.output)
         method, program = made if isinstance(made, tuple) and len(made) == 2 else (self.method, made)
-        if not isinstance(program, _PROGRAMS):
+        if not isinstance(program, Compilable):
             raise TypeError(
-                f"{self.title}: without inputs it must return a Program, a Table or a Rolled, which it makes of its "
-                f"subject; got {program!r:.60}"
+                f"{self.title}: without inputs it must return a Program, Table, Rolled or Repeated, which it makes "
+                f"of its subject; got {program!r:.60}"
             )
         return method or program.name, program
 

@@ -44,8 +44,7 @@ from .entry_code import (
 from .loops import Compilable
 
 NEW_FROM_DESCR = 94  # place in NumPy's C API table
-FASTCALL = 0x0080
-FASTCALL_WITH_KEYWORDS = FASTCALL | 0x0002
+FASTCALL_WITH_KEYWORDS = 0x0080 | 0x0002
 
 
 @cache
@@ -147,15 +146,15 @@ def _namespace(name: str, value: Any) -> SimpleNamespace:
     return SimpleNamespace(**{name: value})
 
 
-def function(name: str, slow: Callable[..., Any], *more: Any, flags: int = FASTCALL_WITH_KEYWORDS) -> Any:
+def function(name: str, slow: Callable[..., Any], *more: Any) -> Any:
     """A CPython function that calls `slow`, until `enter` gives it code; with the name, words and signature of it.
 
-    `more` lies behind all else in its `self`.  With other `flags` it must be given code before it is called.
+    `more` is held too, from the place `MORE` on, where the code may look for it.
     """
     title, told = name.encode() + b"\0", _told(name, slow).encode() + b"\0"
     nothing_yet = addresses()["vectorcall"]  # takes what a method of this kind takes, and calls its `self`
     definition = bytearray(
-        struct.pack("PPi4xP", inside(title), nothing_yet, flags, inside(told)),
+        struct.pack("PPi4xP", inside(title), nothing_yet, FASTCALL_WITH_KEYWORDS, inside(told)),
     )
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.restype = ctypes.py_object

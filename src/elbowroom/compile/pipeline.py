@@ -103,8 +103,9 @@ class Pipeline:
         self._native = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(_address("run"))
         self.run = self.general
         if supported():
-            self.run = entry.function("run", self.general, self._table, flags=entry.FASTCALL)
-            entry.enter(self.run, _address("entry"), tuple(self._kept), self._refusals, self.steps, self.takes, _code())
+            kept = tuple(self._kept), self._refusals, self.steps, self.takes
+            self.run = entry.function("run", self.general, self._table, *kept)
+            entry.enter(self.run, _address("entry"), _code())
 
     def __repr__(self) -> str:
         names = ", ".join(s.kernel.name if isinstance(s, Call) else "copy" for s in self.steps)

@@ -332,6 +332,11 @@ def test_it_cannot_be_pickled_or_copied(copied):
         copied(Pipeline(Case().steps))
 
 
+def test_its_function_cannot_be_pickled(way):
+    with pytest.raises(TypeError, match="bound to memory of this process"):
+        pickle.dumps(Pipeline(Case().steps).run)
+
+
 def _in_child(run, case, answers):
     refused = run(np.ones(5))
     answers.send((refused, case.second.copy(), run(np.full(5, np.nan))))

@@ -21,6 +21,14 @@ def _vector(name: str, value: ArrayLike, size: int) -> Array:
     return array
 
 
+def measured(state: Any, name: str, n: int) -> Array | None:
+    """q or qd of a state, whatever that is, if it is an array of n finite numbers."""
+    x = getattr(state, name, None)
+    if not isinstance(x, np.ndarray) or x.shape != (n,) or x.dtype.kind not in "fiu":
+        return None
+    return x if np.isfinite(x).all() else None
+
+
 class State:
     """The joints as measured: positions, speeds, and when (s, monotonic).  Assign into the arrays in a loop."""
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..algebra import Table, trace
+from ..algebra import Table, trace, where
 from ..algebra.linalg import Array as Scalars
 from ..arm import Arm
 from ..compile import compiled
@@ -24,13 +24,14 @@ from ..geometry.distance import LAMBDA_X, LAMBDA_Y, pair_row
 from ..geometry.shapes import A, B
 from ..model import Model
 from . import force, kinematic
-from .command import Command, Goal, State, still
+from .command import Command, Goal, State, measured, still
 from .config import Config, structure
 from .law import GOAL, INDEX, STATUSES, memory_size, situation, unpacked
 from .layout import Layout
 from .obstacles import Obstacles
 from .pushes import WIDTH, pair
 from .repulsion import PROFILES
+from .saturation import HUGE
 from .settings import leaves, lifted
 from .status import Status
 
@@ -88,7 +89,12 @@ class _Law:
         dt, restart = inputs["clock"]
         samples = self.config.smoothing.samples(self.config.period)
         law = kinematic.law if self.config.controller == "K" else force.law
-        return law(s, unpacked(inputs["memory"], model.n), dt, restart, inputs["oldest"], samples)
+        found = law(s, unpacked(inputs["memory"], model.n), dt, restart, inputs["oldest"], samples)
+        size: Any = 0.0
+        for value in (*found["qd"], *found["tool_velocity"], *found.get("tau", ())):
+            size = size + value * value
+        found["info"][_STATUS] = where(size < HUGE, found["info"][_STATUS], float(_SENSELESS))
+        return found
 
     def compiled_as(self) -> tuple[Any, ...]:
         return structure(self.config), PROFILES, self.layout, self.lower, self.upper
@@ -238,11 +244,10 @@ class Controller:
         try:
             self._compute(dt, state, obstacles, goal)
         except Exception as error:  # a loop must go on: the arm stands still and the command says why
-            q = getattr(state, "q", None)
-            known = q is not None and q.shape == command.q.shape and bool(np.isfinite(q).all())
-            fine = known and bool(np.isfinite(state.qd).all())
+            q = measured(state, "q", self.arm.n)
+            fine = q is not None and measured(state, "qd", self.arm.n) is not None
             status = Status.STOP_INTERNAL if fine or state is None else Status.STOP_STATE_INVALID
-            still(command, status, f"{type(error).__name__}: {error}", q if known else None)
+            still(command, status, f"{type(error).__name__}: {error}", q)
             command.t, command.dt = t, dt
             return command
         command.t, command.dt = t, dt
@@ -274,6 +279,8 @@ class Controller:
         self._step(
             q, qd, self.pairs, goal.packed, self.posture, self._memory, self._gains, self._clock, ring, out=results
         )
+        if results.info.item(_STATUS) == _SENSELESS:  # and nothing of it is remembered
+            raise ArithmeticError("the law's numbers are not finite; a goal, a person or a speed is too far from real")
         self._memory[:] = results.memory
         if self.samples > 1 and not self.makes_torque:
             ring[:] = results.raw
@@ -333,3 +340,4 @@ class Controller:
 
 
 _STATUS = INDEX["status"]
+_SENSELESS = STATUSES.index(Status.STOP_INTERNAL)

@@ -211,7 +211,7 @@ def limited(model: Model, layout: Layout | None, torque: bool, **inputs: Array) 
     J = jacobian_at(model, frames, model.n - 1, tool)
     tool_velocity = np.concatenate([J.Jv @ v, J.Jw @ v])
     size: Any = 0.0
-    for value in (*v, *tau):
+    for value in (*v, *tau, *tool_velocity):
         size = size + value * value
     speed = _largest(x.qd / b.velocity)
     marks = x.told[0]

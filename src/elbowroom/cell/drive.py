@@ -22,7 +22,6 @@ stop has no torques at all: that is how a supervisor asks for the brakes.
 from __future__ import annotations
 
 import logging
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -33,6 +32,7 @@ from ..algebra.linalg import vector
 from ..arm import Arm
 from ..avoidance import Command, Limits
 from ..compile import compiled
+from ..compile.lock import compiled_once
 from ..dynamics import whole
 from ..dynamics.drives import friction_torque
 from ..errors import ShapeError
@@ -128,7 +128,7 @@ class Drive:
         self.__dict__.update(state)
         self.prepare()
 
-    @cached_property
+    @compiled_once
     def _kernel(self) -> tuple[Any, Any]:
         model, n = self.arm.model, self.arm.n
         names = ("q", "qd", "speed", "position", "wanted")

@@ -191,6 +191,8 @@ class Entry:
         arrays = [given]
         if len(outputs) > 1:
             self.proceed_if(self.put(f"icmp eq ptr {self.field('ptr', given, TYPE)}, {self.of_table('bundle')}"))
+            # tuple.__new__ makes a named tuple of any length
+            self.proceed_if(self.put(f"icmp eq i64 {self.field('i64', given, TUPLE_SIZE)}, {len(outputs)}"))
             arrays = [self.field("ptr", given, TUPLE_ITEMS + 8 * k) for k in range(len(outputs))]
         others = [(where, self.size(port)) for where, port in zip(data, self.program.inputs, strict=True)]
         places = []

@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..algebra import Count, Port
 from ..errors import DtypeError, ShapeError
+from .entry import function
 from .loops import Compilable
 
 Array = NDArray[Any]
@@ -101,7 +102,7 @@ class Kernel:
         program: Callable[[], Compilable],
         *,
         dtype: Any = np.float64,
-        entry: Callable[[str, Any], Any] | None = None,
+        entry: Callable[[Any], Callable[[Any], None] | None] | None = None,
         origin: tuple[Callable[..., Kernel], tuple[Any, ...]] | None = None,
     ) -> None:
         self.signature = signature
@@ -111,14 +112,22 @@ class Kernel:
         self._program = program
         self._inputs, self._outputs = signature.inputs, signature.outputs
         self._bundle = bundle(self.name, self._outputs) if len(self._outputs) > 1 else None
-        self._entry = entry(self.name, self._bundle) if entry is not None else None
+        self._enter = entry(self._bundle) if entry is not None else None
         self._fast = self.fast(self.general)
         self._origin = origin
 
     def fast(self, slow: Callable[..., Any]) -> Callable[..., Any]:
         """A function with the shortest way in for one state; for anything unusual it calls `slow`."""
-        made: Callable[..., Any] = slow if self._entry is None else self._entry(slow)
+        if self._enter is None:
+            return slow
+        made: Callable[..., Any] = function(self.name, slow)
+        self._enter(made)
         return made
+
+    def serve(self, waiting: Any) -> None:
+        """From now on the kernel's code answers the calls of an emitted function that had none; others stay as is."""
+        if self._enter is not None:
+            self._enter(waiting)
 
     @property
     def program(self) -> Any:

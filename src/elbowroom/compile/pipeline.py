@@ -103,8 +103,9 @@ class Pipeline:
         self._native = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(_address("run"))
         self.run = self.general
         if supported():
-            kept = self._table, tuple(self._kept), self._refusals, self.steps, self.takes, _code()
-            self.run = entry.function("run", _address("entry"), self.general, *kept, flags=entry.FASTCALL)
+            kept = tuple(self._kept), self._refusals, self.steps, self.takes
+            self.run = entry.function("run", self.general, self._table, *kept)
+            entry.enter(self.run, _address("entry"), _code())
 
     def __repr__(self) -> str:
         names = ", ".join(s.kernel.name if isinstance(s, Call) else "copy" for s in self.steps)

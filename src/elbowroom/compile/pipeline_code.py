@@ -9,7 +9,7 @@ Records are rows of 64-bit words in memory that does not move:
               copied to; a descriptor of 0 stands for a Python float
 
     run(table)               the steps in order, each after its checks; returns FINE, or what the check that failed says
-    entry(self, args, n)     the same for CPython (METH_FASTCALL): copies the arguments, then runs; returns `fine`, or
+    entry(self, args, ...)   the same for CPython (entry.py): copies the arguments, then runs; returns `fine`, or
                              that member of the tuple `refusals`.  Arguments of any other kind go to the Python
                              function at the head of `self`
     copy(words)              as a function of a step: words are destination, source, bytes
@@ -17,12 +17,12 @@ Records are rows of 64-bit words in memory that does not move:
 
 from __future__ import annotations
 
+from .entry import MORE
 from .entry_code import ALIGNED, DATA, DESCR, DIMS, FLAGS, NDIM, TUPLE_ITEMS, TYPE
 
 CONTIGUOUS = 0x1
 BYTES = 32  # offset of the content of a bytes object
 FLOAT = 16  # offset of the number of a Python float
-KEPT = 4  # place of the table in `self`, behind what entry.function puts there
 FINE = -1
 TABLE = ("fine", "refusals", "ndarray", "float", "vectorcall", "incref", "steps", "step_count", "taken", "taken_count")
 STEP = ("function", "argument", "checks", "check_count")
@@ -147,14 +147,16 @@ define void @copy(ptr %words) {{
 }}"""
 
 ENTRY = f"""\
-define ptr @entry(ptr %self, ptr %args, i64 %nargs) {{
+define ptr @entry(ptr %self, ptr %args, i64 %nargs, ptr %names) {{
 entry:
-{_load("kept", "%self", TUPLE_ITEMS + 8 * KEPT)}
+{_load("kept", "%self", TUPLE_ITEMS + 8 * MORE)}
   %table = getelementptr i8, ptr %kept, i64 {BYTES}
 {_words(TABLE, "%table", fine="ptr", ndarray="ptr", float="ptr", vectorcall="ptr", incref="ptr")}
 {_words(TABLE, "%table", taken="ptr", taken_count="i64")}
   %expected = icmp eq i64 %nargs, %taken_count
-  br i1 %expected, label %head, label %slow
+  %unnamed = icmp eq ptr %names, null
+  %usual = and i1 %expected, %unnamed
+  br i1 %usual, label %head, label %slow
 head:
   %k = phi i64 [0, %entry], [%next_number, %number], [%next_array, %copied]
   %more = icmp slt i64 %k, %taken_count
@@ -227,7 +229,7 @@ done:
   ret ptr %result
 slow:
 {_load("python", "%self", TUPLE_ITEMS)}
-  %answer = call ptr %vectorcall(ptr %python, ptr %args, i64 %nargs, ptr null)
+  %answer = call ptr %vectorcall(ptr %python, ptr %args, i64 %nargs, ptr %names)
   ret ptr %answer
 }}"""
 

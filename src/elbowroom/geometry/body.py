@@ -15,7 +15,6 @@ import functools
 from collections.abc import Iterable, Sequence
 from functools import cache, cached_property
 from itertools import combinations
-from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,8 @@ from ..algebra.linalg import matrix
 from ..arm import Arm
 from ..compile import compiled
 from ..compile.kernel import Kernel
+from ..compile.lock import compiled_once
+from ..compile.method import answer, kernel_method
 from ..dynamics.kinematics import forward_kinematics, velocities
 from ..errors import ModelError
 from ..model import LinkCapsule, Model
@@ -109,19 +110,17 @@ class Body:
     def __repr__(self) -> str:
         return f"<Body of {self.arm.name}: {len(self)} capsules>"
 
-    @cached_property
+    @compiled_once
     def kernel(self) -> Kernel:
         """q (n,), qd (n,) -> rows (R, 13); a batch as well, `out=` as well."""
         formula = functools.partial(rows, capsules=self.link_capsules)
         ports = {"q": (self.arm.n,), "qd": (self.arm.n,)}
         return compiled(formula, self.arm.model, ports, name="rows", output="rows")
 
+    @kernel_method
     def rows(self, q: ArrayLike, qd: ArrayLike, *, out: Array | None = None) -> Array:
         """(R, 13) rows of the capsules at q (n,) with the velocities that qd (n,) gives their ends; (B, n) as well."""
-        kernel = self.kernel
-        if "rows" not in self.__dict__ and type(self).rows is Body.rows:  # the fast entry takes this method's place
-            self.__dict__["rows"] = kernel.fast(MethodType(Body.rows, self))
-        found: Array = kernel(q, qd) if out is None else kernel(q, qd, out=out)
+        found: Array = answer(self, "rows", self.kernel, q, qd, out=out)
         return found
 
     def capsules(self, q: ArrayLike) -> list[Capsule]:

@@ -59,6 +59,15 @@ class Hard(Target):
         return True
 
 
+class Itself(Target):
+    """Its generator is broken."""
+
+    name = "itself"
+
+    def generate(self, rng: np.random.Generator) -> bytes:
+        raise OverflowError("a slip of the fuzzer's own")
+
+
 class Well(Target):
     """Nothing is wrong with it."""
 

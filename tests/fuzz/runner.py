@@ -224,8 +224,11 @@ class Job:
         self._process.join()
         self._take()
         index = int(self._shared[INDEX])
-        data = b"" if not go_on else make_input(self.tally.target, self.seed, index)
         trace = Path(self._trace).read_text()
+        try:
+            data = make_input(self.tally.target, self.seed, index) if go_on else b""
+        except Exception as error:  # the target itself is broken
+            data, kind = b"", f"{kind}; making the input again: {type(error).__name__}: {error}"
         self._fold()
         self.tally.tried += 1
         self._keep(index, data, kind, trace[-4000:])

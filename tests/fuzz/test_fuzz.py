@@ -14,9 +14,9 @@ from fuzz.targets import TARGETS, make
 SEED = 14
 SHORT = {
     "urdf": 40, "robot": 60, "scene": 60, "settings": 80, "vicon": 60, "bvh": 60, "placement": 100, "mesh": 60,
-    "recording": 25, "server": 60, "client": 100, "page": 30, "supervisor": 50, "path": 120,
+    "recording": 25, "server": 60, "client": 100, "page": 20, "supervisor": 50, "path": 120,
 }  # fmt: skip
-"""Inputs of each target: some half a second of them."""
+"""Inputs of each target: half a second of them, and a few seconds that their kernels take to compile."""
 
 
 @pytest.mark.parametrize("name", TARGETS)
@@ -79,6 +79,13 @@ def test_hangs_crashes_and_memory_are_found_by_the_input_that_made_them(tmp_path
     hung = found[kinds.index(1)]
     assert "misbehaving.py" in hung.detail  # where it hangs
     assert (tmp_path / f"hard-3-{kinds.index(1)}.bin").read_bytes() == b"\1"
+
+
+def test_a_target_that_is_broken_itself_is_a_finding_too(tmp_path):
+    job = Job("fuzz.misbehaving:Itself", 3, range(2), 1e9, Limits(), tmp_path)
+    (tally,) = run([job], 1, lambda jobs: None)
+    assert tally.tried == len(tally.findings) == 2
+    assert "a slip of the fuzzer's own" in tally.findings[0].kind
 
 
 def test_the_command_says_how_to_see_a_finding_again(tmp_path, capsys):

@@ -126,7 +126,7 @@ def value_like(rng: Rng, value: Any, wild: float) -> Any:
     if how < 0.4 * wild:
         return _other(rng)
     if _is_number(value):
-        if how < wild:
+        if how < wild or abs(value) > 1e300:  # an int may be no float
             return _tomlable(extreme(rng))
         found = gentle(rng, float(value))
         whole = isinstance(value, int) and math.isfinite(found) and rng.random() < 0.7

@@ -13,9 +13,17 @@ from elbowroom.cell.scene import Scene
 from ..mutate.text import cells, changed, lines, raw, words
 from ..target import Broken, Target
 from .motion import vicon
-from .scene import SMALL
 
 ROWS = 12
+PEOPLE = b"""
+[people.anna]
+kind = "walk"
+[people.eve]
+kind = "recorded"
+file = "take.csv"
+"""
+SEEN = b'robot = "planar2"\nstart = [0.9, -1.7]\n' + PEOPLE
+PICK = b'robot = "planar2"\nstart = [0.9, -1.7]\nsupervision = "watch"\n[task]\nkind = "pick_and_place"\n' + PEOPLE
 
 
 class Recordings(Target):
@@ -26,9 +34,8 @@ class Recordings(Target):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         (folder / "take.csv").write_bytes(vicon())
-        pick = b'robot = "planar2"\nstart = [0.9, -1.7]\nsupervision = "watch"\n[task]\nkind = "pick_and_place"\n'
         self.seeds = []
-        for name, text in (("small", SMALL), ("pick", pick)):
+        for name, text in (("seen", SEEN), ("pick", PICK)):
             (folder / f"{name}.toml").write_bytes(text)
             cell = Cell(Scene.load(folder / f"{name}.toml"))
             path = folder / f"{name}.csv"

@@ -1,0 +1,73 @@
+"""The methods that encounters compare, each a `factory(arm, people, sensor)`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from ...arm import Arm
+from ...avoidance import Config, Controller, Goal, Limits, State, Supervisor, Workspace
+from ...avoidance.obstacles import Obstacles
+from .run import CAPSULES, Factory
+from .scene import PERIOD
+
+
+def config(arm: Arm, controller: str = "K", **settings: Any) -> Config:
+    """The package's defaults with the floor of the scene."""
+    floor = Workspace(floor=float(arm.model.base[2, 3]))
+    return Config(controller=controller, period=PERIOD, workspace=floor, **settings)
+
+
+def controller(arm: Arm, people: int, sensor: str, *, law: str = "K", **settings: Any) -> Controller:
+    """A law alone."""
+    return Controller(arm, config(arm, law, **settings), people=people, person_capsules=CAPSULES)
+
+
+def supervised(
+    arm: Arm, people: int, sensor: str, *, law: str = "K", limits: Limits | None = None, **settings: Any
+) -> Supervisor:
+    """A law with its supervisor."""
+    return Supervisor(controller(arm, people, sensor, law=law, **settings), limits)
+
+
+class Blind:
+    """The K controller with nobody to see: what the arm would do alone."""
+
+    def __init__(self, arm: Arm, people: int, sensor: str) -> None:
+        self.controller = controller(arm, people, sensor)
+        self._empty = self.controller.obstacles()
+
+    def step(self, t: float, dt: float, state: State, obstacles: Obstacles, goal: Goal) -> Any:
+        """As if nobody were there."""
+        return self.controller.step(t, dt, state, self._empty, goal)
+
+
+@dataclass
+class Still:
+    """An arm that stands."""
+
+    arm: Arm
+    people: int
+    sensor: str
+    command: Any = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.command = SimpleNamespace(qd=np.zeros(self.arm.n))
+
+    def step(self, t: float, dt: float, state: State, obstacles: Obstacles, goal: Goal) -> Any:
+        """Nothing."""
+        return self.command
+
+
+METHODS: dict[str, Factory | Callable[..., Any]] = {
+    "blind": Blind,
+    "still": Still,
+    "K": controller,
+    "F": lambda arm, people, sensor: controller(arm, people, sensor, law="F"),
+    "K supervised": supervised,
+    "F supervised": lambda arm, people, sensor: supervised(arm, people, sensor, law="F"),
+}

@@ -13,13 +13,13 @@ from ...arm import Arm
 from ...avoidance import Config, Controller, Goal, Limits, State, Supervisor, Workspace
 from ...avoidance.obstacles import Obstacles
 from .run import CAPSULES, Factory
-from .scene import PERIOD
+from .scene import PERIOD, STAND
 
 
 def config(arm: Arm, controller: str = "K", **settings: Any) -> Config:
     """The package's defaults with the floor of the scene."""
-    floor = Workspace(floor=float(arm.model.base[2, 3]))
-    return Config(controller=controller, period=PERIOD, workspace=floor, **settings)
+    floor = float(arm.model.base[2, 3]) - STAND
+    return Config(controller=controller, period=PERIOD, workspace=Workspace(floor=floor), **settings)
 
 
 def controller(arm: Arm, people: int, sensor: str, *, law: str = "K", **settings: Any) -> Controller:

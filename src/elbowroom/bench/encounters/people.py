@@ -17,7 +17,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,24 +31,26 @@ Array = NDArray[np.float64]
 
 LIMB_SPEED = 2.9  # m/s, that no point of a person exceeds
 WALK = (0.5, 1.6)  # m/s
-HAND = (0.8, 2.5)  # m/s, greatest speed of a reach, in the axes of the body
+HAND = (1.2, 2.5)  # m/s, greatest speed of a reach, in the axes of the body
 SLOWER = 0.85  # of the limb speed: what walking, and a hand beside the body, may have of it
 RISE = 0.4  # s, from standing to walking
 HEIGHTS = (1.6, 1.9)  # m
-STARTS = (1.3, 2.0)  # m from the base: where a person is at first
-AROUND = (0.6, 1.4)  # m from the base: places to stand at without reaching
-NEAREST = 0.5  # m from the base: no place is nearer
+STARTS = (1.3, 2.2)  # m from the base: where a person is at first
+AROUND = (0.9, 1.6)  # m from the base: places to stand at without reaching
+NEAREST = 0.6  # m from the base: no place is nearer
 SIDEWAYS = math.radians(150)  # places are within it of the arm's front
 REACHES = 0.75  # part of the stops at which a hand reaches
-STAND_OFF = (0.35, 0.65)  # m between the target and where the person stands
-SCATTER = 0.08  # m, standard deviation of a target about a goal
+STAND_OFF = (0.5, 0.8)  # m between the target and where the person stands
+SCATTER = 0.11  # m, standard deviation of a target about a goal
 ASKEW = math.radians(35)  # standard deviation of the side from which a target is approached
-LEAN = math.radians(30)  # the most that a trunk leans
+LEAN = math.radians(60)  # the most that a trunk leans
+LEANING = 1.2  # m/s, of the head by leaning
 BEFORE, AFTER = 0.4, 0.6  # s, before and after arriving, between which the hand starts
 HOLDS = (0.2, 0.8)  # s, that a hand stays
 STANDS = (0.1, 0.8)  # s, between being back and walking on
 PEAK = 1.875  # greatest speed over the mean of a least-jerk motion
-PARTS = np.linspace(0.0, 1.0, 21)
+PARTS = np.linspace(0.0, 1.0, 11)
+_EFFORTS = [*((lean, 1.0) for lean in np.linspace(0.0, LEAN, 21)), *((LEAN, far) for far in np.linspace(0.96, 0.0, 25))]
 
 
 @dataclass(frozen=True)
@@ -106,7 +109,7 @@ class Visitor:
     steps: tuple[Step, ...]
     grasps: tuple[Grasp, ...]
     base: Array  # (3,) the middle of the arcs, on the floor
-    slowness: float = field(default=1.0)  # how many times as long everything takes
+    slowness: float = 1.0  # how many times as long everything takes
 
     def points(self, times: Array) -> Array:
         """(T, 15, 3): the points of the skeleton at times (T,), in the order of `POINTS`."""
@@ -143,6 +146,7 @@ _HIP = POINTS.index("hip")
 _TRUNK = [POINTS.index(name) for name in ("head", "collar", "left_shoulder", "right_shoulder")]
 
 
+@lru_cache(maxsize=8)
 def _figure(height: float) -> Array:
     """(15, 3): a standing person at the origin who looks along x, the arms not quite straight."""
     at = np.array(list(standing_points(np.zeros(3), 0.0, height, Sizes()).values()))
@@ -151,6 +155,7 @@ def _figure(height: float) -> Array:
     return at
 
 
+@lru_cache(maxsize=8)
 def arm_lengths(height: float) -> tuple[float, float]:
     """Upper arm, and forearm with the hand, m."""
     points = standing_points(np.zeros(3), 0.0, height, Sizes())
@@ -211,7 +216,7 @@ def visitor(
     plan = Visitor(height, begin, tuple(steps), tuple(grasps), base)
     fine = np.arange(0.0, duration, 0.005)
     fastest = float(np.linalg.norm(np.diff(plan.points(fine), axis=0), axis=2).max()) / 0.005
-    return Visitor(height, begin, plan.steps, plan.grasps, base, max(1.0, 1.005 * fastest / limb_speed))
+    return replace(plan, slowness=max(1.0, 1.005 * fastest / limb_speed))  # between samples it is hardly faster
 
 
 def _place(random: np.random.Generator, target: Array | None, base: Array, front: float) -> Array:
@@ -235,24 +240,27 @@ def _grasp(
     speeds: tuple[float, float],
 ) -> Grasp:
     """A reach to the target, or as far towards it as the arm goes."""
-    side, lean = int(random.integers(2)), random.uniform(0.0, LEAN)
+    side = int(random.integers(2))
     c, s = math.cos(yaw), math.sin(yaw)
     x, y, z = target - place
     wanted = np.array([max(c * x + s * y, 0.2), c * y - s * x, z])
     figure = _figure(height)
     hang, hip, shoulder = figure[_HANDS[side]], figure[_HIP], figure[_SHOULDERS[side]]
-    shoulders = hip + leant(np.broadcast_to(shoulder - hip, (len(PARTS), 1, 3)), PARTS * lean)[:, 0]
+    most = STRETCH * sum(arm_lengths(height)) * (1 + 1e-9)  # as it hangs it is just that
     way = wanted - hang
-    for far in np.linspace(1.0, 0.0, 51):
+    for lean, far in _EFFORTS:
+        shoulders = hip + leant(np.broadcast_to(shoulder - hip, (len(PARTS), 1, 3)), PARTS * lean)[:, 0]
         hand = hang + (PARTS * far)[:, None] * way + (1.0 - PARTS)[:, None] * (shoulders - shoulder)
-        if np.linalg.norm(hand - shoulders, axis=1).max() <= STRETCH * sum(arm_lengths(height)) * (1 + 1e-9):
+        if np.linalg.norm(hand - shoulders, axis=1).max() <= most:
             break
     speed = random.uniform(*speeds)
-    time = max(PEAK * far * float(np.linalg.norm(way)) / speed, 0.15)
+    head = float(np.linalg.norm(figure[POINTS.index("head")] - hip))
+    time = max(PEAK * far * float(np.linalg.norm(way)) / speed, PEAK * lean * head / LEANING, 0.15)
     start = max(arrival + random.uniform(-BEFORE, AFTER), 0.0)
     return Grasp(start, time, random.uniform(*HOLDS), side, hang + far * way, lean)
 
 
+@cache
 def skeleton(floor: float) -> Skeleton:
     """From the points to capsules."""
     return Skeleton(POINTS, Sizes(), floor)

@@ -4,10 +4,10 @@
 and nothing in it was chosen by looking at what a method does there.
 
     goals     positions of the tool at random configurations within the joints' limits less `MARGIN`, free of the arm
-              itself and of the floor, in front of the arm and between `BETWEEN` of its reach; the straight way from
-              one to the next keeps clear of the arm's column
+              itself and of the floor, in front of the arm, within `BETWEEN` and `HEIGHTS` of its reach; the straight
+              way from one to the next keeps clear of the arm's column
     people    people.py
-    floor     at the height of the arm's base
+    floor     `STAND` below the arm's base: the arm is on a stand
 
 Seeds for figures begin at 0; `SEARCH` and above are for choosing settings.  No figure may be taken from the latter.
 """
@@ -34,6 +34,7 @@ Array = NDArray[np.float64]
 PERIOD = 0.01  # s between control cycles
 DURATION = 10.0  # s
 REACHED = 0.025  # m: a tool so near to its goal has reached it
+STAND = 0.4  # m, from the floor to the arm's base
 SEARCH = 1_000_000
 """Seeds from here on are for searches; `bench encounters` refuses them, and a search must refuse those below."""
 
@@ -41,7 +42,7 @@ DRAWN = 4000  # configurations from which goals are taken
 MARGIN = 0.1  # of a joint's range, left at both ends
 APART = 0.03  # m: what a goal's configuration keeps between parts of the arm, and above the floor
 BETWEEN = (0.45, 0.85)  # of the reach: horizontal distance of goals from the base
-HIGHEST = 0.9  # of the reach
+HEIGHTS = (0.1, 0.9)  # of the reach, above the base
 BESIDE = math.radians(75)  # goals are within it of the arm's front
 STEP = (0.25, 1.2)  # of the reach: between a goal and the next
 COLUMN = 0.3  # of the reach: the straight way between two goals stays so far from the base's axis
@@ -54,7 +55,7 @@ class Place:
 
     def __init__(self, arm: Arm) -> None:
         self.arm, self.body = arm, Body(arm)
-        self.base = np.array(arm.model.base[:3, 3])  # on the floor
+        self.base = np.array(arm.model.base[:3, 3]) - [0.0, 0.0, STAND]  # below the arm, on the floor
         self.moving = [k for k, link in enumerate(self.body.links) if link != BASE]
         tool = arm.pose(arm.ready)[:2, 3] - self.base[:2]
         self.front = math.atan2(tool[1], tool[0]) if np.linalg.norm(tool) > 0.05 else 0.0
@@ -109,7 +110,9 @@ class Place:
         offset = tools - self.base
         out = np.linalg.norm(offset[:, :2], axis=1) / self.reach
         aside = np.arctan2(offset[:, 1], offset[:, 0]) - self.front
-        good = (out > BETWEEN[0]) & (out < BETWEEN[1]) & (offset[:, 2] < HIGHEST * self.reach)
+        good = (out > BETWEEN[0]) & (out < BETWEEN[1])
+        high = (offset[:, 2] - STAND) / self.reach
+        good &= (high > HEIGHTS[0]) & (high < HEIGHTS[1])
         good &= np.abs(np.remainder(aside + math.pi, 2 * math.pi) - math.pi) < BESIDE
         good &= (self.own(rows) > APART) & (self.above(rows) > APART)
         if np.count_nonzero(good) < 20:
@@ -152,7 +155,8 @@ def scene(
     """The encounter of this seed; people keep every point of theirs below `limb_speed` (m/s)."""
     times = PERIOD * np.arange(round(duration / PERIOD) + 1)
     goals = _sequence(where, np.random.default_rng([0, seed]))
-    likely = [where.arm.pose(where.arm.ready)[:3, 3], *goals[:6]]  # where the arm is at first, and goes to
+    ready = where.arm.pose(where.arm.ready)[:3, 3]
+    likely = [ready, ready, ready, *goals[:3]]  # where the arm is at first, and goes to in the time
     who = [
         people_.visitor(np.random.default_rng([1, seed, k]), likely, where.base, where.front, duration, limb_speed)
         for k in range(people)

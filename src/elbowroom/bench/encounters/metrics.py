@@ -1,14 +1,14 @@
 """What came of an encounter, from the arm's joints and the people as they truly were.
 
-    touched       a capsule of the arm that joints move and one of a person overlap at a control time
-    approach      they do while the arm's own motion of the last cycle closes that pair faster than `APPROACH`
-    least         the least distance of arm and people over the run, m; negative in overlap
-    itself, floor how deep the arm was in itself (`Body.self_pairs`) and in the floor at worst; 0 for never, m
-    ends          joints that were at or beyond a limit of their position at a control time
-    goals         goals reached; `alone`: by the reference, the K controller with nobody there
-    jerk          root of the mean, over time and joints, of the squared second difference of the commanded speeds
-                  divided by the period squared, rad/s^3
-    fastest       the greatest commanded speed of a joint in velocity limits of the model
+touched       a capsule of the arm that joints move and one of a person overlap at a control time
+approach      they do while the arm's own motion of the last cycle closes that pair faster than `APPROACH`
+least         the least distance of arm and people over the run, m; negative in overlap
+itself, floor how deep the arm was in itself (`Body.self_pairs`) and in the floor at worst; 0 for never, m
+ends          joints that were at or beyond a limit of their position at a control time
+goals         goals reached; `alone`: by the reference, the K controller with nobody there
+jerk          root of the mean, over time and joints, of the squared second difference of the commanded speeds
+              divided by the period squared, rad/s^3
+fastest       the greatest commanded speed of a joint in velocity limits of the model
 """
 
 from __future__ import annotations

@@ -141,7 +141,9 @@ class Visitor:
 
 
 POINTS = tuple(standing_points(np.zeros(3), 0.0, 1.8, Sizes()))
-_HANDS, _ELBOWS, _SHOULDERS = ([POINTS.index(f"{side}_{what}") for side in SIDES] for what in ("hand", "elbow", "shoulder"))
+_HANDS, _ELBOWS, _SHOULDERS = (
+    [POINTS.index(f"{side}_{what}") for side in SIDES] for what in ("hand", "elbow", "shoulder")
+)
 _HIP = POINTS.index("hip")
 _TRUNK = [POINTS.index(name) for name in ("head", "collar", "left_shoulder", "right_shoulder")]
 

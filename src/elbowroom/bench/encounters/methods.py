@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import difflib
 from dataclasses import dataclass, field
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,6 +13,9 @@ import numpy as np
 from ...arm import Arm
 from ...avoidance import Config, Controller, Goal, Limits, State, Supervisor, Workspace
 from ...avoidance.obstacles import Obstacles
+from ...errors import UnknownNameError
+from .cbf import BarrierLaw
+from .peers import Mink, Pink
 from .run import CAPSULES, Factory
 from .scene import PERIOD, STAND
 
@@ -63,11 +67,27 @@ class Still:
         return self.command
 
 
-METHODS: dict[str, Factory | Callable[..., Any]] = {
+METHODS: dict[str, Factory] = {
     "blind": Blind,
     "still": Still,
     "K": controller,
-    "F": lambda arm, people, sensor: controller(arm, people, sensor, law="F"),
+    "F": partial(controller, law="F"),
     "K supervised": supervised,
-    "F supervised": lambda arm, people, sensor: supervised(arm, people, sensor, law="F"),
+    "F supervised": partial(supervised, law="F"),
+    "CBF-QP": BarrierLaw,
+    "CBF-QP static": partial(BarrierLaw, velocity=False),
+    "mink": Mink,
+    "Pink": Pink,
 }
+"""By the name in tables; CBF-QP static does not look at the person's velocity."""
+
+
+def method(name: str) -> str:
+    """The method's own name, from one in any case and with - for a space; refused by name."""
+    known = {key.lower().replace(" ", "-"): key for key in METHODS}
+    wanted = name.strip().lower().replace(" ", "-")
+    if wanted not in known:
+        near = difflib.get_close_matches(wanted, known, n=2, cutoff=0.5)
+        hint = f"; did you mean {' or '.join(near)}?" if near else ""
+        raise UnknownNameError(f"no method {name!r}: expected one of {', '.join(known)}{hint}")
+    return known[wanted]

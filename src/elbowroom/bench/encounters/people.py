@@ -199,7 +199,7 @@ def visitor(
     t, steps, grasps = random.uniform(0.0, 0.5), [], []
     while t < duration:
         reaches = random.random() < REACHES
-        target = targets[random.integers(len(targets))] + SCATTER * random.standard_normal(3)
+        target = targets[int(random.integers(len(targets)))] + SCATTER * random.standard_normal(3)
         there = _place(random, target if reaches else None, base, front)
         place = base[:2] + there[0] * np.array([math.cos(there[1]), math.sin(there[1])])
         looked = target[:2] if reaches else base[:2]

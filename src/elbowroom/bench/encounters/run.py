@@ -51,7 +51,7 @@ def run(scene: Scene, factory: Factory, frames: Frames | None, sensor: str = "ca
     state, goal = State(q[0]), Goal(scene.goals[0])
     goals = stops = shown = 0
     latched, reset_at = False, 0.0
-    spent = np.empty(steps, dtype=np.int64)
+    spent = np.empty(steps)
     pose, tool = arm.pose, np.empty((4, 4))
     clock = time.perf_counter_ns
     for k in range(steps):
@@ -72,7 +72,7 @@ def run(scene: Scene, factory: Factory, frames: Frames | None, sensor: str = "ca
             method.reset(t)
         begin = clock()
         command = method.step(t, PERIOD, state, obstacles, goal)
-        spent[k] = clock() - begin
+        spent[k] = 1e-9 * (clock() - begin)
         asked[k] = command.qd
         if getattr(method, "latched", None):
             if not latched:
@@ -85,7 +85,7 @@ def run(scene: Scene, factory: Factory, frames: Frames | None, sensor: str = "ca
             goals += 1
             goal.position = scene.goals[goals % len(scene.goals)]
             goal.t = t
-    return Track(q, asked, goals, stops, spent * 1e-9)
+    return Track(q, asked, goals, stops, spent)
 
 
 def _places(method: Any, people: int) -> Obstacles:

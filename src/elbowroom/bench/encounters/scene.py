@@ -153,7 +153,7 @@ def scene(
     where: Place, seed: int, people: int = 1, duration: float = DURATION, limb_speed: float = people_.LIMB_SPEED
 ) -> Scene:
     """The encounter of this seed; people keep every point of theirs below `limb_speed` (m/s)."""
-    times = PERIOD * np.arange(round(duration / PERIOD) + 1)
+    times = PERIOD * np.arange(round(duration / PERIOD) + 1, dtype=float)
     goals = _sequence(where, np.random.default_rng([0, seed]))
     ready = where.arm.pose(where.arm.ready)[:3, 3]
     likely = [ready, ready, ready, *goals[:3]]  # where the arm is at first, and goes to in the time
@@ -182,7 +182,7 @@ def still(rows: Array) -> Array:
 def _sequence(where: Place, random: np.random.Generator) -> Array:
     """(GOALS, 3) each a step from the last, the straight way clear of the column."""
     pool, reach, base = where.goals, where.reach, where.base
-    at, found = where.arm.pose(where.arm.ready)[:3, 3], []
+    at, found = where.arm.pose(where.arm.ready)[:3, 3], list[Array]()
     while len(found) < GOALS:
         for k in random.permutation(len(pool)):
             far = np.linalg.norm(pool[k] - at) / reach

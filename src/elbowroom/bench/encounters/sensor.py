@@ -45,7 +45,8 @@ def frames(scene: Scene, sensor: str) -> Frames:
         raise UnknownNameError(f"sensor: expected {' or '.join(SENSORS)}; got {sensor!r}")
     random = np.random.default_rng([2, scene.seed])
     latency = random.uniform(*LATENCY)
-    stamps = np.arange(-round(BEFORE / FRAME), math.floor(scene.duration / FRAME + 1e-9) + 1) * FRAME
+    numbers = np.arange(-round(BEFORE / FRAME), math.floor(scene.duration / FRAME + 1e-9) + 1, dtype=float)
+    stamps = FRAME * numbers
     keep = np.ones(len(stamps), dtype=bool)
     gap = random.exponential(EVERY)
     while gap < scene.duration:

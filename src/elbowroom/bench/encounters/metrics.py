@@ -52,6 +52,11 @@ def _pairs(own: int, others: int) -> Pairs:
     return Pairs(own, others)
 
 
+def _rms(values: Array) -> float:
+    """Zero of nothing: a run of two cycles has no jerk."""
+    return float(np.sqrt(np.mean(np.square(values)))) if values.size else 0.0
+
+
 def measured(scene: Scene, track: Track, alone: int) -> RunResult:
     """The result of a run; `alone` is what the reference reached."""
     where = scene.place
@@ -75,7 +80,7 @@ def measured(scene: Scene, track: Track, alone: int) -> RunResult:
         ends=int(ends.sum()),
         goals=track.goals,
         alone=alone,
-        jerk=float(np.sqrt(np.mean(np.square(np.diff(track.asked, n=2, axis=0) / PERIOD**2)))),
+        jerk=_rms(np.diff(track.asked, n=2, axis=0)) / PERIOD**2,
         stops=track.stops,
         microseconds=float(np.median(track.seconds)) * 1e6,
         fastest=float((np.abs(track.asked) / model.velocity).max()),

@@ -57,7 +57,7 @@ def encounters(plt: Any, report: Report, path: Path) -> None:
         axes.axhline(0.0, color="#b0685c", linewidth=0.9, zorder=1)
         axes.set_ylim(min(low, -1.0), max(high, 5.0))
         axes.set_xlim(left=-0.03, right=max(1.08, axes.get_xlim()[1]))
-    grid[0][0].set_ylabel("least distance to people, 5 % quantile of the runs, cm")
+    grid[0][0].set_ylabel("least distance, 5 % quantile of the runs, cm")
     grid[0][-1].text(
         0.99, 0.01, "arm and person overlap", transform=grid[0][-1].transAxes, ha="right", va="bottom", fontsize=8,
         color="#8a4a40",

@@ -30,14 +30,15 @@ def show(report: Report) -> None:
         )
         heading(f"{plain(robot)}: the arm and its work")
         table(
-            ["method", "throughput", "in itself, %", "in the floor, %", "joint ends, %", "jerk", "stops", "us"],
+            ["method", "throughput", "itself, %", "floor, %", "ends, %", "jerk", "stops", "us"],
             map(_work, rows),
         )
     line("In brackets: intervals at 95 %.  Rates: Clopper and Pearson's exact ones.  Throughput: the bootstrap's.")
     line("touched: runs in which capsules of arm and person overlapped.  approach: while the arm itself closed in by")
     line("more than 5 cm/s.  least: distance over a run; its minimum, 5 % quantile and median over the runs.")
     line("p, as K: McNemar's exact test of touches in the same scenes against K alone.  throughput: goals reached over")
-    line("those of the arm alone.  jerk: RMS, rad/s^3.  stops: latched ones a run.  us: median time of a step, here.")
+    line("those of the arm alone.  itself, floor: runs in which the arm overlapped them.  ends: in which a joint was at")
+    line("a limit.  jerk: RMS, rad/s^3.  stops: latched ones a run.  us: median time of a step, here.")
     if report.load is not None and report.load > 1.5 * report.cores:
         line(f"This machine was busy: {report.load:.1f} processes on {report.cores} cores; the times show it.")
     bench_tables.missing(report.missing)

@@ -16,7 +16,7 @@ from elbowroom.bench.encounters import people as walking
 from elbowroom.bench.encounters import run as loop
 from elbowroom.bench.encounters.cbf import BarrierLaw
 from elbowroom.bench.encounters.metrics import measured
-from elbowroom.bench.encounters.peers import Mink, Pink, placed
+from elbowroom.bench.encounters.peers import Mink, Pink, placements
 from elbowroom.bench.encounters.scene import PERIOD, REACHED, STAND, place, scene
 from elbowroom.bench.encounters.sensor import FRAME, GAP, LATENCY, NOISE, frames
 from elbowroom.bench.encounters.statistics import paired, rate, ratio
@@ -371,7 +371,7 @@ def test_peers_see_a_person_where_we_do(panda, told, peer):
 def test_placed_capsules_lie_along_their_axes():
     rows = np.random.default_rng(5).uniform(-1, 1, (30, 13))
     rows[3, B] = rows[3, A]
-    middle, R, half = placed(rows)
+    middle, R, half = placements(rows)
     assert np.abs(R @ R.transpose(0, 2, 1) - np.eye(3)).max() < 1e-14
     assert (np.linalg.det(R) > 0).all()
     assert np.abs(middle + half[:, None] * R[:, :, 2] - rows[:, B]).max() < 1e-14

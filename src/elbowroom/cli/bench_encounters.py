@@ -8,7 +8,7 @@ from . import bench_tables
 from .terminal import heading, line, plain, table
 
 if TYPE_CHECKING:
-    from ..bench.encounters.report import Report, Row
+    from ..bench.encounters.report import MethodRow, Report
     from ..bench.encounters.statistics import Interval
 
 
@@ -37,14 +37,14 @@ def show(report: Report) -> None:
     line("touched: runs in which capsules of arm and person overlapped.  approach: while the arm itself closed in by")
     line("more than 5 cm/s.  least: distance over a run; its minimum, 5 % quantile and median over the runs.")
     line("p, as K: McNemar's exact test of touches in the same scenes against K alone.  throughput: goals reached over")
-    line("those of the arm alone.  itself, floor: runs in which the arm overlapped them.  ends: in which a joint was at")
+    line("those of the arm alone.  itself, floor: runs in which the arm overlapped them.  ends: with a joint at")
     line("a limit.  jerk: RMS, rad/s^3.  stops: latched ones a run.  us: median time of a step, here.")
     if report.load is not None and report.load > 1.5 * report.cores:
         line(f"This machine was busy: {report.load:.1f} processes on {report.cores} cores; the times show it.")
     bench_tables.missing(report.missing)
 
 
-def _contacts(row: Row) -> list[object]:
+def _contacts(row: MethodRow) -> list[object]:
     pair = row.against_reference
     return [
         row.method,
@@ -57,7 +57,7 @@ def _contacts(row: Row) -> list[object]:
     ]
 
 
-def _work(row: Row) -> list[object]:
+def _work(row: MethodRow) -> list[object]:
     return [
         row.method,
         f"{row.throughput.value:.2f} ({row.throughput.low:.2f} to {row.throughput.high:.2f})",

@@ -38,7 +38,7 @@ def supervised(
     return Supervisor(controller(arm, people, sensor, law=law, **settings), limits)
 
 
-class Blind:
+class BlindArm:
     """The K controller with nobody to see: what the arm would do alone."""
 
     def __init__(self, arm: Arm, people: int, sensor: str) -> None:
@@ -51,7 +51,7 @@ class Blind:
 
 
 @dataclass
-class Still:
+class StandingArm:
     """An arm that stands."""
 
     arm: Arm
@@ -68,8 +68,8 @@ class Still:
 
 
 METHODS: dict[str, Factory] = {
-    "blind": Blind,
-    "still": Still,
+    "blind": BlindArm,
+    "still": StandingArm,
     "K": controller,
     "F": partial(controller, law="F"),
     "K supervised": supervised,

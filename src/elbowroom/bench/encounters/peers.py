@@ -40,7 +40,7 @@ def modules(name: str, *needed: str) -> list[Any]:
         raise ElbowroomError(f"{name} needs {error.name}: pip install 'elbowroom[bench]'") from error
 
 
-class Placed(NamedTuple):
+class Placements(NamedTuple):
     """Capsules (k, ...) along z of a frame in their middle."""
 
     middle: Array  # (k, 3)
@@ -48,7 +48,7 @@ class Placed(NamedTuple):
     half: Array  # (k,) of the axis
 
 
-def placed(rows: Array) -> Placed:
+def placements(rows: Array) -> Placements:
     """Of capsule rows (k, 13); a ball is turned as the world is."""
     a, b = rows[:, A], rows[:, B]
     length = np.linalg.norm(b - a, axis=1)
@@ -56,7 +56,7 @@ def placed(rows: Array) -> Placed:
     aside = np.where(np.abs(z[:, :1]) < 0.7, [1.0, 0.0, 0.0], [0.0, 1.0, 0.0])
     x = aside - z * (aside * z).sum(axis=1, keepdims=True)
     x /= np.linalg.norm(x, axis=1, keepdims=True)
-    return Placed((a + b) / 2, np.stack([x, np.cross(z, x), z], axis=2), length / 2)
+    return Placements((a + b) / 2, np.stack([x, np.cross(z, x), z], axis=2), length / 2)
 
 
 class _Peer:
@@ -113,7 +113,7 @@ class Mink(_Peer):
         """(n,) speeds."""
         configuration, tasks, limits = self._problem
         model, data = configuration.model, configuration.data
-        at = placed(rows)
+        at = placements(rows)
         data.mocap_pos[:] = at.middle
         for k, R in enumerate(at.R @ self._turned.transpose(0, 2, 1)):
             self._mujoco.mju_mat2Quat(data.mocap_quat[k], R.ravel())
@@ -137,7 +137,7 @@ class Pink(_Peer):
     def solve(self, q: Array, rows: Array, target: Array) -> Any:
         """(n,) speeds."""
         configuration, tasks, barriers, _ = self._problem
-        for thing, middle, R, half in zip(self._objects, *placed(rows), strict=True):
+        for thing, middle, R, half in zip(self._objects, *placements(rows), strict=True):
             thing.placement = self._pin.SE3(R, middle)
             if hasattr(thing.geometry, "halfLength"):  # no ball
                 thing.geometry.halfLength = max(half, LEAST)

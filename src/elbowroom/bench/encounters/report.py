@@ -29,7 +29,7 @@ BAR = 30  # letters
 
 
 @dataclass(frozen=True)
-class Row:
+class MethodRow:
     """The figures of one method with one arm; metrics.py has the definitions."""
 
     robot: str
@@ -57,7 +57,7 @@ class Row:
 class Report:
     """All rows, all runs, and under what conditions."""
 
-    rows: list[Row]
+    rows: list[MethodRow]
     missing: list[str]
     runs: int
     seed: int
@@ -119,7 +119,7 @@ def run(
     return Report(rows, missing, runs, seed, people, sensor, limb_speed, duration, cpu_name(), results)
 
 
-def row(robot: str, name: str, results: Sequence[RunResult], reference: Sequence[RunResult] | None = None) -> Row:
+def row(robot: str, name: str, results: Sequence[RunResult], reference: Sequence[RunResult] | None = None) -> MethodRow:
     """The figures of a method's runs; `reference`: another's in the same scenes."""
     count = len(results)
     least = np.array([r.least for r in results])
@@ -127,7 +127,7 @@ def row(robot: str, name: str, results: Sequence[RunResult], reference: Sequence
     def part(events: Sequence[bool]) -> Interval:
         return rate(sum(events), count)
 
-    return Row(
+    return MethodRow(
         robot=robot,
         method=name,
         runs=count,

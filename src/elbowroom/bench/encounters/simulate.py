@@ -114,5 +114,8 @@ def _each(
     _shared = methods, where
     encounter(methods, Conditions(where.arm, where.people, where.sensor, 0.1), 0)  # compiles once, before the fork
     context = multiprocessing.get_context("fork")
-    with ProcessPoolExecutor(jobs, mp_context=context) as pool:
+    pool = ProcessPoolExecutor(jobs, mp_context=context)
+    try:
         yield from pool.map(_of_worker, seeds)
+    finally:
+        pool.shutdown(cancel_futures=True)  # after Ctrl-C too: what has not begun is not waited for

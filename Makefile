@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test browser lint format bench docs screenshots notebook wheel clean
+.PHONY: demo test fuzz browser lint format bench docs screenshots notebook wheel clean
 
 demo: $(VENV)/viewer
 	mkdir -p out
@@ -11,6 +11,11 @@ demo: $(VENV)/viewer
 
 test: $(VENV)/dev browser
 	$(BIN)/python -m pytest -n auto --dist worksteal
+
+# Inputs that nobody would send, for some minutes: SECONDS=600, or INPUTS=100000; SEED=1, TARGETS=urdf,scene.
+fuzz: $(VENV)/dev
+	$(BIN)/python tests/fuzz $(if $(INPUTS),--inputs $(INPUTS)) $(if $(SECONDS),--seconds $(SECONDS)) \
+		$(if $(SEED),--seed $(SEED)) $(if $(TARGETS),--target $(TARGETS))
 
 # Chromium for the tests of the page, where it is missing and may be installed; ELBOWROOM_BROWSER=no leaves it out.
 browser:

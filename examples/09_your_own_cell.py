@@ -12,13 +12,13 @@ from elbowroom.cell.layers import read_file, variants
 
 file = Path(__file__).with_name("cell.toml")
 tables = {}
-print("variant  plant      least distance  contacts  cycles  supervisor")
+print("variant  plant      least distance  contacts  cycles  status")
 for variant in (None, *variants(read_file(file))):
     cell = Cell(Scene.load(file, variant=variant))
     table = run(cell).table()  # as fast as it goes; pace=RealTime(cell.period) for real time
     name, plant = variant or "as is", cell.scene.plant.kind
     least = f"{table['distance_surfaces'].min():.2f} m" if cell.people else "nobody"
-    said = ", ".join(sorted(set(table["verdict"])))
+    said = ", ".join(sorted(set(table["status"])))
     print(f"{name:8} {plant:10} {least:14}  {table['contacts'][-1]:8}  {table['cycles'][-1]:6}  {said}")
     tables[name] = table
 

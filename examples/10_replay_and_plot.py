@@ -55,7 +55,7 @@ with tempfile.TemporaryDirectory() as temporary:
     print(f"\nnearest at {table['t'][near]:.2f} s: {table['distance_surfaces'][near]:.2f} m; then, and a second later:")
     for row in (near, min(near + 100, table.rows - 1)):
         tool = ", ".join(f"{table[f'tool_{axis}'][row]:.2f}" for axis in "xyz")
-        said = f"{table['state'][row]}, {table['verdict'][row]}"
+        said = f"{table['state'][row]}, {table['status'][row]}"
         print(f"  {table['t'][row]:5.2f} s  {said:20} tool at ({tool}) m")
 
     print("\nhow long the task was in each state:")

@@ -572,10 +572,12 @@ def test_run_says_what_happened_and_records_it(run, scene, tmp_path):
     assert said["least clearance"].startswith(f"{table['clearance'].min():.3f} m, of the whole arm")
     assert said["contacts"] == "0"
     assert said["task"] == f"{table['state'][-1]}, {table['cycles'][-1]} cycles completed"
-    shares = dict(re.findall(r"(\w+) ([\d.]+) %", said["supervisor"]))
-    assert {name: float(share) for name, share in shares.items()} == {
-        name: pytest.approx(100 * (table["verdict"] == name).mean(), rel=0.005) for name in set(table["verdict"])
-    }
+    for column, line in (("status", "status"), ("law_status", "controller")):
+        shares = dict(re.findall(r"(\w+) ([\d.]+) %", said[line]))
+        assert {name: float(share) for name, share in shares.items()} == {
+            name: pytest.approx(100 * (table[column] == name).mean(), rel=0.005) for name in set(table[column])
+        }
+    assert "supervisor" not in said  # its word is the status
     assert said["stops"] == "0, 0 resets"
     assert said["recording"] == f"{path}, 75 rows"
     assert (table.rows, table.notes["scene"], table.notes["plant"]) == (75, "cell.toml", "kinematic")

@@ -10,7 +10,7 @@ import pytest
 import elbowroom as er
 
 SOURCE = Path(er.__file__).parent
-ORDER = ["errors", "algebra", "model", "dynamics", "arm"]
+ORDER = ["errors", "reading", "algebra", "model", "dynamics", "arm"]
 LATER = (
     ["chains", "loading", "simulation", "codegen"],
     ["geometry"],
@@ -22,11 +22,12 @@ LATER = (
     ["cli"],
 )
 
-ALLOWED: dict[str, set[str]] = {"errors": set(), "algebra": {"errors"}, "model": {"errors", "algebra"}}
+ALLOWED: dict[str, set[str]] = {"errors": set(), "reading": {"errors"}, "algebra": {"errors"}}
+ALLOWED["model"] = {"errors", "reading", "algebra"}
 ALLOWED["dynamics"] = {"errors", "algebra", "model"}
 ALLOWED["compile"] = {"errors", "algebra"}  # machine rooms know nothing of robots
 ALLOWED["arm"] = ALLOWED["dynamics"] | {"dynamics", "compile"}
-_below = ALLOWED["arm"] | {"arm"}
+_below = ALLOWED["arm"] | {"arm", "reading"}
 for _rooms in LATER:
     for _room in _rooms:
         ALLOWED[_room] = set(_below)

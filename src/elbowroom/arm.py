@@ -6,12 +6,8 @@ SI units, radians, world axes with z up; see docs/conventions.md.
 
 from __future__ import annotations
 
-import functools
-import threading
 import warnings
-from collections.abc import Callable
 from os import PathLike
-from types import MethodType
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast, overload
 
 import numpy as np
@@ -19,12 +15,15 @@ from numpy.typing import ArrayLike
 
 from . import dynamics
 from .algebra import Program
-from .compile import cpu
+from .compile import compiled
 from .compile.kernel import Array, Kernel
+from .compile.lock import COMPILING
+from .compile.method import answer, kernel_method
+from .dynamics.definiteness import examine
 from .dynamics.inverse_kinematics import IKResult, solve
 from .dynamics.kinematics import link_index
 from .errors import DtypeError, ElbowroomError, ModelError, ModelWarning, ShapeError
-from .model import Finding, Model, findings, from_dh, from_mdh
+from .model import Finding, Model, from_dh, from_mdh
 
 if TYPE_CHECKING:
     from .compile.cuda import CudaKernel
@@ -38,7 +37,6 @@ class Arm:
         self._model = model
         self._kernels: dict[tuple[Any, ...], Kernel] = {}
         self._cuda_kernels: dict[tuple[Any, ...], CudaKernel] = {}
-        self._compiling = threading.Lock()
 
     @classmethod
     def from_urdf(cls, path: str | PathLike[str], tip: str | None = None) -> Arm:
@@ -70,17 +68,7 @@ class Arm:
 
     def examine(self) -> list[Finding]:
         """What looks wrong with the model.  A mass matrix that is not positive definite is an error."""
-        found = findings(self.model)
-        if any(f.suspect for f in found):
-            rng = np.random.default_rng(0)
-            for q in rng.uniform(*self.model.sampling_range(), (5, self.n)):
-                M = dynamics.whole("mass_matrix", "crba")(self.model, q)
-                moments = np.linalg.eigvalsh(M)
-                if moments[0] <= 1e-12 * moments[-1]:
-                    where = ", ".join(dict.fromkeys(f.where for f in found if f.suspect))
-                    what = f"the mass matrix is not positive definite (least eigenvalue {moments[0]:.2g})"
-                    return [Finding("error", where, what), *found]
-        return found
+        return examine(self.model)
 
     # ---- what it is
     @property
@@ -128,18 +116,22 @@ class Arm:
         return type(self)(self.model.with_gravity(gravity))
 
     # ---- dynamics
+    @kernel_method
     def mass_matrix(self, q: ArrayLike, *, out: Array | None = None) -> Array:
         """M (n, n), symmetric positive definite, rotors included."""
         return self._call("mass_matrix", q, out=out)
 
+    @kernel_method
     def mass_matrix_inverse(self, q: ArrayLike, *, out: Array | None = None) -> Array:
         """M^-1 (n, n)."""
         return self._call("mass_matrix_inverse", q, out=out)
 
+    @kernel_method
     def mass_matrix_rate(self, q: ArrayLike, qd: ArrayLike, *, out: Array | None = None) -> Array:
         """dM/dt (n, n) along qd; equals C + C^T with the Christoffel C."""
         return self._call("mass_matrix_rate", q, qd, out=out)
 
+    @kernel_method
     def coriolis_matrix(
         self, q: ArrayLike, qd: ArrayLike, *, form: str = "christoffel", out: Array | None = None
     ) -> Array:
@@ -154,42 +146,52 @@ class Arm:
             return self.compile("coriolis_matrix", method="gda")(q, qd, out=out)
         raise ValueError(f"coriolis_matrix: form must be 'christoffel' or 'gda'; got {form!r}")
 
+    @kernel_method
     def centrifugal_matrix(self, q: ArrayLike, qd: ArrayLike, *, out: Array | None = None) -> Array:
         """The part of C that multiplies each speed with itself, (n, n)."""
         return self._call("centrifugal_matrix", q, qd, out=out)
 
+    @kernel_method
     def coriolis_transpose_qd(self, q: ArrayLike, qd: ArrayLike, *, out: Array | None = None) -> Array:
         """C^T qd (n,) with the Christoffel C, = dM/dt qd - C qd: the momentum observer's term."""
         return self._call("coriolis_transpose_qd", q, qd, out=out)
 
+    @kernel_method
     def christoffel(self, q: ArrayLike, *, out: Array | None = None) -> Array:
         """Gamma (n, n, n), first kind: Gamma[i,j,k] qd_j qd_k summed is the Coriolis torque."""
         return self._call("christoffel", q, out=out)
 
+    @kernel_method
     def gravity_torque(self, q: ArrayLike, *, out: Array | None = None) -> Array:
         """g (n,), the torque that holds the arm still."""
         return self._call("gravity_torque", q, out=out)
 
+    @kernel_method
     def coriolis_torque(self, q: ArrayLike, qd: ArrayLike, *, out: Array | None = None) -> Array:
         """C qd (n,)."""
         return self._call("coriolis_torque", q, qd, out=out)
 
+    @kernel_method
     def bias_torque(self, q: ArrayLike, qd: ArrayLike, *, out: Array | None = None) -> Array:
         """C qd + g (n,), Pinocchio's nle and MuJoCo's qfrc_bias."""
         return self._call("bias_torque", q, qd, out=out)
 
+    @kernel_method
     def friction_torque(self, qd: ArrayLike, *, out: Array | None = None) -> Array:
         """viscous qd + coulomb sign(qd), (n,)."""
         return self._call("friction_torque", qd, out=out)
 
+    @kernel_method
     def kinetic_energy(self, q: ArrayLike, qd: ArrayLike, *, out: Array | None = None) -> Any:
         """qd^T M qd / 2, joules."""
         return self._call("kinetic_energy", q, qd, out=out)
 
+    @kernel_method
     def potential_energy(self, q: ArrayLike, *, out: Array | None = None) -> Any:
         """Joules; its gradient is `gravity_torque`."""
         return self._call("potential_energy", q, out=out)
 
+    @kernel_method
     def inverse_dynamics(
         self,
         q: ArrayLike,
@@ -207,6 +209,7 @@ class Arm:
             return self._call("inverse_dynamics", q, qd, qdd, out=out)
         return self._pushed("inverse_dynamics", (q, qd, qdd), wrench, out)
 
+    @kernel_method
     def forward_dynamics(
         self,
         q: ArrayLike,
@@ -222,63 +225,75 @@ class Arm:
         return self._pushed("forward_dynamics", (q, qd, tau), wrench, out)
 
     # ---- the diagonalized equations
+    @kernel_method
     def diagonal_inertia(self, q: ArrayLike, *, out: Array | None = None) -> Array:
         """D (n,): the inertia each joint feels with the joints beyond it free; M = m m^T with D on m's diagonal."""
         return self._call("diagonal_inertia", q, out=out)
 
+    @kernel_method
     def quasi_velocities(
         self, q: ArrayLike, qd: ArrayLike, *, normalized: bool = True, out: Array | None = None
     ) -> Array:
         """nu (n,), in which the kinetic energy is nu . nu / 2; normalized=False: xi, in which it is xi . D xi / 2."""
-        return self._quasi("quasi_velocities", normalized, out)(q, qd)
+        return self._quasi("quasi_velocities", normalized, q, qd, out=out)
 
+    @kernel_method
     def joint_velocities(
         self, q: ArrayLike, nu: ArrayLike, *, normalized: bool = True, out: Array | None = None
     ) -> Array:
         """qd (n,) from the quasi-velocities nu (or xi)."""
-        return self._quasi("joint_velocities", normalized, out)(q, nu)
+        return self._quasi("joint_velocities", normalized, q, nu, out=out)
 
+    @kernel_method
     def quasi_forces(self, q: ArrayLike, tau: ArrayLike, *, normalized: bool = True, out: Array | None = None) -> Array:
         """epsilon (n,), the torques as nu feels them; normalized=False: kappa.  Friction is not in it."""
-        return self._quasi("quasi_forces", normalized, out)(q, tau)
+        return self._quasi("quasi_forces", normalized, q, tau, out=out)
 
+    @kernel_method
     def joint_torques(
         self, q: ArrayLike, epsilon: ArrayLike, *, normalized: bool = True, out: Array | None = None
     ) -> Array:
         """tau (n,) from the quasi-forces epsilon (or kappa)."""
-        return self._quasi("joint_torques", normalized, out)(q, epsilon)
+        return self._quasi("joint_torques", normalized, q, epsilon, out=out)
 
+    @kernel_method
     def quasi_coriolis(
         self, q: ArrayLike, qd: ArrayLike, *, normalized: bool = True, out: Array | None = None
     ) -> Array:
         """C (n,) of nu_dot + C = epsilon, gravity in it; normalized=False: of D xi_dot + C = kappa."""
-        return self._quasi("quasi_coriolis", normalized, out)(q, qd)
+        return self._quasi("quasi_coriolis", normalized, q, qd, out=out)
 
+    @kernel_method
     def quasi_acceleration(
         self, q: ArrayLike, nu: ArrayLike, tau: ArrayLike, *, normalized: bool = True, out: Array | None = None
     ) -> Array:
         """nu_dot (n,), or xi_dot, that the torques tau give; take `friction_torque` off tau first if it counts."""
-        return self._quasi("quasi_acceleration", normalized, out)(q, nu, tau)
+        return self._quasi("quasi_acceleration", normalized, q, nu, tau, out=out)
 
-    def _quasi(self, name: str, normalized: bool, out: Array | None) -> Callable[..., Array]:
-        kernel = self.compile(name, method="diagonalized" if normalized else "diagonalized_unnormalized")
-        return kernel if out is None else functools.partial(kernel, out=out)
+    def _quasi(self, name: str, normalized: bool, *inputs: ArrayLike, out: Array | None) -> Any:
+        if normalized:
+            return self._call(name, *inputs, out=out, method="diagonalized")
+        return self._kernel(name, method="diagonalized_unnormalized")(*inputs, out=out)
 
     # ---- kinematics
+    @kernel_method
     def pose(self, q: ArrayLike, *, out: Array | None = None) -> Array:
         """(4, 4) tool in the world."""
         return self._call("pose", q, out=out)
 
+    @kernel_method
     def poses(self, q: ArrayLike, *, out: Array | None = None) -> Array:
         """(n, 4, 4) link frames in the world."""
         return self._call("poses", q, out=out)
 
+    @kernel_method
     def jacobian(
         self, q: ArrayLike, *, link: int | str | None = None, point: ArrayLike | None = None, out: Any = None
     ) -> Any:
         """(Jv, Jw), (3, n) each: v = Jv qd, w = Jw qd.  Of the tool; of `link`'s frame; of `point` (3,) in its axes."""
         return self._located("jacobian", (q,), link, point, out)
 
+    @kernel_method
     def jacobian_rate(
         self,
         q: ArrayLike,
@@ -291,6 +306,7 @@ class Arm:
         """The time derivatives of Jv and Jw along qd."""
         return self._located("jacobian_rate", (q, qd), link, point, out)
 
+    @kernel_method
     def injected_accelerations(
         self,
         q: ArrayLike,
@@ -372,7 +388,7 @@ class Arm:
         from .compile import cuda  # not needed before
 
         key = (name, method, np.dtype(dtype).str, layout)
-        with self._compiling:
+        with COMPILING:
             if key not in self._cuda_kernels:
                 dynamics.quantity(name)
                 self._cuda_kernels[key] = cuda.CudaKernel(*self._made(name, method), dtype, cast("Layout", layout))
@@ -382,15 +398,15 @@ class Arm:
         key = (name, method, np.dtype(dtype).str, *sorted(options.items()))
         kernel = self._kernels.get(key)
         if kernel is None:
-            with self._compiling:  # threads that ask for the same at once get the same
+            with COMPILING:  # threads that ask for the same at once get the same
                 kernel = self._kernels.get(key) or self._compiled(key, options)
         return kernel
 
     def _compiled(self, key: tuple[Any, ...], options: dict[str, Any]) -> Kernel:
         name, method, dtype = key[:3]
         dynamics.quantity(name)  # an unknown name is refused before anything is looked up
-        make = functools.partial(dynamics.chosen, self.model, name, method, **options)
-        kernel = self._kernels[key] = cpu.kernel((self.model.digest, *key), dtype, make)
+        choice = dynamics.Choice(name, method, tuple(sorted(options.items())))
+        kernel = self._kernels[key] = compiled(choice, self.model, dtype=dtype)
         return kernel
 
     def _made(self, name: str, method: str | None, **options: Any) -> tuple[str, Program]:
@@ -400,16 +416,7 @@ class Arm:
         return method, dynamics.program(self.model, name, method, **options)
 
     def _call(self, name: str, *inputs: ArrayLike, out: Array | None = None, **options: Any) -> Any:
-        """The first call of a quantity compiles it and puts its fast entry in the method's place on this arm.
-
-        The entry computes one plain state by itself and comes back to the method for anything else.
-        """
-        kernel = self._kernel(name, **options)
-        if name not in self.__dict__ and getattr(type(self), name) is getattr(
-            Arm, name
-        ):  # unless a subclass has its own
-            self.__dict__[name] = kernel.fast(MethodType(getattr(type(self), name), self))
-        return kernel(*inputs) if out is None else kernel(*inputs, out=out)
+        return answer(self, name, self._kernel(name, **options), *inputs, out=out)
 
     def __reduce__(self) -> tuple[type[Arm], tuple[Model]]:
         return type(self), (self.model,)

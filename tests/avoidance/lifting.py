@@ -6,7 +6,7 @@ import numpy as np
 
 import elbowroom as er
 from elbowroom.avoidance.settings import leaves, lifted
-from elbowroom.compile import cpu
+from elbowroom.compile import compiled
 
 # Compiled code fuses products with sums and has its own cosine: each operation may round differently by 1e-16, a few
 # dozen in a row on numbers of order one; strengths reach 1e3 or so, hence relative.
@@ -31,7 +31,7 @@ def four_ways(function, settings, **inputs):
         return function(lifted(settings, gains), **given)
 
     program = er.trace(with_gains, None, {"gains": values.shape} | {k: v.shape for k, v in inputs.items()})
-    kernel = cpu.kernel((program.digest,), np.float64, lambda: ("test", program))
+    kernel = compiled(program)
     for way in (program.evaluate, kernel):
         result = way(values, *inputs.values())
         result = result._asdict() if hasattr(result, "_asdict") else result

@@ -47,6 +47,50 @@ class Fake:
         self.resets += 1
 
 
+class Panda:
+    """A panda at 500 Hz under a real, supervised controller, on its way to a goal, with nobody there.
+
+    `measured(state)` may change what is read of the arm, which follows its commands whatever is read.
+    """
+
+    PERIOD = 0.002
+
+    def __init__(self, controller, limits=None):
+        self.controller, self.arm = controller, controller.arm
+        controller.reset()
+        self.supervisor = Supervisor(controller, limits)
+        self.q, self.qd, self.k = self.arm.ready.copy(), np.zeros(self.arm.n), 0
+        self.state, self.obstacles = State(self.q), controller.obstacles()
+        self.goal = Goal(self.arm.pose(self.arm.ready)[:3, 3] + [0.1, 0.4, 0.1])
+
+    def cycle(self, cycles=1, measured=None):
+        """The last command, a copy."""
+        for _ in range(cycles):
+            self.k += 1
+            t, state = self.k * self.PERIOD, self.state
+            self.obstacles.nobody(t)
+            state.q[:], state.qd[:], state.t = self.q, self.qd, t
+            if measured is not None:
+                measured(state)
+            command = self.supervisor.step(t, self.PERIOD, state, self.obstacles, self.goal)
+            assert np.isfinite(command.qd).all()
+            if command.status.stops:
+                self.qd[:] = 0.0  # the drive's own brakes
+            elif self.controller.makes_torque:
+                self.qd += self.arm.forward_dynamics(self.q, self.qd, command.tau) * self.PERIOD
+            else:
+                self.qd[:] = command.qd
+            self.q += self.qd * self.PERIOD
+        return command.copy()
+
+    def moving(self):
+        """On its way, at 0.2 rad/s or more."""
+        self.cycle(400)
+        assert self.supervisor.latched is None, self.supervisor.reason
+        assert np.abs(self.qd).max() > 0.2
+        return self
+
+
 class Cell:
     """One cycle after the other; `fault` may change what the supervisor gets, just before it gets it."""
 
@@ -67,8 +111,12 @@ class Cell:
     def t(self):
         return self.k * PERIOD
 
-    def cycle(self, cycles=1, *, fault=None, see=True, late=0, follow=True, dt=PERIOD):
-        """Runs that many cycles, the first of them late by `late` periods; the last command, a copy."""
+    def cycle(self, cycles=1, *, fault=None, see=True, late=0, follow=True, announced=None, dt=PERIOD):
+        """Runs that many cycles, the first of them late by `late` periods; the last command, a copy.
+
+        Without `follow` the arm is where the test puts it, which is announced unless told otherwise.
+        """
+        announced = not follow if announced is None else announced
         for _ in range(cycles):
             self.k += 1 + late
             late = 0
@@ -79,6 +127,8 @@ class Cell:
             self.state.t = t
             if fault is not None:
                 t = fault(self) or t
+            if announced:
+                self.supervisor.state_checks.forget()
             command = self.supervisor.step(t, dt, self.state, self.obstacles, self.goal)
             assert_sane(self, command)
             if follow:

@@ -414,6 +414,32 @@ def test_a_step_never_raises(missing):
     assert "7" in command.reason
 
 
+@pytest.mark.parametrize("q", [True, "text", np.array([None] * 7), np.array(["a"] * 7)])
+def test_a_state_that_holds_no_numbers_stops_the_arm(q):
+    scene = scene_of()
+    state = State(scene.arm.ready)
+    for what in ("q", "qd"):
+        setattr(state, what, q)
+        command = scene.controller.step(0.0, 0.001, state, scene.obstacles, Goal((0.4, 0.0, 0.5)))
+        assert command.status is Status.STOP_STATE_INVALID
+        assert np.isfinite(command.q).all()
+
+
+@pytest.mark.parametrize("law", ["K", "F"])  # torques are held by the effort limits
+def test_a_goal_too_fast_for_any_arm_stops_it_for_that_step_alone(law):
+    """Every number is finite, and what the law makes of them is not."""
+    scene = scene_of(**LAWS[law])
+    state, goal = State(scene.arm.ready), Goal((0.4, 0.0, 0.5), velocity=(1e308, 0.0, 0.0))
+    command = scene.controller.step(0.0, 0.001, state, scene.controller.obstacles(), goal)
+    assert command.status is Status.STOP_INTERNAL
+    assert "not finite" in command.reason
+    for array in (command.qd, command.tau, command.tool_velocity):
+        assert not array.any()
+    np.testing.assert_array_equal(command.q, state.q)
+    good = scene.controller.step(0.0, 0.001, state, scene.controller.obstacles(), Goal((0.4, 0.0, 0.5)))
+    assert not good.status.stops, good.reason
+
+
 @pytest.mark.parametrize("layout", [(0, 1, 14), (0, 14, 14), (2, 0, 7), (2, 0, 14), (1, 1, 14), (1, 0, 13)])
 def test_places_of_another_layout_are_refused(layout):
     """A person's rows read as things', or one row spread over fourteen, is no obstacle at all."""

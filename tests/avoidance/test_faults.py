@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
-from supervising import ARM, LOG, PERIOD, PERSON, WALK, Cell, Fake, assert_latched, fast, lines
+from supervising import ARM, LOG, PERIOD, PERSON, WALK, Cell, Fake, Panda, assert_latched, fast, lines
 
 import elbowroom as er
 from elbowroom.avoidance import Config, Controller, Force, Goal, Limits, Obstacles, State, Status, Supervisor
@@ -531,6 +531,7 @@ class TestF7:
         side = rng.choice([-1, 1], 2)
         cell.state.q[:] = np.where(side > 0, upper, lower) - side * rng.uniform(0.0, 0.5, 2)
         cell.state.qd[:] = 0.0
+        assert cell.supervisor.reset(cell.t)  # so it is no jump
         cell.supervisor.limiter.last[:] = 0.0
         cell.controller.wanted[:] = side * rng.uniform(0.5, 50, 2)
         last = np.zeros(2)
@@ -542,7 +543,8 @@ class TestF7:
             # rounding of a position of order 1 in every cycle
             assert (cell.state.q <= upper + 1e-12).all()
             assert (cell.state.q >= lower - 1e-12).all()
-            command = cell.cycle(follow=False, late=late)
+            command = cell.cycle(follow=False, late=late, announced=False)
+            assert cell.supervisor.latched is None, cell.supervisor.reason
             assert (np.abs(command.qd - last) <= most * (1 + late) * PERIOD * (1 + 1e-9)).all()  # and braked as allowed
             last = command.qd
             if rng.random() < 0.01:
@@ -563,7 +565,7 @@ class TestF7:
             assert v <= math.sqrt(2 * a * margin)
             assert margin >= v * h + v * v / (2 * a) - 1e-12
 
-    @pytest.mark.parametrize("beyond", [0.0, 1e-9, 0.1])
+    @pytest.mark.parametrize("beyond", [0.0, 1e-9, 0.09])  # from 0.1 on it is F27
     def test_beyond_only_motion_back(self, beyond, caplog):
         cell = Cell()
         cell.state.q[0] = ARM.model.upper[0] + beyond
@@ -657,7 +659,7 @@ class TestF8:
         q, qd = cell.state.q, cell.state.qd
         cell.controller.tau[:] = 30.0, 15.0
         for _ in range(3000):
-            command = cell.cycle(follow=False)
+            command = cell.cycle(follow=False, announced=False)
             qdd = ARM.forward_dynamics(q, qd, command.tau)
             assert (np.abs(qdd) <= 10.0 * (1 + 1e-6)).all()  # through the inverse and the forward dynamics
             qd += qdd * PERIOD
@@ -696,7 +698,7 @@ class TestF9:
             for way in ([2.0, 0.0, 0.0], [0.0, 0.0, 2.0], [0.0, 0.0, 0.0]):
                 cell.goal.position[:] = way
                 for _ in range(20):
-                    command = cell.cycle(follow=False)
+                    command = cell.cycle(follow=False, announced=False)
                     assert cell.supervisor.latched is None, cell.supervisor.reason
                     cell.state.q += command.qd * PERIOD
                     cell.state.qd[:] = command.qd
@@ -1212,3 +1214,232 @@ class TestF20:
         cell.state.qd[:] = 0.009
         cell.cycle(follow=False)
         assert cell.supervisor.reset(cell.t)
+
+
+PANDA_LAWS = {
+    "K": Config(period=Panda.PERIOD),
+    "F linearised": Config(controller="F", period=Panda.PERIOD),
+    "F operational": Config(controller="F", period=Panda.PERIOD, force=Force(method="operational")),
+}
+
+
+@pytest.fixture(scope="module", params=PANDA_LAWS)
+def law(request):
+    return Controller(er.load("panda"), PANDA_LAWS[request.param], person_capsules=1)
+
+
+def assert_stopped(panda, command, status, joint, caplog):
+    """At once to zero, latched, and named; and the latch holds when the state is right again."""
+    assert command.status is status
+    assert not command.qd.any()
+    assert not command.tau.any()
+    assert f"joint '{joint}'" in command.reason
+    assert command.reason == panda.supervisor.reason
+    assert panda.cycle(50).status is status
+    assert len(lines(caplog, status)) == 1
+    assert panda.supervisor.reset(panda.state.t)
+    assert panda.cycle(50).status is Status.OK
+
+
+class TestF26:
+    """A position that jumps, whatever the speed says: STOP_STATE_INVALID in the same cycle, by joint."""
+
+    @pytest.mark.parametrize("joint, jump", [(0, 1.5), (3, -0.4), (6, 0.06)])
+    def test_the_same_cycle(self, law, joint, jump, caplog):
+        panda = Panda(law).moving()
+        command = panda.cycle(measured=lambda state: state.q.__setitem__(joint, state.q[joint] + jump))
+        assert "from where its speed leads" in command.reason
+        assert_stopped(panda, command, Status.STOP_STATE_INVALID, f"panda_joint{joint + 1}", caplog)
+
+    def test_beyond_a_limit_too(self, law, caplog):
+        panda = Panda(law).moving()
+        command = panda.cycle(measured=lambda state: state.q.__setitem__(0, 10.0))
+        assert_stopped(panda, command, Status.STOP_STATE_INVALID, "panda_joint1", caplog)
+
+    def test_to_and_fro(self, law, caplog):
+        panda = Panda(law).moving()
+
+        def alternating(state):
+            state.q[0] += 1.5 * (panda.k % 2)
+
+        command = panda.cycle(2, alternating)
+        assert command.status is Status.STOP_STATE_INVALID
+        panda.cycle(20, alternating)
+        assert not panda.supervisor.reset(panda.state.t)  # it goes on
+        assert_stopped(panda, command, Status.STOP_STATE_INVALID, "panda_joint1", caplog)
+
+    def test_a_stamp_that_stands_is_no_excuse(self):
+        cell = Cell()
+        cell.moving()
+        cell.frozen = cell.t
+
+        def repeated(c):
+            c.state.t = c.frozen
+            c.state.q[1] += 0.1
+
+        assert cell.cycle(fault=repeated).status is Status.STOP_STATE_INVALID
+
+    def test_one_that_stays_there_is_taken_after_a_reset(self, caplog):
+        cell = Cell()
+        cell.moving()
+        cell.state.q[1] += 0.3
+        assert cell.cycle().status is Status.STOP_STATE_INVALID
+        assert_latched(cell, Status.STOP_STATE_INVALID, caplog)
+
+    def test_an_arm_that_was_put_elsewhere_is_announced_by_a_reset(self):
+        cell = Cell()
+        cell.moving()
+        assert cell.supervisor.reset(cell.t)  # there is no stop
+        cell.state.q[:] += 0.5
+        assert cell.cycle(200).status is Status.OK
+
+
+class TestF27:
+    """A position beyond its limit by more than a tenth: STOP_STATE_INVALID in the same cycle, by joint; less is F7."""
+
+    @pytest.mark.parametrize("joint, side", [(0, "upper"), (1, "lower")])
+    def test_from_the_first_cycle_on(self, joint, side, caplog):
+        cell = Cell()
+        out = {"upper": 1.0, "lower": -1.0}[side]
+        limit = getattr(ARM.model, side)[joint]
+        cell.state.q[joint] = limit + out * 0.101
+        command = cell.cycle()
+        assert command.status is Status.STOP_STATE_INVALID
+        assert not command.qd.any()
+        assert f"joint '{ARM.joint_names[joint]}'" in command.reason
+        assert "beyond its limit; limit_excess is 0.1" in command.reason
+        assert not cell.supervisor.reset(cell.t)  # it is there still
+        back = lambda c: c.state.q.__setitem__(joint, limit + out * 0.05)  # noqa: E731
+        assert_latched(cell, Status.STOP_STATE_INVALID, caplog, heal=back, wanted=(-0.6, 0.3))
+
+    def test_a_drift_out_of_it_stops_where_the_tolerance_ends(self):
+        cell = Cell()
+        cell.cycle(5)
+        cell.state.q[0] = ARM.model.upper[0]
+        cell.supervisor.reset(cell.t)
+        for k in range(101):
+            cell.state.q[0] = ARM.model.upper[0] + 1e-3 * k - 5e-4
+            assert cell.cycle().status is not Status.STOP_STATE_INVALID
+        cell.state.q[0] = ARM.model.upper[0] + 0.1005
+        assert cell.cycle().status is Status.STOP_STATE_INVALID
+
+    def test_limits_of_the_task_are_not_where_the_metal_ends(self):
+        """A controller may be told of narrower limits: a joint beyond those is brought back, not disbelieved."""
+        narrow = Fake()
+        narrow.lower, narrow.upper = np.array([-0.5, -0.5]), np.array([0.5, 0.5])
+        cell = Cell(narrow)
+        cell.state.q[:] = 1.0
+        cell.controller.wanted[:] = -0.5
+        assert not cell.cycle(100).status.stops
+        assert (cell.state.q < 1.0).all()
+
+
+class TestF28:
+    """The command moves and the joint does not, with fresh stamps: STOP_STATE_STALE once it owes 0.05 rad, by joint."""
+
+    @pytest.mark.parametrize("speed", ["as it is", "as it was"])
+    def test_an_encoder_that_stands(self, law, speed, caplog):
+        panda = Panda(law).moving()
+        q, qd, last = panda.q.copy(), panda.qd.copy(), panda.qd.copy()
+        owed = np.zeros(7)
+
+        def frozen(state):
+            state.q[:] = q
+            if speed == "as it was":
+                state.qd[:] = qd
+
+        while panda.supervisor.latched is None:
+            followed = panda.supervisor.command.qd.copy()
+            command = panda.cycle(measured=frozen)
+            if law.makes_torque:
+                followed = (last + panda.state.qd) / 2
+            owed += np.abs(followed) * Panda.PERIOD
+            last[:] = panda.state.qd
+        # a position may trail by the noise of its encoder when it stops
+        assert owed.max() == pytest.approx(0.05, abs=0.002 + np.abs(followed).max() * Panda.PERIOD)
+        assert "stands while" in command.reason
+        panda.q[:] = q  # found again where it was seen last
+        assert_stopped(panda, command, Status.STOP_STATE_STALE, f"panda_joint{owed.argmax() + 1}", caplog)
+
+    @pytest.mark.parametrize("reported", ["speed", "standstill"])
+    @pytest.mark.parametrize("wanted", [0.5, 0.05, 0.005])
+    def test_after_as_much_as_it_owes_however_slow(self, wanted, reported, caplog):
+        cell = Cell()
+        cell.moving((wanted, 0.0))
+        if reported == "standstill":
+            cell.state.qd[:] = 0.0
+        debt = 0.0
+        while cell.supervisor.latched is None:
+            debt += wanted * PERIOD
+            assert cell.cycle(follow=False, announced=False).status in (Status.OK, Status.STOP_STATE_STALE)
+        assert debt == pytest.approx(0.05, abs=0.002 + wanted * PERIOD)
+        assert cell.supervisor.latched is Status.STOP_STATE_STALE
+        cell.state.qd[:] = 0.0
+        assert_latched(cell, Status.STOP_STATE_STALE, caplog)
+
+    def test_one_joint_is_enough(self):
+        cell = Cell()
+        cell.moving((0.6, -0.3))
+        stuck = cell.state.q[1]
+        while cell.supervisor.latched is None:
+            cell.cycle(fault=lambda c: c.state.q.__setitem__(1, stuck))
+            assert cell.k < 500
+        assert f"joint '{ARM.joint_names[1]}'" in cell.supervisor.reason
+
+    def test_noise_is_no_motion(self):
+        cell = Cell()
+        cell.moving((0.5, 0.0))
+        rng, q = np.random.default_rng(0), cell.state.q.copy()
+        for _ in range(110):
+            cell.state.q[:] = q + rng.uniform(-1e-3, 1e-3, 2)
+            cell.cycle(follow=False, announced=False)
+        assert cell.supervisor.latched is Status.STOP_STATE_STALE
+
+    def test_an_arm_that_stands_as_commanded_owes_nothing(self):
+        cell = Cell()
+        cell.cycle(5000)
+        assert cell.supervisor.latched is None
+
+    def test_an_arm_that_is_not_given_the_commands_need_not_follow_them(self):
+        cell = Cell(acting=False)
+        cell.controller.wanted[:] = 0.5, -0.5
+        assert cell.cycle(1000, follow=False, announced=False).status is Status.OK
+
+    def test_to_and_fro_is_no_motion_that_is_owed(self):
+        """A command that chatters about zero moves nothing, and a joint that stands has followed it."""
+        cell = Cell(limits=fast(accelerations=(1000.0, 1000.0)))
+        for k in range(2000):
+            cell.controller.wanted[:] = 0.5 if k % 2 else -0.5
+            cell.cycle(follow=False, announced=False)
+        assert cell.supervisor.latched is None
+
+    def test_half_of_what_is_commanded_is_followed(self):
+        """A slow drive is a poor one, not a frozen encoder."""
+        cell = Cell()
+        cell.controller.wanted[:] = 0.5, -0.5
+        for _ in range(3000):
+            command = cell.cycle(follow=False, announced=False)
+            cell.state.q += 0.51 * command.qd * PERIOD
+            cell.state.qd[:] = 0.51 * command.qd
+        assert cell.supervisor.latched is None
+
+
+class TestF29:
+    """A position so large that sine and cosine have no digits: STOP_STATE_INVALID in the same cycle, by joint."""
+
+    @pytest.mark.parametrize("value", [1e17, -1e17, 1e300, 2e6])
+    def test_the_same_cycle(self, law, value, caplog):
+        panda = Panda(law).moving()
+        command = panda.cycle(measured=lambda state: state.q.__setitem__(0, value))
+        assert "sine and cosine" in command.reason
+        assert_stopped(panda, command, Status.STOP_STATE_INVALID, "panda_joint1", caplog)
+
+    def test_a_joint_without_limits(self):
+        arm = er.Arm(dataclasses.replace(ARM.model, lower=np.full(2, -INF), upper=np.full(2, INF)))
+        cell = Cell(Fake(arm))
+        cell.state.q[:] = 9e5
+        assert cell.cycle().status is Status.OK
+        cell = Cell(Fake(arm))
+        cell.state.q[1] = 1.1e6
+        assert cell.cycle().status is Status.STOP_STATE_INVALID
+        assert f"joint '{ARM.joint_names[1]}'" in cell.supervisor.reason

@@ -14,7 +14,7 @@ from elbowroom.avoidance import Config, Controller, Goal, Limits, State, Status,
 from elbowroom.avoidance import settings as tables
 from elbowroom.avoidance.belief import CLOCK, TOLD
 from elbowroom.avoidance.fitting import Facts
-from elbowroom.avoidance.limiter import Limiter, compiled
+from elbowroom.avoidance.limiter import Limiter, limiting
 from elbowroom.avoidance.limits import UNLIMITED, bounds
 from elbowroom.avoidance.pushes import WIDTH
 from elbowroom.avoidance.saturation import RULES, SUMMARY
@@ -225,7 +225,7 @@ def _kernel():
     return {
         "layout": controller.layout,
         "body": Body(PANDA),
-        "kernel": compiled(PANDA.model, controller.layout, False),
+        "kernel": limiting(PANDA.model, controller.layout, False),
     }
 
 
@@ -237,7 +237,7 @@ def test_what_overflows_calls_for_attention():
     found = bounds(Limits(), ARM, ARM.model.lower, ARM.model.upper)
     rules = np.array([float(getattr(Limits(), name, None) or 0.001) for name in RULES])
     rest = [np.ones((1, WIDTH)), found.table, np.array([1.0, 0.001, 0.0, 0.0]), np.zeros(len(TOLD)), rules]
-    kernel, tau = compiled(ARM.model, None, True), ARM.gravity_torque(ARM.ready)
+    kernel, tau = limiting(ARM.model, None, True), ARM.gravity_torque(ARM.ready)
     for speed in (0.0, 1e200):
         summary = kernel(ARM.ready, np.full(2, speed), np.zeros(2), np.zeros(2), tau, *rest).summary
         assert np.isfinite(summary[SUMMARY.index("size")]) == (speed == 0.0)

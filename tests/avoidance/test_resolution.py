@@ -10,7 +10,7 @@ from lifting import ROUNDING
 
 import elbowroom as er
 from elbowroom.avoidance.resolution import damped, openness, resolved, transposed, unfelt
-from elbowroom.compile import cpu
+from elbowroom.compile import compiled
 
 seeds = st.integers(0, 2**32 - 1)
 shapes = st.tuples(st.sampled_from([3, 6]), st.integers(1, 8))
@@ -140,5 +140,5 @@ def test_compiled_as_on_floats(method, rank):
         return resolved(method, J, v, damping[0])
 
     program = er.trace(formula, None, {"J": (3, 5), "v": (3,), "damping": (1,)})
-    kernel = cpu.kernel((program.digest,), np.float64, lambda: ("test", program))
+    kernel = compiled(program)
     np.testing.assert_allclose(kernel(J, v, np.array([0.05])), as_float(resolved(method, J, v, 0.05)), **ROUNDING)

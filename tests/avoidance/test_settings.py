@@ -207,6 +207,12 @@ def test_complaints(text, message, tmp_path):
         assert str(caught.value) == f"{file}: {message}"
 
 
+def test_a_complaint_shows_the_beginning_of_what_came():
+    with pytest.raises(ConfigError, match=r"weights\[0\]: expected .*; got \[\[1, 1, ") as caught:
+        loads(Whole, f"weights = [[{[1] * 100_000}]]")
+    assert len(str(caught.value)) < 700
+
+
 def test_missing_keys_and_other_errors_carry_the_path_too():
     with pytest.raises(ConfigError, match=r"^f.toml: must: expected a finite number; it is missing$"):
         loads(Needed, "", "f.toml")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import elbowroom as er
 from elbowroom.avoidance.smoothing import Filter, MovingAverage, average
-from elbowroom.compile import cpu
+from elbowroom.compile import compiled
 from elbowroom.errors import ConfigError
 
 PERIOD = 0.001
@@ -99,7 +99,7 @@ def test_filter_program_and_kernel_agree():
         None,
         {"new": (n,), "oldest": (n,), "total": (n,), "fresh": (n,), "restart": (), "samples": ()},
     )
-    kernel = cpu.kernel((program.digest,), np.float64, lambda: ("test", program))
+    kernel = compiled(program)
     smooth, out = Filter(n, m * PERIOD, PERIOD), np.empty(n)
     state = {way: [np.zeros((m, n)), np.zeros(n), np.zeros(n)] for way in (program.evaluate, kernel, average)}
     for i, new in enumerate(np.random.default_rng(2).normal(size=(30, n))):

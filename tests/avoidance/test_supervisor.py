@@ -71,6 +71,25 @@ def test_a_real_controller_reaches_its_goal_under_supervision():
     assert np.linalg.norm(ARM.pose(cell.state.q)[:3, 3] - there) < 0.01  # the attraction is slow near its end
 
 
+def test_a_stop_of_the_first_cycle_stays_at_zero_whatever_the_next_one_measures():
+    """The speeds of a stop never grow: not even to the speed that is measured once the first command was zero."""
+    cell = Cell()
+    step = cell.supervisor.step
+    assert not step(0.001, PERIOD, cell.state, cell.obstacles, None).qd.any()
+    cell.state.qd[:] = 2.0
+    cell.k = 1
+    assert not cell.cycle(follow=False).qd.any()
+    assert cell.supervisor.latched is Status.STOP_INTERNAL
+
+
+def test_joints_of_no_numbers_in_the_first_cycle_stop_the_arm():
+    cell = Cell()
+    cell.state.q = np.array([None, 0.0], dtype=object)
+    command = cell.cycle(follow=False)
+    assert command.status is Status.STOP_STATE_INVALID
+    assert not command.qd.any()
+
+
 def test_the_first_command_starts_from_the_measured_speed():
     cell = Cell()
     cell.state.qd[:] = 0.4, -0.2
@@ -152,6 +171,7 @@ def test_no_pair_approaches_faster_than_it_may(seed):
     cell = SSM
     cell.state.q[:] = rng.uniform(-2.5, 2.5, 2)
     cell.state.qd[:] = 0.0
+    assert cell.supervisor.reset(cell.t)  # so it is no jump
     centre = rng.normal(size=3) * [0.7, 0.3, 0.7]
     velocity = rng.normal(size=3)
     cell.person = Capsule(centre, centre + rng.normal(size=3) * 0.3, 0.1).row(velocity, velocity)[None]
@@ -280,9 +300,11 @@ def test_a_stop_keeps_to_position_limits():
     cell.cycle(400, follow=False)
     a, h = 10.0, 11 * PERIOD
     cell.state.q[1] = ARM.model.upper[1] - (0.45 * h + 0.45**2 / (2 * a))  # just enough for a
+    assert cell.supervisor.reset(cell.t)
     cell.supervisor.stop()
     for _ in range(300):
         cell.cycle()
+        assert cell.supervisor.latched is Status.STOP_INTERNAL
         assert cell.state.q[1] <= ARM.model.upper[1] + 1e-12
 
 
@@ -295,7 +317,7 @@ def test_a_stop_with_torques_brakes_and_holds(method):
 
     def run(cycles):
         for _ in range(cycles):
-            command = cell.cycle(follow=False)
+            command = cell.cycle(follow=False, announced=False)
             qd[:] += ARM.forward_dynamics(q, qd, command.tau) * PERIOD
             q[:] += qd * PERIOD
         return command
@@ -374,6 +396,8 @@ def test_faults_without_end_take_no_memory_without_end(caplog):
 # ---- random faults
 FAULTS = ("nothing", "nothing", "nothing", "unseen", "nobody", "bad frame", "jump", "bad q", "bad qd", "old state")
 FAULTS += (
+    "elsewhere",
+    "frozen",
     "back in time",
     "step",
     "late",
@@ -421,6 +445,7 @@ def test_random_faults(seed):
                 late=int(rng.integers(1, 20)) if fault == "late" else 5000 if fault == "step" else 0,
                 fault=lambda c, f=fault: spoiled(c, f),
                 follow=False,
+                announced=False,
             )
             # `cycle` has checked: finite, within velocity and effort limits
             if latched is not None:
@@ -434,8 +459,9 @@ def test_random_faults(seed):
                 assert command.status is supervisor.latched
                 assert np.linalg.norm(command.qd) <= np.linalg.norm(last) + 1e-12
             cell.state.q[:], cell.state.qd[:] = good
-            cell.state.q += command.qd * PERIOD
-            cell.state.qd[:] = command.qd
+            if fault != "frozen":
+                cell.state.q += command.qd * PERIOD
+                cell.state.qd[:] = command.qd
             last = command.qd
     # and when all is well again, it can be brought back
     cell.controller.error, supervisor.permit = None, True
@@ -455,6 +481,8 @@ def spoiled(cell, fault):
         cell.obstacles.rows[0, 3] = NAN
     elif fault == "bad q":
         cell.state.q[0] = NAN
+    elif fault == "elsewhere":
+        cell.state.q[0] += 1.5
     elif fault == "bad qd":
         cell.state.qd[1] = INF
     elif fault == "old state":

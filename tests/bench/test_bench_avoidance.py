@@ -343,6 +343,14 @@ def test_handing_over_and_stepping_is_the_whole_cycle(supervised):
     assert np.abs(one.command.qd).max() > 0
 
 
+def test_an_arm_that_does_what_its_frames_say_is_not_stopped(lived):
+    """The frames are those of an arm under K: F, which asks for another motion, is timed at work too."""
+    loop = Loop(lived, Config(controller="F"), supervised=True)
+    for k, frame in enumerate(lived.frames[:1000]):
+        command = loop.whole((k + 1) * PERIOD, frame)
+        assert not command.status.stops, command.reason
+
+
 def test_a_batch_is_many_states_each_with_its_person():
     small = scene(300)
     calls = []

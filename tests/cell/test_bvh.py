@@ -229,6 +229,15 @@ def swapped(old: str, new: str) -> str:
         (BVH + REST + REST[:-5], rf"expected {CHANNELS} numbers, one a channel; got {CHANNELS - 2}"),
         (BVH + REST + turned(_4="x"), r"expected a number; got 'x'"),
         (BVH + REST + turned(_4="inf"), r"expected a number; got 'inf'"),
+        (BVH + REST + turned(_4="1_0"), r"expected a number; got '1_0'"),
+        (BVH + REST + turned(_4="\u0661"), r"expected a number; got '\u0661'"),
+        (BVH + REST + turned(_0="1e308"), r"frame 2: expected places within 1000 m"),
+        (swapped("OFFSET 0 50 0", "OFFSET 0 1e308 0"), r"frame 1: expected places within 1000 m"),
+        (swapped("OFFSET 0 50 0", "OFFSET 0 50 0\nOFFSET 0 51 0"), r"line 9: expected one OFFSET of "),
+        (
+            swapped("CHANNELS 1 Yrotation", "CHANNELS 1 Yrotation\nCHANNELS 1 Xrotation"),
+            r"expected CHANNELS of .* once",
+        ),
         ("HIERARCHY\nROOT a\n{\nOFFSET 0 0 0\n" + "JOINT b\n{\nOFFSET 0 0 0\n" * 200, r"at most 1000 joints, 100 deep"),
     ],
 )

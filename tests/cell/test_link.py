@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import elbowroom as er
 from elbowroom.avoidance import Command, State, Status
 from elbowroom.cell import Kinematic, MuJoCo, PlantClient, PlantServer, RigidBody, Stop
-from elbowroom.cell.link import AT_ONCE
+from elbowroom.cell.link import AT_ONCE, outside
 from elbowroom.cell.packet import HEADER, LARGEST, NUMBERS, VERSION, Decoder, Encoder, Kind, Order, Tally
 from elbowroom.geometry import Capsule
 
@@ -124,6 +124,14 @@ def test_a_repeated_number_is_told_from_a_late_one():
     assert told == [True, True, False, True, False, False, False, True, False]
     assert (tally["duplicated"], tally["reordered"]) == (3, 2)  # 2, the second 4, 1; the first 4, and 5 too long ago
     assert repr(tally) == "<dropped: 3 duplicated, 2 reordered>"
+
+
+def test_a_number_from_the_other_end_of_the_range_is_late_and_no_more():
+    """A packet may say any 64-bit number; what came then lies 2**63 behind it."""
+    tally = Tally()
+    order = Order(tally)
+    assert [order.admit(k) for k in (1, 2**63, 2, 2**64 - 1, 1)] == [True, True, False, True, False]
+    assert tally["reordered"] == 2
 
 
 # ---- a plant, its controller and a clock in one process
@@ -416,6 +424,185 @@ def test_another_plant_at_the_same_port_does_not_move_before_a_reset(arm):
     bench.client.unlatch()
     bench.tick(3, SPEED)
     assert bench.state.qd[0] > 0
+    bench.close()
+
+
+# ---- a plant that fails, and places where no arm can be
+
+MAKERS = {
+    "kinematic": Kinematic,
+    "rigid": RigidBody,
+    "rigid, torque": lambda arm: RigidBody(arm, drive="torque"),
+    "mujoco": lambda arm: MuJoCo(arm, person_capsules=2),
+    "mujoco, torque": lambda arm: MuJoCo(arm, person_capsules=2, drive="torque"),
+}
+kinds = pytest.mark.parametrize("kind", MAKERS)
+
+
+@pytest.fixture
+def elsewhere(tmp_path, monkeypatch):
+    """MuJoCo writes its warnings to a file where it runs."""
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def any_bench(arm, kind, elsewhere):
+    made = Bench(arm, MAKERS[kind](arm))
+    yield made
+    made.close()
+
+
+def comes_back(bench):
+    """Whether a place within the limits ends the stop, and the arm then obeys."""
+    bench.client.reset(bench.arm.ready)
+    bench.command.tau[:] = bench.arm.gravity_torque(bench.arm.ready)
+    bench.command.tau[0] += 0.5
+    bench.tick(5, SPEED)
+    return not bench.client.stopped and bench.client.connected and bench.state.qd[0] > 0
+
+
+@kinds
+@pytest.mark.parametrize("place", [1e150, -1e308, 1e6, 4.0])
+def test_a_place_outside_the_limits_is_refused_and_stops_the_arm(any_bench, place, caplog):
+    """A PLACE that is finite ended the server with a DivergenceError."""
+    bench = any_bench
+    assert comes_back_first(bench)
+    bench.client.reset(np.full(2, place))
+    bench.tick(3, SPEED)
+    assert bench.client.connected
+    assert bench.client.stop_reason is bench.server.stop_reason is Stop.PLACE
+    assert "outside its joint limits" in bench.client.stop_reason.text
+    assert bench.server.dropped["limits"] == 1
+    name = bench.arm.joint_names[0]
+    assert [r for r in caplog.records if f"joint '{name}': expected" in r.getMessage()]
+    assert np.abs(bench.state.q - bench.arm.ready).max() < 1.0  # it was not placed there
+    assert comes_back(bench)
+
+
+def comes_back_first(bench):
+    bench.tick()
+    return comes_back(bench)
+
+
+def test_a_place_may_be_a_rounded_limit_and_needs_one_to_be_refused(arm):
+    model = arm.model
+    assert outside(arm, model.upper + 0.009) == ""
+    assert outside(arm, model.upper + 0.011).startswith(f"joint '{arm.joint_names[0]}'")
+    free = er.Arm(er.model.create("RP", [np.eye(3)] * 2, np.zeros((2, 3)), [1, 1], np.zeros((2, 3)), [np.eye(3)] * 2))
+    assert outside(free, np.array([9e5, 9e3])) == ""
+    assert outside(free, np.array([2e6, 0.0])).startswith("joint 'joint1': expected -1e+06 to 1e+06")
+    assert outside(free, np.array([0.0, 2e4])).startswith("joint 'joint2': expected -10000 to 10000")
+
+
+class Failing:
+    """A plant that raises in what it is told to, from then on."""
+
+    def __init__(self, plant, failing=(), error=RuntimeError):
+        self.plant, self.failing, self.error = plant, set(failing), error
+
+    def __getattr__(self, name):
+        if name in self.failing:
+            raise self.error(f"{name} failed")
+        return getattr(self.plant, name)
+
+
+@kinds
+@pytest.mark.parametrize("what", ["advance", "read", "write", "brake", "touching", "contacts"])
+def test_a_plant_that_raises_stops_latched_and_told(arm, kind, what, caplog, elsewhere):
+    plant = Failing(MAKERS[kind](arm))
+    bench = Bench(arm, plant)
+    assert comes_back_first(bench)
+    stamp = bench.state.t
+    plant.failing.add(what)
+    if what == "brake":
+        bench.client.brake()
+    bench.tick(30, SPEED)
+    assert bench.client.connected
+    assert bench.client.stop_reason is Stop.FAULT
+    assert "its log says how" in bench.client.stop_reason.text
+    assert bench.server.fault == f"RuntimeError: {what} failed"
+    told = [r for r in caplog.records if f"RuntimeError: {what} failed" in r.getMessage()]
+    assert 1 <= len(told) <= 2  # the failure, and that of the brake; not one a tick
+    assert told[0].exc_info
+    if what in ("read", "touching", "contacts"):
+        assert bench.state.t == stamp  # a supervisor sees the state grow old
+    bench.client.unlatch()
+    bench.tick(3, SPEED)
+    assert bench.client.stopped or what == "brake"  # whatever still fails stops it again
+    plant.failing.clear()
+    bench.tick(BRAKING + 20)
+    assert comes_back(bench)
+    assert bench.server.fault == ""
+    bench.close()
+
+
+def test_a_plant_that_failed_once_brakes_and_goes_on_after_a_reset(arm):
+    plant = Failing(Kinematic(arm, acceleration=ACCELERATION))
+    bench = Bench(arm, plant)
+    bench.begin()
+    plant.failing.add("advance")
+    bench.tick(1, SPEED)
+    plant.failing.clear()
+    bench.client.unlatch()
+    bench.tick(2, SPEED)
+    assert bench.server.dropped["moving"] == 1  # still braking
+    assert 0 < bench.state.qd[0] < SPEED
+    bench.tick(BRAKING, SPEED)
+    assert (bench.client.stop_reason, bench.state.qd[0]) == (Stop.FAULT, 0.0)
+    bench.client.unlatch()
+    bench.tick(3, SPEED)
+    assert bench.state.qd[0] > 0
+    bench.close()
+
+
+@pytest.mark.parametrize("kind", ["rigid, torque", "mujoco, torque"])
+def test_a_plant_that_diverges_is_placed_anew(arm, kind, elsewhere):
+    """A state that is not finite does not go out: the client would drop it, and hear no reason."""
+    bench = Bench(arm, MAKERS[kind](arm))
+    assert comes_back_first(bench)
+    spoilt = bench.plant._qd if kind.startswith("rigid") else bench.plant.data.qvel
+    spoilt[:] = math.nan
+    bench.tick(5, SPEED)
+    assert bench.client.connected
+    assert bench.client.stop_reason is Stop.FAULT
+    assert "DivergenceError" in bench.server.fault
+    assert np.isfinite(bench.state.q).all()
+    bench.client.unlatch()  # where it stands is nowhere
+    bench.tick(3, SPEED)
+    assert bench.server.dropped["moving"] == 1
+    assert bench.client.stopped
+    assert comes_back(bench)
+    bench.close()
+
+
+@kinds
+@pytest.mark.parametrize("lockstep", [False, True])
+def test_no_packet_of_the_right_session_ends_a_server(arm, kind, lockstep, elsewhere):
+    """Every kind, with as many numbers as it has and of every magnitude."""
+    bench = Bench(arm, MAKERS[kind](arm), lockstep=lockstep)
+    bench.tick()
+    rng = np.random.default_rng(3)
+    socket_, encoder = raw(bench)
+    values = np.array([0.0, 1.0, -1.0, 0.01, 3.0, 7.0, 1e-300, 1e6, -1e9, 1e150, 1e308, -1e308])
+    for _ in range(300):
+        what = Kind(int(rng.integers(1, 8)))
+        n = {Kind.HELLO: 2, Kind.COMMAND: 5, Kind.ADVANCE: 1 + 13 * int(rng.integers(0, 3)), Kind.PLACE: 2}.get(what, 0)
+        encoder.numbers[:n] = rng.choice(values, n)
+        if what is Kind.PLACE and rng.random() < 0.5:
+            encoder.numbers[:n] = arm.ready
+        if what is Kind.ADVANCE:
+            encoder.numbers[0] = PERIOD
+        if what is Kind.COMMAND:
+            encoder.numbers[0] = rng.integers(0, 3)
+        bench.now += PERIOD
+        socket_.send(encoder.pack(what, bench.now, n))
+        bench.server.step(bench.now)
+    bench.client._receive()
+    if lockstep:
+        return
+    bench.client.advance(PERIOD)  # those whom the last packet has put there are gone
+    bench.tick(BRAKING)
+    assert comes_back(bench)
     bench.close()
 
 

@@ -40,7 +40,7 @@ def filled(recording: Recording, rows: int, seed: int = 0) -> Recording:
     for k in range(len(recording), len(recording) + rows):
         recording.row[:] = numbers.normal(size=len(recording.columns))
         t[:] = k * 0.001
-        recording.row[4:6] = k // 100, k % 2
+        recording.row[5:7] = k // 100, k % 2
         recording.append("GO_HOME" if k % 3 else "GRASP", Status.OK if k % 5 else Status.STOP_HUMAN, "")
     return recording
 
@@ -65,14 +65,14 @@ def until(condition) -> None:
 
 
 def test_the_columns_are_those_agreed_on():
-    agreed = """t state status verdict cycles contacts tool_x tool_y tool_z tool_vx tool_vy tool_vz
+    agreed = """t state status verdict law_status cycles contacts tool_x tool_y tool_z tool_vx tool_vy tool_vz
         person_x person_y person_z person_vx person_vy person_vz distance_axes distance_surfaces clearance age
         goal_x goal_y goal_z slow push limit q1 q2 qd1 qd2 command1 command2 object_x object_y object_z
         left_hand_x left_hand_y left_hand_z right_hand_x right_hand_y right_hand_z
         attraction_x attraction_y attraction_z repulsion_x repulsion_y repulsion_z"""
     assert columns(2) == tuple(agreed.split())
-    assert len(columns(7)) == 43 + 3 * 7
-    assert {"state", "status", "verdict"} == TEXT
+    assert len(columns(7)) == 44 + 3 * 7
+    assert {"state", "status", "verdict", "law_status"} == TEXT
     assert len(SIGNALS) == 6
     assert {name for names in SIGNALS.values() for name in names} <= set(columns(6)) - TEXT
     for bad in (0, -1, 101, 2.0, True):
@@ -117,11 +117,47 @@ def test_the_table_is_the_same_from_memory_and_from_the_file(tmp_path):
     recording.close()  # once more does nothing
 
 
+@pytest.mark.parametrize("hands", [True, False])
+@pytest.mark.parametrize(
+    "supervision, verdicts, did",
+    [
+        ("stop", ["OK", "STOP_HUMAN", "SLOWING_LIMIT"], ["OK", "STOP_HUMAN", "SLOWING_LIMIT"]),
+        ("watch", ["OK", "STOP_HUMAN", "SLOWING_LIMIT"], ["OK", "AVOIDING", "AVOIDING"]),
+        ("off", ["", "", ""], ["OK", "AVOIDING", "AVOIDING"]),
+        (None, ["OK", "STOP_HUMAN", "SLOWING_LIMIT"], ["OK", "STOP_HUMAN", "SLOWING_LIMIT"]),  # it has no scene
+        (None, ["", "", ""], ["OK", "AVOIDING", "AVOIDING"]),
+    ],
+)
+def test_an_older_recording_is_read_with_todays_meaning(tmp_path, supervision, verdicts, did, hands):
+    """It has no law_status: there the status was the controller's, and what the arm did has to be told from both."""
+    names = [name for name in columns(2) if name != "law_status"]
+    if not hands:
+        names = names[: names.index("left_hand_x")]
+    law = ["OK", "AVOIDING", "AVOIDING"]
+    lines = [] if supervision is None else [f'# scene.toml: robot = "panda"\\nsupervision = "{supervision}"\\n']
+    lines.append(",".join(names))
+    for k, (status, verdict) in enumerate(zip(law, verdicts, strict=True)):
+        numbers = [str(float(10 * k + j)) for j in range(len(names) - 6)]
+        lines.append(",".join([f"{k / 100}", "GRASP", status, verdict, "4", str(k), *numbers]))
+    path = tmp_path / "old.csv"
+    path.write_text("\n".join(lines) + "\n")
+    table = read(path)
+    assert tuple(table) == columns(2)
+    assert table["status"].tolist() == did
+    assert table["law_status"].tolist() == law
+    assert table["verdict"].tolist() == verdicts
+    assert table["state"].tolist() == ["GRASP"] * 3
+    assert table["contacts"].tolist() == [0, 1, 2]
+    assert table["tool_x"].tolist() == [0.0, 10.0, 20.0]
+    assert table["object_z"].tolist() == [float(10 * k + names.index("object_z") - 6) for k in range(3)]
+    assert np.isnan(table["repulsion_z"]).all() != hands
+
+
 NUMBERS = st.floats(allow_nan=True, allow_infinity=True, allow_subnormal=True)
 
 
-@given(st.lists(st.tuples(st.lists(NUMBERS, min_size=44, max_size=44), TEXTS, TEXTS, TEXTS), max_size=4))
-@example([([0.0] * 44, '"', '"a"', 'b""')])
+@given(st.lists(st.tuples(st.lists(NUMBERS, min_size=44, max_size=44), TEXTS, TEXTS, TEXTS, TEXTS), max_size=4))
+@example([([0.0] * 44, '"', '"a"', 'b""', "")])
 @example(
     [
         (
@@ -129,6 +165,7 @@ NUMBERS = st.floats(allow_nan=True, allow_infinity=True, allow_subnormal=True)
             'a,"b"',
             "\n\r\\n\t\\",
             "#\ud800é",
+            "OK",
         )
     ]
 )
@@ -137,20 +174,20 @@ def test_any_number_and_any_text_comes_back(tmp_path_factory, rows):
     with Recording(1, path, notes={"x": "".join(text for row in rows for text in row[1:])}) as recording:
         for values, *texts in rows:
             recording.row[0] = values[0]
-            recording.row[6:] = values[1:41]
-            recording.row[4:6] = values[41:43]  # counts, whatever they are
+            recording.row[7:] = values[1:41]
+            recording.row[5:7] = values[41:43]  # counts, whatever they are
             recording.append(*texts)
     got = read(path)
     same(got, recording.table())
     assert got.notes == recording.notes
-    for name, k in (("state", 1), ("status", 2), ("verdict", 3)):
+    for name, k in (("state", 1), ("status", 2), ("verdict", 3), ("law_status", 4)):
         assert got[name].tolist() == [row[k] for row in rows]
 
 
 def test_a_count_that_is_no_number_is_unknown(tmp_path):
     with Recording(1, tmp_path / "run.csv") as recording:
         for value in (3.0, math.nan, math.inf, 1e300):
-            recording.row[4] = value
+            recording.row[5] = value
             recording.append("", "")
     assert read(tmp_path / "run.csv")["cycles"].tolist() == recording.table()["cycles"].tolist() == [3, -1, -1, -1]
 
@@ -506,11 +543,13 @@ def changed(row: str, column: str, word: str) -> str:
     [
         ("t", "soon", "a number in column 't'; got 'soon'"),
         ("t", "1_0", "a number in column 't'; got '1_0'"),
+        ("t", "\u0661", "a number in column 't'; got '\u0661'"),
+        ("cycles", "\u0661", "a whole number in column 'cycles'; got '\u0661'"),
         ("q1", "", "a number in column 'q1'; got nothing"),
         ("slow", "1_0.5", "a number in column 'slow'; got '1_0.5'"),
         ("cycles", "1.5", "a whole number in column 'cycles'; got '1.5'"),
         ("contacts", str(2**53), "a whole number in column 'contacts'; got '9007199254740992'"),
-        ("state", "a,b", "46 cells; got 47: "),
+        ("state", "a,b", "47 cells; got 48: "),
         ("state", '"a', "cells with their quotes closed; got "),
     ],
 )
@@ -528,13 +567,13 @@ def test_a_wrong_head_is_told(lines, reading):
         ("", "bad.csv: expected the names of the columns; the file ends after line 0"),
         (note, "bad.csv: expected the names of the columns; the file ends after line 1"),
         ("# nothing\n" + names, "bad.csv, line 1: expected a note, '# key: value'; got '# nothing'"),
-        (names.replace("tool_y", "tool_w"), "bad.csv, line 1: expected 'tool_y', the name of column 8 of a recording"),
-        (names.replace("q1,", ""), "bad.csv, line 1: expected 'q1', the name of column 29"),
-        (names.replace("q1,", "q1,q2,"), "bad.csv, line 1: expected 'qd2', the name of column 32"),
-        (names.replace(",object_z", ""), "bad.csv, line 1: expected 'object_z', the name of column 34"),
-        (names.strip() + ",more\n", "bad.csv, line 1: expected 46 columns and no more; got 'more'"),
-        (names + rows.replace("\n", ",0\n", 1), "bad.csv, line 2: expected 46 cells; got 47: "),
-        (names + "\n" + rows, "bad.csv, line 2: expected 46 cells; got 1: nothing"),
+        (names.replace("tool_y", "tool_w"), "bad.csv, line 1: expected 'tool_y', the name of column 9 of a recording"),
+        (names.replace("q1,", ""), "bad.csv, line 1: expected 'q1', the name of column 30"),
+        (names.replace("q1,", "q1,q2,"), "bad.csv, line 1: expected 'qd2', the name of column 33"),
+        (names.replace(",object_z", ""), "bad.csv, line 1: expected 'object_z', the name of column 35"),
+        (names.strip() + ",more\n", "bad.csv, line 1: expected 47 columns and no more; got 'more'"),
+        (names + rows.replace("\n", ",0\n", 1), "bad.csv, line 2: expected 47 cells; got 48: "),
+        (names + "\n" + rows, "bad.csv, line 2: expected 47 cells; got 1: nothing"),
     ):
         with pytest.raises(RecordingError) as told:
             reading(text)
@@ -552,7 +591,7 @@ def test_an_older_recording_is_read_and_does_not_know_of_hands(lines, reading):
     with pytest.raises(RecordingError, match="line 4: expected a number in column 'q1'; got 'x'"):
         reading("".join(older))
     older[3] = older[2].strip() + ",1.0\n"
-    with pytest.raises(RecordingError, match="line 4: expected 34 cells; got 35"):
+    with pytest.raises(RecordingError, match="line 4: expected 35 cells; got 36"):
         reading("".join(older))
 
 

@@ -14,7 +14,7 @@ from handwritten import vicon
 
 import elbowroom as er
 import elbowroom.cell.record_writer as record_writer
-from elbowroom.avoidance import Config, Limits, Status
+from elbowroom.avoidance import Config, Force, Limits, Status
 from elbowroom.cell import (
     Cell,
     GoTo,
@@ -173,10 +173,13 @@ def test_watching_leaves_the_bare_controllers_motion_to_the_bit(take):
     watched, bare, held = (joints(runs[mode]) for mode in ("watch", "off", "stop"))
     assert watched.tobytes() == bare.tobytes()
     assert not np.array_equal(held, bare)
-    verdicts = {mode: each.table()["verdict"] for mode, each in runs.items()}
-    assert set(verdicts["off"]) == {""}
-    assert "STOP_HUMAN_STALE" in set(verdicts["watch"])
-    assert "STOP_HUMAN_STALE" not in set(runs["watch"].table()["status"])
+    tables = {mode: each.table() for mode, each in runs.items()}
+    assert set(tables["off"]["verdict"]) == {""}
+    assert "STOP_HUMAN_STALE" in set(tables["watch"]["verdict"])
+    for mode, table in tables.items():  # the status is of whoever's command the arm was given
+        np.testing.assert_array_equal(table["status"], table["verdict" if mode == "stop" else "law_status"])
+    assert "STOP_HUMAN_STALE" in set(tables["stop"]["status"])
+    assert "STOP_HUMAN_STALE" not in set(tables["stop"]["law_status"]) | set(tables["watch"]["status"])
 
 
 def test_a_watching_supervisor_can_be_reset_and_the_arm_does_not_notice(tmp_path):
@@ -354,6 +357,17 @@ def test_nobody_is_data_too():
     assert "nobody" in repr(cell)
 
 
+@pytest.mark.parametrize("mode", ["stop", "watch"])
+def test_a_cell_without_people_never_slows_for_one(mode):
+    """A scene says who is there: where that is nobody there is no sensor to wait for, and none to have failed."""
+    cell = Cell(changed(people={}, task=GoTo((0.0, 0.1, 0.0)), supervision=mode, duration=3.0))
+    verdicts = run(cell).table()["verdict"]
+    assert "SLOWING_HUMAN" not in set(verdicts)
+    assert cell.guard.counters["slowed"] == 0
+    first = run(cell, cycles=1).table()
+    assert any(first[f"command{k}"][0] for k in range(1, 7))  # it goes at once
+
+
 class Ghost:
     """Somebody whom the sensor sees for a while, then not; or with data that is old."""
 
@@ -422,6 +436,50 @@ def test_a_model_that_is_wrong_by_half_does_not_touch(number, mass_error, payloa
     assert table["contacts"][-1] == 0
     assert table["clearance"].min() > 0.05
     assert table["person_vx" if number != 3 else "person_vy"][-1] == 0.0  # it came all the way
+
+
+class Encoder:
+    """A plant whose positions are read with noise and in steps of a quantum (rad)."""
+
+    def __init__(self, plant, noise, quantum) -> None:
+        self.plant, self.noise, self.quantum = plant, noise, quantum
+        self.rng = np.random.default_rng(0)
+
+    def __getattr__(self, name):
+        return getattr(self.plant, name)
+
+    def read(self, state) -> None:
+        """As read by the encoders; speeds are as they are."""
+        self.plant.read(state)
+        state.q += self.rng.uniform(-self.noise, self.noise, len(state.q))
+        if self.quantum:
+            state.q[:] = self.quantum * np.round(state.q / self.quantum)
+
+
+TORQUES = dataclasses.replace(Config(controller="F", period=0.005), force=Force(method="operational"))
+
+
+@pytest.mark.parametrize("noise, quantum", [(0.0, 0.0), (1e-3, 0.0), (0.0, 2e-3)])
+@pytest.mark.parametrize(
+    "kind, controller, options",
+    [
+        ("kinematic", CONFIG, {}),
+        ("rigid", CONFIG, {"mass_error": 0.5, "payload": 2.0}),
+        ("mujoco", CONFIG, {}),
+        ("rigid", TORQUES, {}),
+        ("rigid", TORQUES, {"mass_error": 0.3}),  # its dry friction holds it
+    ],
+)
+def test_no_plants_states_are_doubted(kind, controller, options, noise, quantum):
+    """F26 to F29: a supervisor believes every plant, also where the arm must evade, and with a common encoder."""
+    settings = changed(controller=controller, task=GoTo((0.0, 0.3, 0.0)), duration=3.0)
+    settings = dataclasses.replace(settings, plant=PlantSettings(kind, **options))
+    cell = Cell(settings)
+    cell = Cell(settings, plant=Encoder(cell.plant, noise, quantum))
+    table = run(cell).table()
+    assert cell.guard.latched is None, cell.guard.reason
+    moved = max(np.ptp(table[f"q{k}"]) for k in range(1, 7))
+    assert moved > 0.1 or (controller is TORQUES and options)
 
 
 # ---- a plant in another program

@@ -79,6 +79,13 @@ def test_other_bodies_are_named_and_other_names_can_be_said(write):
         read_vicon(write(vicon(bodies=(*NINE, "box"))), names={"box": "hip"})
 
 
+@pytest.mark.parametrize("rate", ["1e-30", "0.09", "0", "-100", "1e6", "nan"])
+def test_a_rate_that_no_camera_has_is_refused(write, rate):
+    """A take of seven frames at 1e-30 Hz would last longer than anything, and its person could not be resampled."""
+    with pytest.raises(RecordingError, match=r"line 2: expected the number of frames a second"):
+        read_vicon(write(vicon(rate=rate)))
+
+
 def broken(change) -> str:
     lines = vicon().split("\n")
     change(lines)
@@ -123,6 +130,7 @@ def put(line: int, old: str, new: str, count: int = 1):
         (broken(put(8, "1500", "inf")), r"line 8: expected a number or a blank cell; got 'inf'"),
         (broken(put(8, "1500", "1.5e9")), r"frame 3: collar: expected a place within 1000 m"),
         (broken(put(8, "3,", "two,")), r"line 8: expected the number of a frame; got 'two'"),
+        (broken(put(8, "3,", "\u0663,")), r"line 8: expected the number of a frame; got '\u0663'"),
         (broken(put(8, "3,", "1,")), r"line 8: expected a frame after 2; got '1'"),
         (broken(put(8, "3,0", "3,1")), r"line 8: expected sub frame 0; got '1'"),
         (broken(put(10, "5,", "999999999,")), r"line 10: expected at most 1000000 frames"),

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import functools
+import importlib
 import os
+import shutil
+import socket
 import stat
 import subprocess
 import sys
+import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import elbowroom as er
-from elbowroom.compile import cache
+from elbowroom.algebra import sin
+from elbowroom.avoidance import Config, Controller, Repulsion
+from elbowroom.avoidance.repulsion import PROFILES
+from elbowroom.compile import cache, compiled
+from elbowroom.errors import TraceError
 
 
 @pytest.fixture(autouse=True)
@@ -28,9 +38,9 @@ def forbid_tracing(monkeypatch):
     def refuse(*_, **__):
         raise AssertionError("traced although the kernel is in the cache")
 
-    monkeypatch.setattr(er.dynamics, "chosen", refuse)
-    monkeypatch.setattr(er.dynamics, "cheapest", refuse)
-    monkeypatch.setattr(er.dynamics, "program", refuse)
+    monkeypatch.setattr(er.dynamics.whole_arm, "rolled", refuse)
+    monkeypatch.setattr(er.dynamics.whole_arm, "cheapest", refuse)
+    monkeypatch.setattr(er.dynamics.whole_arm, "program", refuse)
 
 
 def ask():
@@ -58,9 +68,233 @@ def test_another_arm_method_or_type_is_another_entry(folder):
 
 def test_a_change_of_our_source_is_another_entry(folder, monkeypatch):
     ask()
-    monkeypatch.setattr(cache, "SOURCES", "another source")
+    monkeypatch.setattr(cache.SOURCES, "digest", "another source")
     ask()
     assert len(entries(folder)) == 2
+
+
+# ---- our own sources
+@pytest.fixture
+def package(tmp_path):
+    """A copy of the package's sources, to be changed."""
+    return Path(shutil.copytree(Path(er.__file__).parent, tmp_path / "copy" / "elbowroom", ignore=only_sources))
+
+
+def only_sources(folder, names):
+    return [n for n in names if not n.endswith((".py", ".toml")) and not (Path(folder) / n).is_dir()]
+
+
+def digest(package):
+    return cache.Sources("elbowroom", package).digest
+
+
+def test_a_copy_of_the_sources_has_the_same_digest(package):
+    assert digest(package) == cache.SOURCES.digest
+
+
+def test_every_source_file_counts_at_any_depth(package):
+    """A change in each, and a new one in a folder that was not there."""
+    found = [digest(package)]
+    files = sorted(package.rglob("*.py"))
+    rooms = {path.parent: path for path in files}  # one file of every room
+    assert package / "cell" in rooms
+    for path in {*rooms.values(), package / "cell" / "drive.py"}:
+        with path.open("a") as file:
+            file.write("# changed\n")
+        found.append(digest(package))
+    deep = package / "cell" / "plants" / "inner"
+    deep.mkdir(parents=True)
+    (deep / "new.py").write_text("")
+    found.append(digest(package))
+    (deep / "new.py").rename(deep / "other.py")
+    found.append(digest(package))
+    (deep / "notes.txt").write_text("no source")
+    assert digest(package) == found[-1]
+    assert len(set(found)) == len(found)
+
+
+DRIVE = """
+import numpy as np, elbowroom as er
+from elbowroom.cell.drive import Drive
+arm = er.load("planar2")
+drive = Drive(arm)
+drive.reset(arm.ready)
+drive.position += 0.01
+print(drive.torque(arm.ready, np.zeros(2), 0.001).tolist())
+"""
+
+
+def run(package, folder, script, cached=True):
+    environment = dict(os.environ, PYTHONPATH=str(package.parent), ELBOWROOM_CACHE=str(folder) if cached else "off")
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_drive_whose_source_has_changed_is_compiled_again(package, folder):
+    first = run(package, folder, DRIVE)
+    assert run(package, folder, DRIVE) == first
+    path = package / "cell" / "drive.py"
+    text = path.read_text()
+    assert "gain * gain * 0.25" in text
+    path.write_text(text.replace("gain * gain * 0.25", "gain * gain * 0.5"))
+    changed = run(package, folder, DRIVE)
+    assert changed != first
+    assert changed == run(package, folder, DRIVE, cached=False)
+
+
+@pytest.mark.parametrize("change", ["imported later", "reloaded"])
+def test_a_process_of_two_versions_caches_nothing(tmp_path, monkeypatch, change):
+    name = f"two_versions_{change.replace(' ', '_')}"
+    root = tmp_path / name
+    root.mkdir()
+    for file in ("__init__", "first", "second"):
+        (root / f"{file}.py").write_text(f"x = {file!r}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    sources = cache.Sources(name, root)
+    first = importlib.import_module(f"{name}.first")
+    assert sources.loaded()
+    changed = root / ("second.py" if change == "imported later" else "first.py")
+    changed.write_text("x = 'changed, and longer'\n")
+    assert sources.loaded()  # what runs here is what was read
+    if change == "imported later":
+        importlib.import_module(f"{name}.second")
+    else:
+        importlib.reload(first)
+    assert not sources.loaded()
+    monkeypatch.setattr(cache, "SOURCES", sources)
+    assert cache.folder() is None
+
+
+# ---- functions of a user
+GAIN = 2.0
+
+
+def scaled(_, x):
+    return GAIN * sin(x[0])
+
+
+X = np.array([0.5])
+
+
+def test_a_global_of_a_traced_function_is_part_of_the_key(folder, monkeypatch):
+    assert compiled(scaled, None, {"x": (1,)})(X) == 2.0 * np.sin(0.5)
+    monkeypatch.setitem(globals(), "GAIN", 3.0)
+    assert compiled(scaled, None, {"x": (1,)})(X) == 3.0 * np.sin(0.5)
+    assert len(entries(folder)) == 2
+
+
+def test_what_a_traced_function_encloses_is_part_of_the_key(folder):
+    for gain in (1.0, 2.0, 4.0, 2.0):
+        assert compiled(lambda _, x, gain=gain: gain * x[0], None, {"x": (1,)})(X) == gain * 0.5
+    assert len(entries(folder)) == 3
+
+
+def test_a_traced_function_is_found_again_without_tracing(folder, monkeypatch):
+    compiled(scaled, None, {"x": (1,)})
+
+    def refuse(*_, **__):
+        raise AssertionError("traced although the kernel is in the cache")
+
+    monkeypatch.setattr("elbowroom.compile.recipe.trace", refuse)
+    assert compiled(scaled, None, {"x": (1,)})(X) == 2.0 * np.sin(0.5)
+
+
+def test_inputs_names_and_types_are_part_of_the_key(folder):
+    compiled(scaled, None, {"x": (1,)})
+    compiled(scaled, None, {"x": (2,)})
+    compiled(scaled, None, {"x": (1,)}, name="other")
+    compiled(scaled, None, {"x": (1,)}, output="other")
+    compiled(scaled, None, {"x": (1,)}, dtype=np.float32)
+    compiled(scaled, "a subject", {"x": (1,)})
+    assert len(entries(folder)) == 6
+
+
+def test_what_cannot_be_identified_is_not_kept(folder):
+    def locked(_, x, lock=threading.Lock()):  # noqa: B008  # on purpose
+        with lock:
+            return x[0] + 1.0
+
+    assert compiled(locked, None, {"x": (1,)})(X) == 1.5
+    assert not folder.exists() or entries(folder) == []
+
+
+def test_a_script_that_changes_is_compiled_again(folder, tmp_path):
+    """What a user does: a function in a file, with a helper in another, run, changed, run."""
+    (tmp_path / "helper.py").write_text("GAIN = 25.0\ndef scaled(x):\n    return GAIN * x\n")
+    (tmp_path / "script.py").write_text(
+        "import helper\nimport numpy as np\nfrom elbowroom.compile import compiled\n"
+        "def law(_, x):\n    return helper.scaled(x[0])\n"
+        "print(compiled(law, None, {'x': (1,)})(np.ones(1)))\n"
+    )
+
+    def said():
+        done = subprocess.run([sys.executable, tmp_path / "script.py"], capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        return float(done.stdout)
+
+    assert [said(), said()] == [25.0, 25.0]
+    assert len(entries(folder)) == 1
+    (tmp_path / "helper.py").write_text("GAIN = 60.0\ndef scaled(x):\n    return GAIN * x\n")
+    assert said() == 60.0
+    (tmp_path / "helper.py").write_text("GAIN = 60.0\ndef scaled(x):\n    return GAIN * x + 1.0\n")
+    assert said() == 61.0
+
+
+def test_a_function_that_changed_meanwhile_is_not_traced_under_its_old_name(monkeypatch):
+    """The code for batches is made when it is first needed: it must not be of another function than that for one."""
+    compiled(scaled, None, {"x": (1,)})
+    again = compiled(scaled, None, {"x": (1,)})  # from the cache, not traced yet
+    monkeypatch.setitem(globals(), "GAIN", 3.0)
+    assert again(X) == 2.0 * np.sin(0.5)
+    with pytest.raises(TraceError, match="scaled: what it was compiled from has changed since"):
+        again(np.zeros((5, 1)))
+
+
+def test_a_formulation_of_a_user_is_part_of_the_key(monkeypatch):
+    what = er.dynamics.quantity("gravity_torque")
+    for gain in (2.0, 3.0):
+        monkeypatch.setitem(what.formulations, "mine", functools.partial(lambda model, q, gain: gain * q, gain=gain))
+        kernel = er.load("planar2").compile("gravity_torque", method="mine")
+        assert np.array_equal(kernel(np.ones(2)), [gain, gain])
+
+
+def test_a_repulsion_profile_of_a_user_is_part_of_the_key(monkeypatch):
+    arm = er.load("planar2")
+    found = []
+    for gain in (1.0, 0.5):
+        monkeypatch.setitem(PROFILES, "mine", lambda k, d, d0, gain=gain: gain * k * (1.0 - d / d0))
+        config = Config(repulsion=Repulsion(profile="mine", gain=0.5, influence=5.0), self_collision=None)
+        controller = Controller(arm, config, person_capsules=1)
+        rows = np.broadcast_to(er.geometry.Sphere((1.0, 1.0, 0.0), 0.1).row(), (1, 13))
+        found.append(controller.many(arm.ready, np.zeros(2), rows, arm.pose(arm.ready)[:3, 3]).info[0].copy())
+    push = er.avoidance.law.INDEX["push"]
+    assert 0.0 < found[1][push] < found[0][push]
+
+
+@pytest.mark.parametrize(
+    "wrong, said",
+    [
+        (lambda: compiled(3.0), "expected a function, a Program, Table, Rolled or Repeated; got 3.0"),
+        (lambda: compiled(scaled, None, [1]), r'inputs must be names and shapes, {"q": \(7,\)}; got \[1\]'),
+        (lambda: compiled(lambda subject: 2.0, None), "without inputs it must return a Program, .*; got 2.0"),
+        (lambda: compiled(scaled, None, {"x": (1,)}, dtype=int), "dtype must be float64 or float32; got int64"),
+    ],
+)
+def test_what_cannot_be_compiled_is_refused(wrong, said):
+    with pytest.raises((TypeError, er.DtypeError), match=said):
+        wrong()
+
+
+def test_no_room_writes_a_key_of_its_own():
+    """`compiled` is the only way from a function to a kernel."""
+    source = Path(er.__file__).parent
+    for path in source.rglob("*.py"):
+        if path.parent.name != "compile":
+            text = path.read_text()
+            assert "cpu.kernel" not in text, path
+            assert "disk.key" not in text, path
+            assert "cache.key" not in text, path
 
 
 def test_the_folder_and_its_entries_are_private(folder):
@@ -88,6 +322,67 @@ def test_a_damaged_entry_is_ignored_and_made_again(folder, damage):
         path.write_bytes(b"something else altogether\n\x00")
     assert np.array_equal(ask(), first)
     assert path.read_bytes()[:100] == whole[:100]  # made again, in place
+
+
+def put(kind, path):
+    if kind == "a pipe":
+        os.mkfifo(path)
+    elif kind == "a folder":
+        path.mkdir()
+    elif kind == "a socket":
+        with socket.socket(socket.AF_UNIX) as server:
+            here = os.open(path.parent, os.O_RDONLY)
+            server.bind(f"/proc/self/fd/{here}/{path.name}")  # the path itself is too long for one
+            os.close(here)
+    else:
+        target = {"a device": "/dev/zero", "a link to nothing": "nowhere", "a link to itself": path.name}[kind]
+        path.symlink_to(target)
+
+
+KINDS = ["a pipe", "a folder", "a socket", "a device", "a link to nothing", "a link to itself"]
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="pipes and devices as Linux has them")
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_no_file_is_not_waited_for(folder, kind):
+    """In a process of its own, which can be ended if it waits."""
+    ask()
+    (path,) = entries(folder)
+    path.unlink()
+    put(kind, path)
+    script = "import elbowroom as er; a = er.load('ur5e'); print(a.mass_matrix(a.ready).shape)"
+    for _ in range(2):
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+        assert done.stdout == "(6, 6)\n", done.stderr
+        assert done.stderr == ""
+    assert path.is_dir() if kind == "a folder" else stat.S_ISREG(path.lstat().st_mode)  # made again where that can be
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="pipes and devices as Linux has them")
+def test_what_is_no_file_does_not_keep_the_oldest(folder, monkeypatch):
+    er.load("planar2").compile("mass_matrix")
+    (oldest,) = entries(folder)
+    os.utime(oldest, (1, 1))
+    odd = [folder / f"{k:064x}" for k in range(len(KINDS))]
+    for kind, path in zip(KINDS, odd, strict=True):
+        put(kind, path)
+        os.utime(path, (0, 0), follow_symlinks=False)
+    monkeypatch.setattr(cache, "LARGEST", oldest.stat().st_size + 1000)
+    ask()
+    left = entries(folder)
+    assert oldest not in left
+    assert all(path in left for path in odd)  # touched by nobody
+
+
+def test_an_entry_larger_than_all_may_be_is_not_read(folder):
+    first = ask()
+    (path,) = entries(folder)
+    try:
+        os.truncate(path, 1 << 40)  # a terabyte that takes no room
+    except OSError:
+        pytest.skip("this file system has no files with holes")
+    assert np.array_equal(ask(), first)
+    assert path.stat().st_size < 1 << 20
 
 
 def test_an_entry_that_others_can_write_is_ignored(folder, monkeypatch):
@@ -141,7 +436,7 @@ def test_a_kernel_in_use_is_not_the_first_to_go(folder):
 
 
 def test_without_our_sources_nothing_is_cached(folder, monkeypatch):
-    monkeypatch.setattr(cache, "SOURCES", "")
+    monkeypatch.setattr(cache.SOURCES, "digest", "")
     ask()
     assert not folder.exists()
 

@@ -12,7 +12,7 @@ import card
 import elbowroom as er
 from card import needs_cxx, to_card
 from elbowroom.algebra import trace, where
-from elbowroom.compile import cpu, cuda
+from elbowroom.compile import compiled, cuda
 from elbowroom.compile.cuda_source import Kernel as Text
 from elbowroom.errors import DtypeError, ElbowroomError, ShapeError
 
@@ -80,7 +80,7 @@ def test_rows_longer_than_a_block_always_has_room_for_ask_the_card():
     program = long_rows(251)
     kernel = cuda.CudaKernel("test", program)
     v = RNG.uniform(-1, 1, (70, 2))
-    assert np.array_equal(kernel(to_card(v)), cpu.kernel(("251",), np.float64, lambda: ("test", program))(v))
+    assert np.array_equal(kernel(to_card(v)), compiled(program)(v))
     assert kernel.function.max_dynamic_shared_size_bytes == 8 * 32 * 251
     assert not Text(program).tiled  # for a card that grants no more
     assert Text(program, shared=8 * 32 * 251).tiled
@@ -101,7 +101,7 @@ def test_arguments_may_be_called_as_our_own_variables():
     names = ["first", "tile", "lane", "states", "mine", "odd", "greatest", "i", "k", "max"]
     program = trace(lambda _, **given: {"count": sum(x[0] for x in given.values())}, None, dict.fromkeys(names, (1,)))
     given = RNG.uniform(-1, 1, (len(names), 40, 1))
-    wanted = cpu.kernel(("ours",), np.float64, lambda: ("test", program))(*given)
+    wanted = compiled(program)(*given)
     assert np.array_equal(cuda.CudaKernel("test", program)(*map(to_card, given)), wanted)
 
 
@@ -110,7 +110,7 @@ def test_rows_too_long_for_shared_memory_go_straight_out():
     assert not Text(program, shared=card.SHARED).tiled
     v = RNG.uniform(-1, 1, (40, 2))
     found = cuda.CudaKernel("test", program)(to_card(v))
-    assert np.array_equal(found, cpu.kernel(("too long",), np.float64, lambda: ("test", program))(v))
+    assert np.array_equal(found, compiled(program)(v))
 
 
 @pytest.mark.parametrize("layout", ["rows", "columns"])
@@ -303,7 +303,7 @@ def test_every_operation(tmp_path):
     """Programs of all operations, several outputs, constants and an output that is an input."""
     from test_source import PROGRAM, V
 
-    wanted = cpu.kernel(("everything",), np.float64, lambda: ("test", PROGRAM))(V)
+    wanted = compiled(PROGRAM)(V)
     for layout in ("rows", "columns"):
         found = cuda.CudaKernel("test", PROGRAM, layout=layout)(to_card(V.T if layout == "columns" else V))
         for a, b in zip(wanted, found, strict=True):

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import gc
-import os
 import pickle
 import sys
 import threading
-import time
 import weakref
 
 import llvmlite.binding as binding
@@ -20,7 +18,7 @@ from hypothesis import strategies as st
 import elbowroom as er
 from elbowroom import dynamics
 from elbowroom.algebra import absolute, cos, maximum, minimum, sin, sqrt, trace, where
-from elbowroom.compile import cpu, engine, entry, llvm
+from elbowroom.compile import compiled, engine, entry, llvm
 from elbowroom.compile.lower import lower
 
 QUANTITIES = sorted(er.dynamics.REGISTRY)
@@ -35,7 +33,7 @@ def private_cache(tmp_path, monkeypatch):
 
 
 def kernel_of(program, dtype=np.float64):
-    return cpu.kernel((program.digest,), dtype, lambda: ("test", program))
+    return compiled(program, dtype=dtype)
 
 
 def inputs_for(program, batch, seed=0):
@@ -131,7 +129,7 @@ def test_cutting_a_program_into_functions_changes_no_bit(name, monkeypatch):
     whole = kernel_of(program)(*states)
     monkeypatch.setattr(llvm, "ALONE", 10)
     monkeypatch.setattr(llvm, "CHUNK", 97)
-    cut = cpu.kernel((program.digest, "cut"), np.float64, lambda: ("test", program))
+    cut = compiled(program, method="cut")
     assert np.array_equal(together(cut(*states)), together(whole))
     assert np.array_equal(together(cut(*(x[4] for x in states))), together(kernel_of(program)(*(x[4] for x in states))))
 
@@ -139,7 +137,7 @@ def test_cutting_a_program_into_functions_changes_no_bit(name, monkeypatch):
 def test_a_long_program_is_cut_and_agrees():
     program = dynamics.program(er.chains.random(20, seed=1).model, "mass_matrix", "gdahj")
     q = np.random.default_rng(0).uniform(-3, 3, (9, 20))
-    kernel = cpu.kernel(("test cut", program.digest), float, lambda: ("gdahj", program))
+    kernel = compiled(program, method="gdahj")
     assert len(lower(kernel.program).steps) > llvm.ALONE
     assert np.allclose(kernel(q), kernel.program.evaluate(q), rtol=1e-9, atol=1e-9)
 
@@ -275,6 +273,19 @@ def test_the_entry_writes_no_batch_over_its_own_inputs():
     assert np.array_equal(room[1:], expected)
 
 
+@pytest.mark.parametrize("length", [0, 1, 3])
+@pytest.mark.parametrize("batch", [False, True])
+def test_the_entry_refuses_a_named_tuple_of_another_length(length, batch):
+    """tuple.__new__ makes one; the code must not read beyond its end."""
+    arm = er.chains.planar(3)
+    q = np.zeros((5, 3)) if batch else np.zeros(3)
+    pair = arm.jacobian(q)
+    wrong = tuple.__new__(type(pair), [np.empty_like(pair.Jv) for _ in range(length)])
+    for _ in range(2):
+        with pytest.raises(er.ShapeError, match=f"out must be 2 arrays; got {length}"):
+            arm.jacobian(q, out=wrong)
+
+
 def test_the_entry_leaks_no_reference():
     arm = er.load("planar2")
     q, out = np.array([0.1, 0.2]), np.empty((2, 2))
@@ -365,7 +376,7 @@ def test_a_model_cannot_be_exchanged_under_its_kernels():
 def test_large_outputs_on_a_small_stack():
     """Ten thousand numbers a state take 320 kB of room for the last block of a batch, more than this thread's stack."""
     program = trace(lambda _, x: np.array([x[k % 3] for k in range(10_000)]), None, {"x": (3,)}, name="wide")
-    kernel = cpu.kernel(("test wide", program.digest), float, lambda: ("wide", program))
+    kernel = compiled(program, method="wide")
     Q = np.arange(9.0).reshape(3, 3)
     kernel(Q)
     result = []
@@ -377,26 +388,6 @@ def test_large_outputs_on_a_small_stack():
     finally:
         threading.stack_size(size)
     assert np.array_equal(result[0], np.tile(Q, 3334)[:, :10_000])
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-def test_threads_after_a_fork():
-    kernel = er.load("planar2").compile("mass_matrix")
-    Q = np.zeros((20000, 2))
-    expected = kernel(Q, threads=2)
-    child = os.fork()
-    if child == 0:  # the parent's threads are not here; a pool that believes in them would wait for ever
-        os._exit(0 if np.array_equal(kernel(Q, threads=2), expected) else 1)
-    for _ in range(200):
-        done, status = os.waitpid(child, os.WNOHANG)
-        if done:
-            break
-        time.sleep(0.05)
-    else:
-        os.kill(child, 9)
-        os.waitpid(child, 0)
-        status = -1
-    assert status == 0
 
 
 def test_an_arm_can_be_pickled_after_use():
@@ -452,45 +443,8 @@ def test_a_condition_that_many_operations_part_from_its_use_survives_the_cut() -
         return where(sign, total, -total)
 
     program = trace(long, None, {"x": (2,)}, name="long")
-    kernel = cpu.kernel(("test long condition", program.digest), float, lambda: ("long", program))
+    kernel = compiled(program, method="long")
     states = np.array([[0.1, 0.2], [0.2, 0.1], [0.5, 0.5], [-1.0, 2.0], [2.0, -1.0]])
     np.testing.assert_allclose(kernel(states), program.evaluate(states), rtol=1e-12)  # 3000 roundings later
     for state, value in zip(states, kernel(states), strict=True):
         assert kernel(state) == value
-
-
-@pytest.mark.parametrize("batch, threads", [(1, 2), (4097, 2), (100_001, 3), (5_000_000, 8)])
-def test_threads_share_all_states_once(batch, threads):
-    pieces = cpu._pieces(batch, threads, 4)
-    ends = [first + size for first, size in pieces]
-    assert [first for first, _ in pieces] == [0, *ends[:-1]]
-    assert ends[-1] == batch
-    assert all(first % 4 == 0 for first, _ in pieces)  # whole blocks of lanes, but for the last
-    sizes = [size for _, size in pieces]
-    assert sizes == sorted(sizes, reverse=True)  # large ones first
-    assert len(pieces) < 20 * threads
-
-
-def test_a_call_that_is_interrupted_leaves_nobody_writing(monkeypatch):
-    """Ctrl-C reaches the caller's thread; the others must be done with the arrays before the caller is."""
-    kernel = er.load("planar2").compile("mass_matrix")
-    Q = np.zeros((200_000, 2))
-    kernel(Q[:5000], threads=2)
-    begun, ended = [], []
-
-    def piece(at, states):
-        if threading.current_thread() is threading.main_thread():
-            while not begun:
-                time.sleep(0.001)
-            raise KeyboardInterrupt
-        begun.append(states)
-        time.sleep(0.05)
-        ended.append(states)
-        return -1  # all done
-
-    monkeypatch.setattr(kernel.backend, "_batch", piece)
-    with pytest.raises(KeyboardInterrupt):
-        kernel(Q, threads=2)
-    assert begun == ended
-    time.sleep(0.1)
-    assert len(begun) == len(ended) == 1  # and no other piece was begun

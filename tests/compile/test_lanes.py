@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from elbowroom.algebra import cos, sin, trace
-from elbowroom.compile import cpu, engine, llvm
+from elbowroom.compile import compiled, engine, llvm
 from elbowroom.compile.lower import SHORT, lower
 
 HOST = engine.host()
@@ -67,7 +67,7 @@ def test_steps_are_in_the_order_of_the_algorithm_unless_a_short_program_divides(
 def test_sines_of_any_number_of_joints(joints):
     """One state packs its angles into vectors, a batch takes groups of them: the bits are the same."""
     program = trace(lambda _, q: {"s": sin(q), "c": cos(q)}, None, {"q": (joints,)}, name="turns")
-    kernel = cpu.kernel(("sines", program.digest), np.float64, lambda: ("test", program))
+    kernel = compiled(program)
     Q = np.random.default_rng(0).uniform(-9, 9, (6, joints))
     batch = kernel(Q)
     np.testing.assert_allclose(batch.s, np.sin(Q), rtol=0, atol=2**-52)  # 2 ulp of numbers up to one

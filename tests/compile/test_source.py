@@ -16,7 +16,8 @@ import elbowroom as er
 from ccompiler import CC, FUSED, called, compiled, library, needs_cc
 from elbowroom import dynamics
 from elbowroom.algebra import Port, absolute, cos, maximum, minimum, sin, sqrt, trace, where
-from elbowroom.compile import cpu, source
+from elbowroom.compile import compiled as compiled_here
+from elbowroom.compile import source
 from elbowroom.compile.source import Dialect, Source, argument_names, identifier
 from elbowroom.compile.source_support import fused, own_sincos
 from elbowroom.compile.source_writer import digits, literal, rounded
@@ -93,7 +94,7 @@ def test_the_program_of_these_tests_has_every_operation():
 def test_own_sines_and_the_host_s_fusing_give_the_kernel_s_bits(built, real):
     lib = built(text_of("f", PROGRAM, Dialect(real, "own")), *FUSED, "-Wconversion", "-Wdouble-promotion")
     got = called(lib, "f", PROGRAM, {"v": V}, REALS[real])
-    kernel = cpu.kernel((PROGRAM.digest,), REALS[real], lambda: ("test", PROGRAM))
+    kernel = compiled_here(PROGRAM, dtype=REALS[real])
     wanted = kernel(V.astype(REALS[real]))
     for name in ("many", "last", "first", "fixed"):
         assert np.array_equal(got[name], getattr(wanted, name)), name

@@ -10,7 +10,7 @@ import pytest
 
 import elbowroom as er
 from elbowroom.algebra import Table, maximum, sin, sqrt, trace
-from elbowroom.compile import cpu
+from elbowroom.compile import compiled, cpu
 
 
 def _pair(_: object, x: np.ndarray, y: np.ndarray) -> dict[str, object]:
@@ -29,7 +29,7 @@ def case(request: pytest.FixtureRequest) -> tuple[Table, cpu.Kernel]:
     """A table with fewer, as many and more entries than any CPU has lanes, whole blocks or not."""
     pairs = list(itertools.islice(itertools.cycle(itertools.permutations(range(7), 2)), request.param))
     table = _table(7, pairs)
-    return table, cpu.kernel(("test table", table.digest), float, lambda: ("table", table))
+    return table, compiled(table, method="table")
 
 
 def test_one_is_the_program_entry_by_entry(case: tuple[Table, cpu.Kernel]) -> None:
@@ -37,7 +37,7 @@ def test_one_is_the_program_entry_by_entry(case: tuple[Table, cpu.Kernel]) -> No
     table, kernel = case
     rows = np.random.default_rng(0).normal(size=(7, 3))
     got = kernel(rows)
-    program = cpu.kernel(("test pair", table.program.digest), float, lambda: ("pair", table.program))
+    program = compiled(table.program, method="pair")
     for k, (i, j) in enumerate(zip(*table.indices, strict=True)):
         alone = program(rows[i], rows[j])
         assert got.gap[k] == alone.gap
@@ -97,7 +97,7 @@ def test_outputs_that_overlap_are_refused(case: tuple[Table, cpu.Kernel]) -> Non
 def test_the_way_with_given_arrays_allocates_nothing() -> None:
     """Thousands of calls with out= leave no memory behind and take none."""
     table = _table(7, [(0, 1), (2, 3), (4, 5)])
-    kernel = cpu.kernel(("test table", table.digest), float, lambda: ("table", table))
+    kernel = compiled(table, method="table")
     rows, out = np.ones((7, 3)), kernel.empty()
     kernel(rows, out=out)
     tracemalloc.start()
@@ -134,7 +134,7 @@ def test_shared_inputs_go_to_every_entry() -> None:
 
     program = trace(scaled, None, {"x": (3,), "y": (3,), "gains": (2,), "more": (1,)}, name="scaled")
     table = Table(program, 4, ((0, 1, 2, 3, 0), (1, 2, 3, 0, 2)))
-    kernel = cpu.kernel(("test shared", table.digest), float, lambda: ("table", table))
+    kernel = compiled(table, method="table")
     rng = np.random.default_rng(3)
     rows, gains, more = rng.normal(size=(6, 4, 3)), rng.normal(size=(6, 2)), rng.normal(size=(6, 1))
     got = kernel(rows, gains, more)

@@ -13,7 +13,7 @@ import elbowroom as er
 from elbowroom import dynamics
 from elbowroom.algebra import Program, Rolled
 from elbowroom.algebra.rolling import roll
-from elbowroom.compile import cpu
+from elbowroom.compile import compiled, cpu
 from elbowroom.dynamics import crba
 from elbowroom.dynamics.whole_arm import LOOPED
 from elbowroom.errors import TraceError
@@ -32,7 +32,7 @@ TINY = 1e-3
 
 def _kernel(model: Model, name: str, method: str, dtype: type = float) -> cpu.Kernel:
     rolled = dynamics.rolled(model, name, method)
-    return cpu.kernel(("test rolled", rolled.digest), dtype, lambda: (method, rolled))
+    return compiled(rolled, method=method, dtype=dtype)
 
 
 def _states(model: Model, name: str, count: int) -> list[np.ndarray]:

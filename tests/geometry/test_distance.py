@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from elbowroom.algebra import trace
-from elbowroom.compile import cpu
+from elbowroom.compile import compiled as kernel_of
 from elbowroom.geometry import (
     PARALLEL_ANGLE,
     PARKED,
@@ -367,7 +367,7 @@ def test_coal_agrees_near_parallel(coal, angle, gap):
 @pytest.fixture(scope="module")
 def kernel():
     program = trace(lambda _, x, y: pair_row(x, y), None, {"x": (ROW,), "y": (ROW,)}, name="pair_row")
-    return cpu.kernel(("test", program.digest), float, lambda: ("test", program))
+    return kernel_of(program)
 
 
 def random_rows(rng, n):
@@ -480,7 +480,7 @@ def test_rows_of_every_nasty_family_are_finite_and_pushed_along_a_unit(kernel, f
 
 def compiled(function, inputs):
     program = trace(lambda _, **rows: stacked(function(**rows)), None, inputs, name="row")
-    return cpu.kernel(("test", program.digest), float, lambda: ("test", program))
+    return kernel_of(program)
 
 
 def test_rows_against_a_plane_and_a_shell():

@@ -424,6 +424,14 @@ def test_the_rest_of_a_file_of_ones_own(tmp_path):
     assert model.link_names == ("one", "two")
 
 
+@pytest.mark.parametrize("key", ["gravity", "gravitation"])
+def test_a_complaint_shows_the_beginning_of_what_came(tmp_path, key):
+    text = GOOD.replace("gravity = [0, 0, -1.62]", f"{key} = {[0] * 100_000}")
+    with pytest.raises(ModelError, match=f"{key}: .*got \\[0, 0, ") as caught:
+        catalogue.from_toml(written(tmp_path, text))
+    assert len(str(caught.value)) < 900
+
+
 def test_left_out_ready_and_gravity_have_defaults(tmp_path):
     text = GOOD.replace("ready_deg = [10, 20]\n", "").replace("gravity = [0, 0, -1.62]\n", "")
     model = catalogue.from_toml(written(tmp_path, text))
@@ -434,7 +442,7 @@ def test_left_out_ready_and_gravity_have_defaults(tmp_path):
 @pytest.mark.parametrize(
     "old, new, message",
     [
-        ('name = "mine"\n', "name = \n", "expected TOML in UTF-8; got Invalid value"),
+        ('name = "mine"\n', "name = \n", "expected TOML; Invalid value"),
         ('name = "mine"\n', "", "name: expected a string; it is missing"),
         ('"frames"', '"urdf"', 'convention: expected "dh" or "mdh" or "frames"; got \'urdf\''),
         ('convention = "frames"\n', "", 'convention: expected "dh" or "mdh" or "frames"; it is missing'),

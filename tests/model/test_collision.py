@@ -259,6 +259,39 @@ def test_a_broken_mesh_is_a_warning(tmp_path, file, content):
     assert "only STL and OBJ" in told or "expected vertices" in told or "radius must be positive" in told
 
 
+@pytest.mark.parametrize("name", ["loop.stl", "loop/x.stl", "x" * 300 + ".stl", "x/" * 3000 + "x.stl"])
+def test_a_mesh_that_no_file_can_be_costs_its_shape_and_not_the_arm(tmp_path, name):
+    (tmp_path / "inner").mkdir()
+    for loop in ("loop", "loop.stl"):
+        (tmp_path / "inner" / loop).symlink_to(tmp_path / "inner" / loop)
+    told = put(tmp_path, name)
+    assert "link 'arm': mesh " in told
+    assert "not found in the model's folder" in told
+
+
+@pytest.mark.parametrize(
+    "file, content",
+    [
+        ("x.obj", b"v 1 2 3\nv 1e308 0 0\nv -1e308 0 0"),
+        ("x.obj", b"v 1 2 3\nv 1_0 0 0\nv 4 4 4"),
+        ("x.stl", b"solid\nvertex 1 2 3\nvertex 1e200 2 3\nvertex 1_0 1 1"),
+        ("x.stl", binary_stl([(3e38, 0, 0), (-3e38, 0, 0), (0, 1, 0)])),
+    ],
+)
+def test_vertices_without_end_cost_their_shape_and_not_the_arm(tmp_path, file, content):
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / file).write_bytes(content)
+    told = put(tmp_path, file)
+    assert "link 'arm'" in told
+    assert "must be at most 10000 m in magnitude" in told or "expected vertices" in told
+
+
+@pytest.mark.parametrize("face", ["f 99999999999999999999 1 2", "f 1_0 1 2"])
+def test_faces_of_impossible_vertices_are_an_error_of_our_own(face):
+    with pytest.raises(ModelError, match="expected the number of a vertex"):
+        meshes.obj(f"v 0 0 0\n{face}\n".encode())
+
+
 def test_a_huge_mesh_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(meshes, "MAX_BYTES", 100)
     (tmp_path / "x.stl").write_bytes(binary_stl(CORNERS))
@@ -279,6 +312,9 @@ def test_a_folder_is_no_mesh(tmp_path):
         ('<box size="1 2"/>', "link 'arm': size of <box> must be 3 finite numbers; got '1 2'"),
         ('<box size="1 2 0"/>', "link 'arm': size of <box> must be positive; got"),
         ('<cylinder radius="1" length="nan"/>', "link 'arm': length of <cylinder> must be a finite number; got 'nan'"),
+        ('<sphere radius="1e308"/>', "link 'arm': radius of <sphere> must be at most 10000 m in magnitude"),
+        ('<box size="1 2 1e200"/>', "link 'arm': size of <box> must be at most 10000 m in magnitude"),
+        ('<sphere radius="1_0"/>', "link 'arm': radius of <sphere> must be a finite number; got '1_0'"),
         ("<cone/>", "link 'arm': <geometry> of <collision> must be one of sphere, capsule, cylinder, box, mesh"),
         ("", "link 'arm': <geometry> of <collision> must be one of"),
         ('<mesh filename="x.stl"/>', "link 'arm': mesh 'x.stl': a URDF that is no file has no folder to look in"),

@@ -10,9 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import elbowroom as er
 from elbowroom.errors import ModelError, ModelWarning
-from elbowroom.model import findings, urdf
+from elbowroom.model import export, findings, urdf
 from elbowroom.model.rotations import pose, rpy, rz
+from referees import error
 
 EXACT = 1e-14  # a few roundings of numbers of size one
 LIMIT = '<limit lower="-1" upper="2" velocity="3" effort="40"/>'
@@ -400,6 +402,10 @@ BAD_NUMBERS = {
         ARM,
         joint("turn", "base", "arm", axis="0 0 1 0"),
     ),
+    "link 'arm': value of <mass> must be a finite number; got '1_0'": (link("arm", "1_0"),),
+    "link 'arm': value of <mass> must be a finite number; got '\u0661'": (link("arm", "\u0661"),),
+    "link 'arm': value of <mass> must be a finite number; got '0x10'": (link("arm", "0x10"),),
+    "link 'arm': xyz of <origin> must be 3 finite numbers; got '0 0\\u20030'": (link("arm", com="0 0\u20030"),),
     "joint 'turn': axis must not be zero": (ARM, joint("turn", "base", "arm", axis="0 -0 0")),
     "joint 'turn': rpy of <origin> must be 3 finite numbers; got ''": (
         ARM,
@@ -414,6 +420,39 @@ BAD_NUMBERS = {
         joint("turn", "base", "arm", rest=LIMIT + '<dynamics friction="much"/>'),
     ),
 }
+
+
+INERTIAL = '<inertial><mass value="2"/><inertia ixx="1" iyy="1" izz="1"/></inertial>'
+TWICE = {
+    "link 'arm': <link> must have one <inertial> at most; got 2": (
+        link("arm").replace("</link>", f"{INERTIAL}</link>"),
+    ),
+    "link 'arm': <inertial> must have one <mass> at most; got 2": (
+        link("arm").replace("<mass", '<mass value="3"/><mass'),
+    ),
+    "link 'arm': <inertial> must have one <inertia> at most; got 2": (
+        link("arm").replace("<inertia ", '<inertia ixx="1" iyy="1" izz="1"/><inertia '),
+    ),
+    "link 'arm': <inertial> must have one <origin> at most; got 2": (
+        link("arm").replace("<origin", "<origin/><origin"),
+    ),
+    **{
+        f"joint 'turn': <joint> must have one <{tag}> at most; got 2": (
+            ARM,
+            joint("turn", "base", "arm", rest=LIMIT + "<dynamics/>").replace(f"<{tag}", f"<{tag}/><{tag}"),
+        )
+        for tag in ("origin", "axis", "limit", "dynamics", "parent", "child")
+    },
+}
+
+
+@pytest.mark.parametrize("message", TWICE)
+def test_an_element_that_is_there_twice_is_refused_by_name(message):
+    """Which of two masses is meant nobody can say; other readers take the first, or the last."""
+    parts = TWICE[message]
+    rest = parts if len(parts) > 1 else (*parts, joint("turn", "base", "arm"))
+    with pytest.raises(ModelError, match=re.escape(message)):
+        urdf.parse(robot(BASE, *rest))
 
 
 @pytest.mark.parametrize("message", BAD_NUMBERS)
@@ -604,3 +643,30 @@ def test_poses_and_bodies_equal_pinocchio(name):
     np.testing.assert_array_equal(model.upper[limited], theirs.upperPositionLimit[positions][limited])
     np.testing.assert_array_equal(model.velocity, theirs.velocityLimit)
     np.testing.assert_array_equal(model.viscous, theirs.damping)
+
+
+def test_printed_right_angles_are_all_that_torques_differ_by(tmp_path):
+    """A file with 1.57079632679 for pi/2 gives Pinocchio other torques than us; with all digits both agree.
+
+    `rounded`: some thousand operations of 1e-16, on terms that cancel by ten.  Printed: an angle is off by 5e-12 (pi by
+    twice that), and the torques by as much beside the terms that they are sums of.
+    """
+    pin = pytest.importorskip("pinocchio")
+    arm = er.load("ur5e")
+    exact = export.urdf(arm.model)
+    printed = exact.replace("1.5707963267948966", "1.57079632679").replace("3.141592653589793", "3.14159265359")
+    angles = exact.count("1.5707963267948966") + 2 * exact.count("3.141592653589793")
+    assert printed != exact
+    rounded, ours, theirs = 1e-12, [], []
+    for text in (exact, printed):
+        file = tmp_path / "arm.urdf"
+        file.write_text(text, encoding="utf-8")
+        mine = er.Arm(urdf.load(file))
+        model = pin.buildModelFromUrdf(str(file))
+        data = model.createData()
+        states = np.random.default_rng(0).uniform(-3, 3, (3, 200, mine.n))
+        ours.append(mine.inverse_dynamics(*states) - mine.friction_torque(states[1]))
+        theirs.append(np.array([pin.rnea(model, data, *state) for state in zip(*states, strict=True)]))
+    assert error(ours[1], ours[0]) < rounded
+    assert error(ours[0], theirs[0]) < rounded
+    assert rounded < error(ours[1], theirs[1]) < angles * 5e-12

@@ -348,12 +348,12 @@ class Browser:
         field.send_keys(Keys.CONTROL, "a")
         field.send_keys(text + (Keys.TAB if leave else ""))
 
-    def press(self, *labels: str) -> None:
-        """A button that is called so, or so."""
+    def press(self, label: str) -> None:
+        """A button that is called so."""
         button = """return [...document.querySelectorAll('button')]
-            .find(each => arguments[0].includes(each.textContent.trim()) && each.offsetParent) ?? null"""
-        self.until(lambda: self.run(button, labels) is not None, f"there is a button {' or '.join(labels)}")
-        self.run(button, labels).click()
+            .find(each => each.textContent.trim() === arguments[0] && each.offsetParent) ?? null"""
+        self.until(lambda: self.run(button, label) is not None, f"there is a button {label}")
+        self.run(button, label).click()
 
     def key(self, key: str) -> None:
         """A key, pressed while nothing has the focus."""

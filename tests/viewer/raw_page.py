@@ -35,6 +35,7 @@ class Raw:
             proxy=None,
         )
         self.updates, self.count, self.bytes = {}, 0, 0
+        self._whole = threading.Lock()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
         if camera:
@@ -52,16 +53,25 @@ class Raw:
                 size, packed = (int.from_bytes(data[k : k + 8], "little") for k in (0, 8))
                 inner = zstandard.ZstdDecompressor().decompress(data[16 : 16 + packed], max_output_size=size)
                 self.bytes += len(data)
-                for message in msgspec.msgpack.decode(inner)["messages"]:
-                    self.count += 1
-                    if message["type"] == "GuiUpdateMessage":
-                        self.updates.setdefault(message["uuid"], {}).update(message["updates"])
-                    elif message["type"] == "SetPositionMessage":
-                        self.updates.setdefault(message["name"], {})["position"] = message["position"]
-                    elif "props" in message and "uuid" in message:
-                        self.updates[message["uuid"]] = dict(message["props"], value=message.get("value"))
+                with self._whole:
+                    for message in msgspec.msgpack.decode(inner)["messages"]:
+                        self._take(message)
         except ConnectionClosed:
             pass
+
+    def _take(self, message):
+        self.count += 1
+        if message["type"] == "GuiUpdateMessage":
+            self.updates.setdefault(message["uuid"], {}).update(message["updates"])
+        elif message["type"] == "SetPositionMessage":
+            self.updates.setdefault(message["name"], {})["position"] = message["position"]
+        elif "props" in message and "uuid" in message:
+            self.updates[message["uuid"]] = dict(message["props"], value=message.get("value"))
+
+    def at_once(self, look):
+        """What is seen while nothing is half taken: all messages that were sent together, or none of them."""
+        with self._whole:
+            return look()
 
     def send(self, kind, **content):
         self.link.send(msgspec.msgpack.encode({"type": kind, **content}))

@@ -65,7 +65,7 @@ def time_of(page):
 def go(page):
     """Runs, if it is paused."""
     if page.status() == "paused":
-        page.press("go", "pause")
+        page.press("go")
         page.until(lambda: page.status() != "paused", "it goes on")
 
 
@@ -212,7 +212,7 @@ def test_one_page_steers_and_another_watches_until_it_takes_over(page, demo):
         page.open(demo.address)
         page.until(lambda: "Watching" in page.text() and page.status() == "paused", "the second page watches")
         before = time_of(page)
-        page.press("go", "pause")
+        page.press("go")
         page.choose("arm", "ur5e")
         page.until(lambda: page.value("arm") == "panda", "the list is put right again")
         page.frames(5)
@@ -223,7 +223,7 @@ def test_one_page_steers_and_another_watches_until_it_takes_over(page, demo):
         page.until(lambda: time_of(page) == 0.0, "and is obeyed")
         page.to(first)
         page.until(lambda: "Watching" in page.text() and time_of(page) == 0.0, "which the first page shows")
-        page.press("go", "pause")
+        page.press("go")
         page.choose("arm", "ur5e")
         page.until(lambda: page.value("arm") == "panda", "where the list is put right now")
         assert (page.status(), time_of(page)) == ("paused", 0.0)

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -17,6 +18,7 @@ pytest.importorskip("viser")
 from elbowroom.cli import app, main
 from elbowroom.cli.demo import _here
 from elbowroom.model import catalogue
+from elbowroom.viewer import children
 from elbowroom.viewer.setup import Setup
 from elbowroom.viewer.warm import prepare
 
@@ -77,8 +79,37 @@ def test_ctrl_c_ends_it_at_any_time_without_a_trace_and_with_nobody_left(when):
     assert not left
 
 
-def test_it_ends_by_itself_and_prints_the_true_address():
-    process = begin("--seconds", "0.2")
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs signals of threads")
+def test_ctrl_c_waits_until_a_child_has_started_whichever_thread_takes_it(monkeypatch):
+    """Python interrupts the main thread for a signal that any other took; half a child would complain."""
+    done, steps = threading.Event(), []
+    other = threading.Thread(target=done.wait)
+    other.start()
+
+    class Child:
+        def __init__(self, **_):
+            pass
+
+        def start(self):
+            signal.pthread_kill(other.ident, signal.SIGINT)
+            time.sleep(0.2)  # the interrupt would come within
+            steps.append("started")
+
+    monkeypatch.setattr(children.CONTEXT, "Process", Child)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background would have it ignored
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            children.start(print)
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+        done.set()
+        other.join()
+    assert steps == ["started"]
+
+
+def test_beside_a_recorded_person_it_ends_by_itself_and_prints_the_true_address(take):
+    process = begin("--seconds", "0.2", "--scenario", "recorded", "--motion", str(take))
     said, complained = process.communicate(timeout=120)
     assert process.returncode == 0, complained
     assert "the cell is live at http://127.0.0.1:" in said
@@ -93,6 +124,7 @@ def test_it_ends_by_itself_and_prints_the_true_address():
         (("--tip", "hand"), "tip: expected with a URDF file alone"),
         (("--scenario", "moon"), "scenario: expected cell, test 1"),
         (("--scenario", "recorded"), "--motion"),
+        (("--scenario", "recorded", "--motion", "none.csv"), "motion: expected a recording"),
         (("--scenario", "7"), "puma560"),
         (("--out", "no such folder"), "--out: there is no folder"),
         (("--token", "short"), "token: expected 16 to 128"),

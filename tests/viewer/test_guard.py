@@ -8,7 +8,9 @@ import http.server
 import socket
 import threading
 import time
+import warnings
 from collections import deque
+from types import SimpleNamespace
 
 import pytest
 from browser import Browser
@@ -21,6 +23,7 @@ from elbowroom.viewer.rules import QUERY, Rules, names_of, new_token
 viser = pytest.importorskip("viser")
 sync_client = pytest.importorskip("websockets.sync.client")
 import msgspec.msgpack  # noqa: E402  # viser brings both
+from raw_page import Raw  # noqa: E402
 from websockets.datastructures import Headers  # noqa: E402
 from websockets.exceptions import ConnectionClosed, InvalidStatus  # noqa: E402
 
@@ -82,6 +85,20 @@ def until(condition):
     while not condition():
         assert time.monotonic() < end, "it never happened"
         time.sleep(0.01)
+
+
+def test_what_a_page_sends_is_not_written_on_the_terminal():
+    """viser warns of a value of another type, with the value, which may hold anything."""
+    from viser._messages import Message
+
+    near = {"fov": 1.0, "near": 0.01, "far": 1000.0, "image_height": 600, "image_width": 800}
+    places = {"position": (0, 0, 1), "look_at": (0, 0, 0), "up_direction": (0, 0, 1)}
+    sent = {"type": "ViewerCameraMessage", "wxyz": "\x1b[31m", **near, **places}
+    with warnings.catch_warnings(record=True) as said:
+        opened = open_page(port=0)
+        opened.stop()
+        Message.deserialize(msgspec.msgpack.encode(sent))
+    assert not said
 
 
 # Host and Origin
@@ -193,6 +210,70 @@ def test_nothing_asks_for_a_tunnel_any_more(page, monkeypatch):
     assert not asked
     bare = viser._messages.ShareUrlRequest
     assert bare not in page.server._websock_server._incoming_handlers
+
+
+# Senders and messages
+
+
+def test_nobody_comes_in_before_the_page_is_built():
+    found = []
+
+    def build(server):
+        port = SimpleNamespace(port=server.get_port())
+        found.append(refused(port))  # as a page does that was left open from an earlier run
+        found.append(get(port)[0])
+
+    opened = open_page(port=0, build=build)
+    try:
+        assert found == [503, 200]
+        with talk(opened) as link:
+            assert link.recv(timeout=WAIT)
+    finally:
+        opened.stop()
+
+
+def test_a_page_that_cannot_be_built_is_not_served():
+    def build(server):
+        found.append(server.get_port())
+        raise ValueError("no")
+
+    found = []
+    with pytest.raises(ValueError, match="no"):
+        open_page(port=0, build=build)
+    with pytest.raises(OSError):
+        socket.create_connection(("127.0.0.1", found[0]), timeout=WAIT).close()
+
+
+def test_a_message_from_another_thread_always_wakes_the_sender(page):
+    """Even one that comes after the sender has found nothing to send, and before it waits for something."""
+    buffer = page.server._websock_server.get_message_buffer()
+    slider = page.server.gui.add_slider("slider", min=0.0, max=1.0, step=0.1, initial_value=0.0)
+    between = threading.Event()
+
+    def assign(value):
+        thread = threading.Thread(target=setattr, args=(slider, "value", value))
+        thread.start()
+        thread.join(WAIT)
+
+    with Raw(page.address) as open_:
+        until(lambda: open_.value(slider) == 0.0)
+        event = buffer.message_event
+        real = event._get_loop  # asked for when the event has been found unset, just before the wait
+
+        def meanwhile():
+            if not between.is_set():
+                between.set()
+                assign(0.5)
+            return real()
+
+        event._get_loop = meanwhile
+        try:
+            assign(0.1)  # wakes it once
+            until(lambda: between.is_set() and open_.value(slider) == 0.5)
+            assign(0.9)
+            until(lambda: open_.value(slider) == 0.9)
+        finally:
+            event._get_loop = real
 
 
 # Tokens

@@ -46,7 +46,7 @@ def test_the_cell_is_at_work_and_gives_way(live):
     first = shows(live, lambda p: p["t"] > 0.2)
     assert live.address.startswith("http://127.0.0.1:")
     live.order("drag", (-0.5, -0.2))
-    near = shows(live, lambda p: p["status"] == "AVOIDING")
+    near = shows(live, lambda p: p["law_status"] == "AVOIDING")
     assert near["distance"] < first["distance"]
     live.order("let_go")
     shows(live, lambda p: abs(p["offset"]).max() < 0.01)
@@ -68,6 +68,47 @@ def test_what_pages_send_reaches_the_engine_held_and_of_one_page_alone(live):
         until(lambda: live.steering_wheel.dropped == 4)
         picture = shows(live, lambda p: p["t"] > 0.0)
         assert (picture["shown"]["influence"], picture["problem"]) == (high, "")
+    until(lambda: not live.steering_wheel._pages)
+
+
+def test_a_button_means_what_it_says(live):
+    """Also one that a page still shows when things are so already."""
+    run, gain = live.panel.run, live.panel.sliders["gain"]
+    with Raw(live.address) as page:
+        until(lambda: live.steering is not None)
+        shows(live, lambda p: p["running"] and run.options[0] == "pause")
+        page.set(run, value="pause")
+        until(lambda: not live.board.look()["running"])
+        page.set(run, value="pause")  # nothing was shown meanwhile
+        page.set(gain, value=0.33)
+        until(lambda: live.board.look()["shown"]["gain"] == 0.33)  # orders come in order
+        assert not live.board.look()["running"]
+        shows(live, lambda p: run.options[0] == "go")
+        page.set(run, value="go")
+        shows(live, lambda p: p["running"] and run.options[0] == "pause")
+    until(lambda: not live.steering_wheel._pages)
+
+
+def test_the_sentence_and_the_buttons_of_a_moment_come_together(live, monkeypatch):
+    run, say = live.panel.run, live.panel._say
+
+    def slowly(*what):
+        say(*what)
+        time.sleep(0.1)  # time enough to send it alone
+
+    monkeypatch.setattr(live.panel, "_say", slowly)
+    with Raw(live.address) as page:
+        until(lambda: live.steering is not None)
+        shows(live, lambda p: page.says("cycles done") or page.says("cycle done"))
+        live.order("pause")
+        shows(live, lambda p: not p["running"])
+        end = time.monotonic() + 60.0
+        while not (found := page.at_once(lambda: page.says("> paused<") and page.updates[run._impl.uuid]["options"])):
+            assert time.monotonic() < end
+            live.show()
+        assert found[0] == "go"
+        live.order("play")
+        shows(live, lambda p: p["running"])
     until(lambda: not live.steering_wheel._pages)
 
 

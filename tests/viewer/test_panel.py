@@ -12,8 +12,9 @@ from elbowroom.viewer.panel import GREEN, GREY, RED, facts, judged
 
 def seen(**changes):
     picture = {
-        "status": "OK", "verdict": "OK", "distance": 0.43, "nearest": (0, 0, "wrist", "left_hand"), "stopped": False,
-        "reason": "", "touching": False, "running": True, "state": "to_object", "supervision": "stop",
+        "status": "OK", "law_status": "OK", "verdict": "OK", "distance": 0.43,
+        "nearest": (0, 0, "wrist", "left_hand"), "stopped": False, "reason": "",
+        "touching": False, "running": True, "state": "to_object", "supervision": "stop",
         "would_stop": False, "cycles": 2, "contacts": 0, "t": 3.0,
     }  # fmt: skip
     return picture | changes
@@ -26,8 +27,8 @@ def test_green_is_for_work_alone(status):
     if status.value.startswith("STOP") or status is Status.IN_COLLISION:
         assert colour == RED
         assert "work" not in said
-    if status is not Status.AVOIDING:  # what a supervisor calls so is the controller's
-        assert judged(seen(verdict=status.value))[1] != GREEN
+    if not status.stops:  # a controller's own stop is the arm's
+        assert judged(seen(law_status=status.value))[1] != GREEN
 
 
 @pytest.mark.parametrize(("distance", "said"), [(0.0, "overlapping somebody"), (-0.03, "overlapping somebody")])
@@ -38,7 +39,7 @@ def test_an_overlap_is_told_paused_or_not(distance, said):
 
 def test_what_is_not_known_is_told():
     assert judged(seen(distance=math.nan)) == ("how near people are is not known", RED)
-    assert "sure that nobody" in judged(seen(distance=math.inf, verdict="SLOWING_HUMAN"))[0]
+    assert "sure that nobody" in judged(seen(distance=math.inf, status="SLOWING_HUMAN"))[0]
 
 
 def test_a_stop_is_told_before_all_else_and_paused_before_work():

@@ -112,6 +112,55 @@ def test_times_outside_are_held_within(whole):
     assert len(replay.moments(30.0)) == 390  # 12.99 s
 
 
+@pytest.fixture(scope="module")
+def few_lines(tmp_path_factory):
+    """The lines of a recording of six cycles, with its scene and without."""
+    path = recorded(tmp_path_factory.mktemp("few") / "run.csv", Cell(walked()), 6)
+    lines = path.read_text().splitlines()
+    return {"scene": lines, "no scene": [line for line in lines if not line.startswith(f"# {NOTE}")]}
+
+
+def with_cell(lines, row, column, value, path):
+    """A file of these lines with one cell replaced."""
+    head = next(k for k, line in enumerate(lines) if line.startswith("t,"))
+    cells = lines[head + 1 + row].split(",")
+    cells[lines[head].split(",").index(column)] = value
+    path.write_text("\n".join([*lines[: head + 1 + row], ",".join(cells), *lines[head + 2 + row :]]) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("value", ["-1e308", "1e17", "nan", "inf"])
+@pytest.mark.parametrize("column", ["q1", "tool_x", "tool_vx", "person_z", "goal_y", "object_x", "left_hand_x", "push"])
+@pytest.mark.parametrize("notes", ["scene", "no scene"])
+def test_a_cell_that_cannot_be_drawn_does_not_end_a_replay(tmp_path, few_lines, notes, column, value):
+    """As of a run whose sensor or plant failed, which is the one to look at."""
+    for row in (0, 3):
+        replay = Replay(with_cell(few_lines[notes], row, column, value, tmp_path / "run.csv"))
+        for t in replay.times:
+            picture = replay.picture(t)
+            assert np.isfinite(picture["arm"]).all()
+            assert np.isfinite(picture["people"]).all()
+        if column == "q1":
+            assert any("positions to show: 1, the first at t = " in warning for warning in replay.warnings)
+            shown, beside = replay.picture(replay.times[row])["q"], replay.picture(replay.times[max(row - 1, 1)])["q"]
+            np.testing.assert_array_equal(shown, beside)
+
+
+@pytest.mark.parametrize("value", ["-1e308", "1e17", "nan"])
+def test_a_time_that_cannot_be_is_refused_by_its_column(tmp_path, few_lines, value):
+    for row in (0, 3):
+        with pytest.raises(RecordingError, match=r"run.csv: expected times .*in column 't'; got"):
+            Replay(with_cell(few_lines["scene"], row, "t", value, tmp_path / "run.csv"))
+
+
+def test_a_recording_without_any_joints_is_refused(tmp_path, few_lines):
+    path, lines = tmp_path / "run.csv", few_lines["scene"]
+    for row in range(6):
+        lines = with_cell(lines, row, "q2", "nan", path).read_text().splitlines()
+    with pytest.raises(RecordingError, match="expected joint positions in columns 'q1'"):
+        Replay(path)
+
+
 def dragged(path):
     scene = dataclasses.replace(Scene.load(CELL), people={"anna": Stander(shape="standing", position=(0.9, 0.2))})
     cell = Cell(scene)

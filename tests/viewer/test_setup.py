@@ -44,9 +44,9 @@ def test_names_that_are_not_known_are_refused(name, bad):
         Setup().changed(name, bad)
 
 
-@pytest.mark.parametrize("scenario", [name for name in SCENARIOS if name != "recorded"])
-def test_every_scenario_has_a_scene_and_takes_the_settings(scenario):
-    setup = Setup(scenario).changed("influence", 0.8).changed("filter", 0.2)
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_every_scenario_has_a_scene_and_takes_the_settings(scenario, take):
+    setup = chosen("puma560", scenario=scenario, motion=str(take)).changed("influence", 0.8).changed("filter", 0.2)
     scene = setup.scene()
     assert scene.controller.repulsion.influence == 0.8
     assert scene.controller.smoothing.duration == 0.2
@@ -62,6 +62,8 @@ def test_another_scenario_has_settings_of_its_own():
 def test_a_recording_must_be_given():
     with pytest.raises(ConfigError, match="--motion"):
         Setup("recorded").scene()
+    with pytest.raises(ConfigError, match=r"motion: expected a recording.*no such take\.csv"):
+        chosen("panda", scenario="recorded", motion="no such take.csv")
 
 
 @pytest.mark.parametrize("said", ["test 1", "test1", "1", "Test-1", " TEST_1 "])

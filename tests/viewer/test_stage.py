@@ -395,14 +395,16 @@ def test_shapes_of_visuals_have_their_sizes(server, stage):
 
 def seen(**changes):
     picture = {
-        "status": "OK", "verdict": "OK", "distance": 0.43, "nearest": (0, 0, "wrist", "left_hand"), "stopped": False,
-        "reason": "", "touching": False, "running": True, "state": "to_object",
+        "status": "OK", "law_status": "OK", "verdict": "OK", "distance": 0.43,
+        "nearest": (0, 0, "wrist", "left_hand"), "stopped": False, "reason": "",
+        "touching": False, "running": True, "state": "to_object",
     }  # fmt: skip
     return sentence(picture | changes)
 
 
 def test_plain_sentences():
     assert seen(status="AVOIDING") == "avoiding: 0.43 m to left hand"
+    assert seen(status="SLOWING_HUMAN", law_status="AVOIDING") == "avoiding: 0.43 m to left hand"
     assert seen() == "working: to object, 0.43 m to left hand"
     assert seen(running=False) == "paused"
     assert seen(stopped=True, reason="a person is <b>near</b>") == "stopped: a person is &lt;b&gt;near&lt;/b&gt;"

@@ -247,6 +247,23 @@ def test_polygons_that_ask_for_more_corners_than_there_are(tmp_path):
         refused(tmp_path, "x.dae", data.replace(counts, b"<vcount>" + wrong + b"</vcount>"), "as many corners")
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("x", ["1e10", "1e308", "-1e200", "inf", "nan"])
+def test_corners_no_arm_reaches_are_refused_without_a_word_of_numpy(tmp_path, x):
+    refused(tmp_path, "x.obj", f"v 0 0 0\nv {x} 0 0\nv 0 1 0\nf 1 2 3\n".encode(), r"1e\+09 at most")
+    matrix = f"<matrix>1 0 0 {x} 0 {x} 0 0 0 0 1 0 0 0 0 1</matrix>"
+    refused(tmp_path, "x.dae", dae(*BOX, node=matrix), r"1e\+09 at most")
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("wrong", [b"nan", b"1e19", b"-inf", b"1e308"])
+def test_lists_of_corners_hold_whole_numbers(tmp_path, wrong):
+    for data, found in ((dae(*BOX), b"<p>0 "), (dae(*BOX, polygons=True), b"<vcount>3 ")):
+        assert found in data
+        spoiled = data.replace(found, found[: found.index(b">") + 1] + wrong + b" ")
+        refused(tmp_path, "x.dae", spoiled, "whole numbers")
+
+
 @pytest.mark.parametrize("write", [stl, stl_text, obj])
 def test_triangles_are_counted_while_they_are_read(tmp_path, monkeypatch, write):
     """Text is left off at the first that is too much, and a binary file's count is known before."""

@@ -19,5 +19,6 @@ from .linalg import dot as dot
 from .program import Port as Port
 from .program import Program as Program
 from .program import trace as trace
+from .repeated import Repeated as Repeated
 from .rolled import Rolled as Rolled
 from .table import Table as Table

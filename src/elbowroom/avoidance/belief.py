@@ -142,10 +142,10 @@ def person(
     return believed, remembered, vector(stamp, good, alone, known, there), told
 
 
-def watching(layout: tuple[int, int, int], n: int) -> Program:
+def watching(layout: tuple[int, int, int]) -> Program:
     """The program over all capsules; things are passed on.  `told` is TOLD, added up over the people; age the greatest.
 
-    q, qd and goal are inputs only because compiled code refuses what is not finite.
+    goal is an input only because compiled code refuses what is not finite.
     """
     people, others, size = layout
 
@@ -180,8 +180,6 @@ def watching(layout: tuple[int, int, int], n: int) -> Program:
         "people": (people, 5),
         "clock": (len(CLOCK),),
         "rules": (len(RULES),),
-        "q": (n,),
-        "qd": (n,),
         "goal": (GOAL,),
     }
     return trace(watch, None, inputs, name="watch")

@@ -31,7 +31,7 @@ class FieldError(ConfigError):
         self, key: str, expected: str = "", got: Any = _NOTHING, *, problem: str | None = None, place: str = ""
     ) -> None:
         if problem is None:
-            problem = f"expected {expected}; " + ("it is missing" if got is _NOTHING else f"got {got!r}")
+            problem = f"expected {expected}; " + ("it is missing" if got is _NOTHING else f"got {got!r:.500}")
         self.key, self.problem, self.place = key, problem, place
         super().__init__(": ".join(part for part in (place, key, problem) if part))
 

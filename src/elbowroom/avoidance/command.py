@@ -21,6 +21,14 @@ def _vector(name: str, value: ArrayLike, size: int) -> Array:
     return array
 
 
+def measured(state: Any, name: str, n: int) -> Array | None:
+    """q or qd of a state, whatever that is, if it is an array of n finite numbers."""
+    x = getattr(state, name, None)
+    if not isinstance(x, np.ndarray) or x.shape != (n,) or x.dtype.kind not in "fiu":
+        return None
+    return x if np.isfinite(x).all() else None
+
+
 class State:
     """The joints as measured: positions, speeds, and when (s, monotonic).  Assign into the arrays in a loop."""
 
@@ -55,9 +63,7 @@ class Goal:
         t: float = 0.0,
         valid_for: float = np.inf,
     ) -> None:
-        self.packed: Array = np.zeros(GOAL)
-        self._position, self._velocity = self.packed[:3], self.packed[3:6]
-        self._rotation = self.packed[6:].reshape(3, 3)
+        self._pack(np.zeros(GOAL))
         self.position = _vector("position", position, 3)
         self.velocity = _vector("velocity", velocity, 3)
         R = np.eye(3) if rotation is None else np.array(rotation, dtype=float)
@@ -65,6 +71,19 @@ class Goal:
             raise ValueError(f"rotation must be a rotation matrix (3, 3); got\n{R}")
         self.rotation = R
         self.t, self.valid_for = float(t), float(valid_for)
+
+    def _pack(self, packed: Array) -> None:
+        """The parts are views of one array."""
+        self.packed: Array = packed
+        self._position, self._velocity = packed[:3], packed[3:6]
+        self._rotation = packed[6:].reshape(3, 3)
+
+    def __getstate__(self) -> tuple[Array, float, float]:
+        return self.packed, self.t, self.valid_for
+
+    def __setstate__(self, state: tuple[Array, float, float]) -> None:
+        packed, self.t, self.valid_for = state
+        self._pack(packed)
 
     @property
     def position(self) -> Array:

@@ -7,27 +7,31 @@ that says why.  It does not latch, watch clocks or hold limits either: that is t
 
 from __future__ import annotations
 
+import copy
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..algebra import Table, trace
+from ..algebra import Table, trace, where
 from ..algebra.linalg import Array as Scalars
 from ..arm import Arm
-from ..compile import cpu
+from ..compile import compiled
 from ..errors import ConfigError, ShapeError
 from ..geometry import ROW, Body
 from ..geometry.distance import LAMBDA_X, LAMBDA_Y, pair_row
 from ..geometry.shapes import A, B
 from ..model import Model
 from . import force, kinematic
-from .command import Command, Goal, State, still
+from .command import Command, Goal, State, measured, still
 from .config import Config, structure
 from .law import GOAL, INDEX, STATUSES, memory_size, situation, unpacked
 from .layout import Layout
 from .obstacles import Obstacles
 from .pushes import WIDTH, pair
+from .repulsion import PROFILES
+from .saturation import HUGE
 from .settings import leaves, lifted
 from .status import Status
 
@@ -50,11 +54,59 @@ def _expect(name: str, value: Any, kind: type, hint: str) -> None:
         raise ConfigError(f"{name}: expected {kind.__name__}; got {value!r:.60}; {hint}")
 
 
+@dataclass(frozen=True)
+class _PairTable:
+    """What makes the pair table of a layout.  Gains are inputs: settings that differ in them alone give the same."""
+
+    config: Config
+
+    def __call__(self, layout: Layout) -> Table:
+        inputs = {"x": (ROW,), "y": (ROW,), "gains": (len(leaves(self.config)),)}
+        program = trace(self._row, None, inputs, name="pairs", output="pairs")
+        first, second = zip(*layout.pairs, strict=True)
+        return Table(program, layout.rows, (first, second))
+
+    def _row(self, _: Any, x: Scalars, y: Scalars, gains: Scalars) -> Scalars:
+        return pair(x, y, lifted(self.config, gains.tolist()).repulsion, pair_row)
+
+    def compiled_as(self) -> tuple[Any, ...]:
+        return structure(self.config), PROFILES
+
+
+@dataclass(frozen=True)
+class _Law:
+    """The law over any scalar, (model, q, qd, ...) -> what a step gives; gains are inputs."""
+
+    config: Config
+    layout: Layout
+    lower: Array
+    upper: Array
+
+    def __call__(self, model: Model, **inputs: Scalars) -> dict[str, Any]:
+        g, limits = lifted(self.config, inputs["gains"].tolist()), (self.lower, self.upper)
+        given = (inputs[k] for k in ("q", "qd", "pairs", "goal", "posture"))
+        s = situation(model, self.layout, g, limits, *given)
+        dt, restart = inputs["clock"]
+        samples = self.config.smoothing.samples(self.config.period)
+        law = kinematic.law if self.config.controller == "K" else force.law
+        found = law(s, unpacked(inputs["memory"], model.n), dt, restart, inputs["oldest"], samples)
+        size: Any = 0.0
+        for value in (*found["qd"], *found["tool_velocity"], *found.get("tau", ())):
+            size = size + value * value
+        found["info"][_STATUS] = where(size < HUGE, found["info"][_STATUS], float(_SENSELESS))
+        return found
+
+    def compiled_as(self) -> tuple[Any, ...]:
+        return structure(self.config), PROFILES, self.layout, self.lower, self.upper
+
+
 class Controller:
     """Keeps an arm clear of what it is shown while the tool goes to its goal.
 
     `posture` (n,) is where the joints rest when the task leaves them free (`arm.ready` if omitted); `lower` and `upper`
     (n,) replace the arm's own joint limits in the law.
+
+    A copy, or what is unpickled, goes on from where the original was, with memory of its own.
     """
 
     def __init__(
@@ -91,10 +143,9 @@ class Controller:
         if not (self.lower < self.upper).all():
             raise ConfigError(f"lower must be below upper for every joint; got {self.lower} and {self.upper}")
         self.samples = self.config.smoothing.samples(self.config.period)
-        self._compile()
-        # everything that a step writes to
         self._rows = np.zeros((self.layout.rows, ROW))
-        self._own, self._others = self._rows[: self.layout.own], self._rows[self.layout.own :]
+        self._compile()
+        # everything else that a step writes to
         self.pairs = self._table.empty()  # (P, 13) after a step: separations and strengths, see geometry.distance
         self._results = self._law.empty()
         self._clock = np.zeros(2)
@@ -132,45 +183,37 @@ class Controller:
 
     def _compile(self) -> None:
         config, layout, n = self.config, self.layout, self.arm.n
-        names = leaves(config)
-        shape = structure(config)
+        inputs = {
+            "q": (n,),
+            "qd": (n,),
+            "pairs": (len(layout.pairs), WIDTH),
+            "goal": (GOAL,),
+            "posture": (n,),
+            "memory": (memory_size(n),),
+            "gains": (len(leaves(config)),),
+            "clock": (2,),
+            "oldest": (n,),
+        }
+        law = _Law(config, layout, self.lower, self.upper)
+        self._table = compiled(_PairTable(config), layout)
+        self._law = compiled(law, self.arm.model, inputs, name="law", method=config.controller)
+        self._ready()
 
-        def table() -> tuple[str, Table]:
-            def row(_: Any, x: Scalars, y: Scalars, gains: Scalars) -> Scalars:
-                return pair(x, y, lifted(config, gains.tolist()).repulsion, pair_row)
-
-            inputs = {"x": (ROW,), "y": (ROW,), "gains": (len(names),)}
-            program = trace(row, None, inputs, name="pairs", output="pairs")
-            first, second = zip(*layout.pairs, strict=True)
-            return "pairs", Table(program, layout.rows, (first, second))
-
-        def law() -> tuple[str, Any]:
-            chosen = kinematic.law if config.controller == "K" else force.law
-
-            def step(model: Model, **inputs: Scalars) -> dict[str, Any]:
-                g = lifted(config, inputs["gains"].tolist())
-                limits = self.lower, self.upper
-                s = situation(model, layout, g, limits, *(inputs[k] for k in ("q", "qd", "pairs", "goal", "posture")))
-                dt, restart = inputs["clock"]
-                return chosen(s, unpacked(inputs["memory"], n), dt, restart, inputs["oldest"], self.samples)
-
-            inputs = {
-                "q": (n,),
-                "qd": (n,),
-                "pairs": (len(layout.pairs), WIDTH),
-                "goal": (GOAL,),
-                "posture": (n,),
-                "memory": (memory_size(n),),
-                "gains": (len(names),),
-                "clock": (2,),
-                "oldest": (n,),
-            }
-            return config.controller, trace(step, self.arm.model, inputs, name="law")
-
-        limits = self.lower.tobytes(), self.upper.tobytes()
-        self._table = cpu.kernel(("avoidance pairs", repr(layout.pairs), layout.rows, shape), float, table)
-        self._law = cpu.kernel(("avoidance law", self.arm.model.digest, repr(layout), shape, limits), float, law)
+    def _ready(self) -> None:
+        """What a step enters and writes to besides its arrays: functions and views, which no copy can take along."""
         self._tabulate, self._step = (kernel.fast(kernel.general) for kernel in (self._table, self._law))
+        self._own, self._others = self._rows[: self.layout.own], self._rows[self.layout.own :]
+        self.body.rows(self.arm.ready, np.zeros(self.arm.n))  # compiled now, not in the loop
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in vars(self).items() if k not in ("_tabulate", "_step", "_own", "_others")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._ready()
+
+    def __copy__(self) -> Controller:
+        return copy.deepcopy(self)  # two that wrote to the same arrays would be neither
 
     def __repr__(self) -> str:
         kind = f"F {self.config.force.method}" if self.config.controller == "F" else "K"
@@ -201,11 +244,10 @@ class Controller:
         try:
             self._compute(dt, state, obstacles, goal)
         except Exception as error:  # a loop must go on: the arm stands still and the command says why
-            q = getattr(state, "q", None)
-            known = q is not None and q.shape == command.q.shape and bool(np.isfinite(q).all())
-            fine = known and bool(np.isfinite(state.qd).all())
+            q = measured(state, "q", self.arm.n)
+            fine = q is not None and measured(state, "qd", self.arm.n) is not None
             status = Status.STOP_INTERNAL if fine or state is None else Status.STOP_STATE_INVALID
-            still(command, status, f"{type(error).__name__}: {error}", q if known else None)
+            still(command, status, f"{type(error).__name__}: {error}", q)
             command.t, command.dt = t, dt
             return command
         command.t, command.dt = t, dt
@@ -237,6 +279,8 @@ class Controller:
         self._step(
             q, qd, self.pairs, goal.packed, self.posture, self._memory, self._gains, self._clock, ring, out=results
         )
+        if results.info.item(_STATUS) == _SENSELESS:  # and nothing of it is remembered
+            raise ArithmeticError("the law's numbers are not finite; a goal, a person or a speed is too far from real")
         self._memory[:] = results.memory
         if self.samples > 1 and not self.makes_torque:
             ring[:] = results.raw
@@ -296,3 +340,4 @@ class Controller:
 
 
 _STATUS = INDEX["status"]
+_SENSELESS = STATUSES.index(Status.STOP_INTERNAL)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,6 +19,10 @@ class Hold:
         self.active = False  # set to False where there is a valid goal again
         self.since = 0.0  # s, since when the goal is held
         arm.pose(arm.ready)  # compiled now, not in the loop
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._arm.pose(self._arm.ready)  # an arm does not take its kernels along
 
     def goal(self, t: float, q: NDArray[np.float64]) -> Goal:
         """The goal to go by at time t; the first one since there was none is where the tool is at q (n,)."""

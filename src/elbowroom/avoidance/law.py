@@ -57,6 +57,7 @@ STATUSES = (
     Status.SLOWING_HUMAN,
     Status.AVOIDING,
     Status.IN_COLLISION,
+    Status.STOP_INTERNAL,  # its numbers are not finite, or none that an arm could follow
 )
 """What a law can say of itself, the gravest last."""
 

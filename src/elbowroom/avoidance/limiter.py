@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..algebra import trace
-from ..compile import cpu
+from ..compile import compiled
 from ..compile.kernel import Kernel
 from ..model import Model
 from .belief import CLOCK, TOLD
@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 STOP = CLOCK.index("stop")
 
 
-def compiled(model: Model, layout: Layout | None, torque: bool) -> Kernel:
+def limiting(model: Model, layout: Layout | None, torque: bool) -> Kernel:
     """The kernel.  `layout` is that of the pair table, None where a controller has none."""
     n, rows = model.n, 1 if layout is None else len(layout.pairs)
     inputs = {
@@ -38,11 +38,7 @@ def compiled(model: Model, layout: Layout | None, torque: bool) -> Kernel:
         "told": (len(TOLD),),
         "rules": (len(RULES),),
     }
-
-    def make() -> tuple[str, Any]:
-        return "limiter", trace(lambda m, **given: limited(m, layout, torque, **given), model, inputs, name="limiter")
-
-    return cpu.kernel(("limiter", model.digest, repr(layout), torque), float, make)
+    return compiled(functools.partial(limited, layout=layout, torque=torque), model, inputs, name="limiter")
 
 
 class Limiter:
@@ -52,9 +48,8 @@ class Limiter:
     """
 
     def __init__(self, model: Model, facts: Facts, limits: Limits, clock: Array, told: Array, horizon: float) -> None:
-        kernel = compiled(model, facts.pairs, facts.torque)
-        self._run = kernel.fast(kernel.general)
-        self.out = kernel.empty()
+        self._kernel = limiting(model, facts.pairs, facts.torque)
+        self.out = self._kernel.empty()
         for array in self.out:
             array[:] = 0.0
         self.torque, self.clock, self._told = facts.torque, clock, told
@@ -67,11 +62,22 @@ class Limiter:
         known["stop_distance"] = limits.stop_distance or -ANYWHERE
         known["clearance"] = limits.clearance if limits.separation else -ANYWHERE
         self._rules = np.array([known[x] if x in known else float(getattr(limits, x)) for x in RULES])
-        # Views, because a short array is copied through them in a third of the time that NumPy takes.
-        self.record, self.summary = self.out.record.data, self.out.summary.data
-        self._qd, self._last = self.out.qd.data, self.last.data
         place = columns(model.n)
         self._recorded = slice(place["command"].start, place["tool_velocity"].stop)  # what a command is made of
+        self._ready()
+
+    def _ready(self) -> None:
+        """The compiled function, and views: a short array is copied through them in a third of NumPy's time."""
+        self._run = self._kernel.fast(self._kernel.general)
+        self.record, self.summary = self.out.record.data, self.out.summary.data
+        self._qd, self._last = self.out.qd.data, self.last.data
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in vars(self).items() if k not in ("_run", "record", "summary", "_qd", "_last")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._ready()
 
     def allow(self, q: Array, qd: Array, wanted: Array, tau: Array, pairs: Array) -> None:
         """What is allowed of a command; a ValueError or TypeError if its numbers are not finite or do not fit."""

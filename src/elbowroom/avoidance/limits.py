@@ -42,6 +42,11 @@ class Limits:
     overspeed: float = setting(1.1, "", "measured speed, in velocity limits, that stops the arm")
     standing: float = setting(0.01, "rad/s or m/s", "slower joints count as standing still")
     hold_damping: float = setting(50.0, "1/s", "torque controllers: damping of the speeds in a stop")
+    # ---- joint states that cannot be true
+    position_jump: float = setting(0.05, "rad or m", "a position that is off its speed's way by more stops the arm")
+    limit_excess: float = setting(0.1, "rad or m", "a position farther beyond its limit stops the arm")
+    following_error: float = setting(0.05, "rad or m", "commanded motion that a joint may owe before the arm stops")
+    encoder_noise: float = setting(0.002, "rad or m", "a position that changes by less has not moved")
     # ---- people
     max_age: float = setting(0.1, "s", "older data about people stops the arm")
     human_speed: float = setting(1.6, "m/s", "people unseen grow by it; the least v_h of speed and separation")
@@ -82,6 +87,10 @@ class Limits:
         positive(self, "torque_fraction", "retreat_fraction", most=1.0)
         positive(self, "standing", most=0.1)
         positive(self, "hold_damping", most=1000.0)
+        positive(self, "position_jump", "limit_excess", most=1.0)  # more would be no check at all
+        positive(self, "following_error", most=10.0)
+        # A joint that turns round crosses its noise twice before it is seen to move; half of the debt must be left.
+        non_negative(self, "encoder_noise", most=self.following_error / 4.0)
         positive(self, "max_age", "max_state_age", "clock_step", most=10.0)
         number(self, "human_speed", least=0.1, most=10.0)
         number(self, "max_human_speed", least=self.human_speed, most=100.0)

@@ -39,12 +39,24 @@ class Obstacles:
         """People, other things, capsules a person: what a controller must be built for."""
         self.rows: Array = np.empty((people * person_capsules + others, ROW)) if rows is None else rows  # (K, 13)
         self.rows[:] = PARKED
-        self._of = [self.rows[p * person_capsules : (p + 1) * person_capsules] for p in range(people)]
+        self._of = self._views()
         self.stamps: Array = np.full(people, -math.inf)  # s, when each person was last measured
         self.counts = np.zeros(people, dtype=int)  # capsules of each person; 0: nobody
         self.names: list[tuple[str, ...]] = [()] * people  # of each person's capsules
         self.reads = 0  # steps that have looked at it
         self._shown = [-1] * people  # the number of reads when each person was last shown
+
+    def _views(self) -> list[Array]:
+        """Each person's rows."""
+        size = self.person_capsules
+        return [self.rows[p * size : (p + 1) * size] for p in range(self.people)]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in vars(self).items() if k != "_of"}  # a copied view is none
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._of = self._views()
 
     def place(self, person: int) -> slice:
         """The rows of a person."""

@@ -56,6 +56,13 @@ class Ring:
         self.full = False
         self.t, self.reason = math.nan, ""  # of the stop that it is the record of
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in vars(self).items() if k != "flat"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.flat = self.data.reshape(-1).data
+
     def clear(self) -> None:
         """As new."""
         self.at, self.full, self.t, self.reason = 0, False, math.nan, ""

@@ -172,7 +172,7 @@ def _bounded_torque(tau: Array, bias: Array, effort: Array) -> tuple[Array, Any]
 
 
 def limited(model: Model, layout: Layout | None, torque: bool, **inputs: Array) -> dict[str, Any]:
-    """The formula; see the module's docstring.  Inputs as in `limiter.compiled`."""
+    """The formula; see the module's docstring.  Inputs as in `limiter.limiting`."""
     x = SimpleNamespace(**inputs)
     x.clock = SimpleNamespace(**dict(zip(CLOCK, x.clock, strict=True)))
     rules = SimpleNamespace(**dict(zip(RULES, x.rules, strict=True)))
@@ -211,7 +211,7 @@ def limited(model: Model, layout: Layout | None, torque: bool, **inputs: Array) 
     J = jacobian_at(model, frames, model.n - 1, tool)
     tool_velocity = np.concatenate([J.Jv @ v, J.Jw @ v])
     size: Any = 0.0
-    for value in (*v, *tau):
+    for value in (*v, *tau, *tool_velocity):
         size = size + value * value
     speed = _largest(x.qd / b.velocity)
     marks = x.told[0]

@@ -18,15 +18,14 @@ import difflib
 import json
 import math
 import os
-import tomllib
 import types
 import typing
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple, TypeVar
 
 from ..errors import ConfigError
+from ..reading import named, parse_toml, read_bytes
 from .checks import FieldError as FieldError
 from .checks import as_number as as_number
 from .checks import choice as choice
@@ -42,6 +41,7 @@ from .checks import positive as positive
 from .checks import setting as setting
 
 T = TypeVar("T")
+LARGEST = 2**20  # bytes of a file
 
 
 # ---- data in
@@ -84,12 +84,9 @@ def _default(spec: dataclasses.Field[Any], base: Any) -> Any:
     return spec.default if spec.default_factory is dataclasses.MISSING else spec.default_factory()
 
 
-def loads(cls: type[T], text: str, file: str = "") -> T:
+def loads(cls: type[T], text: str | bytes, file: str = "") -> T:
     """The settings that a TOML text holds; `file` begins every complaint."""
-    try:
-        table = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{file or 'settings'}: expected TOML; {error}") from error
+    table = parse_toml(text, file or "settings", ConfigError)
     try:
         return read(cls, table)
     except FieldError as error:
@@ -98,13 +95,7 @@ def loads(cls: type[T], text: str, file: str = "") -> T:
 
 def load(cls: type[T], file: str | os.PathLike[str]) -> T:
     """The settings that a TOML file holds."""
-    try:
-        text = Path(file).read_text(encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"{os.fspath(file)}: cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{os.fspath(file)}: expected TOML in UTF-8; {error.reason}") from error
-    return loads(cls, text, os.fspath(file))
+    return loads(cls, read_bytes(file, LARGEST, ConfigError), named(file))
 
 
 def _unknown(key: str, known: Mapping[str, dataclasses.Field[Any]]) -> str:

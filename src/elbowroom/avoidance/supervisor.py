@@ -6,22 +6,23 @@ Informed by ISO 10218:2025 / ISO/TS 15066, not certified; run it under a certifi
     command = supervisor.step(t, dt, state, obstacles, goal)    # as Controller.step; never raises
     supervisor.reset(t)                                         # after a stop, once its reason has gone
 
-One cycle: time (timing.py), people (watch.py), the goal's age, the controller itself, limits (limiter.py), the flight
-recorder (recorder.py).  Doubt stops the arm, and a stop is latched (latch.py).
+One cycle: time (timing.py), the joints' state (state_checks.py), people (watch.py), the goal's age, the controller
+itself, limits (limiter.py), the flight recorder (recorder.py).  Doubt stops the arm, and a stop is latched (latch.py).
 
 A stop is controlled, the last command run down along its own direction, where the joints' state can be trusted; with a
-state that is stale or not finite it is immediate, all zeros, and stays so until reset.  With torques that means an arm
-without torque: its brakes must take over, and `command.status` says so in the same cycle.
+state that is stale or cannot be true it is immediate, all zeros, and stays so until reset.  With torques that means an
+arm without torque: its brakes must take over, and `command.status` says so in the same cycle.
 
 precedence.py says which status is shown where several apply.
 """
 
 from __future__ import annotations
 
+import copy
 import logging
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +30,7 @@ from numpy.typing import NDArray
 from ..arm import Arm
 from ..errors import ConfigError
 from .belief import CLOCK
-from .command import Command, Goal, State
+from .command import Command, Goal, State, measured
 from .fitting import examined, facts, same_joints
 from .hold import Hold
 from .latch import IMMEDIATE, Latch
@@ -39,6 +40,7 @@ from .obstacles import Obstacles
 from .precedence import HELD, OVERLAP, shown
 from .recorder import Recorder
 from .saturation import HUGE
+from .state_checks import StateChecks
 from .status import Status
 from .timing import Timing
 from .watch import Watch
@@ -64,6 +66,10 @@ class Supervisor:
     joint_names   of the plant, base first: refused unless they are the arm's
     places        (people, others, capsules a person) of the obstacles, for a controller without a `layout`
     on_command    called with every command before it is returned; if it raises, the arm stops
+    acting        False where the arm is not given these commands, so that it need not follow them (F28)
+
+    A copy, or what is unpickled, stands where the original stood, with memory of its own: what was latched is latched,
+    and who was seen is remembered.  It is for looking ahead, or for another process: an arm obeys one supervisor.
     """
 
     def __init__(
@@ -74,6 +80,7 @@ class Supervisor:
         joint_names: Sequence[str] | None = None,
         places: tuple[int, int, int] | None = None,
         on_command: Callable[[Command], object] | None = None,
+        acting: bool = True,
     ) -> None:
         if not hasattr(controller, "step") or not hasattr(controller, "arm"):
             raise ConfigError(f"controller: expected a Controller; got {controller!r:.60}")
@@ -92,18 +99,23 @@ class Supervisor:
         self._latch = Latch(self.recorder)
         self.timing = Timing(limits, self.period, self._latch.note)
         self._clock = np.zeros(len(CLOCK))
-        self.watch = Watch(known.places, self.arm.n, limits, self._clock, self._latch.note)
+        self.watch = Watch(known.places, limits, self._clock, self._latch.note)
         self.limiter = Limiter(self.arm.model, known, limits, self._clock, self.watch.told, self.timing.longest)
         self.command = command = Command(self.arm.n)
         out = self.limiter.out
         command.qd, command.q, command.tau, command.tool_velocity = out.qd, out.q, out.tau, out.tool_velocity
         command.q[:] = self.arm.ready  # until there is a state
+        given = command.qd if acting else np.zeros(self.arm.n)
+        self.state_checks = StateChecks(self.arm, limits, self.bounds, given, torque=known.torque)
         self._no_info = np.full_like(command.info, np.nan)
         self._still = command.acceleration
         self._hold = Hold(self.arm)
         self._started, self._standing = False, True
         self._asked = ""  # why the operator wants a stop
         self._exceptions = self._saturated = self._slowed = 0
+
+    def __copy__(self) -> Supervisor:
+        return copy.deepcopy(self)  # one that shared its latch with another would be none
 
     def __repr__(self) -> str:
         state = f"stopped, {self.latched}: {self.reason}" if self.latched else "not stopped"
@@ -142,15 +154,18 @@ class Supervisor:
     def reset(self, t: float) -> bool:
         """Ends a stop: True if the arm may move again; False while there is a reason to stop or the arm moves.
 
-        A refused reset is not remembered: give it again.
+        A refused reset is not remembered: give it again.  After a reset, of no stop too, the next joint state is taken
+        as the first: so an arm that was put elsewhere is announced.
         """
         if self.latched is None:
+            self.state_checks.forget()
             return True
         wanted = bool(self._asked) or not self.permit
         but = "the operator wants it to stand" if wanted else "" if self._standing else "the arm still moves"
         if not self._latch.open(t, but):
             return False
         self.limiter.go()
+        self.state_checks.forget()
         forget = getattr(self.controller, "reset", None)
         if forget is not None:
             forget()
@@ -169,15 +184,19 @@ class Supervisor:
                 if timing.stepped:
                     if math.isfinite(t):
                         watch.forget(t)
+                        self.state_checks.forget()
                     return self._blind(t, state)
+            implausible = self.state_checks.look(state.t, q, qd)
+            if implausible is not None:
+                latch.doubt(implausible, self.state_checks.reason)
             usable = t - goal.t <= goal.valid_for and goal.t <= t + self._tolerance
             try:
-                sound = watch.look(t, obstacles, q, qd, goal.packed)
+                sound = watch.look(t, obstacles, goal.packed)
             except Exception as error:
                 sound = False
                 latch.doubt(Status.STOP_INTERNAL, f"obstacles: {error}")
             if not sound:
-                usable = self._sound(t, q, qd, goal) and usable
+                usable = self._sound(t, goal) and usable
             if latch.doubted in IMMEDIATE:
                 watch.remark(t)
                 return self._blind(t, state)
@@ -289,12 +308,8 @@ class Supervisor:
             self._latch.doubt(Status.STOP_INTERNAL, f"on_command: {type(error).__name__}: {error}")
             return False
 
-    def _sound(self, t: float, q: Any, qd: Any, goal: Goal) -> bool:
-        """After something was found that is not finite: whether the goal is; doubts the state if that is not."""
-        for name, x in (("q", q), ("qd", qd)):
-            fits = isinstance(x, np.ndarray) and x.shape == (self.arm.n,) and x.dtype.kind in "fiu"
-            if not fits or not np.isfinite(x).all():
-                self._latch.doubt(Status.STOP_STATE_INVALID, f"{name} must be {self.arm.n} finite numbers; got {x}")
+    def _sound(self, t: float, goal: Goal) -> bool:
+        """After something was found that is not finite: whether the goal is; doubts the things if these are not."""
         things = self.watch.stale(t)
         if things.startswith("things"):
             self._latch.doubt(Status.STOP_HUMAN_STALE, things)
@@ -315,9 +330,10 @@ class Supervisor:
         self._latch.close(t)
         self.limiter.nothing()
         command = self.command
-        q = getattr(state, "q", None)
-        if not self._started and isinstance(q, np.ndarray) and q.shape == command.q.shape and np.isfinite(q).all():
+        q = None if self._started else measured(state, "q", self.arm.n)
+        if q is not None:
             command.q[:] = q  # nothing was commanded yet: where the arm is
+        self._started = True  # zeros were: a later cycle of this stop must not begin with the speed that it measures
         command.t, command.dt, command.info, command.acceleration = t, self.timing.dt, self._no_info, self._still
         command.status, command.reason = self._latch.status or Status.STOP_INTERNAL, self._latch.reason
         self._standing = False

@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compile import cpu
+from ..compile import compiled
 from ..errors import ShapeError
 from ..geometry import PARKED, ROW
 from ..geometry.shapes import RADIUS
@@ -37,14 +38,14 @@ class Watch:
     `clock` (4,) is belief.CLOCK, which others read too.
     """
 
-    def __init__(self, layout: tuple[int, int, int], n: int, limits: Limits, clock: Array, note: Note) -> None:
+    def __init__(self, layout: tuple[int, int, int], limits: Limits, clock: Array, note: Note) -> None:
         people, others, size = layout
         self.believed = Obstacles(people, others, size)
         self.rejected = self.jumps = self.lost = 0  # counts: frames refused, with a jump, with somebody missing
         self._limits, self._clock, self._note = limits, clock, note
         self._things = slice(people * size, None)
         self._things_until = math.inf  # s, until when the last sound places of things will do
-        kernel = cpu.kernel(("watch", layout, n), float, lambda: ("watch", watching(layout, n)))
+        self._kernel = kernel = compiled(watching, layout)
         self._run = kernel.fast(kernel.general)
         # Memory is read from one set of arrays and written to another, then the other way round.
         first, second = kernel.empty(), kernel.empty()
@@ -58,16 +59,23 @@ class Watch:
             memory.people[:] = NEVER, NEVER, NEVER, 0.0, 0.0
         self._rules = np.array([getattr(limits, name) for name in RULES])
         self._clean, self._stamps = np.tile(PARKED, (len(self.believed.rows), 1)), np.zeros(people)
-        self._calm = (np.zeros(n), np.zeros(n), np.zeros(GOAL))
+        self._no_goal = np.zeros(GOAL)
 
-    def look(self, t: float, obstacles: Obstacles, q: Array, qd: Array, goal: Array) -> bool:
-        """Takes the obstacles as they are at time t; False if some number of obstacles, q, qd or goal is not finite."""
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in vars(self).items() if k != "_run"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._run = self._kernel.fast(self._kernel.general)
+
+    def look(self, t: float, obstacles: Obstacles, goal: Array) -> bool:
+        """Takes the obstacles as they are at time t; False if some number of obstacles or goal is not finite."""
         old, new, clock = self._in, self._out, self._clock
         clock[0] = t
         sound = True
         try:
             stamps, rules = obstacles.stamps, self._rules
-            self._run(obstacles.rows, stamps, old.memory, old.people, clock, rules, q, qd, goal, out=new)
+            self._run(obstacles.rows, stamps, old.memory, old.people, clock, rules, goal, out=new)
         except (ValueError, TypeError):
             sound = False
             self._guarded(t, obstacles)
@@ -140,5 +148,5 @@ class Watch:
         else:
             self._things_until = math.inf
         self._stamps[:] = np.nan_to_num(obstacles.stamps, nan=-NEVER, posinf=-NEVER, neginf=NEVER)
-        known, fixed = self._in, (self._clock, self._rules, *self._calm)
+        known, fixed = self._in, (self._clock, self._rules, self._no_goal)
         self._run(self._clean, self._stamps, known.memory, known.people, *fixed, out=self._out)

@@ -6,6 +6,7 @@ kernel with the twelve numbers of every link frame as inputs.
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +20,7 @@ from ..algebra import Program, Rolled, trace
 from ..algebra.linalg import matrix, vector
 from ..algebra.loops import each
 from ..algebra.rolling import roll
-from ..compile import cpu
+from ..compile import compiled
 from ..compile.kernel import Kernel
 from ..dynamics.gdahj import from_frames
 from ..dynamics.kinematics import Frames, poses
@@ -69,31 +70,31 @@ def _call(kernel: Kernel, *inputs: Any) -> Any:
 
 def _mass_matrix(model: Model, method: str, code: str) -> Kernel:
     make = dynamics.rolled if code == "loops" else dynamics.program
-    identity = (model.digest, "mass_matrix", method, f"as {code}")
-    return cpu.kernel(identity, float, lambda: (method, make(model, "mass_matrix", method)))
+    return compiled(functools.partial(make, name="mass_matrix", method=method), model, method=method)
 
 
 def _without_kinematics(model: Model, code: str) -> Kernel:
     """M by gdahj from the link frames, each of their twelve numbers an input (n,)."""
+    return compiled(_loops if code == "loops" else _straight, model, method="gdahj")
 
-    def mass_matrix(subject: Any, **frame: Any) -> Any:
-        def rotation(i: Any) -> Any:
-            return matrix([[frame[f"R{r}{c}"][i] for c in range(3)] for r in range(3)])
 
-        R = each(subject.n, rotation)
-        p = each(subject.n, lambda i: vector(*(frame[f"p{axis}"][i] for axis in "xyz")))
-        return from_frames(subject, Frames(R, p))
+def _from_frames(subject: Any, **frame: Any) -> Any:
+    def rotation(i: Any) -> Any:
+        return matrix([[frame[f"R{r}{c}"][i] for c in range(3)] for r in range(3)])
 
-    def straight() -> Program:
-        return trace(mass_matrix, model, dict.fromkeys(FRAME, (model.n,)), name="mass_matrix", output="mass_matrix")
+    R = each(subject.n, rotation)
+    p = each(subject.n, lambda i: vector(*(frame[f"p{axis}"][i] for axis in "xyz")))
+    return from_frames(subject, Frames(R, p))
 
-    def make() -> tuple[str, Program | Rolled]:
-        if code == "straight":
-            return "gdahj", straight()
-        shape = (model.n, model.n)
-        return "gdahj", roll(mass_matrix, RolledModel(model), FRAME, shape, name="mass_matrix", straight=straight)
 
-    return cpu.kernel((model.digest, "mass_matrix from frames", code), float, make)
+def _straight(model: Model) -> Program:
+    return trace(_from_frames, model, dict.fromkeys(FRAME, (model.n,)), name="mass_matrix", output="mass_matrix")
+
+
+def _loops(model: Model) -> Rolled:
+    straight = functools.partial(_straight, model)
+    shape = (model.n, model.n)
+    return roll(_from_frames, RolledModel(model), FRAME, shape, name="mass_matrix", straight=straight)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,8 @@ class Loop:
 
     def __init__(self, told: Scene, config: Config, *, supervised: bool) -> None:
         controller = Controller(told.arm, config, body=told.body, person_capsules=told.capsules)
-        steps = Supervisor(controller) if supervised else controller
+        # The arm is where the frames have it, whatever is commanded.
+        steps = Supervisor(controller, acting=False) if supervised else controller
         state, obstacles, goal = State(told.arm.ready), controller.obstacles(), Goal(np.zeros(3))
         step, see = steps.step, obstacles.see
         q, qd, moving = state.q, state.qd, goal.packed[:6]

@@ -73,12 +73,13 @@ def read_bvh(
     points = skeleton_names(path, every, names or {}, usual_names(every))
     step, values = _motion(path, text, tree)
     good = np.asarray(np.isfinite(values).all(axis=1))
-    places, turns = joint_frames(tree.joints, np.where(good[:, None], values, 0.0))
     keep = [k for k, point in enumerate(points) if point]
     head = points.index("head")
-    places[head] = places[head] + turns[head] @ (0.5 * tree.joints[head].end)
-    positions = scale * np.stack([places[k] for k in keep], axis=1)  # (T, P, 3)
-    far = (np.abs(positions) > LARGEST).any(axis=(1, 2))
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused below
+        places, turns = joint_frames(tree.joints, np.where(good[:, None], values, 0.0))
+        places[head] = places[head] + turns[head] @ (0.5 * tree.joints[head].end)
+        positions = scale * np.stack([places[k] for k in keep], axis=1)  # (T, P, 3)
+    far = ~(np.abs(positions) <= LARGEST).all(axis=(1, 2))  # true of NaN, as of infinity less infinity
     if far.any():
         raise RecordingError(
             f"{path}, frame {int(far.argmax()) + 1}: expected places within {LARGEST:g} m; is unit={scale:g} right?"
@@ -142,11 +143,15 @@ def _statement(path: Path, tree: _Hierarchy, stack: list[int], line: int, words:
             raise wrong(path, line, "OFFSET and three numbers", " ".join(words))
         offset = np.array(values, dtype=float)
         if inside:
+            if not np.isnan(inside.offset).any():
+                raise wrong(path, line, f"one OFFSET of {inside.name!r}", " ".join(words))
             inside.offset = offset
         else:
             tree.joints[stack[-2]].end = offset
         return None
     if kind == "CHANNELS" and inside:
+        if inside.channels:
+            raise wrong(path, line, f"CHANNELS of {inside.name!r} once", " ".join(words))
         inside.channels = _channels(path, line, rest)
         return None
     place = f"in {inside.name!r}" if inside else "here"

@@ -22,17 +22,17 @@ stop has no torques at all: that is how a supervisor asks for the brakes.
 from __future__ import annotations
 
 import logging
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..algebra import absolute, maximum, minimum, trace, where
+from ..algebra import absolute, maximum, minimum, where
 from ..algebra.linalg import vector
 from ..arm import Arm
 from ..avoidance import Command, Limits
-from ..compile import cpu
+from ..compile import compiled
+from ..compile.lock import compiled_once
 from ..dynamics import whole
 from ..dynamics.drives import friction_torque
 from ..errors import ShapeError
@@ -121,16 +121,19 @@ class Drive:
         tau: Array = out.torque
         return tau
 
-    @cached_property
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in vars(self).items() if k != "_kernel"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.prepare()
+
+    @compiled_once
     def _kernel(self) -> tuple[Any, Any]:
         model, n = self.arm.model, self.arm.n
         names = ("q", "qd", "speed", "position", "wanted")
         inputs: dict[str, tuple[int, ...]] = dict.fromkeys(names, (n,)) | {"limits": (2, n), "clock": (2,)}
-
-        def make() -> tuple[str, Any]:
-            return "computed torque", trace(driven, model, inputs, name="drive")
-
-        kernel = cpu.kernel(("cell drive", model.digest), float, make)
+        kernel = compiled(driven, model, inputs, name="drive", method="computed torque")
         return kernel.fast(kernel.general), kernel.empty()
 
 

@@ -2,28 +2,45 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
+from .. import reading
 from ..errors import ElbowroomError, RecordingError
 from ..geometry import Skeleton
 from ..geometry.skeleton import ALIASES, POINTS
+from ..reading import named
 
 MAX_BYTES = 64 * 2**20
 MAX_FRAMES = 1_000_000
 LARGEST = 1000.0  # m: a point that is farther away has the wrong unit
 
 
-def lines(path: Path, most: int = MAX_BYTES) -> list[str]:
-    """The lines of a text file of at most this many bytes."""
+@contextlib.contextmanager
+def opened(path: Path) -> Iterator[BinaryIO]:
+    """A file to read from; a RecordingError where that fails."""
     try:
-        with path.open("rb") as stream:
-            data = stream.read(most + 1)
+        stream = path.open("rb")
+    except ValueError:  # a zero byte or half a character in the name
+        raise RecordingError(f"{named(path)}: cannot be read: not a name that a file can have") from None
     except FileNotFoundError:
         raise RecordingError(f"{path}: there is no such file") from None
     except OSError as error:
         raise RecordingError(f"{path}: cannot be read: {error.strerror or error}") from None
+    with stream:
+        try:
+            yield stream
+        except OSError as error:
+            raise RecordingError(f"{path}: cannot be read: {error.strerror or error}") from None
+
+
+def lines(path: Path, most: int = MAX_BYTES) -> list[str]:
+    """The lines of a text file of at most this many bytes."""
+    with opened(path) as stream:
+        data = stream.read(most + 1)
     if len(data) > most:
         raise RecordingError(f"{path}: expected at most {most / 2**20:g} MiB; the file is larger")
     try:
@@ -51,12 +68,9 @@ def shown(text: str) -> str:
 
 
 def decimal(text: str) -> float | None:
-    """The number, NaN included, or None if it is none; infinity and digits with underscores are none."""
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return None if math.isinf(value) or "_" in text else value
+    """The number, NaN included, or None if it is none; infinity is none."""
+    value = reading.decimal(text)
+    return None if value is None or math.isinf(value) else value
 
 
 def skeleton_names(

@@ -12,12 +12,13 @@ own, what belongs to that one alone (`OWN`) is dropped.
 from __future__ import annotations
 
 import difflib
-import tomllib
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigError
+from ..reading import named, parse_toml, read_bytes
 
 SPECIAL = ("extends", "robots", "variants")
 ROBOT = "panda"
@@ -27,6 +28,8 @@ OWN = ("tip", "cover", "start", "lower", "upper")
 FILES = (".urdf", ".xml", ".toml")
 """How the name of an arm's file ends."""
 LARGEST = 2**20  # bytes of a file
+MOST_LAYERS = 32
+"""Files that stand on one another."""
 
 
 def is_file(robot: object) -> bool:
@@ -61,30 +64,26 @@ def read_file(file: str | Path) -> dict[str, Any]:
 
 
 def _read(path: Path, above: tuple[Path, ...]) -> dict[str, Any]:
-    try:
-        with path.open("rb") as stream:
-            data = stream.read(LARGEST + 1)
-        if len(data) > LARGEST:
-            raise ConfigError(f"{path}: expected a scene of at most {LARGEST} bytes")
-        table = tomllib.loads(data.decode("utf-8"))
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: expected TOML in UTF-8; {error.reason} at byte {error.start}") from error
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ConfigError(f"{path}: expected TOML; {error}") from error
+    table = parse_toml(read_bytes(path, LARGEST, ConfigError), named(path), ConfigError)
     below = table.pop("extends", None)
     table = _found(table, path.parent)
     if below is None:
         return table
     if not isinstance(below, str) or not below or "\0" in below:
         raise ConfigError(f"{path}: extends: expected the name of a file; got {below!r}")
-    chain = (*above, path.resolve())
+    if len(above) >= MOST_LAYERS:
+        raise ConfigError(f"{path}: extends: expected at most {MOST_LAYERS} files, each on the next; there are more")
     under = path.parent / below
-    if under.resolve() in chain:
-        circle = " -> ".join(p.name for p in (*chain[chain.index(under.resolve()) :], under))
+    chain, real = (*above, _real(path)), _real(under)
+    if real in chain:
+        circle = " -> ".join(p.name for p in (*chain[chain.index(real) :], under))
         raise ConfigError(f"{path}: extends: expected a file that does not extend this one; got a circle, {circle}")
     return merged(_read(under, chain), table)
+
+
+def _real(path: Path) -> Path:
+    """With its links followed as far as they lead; `Path.resolve` raises where they lead in a loop."""
+    return Path(os.path.realpath(path))
 
 
 def _found(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:

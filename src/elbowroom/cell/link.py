@@ -13,7 +13,13 @@ plant's and nobody else has been heard from within `timeout`.  Only messages of 
 When the arm moves: never before the first reset, and never again after a stop without one.  The plant stops by itself,
 by its drive's own brake, when no valid command is younger than `timeout`: whether the controller was killed, hangs,
 or cannot be understood makes no difference.  After that it obeys nobody until a RESET (where it stands) or a PLACE
-(a simulated arm, somewhere else) comes; a RESET while the arm still moves is refused.
+(a simulated arm, somewhere else) comes; a RESET while the arm still moves is refused.  A PLACE outside the joint limits
+is refused and stops the arm: a controller that asks for it is broken.
+
+When the plant fails: whatever it raises, and whatever state it gives that is not finite, the server brakes it, latches,
+says so in its log and in every message to the controller, and goes on.  Until the plant has a state again the last one
+is sent, with the time it was taken at.  A reset ends this stop as any other; a simulated arm that has diverged needs a
+PLACE, since it stands nowhere.
 
 In real time (the default) the plant advances by `period` a tick, at its own rate, whatever the controller does; a late
 tick is counted in `overruns` and not made up for.  With `lockstep` it advances when and as far as it is told, which
@@ -38,10 +44,12 @@ from numpy.typing import NDArray
 
 from ..arm import Arm
 from ..avoidance import Command, State, Status
-from ..errors import ConfigError
+from ..errors import ConfigError, DivergenceError
 from ..geometry import ROW
+from ..geometry.shapes import LARGEST
+from ..model.bounds import ANGLE, LENGTH
 from .packet import NUMBERS, Decoder, Encoder, Kind, Order, Stop, Tally
-from .plant import Plant, positive_time
+from .plant import ROUNDED, Plant, positive_time
 
 Array = NDArray[np.float64]
 Address = tuple[str, int]
@@ -84,6 +92,8 @@ class PlantServer:
             raise ConfigError(f"timeout: expected more than the period, {period:g} s; got {timeout:g} s")
         self.dropped = Tally()
         self.stop_reason = Stop.START
+        self.fault = ""  # what the plant raised last, until the next reset
+        self._logged: set[tuple[str, type[Exception]]] = set()
         self.overruns = self.unsent = 0
         self._joints = joints_check(plant.arm)
         self._room = int(getattr(plant, "person_capsules", NUMBERS))  # rows of people that the plant takes
@@ -92,6 +102,8 @@ class PlantServer:
         self._heard = -np.inf  # s, when the session last said something
         self._commanded: float | None = None  # s, stamp of the last command that counted; None: none since the reset
         self._command, self._state = Command(plant.arm.n), State(np.zeros(plant.arm.n))
+        self._told = State(np.array(plant.arm.ready))  # the last state that was finite, and what goes with it
+        self._touched = (False, 0)
         self._people: Array | None = None
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         try:
@@ -166,7 +178,10 @@ class PlantServer:
         if late and not self.stopped:
             self._stop(Stop.TIMEOUT)
         if not self.lockstep:
-            self.plant.advance(self.period, self._people)
+            try:
+                self.plant.advance(self.period, self._people)
+            except Exception as error:  # whatever it is, somebody must brake the arm
+                self._fail(error)
             self._tell(t)
 
     def _take(self, t: float, peer: Any) -> bool:
@@ -182,8 +197,13 @@ class PlantServer:
                 return False
         elif message.session != self._encoder.session or self._peer is None:
             return drop("session")
-        if not (self._order.admit(message.sequence) and self._obey(t, message.kind, message.numbers)):
+        if not self._order.admit(message.sequence):
             return False
+        try:
+            if not self._obey(t, message.kind, message.numbers):
+                return False
+        except Exception as error:  # of the plant; the message was sound, and is answered
+            self._fail(error)
         self._heard, self._peer = t, peer
         if self.lockstep:
             self._tell(t)
@@ -223,6 +243,8 @@ class PlantServer:
         elif kind is Kind.ADVANCE:
             if len(numbers) % ROW != 1 or not 0 < numbers[0] <= LONGEST or len(numbers) > 1 + ROW * self._room:
                 return drop("numbers")
+            if (np.abs(numbers) > LARGEST).any():  # no engine could place a person there, now or in the next tick
+                return drop("numbers")
             self._people = numbers[1:].reshape(-1, ROW).copy() if len(numbers) > 1 else None
             if self.lockstep:
                 self.plant.advance(float(numbers[0]), self._people)
@@ -231,11 +253,14 @@ class PlantServer:
         elif kind is Kind.PLACE:
             if len(numbers) != n:
                 return drop("numbers")
-            self.plant.reset(numbers)
-            self._go()
+            if wrong := outside(self.plant.arm, numbers):
+                drop("limits")
+                self._stop(Stop.PLACE, wrong)
+            else:
+                self.plant.reset(numbers)
+                self._go()
         elif kind is Kind.RESET:
-            self.plant.read(self._state)
-            if self.stopped and np.abs(self._state.qd).max() > STANDING:
+            if self.stopped and not (self._read(t) and np.abs(self._told.qd).max() <= STANDING):
                 drop("moving")
             elif self.stopped:
                 self._go()
@@ -243,27 +268,60 @@ class PlantServer:
             return drop("kind")
         return True
 
-    def _stop(self, reason: Stop) -> None:
-        self.plant.brake()
-        self.stop_reason = reason
-        if reason is not Stop.START:
-            log.error("%s: stops: %s", self.plant.arm.name, reason.text)
+    def _stop(self, reason: Stop, detail: str = "") -> None:
+        news = self.stop_reason is not reason and reason is not Stop.START
+        self.stop_reason = reason  # before the brake, which may fail
+        if news:  # a controller may ask for the same nonsense in every tick
+            log.error("%s: stops: %s%s", self.plant.arm.name, reason.text, f": {detail}" if detail else "")
+        try:
+            self.plant.brake()
+        except Exception as error:
+            self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        """The plant raised this: brakes it, latches, and says so."""
+        self._log("the plant failed", error)
+        self.stop_reason, self.fault = Stop.FAULT, f"{type(error).__name__}: {error}"
+        try:
+            self.plant.brake()
+        except Exception as another:
+            self._log("its brake failed", another)
+
+    def _log(self, what: str, error: Exception) -> None:
+        """Once until the next reset for each kind of failure: a plant may fail in every tick."""
+        if (what, type(error)) not in self._logged:
+            self._logged.add((what, type(error)))
+            log.error("%s: stops: %s: %s: %s", self.plant.arm.name, what, type(error).__name__, error, exc_info=error)
 
     def _go(self) -> None:
-        self.stop_reason = Stop.NONE
-        self._commanded = None
+        self.stop_reason, self.fault, self._commanded = Stop.NONE, "", None
+        self._logged.clear()
+
+    def _read(self, t: float) -> bool:
+        """Takes the plant's state, if it has one; at t on the clock of the stamps, in lockstep on its own."""
+        plant, state, told = self.plant, self._state, self._told
+        try:
+            plant.read(state)
+            touched = bool(plant.touching), int(plant.contacts)
+            if not (np.isfinite(state.q).all() and np.isfinite(state.qd).all() and np.isfinite(state.t)):
+                raise DivergenceError(f"its state is not finite: q = {state.q}, qd = {state.qd}")
+        except Exception as error:
+            self._fail(error)
+            return False
+        told.q[:], told.qd[:], self._touched = state.q, state.qd, touched
+        told.t = state.t if self.lockstep else t
+        return True
 
     def _tell(self, t: float) -> None:
         """Sends the state to whoever has control."""
         if self._peer is None:
             return
-        plant, state, n = self.plant, self._state, self.plant.arm.n
-        plant.read(state)
-        numbers = self._encoder.numbers
-        numbers[0] = state.t if self.lockstep else t
+        self._read(t)
+        numbers, told, n = self._encoder.numbers, self._told, self.plant.arm.n
+        numbers[0] = told.t
         numbers[1], numbers[2] = self._order.last, self.stop_reason
-        numbers[3], numbers[4] = plant.touching, plant.contacts
-        numbers[STATE_HEAD : STATE_HEAD + n], numbers[STATE_HEAD + n : STATE_HEAD + 2 * n] = state.q, state.qd
+        numbers[3], numbers[4] = self._touched
+        numbers[STATE_HEAD : STATE_HEAD + n], numbers[STATE_HEAD + n : STATE_HEAD + 2 * n] = told.q, told.qd
         try:
             self._socket.sendto(self._encoder.pack(Kind.STATE, t, STATE_HEAD + 2 * n), self._peer)
         except OSError:
@@ -271,6 +329,19 @@ class PlantServer:
 
 
 _STATUS_NUMBERS = frozenset(map(float, range(len(STATUSES))))
+
+
+def outside(arm: Arm, q: Array) -> str:
+    """Which joint is outside its limits at q (n,), in words; "" if none is.
+
+    A joint without limits, or with limits that only stand for none, must be where a model may have it at all.
+    """
+    for i, joint in enumerate(arm.joint_names):
+        most = (ANGLE if arm.model.revolute(i) else LENGTH).most
+        low, high = max(arm.model.lower[i] - ROUNDED, -most), min(arm.model.upper[i] + ROUNDED, most)
+        if not low <= q[i] <= high:
+            return f"joint {joint!r}: expected {low:g} to {high:g}; got {q[i]:g}"
+    return ""
 
 
 def local_only(host: str) -> str:

@@ -66,7 +66,8 @@ class Log:
         for name, k in self._hands:  # the first person's capsules are the first rows
             hand = cell.people_rows[k]
             views[name][:] = math.nan if hand[0] == PARKED[0] else 0.5 * (hand[A] + hand[B])
-        self._recording.append(cell.task.state, info.status.value, "" if cell.verdict is None else cell.verdict.value)
+        verdict = "" if cell.verdict is None else cell.verdict.value
+        self._recording.append(cell.task.state, cell.command.status.value, verdict, info.status.value)
 
 
 def notes_of(cell: Cell) -> dict[str, str]:

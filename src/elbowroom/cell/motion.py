@@ -27,9 +27,9 @@ from typing import Any
 
 import numpy as np
 
-from ..algebra import absolute, maximum, minimum, trace, where
+from ..algebra import absolute, maximum, minimum, where
 from ..algebra.linalg import cholesky_solve, vector
-from ..compile import cpu
+from ..compile import compiled
 from ..compile.kernel import Kernel
 from ..dynamics import whole
 from ..model import Model
@@ -43,18 +43,14 @@ def kinematic_motion(model: Model) -> Kernel:
     """q, qd, wanted (n,), limits (2, n) of speed and acceleration, clock (1,): the time -> q, qd."""
     n = model.n
     inputs: dict[str, tuple[int, ...]] = {"q": (n,), "qd": (n,), "wanted": (n,), "limits": (2, n), "clock": (1,)}
-    return cpu.kernel(
-        ("cell kinematic", model.digest), float, lambda: ("ramp", trace(ramp, model, inputs, name="ramp"))
-    )
+    return compiled(ramp, model, inputs, name="ramp")
 
 
 def rigid_motion(model: Model) -> Kernel:
     """q, qd, tau (n,), clock (1,): the time -> q, qd."""
     n = model.n
     inputs: dict[str, tuple[int, ...]] = {"q": (n,), "qd": (n,), "tau": (n,), "clock": (1,)}
-    return cpu.kernel(
-        ("cell rigid", model.digest), float, lambda: ("semi-implicit", trace(step, model, inputs, name="motion"))
-    )
+    return compiled(step, model, inputs, name="motion", method="semi-implicit")
 
 
 def ramp(model: Model, q: Any, qd: Any, wanted: Any, limits: Any, clock: Any) -> dict[str, Any]:

@@ -13,11 +13,10 @@ from ..avoidance import Controller
 from ..errors import ConfigError, UnknownNameError
 from ..loading import load
 from .mujoco_plant import MuJoCo
-from .plant import Kinematic, Plant, RigidBody
+from .plant import ROUNDED, Kinematic, Plant, RigidBody
 from .scene import Scene
 
 Array = NDArray[np.float64]
-ROUNDED = 0.01  # rad or m: a file's limits may be the arm's own, rounded
 
 
 def mounted(scene: Scene) -> Arm:

@@ -54,7 +54,8 @@ REASONS = (
     "busy",  # somebody else has control
     "joints",  # made for another arm
     "stopped",  # a command while the plant waits for a reset
-    "moving",  # a reset while the arm still moves
+    "moving",  # a reset while the arm still moves, or while nobody knows whether it does
+    "limits",  # a place outside the joint limits
 )
 
 
@@ -77,6 +78,8 @@ class Stop(IntEnum):
     START = 1
     TIMEOUT = 2
     ASKED = 3
+    PLACE = 4
+    FAULT = 5
 
     @property
     def text(self) -> str:
@@ -89,6 +92,8 @@ _TEXTS = {
     Stop.START: "not reset since this controller said hello",
     Stop.TIMEOUT: "no valid command came in time",
     Stop.ASKED: "stopped at the plant",
+    Stop.PLACE: "asked to place the arm outside its joint limits",
+    Stop.FAULT: "the plant failed; its log says how",
 }
 
 
@@ -204,11 +209,10 @@ class Order:
             self._seen = (self._seen << ahead | 1) & _MASK if ahead < self.WINDOW else 1
             self.last = sequence
             return True
-        bit = 1 << -ahead
-        known = -ahead < self.WINDOW
-        if known and self._seen & bit:
-            return self.tally.drop("duplicated")
-        if known:
+        if -ahead < self.WINDOW:  # farther back nothing is known; and a shift by that much would take all memory
+            bit = 1 << -ahead
+            if self._seen & bit:
+                return self.tally.drop("duplicated")
             self._seen |= bit
         return self.tally.drop("reordered")
 

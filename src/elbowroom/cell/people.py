@@ -11,6 +11,7 @@ data there, while the person went on; a straight line through the gap is the bes
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -225,7 +226,7 @@ class Tracked:
         """The recording as the sensor has it; and with every gap filled."""
         path = Path(self.file)
         motion, info = read_motion(path), info_file(path)
-        placement = read_placement(info) if info.is_file() else Placement()
+        placement = read_placement(info) if os.path.isfile(info) else Placement()
         placement = placement.then((0.0, 0.0, floor), self.turn)
         start = _first(motion, self.bridge)
         whole: dict[str, Any] = {"bridge": WHOLE, "start": start, "end": "hold", "floor": floor}

@@ -34,6 +34,9 @@ Array = NDArray[np.float64]
 SUBSTEP = 1e-3
 """s: the longest step of an integrator."""
 
+ROUNDED = 0.01
+"""rad or m: a file's limits and places may be the arm's own, rounded; so far beyond a limit counts as at it."""
+
 
 class Plant(Protocol):
     """An arm that moves."""

@@ -4,7 +4,7 @@
         tool = recording.view("tool")             # three numbers of `recording.row`
         ...                                       # in the loop:
         tool[:] = place
-        recording.append(task.state, command.status, verdict)
+        recording.append(task.state, status, verdict, law_status)
     recording.table()["distance_axes"]            # arrays, for metrics
     read("run.csv")                               # the same numbers, bit by bit
 
@@ -58,13 +58,13 @@ class Recording:
         self.path = None if path is None else Path(path)
         self._places = places(n)
         self.row: Array = np.full(len(self.columns), np.nan)
-        self.row[1:6] = 0.0
+        self.row[1:7] = 0.0  # texts and counts
         self._source: Any = self.row.data
         self._rows = Rows(len(self.columns))
         self._flat: Any = None
         self._codes: dict[str, int] = {}
-        self._state = self._status = self._verdict = ""
-        self._state_code = self._status_code = self._verdict_code = self._code("")
+        self._state = self._status = self._verdict = self._law = ""
+        self._state_code = self._status_code = self._verdict_code = self._law_code = self._code("")
         beginning = head(n, self.notes)  # refuses notes that cannot be written, file or not
         self._writer = None if self.path is None else Writer(self.path, self._rows, beginning, keep, replace)
         # An unclosed recording is closed when nobody has it any more, or the program ends.
@@ -82,8 +82,12 @@ class Recording:
             return self.row[k : k + 1]
         raise UnknownNameError(f"Recording.view: expected one of {', '.join(self._places)}; got {name!r}")
 
-    def append(self, state: str, status: str, verdict: str = "") -> None:
-        """The cycle is over: `row`, with these texts, is the next of the recording.  Never waits, never fails."""
+    def append(self, state: str, status: str, verdict: str = "", law_status: str = "") -> None:
+        """The cycle is over: `row`, with these texts, is the next of the recording.  Never waits, never fails.
+
+        `state` is the task's, `status` what the arm did; `verdict` and `law_status` are what supervisor and controller
+        said, each for itself.
+        """
         if state is not self._state:  # names repeat from cycle to cycle, so that this is cheaper than looking them up
             self._state_code = self._code(state)
             self._state = state
@@ -93,8 +97,12 @@ class Recording:
         if verdict is not self._verdict:
             self._verdict_code = self._code(verdict)
             self._verdict = verdict
+        if law_status is not self._law:
+            self._law_code = self._code(law_status)
+            self._law = law_status
         source, rows = self._source, self._rows
         source[1], source[2], source[3] = self._state_code, self._status_code, self._verdict_code
+        source[4] = self._law_code
         count, width = rows.count, rows.width
         at = (count & (BLOCK - 1)) * width
         if not at:

@@ -1,12 +1,17 @@
 """The file of a recording: comma-separated text, exact, and read back to the last whole row.
 
-    # robot: puma560                  notes, a line each
-    t,state,status,verdict,...        the names of the columns
-    0.0,GO_HOME,OK,,0,0,0.61,...      a row a cycle
+    # robot: puma560                           notes, a line each
+    t,state,status,verdict,law_status,...      the names of the columns
+    0.0,GO_HOME,OK,OK,OK,0,0,0.61,...          a row a cycle
+
+`status` is what the arm did: the supervisor's last word where it acts, else the controller's.  `verdict` is what the
+supervisor said, also where it only watched, and empty without one; `law_status` is the controller's own view.
 
 A number is the shortest text that gives the same float64 back, so the same run gives the same bytes, and reading gives
 the same numbers.  Control characters, "\\" and, in cells, "#" are written as in Python's strings ("\\n", "\\x23"), so a
 line break is the end of a row and nothing else.  What follows the last line break was torn off, and is not read.
+
+Older recordings have no `law_status`, and the controller's view in `status`; they are read as if written today.
 """
 
 from __future__ import annotations
@@ -14,6 +19,7 @@ from __future__ import annotations
 import csv
 import math
 import re
+import tomllib
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -23,13 +29,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import RecordingError
-from .files import shown, wrong
+from .files import opened, shown, wrong
 
 Array = NDArray[Any]
 
 XYZ = ("x", "y", "z")
-SCALARS_FIRST = ("t", "state", "status", "verdict", "cycles", "contacts")
-TEXT = frozenset({"state", "status", "verdict"})
+WORDS = ("state", "status", "verdict", "law_status")
+SCALARS_FIRST = ("t", *WORDS, "cycles", "contacts")
+TEXT = frozenset(WORDS)
 COUNTS = frozenset({"cycles", "contacts"})
 SIGNALS: Mapping[str, tuple[str, ...]] = {  # what the thesis logs
     "time": ("t",),
@@ -39,8 +46,8 @@ SIGNALS: Mapping[str, tuple[str, ...]] = {  # what the thesis logs
     "coworker velocity": ("person_vx", "person_vy", "person_vz"),
     "least distance": ("distance_axes",),
 }
-WORDS = slice(1, 4)  # the columns of TEXT, and of COUNTS
-NUMBERS = slice(4, 6)
+NOTE = "scene.toml"
+"""The key of the note that holds the scene (record_scene.py)."""
 LATER = ("left_hand", "right_hand", "attraction", "repulsion")
 """Quantities that older recordings do not have; they are NaN there."""
 MOST_JOINTS = 100
@@ -119,11 +126,9 @@ def head(n: int, notes: Mapping[str, str]) -> str:
 def text(rows: Array, cells: Sequence[str]) -> str:
     """Rows (k, width) as lines; the columns of `TEXT` hold the numbers of their cells."""
     lines = []
-    for t, state, status, verdict, cycles, contacts, *rest in rows.tolist():
-        words = (
-            f"{t!r},{cells[int(state)]},{cells[int(status)]},{cells[int(verdict)]},{count(cycles)},{count(contacts)}"
-        )
-        lines.append(f"{words},{','.join(map(repr, rest))}\n")
+    for t, state, status, verdict, law, cycles, contacts, *rest in rows.tolist():
+        words = f"{cells[int(state)]},{cells[int(status)]},{cells[int(verdict)]},{cells[int(law)]}"
+        lines.append(f"{t!r},{words},{count(cycles)},{count(contacts)},{','.join(map(repr, rest))}\n")
     return "".join(lines)
 
 
@@ -170,13 +175,8 @@ class Table(Mapping[str, Array]):
 def read(file: str | Path) -> Table:
     """The recording in a file, to its last whole row; `torn` says what is missing, as where a process was killed."""
     path = Path(file)
-    try:
-        with path.open("rb") as stream:
-            return _read(path, stream)
-    except FileNotFoundError:
-        raise RecordingError(f"{path}: there is no such file") from None
-    except OSError as error:
-        raise RecordingError(f"{path}: cannot be read: {error.strerror or error}") from None
+    with opened(path) as stream:
+        return _read(path, stream)
 
 
 class _Lines:
@@ -219,8 +219,24 @@ def _read(path: Path, stream: BinaryIO) -> Table:
     n, names = _names(path, lines.number, line)
     values, texts = _rows(path, lines, given, names)
     rows = np.frombuffer(values, dtype=np.float64).reshape(-1, len(names))
-    missing = np.full((len(rows), len(columns(n)) - len(names)), np.nan)
-    return Table(table(np.hstack([rows, missing]), n, texts), n, notes, _torn(path, lines, len(names)))
+    found = dict(zip(names, rows.T, strict=True))
+    if "law_status" not in found:
+        found["law_status"] = found["status"]
+        if _acted(notes):
+            said = found["verdict"] != (texts.index("") if "" in texts else -1)
+            found["status"] = np.where(said, found["verdict"], found["status"])
+    unknown = np.full(len(rows), np.nan)
+    whole = np.column_stack([found.get(name, unknown) for name in columns(n)])
+    return Table(table(whole, n, texts), n, notes, _torn(path, lines, len(names)))
+
+
+def _acted(notes: Mapping[str, str]) -> bool:
+    """Whether the supervisor of an older recording held the arm, as its scene says; without a scene it is taken to."""
+    try:
+        scene = tomllib.loads(notes.get(NOTE, ""))
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return True
+    return scene.get("supervision", "stop") == "stop"
 
 
 def _names(path: Path, number: int, line: str) -> tuple[int, tuple[str, ...]]:
@@ -228,6 +244,8 @@ def _names(path: Path, number: int, line: str) -> tuple[int, tuple[str, ...]]:
     names = line.split(",")
     n = sum(bool(re.fullmatch(r"q[0-9]+", name)) for name in names)
     expected = columns(min(max(n, 1), MOST_JOINTS))
+    if "law_status" not in names:
+        expected = tuple(name for name in expected if name != "law_status")
     older = expected[: -len(XYZ) * len(LATER)]
     if tuple(names) == older:
         return n, older
@@ -242,7 +260,8 @@ def _names(path: Path, number: int, line: str) -> tuple[int, tuple[str, ...]]:
 
 def _rows(path: Path, lines: _Lines, given: Iterable[str], names: Sequence[str]) -> tuple[array[float], list[str]]:
     """The numbers of all rows one after the other, texts by their codes, and the texts."""
-    width = len(names)
+    width, first = len(names), names.index("cycles")
+    words_at, counts_at = slice(1, first), slice(first, first + len(COUNTS))
     values = array("d")
     codes: dict[str, int] = {}
     for line in given:
@@ -251,13 +270,14 @@ def _rows(path: Path, lines: _Lines, given: Iterable[str], names: Sequence[str])
             raise RecordingError(
                 f"{path}, line {lines.number}: expected {width} cells; got {len(cells)}: {shown(line)}"
             )
-        words = [codes.setdefault(word, len(codes)) for word in cells[WORDS]]
+        words = [codes.setdefault(word, len(codes)) for word in cells[words_at]]
         try:
-            counts = list(map(int, cells[NUMBERS]))
-            numbers = [float(cells[0]), *words, *counts, *map(float, cells[NUMBERS.stop :])]
+            counts = list(map(int, cells[counts_at]))
+            numbers = [float(cells[0]), *words, *counts, *map(float, cells[counts_at.stop :])]
         except ValueError:
             raise _wrong_cell(path, lines.number, names, cells) from None
-        if "_" in cells[0] or "_" in "".join(cells[WORDS.stop :]) or max(map(abs, counts)) >= 2**53:
+        given_numbers = cells[0] + "".join(cells[first:])
+        if "_" in given_numbers or not given_numbers.isascii() or max(map(abs, counts)) >= 2**53:
             raise _wrong_cell(
                 path, lines.number, names, cells
             )  # what Python takes for a number, or for a float64, and is none
@@ -283,7 +303,8 @@ def _wrong_cell(path: Path, number: int, names: Sequence[str], cells: list[str])
 
 def _is_number(word: str, *, whole: bool) -> bool:
     try:
-        return "_" not in word and (abs(int(word)) < 2**53 if whole else float(word) is not None)
+        plain = "_" not in word and word.isascii()
+        return plain and (abs(int(word)) < 2**53 if whole else float(word) is not None)
     except ValueError:
         return False
 

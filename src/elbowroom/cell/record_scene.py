@@ -9,22 +9,21 @@ What is in other files, such as recorded motion or the URDF of an arm, stays the
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
-import tomllib
 from pathlib import Path
 from typing import Any
 
 from ..avoidance.checks import FieldError
 from ..avoidance.settings import dumps
 from ..errors import ConfigError
+from ..reading import parse_toml
 from .layers import is_file
 from .people import KINDS
 from .record_file import LONGEST
+from .record_file import NOTE as NOTE
 from .scene import Scene, scene
 from .task import TASKS
-
-NOTE = "scene.toml"
-"""The key of the note."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,14 +92,11 @@ def _absolute(file: str) -> str:
 
 def scene_of(text: str, folder: Path | None = None) -> Scene:
     """The scene in a note; a file of it that is not where it was is looked for in `folder`, by its name."""
-    try:
-        found = scene(tomllib.loads(text))
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ConfigError(f"expected TOML; {error}") from error
+    found = scene(parse_toml(text, NOTE, ConfigError))
 
     def here(file: str) -> str:
-        beside = None if folder is None else folder / Path(file).name
-        return str(beside) if beside is not None and beside.is_file() and not Path(file).is_file() else file
+        beside = "" if folder is None else os.path.join(folder, os.path.basename(file))
+        return beside if os.path.isfile(beside) and not os.path.isfile(file) else file
 
     people = {name: _moved(who, here) for name, who in found.people.items()}
     return dataclasses.replace(found, robot=here(found.robot) if is_file(found.robot) else found.robot, people=people)

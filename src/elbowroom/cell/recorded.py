@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
@@ -28,7 +29,7 @@ from ..geometry import PARKED, Sizes, Skeleton
 from ..geometry.skeleton import POINTS
 from .bvh import read_bvh as read_bvh
 from .figure import checked, number
-from .files import decimal, lines
+from .files import LARGEST, decimal, lines
 from .tracks import Motion as Motion
 from .tracks import Placement as Placement
 from .vicon import read_vicon as read_vicon
@@ -56,9 +57,10 @@ def info_file(file: str | Path) -> Path:
 def read_placement(file: str | Path) -> Placement:
     """The placement that the authors of a take give in this `_info.json` file, for points of the CSV file."""
     path = Path(file)
+    text = "\n".join(lines(path, 2**20))
     try:
-        info = json.loads("\n".join(lines(path, 2**20)))
-    except (json.JSONDecodeError, RecursionError) as error:
+        info = json.loads(text)
+    except (ValueError, RecursionError) as error:
         raise RecordingError(f"{path}: expected JSON; {error}") from None
     if not isinstance(info, dict):
         raise RecordingError(f"{path}: expected an object with position_offset and orientation_quat")
@@ -66,6 +68,8 @@ def read_placement(file: str | Path) -> Placement:
     x, y, z, w = _numbers(path, info, "orientation_quat", 4)
     (scale,) = _numbers(path, {"scale": [info.get("scale", 1.0)]}, "scale", 1)
     size = x * x + y * y + z * z + w * w
+    if max(map(abs, offset)) > LARGEST:
+        raise RecordingError(f"{path}: position_offset: expected places within {LARGEST:g} m; got {offset}")
     if not 0.9 < size < 1.1 or not 0.01 <= scale <= 100:
         raise RecordingError(f"{path}: expected orientation_quat of length 1 and scale from 0.01 to 100")
     turn = np.array(
@@ -122,7 +126,7 @@ class Recorded:
         motion = file if isinstance(file, Motion) else read_motion(file)
         if placement is None:
             info = None if isinstance(file, Motion) else info_file(file)
-            placement = read_placement(info) if info is not None and info.is_file() else Placement()
+            placement = read_placement(info) if info is not None and os.path.isfile(info) else Placement()
         motion = motion.only([name for name in motion.points if name in POINTS])
         motion = motion.bridged(number("bridge", bridge)).smoothed(number("smooth", smooth))
         if not motion.complete.any():

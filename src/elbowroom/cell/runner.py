@@ -84,7 +84,8 @@ class Cell:
             self.arm,
             scene.controller,
             body=self.body,
-            people=max(1, len(sizes)),
+            people=len(sizes),
+            others=0 if sizes else 1,  # there must be room for something: a thing that is never put
             person_capsules=max(sizes, default=1),
             posture=self.start,
             lower=lower,
@@ -116,7 +117,9 @@ class Cell:
         mode = self.scene.supervision
         if mode == "off":
             return None
-        return Supervisor(_Echo(self.controller) if mode == "watch" else self.controller, self.scene.limits)
+        if mode == "watch":
+            return Supervisor(_Echo(self.controller), self.scene.limits, acting=False)
+        return Supervisor(self.controller, self.scene.limits)
 
     def reset(self) -> None:
         """The arm at rest where it starts, the task and the people at their beginning, the supervisor as new."""
@@ -191,8 +194,6 @@ class Cell:
     def _look(self, t: float) -> None:
         """What the sensor shows at t."""
         oldest = t
-        if not self.people:
-            self.obstacles.nobody(t)
         for k, (rows, who) in enumerate(zip(self._sensed, self.people, strict=True)):
             if who.sensed is who.actual:  # seen as they are, and just placed
                 rows, stamp = self._places[k], self._stamps[k]

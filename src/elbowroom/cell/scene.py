@@ -22,6 +22,7 @@ from ..avoidance import Config, Limits
 from ..avoidance.checks import FieldError, as_number, choice, flag, integer, number, positive, setting
 from ..avoidance.settings import read
 from ..errors import ConfigError
+from ..reading import named
 from .layers import ROBOT, SPECIAL, is_file, layered, read_file
 from .people import KINDS, Somebody
 from .task import TASKS, Rest, TaskSettings
@@ -159,7 +160,7 @@ class Scene(_Plain):
 
         Files named in it are looked for beside it; a `robot` that is a file, from where the program runs.
         """
-        name = os.fspath(file)
+        name = named(file)
         asked = str(Path(robot).absolute()) if is_file(robot) else robot  # type: ignore[arg-type]  # a name then
         try:
             return dataclasses.replace(scene(layered(read_file(file), asked, variant)), source=name)

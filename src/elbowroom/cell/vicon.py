@@ -37,7 +37,7 @@ def read_vicon(file: str | Path, names: Mapping[str, str] | None = None) -> Moti
     if len(table) < 5:
         raise RecordingError(f"{path}: expected five lines of header; the file ends after line {len(table)}")
     rate = decimal(table[1][0])
-    if rate is None or not 0 < rate <= 1e5:
+    if rate is None or not 0.1 <= rate <= 1e5:
         raise wrong(path, 2, "the number of frames a second", text[1])
     columns, scales, bodies = _header(path, table, text)
     points = skeleton_names(path, bodies, names or {}, _usual(bodies))
@@ -106,7 +106,7 @@ def _frames(
         if len(cells) != width:
             raise RecordingError(f"{path}, line {line}: expected {width} cells; got {len(cells)}")
         number, sub = cells[0].strip(), cells[1].strip()
-        if not number.isdecimal() or len(number) > 12:
+        if not (number.isascii() and number.isdecimal()) or len(number) > 12:
             raise wrong(path, line, "the number of a frame", cells[0])
         if sub not in ("", "0"):
             raise wrong(path, line, "sub frame 0", sub)

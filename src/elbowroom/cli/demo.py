@@ -62,7 +62,7 @@ def demo(
         from ..viewer.rules import new_token
         from ..viewer.setup import chosen
 
-        setup = chosen(robot, tip, scenario, "" if motion is None else str(motion.resolve()))
+        setup = chosen(robot, tip, scenario, "" if motion is None else str(motion.absolute()))
         setup.scene()  # what is wrong is said here, not in the other process
         _fit(robot, tip)
         if prepare:

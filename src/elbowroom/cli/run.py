@@ -138,9 +138,12 @@ def _summary(cell: Cell, recording: Recording, variant: str | None) -> None:
         _said("people", "nobody")
     _said("contacts", str(int(table["contacts"][-1])))
     _said("task", f"{table['state'][-1]}, {_times(int(table['cycles'][-1]), 'cycle')} completed")
-    _said("controller", _shares(table["status"]))
+    _said("status", _shares(table["status"]))
     if cell.guard is not None:
-        _said("supervisor", _shares(table["verdict"]) + ("; it only watched" if scene.supervision == "watch" else ""))
+        if scene.supervision == "watch":
+            _said("supervisor", _shares(table["verdict"]) + "; it only watched")
+        else:
+            _said("controller", _shares(table["law_status"]) + ", before the supervisor")
         _stops(cell)
     where = "not written; --out FILE.csv does" if recording.path is None else f"{recording.path}, {rows} rows"
     _said("recording", where)

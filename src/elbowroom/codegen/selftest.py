@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..algebra import Port, Program
+from ..algebra import Port, Program, Repeated
 from ..compile.source import Source
 from ..compile.source_writer import Real, digits, literal
 from ..model import Model
@@ -26,7 +26,7 @@ Array = NDArray[np.float64]
 Outputs = dict[str, Array]
 
 
-def states(model: Model, program: Program, count: int = STATES) -> Outputs:
+def states(model: Model, program: Program | Repeated, count: int = STATES) -> Outputs:
     """Inputs (count, ...) that single precision holds exactly: `ready` first, then positions within the limits."""
     rng = np.random.default_rng(0)
     lower, upper = np.maximum(model.lower, -3.0), np.minimum(model.upper, 3.0)
@@ -40,7 +40,7 @@ def states(model: Model, program: Program, count: int = STATES) -> Outputs:
     return drawn
 
 
-def outputs(program: Program, inputs: Outputs, dtype: Any = np.float64) -> Outputs:
+def outputs(program: Program | Repeated, inputs: Outputs, dtype: Any = np.float64) -> Outputs:
     """The outputs by name, with steps in this precision."""
     found = program.evaluate(**inputs, dtype=dtype)
     return found if isinstance(found, dict) else {program.outputs[0].name: found}
@@ -57,7 +57,7 @@ def difference(got: Outputs, wanted: Outputs) -> float:
     return worst
 
 
-def limit(program: Program, inputs: Outputs, wanted: Outputs, real: Real) -> float:
+def limit(program: Program | Repeated, inputs: Outputs, wanted: Outputs, real: Real) -> float:
     """The error beyond which the self-test fails, rounded up to two digits."""
     single = float(np.finfo(np.float32).eps)
     lost = difference(outputs(program, inputs, np.float32), wanted) / single

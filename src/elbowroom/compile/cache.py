@@ -1,9 +1,13 @@
 """Compiled code on disk, so that the next process need not trace or compile.
 
 An entry is a header line (a checksum and what the caller wants to know about the code) and the object code.  The folder
-is private to its owner; what is truncated, altered, or belongs to somebody else is ignored and made again.  Writing
-goes through a temporary file and a rename, so processes that compile the same at once do not meet.  ELBOWROOM_CACHE
-names another folder, or `off`.
+is private to its owner; what is truncated, altered, belongs to somebody else or is no plain file is ignored and made
+again.  Writing goes through a temporary file and a rename, so processes that compile the same at once do not meet.
+ELBOWROOM_CACHE names another folder, or `off`.
+
+Every key covers all sources of the package as they were when this module was imported, which is with the first modules
+that trace anything, and not by `import elbowroom`.  A module that is imported later may have been changed in between,
+or be reloaded: such a process is of no one version, and neither reads nor writes entries from then on.
 """
 
 from __future__ import annotations
@@ -13,9 +17,13 @@ import hashlib
 import json
 import os
 import stat
+import sys
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 MAGIC = b"elbowroom-kernel 1 "
 LARGEST = 256 * 1024 * 1024  # bytes of entries; beyond it the oldest go
@@ -24,7 +32,7 @@ LARGEST = 256 * 1024 * 1024  # bytes of entries; beyond it the oldest go
 def folder() -> Path | None:
     """The cache folder, made if it is not there; None where it cannot be trusted or used."""
     name = os.environ.get("ELBOWROOM_CACHE", "")
-    if name.lower() in ("off", "0", "none") or not SOURCES:
+    if name.lower() in ("off", "0", "none") or not SOURCES.digest or not SOURCES.loaded():
         return None
     path = (Path(name).expanduser() if name else _default()) / "kernels"  # a folder of our own, whatever else is there
     try:
@@ -49,23 +57,58 @@ def _private(found: os.stat_result) -> bool:
     return found.st_uid == os.getuid() and not found.st_mode & (stat.S_IRWXG | stat.S_IRWXO)
 
 
-def _sources() -> str:
-    """A hash of the source that makes kernels, in the rooms that trace programs; empty where there is none."""
-    h = hashlib.sha256()
-    root = Path(__file__).parent.parent
-    rooms = ("algebra", "compile", "dynamics", "model", "geometry", "avoidance")
-    files = [path for room in rooms for path in (root / room).glob("*.py")]
-    for path in sorted(files):
-        h.update(path.name.encode() + path.read_bytes())
-    return h.hexdigest() if files else ""
+class Sources:
+    """The source files of a package, at any depth, as they are now; `digest` is empty where there are none."""
+
+    def __init__(self, package: str, root: Path) -> None:
+        self._package, self._root = package, str(root)
+        self._stamps: dict[str, tuple[int, int, int]] = {}
+        self._seen: dict[str, Any] = {}  # module -> its spec, which is another after a reload
+        self._fits = True
+        h = hashlib.sha256()
+        for path in sorted(_python_files(self._root)):
+            with open(path, "rb", buffering=0) as file:
+                text = file.read()
+                self._stamps[path] = _stamp(os.fstat(file.fileno()))
+            name = path[len(self._root) :].encode("utf-8", "surrogateescape")
+            h.update(b"%d %d " % (len(name), len(text)) + name + text)
+        self.digest = h.hexdigest() if self._stamps else ""
+
+    def loaded(self) -> bool:
+        """Whether the modules that were imported since, or again, are still those that were read."""
+        for name, module in tuple(sys.modules.items()):
+            if name.startswith(self._package) and self._seen.get(name, module) is not getattr(module, "__spec__", None):
+                self._seen[name] = module.__spec__
+                path = str(getattr(module, "__file__", None) or "")
+                if path.startswith(self._root + os.sep) and path.endswith(".py"):
+                    try:
+                        self._fits = self._fits and self._stamps.get(path) == _stamp(os.stat(path))
+                    except OSError:
+                        self._fits = False
+        return self._fits
 
 
-SOURCES = _sources()  # now, as it is imported: a file that changes later makes kernels of another program
+def _python_files(folder: str) -> Iterator[str]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir():
+                if entry.name != "__pycache__":
+                    yield from _python_files(entry.path)
+            elif entry.name.endswith(".py"):
+                yield entry.path
+
+
+def _stamp(found: os.stat_result) -> tuple[int, int, int]:
+    """What changes when a file does."""
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+SOURCES = Sources(__name__.partition(".")[0], Path(__file__).parent.parent)
 
 
 def key(*parts: Any) -> str:
     """The name of the entry for these parts, and for the source that makes it."""
-    return hashlib.sha256(repr((SOURCES, *parts)).encode()).hexdigest()
+    return hashlib.sha256(repr((SOURCES.digest, np.__version__, *parts)).encode()).hexdigest()
 
 
 def load(name: str) -> tuple[dict[str, Any], bytes] | None:
@@ -74,8 +117,9 @@ def load(name: str) -> tuple[dict[str, Any], bytes] | None:
     if where is None:
         return None
     try:
-        with open(where / name, "rb") as file:
-            if not _private(os.fstat(file.fileno())):
+        with open(where / name, "rb", opener=_without_waiting) as file:
+            found = os.fstat(file.fileno())
+            if not stat.S_ISREG(found.st_mode) or not _private(found) or found.st_size > LARGEST:
                 return None
             header, _, code = file.read().partition(b"\n")
     except OSError:
@@ -85,10 +129,15 @@ def load(name: str) -> tuple[dict[str, Any], bytes] | None:
     digest, _, facts = header[len(MAGIC) :].partition(b" ")
     if digest != _checksum(name, facts, code):
         return None
-    found: dict[str, Any] = json.loads(facts)
+    known: dict[str, Any] = json.loads(facts)
     with contextlib.suppress(OSError):
         os.utime(where / name)  # used now: the last to be forgotten
-    return found, code
+    return known, code
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    """Opens a file; a pipe or a device in its place is opened too, but not waited for."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0))
 
 
 def store(name: str, facts: dict[str, Any], code: bytes) -> None:
@@ -117,10 +166,15 @@ def _checksum(name: str, facts: bytes, code: bytes) -> bytes:
 
 def _prune(where: Path) -> None:
     """Forget the entries that were not used for longest when there are too many; touch nothing but entries."""
-    ours = [p for p in where.iterdir() if len(p.name) == 64 and set(p.name) <= set("0123456789abcdef")]
-    entries = sorted(((p.stat().st_mtime, p.stat().st_size, p) for p in ours), reverse=True)
+    entries = []
+    for path in where.iterdir():
+        with contextlib.suppress(OSError):  # another process may have been faster
+            found = path.lstat()
+            if len(path.name) == 64 and set(path.name) <= set("0123456789abcdef") and stat.S_ISREG(found.st_mode):
+                entries.append((found.st_mtime, found.st_size, path))
     total = 0
-    for _, size, path in entries:
+    for _, size, path in sorted(entries, reverse=True):
         total += size
         if total > LARGEST:
-            path.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                path.unlink()

@@ -4,66 +4,66 @@ from __future__ import annotations
 
 import ctypes
 import os
-import threading
 from collections.abc import Callable
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import llvmlite
 import numpy as np
 
-from ..algebra import Port, Program, Rolled, Table
-from ..errors import DtypeError
+from ..algebra import Port
 from . import cache as disk
-from . import engine, entry, llvm, loops
+from . import engine, entry, llvm, loops, team
+from .engine import OfThisProcess
 from .kernel import Array, Kernel, Signature
+from .lock import alone
+from .loops import Compilable
 
 if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
+    from .recipe import Recipe
 
 BLOCK = 4096  # states that one thread does alone: fewer are not worth waking another
-LEAST = 2048  # of the last pieces: each costs Python some 10 us
+LEAST = 2048  # of the last pieces
 
 
-class Code:
+class Code(OfThisProcess):
     """One function (`one` or `many`) of a kernel, compiled when it is first needed."""
 
-    def __init__(
-        self, identity: tuple[Any, ...], kind: str, dtype: np.dtype[Any], make: Callable[[], Program | Table | Rolled]
-    ) -> None:
-        target = engine.host()
+    def __init__(self, identity: str | None, kind: str, dtype: np.dtype[Any], make: Callable[[], Compilable]) -> None:
         self.kind, self.dtype, self.make = kind, dtype, make
-        self.name = disk.key(identity, kind, dtype.str, target, llvmlite.__version__)
+        self.name = identity and disk.key(identity, kind, dtype.str, engine.host(), llvmlite.__version__)
         self._loaded: engine.Loaded | None = None
-        self._lock = threading.Lock()
 
-    def facts(self, describe: Callable[[Program | Table | Rolled], dict[str, Any]]) -> dict[str, Any]:
+    @alone
+    def facts(self, describe: Callable[[Compilable], dict[str, Any]]) -> dict[str, Any]:
         """What the cache knows about the kernel; compiles it if it knows nothing."""
-        found = disk.load(self.name)
+        found = disk.load(self.name) if self.name else None
         if found is None:
             program = self.make()
             code = engine.object_code(llvm.module(program, engine.host(), self.dtype, self.kind), engine.host())
             found = describe(program), code
-            disk.store(self.name, *found)
+            if self.name:
+                disk.store(self.name, *found)
         self._loaded = engine.Loaded(found[1])
         return found[0]
 
-    def address(self, function: str, describe: Callable[[Program | Table | Rolled], dict[str, Any]]) -> int:
+    @alone
+    def address(self, function: str, describe: Callable[[Compilable], dict[str, Any]]) -> int:
         """Where a function of it is."""
-        with self._lock:
-            if self._loaded is None:
-                self.facts(describe)
-            assert self._loaded is not None  # facts() loads
-            return self._loaded.address(function)
+        if self._loaded is None:
+            self.facts(describe)
+        assert self._loaded is not None  # facts() loads
+        return self._loaded.address(function)
 
 
-class Cpu:
+class Cpu(OfThisProcess):
     """Backend of one kernel: straight-line code for one state, SIMD lanes and threads for many."""
 
-    def __init__(self, one: Code, many: Code, describe: Callable[[Program | Table | Rolled], dict[str, Any]]) -> None:
+    def __init__(self, one: Code, many: Code, describe: Callable[[Compilable], dict[str, Any]]) -> None:
         self._one, self._many, self._describe = one, many, describe
-        self._single = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(one.address("single", describe))
+        self.single = one.address("single", describe)  # of the function that takes an array of pointers
+        self._single = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self.single)
         self._batch: Any = None
+        self._many_at = 0
         self._table: Any = None  # the entry's
         self.lanes = engine.host().lanes("double" if one.dtype.itemsize == 8 else "float")
 
@@ -72,35 +72,22 @@ class Cpu:
         self._single(_pointers(inputs + outputs))
 
     def many(self, inputs: list[Array], outputs: list[Array], batch: int, threads: int) -> bool:
-        """Many states; the GIL is released and, with threads, blocks go to whoever is free.  False on a NaN."""
+        """Many states, the GIL released; with threads, pieces of them go to the next that is free.  False on a NaN.
+
+        All of it is one call of machine code: Ctrl-C waits for its end, and no thread writes after it.
+        """
         if self._batch is None:
-            address = self._many.address("many", self._describe)
-            self._batch = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)(address)
+            self._many_at = self._many.address("many", self._describe)
+            self._batch = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)(self._many_at)
             if self._table is not None:
-                entry.offer(self._table, address)
+                entry.offer(self._table, self._many_at)
         arrays = inputs + outputs
+        threads = min(threads, _cores())  # more would only take turns
         if threads == 1 or batch <= BLOCK:
             return self._done(self._batch(_pointers(arrays), batch))
-        start = [_address(a) for a in arrays]
-        width = [a.nbytes // batch for a in arrays]
-        pieces = iter(_pieces(batch, threads, self.lanes))  # everybody takes the next; no two get the same
-
-        def run(kept: list[Array] = arrays) -> bool:  # whoever still writes keeps the arrays alive
-            fine = True
-            for first, states in pieces:
-                at = (ctypes.c_void_p * len(start))(*(s + first * w for s, w in zip(start, width, strict=True)))
-                fine = self._done(self._batch(at, states)) and fine
-            return fine
-
-        helpers = [_pool(threads).submit(run) for _ in range(threads - 1)]
-        try:
-            mine = run()  # the caller's thread works, too: one fewer has to wake up
-            return all([mine, *(helper.result() for helper in helpers)])
-        finally:  # an interrupted call: nobody begins another piece, and none is written once it has returned
-            for _ in pieces:
-                pass
-            for helper in helpers:
-                helper.exception()
+        pieces = _pieces(batch, threads, self.lanes)
+        widths = [a.nbytes // batch for a in arrays]
+        return self._done(team.share(self._many_at, [_address(a) for a in arrays], widths, pieces, threads))
 
     @staticmethod
     def _done(answer: int) -> bool:
@@ -109,36 +96,31 @@ class Cpu:
             raise MemoryError("no memory for a block of states")
         return answer == loops.DONE
 
-    def entry(self, name: str, bundle: Any) -> Callable[[Callable[..., Any]], Any] | None:
-        """What makes an emitted CPython function with a given fallback; None where there can be none."""
+    def entry(self, bundle: Any) -> Callable[[Any], None] | None:
+        """What gives an emitted function its code; None where there can be none."""
         if self._one.dtype != np.float64 or not entry.supported():
             return None
         address, bind = (self._one.address(function, self._describe) for function in ("entry", "bind"))
         self._table = table = entry.table(bundle)
         ctypes.CFUNCTYPE(None, ctypes.c_void_p)(bind)(ctypes.addressof(table))
-        return lambda slow: entry.function(name, address, slow, self, bundle, table)
+        return lambda function: entry.enter(function, address, self, bundle, table)
 
 
-def kernel(identity: tuple[Any, ...], dtype: Any, make: Callable[[], tuple[str, Program | Table | Rolled]]) -> Kernel:
-    """The kernel that `identity` names: from the cache without calling `make`, else of the Program that it returns.
-
-    `make` returns the chosen method's name and the Program, or the Table.
-    """
-    kind = np.dtype(dtype)
-    if kind not in (np.dtype(np.float64), np.dtype(np.float32)):
-        raise DtypeError(f"dtype must be float64 or float32; got {kind}")
+@alone
+def kernel(recipe: Recipe) -> Kernel:
+    """The kernel of a recipe: from the cache without tracing, else of the program that the recipe makes now."""
     made: dict[str, Any] = {}
 
     def program() -> Any:
         if "program" not in made:
-            made["method"], made["program"] = make()
+            made["method"], made["program"] = recipe.make()
         return made["program"]
 
-    def describe(traced: Program | Table | Rolled) -> dict[str, Any]:
+    def describe(traced: Compilable) -> dict[str, Any]:
         ports = [[(p.name, p.shape) for p in side] for side in (traced.inputs, traced.outputs)]
         return {"name": traced.name, "method": made["method"], "inputs": ports[0], "outputs": ports[1]}
 
-    one, many = (Code(identity, which, kind, program) for which in ("one", "many"))
+    one, many = (Code(recipe.identity, which, recipe.dtype, program) for which in ("one", "many"))
     facts = one.facts(describe)
     signature = Signature(
         facts["name"],
@@ -146,8 +128,8 @@ def kernel(identity: tuple[Any, ...], dtype: Any, make: Callable[[], tuple[str, 
         *(tuple(Port(name, tuple(shape)) for name, shape in facts[side]) for side in ("inputs", "outputs")),
     )
     backend = Cpu(one, many, describe)
-    entered = entry.fits(signature.inputs, signature.outputs)
-    return Kernel(signature, backend, program, dtype=kind, entry=backend.entry if entered else None)
+    enter = backend.entry if entry.fits(signature.inputs, signature.outputs) else None
+    return Kernel(signature, backend, program, dtype=recipe.dtype, entry=enter, origin=(kernel, (recipe,)))
 
 
 def _pieces(batch: int, threads: int, lanes: int) -> list[tuple[int, int]]:
@@ -161,15 +143,9 @@ def _pieces(batch: int, threads: int, lanes: int) -> list[tuple[int, int]]:
     return pieces
 
 
-@cache
-def _pool(threads: int) -> ThreadPoolExecutor:
-    from concurrent.futures import ThreadPoolExecutor  # not needed before the first threaded batch
-
-    return ThreadPoolExecutor(threads, thread_name_prefix="elbowroom")
-
-
-if hasattr(os, "register_at_fork"):  # a forked child has none of its parent's threads
-    os.register_at_fork(after_in_child=_pool.cache_clear)
+def _cores() -> int:
+    """How many threads this process can run at once."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _address(array: Array) -> int:

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ..algebra import Count, Port, Program
+from ..algebra import Count, Port, Program, Repeated
 from ..errors import DtypeError, ElbowroomError, ShapeError
 from . import cuda_source
 from .cuda_source import LAYOUTS, Layout
@@ -49,7 +49,9 @@ def library() -> Any:
 class CudaKernel:
     """A compiled Program on the card.  Thread-safe: it keeps no state between calls."""
 
-    def __init__(self, method: str, program: Program, dtype: Any = np.float64, layout: Layout = "rows") -> None:
+    def __init__(
+        self, method: str, program: Program | Repeated, dtype: Any = np.float64, layout: Layout = "rows"
+    ) -> None:
         self.dtype = np.dtype(dtype)
         if self.dtype not in (np.dtype(np.float64), np.dtype(np.float32)):
             raise DtypeError(f"dtype must be float64 or float32; got {self.dtype}")
@@ -78,6 +80,9 @@ class CudaKernel:
     def count(self) -> Count:
         """The operations of one evaluation."""
         return self.program.count
+
+    def __reduce__(self) -> tuple[type[CudaKernel], tuple[str, Program | Repeated, np.dtype[Any], Layout]]:
+        return type(self), (self.method, self.program, self.dtype, self.layout)  # compiled again where it arrives
 
     @cached_property
     def text(self) -> str:

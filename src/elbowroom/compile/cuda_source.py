@@ -20,7 +20,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from ..algebra import Port, Program
+from ..algebra import Port, Program, Repeated
 from .source import Dialect, Reach, Source, Trig
 from .source_support import bits, fused, own_sincos
 from .source_writer import Real
@@ -44,6 +44,7 @@ def dialect(real: Real = "double", trig: Trig = "own") -> Dialect:
         product="__dmul_rn({}, {})" if real == "double" else "__fmul_rn({}, {})",
         integers=("unsigned int", "unsigned long long"),
         infinity=INFINITY[real],
+        loop="#pragma unroll 1",
     )
 
 
@@ -56,7 +57,7 @@ class Tile:
     size: int  # places in all; outputs lie over inputs
 
     @classmethod
-    def of(cls, program: Program) -> Tile:
+    def of(cls, program: Program | Repeated) -> Tile:
         """The tile of a program."""
         inputs, taken = cls._packed(program.inputs)
         outputs, given = cls._packed(program.outputs)
@@ -121,7 +122,7 @@ class Kernel:
 
     def __init__(
         self,
-        program: Program,
+        program: Program | Repeated,
         real: Real = "double",
         layout: Layout = "rows",
         trig: Trig = "own",

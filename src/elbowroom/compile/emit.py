@@ -8,6 +8,7 @@ from .cut import turned_steps
 from .ir import Together, Writer
 from .lower import Lowered
 from .sincos import sincos
+from .transpose import joined, transposed
 
 PACK = 4  # angles of one state in a vector
 GROUP = 8  # sines whose steps go side by side: enough to hide how long a step takes, few enough for the registers
@@ -16,11 +17,14 @@ GROUP = 8  # sines whose steps go side by side: enough to hide how long a step t
 class Emitter:
     """Writes steps over scalars or lanes."""
 
-    def __init__(self, lowered: Lowered, writer: Writer, *, alone: bool, gathered: bool = False) -> None:
+    def __init__(
+        self, lowered: Lowered, writer: Writer, *, alone: bool, gathered: bool = False, columns: bool = False
+    ) -> None:
         self.lowered = lowered
         self.program = lowered.program
         self.alone = alone  # one function holds everything
         self.gathered = gathered  # every lane has pointers of its own: its state may lie anywhere
+        self.whole = columns or writer.lanes == 1  # an element of all lanes is one value in memory
         self.w = writer
         self.value: dict[int, str] = {}
         self.turned = turned_steps(lowered)
@@ -134,6 +138,9 @@ class Emitter:
 
     # ---- memory
     def _address(self, side: str, port: Port, element: int, lane: int = 0) -> str:
+        if self.whole:
+            base = f"%{side}_{port.name}"
+            return self.w.put(f"getelementptr {self.w.type}, ptr {base}, i64 {element}") if element else base
         base, offset = f"%{side}_{port.name}", element + lane * port.size
         if self.gathered:
             base, offset = f"{base}_{lane}", element
@@ -144,8 +151,8 @@ class Emitter:
     def _load(self, name: str, element: int) -> str:
         w = self.w
         port = next(p for p in self.program.inputs if p.name == name)
-        if w.lanes == 1:
-            return w.put(f"load {w.scalar}, ptr {self._address('i', port, element)}")
+        if self.whole:
+            return w.put(f"load {w.type}, ptr {self._address('i', port, element)}, align {w.bytes}")
         packed = "undef"
         for lane in range(w.lanes):
             scalar = w.put(f"load {w.scalar}, ptr {self._address('i', port, element, lane)}")
@@ -155,7 +162,7 @@ class Emitter:
     def _load_tiles(self) -> None:
         """In lanes, inputs a tile of neighbouring columns at a time, transposed, where two of them are needed."""
         w, width = self.w, self.w.tile
-        if w.lanes == 1:
+        if self.whole:
             return
         wanted: dict[tuple[str, int], int] = {place: k for k, place in self.lowered.loads.items()}
         for port in self.program.inputs:
@@ -168,26 +175,14 @@ class Emitter:
                 for lane in range(w.lanes):
                     address = self._address("i", port, start, lane)
                     rows.append(w.put(f"load <{width} x {w.scalar}>, ptr {address}, align {w.size}"))
-                columns = self._transposed([self._joined(rows[j::width]) for j in range(width)])
+                columns = transposed(w, [joined(w, rows[j::width]) for j in range(width)])
                 self.value |= {k: columns[j] for j, k in here.items()}
-
-    def _joined(self, rows: list[str]) -> str:
-        """Narrow rows as a wide one, behind each other."""
-        w, width = self.w, self.w.tile
-        while len(rows) > 1:
-            kind, listed = f"<{width} x {w.scalar}>", ", ".join(f"i32 {k}" for k in range(2 * width))
-            rows = [
-                w.put(f"shufflevector {kind} {x}, {kind} {y}, <{2 * width} x i32> <{listed}>")
-                for x, y in zip(rows[::2], rows[1::2], strict=True)
-            ]
-            width *= 2
-        return rows[0]
 
     def _store(self, port: Port, element: int, register: str) -> None:
         w = self.w
-        if w.lanes == 1:
+        if self.whole:
             address = self._address("o", port, element)
-            w.lines.append(f"  store {w.scalar} {register}, ptr {address}")
+            w.lines.append(f"  store {w.type} {register}, ptr {address}, align {w.bytes}")
             return
         for lane in range(w.lanes):
             scalar = w.put(f"extractelement {w.type} {register}, i32 {lane}")
@@ -205,7 +200,7 @@ class Emitter:
         for port, operands in zip(self.program.outputs, self.program.results, strict=True):
             registers = [self._operand(k) for k in operands]
             done = 0
-            for width, least in ((w.lanes, w.tile + 1), (w.tile, 2)) if w.lanes > 1 else ():
+            for width, least in ((w.lanes, w.tile + 1), (w.tile, 2)) if not self.whole else ():
                 for start in _covering(done, port.size, width):
                     if port.size - done >= least:
                         self._store_tile(port, start, registers[start : start + width])
@@ -216,7 +211,7 @@ class Emitter:
     def _store_tile(self, port: Port, start: int, columns: list[str]) -> None:
         """Neighbouring columns of an output, transposed."""
         w, width = self.w, len(columns)
-        for j, row in enumerate(self._transposed(columns)):
+        for j, row in enumerate(transposed(w, columns)):
             for part in range(w.lanes // width):
                 piece = row
                 if width < w.lanes:
@@ -225,24 +220,6 @@ class Emitter:
                     piece = w.put(f"shufflevector {w.type} {row}, {w.type} {row}, {mask}")
                 address = self._address("o", port, start, part * width + j)
                 w.lines.append(f"  store <{width} x {w.scalar}> {piece}, ptr {address}, align {w.size}")
-
-    def _transposed(self, rows: list[str]) -> list[str]:
-        """Squares in a row of registers turned about their diagonals, as many as fit: log2(rows) rounds of shuffles."""
-        w, n, step = self.w, self.w.lanes, 1
-        while step < len(rows):
-            result = list(rows)
-            for i in range(len(rows)):
-                if i & step:
-                    continue
-                j = i | step
-                low = [(k if not k & step else n + (k ^ step)) for k in range(n)]
-                high = [(k | step) if not k & step else n + k for k in range(n)]
-                for to, mask in ((i, low), (j, high)):
-                    listed = ", ".join(f"i32 {k}" for k in mask)
-                    result[to] = w.put(f"shufflevector {w.type} {rows[i]}, {w.type} {rows[j]}, <{n} x i32> <{listed}>")
-            rows = result
-            step *= 2
-        return rows
 
     def _slot(self, k: int) -> str:
         return self.w.put(f"getelementptr {self.w.type}, ptr %scratch, i64 {self.slots[k]}")

@@ -15,15 +15,17 @@ hands over after loading.
 from __future__ import annotations
 
 import ctypes
+import inspect
 import struct
 import sys
 from collections.abc import Callable
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from ..algebra import Port, Program, Rolled, Table
+from ..algebra import Port
 from .entry_code import (
     ALIGNED,
     DATA,
@@ -39,6 +41,7 @@ from .entry_code import (
     WRITEABLE,
     Entry,
 )
+from .loops import Compilable
 
 NEW_FROM_DESCR = 94  # place in NumPy's C API table
 FASTCALL_WITH_KEYWORDS = 0x0080 | 0x0002
@@ -76,7 +79,7 @@ def _is_gil_enabled() -> bool:
 
 
 @cache
-def _addresses() -> dict[str, int]:
+def addresses() -> dict[str, int]:
     """Where the types and functions are that every entry uses."""
     from numpy._core import multiarray
 
@@ -108,7 +111,7 @@ def _addresses() -> dict[str, int]:
 
 def table(bundle: type | None) -> Any:
     """The table for one kernel's `bind`; it must outlive the code.  `bundle` is the named tuple of several outputs."""
-    entries = _addresses() | ({} if bundle is None else {"bundle": id(bundle)})
+    entries = addresses() | ({} if bundle is None else {"bundle": id(bundle)})
     return (ctypes.c_void_p * len(TABLE))(*(entries[name] for name in TABLE))
 
 
@@ -117,22 +120,65 @@ def offer(table: Any, many: int) -> None:
     table[TABLE.index("many")] = many
 
 
-def function(name: str, address: int, slow: Callable[..., Any], *kept: Any) -> Any:
-    """The Python function at `address`, with `slow` to fall back on; it keeps `kept` alive.
+class Held(tuple[Any, ...]):
+    """The `self` of an emitted function: its fallback, where the emitted code looks for it, and what must live as long.
 
     CPython reads a function's PyMethodDef until the very end of the function's life, also while the garbage collector
-    takes a cycle apart.  So the definition is bytes, which nothing clears, held by the function's own `self`: a tuple
-    of the fallback, which the emitted code calls, and of everything that must live on.
+    takes a cycle apart.  So the definition lies in bytes, which nothing clears, held by a tuple, which nothing clears.
     """
-    title, told = name.encode() + b"\0", (slow.__doc__ or "").encode() + b"\0"
-    definition = struct.pack("PPi4xP", _inside(title), address, FASTCALL_WITH_KEYWORDS, _inside(told))
+
+    __slots__ = ()
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        """The fallback's answer: all there is until the function has code."""
+        return self[FALLBACK](*args, **named)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """CPython pickles a function as an attribute of its `self`: of one that has the fallback by that name."""
+        return _namespace, (self[TITLE][:-1].decode(), self[FALLBACK])
+
+
+FALLBACK, TITLE, DEFINITION, KEPT, MORE = 0, 1, 3, 4, 5  # in `Held`
+METHOD = struct.calcsize("P")  # offset of ml_meth in a PyMethodDef
+
+
+def _namespace(name: str, value: Any) -> SimpleNamespace:
+    return SimpleNamespace(**{name: value})
+
+
+def function(name: str, slow: Callable[..., Any], *more: Any) -> Any:
+    """A CPython function that calls `slow`, until `enter` gives it code; with the name, words and signature of it.
+
+    `more` is held too, from the place `MORE` on, where the code may look for it.
+    """
+    title, told = name.encode() + b"\0", _told(name, slow).encode() + b"\0"
+    nothing_yet = addresses()["vectorcall"]  # takes what a method of this kind takes, and calls its `self`
+    definition = bytearray(
+        struct.pack("PPi4xP", inside(title), nothing_yet, FASTCALL_WITH_KEYWORDS, inside(told)),
+    )
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.restype = ctypes.py_object
     new.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
-    return new(_inside(definition), (slow, title, told, definition, *kept), None)
+    at = ctypes.addressof(ctypes.c_char.from_buffer(definition))
+    return new(at, Held((slow, title, told, definition, [], *more)), None)
 
 
-def _inside(data: bytes) -> int:
+def enter(function: Any, address: int, *kept: Any) -> None:
+    """Give the code at `address` to a function that has none yet, through every reference to it; it keeps `kept`."""
+    held = getattr(function, "__self__", None)
+    if isinstance(held, Held) and not held[KEPT]:
+        held[KEPT].extend(kept)
+        struct.pack_into("P", held[DEFINITION], METHOD, address)
+
+
+def _told(name: str, slow: Callable[..., Any]) -> str:
+    """A docstring as CPython wants it: with the signature in front, from which it is read again."""
+    signature = inspect.signature(slow)
+    bare = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in signature.parameters.values()]
+    return f"{name}{inspect.Signature(bare)}\n--\n\n{slow.__doc__ or ''}"
+
+
+def inside(data: bytes) -> int:
     """Where the content of a bytes object is."""
     return int(ctypes.cast(ctypes.c_char_p(data), ctypes.c_void_p).value or 0)
 
@@ -142,7 +188,7 @@ def fits(inputs: tuple[Port, ...], outputs: tuple[Port, ...]) -> bool:
     return bool(inputs) and all(p.shape for p in inputs) and (len(outputs) == 1 or all(p.shape for p in outputs))
 
 
-def emit(program: Program | Table | Rolled) -> str:
+def emit(program: Compilable) -> str:
     """IR of `entry` and `bind`; nothing for a Program with scalar inputs or several outputs of which one is scalar."""
     if not fits(program.inputs, program.outputs):
         return ""

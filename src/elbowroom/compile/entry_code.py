@@ -8,8 +8,8 @@ Plain: an ndarray of float64, aligned and contiguous.  Whatever else comes goes 
 
 from __future__ import annotations
 
-from ..algebra import Port, Program, Rolled, Table
-from .loops import DONE
+from ..algebra import Port
+from .loops import DONE, Compilable
 
 TYPE = 8  # offsets in bytes: object's type
 DATA, NDIM, DIMS, STRIDES, DESCR, FLAGS = 16, 24, 32, 40, 56, 64  # ndarray
@@ -36,7 +36,7 @@ TABLE = (  # what the code finds at run time: types, functions of CPython and Nu
 class Entry:
     """The lines of `entry` and `bind`."""
 
-    def __init__(self, program: Program | Table | Rolled) -> None:
+    def __init__(self, program: Compilable) -> None:
         self.program = program
         self.lines: list[str] = []
         self.count = ""  # how many states; empty for one
@@ -191,6 +191,8 @@ class Entry:
         arrays = [given]
         if len(outputs) > 1:
             self.proceed_if(self.put(f"icmp eq ptr {self.field('ptr', given, TYPE)}, {self.of_table('bundle')}"))
+            # tuple.__new__ makes a named tuple of any length
+            self.proceed_if(self.put(f"icmp eq i64 {self.field('i64', given, TUPLE_SIZE)}, {len(outputs)}"))
             arrays = [self.field("ptr", given, TUPLE_ITEMS + 8 * k) for k in range(len(outputs))]
         others = [(where, self.size(port)) for where, port in zip(data, self.program.inputs, strict=True)]
         places = []

@@ -17,13 +17,15 @@ from collections import namedtuple
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..algebra import Count, Port, Program, Table
+from ..algebra import Count, Port
 from ..errors import DtypeError, ShapeError
+from .entry import function
+from .loops import Compilable
 
 Array = NDArray[Any]
 
@@ -40,8 +42,14 @@ def _whole(name: str, threads: Any) -> int:
 
 @cache
 def bundle(name: str, outputs: tuple[Port, ...]) -> Any:
-    """The named tuple for several outputs."""
-    return namedtuple(name.title().replace("_", ""), [p.name for p in outputs])
+    """The named tuple for several outputs; it pickles as what it is made of, since no module has its class."""
+    made = cast(Any, namedtuple(name.title().replace("_", ""), [p.name for p in outputs]))
+    made.__reduce__ = lambda self: (_bundled, (name, outputs, tuple(self)))
+    return made
+
+
+def _bundled(name: str, outputs: tuple[Port, ...], values: tuple[Any, ...]) -> Any:
+    return bundle(name, outputs)(*values)
 
 
 def bound(name: str, inputs: tuple[Port, ...], args: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
@@ -82,16 +90,20 @@ class Signature:
 
 
 class Kernel:
-    """A compiled Program.  Thread-safe: it keeps no state between calls."""
+    """A compiled Program.  Thread-safe: it keeps no state between calls, so a copy of it is itself.
+
+    It pickles as what made it (recipe.py), and is made again where it is unpickled.
+    """
 
     def __init__(
         self,
         signature: Signature,
         backend: Backend,
-        program: Callable[[], Program | Table],
+        program: Callable[[], Compilable],
         *,
         dtype: Any = np.float64,
-        entry: Callable[[str, Any], Any] | None = None,
+        entry: Callable[[Any], Callable[[Any], None] | None] | None = None,
+        origin: tuple[Callable[..., Kernel], tuple[Any, ...]] | None = None,
     ) -> None:
         self.signature = signature
         self.backend = backend
@@ -100,17 +112,26 @@ class Kernel:
         self._program = program
         self._inputs, self._outputs = signature.inputs, signature.outputs
         self._bundle = bundle(self.name, self._outputs) if len(self._outputs) > 1 else None
-        self._entry = entry(self.name, self._bundle) if entry is not None else None
+        self._enter = entry(self._bundle) if entry is not None else None
         self._fast = self.fast(self.general)
+        self._origin = origin
 
     def fast(self, slow: Callable[..., Any]) -> Callable[..., Any]:
         """A function with the shortest way in for one state; for anything unusual it calls `slow`."""
-        made: Callable[..., Any] = slow if self._entry is None else self._entry(slow)
+        if self._enter is None:
+            return slow
+        made: Callable[..., Any] = function(self.name, slow)
+        self._enter(made)
         return made
+
+    def serve(self, waiting: Any) -> None:
+        """From now on the kernel's code answers the calls of an emitted function that had none; others stay as is."""
+        if self._enter is not None:
+            self._enter(waiting)
 
     @property
     def program(self) -> Any:
-        """The Program (or Table) it was compiled from (traced now if the code came from the cache)."""
+        """What it was compiled from: a Program, mostly (traced now if the code came from the cache)."""
         return self._program()
 
     @property
@@ -122,6 +143,17 @@ class Kernel:
         """What `out=` takes for one state: an array, or a named tuple of arrays, still to be filled."""
         arrays = [np.empty(p.shape, self.dtype) for p in self._outputs]
         return arrays[0] if self._bundle is None else self._bundle(*arrays)
+
+    def __copy__(self) -> Kernel:
+        return self
+
+    def __deepcopy__(self, _: dict[int, Any]) -> Kernel:
+        return self
+
+    def __reduce__(self) -> tuple[Callable[..., Kernel], tuple[Any, ...]]:
+        if self._origin is None:
+            raise TypeError(f"{self!r} was made by hand and cannot be pickled; `compiled` makes one that can")
+        return self._origin
 
     def __repr__(self) -> str:
         takes = ", ".join(f"{p.name} {p.shape}" for p in self._inputs)

@@ -12,6 +12,8 @@ For one Program and one floating-point type there are two modules, each made whe
 A Table has one function of `lanes` entries (`block`) with pointers of its own for every lane; its `one` is the loop
 over blocks that looks those pointers up, and its `many` calls `one` for each array of rows.
 
+A Repeated has one function for a turn of its program, and `one` and `block` are loops around it (repeated.py).
+
 A Rolled has loops over its joints in `one` and in `block` (rolled_functions.py).
 
 The code has no fast-math: sums and products are done as written and fused by `lower` alone, so one state and the same
@@ -24,14 +26,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..algebra import Program, Rolled, Table
+from ..algebra import Repeated, Rolled, Table
 from . import entry
 from .cut import crossing, slots_for
 from .emit import Emitter
 from .ir import Writer
-from .loops import HEAP, arguments, finite, gathering, many, single, tables
+from .loops import HEAP, Compilable, arguments, finite, gathering, many, single, tables
 from .lower import Lowered, lower
+from .repeated import loop
 from .rolled_functions import function as rolled_function
+from .transpose import into_columns, into_rows
 
 ROOM = "@room = internal global [64 x i64] zeroinitializer"  # the loader's table of outside functions lies behind it
 LINE = 64  # bytes of a cache line
@@ -53,71 +57,56 @@ class Target:
         return max(2, self.vector_bits // (64 if scalar == "double" else 32))
 
 
-def module(program: Program | Table | Rolled, target: Target, dtype: np.dtype[np.floating], kind: str) -> str:
-    """LLVM IR text of a Program or Table for one state (kind "one") or for many ("many")."""
+def module(program: Compilable, target: Target, dtype: np.dtype[np.floating], kind: str) -> str:
+    """LLVM IR text of what is to be compiled, for one state (kind "one") or for many ("many")."""
     scalar = {8: "double", 4: "float"}[dtype.itemsize]
-    needed: set[str] = {ROOM, *HEAP, "declare void @llvm.trap()"}
-    if isinstance(program, Rolled):
-        lanes, name = target.lanes(scalar), "one" if kind == "one" else "block"
-        parts = [rolled_function(name, program, scalar, lanes, target.fma, needed)]
-        if kind == "one":
-            parts += [single(program), entry.emit(program) if scalar == "double" else ""]
-        else:
-            parts += [finite(program, Writer(scalar, lanes, target.fma, needed=needed)), many(program, scalar, lanes)]
-        return "\n".join([*sorted(needed), *parts, ""])
+    needed: set[str] = {
+        ROOM,
+        *HEAP,
+        "declare void @llvm.trap()",
+        "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
+    }
+    lanes = target.lanes(scalar)
+    one, wide = (Writer(scalar, n, target.fma, needed=needed) for n in (1, lanes))
+    name, writer = ("one", one) if kind == "one" else ("block", wide)
     if isinstance(program, Table):
-        lanes = target.lanes(scalar)
-        writer = Writer(scalar, lanes, target.fma, needed=needed)
-        parts = [
-            *_function("block", lower(program.program), writer, gathered=True),
-            gathering(program, scalar, lanes),
-        ]
-        if kind == "one":
-            parts += [single(program), entry.emit(program) if scalar == "double" else ""]
-        else:
-            parts += [tables(program, scalar)]
-        return "\n".join([*sorted(needed), *parts, ""])
-    lowered = lower(program)
-    if kind == "one":
-        parts = [
-            *_function("one", lowered, Writer(scalar, 1, target.fma, needed=needed)),
-            single(program),
-            entry.emit(program) if scalar == "double" else "",
-        ]
+        parts = [*_function("block", lower(program.program), wide, gathered=True), gathering(program, scalar, lanes)]
+    elif isinstance(program, Rolled):
+        parts = [rolled_function(name, program, scalar, lanes, target.fma, needed)]
+    elif isinstance(program, Repeated):
+        parts = _repeated(name, program, writer)
     else:
-        lanes = target.lanes(scalar)
-        needed.add("declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
-        parts = [
-            *_function("block", lowered, Writer(scalar, lanes, target.fma, needed=needed)),
-            finite(program, Writer(scalar, lanes, target.fma, needed=needed)),
-            many(program, scalar, lanes),
-        ]
+        parts = _function(name, lower(program), writer)
+    if kind == "one":
+        parts += [single(program), entry.emit(program) if scalar == "double" else ""]
+    elif isinstance(program, Table):
+        parts += [tables(program, scalar)]
+    else:
+        wide.restart()
+        parts += [finite(program, wide), many(program, scalar, lanes)]
     return "\n".join([*sorted(needed), *parts, ""])
+
+
+def _repeated(name: str, repeated: Repeated, writer: Writer) -> list[str]:
+    """The function of a Repeated, and those that it calls."""
+    copies = [*into_columns(writer), *into_rows(writer)] if writer.lanes > 1 else []
+    lowered = lower(repeated.program)
+    turn, calls, size = _pieces("turn", lowered, writer, columns=True)
+    if calls:
+        head = f"define internal void @turn({arguments(repeated, 'ptr noalias')}, ptr noalias %scratch) {{"
+        turn += [head, *calls, "  ret void", "}"]
+    return [*copies, *turn, *loop(name, repeated, writer, size)]
 
 
 def _function(name: str, lowered: Lowered, writer: Writer, *, gathered: bool = False) -> list[str]:
     """One function, or a chain of them with a scratch array; `gathered`: with pointers of its own for every lane."""
-    total = len(lowered.steps)
-    chunks = [lowered.steps] if total <= ALONE else [lowered.steps[k : k + CHUNK] for k in range(0, total, CHUNK)]
-    emit = Emitter(lowered, writer, alone=len(chunks) == 1, gathered=gathered)
-    lanes = writer.lanes if gathered else 0
-    aligned = f"alignstack({LINE}) " if writer.lanes > 1 else ""  # a vector that waits on the stack lies in one line
-    parameters = arguments(lowered.program, "ptr" if gathered else "ptr noalias", lanes)  # lanes may share a row
-    if len(chunks) == 1:
-        body = emit.chunk(chunks[0], set(), set(), first=True)
-        return [f"define void @{name}({parameters}) {aligned}{{", *body, "  ret void", "}"]
-    functions, calls = [], []
-    crossings = crossing(lowered, chunks)
-    emit.slots = slots_for(crossings)
-    for number, chunk in enumerate(chunks):
-        body = emit.chunk(chunk, *crossings[number], first=number == 0)
-        functions += [f"define internal void @{name}_{number}({parameters}, ptr noalias %scratch) {aligned}{{", *body]
-        functions += ["  ret void", "}"]
-        calls.append(f"  call void @{name}_{number}({arguments(lowered.program, lanes=lanes)}, ptr %scratch)")
-    size = max(emit.slots.values(), default=0) + 1
-    functions += [
-        f"define void @{name}({parameters}) {{",
-        f"  %scratch = call ptr @malloc(i64 {size * emit.w.bytes})",  # on the heap: a thread's stack may be small
+    functions, calls, size = _pieces(name, lowered, writer, gathered=gathered)
+    if not calls:
+        return functions
+    return [
+        *functions,
+        f"define void @{name}({_parameters(lowered, writer, gathered)}) {{",
+        f"  %scratch = call ptr @malloc(i64 {size})",  # on the heap: a thread's stack may be small
         "  %none = icmp eq ptr %scratch, null",
         "  br i1 %none, label %poor, label %go",
         "poor:",
@@ -129,4 +118,35 @@ def _function(name: str, lowered: Lowered, writer: Writer, *, gathered: bool = F
         "  ret void",
         "}",
     ]
-    return functions
+
+
+def _parameters(lowered: Lowered, writer: Writer, gathered: bool) -> str:
+    lanes = writer.lanes if gathered else 0
+    return arguments(lowered.program, "ptr" if gathered else "ptr noalias", lanes)  # lanes may share a row
+
+
+def _pieces(
+    name: str, lowered: Lowered, writer: Writer, *, gathered: bool = False, columns: bool = False
+) -> tuple[list[str], list[str], int]:
+    """One function; or, of a long program, its pieces, the lines that call them, and the bytes of their scratch array.
+
+    `columns`: in lanes, all arrays are columns (transpose.py).
+    """
+    total = len(lowered.steps)
+    chunks = [lowered.steps] if total <= ALONE else [lowered.steps[k : k + CHUNK] for k in range(0, total, CHUNK)]
+    emit = Emitter(lowered, writer, alone=len(chunks) == 1, gathered=gathered, columns=columns)
+    aligned = f"alignstack({LINE}) " if writer.lanes > 1 else ""  # a vector that waits on the stack lies in one line
+    parameters = _parameters(lowered, writer, gathered)
+    if len(chunks) == 1:
+        body = emit.chunk(chunks[0], set(), set(), first=True)
+        return [f"define void @{name}({parameters}) {aligned}{{", *body, "  ret void", "}"], [], 0
+    functions, calls = [], []
+    crossings = crossing(lowered, chunks)
+    emit.slots = slots_for(crossings)
+    given = arguments(lowered.program, lanes=writer.lanes if gathered else 0)
+    for number, chunk in enumerate(chunks):
+        body = emit.chunk(chunk, *crossings[number], first=number == 0)
+        functions += [f"define internal void @{name}_{number}({parameters}, ptr noalias %scratch) {aligned}{{", *body]
+        functions += ["  ret void", "}"]
+        calls.append(f"  call void @{name}_{number}({given}, ptr %scratch)")
+    return functions, calls, (max(emit.slots.values(), default=0) + 1) * writer.bytes

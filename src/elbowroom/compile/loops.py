@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from ..algebra import Program, Rolled, Table
+from ..algebra import Program, Repeated, Rolled, Table
 from .ir import Writer
+
+Compilable = Program | Table | Rolled | Repeated
+"""What there are kernels of."""
 
 DONE, NO_MEMORY = -1, -2  # what `many` returns if it did not stop at a state
 SUMS = 4  # that the check for NaN keeps apart, so that they do not wait for each other
 HEAP = ("declare ptr @malloc(i64)", "declare void @free(ptr)")
 
 
-def arguments(program: Program | Table | Rolled, kind: str = "ptr", lanes: int = 0) -> str:
+def arguments(program: Compilable, kind: str = "ptr", lanes: int = 0) -> str:
     """The pointers that every kernel function takes: inputs, then outputs; with `lanes`, one a lane of each."""
     if lanes:
         return ", ".join(f"{kind} %{port}_{lane}" for port, _ in _ports(program) for lane in range(lanes))
     return ", ".join(f"{kind} %{port}" for port, _ in _ports(program))
 
 
-def _ports(program: Program | Table | Rolled) -> list[tuple[str, int]]:
+def _ports(program: Compilable) -> list[tuple[str, int]]:
     return [*((f"i_{p.name}", p.size) for p in program.inputs), *((f"o_{p.name}", p.size) for p in program.outputs)]
 
 
-def _pointers(program: Program | Table | Rolled) -> list[str]:
+def _pointers(program: Compilable) -> list[str]:
     lines = []
     for k, (port, _) in enumerate(_ports(program)):
         lines.append(f"  %at{k} = getelementptr ptr, ptr %pointers, i64 {k}")
@@ -29,7 +32,7 @@ def _pointers(program: Program | Table | Rolled) -> list[str]:
     return lines
 
 
-def single(program: Program | Table | Rolled) -> str:
+def single(program: Compilable) -> str:
     """`one` for a caller that holds an array of pointers."""
     return "\n".join(
         [
@@ -42,7 +45,7 @@ def single(program: Program | Table | Rolled) -> str:
     )
 
 
-def finite(program: Program | Rolled, w: Writer) -> str:
+def finite(program: Program | Rolled | Repeated, w: Writer) -> str:
     """Whether every input of a block is finite: then 0 x is zero, summed over all."""
     lanes = w.lanes
     zero = w.constant(0.0)
@@ -63,7 +66,7 @@ def finite(program: Program | Rolled, w: Writer) -> str:
     return "\n".join([f"define internal i1 @finite({takes}) {{", *w.lines, f"  ret i1 {every}", "}"])
 
 
-def many(program: Program | Rolled, scalar: str, lanes: int) -> str:
+def many(program: Program | Rolled | Repeated, scalar: str, lanes: int) -> str:
     """Whole blocks in place; the states that are left over go through a block of their own, the last one repeated."""
     width = 8 if scalar == "double" else 4
     ports = _ports(program)

@@ -11,6 +11,15 @@ A `Dialect` says what differs from language to language.  How an element of an a
 before and after the steps, is up to who asks for them: `text` here for a C function of one state, `cuda_source` for
 kernels.  The text stands on `source_support`.
 
+A Repeated is a loop around the steps of its program.  What is fed back are variables, set anew at the end of a turn:
+
+    double t0 = x[0];
+    for (int k = 0; k < 16; ++k) {
+        ...
+        t0 = t14;
+    }
+    x_[0] = t0;
+
 Every input is read before the first output is written: an output may lie where an input lies.
 """
 
@@ -21,7 +30,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ..algebra import Port, Program
+from ..algebra import Port, Program, Repeated
 from ..algebra.expr import CONDITIONS, Operation
 from .cut import turned_steps
 from .lower import lower
@@ -97,6 +106,7 @@ class Dialect:
     product: str = "{} * {}"  # a product that no compiler may fuse with a sum
     integers: tuple[str, str] = ("uint32_t", "uint64_t")
     infinity: str = ""  # how it is written where math.h's HUGE_VAL and HUGE_VALF are not known
+    loop: str = ""  # a line that stands before a loop, so that it stays one
 
     @property
     def integer(self) -> str:
@@ -110,19 +120,20 @@ def plain(name: str, port: Port, k: int) -> str:
 
 
 class Source:
-    """One Program as the text of a function."""
+    """One Program, or Repeated, as the text of a function."""
 
-    def __init__(self, program: Program, dialect: Dialect) -> None:
+    def __init__(self, program: Program | Repeated, dialect: Dialect) -> None:
         self.program = program
         self.dialect = dialect
-        self.lowered = lower(program)
+        turn = program.program if isinstance(program, Repeated) else program
+        self.lowered = lower(turn)
         self.steps = sorted(self.lowered.steps)  # as they were traced: fewer values alive at once than depth first
         names = argument_names((*program.inputs, *program.outputs))
         self.inputs = {p.name: (name, p) for name, p in zip(names, program.inputs, strict=False)}  # port -> its name
         self.outputs = {p.name: (name, p) for name, p in zip(names[len(self.inputs) :], program.outputs, strict=True)}
         self._turned = turned_steps(self.lowered)
         self._results: dict[int, list[tuple[str, Port, int]]] = {}  # value -> where it goes
-        for (name, port), operands in zip(self.outputs.values(), program.results, strict=True):
+        for (name, port), operands in zip(self.outputs.values(), turn.results, strict=True):
             for element, operand in enumerate(operands):
                 self._results.setdefault(operand, []).append((name, port, element))
 
@@ -146,18 +157,68 @@ class Source:
         w = Writer(self.dialect.real)
         used = {port for port, _ in self.lowered.loads.values()}
         w.lines += [f"    (void){name};" for port, (name, _) in self.inputs.items() if port not in used]
+        fed = {p.name for p in self.program.fed} if isinstance(self.program, Repeated) else set()
         for k, (port, element) in self.lowered.loads.items():
-            w.put(read(*self.inputs[port], element), name=f"t{k}")
+            w.put(read(*self.inputs[port], element), name=f"t{k}", changes=port in fed)
         w.lines += between
+        if isinstance(self.program, Repeated):
+            self._loop(w, write, self.program)
+        else:
+            self._run(w, lambda k: self._finish(w, k, write))
+        return w.lines
+
+    def _run(self, w: Writer, finish: Callable[[int], None]) -> None:
+        """All steps; `finish` is called with every value once it is there."""
         self._turn(w)
         for k in self._results:
             if k < 0 or k in self.lowered.loads or k in self._turned:
-                self._finish(w, k, write)
+                finish(k)
         for k, operation in self.steps:
             if k not in self._turned:
                 self._step(w, k, operation)
-                self._finish(w, k, write)
-        return w.lines
+                finish(k)
+
+    def _loop(self, w: Writer, write: Reach, repeated: Repeated) -> None:
+        """The steps so many times; what is fed back goes into the variables of the inputs, other results into `_last`.
+
+        Results that are numbers, or inputs that stay the same, need no variable.
+        """
+        loads = self.lowered.loads
+        fed = {p.name for p in repeated.fed}
+        again: dict[int, int] = {}  # the value of an input that is fed back -> the value that it gets
+        variable = {place: k for k, place in loads.items() if place[0] in fed}
+        final: list[tuple[tuple[str, Port, int], str]] = []  # where an output goes, and the variable it is in
+        last: dict[int, str] = {}
+        for operand, places in self._results.items():
+            for place in places:
+                k = variable.get((place[1].name, place[2]))
+                if k is not None:
+                    again[k] = operand
+                    final.append((place, f"t{k}"))
+                elif operand < 0 or (operand in loads and loads[operand][0] not in fed):
+                    final.append((place, self._operand(operand)))
+                else:
+                    last[operand] = f"t{operand}_last"
+                    final.append((place, last[operand]))
+        zero = literal(0.0, w.scalar)
+        for name in last.values():
+            w.put(zero, name=name, changes=True)
+        inside = Writer(w.scalar)
+
+        def finish(k: int) -> None:
+            if k in last:
+                inside.lines.append(f"    {last[k]} = t{k};")
+
+        self._run(inside, finish)
+        moved = {k: operand for k, operand in again.items() if operand in again and operand != k}
+        for k, operand in moved.items():  # these wait, so that none reads what another has set
+            inside.put(f"t{operand}", name=f"t{k}_next")
+        for k, operand in again.items():
+            if operand != k:
+                inside.lines.append(f"    t{k} = {f't{k}_next' if k in moved else self._operand(operand)};")
+        w.lines += [self.dialect.loop] if self.dialect.loop else []
+        w.lines += [f"    for (int k = 0; k < {repeated.times}; ++k) {{", *(f"    {x}" for x in inside.lines), "    }"]
+        w.lines += [f"    {write(*place)} = {name};" for place, name in final]
 
     def _turn(self, w: Writer) -> None:
         """The sines and cosines of inputs."""

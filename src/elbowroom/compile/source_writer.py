@@ -59,12 +59,12 @@ class Writer:
     lines: list[str] = field(default_factory=list)
     _next: int = 0
 
-    def put(self, text: str, kind: str = "", name: str = "") -> str:
+    def put(self, text: str, kind: str = "", name: str = "", *, changes: bool = False) -> str:
         """A new variable holding the value of an expression."""
         if not name:
             self._next += 1
             name = f"r{self._next}"
-        self.lines.append(f"    const {kind or self.scalar} {name} = {text};")
+        self.lines.append(f"    {'' if changes else 'const '}{kind or self.scalar} {name} = {text};")
         return name
 
     def constant(self, value: float) -> str:

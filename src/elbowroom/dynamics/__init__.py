@@ -23,6 +23,7 @@ from . import walker_orin as walker_orin
 from .quantities import REGISTRY as REGISTRY
 from .quantities import Quantity as Quantity
 from .quantities import quantity as quantity
+from .whole_arm import Choice as Choice
 from .whole_arm import cheapest as cheapest
 from .whole_arm import chosen as chosen
 from .whole_arm import program as program

@@ -12,6 +12,7 @@ the same numbers, in fewer operations.  Symbols are counted as the papers have t
 from __future__ import annotations
 
 import functools
+from dataclasses import dataclass
 from typing import Any
 
 from ..algebra import Program, Rolled, trace
@@ -137,6 +138,23 @@ def chosen(model: Model, name: str, method: str | None = None, **options: Any) -
         method = method or methods[0]
         return method, rolled(model, name, method)
     return cheapest(model, name, **options) if method is None else (method, program(model, name, method, **options))
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A quantity with its method and options, to be made for a model: `chosen` as data."""
+
+    name: str
+    method: str | None = None
+    options: tuple[tuple[str, Any], ...] = ()
+
+    def __call__(self, model: Model) -> tuple[str, Program | Rolled]:
+        """The method, and the code for this model."""
+        return chosen(model, self.name, self.method, **dict(self.options))
+
+    def compiled_as(self) -> tuple[Any, ...]:
+        """What the code follows from: the registry is open, and a name in it may be another function by now."""
+        return self.name, self.method, self.options, quantity(self.name)
 
 
 def rolled(model: Model, name: str, method: str) -> Rolled:

@@ -11,25 +11,27 @@ arm.  The capsules are the model's own (`Model.capsules`), another cover of it b
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
 from functools import cache, cached_property
 from itertools import combinations
-from types import MethodType
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..algebra import Program, cross, trace
+from ..algebra import cross
 from ..algebra.linalg import matrix
 from ..arm import Arm
-from ..compile import cpu
+from ..compile import compiled
 from ..compile.kernel import Kernel
+from ..compile.lock import compiled_once
+from ..compile.method import answer, kernel_method
 from ..dynamics.kinematics import forward_kinematics, velocities
 from ..errors import ModelError
 from ..model import LinkCapsule, Model
 from ..model.capsules import BASE, Point, checked_capsules
-from .distance import DISTANCE, distance, pair_row
+from .distance import DISTANCE, distance, pair_of_rows
 from .shapes import RADIUS, ROW, A, B, Capsule, Sphere
 
 Array = NDArray[Any]
@@ -108,26 +110,17 @@ class Body:
     def __repr__(self) -> str:
         return f"<Body of {self.arm.name}: {len(self)} capsules>"
 
-    @cached_property
+    @compiled_once
     def kernel(self) -> Kernel:
         """q (n,), qd (n,) -> rows (R, 13); a batch as well, `out=` as well."""
-        model, capsules = self.arm.model, self.link_capsules
+        formula = functools.partial(rows, capsules=self.link_capsules)
+        ports = {"q": (self.arm.n,), "qd": (self.arm.n,)}
+        return compiled(formula, self.arm.model, ports, name="rows", output="rows")
 
-        def traced(model: Model, q: Array, qd: Array) -> Array:
-            return rows(model, q, qd, capsules)
-
-        def make() -> tuple[str, Program]:
-            ports = {"q": (model.n,), "qd": (model.n,)}
-            return "rows", trace(traced, model, ports, name="rows", output="rows")
-
-        return cpu.kernel(("geometry body", model.digest, repr(capsules)), np.float64, make)
-
+    @kernel_method
     def rows(self, q: ArrayLike, qd: ArrayLike, *, out: Array | None = None) -> Array:
         """(R, 13) rows of the capsules at q (n,) with the velocities that qd (n,) gives their ends; (B, n) as well."""
-        kernel = self.kernel
-        if "rows" not in self.__dict__ and type(self).rows is Body.rows:  # the fast entry takes this method's place
-            self.__dict__["rows"] = kernel.fast(MethodType(Body.rows, self))
-        found: Array = kernel(q, qd) if out is None else kernel(q, qd, out=out)
+        found: Array = answer(self, "rows", self.kernel, q, qd, out=out)
         return found
 
     def capsules(self, q: ArrayLike) -> list[Capsule]:
@@ -210,11 +203,4 @@ def _tuple(point: Array) -> Point:
 @cache
 def _pair() -> Kernel:
     """Two rows -> one row of `separation`, for all bodies the same."""
-
-    def one(_: None, x: Array, y: Array) -> Array:
-        return pair_row(x, y)
-
-    def make() -> tuple[str, Program]:
-        return "separation", trace(one, None, {"x": (ROW,), "y": (ROW,)}, name="separation")
-
-    return cpu.kernel(("geometry", "pair"), np.float64, make)
+    return compiled(pair_of_rows, None, {"x": (ROW,), "y": (ROW,)}, name="separation")

@@ -31,9 +31,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..algebra import Program, minimum, sqrt, trace, where
+from ..algebra import minimum, sqrt, where
 from ..algebra.linalg import vector
-from ..compile import cpu
+from ..compile import compiled
 from ..compile.kernel import Kernel
 from .segments import PARALLEL, PARALLEL_ANGLE, Point, Three, along, chosen, dot, inverse, minus, nearest
 from .shapes import RADIUS, ROW, VELOCITY_A, VELOCITY_B, A, B, Capsule, HalfSpace, HollowSphere, Sphere
@@ -95,6 +95,11 @@ def separation_from_shell(x: Any, center: Any, radius: Any, angle: float = PARAL
 def pair_row(x: Any, y: Any, angle: float = PARALLEL_ANGLE) -> Array:
     """`separation` as one row (12,): distance, axis_distance, closing, point_x, normal, speed_y, lambda_x, lambda_y."""
     return stacked(separation(x, y, angle))
+
+
+def pair_of_rows(_: Any, x: Any, y: Any) -> Array:
+    """`pair_row` as `trace` takes a function: of nothing but its inputs."""
+    return pair_row(x, y)
 
 
 def stacked(pair: PairRow) -> Array:
@@ -218,12 +223,8 @@ def _between_capsules(_: None, x: Array, y: Array, angle: Array) -> Array:
 
 @cache
 def _capsules() -> Kernel:
-    def make() -> tuple[str, Program]:
-        return "parallelogram", trace(
-            _between_capsules, None, {"x": (ROW,), "y": (ROW,), "angle": (1,)}, name="distance"
-        )
-
-    return cpu.kernel(("geometry", "distance"), np.float64, make)
+    inputs = {"x": (ROW,), "y": (ROW,), "angle": (1,)}
+    return compiled(_between_capsules, None, inputs, name="distance", method="parallelogram")
 
 
 def _answer(distance: Any, axis: Any, on_x: list[Array], on_y: list[Array], normal: Array) -> Separation:

@@ -11,14 +11,14 @@ rows, such as capsules of the arm that must not meet each other.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..algebra import Table, trace
-from ..compile import cpu
-from .distance import DISTANCE, pair_row
+from ..compile import compiled
+from .distance import DISTANCE, pair_of_rows
 from .shapes import ROW
 
 Array = NDArray[np.float64]
@@ -32,6 +32,12 @@ class Least(NamedTuple):
     distance: float
 
 
+def _separations(subject: tuple[int, tuple[tuple[int, ...], ...]]) -> Table:
+    """The table for this many rows, with columns of the first and of the second of every pair."""
+    program = trace(pair_of_rows, None, {"x": (ROW,), "y": (ROW,)}, name="separations", output="separations")
+    return Table(program, *subject)
+
+
 class Pairs:
     """A fixed set of pairs of capsule rows, compiled."""
 
@@ -40,16 +46,7 @@ class Pairs:
         self.rows = first + second
         if not self.pairs:
             raise ValueError(f"there must be a pair at least; got {first} and {second} rows and no more")
-        columns = tuple(zip(*self.pairs, strict=True))
-
-        def make() -> tuple[str, Table]:
-            def row(_: Any, x: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
-                return pair_row(x, y)
-
-            program = trace(row, None, {"x": (ROW,), "y": (ROW,)}, name="separations", output="separations")
-            return "separations", Table(program, self.rows, columns)
-
-        self.kernel = cpu.kernel(("geometry pairs", self.rows, repr(columns)), float, make)
+        self.kernel = compiled(_separations, (self.rows, tuple(zip(*self.pairs, strict=True))))
 
     def __len__(self) -> int:
         return len(self.pairs)

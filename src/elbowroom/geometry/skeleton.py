@@ -17,17 +17,17 @@ import difflib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
-from types import MethodType
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..algebra import Program, sqrt, trace, where
+from ..algebra import sqrt, where
 from ..algebra.linalg import matrix, vector
-from ..compile import cpu
+from ..compile import compiled
 from ..compile.kernel import Kernel
+from ..compile.lock import compiled_once
+from ..compile.method import answer, kernel_method
 from ..errors import DtypeError, ShapeError, UnknownNameError
 
 Array = NDArray[Any]
@@ -165,31 +165,25 @@ class Skeleton:
     def __repr__(self) -> str:
         return f"<Skeleton of {len(self.points)} points: {len(self.names)} capsules>"
 
-    @cached_property
+    @compiled_once
     def kernel(self) -> Kernel:
         """points (P, 3), velocities (P, 3) -> rows (13, 13); `out=` as well."""
-
-        def traced(_: None, points: Array, velocities: Array) -> Array:
-            return self.formula(points, velocities)
-
-        def make() -> tuple[str, Program]:
-            ports = {"points": (len(self.points), 3), "velocities": (len(self.points), 3)}
-            return "skeleton", trace(traced, None, ports, name="skeleton", output="rows")
-
-        return cpu.kernel(("geometry skeleton", self.points, repr(self.sizes), self.floor), np.float64, make)
+        ports = {"points": (len(self.points), 3), "velocities": (len(self.points), 3)}
+        return compiled(type(self).formula, self, ports, name="skeleton", output="rows")
 
     def formula(self, points: Array, velocities: Array) -> Array:
         """The rows over any scalar; `fill` is this, compiled."""
         named = {name: (points[k], velocities[k]) for k, name in enumerate(self.points)}
         return skeleton_rows(named, self.sizes, self.floor)
 
+    @kernel_method
     def fill(self, points: ArrayLike, velocities: ArrayLike, *, out: Array | None = None) -> Array:
         """The rows (13, 13) at these points (P, 3) with these velocities (P, 3), in the order of `points`."""
-        kernel = self.kernel
-        if "fill" not in self.__dict__ and type(self).fill is Skeleton.fill:  # the fast entry takes this method's place
-            self.__dict__["fill"] = kernel.fast(MethodType(Skeleton.fill, self))
-        found: Array = kernel(points, velocities) if out is None else kernel(points, velocities, out=out)
+        found: Array = answer(self, "fill", self.kernel, points, velocities, out=out)
         return found
+
+    def __reduce__(self) -> tuple[type[Skeleton], tuple[tuple[str, ...], Sizes, float]]:
+        return type(self), (self.points, self.sizes, self.floor)
 
 
 def _known(points: Sequence[str]) -> tuple[str, ...]:

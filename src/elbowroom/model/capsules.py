@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ModelError
+from .bounds import LENGTH, bounded
 
 BASE = -1
 """The link number of what stands still."""
@@ -88,6 +89,7 @@ def _point(value: ArrayLike, what: str) -> Point:
         raise ModelError(f"{what} must be 3 finite numbers; got {value!r:.80}") from error
     if array.shape != (3,) or not np.isfinite(array).all():
         raise ModelError(f"{what} must be 3 finite numbers; got {value!r:.80}")
+    bounded(array, LENGTH, what)
     x, y, z = (array + 0.0).tolist()  # -0.0 becomes 0.0, so that equal capsules are equal to the letter
     return x, y, z
 
@@ -99,4 +101,5 @@ def _radius(value: Any, what: str) -> float:
         raise ModelError(f"{what} must be a positive number; got {value!r:.80}") from error
     if not (math.isfinite(radius) and radius > 0):
         raise ModelError(f"{what} must be positive and finite; got {value!r}")
+    bounded(radius, LENGTH, what)
     return radius

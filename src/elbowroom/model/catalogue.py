@@ -35,15 +35,15 @@ import importlib.resources
 import math
 import os
 import sys
-import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from ..errors import ModelError, UnknownNameError
+from ..reading import named, parse_toml, read_bytes
+from .bounds import ANGLE, LENGTH, LINK_FIELDS, RATIO, Bound, bounded
 from .capsules import BASE, LinkCapsule, moved_capsule
 from .dh import from_dh, from_mdh
 from .inertia import Body, from_six, moved
@@ -51,6 +51,7 @@ from .model import STANDARD_GRAVITY, Array, Model, create
 from .rotations import pose, rpy, z_to
 
 _SHELF = importlib.resources.files("elbowroom.model") / "catalogue"  # a folder of data beside this module
+MAX_BYTES = 10_000_000  # of a file
 _ROUNDING = 1e-15  # entries of a product of rotations are this far off at most
 _Z = (0.0, 0.0, 1.0)
 _ZERO = (0.0, 0.0, 0.0)
@@ -74,11 +75,7 @@ def load(name: str) -> Model:
 
 def from_toml(path: str | os.PathLike[str]) -> Model:
     """The arm that a TOML file of the catalogue's own layout describes."""
-    try:
-        content = Path(path).read_bytes()
-    except OSError as error:
-        raise ModelError(f"{path}: cannot be read: {error.strerror}") from error
-    return _model(content, str(path))
+    return _model(read_bytes(path, MAX_BYTES, ModelError), named(path))
 
 
 @dataclass
@@ -95,7 +92,7 @@ class _Table:
         return key in self.content
 
     def refuse(self, key: str, expected: str) -> NoReturn:
-        got = f"got {self.content[key]!r}" if key in self.content else "it is missing"
+        got = f"got {self.content[key]!r:.500}" if key in self.content else "it is missing"
         raise ModelError(f"{self.file}: {self.path}{key}: expected {expected}; {got}")
 
     def choice(self, key: str, *choices: str) -> str:
@@ -128,7 +125,7 @@ class _Table:
     def friction(self, key: str) -> float:
         """A magnitude; of a pair, one number a direction, the mean magnitude."""
         if self.has(key) and isinstance(self.content[key], list):
-            return float(np.abs(self.vector(key, 2)).mean())
+            return sum(abs(x) / 2 for x in self.vector(key, 2).tolist())
         return self.number(key, 0.0)
 
     def number_angle(self, key: str, default: float | None = None) -> float:
@@ -140,6 +137,22 @@ class _Table:
         if self._in_degrees(key):
             return np.array([math.radians(x) for x in self.vector(key + "_deg", size)])
         return self.vector(key, size, default)
+
+    def turn(self, key: str) -> Array:
+        """The rotation (3, 3) of roll, pitch and yaw."""
+        angles = self.vector_angle(key, 3, _ZERO)
+        self.bounded(key, angles, ANGLE)
+        return rpy(*angles)
+
+    def place(self, key: str) -> Array:
+        """A point, the origin where it is left out."""
+        at = self.vector(key, 3, _ZERO)
+        self.bounded(key, at, LENGTH)
+        return at
+
+    def bounded(self, key: str, value: Any, bound: Bound, owner: str = "") -> None:
+        """Refuses what is beyond a bound before it is computed with."""
+        bounded(value, bound, f"{self.file}: {self.path}{key}{owner}")
 
     def _in_degrees(self, key: str) -> bool:
         if self.has(key + "_deg") and key in self.content:
@@ -159,7 +172,7 @@ class _Table:
                 near = difflib.get_close_matches(key, self.asked, 1) or sorted(set(self.asked))
                 raise ModelError(
                     f"{self.file}: {self.path}{key}: unknown key; expected {' or '.join(near)}; "
-                    f"got {self.content[key]!r}"
+                    f"got {self.content[key]!r:.500}"
                 )
 
 
@@ -184,10 +197,7 @@ class _Joint(NamedTuple):
 
 
 def _model(data: bytes, file: str) -> Model:
-    try:
-        top = _Table(file, "", tomllib.loads(data.decode("utf-8")))
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ModelError(f"{file}: expected TOML in UTF-8; got {error}") from error
+    top = _Table(file, "", parse_toml(data, file, ModelError))
     convention = _CONVENTIONS[top.choice("convention", *_CONVENTIONS)]
     if not top.has("joint") or not isinstance(top.content["joint"], list) or not top.content["joint"]:
         top.refuse("joint", "at least one [[joint]] table")
@@ -199,7 +209,7 @@ def _model(data: bytes, file: str) -> Model:
                 raise ModelError(f"{file}: {what}: expected different names; got {name!r} twice")
     kinds = "".join(columns.pop("kinds"))
     tool = top.inner("tool", {})
-    tool_pose = pose(rpy(*tool.vector_angle("rpy", 3, _ZERO)), tool.vector("xyz", 3, _ZERO))
+    tool_pose = pose(tool.turn("rpy"), tool.place("xyz"))
     tool.close()
     base = top.inner("base", {})
     covers = [_capsules(base, BASE), *(joint.covers for joint in joints)]
@@ -227,13 +237,15 @@ def _joint(top: _Table, i: int, content: Any, placement: Callable[[_Table], dict
     kind = row.choice("kind", "revolute", "prismatic")
     measure = row.number_angle if kind == "revolute" else row.number  # degrees mean nothing along a slide
     link = row.inner("link")
-    turn = rpy(*link.vector_angle("com_rpy", 3, _ZERO))
-    inertia = turn @ from_six(*link.vector("inertia", 6)) @ turn.T
-    body = Body(link.number("mass"), link.vector("com", 3), inertia)
+    turn, name = link.turn("com_rpy"), link.text("name")
+    given = Body(link.number("mass"), link.vector("com", 3), from_six(*link.vector("inertia", 6)))
+    for key, bound in LINK_FIELDS.items():
+        link.bounded(key, getattr(given, key), bound, f" (link {name!r})")
+    body = given._replace(inertia=turn @ given.inertia @ turn.T)
     shared = {
         "kinds": kind[0].upper(),
         "joint_names": row.text("name"),
-        "link_names": link.text("name"),
+        "link_names": name,
         "lower": measure("lower", -math.inf),
         "upper": measure("upper", math.inf),
         "velocity": measure("velocity", math.inf),
@@ -280,6 +292,7 @@ def _by_name(parts: list[_Covers]) -> dict[str, list[LinkCapsule]]:
 def _drive(row: _Table) -> dict[str, float]:
     """Viscous and Coulomb friction at the joint; the rotor's own inertia with the ratio that reflects it."""
     ratio = row.number("gear_ratio", 1.0)
+    row.bounded("gear_ratio", ratio, RATIO)
     at_motor = [key for key in ("motor_viscous", "motor_coulomb", "motor_inertia") if row.has(key)]
     if bool(at_motor) != ("gear_ratio" in row.content) or ratio == 0:
         row.refuse("gear_ratio", "a ratio other than 0 exactly where motor_ keys need one")
@@ -325,7 +338,7 @@ def _frame(row: _Table) -> dict[str, Any]:
     axis = row.vector("axis", 3, _Z)
     if not axis.any():
         row.refuse("axis", "a direction")
-    return {"T": pose(rpy(*row.vector_angle("rpy", 3, _ZERO)), row.vector("xyz", 3, _ZERO)), "axis": axis}
+    return {"T": pose(row.turn("rpy"), row.place("xyz")), "axis": axis}
 
 
 def _from_table(maker: Callable[..., Model]) -> Callable[..., Model]:

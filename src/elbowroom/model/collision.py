@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ModelError
+from .bounds import LENGTH, bounded
 from .capsules import LinkCapsule, moved_capsule
 from .covering import Cover, covering_capsule, covering_cylinder
 from .meshes import locate, vertices
@@ -38,7 +39,7 @@ def capsules_of(link: Element, name: str, number_: int, T: Array, urdf: Path | N
         title = name if len(elements) == 1 else f"{name}:{k + 1}"
         owner = f"link {name!r}"
         try:
-            cover = _cover(part(element, "geometry"), owner, urdf)
+            cover = _cover(part(element, "geometry", owner), owner, urdf)
             a, b = (tuple(end.tolist()) for end in (cover.a, cover.b))
             yield moved_capsule(LinkCapsule(title, number_, a, b, cover.radius), T @ origin(element, owner))
         except ModelError as error:
@@ -70,13 +71,17 @@ def _mesh(shape: Element, owner: str, urdf: Path | None) -> Cover:
     if urdf is None:
         raise ModelError(f"mesh {filename!r:.100}: a URDF that is no file has no folder to look in")
     scale = vector(shape, "scale", owner, default=(1.0, 1.0, 1.0))
-    return covering_capsule(vertices(locate(filename, urdf)) * scale)
+    with np.errstate(over="ignore"):  # what is infinite then is refused
+        points = vertices(locate(filename, urdf)) * scale
+    bounded(points, LENGTH, f"mesh {filename!r:.100}: its vertices, scaled,")
+    return covering_capsule(points)
 
 
 def _size(shape: Element, key: str, owner: str) -> float:
     value = number(shape, key, owner)
     if value <= 0:
         raise ModelError(f"{owner}: {key} of <{shape.tag}> must be positive; got {value:g}")
+    bounded(value, LENGTH, f"{owner}: {key} of <{shape.tag}>")
     return value
 
 
@@ -84,4 +89,5 @@ def _sizes(shape: Element, key: str, owner: str) -> list[float]:
     values = list(numbers(shape, key, owner, 3, None))
     if min(values) <= 0:
         raise ModelError(f"{owner}: {key} of <{shape.tag}> must be positive; got {values}")
+    bounded(values, LENGTH, f"{owner}: {key} of <{shape.tag}>")
     return values

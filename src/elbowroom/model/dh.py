@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import ModelError
+from .bounds import ANGLE, LENGTH, LINK_FIELDS, bounded
 from .capsules import BASE, Covers, LinkCapsule, checked_capsules, moved_capsule
 from .inertia import Body, moved
 from .model import Array, Model, create
@@ -75,6 +76,9 @@ def from_dh(
     for what, value, shape in (("mass", mass, (n,)), ("com", com, (n, 3)), ("inertia", inertia, (n, 3, 3))):
         if value.shape != shape:
             raise ModelError(f"{what} must have shape {shape}, one row a joint; got {value.shape}")
+        names = rest.get("link_names") or [f"link{i + 1}" for i in range(n)]
+        for name, row in zip(names, value, strict=False):  # before it is moved; how many names there are is asked later
+            bounded(row, LINK_FIELDS[what], f"link {name!r}: {what}")
     far = [pose(rx(alpha[i]), [a[i], 0, 0]) for i in range(n)]  # far frame of link i in its near frame
 
     def near(capsules: Sequence[LinkCapsule]) -> list[LinkCapsule]:
@@ -109,6 +113,8 @@ def _table(*columns: Any) -> tuple[Array, Array, Array, Array, str]:
             raise ModelError(f"DH column {what} must have {n} entries like column a; got shape {values.shape}")
         if not np.isfinite(values).all():
             raise ModelError(f"DH column {what} must be finite; got {values}")
+        for i, value in enumerate(values):
+            bounded(value, LENGTH if what in ("a", "d") else ANGLE, f"DH column {what}, row {i},")
         table.append(values)
     kinds = "R" * n if kinds is None else "".join(kinds).upper()
     if len(kinds) != n:

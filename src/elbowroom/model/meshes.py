@@ -9,6 +9,7 @@ most.  What would lead out of these folders, by `..`, by a link or by an absolut
 from __future__ import annotations
 
 import io
+import os
 from array import array
 from collections.abc import Iterator
 from itertools import pairwise
@@ -33,7 +34,7 @@ def locate(filename: str, urdf: Path) -> Path:
     if "\0" in filename or "\\" in filename:
         raise ModelError(f"mesh {filename!r:.100}: expected a path with forward slashes")
     scheme, _, rest = filename.rpartition("://")
-    here = urdf.resolve().parent
+    here = _real(urdf).parent
     if scheme == "package":
         package, _, rest = rest.lstrip("/").partition("/")
         roots = [folder for folder in (here, *here.parents)[:LEVELS] if folder.name == package]
@@ -41,14 +42,19 @@ def locate(filename: str, urdf: Path) -> Path:
         roots = [here, here.parent] if here.name.lower() in _SUBFOLDERS else [here]
     else:
         raise ModelError(f"mesh {filename!r:.100}: expected package:// or a path in the model's folder")
-    inside = [(root, (root / PurePosixPath(rest)).resolve()) for root in roots]
+    inside = [(root, _real(root / PurePosixPath(rest))) for root in roots]
     within = [path for _, path in inside if any(path.is_relative_to(root) for root, _ in inside)]
     if inside and not within:
         raise ModelError(f"mesh {filename!r:.100}: leads out of the model's folder")
     for path in within:
-        if path.is_file():
+        if os.path.isfile(path):  # False too for a loop of links, or a name that no file can have
             return path
     raise ModelError(f"mesh {filename!r:.100}: not found in the model's folder")
+
+
+def _real(path: Path) -> Path:
+    """The path with its links followed as far as they lead; `Path.resolve` raises where they lead in a loop."""
+    return Path(os.path.realpath(path))
 
 
 def contents(path: Path, most: int) -> bytes:
@@ -56,8 +62,8 @@ def contents(path: Path, most: int) -> bytes:
     try:
         with path.open("rb") as stream:
             data = stream.read(most + 1)
-    except OSError as error:
-        raise ModelError(f"mesh {path.name!r}: cannot be read: {error.strerror}") from error
+    except (OSError, ValueError) as error:
+        raise ModelError(f"mesh {path.name!r}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
     if len(data) > most:
         raise ModelError(f"mesh {path.name!r}: must not be larger than {most / 1e6:g} MB")
     return data
@@ -110,7 +116,7 @@ def obj(data: bytes, most: int | None = None, *, faces: bool = True) -> tuple[ND
         if words[0] == b"v":
             points.extend(_three(words))
         elif words[0] == b"f" and faces:
-            numbers = [int(word.split(b"/")[0]) for word in words[1:]]
+            numbers = [_whole(word.split(b"/")[0]) for word in words[1:]]
             numbers = [k - 1 if k > 0 else len(points) // 3 + k for k in numbers]
             _few(len(corners) // 3 + max(len(numbers) - 2, 0), most)
             for b, c in pairwise(numbers[1:]):
@@ -133,7 +139,16 @@ def _lines(data: bytes) -> Iterator[list[bytes]]:
 def _three(words: list[bytes]) -> tuple[float, float, float]:
     """The numbers after a keyword; more may follow them."""
     x, y, z = words[1:4]
+    if b"_" in x + y + z:  # Python would take it for a number
+        raise ModelError("expected three numbers")
     return float(x), float(y), float(z)
+
+
+def _whole(word: bytes) -> int:
+    """The number of a vertex."""
+    if b"_" in word or len(word) > 18:  # more digits than an array of whole numbers holds
+        raise ModelError("expected the number of a vertex")
+    return int(word)
 
 
 def _few(count: int, most: int | None) -> None:

@@ -10,7 +10,7 @@ Link i is rigid in frame i: `mass`, `com` (centre of mass), `inertia` (about the
 Modified Denavit-Hartenberg is the special case E = Rx(alpha) Rz(theta), p = (a, -d sin alpha, d cos alpha).
 
 `capsules` cover the links from outside (model/capsules.py); `covers` holds other such sets by name.  They say where the
-arm is, not how it moves, so `digest` and the kernels that are kept by it do not depend on them.
+arm is, not how it moves, so `digest` does not depend on them.
 
 Everything is SI.  Drive quantities are as the joint feels them: `rotor_inertia` is the motor's inertia times the gear
 ratio squared, `viscous` and `coulomb` are friction at the joint.
@@ -31,6 +31,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..algebra.tensors import PrincipalForm, principal_form
 from ..errors import ModelError, UnknownNameError
+from .bounds import ANGLE, FIELDS, LENGTH, LINK_FIELDS, RATIO, bounded
 from .capsules import Covers, LinkCapsule, checked_capsules, checked_covers
 
 Array = NDArray[Any]  # floats, or objects that are floats and Expr
@@ -93,11 +94,19 @@ class Model:
             if len(names) != n:
                 raise ModelError(f"{self.name}: {what} must have {n} names; got {len(names)}")
         for what, shape in _shapes(n).items():
-            object.__setattr__(self, what, _frozen(self.name, what, getattr(self, what), shape))
+            array = _frozen(self.name, what, getattr(self, what), shape, self._owners(what))
+            object.__setattr__(self, what, array)
         object.__setattr__(self, "capsules", checked_capsules(self.capsules, n, self.name))
         object.__setattr__(self, "covers", checked_covers(self.covers, n, self.name))
         self._straighten()
         self._validate()
+
+    def _owners(self, what: str) -> tuple[str, ...]:
+        """Whose numbers the rows of an array are, for messages; () where they belong to the whole arm."""
+        if what in ("base", "gravity", "tool"):
+            return ()
+        part, names = ("link", self.link_names) if what in LINK_FIELDS else ("joint", self.joint_names)
+        return tuple(f"{part} {name!r}: " for name in names)
 
     def _straighten(self) -> None:
         """Every rotation becomes one to the last digit, or is refused."""
@@ -111,7 +120,16 @@ class Model:
             object.__setattr__(self, what, array)
 
     def _validate(self) -> None:
-        """Refuse what has no meaning whatever the rest of the arm looks like."""
+        """Refuse what has no meaning whatever the rest of the arm looks like, and what no formula could take."""
+        for what, bound in FIELDS.items():
+            values = getattr(self, what)
+            if not (np.abs(values) <= bound.most).all():
+                for row, owner in (
+                    zip(values, self._owners(what), strict=True) if self._owners(what) else [(values, "")]
+                ):
+                    bounded(row, bound, f"{self.name}: {owner}{what}")
+        for what in ("base", "tool"):
+            bounded(getattr(self, what)[:3, 3], LENGTH, f"{self.name}: origin of the {what} pose")
         for i, link in enumerate(self.link_names):
             joint = self.joint_names[i]
             if self.mass[i] < 0:
@@ -182,7 +200,7 @@ class Model:
 
     @cached_property
     def digest(self) -> str:
-        """A hash of all in the model but its covers, the same in every process: what the compiled kernels go by."""
+        """A hash of all in the model but its covers, the same in every process: what its dynamics go by."""
         h = hashlib.sha256()
         for f in dataclasses.fields(self):
             if f.name in ("capsules", "covers"):
@@ -221,6 +239,8 @@ class Model:
             _frozen(self.name, "payload com", com, (3,)),
             _frozen(self.name, "payload inertia", np.zeros((3, 3)) if inertia is None else inertia, (3, 3)),
         )
+        for part, bound in LINK_FIELDS.items():  # asked before it is merged and has no name
+            bounded(getattr(load, part), bound, f"{self.name}: payload {part}")
         moments = np.linalg.eigvalsh(load.inertia)
         if np.abs(load.inertia - load.inertia.T).max() > 1e-9 * max(1e-12, float(np.abs(load.inertia).max())):
             raise ModelError(f"{self.name}: payload inertia must be symmetric; got\n{load.inertia}")
@@ -234,15 +254,15 @@ class Model:
 
     def with_tool(self, tool: ArrayLike) -> Model:
         """The same arm with its tool frame at `tool` (4, 4) in the last link's frame."""
-        return dataclasses.replace(self, tool=np.asarray(tool, dtype=float))
+        return dataclasses.replace(self, tool=_frozen(self.name, "tool", tool, (4, 4)))
 
     def with_base(self, base: ArrayLike) -> Model:
         """The same arm mounted at `base` (4, 4) in the world; gravity stays the world's."""
-        return dataclasses.replace(self, base=np.asarray(base, dtype=float))
+        return dataclasses.replace(self, base=_frozen(self.name, "base", base, (4, 4)))
 
     def with_gravity(self, gravity: ArrayLike) -> Model:
         """The same arm under another gravity vector (3,), m/s^2 in the world."""
-        return dataclasses.replace(self, gravity=np.asarray(gravity, dtype=float))
+        return dataclasses.replace(self, gravity=_frozen(self.name, "gravity", gravity, (3,)))
 
     def symbolic(self, condition: str = "general") -> Any:
         """This chain with symbols for numbers, to count operations with; see `symbolic.py`."""
@@ -295,10 +315,13 @@ def create(
             raise ModelError(f"{name}: {what} must have shape ({n},); got {limit.shape}")
     rotor = per_joint(rotor_inertia, 0.0)
     if gear_ratio is not None:
-        rotor = rotor * np.asarray(gear_ratio, dtype=float) ** 2
-    if ready is None:  # zero where the limits allow it, else the middle
-        bounded = np.isfinite(low) & np.isfinite(high)
-        middle = (np.where(bounded, low, 0.0) + np.where(bounded, high, 0.0)) / 2
+        ratio = np.asarray(gear_ratio, dtype=float)
+        bounded(ratio, RATIO, f"{name}: gear_ratio")
+        with np.errstate(over="ignore"):  # what is infinite then is refused by name
+            rotor = rotor * ratio**2
+    if ready is None:  # zero where the limits allow it, else the middle, or the limit where the other is none
+        near = (np.abs(low) <= ANGLE.most) & (np.abs(high) <= ANGLE.most)
+        middle = np.where(near, (np.where(near, low, 0.0) + np.where(near, high, 0.0)) / 2, np.clip(0.0, low, high))
         ready = np.where((low <= 0) & (high >= 0), 0.0, middle)
     return Model(
         name=name,
@@ -354,8 +377,8 @@ def _shapes(n: int) -> dict[str, tuple[int, ...]]:
 _MAY_BE_INFINITE = {"lower", "upper", "velocity", "effort"}
 
 
-def _frozen(model: str, what: str, value: ArrayLike, shape: tuple[int, ...]) -> Array:
-    """A read-only float64 copy of the given shape, finite."""
+def _frozen(model: str, what: str, value: ArrayLike, shape: tuple[int, ...], owners: tuple[str, ...] = ()) -> Array:
+    """A read-only float64 copy of the given shape, finite; `owners` begin the complaint about a row."""
     try:
         array = np.array(value, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -365,7 +388,8 @@ def _frozen(model: str, what: str, value: ArrayLike, shape: tuple[int, ...]) -> 
     bad = np.isnan(array) if what in _MAY_BE_INFINITE else ~np.isfinite(array)
     if bad.any():
         at = tuple(int(k) for k in np.argwhere(bad)[0])
-        raise ModelError(f"{model}: {what} must be finite; got {array[at]} at {at}")
+        owner = owners[at[0]] if owners else ""
+        raise ModelError(f"{model}: {owner}{what} must be finite; got {array[at]} at {at}")
     array += 0.0  # -0.0 becomes 0.0, so that equal models hash equally
     array.flags.writeable = False
     return array
@@ -376,7 +400,7 @@ def _rotation(R: Array, what: str) -> Array:
 
     1e-5: a matrix typed with six decimals passes, a scaled or mirrored one does not.
     """
-    off = np.abs(R @ R.T - np.eye(3)).max()
+    off = np.abs(R @ R.T - np.eye(3)).max() if np.abs(R).max() < 2.0 else math.inf  # no square may overflow
     if off > 1e-5 or np.linalg.det(R) < 0:
         raise ModelError(f"{what} must be a rotation matrix; got\n{R}")
     if off < 1e-12:  # rounding; exact zeros and ones stay

@@ -48,8 +48,9 @@ def rpy(roll: float, pitch: float, yaw: float) -> Array:
 
 
 def z_to(axis: ArrayLike) -> Array:
-    """A rotation that carries z onto the unit vector `axis`; a signed permutation for +-x, +-y, +-z."""
+    """A rotation that carries z onto the direction `axis`; a signed permutation for +-x, +-y, +-z."""
     a = np.asarray(axis, dtype=float)
+    a = np.ldexp(a, -int(np.frexp(np.abs(a).max())[1]))  # exact, and no square overflows or vanishes
     a = a / np.linalg.norm(a)
     main = int(np.abs(a).argmax())
     if np.abs(np.delete(a, main)).max() == 0:

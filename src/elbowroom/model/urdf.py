@@ -36,12 +36,14 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from ..errors import ModelError, ModelWarning
+from ..reading import named, read_up_to
+from .bounds import INERTIA, MASS, bounded
 from .capsules import LinkCapsule
 from .collision import capsules_of
 from .inertia import NOTHING, Body, from_six, merge, moved
 from .model import Array, Model, create
 from .rotations import pose, z_to
-from .urdf_xml import MAX_BYTES, number, origin, part, quoted, read_robot, vector
+from .urdf_xml import MAX_BYTES, number, only, origin, part, quoted, read_robot, vector
 
 ROUNDING = 1e-15
 """What is this small beside its neighbours is left over from rounding, and would cost operations."""
@@ -80,19 +82,11 @@ def load(path: str | os.PathLike[str], tip: str | None = None, *, name: str | No
 
     `name` replaces the robot's name in the file.
     """
-    data = _bytes(path)
+    data = read_up_to(path, MAX_BYTES + 1, ModelError)
     try:
         return _model(data, tip, name, Path(path))
     except ModelError as error:
-        raise ModelError(f"{path}: {error}") from error
-
-
-def _bytes(path: str | os.PathLike[str]) -> bytes:
-    try:
-        with Path(path).open("rb") as stream:
-            return stream.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise ModelError(f"{path}: cannot be read: {error.strerror}") from error
+        raise ModelError(f"{named(path)}: {error}") from error
 
 
 def parse(text: str | bytes, tip: str | None = None, *, name: str | None = None) -> Model:
@@ -111,7 +105,7 @@ class Carried(NamedTuple):
 
 def carried(path: str | os.PathLike[str], tip: str | None = None) -> tuple[Element, list[Carried]]:
     """The <robot> of a URDF file, and all of its links as they ride on the chain that `load(path, tip)` gives."""
-    data = _bytes(path)
+    data = read_up_to(path, MAX_BYTES + 1, ModelError)
     try:
         robot = read_robot(data)
         tree = _read_tree(robot)
@@ -122,7 +116,7 @@ def carried(path: str | os.PathLike[str], tip: str | None = None) -> tuple[Eleme
             for name, (i, T) in _seats(tree, moving).items()
         ]
     except ModelError as error:
-        raise ModelError(f"{path}: {error}") from error
+        raise ModelError(f"{named(path)}: {error}") from error
 
 
 def _model(data: str | bytes, tip: str | None, name: str | None, file: Path | None) -> Model:
@@ -336,7 +330,7 @@ def _joint(element: Element, name: str) -> _Joint:
     kind = element.get("type", "")
     if kind not in _KINDS:
         raise ModelError(f"{owner}: type must be one of {', '.join(_KINDS)}; got {kind!r}")
-    parent, child = (part(element, tag).get("link") for tag in ("parent", "child"))
+    parent, child = (part(element, tag, owner).get("link") for tag in ("parent", "child"))
     if not parent or not child:
         raise ModelError(f"{owner}: must name the link of its <parent> and of its <child>")
     return _Joint(name, kind, parent, child, origin(element, owner), element)
@@ -344,23 +338,26 @@ def _joint(element: Element, name: str) -> _Joint:
 
 def _body(link: Element, name: str) -> Body:
     owner = f"link {name!r}"
-    inertial = link.find("inertial")
+    inertial = only(link, "inertial", owner)
     if inertial is None:
         return NOTHING
-    mass = number(part(inertial, "mass"), "value", owner)
+    mass = number(part(inertial, "mass", owner), "value", owner)
     if mass < 0:  # asked here, since merged into a heavier link it would not show
         raise ModelError(f"{owner}: mass must not be negative; got {mass:g} kg")
-    tensor = part(inertial, "inertia")
-    moments = (number(tensor, which, owner) for which in ("ixx", "iyy", "izz"))
-    products = (number(tensor, which, owner, default=0.0) for which in ("ixy", "iyz", "ixz"))
+    tensor = part(inertial, "inertia", owner)
+    moments = [number(tensor, which, owner) for which in ("ixx", "iyy", "izz")]
+    products = [number(tensor, which, owner, default=0.0) for which in ("ixy", "iyz", "ixz")]
+    bounded(mass, MASS, f"{owner}: mass")  # these too are asked here, by the name of this link and not its carrier's
+    bounded(moments + products, INERTIA, f"{owner}: <inertia>")
     return moved(Body(mass, np.zeros(3), from_six(*moments, *products)), origin(inertial, owner))
 
 
 def _axis(joint: _Joint) -> Array:
     """The axis of a joint, its largest entry +-1; URDF's default is x."""
-    axis = vector(part(joint.element, "axis"), "xyz", f"joint {joint.name!r}", default=(1.0, 0.0, 0.0))
+    owner = f"joint {joint.name!r}"
+    axis = vector(part(joint.element, "axis", owner), "xyz", owner, default=(1.0, 0.0, 0.0))
     if not axis.any():
-        raise ModelError(f"joint {joint.name!r}: axis must not be zero")
+        raise ModelError(f"{owner}: axis must not be zero")
     axis /= np.abs(axis).max()  # so that no square overflows on the way to a unit vector
     return axis
 
@@ -368,7 +365,7 @@ def _axis(joint: _Joint) -> Array:
 def _drive(joint: _Joint) -> dict[str, float]:
     """Limits and friction.  In a <limit>, a lower or upper left out is zero, as in URDF."""
     owner = f"joint {joint.name!r}"
-    limit, dynamics = part(joint.element, "limit"), part(joint.element, "dynamics")
+    limit, dynamics = (part(joint.element, tag, owner) for tag in ("limit", "dynamics"))
     unlimited = joint.kind == "continuous" or joint.element.find("limit") is None
     return {
         "lower": -math.inf if unlimited else number(limit, "lower", owner, default=0.0),

@@ -6,6 +6,7 @@ Also the numbers in its attributes, each refused by the name of its link or join
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from xml.etree.ElementTree import Element, ParseError, TreeBuilder
 
@@ -14,6 +15,8 @@ from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import XMLParser
 
 from ..errors import ModelError
+from ..reading import decimal
+from .bounds import ANGLE, LENGTH, bounded
 from .model import Array
 from .rotations import pose, rpy
 
@@ -24,16 +27,27 @@ MAX_ELEMENTS = 200_000
 
 def origin(element: Element, owner: str) -> Array:
     """The pose (4, 4) in an element's <origin>; the identity where there is none."""
-    at = part(element, "origin")
+    at = part(element, "origin", owner)
     if "quat_xyzw" in at.attrib:
         raise ModelError(f"{owner}: quat_xyzw of <origin> is not supported; expected rpy")
-    return pose(rpy(*vector(at, "rpy", owner)), vector(at, "xyz", owner))
+    angles, place = vector(at, "rpy", owner), vector(at, "xyz", owner)
+    bounded(angles, ANGLE, f"{owner}: rpy of <origin>")
+    bounded(place, LENGTH, f"{owner}: xyz of <origin>")
+    return pose(rpy(*angles), place)
 
 
-def part(element: Element, tag: str) -> Element:
+def part(element: Element, tag: str, owner: str) -> Element:
     """The child element, an empty one where there is none."""
-    found = element.find(tag)
+    found = only(element, tag, owner)
     return Element(tag) if found is None else found
+
+
+def only(element: Element, tag: str, owner: str) -> Element | None:
+    """The child element, None where there is none.  Of two, a reader could only guess which one is meant."""
+    found = element.findall(tag)
+    if len(found) > 1:
+        raise ModelError(f"{owner}: <{element.tag}> must have one <{tag}> at most; got {len(found)}")
+    return found[0] if found else None
 
 
 def number(element: Element, key: str, owner: str, default: float | None = None) -> float:
@@ -51,15 +65,17 @@ def numbers(element: Element, key: str, owner: str, n: int, default: Sequence[fl
     text = element.get(key)
     if text is None and default is not None:
         return default
-    try:
-        values = [float(word) for word in (text or "").split()]
-    except ValueError:
-        values = []
+    values = [math.nan if value is None else value for value in map(decimal, _words(text or ""))]
     if len(values) != n or not all(math.isfinite(value) for value in values):
         expected = "a finite number" if n == 1 else f"{n} finite numbers"
         got = "nothing" if text is None else repr(text[:60])
         raise ModelError(f"{owner}: {key} of <{element.tag}> must be {expected}; got {got}")
     return values
+
+
+def _words(text: str) -> list[str]:
+    """The words of an attribute, apart by blanks: XML's, not the many other blanks that Python knows."""
+    return [word for word in re.split("[ \\t\\r\\n]+", text) if word]
 
 
 def quoted(names: Iterable[str], most: int = 40) -> str:

@@ -22,6 +22,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from ..errors import ModelError, ModelWarning
+from .bounds import LENGTH, bounded
 from .meshes import MAX_BYTES, locate
 from .model import Array
 from .urdf import MANY, carried
@@ -108,7 +109,7 @@ def _drawn(
     owner = f"link {name!r}"
     for visual in element.findall("visual"):
         try:
-            kind, size, mesh = _shape(part(visual, "geometry"), owner, urdf)
+            kind, size, mesh = _shape(part(visual, "geometry", owner), owner, urdf)
             pose = T @ origin(visual, owner)
             bytes_ = os.stat(mesh).st_size if mesh else 0
             if bytes_ > MAX_BYTES:
@@ -143,6 +144,7 @@ def _shape(geometry: Element, owner: str, urdf: Path) -> tuple[str, tuple[float,
         scale = tuple(numbers(shape, "scale", owner, 3, (1.0, 1.0, 1.0)))
         if not all(scale):
             raise ModelError(f"{owner}: scale of <mesh> must not be zero; got {list(scale)}")
+        bounded(scale, LENGTH, f"{owner}: scale of <mesh>")
         return "mesh", scale, str(locate(filename, urdf))
     if shape.tag == "box":
         size = tuple(numbers(shape, "size", owner, 3, None))
@@ -150,6 +152,7 @@ def _shape(geometry: Element, owner: str, urdf: Path) -> tuple[str, tuple[float,
         size = tuple(number(shape, key, owner) for key in _SIZES[shape.tag])
     if min(size) <= 0:
         raise ModelError(f"{owner}: sizes of <{shape.tag}> must be positive; got {list(size)}")
+    bounded(size, LENGTH, f"{owner}: sizes of <{shape.tag}>")
     return shape.tag, size, ""
 
 

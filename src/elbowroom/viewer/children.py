@@ -54,7 +54,28 @@ def _waken(child: SpawnProcess) -> None:
 
 @contextlib.contextmanager
 def _unheard() -> Iterator[None]:
-    """Ctrl-C waits until the end; who starts within inherits that, for good."""
+    """Ctrl-C waits until the end; who starts within inherits that, for good.
+
+    The signal is blocked in this thread, which is what a child inherits.  Another thread may still take it, and Python
+    then interrupts the main thread all the same, perhaps before the child was told what to do.  So the handler only
+    takes a note meanwhile.
+    """
+    heard: list[int] = []
+    main = threading.current_thread() is threading.main_thread()
+    handler = signal.signal(signal.SIGINT, lambda number, _: heard.append(number)) if main else None
+    try:
+        with _blocked():
+            yield
+    finally:
+        if main:
+            signal.signal(signal.SIGINT, signal.SIG_DFL if handler is None else handler)
+    if heard:
+        signal.raise_signal(signal.SIGINT)
+
+
+@contextlib.contextmanager
+def _blocked() -> Iterator[None]:
+    """Ctrl-C is blocked in this thread."""
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return

@@ -64,6 +64,14 @@ def _numbers(element: Element | None) -> Array:
         return np.fromstring(text, sep=" ")  # a list of words would take many times the file
 
 
+def _whole(element: Element | None) -> Array:
+    """The whole numbers in an element: places in a list, or counts."""
+    numbers = _numbers(element)
+    if not (np.abs(numbers) < 2.0**63).all():  # NaN neither
+        raise ModelError("expected whole numbers in the lists of corners")
+    return numbers.astype(int)
+
+
 def _diffuse(effect: Element) -> Colour | None:
     rgba = _numbers(next((diffuse.find("color") for diffuse in effect.iter("diffuse")), None))
     if rgba.size != 4 or not np.isfinite(rgba).all():
@@ -160,12 +168,12 @@ class _File:
 
 def _triangles(element: Element, offset: int, stride: int) -> Array:
     """(F, 3) numbers of the corners; polygons become fans."""
-    lists = [_numbers(p).astype(int).reshape(-1, stride)[:, offset] for p in element.findall("p")]
+    lists = [_whole(p).reshape(-1, stride)[:, offset] for p in element.findall("p")]
     corners = np.concatenate([np.zeros(0, dtype=int), *lists])
     if element.tag == "triangles":
         return corners.reshape(-1, 3)
     if element.tag == "polylist":
-        counts = _numbers(element.find("vcount")).astype(int)
+        counts = _whole(element.find("vcount"))
     else:
         counts = np.array([len(numbers) for numbers in lists], dtype=int)
     if len(counts) and (counts.min() < 0 or counts.max() > len(corners) or counts.sum() > len(corners)):

@@ -3,8 +3,12 @@
 It takes orders from a pipe, a few a cycle and never waiting for one, and puts a picture (picture.py) on the board
 thirty times a second.  Nobody who looks at the board can hold it up.
 
-    orders    ("set", name, value)  ("play",)  ("pause",)  ("step",)  ("reset",)  ("stop",)  ("resume",)  ("quit",)
-              ("drag", (x, y))  ("hand", side, (x, y, z))  ("let_go",)  ("record", path)  ("save",)
+    orders    ("set", name, value)  ("play",)  ("pause",)  ("toggle",)  ("step",)  ("reset",)  ("stop",)  ("resume",)
+              ("drag", (x, y))  ("hand", side, (x, y, z))  ("let_go",)  ("record", path)  ("save",)  ("tape", path)
+              ("quit",)
+
+"toggle" is "pause" or "play", and "tape" is "save" or "record", whichever is not so now: what a page shows of that is a
+moment old.
 
 An order that makes no sense is told in `problem` and changes nothing.  Another arm or scenario is another cell, which
 begins anew.  Another controller takes over where the last one was: the arm at rest for a moment, the people, the work
@@ -32,8 +36,8 @@ from .workplace import LOG, Workplace
 
 RATE = 30.0  # pictures in a second
 MOST_ORDERS = 20  # taken in one cycle; the others wait for the next
-PLAIN = ("play", "pause", "step", "reset", "stop", "resume", "let_go", "save", "quit")
-ORDERS = (*PLAIN, "set", "drag", "hand", "record")
+PLAIN = ("play", "pause", "toggle", "step", "reset", "stop", "resume", "let_go", "save", "quit")
+ORDERS = (*PLAIN, "set", "drag", "hand", "record", "tape")
 CONTINUOUS = ("set", "drag", "hand")  # orders of which the last is what counts
 ANEW = ("scenario", "robot")  # what makes another cell; other settings are another controller for this one
 STAYS = "the stop stays: press go on"
@@ -97,6 +101,9 @@ class Engine(Workplace):
     def _pause(self) -> None:
         self.running = self._ran = False
 
+    def _toggle(self) -> None:
+        self._pause() if self.running else self._play()
+
     def _step(self) -> None:
         if self.held and self.brake is None:
             raise ValueError(STAYS)
@@ -142,6 +149,9 @@ class Engine(Workplace):
 
     def _record(self, path: str) -> None:
         self.tape.begin(self.cell, Path(path), self.notes())
+
+    def _tape(self, path: str) -> None:
+        self._record(path) if self.tape.recording is None else self._save()
 
     # ---- the loop
     def run(self) -> None:

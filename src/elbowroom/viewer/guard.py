@@ -1,8 +1,9 @@
 """The page's door: viser's server, made to refuse whom `rules` refuses.
 
-viser 1.1 answers anybody.  Here a refused request gets 403, one page more than `clients` gets 503, and the right
-`?token=...` gets 303 to `/` with a cookie, which the page's websocket then carries (viser's client drops the query from
-the websocket's address, so the token cannot go there).  Every answer has a content policy: the page can reach its own
+viser 1.1 answers anybody.  Here a refused request gets 403, one page more than `clients` gets 503, as does a page that
+comes before the server is built, and the right `?token=...` gets 303 to `/` with a cookie, which the page's websocket
+then carries (viser's client drops the query from the websocket's address, so the token cannot go there).  What a page
+sends is read only if it is a message (messages.py).  Every answer has a content policy: the page can reach its own
 server only, and no other page may frame it.
 
 viser has no hook for any of this, so the `serve` that it calls is replaced while it starts, in viser's own namespace.
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import http.client
 import inspect
 import logging
@@ -22,14 +24,17 @@ import queue
 import socket
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+import warnings
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError, ElbowroomError
+from .messages import well_formed
 from .rules import Rules, names_of
+from .wakeup import wake_in_loop
 
 if TYPE_CHECKING:
     import viser
@@ -59,6 +64,8 @@ class Doorkeeper:
     message_bytes: int
     inside: set[Any] = field(default_factory=set)
     calls: int = 0
+    dropped: int = 0  # messages that were none
+    ready: bool = False  # whether pages may come in
     shut: bool = False
 
     def serve(self, handler: Callable[[ServerConnection], Any], host: str, port: int, **options: Any) -> Any:
@@ -79,6 +86,7 @@ class Doorkeeper:
                 await connection.close(1013, "too many pages are open")
                 return
             self.inside.add(connection)
+            vars(connection)["recv"] = functools.partial(self.receive, connection.recv)
             try:
                 await handler(connection)
             finally:
@@ -87,6 +95,12 @@ class Doorkeeper:
         self.calls += 1
         guarded = {"origins": [*self.rules.origins], "process_request": process, "max_size": self.message_bytes}
         return serve(attend, sock=self.socket, **{**options, **guarded, "logger": _quiet})
+
+    async def receive(self, recv: Callable[[], Awaitable[str | bytes]]) -> str | bytes:
+        """The next message of a page that is one; what is none is dropped and counted."""
+        while not well_formed(data := await recv()):
+            self.dropped += 1
+        return data
 
     async def answer(
         self, connection: ServerConnection, request: Request, pages: Callable[..., Any]
@@ -104,6 +118,8 @@ class Doorkeeper:
             response.headers["Set-Cookie"] = f"{rules.cookie}={rules.token}; Path=/; HttpOnly; SameSite=Lax"
         elif not rules.knows(rules.carried(headers)):
             response = connection.respond(HTTPStatus.FORBIDDEN, "Refused: open the whole address, with its token.\n")
+        elif "Upgrade" in headers and not self.ready:
+            response = connection.respond(HTTPStatus.SERVICE_UNAVAILABLE, "The page is not ready yet.\n")
         elif "Upgrade" in headers and len(self.inside) >= self.clients:
             response = connection.respond(HTTPStatus.SERVICE_UNAVAILABLE, "Too many pages are open.\n")
         else:
@@ -140,9 +156,12 @@ def open_page(
     clients: int = 16,
     message_bytes: int = 1 << 20,
     label: str | None = None,
+    build: Callable[[viser.ViserServer], object] = lambda server: None,
 ) -> Page:
     """A viser server behind the door, on that port or the next free one (0: any); only loopback needs no token.
 
+    `build` puts up what the page shows and who listens to it.  Nobody can talk to the server before that is done: a
+    page that was left open from an earlier run connects at once, and would find half of it.
     `clients` pages may be open at once.  `message_bytes` bounds what a page may send in one message; half a megabyte is
     what viser's client sends of a file at a time.
     """
@@ -158,7 +177,10 @@ def open_page(
         page = Page(server, _address(rules, host), rules.port, rules, door)
         undo.callback(page.stop)
         _forbid_sharing(server)
+        wake_in_loop(server)
         _try_the_door(door, server)
+        build(server)
+        door.ready = True
         undo.pop_all()
     return page
 
@@ -221,6 +243,8 @@ def _start(door: Doorkeeper, host: str, label: str | None) -> viser.ViserServer:
         raise GuardError(
             f"viser {TRIED} was expected, {viser.__version__} is installed; its door is not known, so it stays shut"
         )
+    # of a message with a value of another type viser warns, with that value: a page could write on the terminal
+    warnings.filterwarnings("ignore", r"\[viser\] ", UserWarning, r"viser\.infra\._messages$")
     came: queue.SimpleQueue[viser.ViserServer | BaseException] = queue.SimpleQueue()
 
     def serve(*args: Any, **options: Any) -> Any:

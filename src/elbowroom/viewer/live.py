@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import os
 import pickle
 import re
 import threading
@@ -41,6 +42,7 @@ KEPT = 120.0  # s of pictures that are kept for an HTML page, some 8 kB each
 STILL = 0.4  # s that the slider of the filter rests before its value counts
 SILENT = 1.0  # s without a picture, after which the page says so
 TOLD = 0.3  # s that pages have to hear of the engine's end
+STARTING = 10.0  # s that the end waits for a child that is just being started
 REST = 2.0  # s after the first picture before other arms are compiled
 
 
@@ -74,14 +76,14 @@ class Live:
         self._kept: deque[bytes] = deque(maxlen=round(KEPT * RATE))
         with contextlib.ExitStack() as undo:
             undo.callback(end, self.engine)
-            self.page: Page = open_page(host, port, token=token, label="elbowroom")
-            undo.callback(self.page.stop)
-            server: Any = self.page.server  # viser's types are looser or stricter from version to version
-            self.steering_wheel = Steering(server, order=2.0)
-            self.stage = Stage(server)
-            self.panel = Panel(server, self.order, setup, [name for name in VIEWS if hasattr(self.stage, name)])
-            self.grips = Grips(server, self.order, self.board.look)
+            self.page: Page = open_page(host, port, token=token, label="elbowroom", build=self._build)
             undo.pop_all()
+
+    def _build(self, server: Any) -> None:  # viser's types are looser or stricter from version to version
+        self.steering_wheel = Steering(server, order=2.0)
+        self.stage = Stage(server)
+        self.panel = Panel(server, self.order, self.setup, [name for name in VIEWS if hasattr(self.stage, name)])
+        self.grips = Grips(server, self.order, self.board.look)
 
     @property
     def address(self) -> str:
@@ -108,6 +110,9 @@ class Live:
     def close(self) -> None:
         """Ends everything; a second time does nothing."""
         self._orders.close()
+        starting = self._starting
+        if starting is not None:  # a child that is left half started complains
+            starting.join(STARTING)
         end(self._warmer)
         end(self._writer)
         self.page.stop()
@@ -124,12 +129,7 @@ class Live:
         if what == "page":
             self._save_page()
             return
-        picture = self.board.look() if what in ("toggle", "tape") else None
-        if what == "toggle":
-            what = "pause" if picture is not None and picture["running"] else "play"
-        if what == "tape":
-            what = "save" if picture is not None and picture["recording"] else "record"
-        if what == "record" and not given:
+        if what in ("record", "tape") and not given:
             given = (str(self._name("csv")),)
         if what == "set" and given[0] == "filter":  # another program: not one for every step of a slider
             self._later = time.monotonic() + STILL, given
@@ -186,8 +186,9 @@ class Live:
         if not self._busy:
             self._kept.append(data)
         self.stage.show(picture)
-        self.grips.show(picture)
-        self.panel.show(picture, self._files(picture))
+        with self.page.server.atomic():  # sentence, numbers and buttons come together
+            self.grips.show(picture)
+            self.panel.show(picture, self._files(picture))
         return True
 
     def _files(self, picture: dict[str, Any]) -> str:
@@ -249,7 +250,8 @@ def write_page(kept: Sequence[bytes], path: str) -> None:
     """A process: pictures as one HTML file."""
     from .standalone import write
 
-    warm.idle()
+    with contextlib.suppress(OSError, AttributeError):
+        os.nice(10)  # behind the cell, but not behind everything: somebody waits for it
     pictures = [pickle.loads(each) for each in kept]
     title = f"{pictures[-1]['shown']['robot']}, {pictures[-1]['shown']['scenario']}"
     write(pictures, Path(path), rate=RATE, title=title)

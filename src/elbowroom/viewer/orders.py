@@ -18,7 +18,7 @@ Order = tuple[Any, ...]
 
 MOST = 200  # that wait
 REPLACED = ("set", "drag", "hand")  # a later one of the same makes the earlier needless
-ALWAYS = ("stop", "pause", "quit")
+ALWAYS = ("stop", "pause", "toggle", "quit")
 
 
 class Orders:

@@ -27,6 +27,8 @@ KEYS = (
     ("T", "t", "start recording, or save", ("tape",)),
 )
 """What is on the key, what viser calls it, what it does, and the order."""
+BUTTONS = {"pause": "pause", "go": "play", "step": "step", "reset": "reset", "stop": "stop", "go on": "resume"}
+"""What is on a button, and its order: a page may show one for a moment that says what is so already."""
 EVERY = 3  # pictures between two renewals of the texts
 SETTLING = 0.7  # s after somebody has moved an element, in which it is left alone
 LABELS = {
@@ -50,13 +52,14 @@ def sentence(picture: dict[str, Any]) -> str:
 
 def judged(picture: dict[str, Any]) -> tuple[str, str]:
     """What the arm is doing, and the colour of that.  "working" is only said where nothing else is to be said."""
-    status, verdict, distance = picture["status"], picture["verdict"], picture["distance"]
+    status, law, verdict = picture["status"], picture["law_status"], picture["verdict"]
+    distance = picture["distance"]
     who = "" if picture["nearest"] is None else f" to {html.escape(picture['nearest'][3].replace('_', ' '))}"
     if picture["stopped"]:
         return f"stopped: {html.escape(picture['reason'] or verdict)}", RED
     if picture["touching"]:
         return "touching somebody", RED
-    if "IN_COLLISION" in (status, verdict) or distance <= 0:
+    if "IN_COLLISION" in (status, law, verdict) or distance <= 0:
         return "overlapping somebody", RED
     if not picture["running"]:
         return "paused", GREY
@@ -64,14 +67,13 @@ def judged(picture: dict[str, Any]) -> tuple[str, str]:
         return "how near people are is not known", RED
     if status.startswith("STOP"):
         return f"stopped: {_words(status[5:])}", RED
-    if status == "AVOIDING":
+    if "AVOIDING" in (law, status):
         return f"avoiding: {distance:.2f} m{who}", RED if distance < 0.1 else AMBER
-    acts = verdict if picture.get("supervision", "stop") == "stop" else ""  # what only watches slows nothing
-    if "SLOWING_HUMAN" in (status, acts):
+    if "SLOWING_HUMAN" in (law, status):
         if not math.isfinite(distance):  # an empty picture is believed after limits.clear_confirm
             return "slowed until it is sure that nobody is there", AMBER
         return f"slowed by somebody near: {distance:.2f} m{who}", AMBER
-    for each in (status, acts):
+    for each in (law, status):
         if each in SLOWED:
             return f"working, slowed by {SLOWED[each]}", AMBER
         if each not in ("", "OK", "AVOIDING"):
@@ -192,10 +194,8 @@ class Panel:
         return ordered
 
     async def _clicked(self, event: Any) -> None:
-        orders = {"pause": "toggle", "go": "toggle", "step": "step", "reset": "reset", "stop": "stop"}
-        orders["go on"] = "resume"
-        if event.target.value in orders:
-            self._order(orders[event.target.value])
+        if event.target.value in BUTTONS:
+            self._order(BUTTONS[event.target.value])
 
     # ---- showing
     def show(self, picture: dict[str, Any], files: str = "") -> None:

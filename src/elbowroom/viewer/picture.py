@@ -10,7 +10,7 @@ person, offset, hands, hand_offsets        where the first person is, and how fa
 belts, floor, base, shells                 what stands there, and the walls that the controller keeps to
 distance, clearance, axes, nearest         to people, m; the two nearest points and what they are of
 attraction, repulsion, slow, push          what acts on the tool
-status, verdict, supervision               what controller and supervisor say; stop, watch or off
+status, law_status, verdict, supervision   what the arm does, controller and supervisor say; stop, watch or off
 stopped, would_stop, reason                the arm is held; a supervisor that only watches would hold it; why
 state, cycles, contacts, touching          how the work goes
 pace, loading                              lateness (median, 99 %, 99.9 %, worst; s), overruns; time to build, s
@@ -89,7 +89,8 @@ def take(place: Workplace) -> dict[str, Any]:
         "repulsion": np.array(info.repulsion),
         "slow": info.slow,
         "push": info.push,
-        "status": info.status.value,
+        "status": cell.command.status.value,
+        "law_status": info.status.value,
         "verdict": "" if cell.verdict is None else cell.verdict.value,
         "supervision": cell.scene.supervision,
         "stopped": bool(place.held),

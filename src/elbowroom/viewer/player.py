@@ -53,15 +53,8 @@ class Player:
         self._changed, self._count = True, 0
         self._begun = False  # it waits for the first page
         self._slid_at = -math.inf
-        self.page: Page = open_page(host, port, token=token, label=f"elbowroom: {replay.path.name}")
-        try:
-            server: Any = self.page.server
-            self.steering = Steering(server, order=2.0)
-            self.stage = Stage(server)
-            self._build(server.gui)
-        except BaseException:
-            self.page.stop()
-            raise
+        label = f"elbowroom: {replay.path.name}"
+        self.page: Page = open_page(host, port, token=token, label=label, build=self._build)
 
     @property
     def address(self) -> str:
@@ -77,8 +70,10 @@ class Player:
         self.page.stop()
 
     # ---- elements
-    def _build(self, gui: Any) -> None:
-        replay = self.replay
+    def _build(self, server: Any) -> None:
+        self.steering = Steering(server, order=2.0)
+        self.stage = Stage(server)
+        gui, replay = server.gui, self.replay
         first, last = float(replay.times[0]), float(replay.times[-1])
         gui.configure_theme(show_logo=False, show_share_button=False, brand_color=(38, 92, 122))
         self.status = gui.add_html("", order=0)
@@ -122,7 +117,8 @@ class Player:
     def _viewing(self, name: str) -> Callable[[Any], Any]:
         async def chosen(event: Any) -> None:
             setattr(self.stage, name, bool(event.target.value))
-            self._changed = True
+            with self._lock:
+                self._changed = True
 
         return chosen
 
@@ -145,10 +141,11 @@ class Player:
         """toggle, start, end, back, step, earlier or later."""
         times, row = self.replay.times, self.replay.row(self.t)
         if what == "toggle":
-            if not self.playing and row == len(times) - 1:  # once more
-                self.seek(times[0])
-            self.playing = not self.playing
-            self._changed = True
+            with self._lock:
+                if not self.playing and row == len(times) - 1:  # once more
+                    self.t = float(times[0])
+                self.playing = not self.playing
+                self._changed = True
         elif what in ("earlier", "later"):
             self.seek(self.t + (JUMP if what == "later" else -JUMP))
         elif what in ("start", "end"):

@@ -26,13 +26,14 @@ from ..cell.task import PickAndPlace
 from ..errors import RecordingError
 from ..geometry.skeleton import SIDES
 from . import picture
-from .replay_cell import ReplayCell, vector
+from .replay_cell import ReplayCell, configurations, drawable, vector
 from .setup import Setup
 
 Array = NDArray[np.float64]
 
 LOOKS = 12  # cycles whose distance is computed again
 AGREES = 1e-6  # m: a difference beyond is no rounding
+LONGEST = 1e6  # s, eleven days: no run is as long, and an HTML file of it would have 30 million pictures
 
 
 class Replay:
@@ -51,13 +52,25 @@ class Replay:
         t = self.table["t"]
         if not np.isfinite(t).all():
             raise RecordingError(f"{self.path}: expected times in column 't'; got {t[~np.isfinite(t)][0]}")
+        if np.abs(t).max() > LONGEST:
+            far = t[int(np.abs(t).argmax())]
+            raise RecordingError(f"{self.path}: expected times within {LONGEST:g} s in column 't'; got {far:g}")
         steps = np.diff(t)
         self.period = float(np.median(steps[steps > 0])) if (steps > 0).any() else 0.01
         self._begins = np.concatenate([[0], np.flatnonzero(steps < 0) + 1])  # rows where the run began anew
         self.times: Array = t[0] + np.concatenate([[0.0], np.cumsum(np.where(steps < 0, self.period, steps))])
         self.cell = ReplayCell(self.path, self.table, robot)
         self.warnings = [*([self.table.torn] if self.table.torn else []), *self.cell.warnings]
-        self._q, self._tool, self._goal = (vector(self.table, name, self.table.n) for name in ("q", "tool", "goal"))
+        self._q, known = configurations(self.table, self.table.n)
+        if not known.any():
+            raise RecordingError(f"{self.path}: expected joint positions in columns 'q1' ...; no row has them")
+        if not known.all():
+            row = int((~known).argmax())
+            self.warnings.append(
+                f"cycles without joint positions to show: {int((~known).sum())}, the first at t = {t[row]:g} s;"
+                " the arm is shown where it was before"
+            )
+        self._tool, self._goal = vector(self.table, "tool", 3), vector(self.table, "goal", 3)
         self._person, self._object = vector(self.table, "person", 3), vector(self.table, "object", 3)
         self._pull, self._push = (np.nan_to_num(vector(self.table, name, 3)) for name in ("attraction", "repulsion"))
         self._hands = {side: vector(self.table, f"{side}_hand", 3) for side in SIDES}
@@ -85,7 +98,7 @@ class Replay:
     @cached_property
     def speeds(self) -> Array:
         """(rows,) of the tool, m/s."""
-        return np.linalg.norm([self.table[f"tool_v{axis}"] for axis in "xyz"], axis=0)
+        return np.linalg.norm([drawable(self.table[f"tool_v{axis}"]) for axis in "xyz"], axis=0)
 
     def moments(self, rate: float) -> Array:
         """Times of the run, `rate` of them a second, from the first cycle to the last."""
@@ -126,7 +139,7 @@ class Replay:
         found = cell.nearest(q, people) if cell.exact else None
         hands = {side: places[k] for side, places in self._hands.items() if np.isfinite(places[k]).all()}
         at = self._person[k] if np.isfinite(self._person[k]).all() else None
-        verdict, status = str(table["verdict"][k]), str(table["status"][k])
+        verdict, status, law = (str(table[name][k]) for name in ("verdict", "status", "law_status"))
         supervision = "stop" if cell.scene is None else cell.scene.supervision
         objects, carrying = self._belts.objects(k)
         return {
@@ -168,6 +181,7 @@ class Replay:
             "slow": float(table["slow"][k]),
             "push": float(table["push"][k]),
             "status": status,
+            "law_status": law,
             "verdict": verdict,
             "supervision": supervision,
             "reason": "",

@@ -27,9 +27,10 @@ from ..errors import ConfigError, ElbowroomError, RecordingError
 from ..geometry import PARKED, ROW, Body, Person
 from ..geometry.distance import DISTANCE, LAMBDA_X, LAMBDA_Y
 from ..geometry.pairs import Pairs
-from ..geometry.shapes import A, B
+from ..geometry.shapes import LARGEST, A, B
 from ..geometry.skeleton import SIDES
 from ..loading import load
+from ..model.bounds import ANGLE
 from ..model.visuals import visuals_of
 from . import picture
 
@@ -82,8 +83,10 @@ class ReplayCell:
 
     def _turned(self, arm: Arm) -> Arm:
         """By quarter turns, until its tool is where the recording has it."""
-        q, tool = vector(self.table, "q", arm.n)[0], vector(self.table, "tool", 3)[0]
-        if len(q) != arm.n:
+        joints_, known = configurations(self.table, arm.n)
+        first = int(known.argmax())
+        q, tool = joints_[first], vector(self.table, "tool", 3)[first]
+        if len(q) != arm.n or not known.any():
             return arm
         turns = []
         for c, s in ((1, 0), (0, 1), (-1, 0), (0, -1)):
@@ -192,10 +195,27 @@ class ReplayCell:
 
 
 def vector(table: Table, name: str, size: int) -> Array:
-    """(rows, size) columns that belong together: tool_x ... or q1 ...; a NaN a missing one."""
+    """(rows, size) columns that belong together: tool_x ... or q1 ...; a NaN a missing one, or one beyond drawing."""
     names = [f"{name}_{axis}" for axis in "xyz"] if name not in ("q", "qd") else [f"{name}{k + 1}" for k in range(size)]
     missing = np.full(table.rows, np.nan)
-    return np.stack([np.asarray(table.get(each, missing), float) for each in names], axis=1)
+    return drawable(np.stack([np.asarray(table.get(each, missing), float) for each in names], axis=1))
+
+
+def drawable(values: Array) -> Array:
+    """The values with NaN for what is infinite or too large to be computed with, as a run that failed may record it."""
+    return np.where(np.abs(values) <= LARGEST, values, np.nan)
+
+
+def configurations(table: Table, n: int) -> tuple[Array, NDArray[np.bool_]]:
+    """(rows, n) joints to show, and (rows,) whether they were recorded.
+
+    A row without usable joints (a sensor failed, say) shows the last ones before it, the first row the first ones.
+    """
+    q = vector(table, "q", n)
+    known = np.asarray((np.abs(q) <= ANGLE.most).all(axis=1))  # not true of NaN
+    last = np.maximum.accumulate(np.where(known, np.arange(len(q)), -1))
+    first = int(known.argmax())
+    return q[np.where(last >= 0, last, first)], known
 
 
 def _stand_in(at: Array, base: Array) -> Coworker:

@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 
 from ..avoidance import Config
 from ..cell.layers import is_file
-from ..cell.people import Tracked
 from ..cell.scene import Scene
 from ..errors import ConfigError
-from ..experiments.thesis.experiment import SCENES as THESIS
 from ..experiments.thesis.experiment import experiments
+from ..experiments.thesis.outcome import SUPERVISED
+from ..experiments.thesis.suite import beside
 from ..model import catalogue
 
 SCENES = Path(__file__).parent / "scenes"
@@ -127,9 +127,8 @@ class Setup:
         if self.scenario == RECORDED:
             if not self.motion:
                 raise ConfigError("the scenario recorded needs a recording: elbowroom demo --motion FILE")
-            found = Scene.load(THESIS / "recorded.toml", robot=robot, variant="supervised")
-            people = {name: _with(who, self.motion) for name, who in found.people.items()}
-            return dataclasses.replace(found, people=people)
+            take = Path(self.motion)
+            return beside(take, take.stem).scene(SUPERVISED, "kinematic", robot)
         test = experiments()[TESTS.index(self.scenario)]
         return test.scene(test.main()[0] if test.test != 7 else "scaling", "kinematic", robot)
 
@@ -166,7 +165,9 @@ def scenario_named(text: str) -> str:
 
 
 def chosen(robot: str, tip: str = "", scenario: str = CELL, motion: str = "") -> Setup:
-    """What a command line asks for: an arm of the catalogue or of a file, and a scenario."""
+    """What a command line asks for: an arm of the catalogue or of a file, a scenario, and a recorded person's file."""
+    if motion and not Path(motion).is_file():
+        raise ConfigError(f"motion: expected a recording, Vicon CSV or BVH; there is no file {motion!r}")
     if not is_file(robot):
         if tip:
             raise ConfigError(f"tip: expected with a URDF file alone; got {tip!r:.40} with {robot!r:.40}")
@@ -177,7 +178,3 @@ def chosen(robot: str, tip: str = "", scenario: str = CELL, motion: str = "") ->
     if own.name in catalogue.names():
         raise ConfigError(f"robot: expected a file that is not called like an arm of the catalogue; got {robot!r}")
     return Setup(scenario_named(scenario), own.name, motion=motion, own=str(own), tip=tip)
-
-
-def _with(who: Any, motion: str) -> Any:
-    return dataclasses.replace(who, file=motion) if isinstance(who, Tracked) else who

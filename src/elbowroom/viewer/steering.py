@@ -140,7 +140,7 @@ class Steering:
         else:
             await self._real(client, self._messages.GuiUpdateMessage(message.uuid, {"value": value}))
         if value is None or value != sent:
-            self._send(client, self._messages.GuiUpdateMessage(message.uuid, {"value": handle.value}))
+            self._set_right(client, self._messages.GuiUpdateMessage(message.uuid, {"value": handle.value}))
 
     def _refuse_scene(self, client: int, message: Any) -> None:
         """Drops a drag, and puts what was dragged back on that page."""
@@ -154,13 +154,27 @@ class Steering:
                 self._messages.SetOrientationMessage(name, tuple(turn)),
             ):
                 back.owner = getattr(message, "owner", "")
-                self._send(client, back)
+                self._set_right(client, back)
 
-    def _send(self, client: int, message: Any) -> None:
-        """To one page alone."""
+    def _set_right(self, client: int, message: Any) -> None:
+        """Tells one page what is true when the message goes, which may be something else by then.
+
+        What is for one page and what is for all have senders of their own, and either may come first.  If the value
+        were that of now, a page could get the new one, for all, and after it this one, and would keep it.
+        """
         state = self._inside._client_state_from_id.get(client)
-        if state is not None:
-            state.message_buffer.push(message)
+        if state is None:
+            return
+        written = type(message).as_serializable_dict
+        message.as_serializable_dict = lambda buffers=None: written(self._last_told(message), buffers)
+        state.message_buffer.push(message)
+
+    def _last_told(self, message: Any) -> Any:
+        """What all pages were told last of the same thing; the message itself if they were told nothing."""
+        buffer = self._inside.get_message_buffer()
+        with buffer.buffer_lock:
+            number = buffer.id_from_redundancy_key.get(message.redundancy_key())
+            return buffer.message_from_id.get(number, message)
 
     def _guard(self, connection: Any) -> None:
         """For what one page has alone: its camera and its button."""

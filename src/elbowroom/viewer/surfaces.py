@@ -28,6 +28,7 @@ from ..model.meshes import MAX_BYTES
 Array = NDArray[Any]
 
 CREASE = math.radians(35.0)
+FARTHEST = 1e9  # in the file's own unit: a kilometre in micrometres
 MOST_TEXT = 20_000_000  # bytes of a file of text, which is read slowly
 MOST_TRIANGLES = 400_000
 MOST_SURFACES = 2_000  # each is a thing of its own on the page
@@ -55,7 +56,8 @@ def read(path: str | Path) -> list[Surface]:
     if len(data) > MOST_TEXT and _text(path, data):
         raise ModelError(f"mesh {path.name!r}: must not be larger than {MOST_TEXT / 1e6:g} MB")
     try:
-        found = list(_few(reader(data)))
+        with np.errstate(all="ignore"):  # what becomes of numbers too great is refused
+            found = list(_few(reader(data)))
     except ModelError as error:
         raise ModelError(f"mesh {path.name!r}: {error}") from error
     except Exception as error:  # whatever a reader trips over in a broken file
@@ -74,13 +76,13 @@ def _few(surfaces: Iterable[Surface]) -> Iterator[Surface]:
             raise ModelError(f"must not have more than {MOST_TRIANGLES} triangles")
         if count > MOST_SURFACES:
             raise ModelError(f"must not have more than {MOST_SURFACES} parts")
-        if not np.isfinite(surface.vertices).all():
+        if not (np.abs(surface.vertices) <= FARTHEST).all():  # nor is NaN
             break
         yield surface
     else:
         if count:
             return
-    raise ModelError("expected triangles of finite numbers")
+    raise ModelError(f"expected triangles of finite numbers, {FARTHEST:g} at most")
 
 
 def _text(path: Path, data: bytes) -> bool:

@@ -19,7 +19,7 @@ def recording(t, place=None, velocity=None, **columns):
     """A table with the columns of a recording: nobody about, the tool where `place` says."""
     size = len(t)
     zero, text = np.zeros(size), np.full(size, "", dtype="<U20")
-    found = {"t": t, "state": text, "status": np.full(size, "OK", dtype="<U20"), "verdict": text}
+    found = {"t": t, "state": text, "status": np.full(size, "OK", dtype="<U20"), "verdict": text, "law_status": text}
     for what in ("tool", "person", "goal"):
         found |= {f"{what}_{axis}": zero for axis in "xyz"}
     found |= {f"{what}_v{axis}": zero for what in ("tool", "person") for axis in "xyz"}

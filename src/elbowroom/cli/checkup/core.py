@@ -97,7 +97,7 @@ def kernel_cache() -> Iterator[Finding]:
         mend = f"chmod 700 {path}" if open_to_others else "export ELBOWROOM_CACHE=/some/folder/of/yours"
         yield Finding(CORE, name, NOTE, f"{short(path)} is not used ({why}): {again}", data, mend)
         return
-    files = [file.stat().st_size for file in path.iterdir() if not file.name.startswith(".")]
+    files = [file.lstat().st_size for file in path.iterdir() if not file.name.startswith(".")]
     size = f"{len(files)} files, {sum(files) / 1e6:.0f} of at most {cache.LARGEST / 1e6:.0f} MB"
     data |= {"files": len(files), "bytes": sum(files), "most_bytes": cache.LARGEST}
     try:

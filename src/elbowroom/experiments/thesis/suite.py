@@ -86,9 +86,14 @@ def recorded(
         take = f"{motion.resolve().parent.name}_{motion.stem}".lstrip("_")
         times[take] += 1
         name = take if times[take] == 1 else f"{take}_{times[take]}"
-        changes = {"people": {"coworker": {"file": str(motion.resolve())}}, "title": f"The cell beside {name}"}
-        jobs += jobs_of(read(SCENES / "recorded.toml", changes, name), kinds, robot, tip)
+        jobs += jobs_of(beside(motion, name), kinds, robot, tip)
     return jobs
+
+
+def beside(motion: Path, name: str) -> Experiment:
+    """The cell beside the person of one recording."""
+    changes = {"people": {"coworker": {"file": str(motion.resolve())}}, "title": f"The cell beside {name}"}
+    return read(SCENES / "recorded.toml", changes, name)
 
 
 def ready(jobs: Iterable[Job]) -> None:

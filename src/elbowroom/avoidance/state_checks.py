@@ -1,0 +1,164 @@
+"""Whether a joint state can be true: where the joint can be, and reached by the motion that it reports.
+
+q, qd and the stamp are of this reading, q-, qd- of the one before, h the time between the two stamps, w the speed that
+the joint was given for that time.  A joint is not believed if
+
+    F29   |q| > UNLIMITED                                          sine and cosine have few digits or none there
+    F26   |q - q- - h (qd- + qd) / 2| - slack > position_jump      slack = h (|qd - qd-| + a h) / 2, since the speed
+                                                                   between the readings may have been either of the
+                                                                   two, and beyond them by what braking (a) changes
+    F27   q is beyond its limit by more than limit_excess          up to that, only motion back is let through (F7)
+    F28   |s| > following_error                                    s' = s + w h, brought nearer to 0 by 2 |dx|: motion
+                                                                   that was commanded and not made; a joint that makes
+                                                                   half of it owes nothing
+
+x is the position without noise: it stays while q is within encoder_noise of it, else it follows q at that distance.
+w is the last command; of a torque controller, whose command is no speed, it is (qd- + qd) / 2.
+
+F26, F27 and F29 are STOP_STATE_INVALID, in the cycle that shows them.  F28 is STOP_STATE_STALE, in the cycle in which
+the joint owes too much; then the debt is cancelled, or no reset could ever be taken.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..algebra import absolute, maximum, minimum, where
+from ..algebra.linalg import Array as Scalars
+from ..algebra.linalg import vector
+from ..arm import Arm
+from ..compile import compiled
+from .limits import UNLIMITED, Bounds, Limits
+from .status import Status
+
+Array = NDArray[np.float64]
+CHECKS = ("position_jump", "limit_excess", "following_error")
+LONGEST = 1e3  # s: stamps farther apart say nothing about a motion
+FIRST = -1.0  # s: stands for h where there is no reading before
+
+
+def checked(torque: bool, q: Scalars, qd: Scalars, given: Scalars, memory: Scalars, rules: Scalars) -> dict[str, Any]:
+    """The formulas above.  memory (4, n): q-, qd-, x, s; rules: h, the settings, then lowest, highest and a by joint.
+
+    found: the greatest excess of all, above 0 if there is a fault; then that of each of CHECKS, joint by joint.
+    """
+    h, jump, following, noise = rules[:4]
+    known = h >= 0.0
+    remembered, faults = [], []
+    worst: Any = -1.0
+    readings = zip(q, qd, given, *memory, *rules[4:].reshape(3, -1), strict=True)
+    for position, speed, wanted, last, last_speed, at, owed, lowest, highest, a in readings:
+        mean = (last_speed + speed) * 0.5
+        slack = (absolute(speed - last_speed) + a * h) * (h * 0.5)
+        off = absolute(position - last - mean * h) - slack
+        here = where(known, minimum(maximum(at, position - noise), position + noise), position)
+        debt = owed + (mean if torque else wanted) * h
+        made = absolute(here - at) * 2.0
+        debt = where(known, where(debt > 0.0, maximum(debt - made, 0.0), minimum(debt + made, 0.0)), 0.0)
+        jumped = where(known, off - jump, -1.0)
+        beyond = maximum(position - highest, lowest - position)
+        late = absolute(debt) - following
+        remembered.append((position, speed, here, where(late > 0.0, 0.0, debt)))
+        faults.append((jumped, beyond, late))
+        worst = maximum(worst, maximum(maximum(jumped, beyond), late))
+    by_check = np.array(faults, dtype=object).T.ravel()
+    return {"memory": np.array(remembered, dtype=object).T, "found": vector(worst, *by_check)}
+
+
+class StateChecks:
+    """`look` once a cycle; `forget` where the joints may be elsewhere for a good reason, as after a reset.
+
+    `given` (n,) holds the speeds that the joints follow until the next look; others fill it.
+    """
+
+    def __init__(self, arm: Arm, limits: Limits, bounds: Bounds, given: Array, *, torque: bool) -> None:
+        n, model = arm.n, arm.model
+        inputs = {"q": (n,), "qd": (n,), "given": (n,), "memory": (4, n), "rules": (4 + 3 * n,)}
+        self._kernel = kernel = compiled(checked, torque, inputs, name="state", method="joint state")
+        self.reason = ""  # why the last stop
+        self._arm, self._limits, self._given, self._torque = arm, limits, given, torque
+        # What a joint cannot pass is the model's limit; a controller may have been told of a wider one.
+        lowest = np.minimum(model.lower, bounds.lower) - limits.limit_excess
+        highest = np.maximum(model.upper, bounds.upper) + limits.limit_excess
+        a = bounds.acceleration * limits.stop_factor
+        settings = FIRST, limits.position_jump, limits.following_error, limits.encoder_noise
+        self._rules = np.array([*settings, *np.maximum(lowest, -UNLIMITED), *np.minimum(highest, UNLIMITED), *a])
+        # Memory is read from one set of arrays and written to another, then the other way round.
+        first, second = kernel.empty(), kernel.empty()
+        for memory in (first.memory, second.memory):
+            memory[:] = 0.0
+        self._now: Any = (first.memory, second)
+        self._next: Any = (second.memory, first)
+        self._t = math.nan  # s, of the reading before
+        self._ready()
+
+    def _ready(self) -> None:
+        """The compiled function, and views: a number is written through them in a third of NumPy's time."""
+        self._run = self._kernel.fast(self._kernel.general)
+        self._h: Any = self._rules.data
+        self._now, self._next = ((memory, out, out.found.data) for memory, out in (self._now, self._next))
+
+    def __getstate__(self) -> dict[str, Any]:
+        kept = {k: v for k, v in vars(self).items() if k not in ("_run", "_h")}
+        return kept | {"_now": self._now[:2], "_next": self._next[:2]}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._ready()
+
+    def forget(self) -> None:
+        """The next reading is the first."""
+        self._t = math.nan
+
+    def look(self, t: float, q: Array, qd: Array) -> Status | None:
+        """Takes the joints as read at t: None if they can be true, else the stop that it takes, with `reason`."""
+        h = t - self._t
+        self._h[0] = h if 0.0 <= h < LONGEST else FIRST
+        memory, out, found = self._now
+        try:
+            self._run(q, qd, self._given, memory, self._rules, out=out)
+        except (ValueError, TypeError):
+            return self._not_numbers(q, qd)
+        self._now, self._next = self._next, self._now
+        self._t = t
+        if found[0] > 0.0:
+            return self._fault(q, np.array(found[1:]).reshape(len(CHECKS), -1))
+        return None
+
+    def _not_numbers(self, q: Any, qd: Any) -> Status | None:
+        """The stop for a state of the wrong kind; None if it was the command that is not finite."""
+        for name, x in (("q", q), ("qd", qd)):
+            fits = isinstance(x, np.ndarray) and x.shape == (self._arm.n,) and x.dtype.kind in "fiu"
+            if not fits or not np.isfinite(x).all():
+                self.reason = f"{name} must be {self._arm.n} finite numbers; got {x}"
+                return Status.STOP_STATE_INVALID
+        return None
+
+    def _fault(self, q: Array, excess: Array) -> Status:
+        """The stop for what was found, excess (3, n) by CHECKS; the joint that is farthest off is named."""
+        jump, beyond, late = excess
+        limits, size = self._limits, np.abs(q)
+        if size.max() > UNLIMITED:
+            i, status = int(size.argmax()), Status.STOP_STATE_INVALID
+            text = f"is at {q[i]:g} {self._unit(i)}; beyond {UNLIMITED:g} sine and cosine have few digits or none"
+        elif jump.max() > 0.0:
+            i, status = int(jump.argmax()), Status.STOP_STATE_INVALID
+            off, rule = jump[i] + limits.position_jump, f"position_jump is {limits.position_jump:g}"
+            text = f"is {off:.4g} {self._unit(i)} from where its speed leads, in {1e3 * self._h[0]:.3g} ms; {rule}"
+        elif beyond.max() > 0.0:
+            i, status = int(beyond.argmax()), Status.STOP_STATE_INVALID
+            off, rule = beyond[i] + limits.limit_excess, f"limit_excess is {limits.limit_excess:g}"
+            text = f"is at {q[i]:.4g}, {off:.4g} {self._unit(i)} beyond its limit; {rule}"
+        else:
+            i, status = int(late.argmax()), Status.STOP_STATE_STALE
+            moves = "its speed says that it moves" if self._torque else "its command moves"
+            text = f"stands while {moves}, by more than following_error, {limits.following_error:g} {self._unit(i)}"
+        self.reason = f"joint {self._arm.joint_names[i]!r} {text}"
+        return status
+
+    def _unit(self, i: int) -> str:
+        return "rad" if self._arm.model.revolute(i) else "m"

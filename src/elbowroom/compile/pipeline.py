@@ -1,0 +1,253 @@
+"""Pipeline: compiled kernels that run one after the other in a single native call, on arrays bound beforehand.
+
+    steps = [
+        Call(rows, (q, qd), own),                                   # inputs, out: as kernel(q, qd, out=own)
+        Call(law, (q, qd, pairs, memory), results, checked=("pairs",)),
+        Copy(results.memory, memory),                               # source, destination
+    ]
+    run = Pipeline(steps, takes=(q, qd)).run
+    refused = run(q_now, qd_now)                                    # None, or Refused(step, kernel, input)
+
+A call of a kernel from Python costs 0.1 to 0.5 us before its first step: arguments are checked, their places looked
+up.  A pipeline does that once, when it is made.  What `takes` names are arrays that every run is given new numbers for:
+the arguments are copied into them (an array without axes takes a Python float).
+
+Before each kernel its checked inputs (all, unless said otherwise) are looked through, and at the first that has a NaN
+or an infinity the run ends: what stood before has been computed, the rest has not.  The caller finds out by calling the
+kernel itself, which raises with the place and the value.
+
+A pipeline holds its arrays and kernels; do not give an array's memory away (`resize` with refcheck=False).  It keeps
+the interpreter's lock, so runs in several threads follow each other, on the same arrays.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, NamedTuple, NoReturn
+
+import llvmlite
+import numpy as np
+
+from ..algebra import Port
+from ..errors import DtypeError, ShapeError
+from . import cache as disk
+from . import engine, entry
+from .cpu import Cpu
+from .entry_code import FLAGS
+from .kernel import Array, Kernel
+from .llvm import ROOM
+from .pipeline_code import BYTES, CHECK, CONTIGUOUS, FINE, FLOAT, TABLE, module
+
+
+class Refused(NamedTuple):
+    """Why a run ended early: an input of a kernel was not finite."""
+
+    step: int  # its number
+    kernel: str
+    input: str
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """One kernel on one state: `out` is an array, or as many as it has outputs; `checked` names inputs (None: all)."""
+
+    kernel: Kernel
+    inputs: Sequence[Array]
+    out: Any
+    checked: Collection[str] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Copy:
+    """One array's numbers into another."""
+
+    source: Array
+    to: Array
+
+
+class Pipeline:
+    """Calls and copies in order, and the arrays that a run's arguments are copied into.
+
+    `run` is the function to call.
+    """
+
+    run: Callable[..., Refused | None]
+
+    def __init__(self, steps: Iterable[Call | Copy], *, takes: Sequence[Array] = ()) -> None:
+        self.steps = tuple(steps)
+        self.takes = tuple(takes)
+        if not self.steps:
+            raise ValueError("a pipeline needs one step at least; got none")
+        for k, array in enumerate(self.takes):
+            _writable(f"takes[{k}]", _plain(f"takes[{k}]", array))
+            if array.ndim == 0 and array.dtype != np.float64:
+                raise DtypeError(f"takes[{k}]: an array that takes a float must be of float64; got {array.dtype}")
+        self._kept: list[bytes] = []  # records
+        refusals: list[Refused] = []
+        records = [word for k, step in enumerate(self.steps) for word in self._step(k, step, refusals)]
+        taken = [word for array in self.takes for word in self._taken(array)]
+        self._refusals = tuple(refusals)
+        entries = {
+            "steps": self._keep(*records),
+            "step_count": len(self.steps),
+            "taken": self._keep(*taken),
+            "taken_count": len(self.takes),
+        }
+        if supported():
+            entries |= _objects() | {"fine": id(None), "refusals": id(self._refusals)}
+        self._table = _words(*(entries.get(name, 0) for name in TABLE))
+        self._native = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(_address("run"))
+        self.run = self.general
+        if supported():
+            kept = tuple(self._kept), self._refusals, self.steps, self.takes
+            self.run = entry.function("run", self.general, self._table, *kept)
+            entry.enter(self.run, _address("entry"), _code())
+
+    def __repr__(self) -> str:
+        names = ", ".join(s.kernel.name if isinstance(s, Call) else "copy" for s in self.steps)
+        return f"<pipeline of {len(self.steps)} steps: {names}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a Pipeline is bound to memory of this process and cannot be pickled or copied; make a new one")
+
+    def general(self, *args: Any) -> Refused | None:
+        """`run` for arguments of any kind: converts them, or says what is wrong."""
+        if len(args) != len(self.takes):
+            raise TypeError(f"this pipeline takes {len(self.takes)} arguments; got {len(args)}")
+        arrays = []
+        for k, (value, place) in enumerate(zip(args, self.takes, strict=True)):
+            array = np.asarray(value)
+            if array.dtype.kind not in "fiu":
+                raise DtypeError(f"argument {k} must be real numbers; got dtype {array.dtype} from {value!r:.80}")
+            if array.shape != place.shape:
+                raise ShapeError(f"argument {k} must have shape {place.shape}; got {array.shape}")
+            arrays.append(array)
+        for array, place in zip(arrays, self.takes, strict=True):
+            place[...] = array
+        ended = self._native(entry.inside(self._table))
+        return None if ended == FINE else self._refusals[ended]
+
+    # ---- records
+    def _keep(self, *words: int) -> int:
+        """Where a record lies that is kept."""
+        self._kept.append(_words(*words))
+        return entry.inside(self._kept[-1])
+
+    def _step(self, k: int, step: Call | Copy, refusals: list[Refused]) -> tuple[int, int, int, int]:
+        if isinstance(step, Copy):
+            return self._copy(k, step)
+        if not isinstance(step, Call):
+            raise TypeError(f"step {k} of a pipeline must be a Call or a Copy; got {step!r:.80}")
+        kernel = step.kernel
+        if not isinstance(kernel, Kernel) or not isinstance(kernel.backend, Cpu):
+            raise TypeError(f"step {k}: expected a kernel of the CPU, as arm.compile makes it; got {kernel!r:.80}")
+        ports = kernel.signature
+        what = f"step {k}, {kernel.name}"
+        inputs = _bound(f"{what}: inputs", ports.inputs, step.inputs, kernel.dtype)
+        given = (step.out,) if isinstance(step.out, np.ndarray) else step.out
+        outputs = _bound(f"{what}: out", ports.outputs, given, kernel.dtype)
+        names = [p.name for p in ports.inputs]
+        checked = names if step.checked is None else list(step.checked)
+        if unknown := [name for name in checked if name not in names]:
+            raise ValueError(f"{what}: checked must be of its inputs {', '.join(names)}; got {unknown}")
+        for j, (port, array) in enumerate(zip(ports.outputs, outputs, strict=True)):
+            _writable(f"{what}: out for {port.name}", array)
+            for other, x in zip((*names, *(p.name for p in ports.outputs[:j])), (*inputs, *outputs[:j]), strict=True):
+                if np.may_share_memory(array, x):
+                    raise ValueError(f"{what}: out for {port.name} lies on {other}; it must have memory of its own")
+        checks: list[int] = []
+        for name, array in zip(names, inputs, strict=True):
+            if name in checked:
+                checks += (array.ctypes.data, array.size, array.itemsize, len(refusals))
+                refusals.append(Refused(k, kernel.name, name))
+        pointers = self._keep(*(x.ctypes.data for x in (*inputs, *outputs)))
+        return kernel.backend.single, pointers, self._keep(*checks), len(checks) // len(CHECK)
+
+    def _copy(self, k: int, step: Copy) -> tuple[int, int, int, int]:
+        source, to = _plain(f"step {k}: source", step.source), _plain(f"step {k}: to", step.to)
+        _writable(f"step {k}: to", to)
+        if source.shape != to.shape or source.dtype != to.dtype:
+            raise ShapeError(
+                f"step {k}: source and to must be alike; "
+                f"got {source.shape} of {source.dtype} and {to.shape} of {to.dtype}"
+            )
+        return _address("copy"), self._keep(to.ctypes.data, source.ctypes.data, to.nbytes), 0, 0
+
+    def _taken(self, array: Array) -> tuple[int, int, int, int, int]:
+        descr = id(np.dtype(array.dtype.type)) if array.ndim else 0
+        return descr, array.ndim, self._keep(*array.shape), array.nbytes, array.ctypes.data
+
+
+def _bound(what: str, ports: tuple[Port, ...], arrays: Sequence[Array], dtype: np.dtype[Any]) -> list[Array]:
+    if not isinstance(arrays, tuple | list) or len(arrays) != len(ports):
+        got = len(arrays) if isinstance(arrays, tuple | list) else f"{arrays!r:.80}"
+        raise ShapeError(f"{what} must be {len(ports)} arrays ({', '.join(p.name for p in ports)}); got {got}")
+    for port, array in zip(ports, arrays, strict=True):
+        _plain(f"{what} for {port.name}", array)
+        if array.dtype != dtype:
+            raise DtypeError(f"{what} for {port.name} must be of {dtype}; got {array.dtype}")
+        if array.shape != port.shape:
+            raise ShapeError(f"{what} for {port.name} must have shape {port.shape}; got {array.shape}")
+    return list(arrays)
+
+
+def _plain(what: str, array: Any) -> Array:
+    """The array, if its numbers lie as kernels read them."""
+    if not isinstance(array, np.ndarray):
+        raise TypeError(f"{what} must be an array that can be bound; got {array!r:.80}")
+    if array.dtype not in (np.dtype(np.float64), np.dtype(np.float32)):
+        raise DtypeError(f"{what} must be of float64 or float32; got {array.dtype}")
+    if not (array.flags.c_contiguous and array.flags.aligned):
+        raise ValueError(f"{what} must be contiguous and aligned; got strides {array.strides} of shape {array.shape}")
+    return array
+
+
+def _writable(what: str, array: Array) -> None:
+    if not array.flags.writeable:
+        raise ValueError(f"{what} is read-only")
+
+
+def _words(*values: int) -> bytes:
+    return struct.pack(f"{len(values)}q", *values)
+
+
+@cache
+def supported() -> bool:
+    """Whether this interpreter's objects are laid out as the emitted function expects (else ctypes calls the code)."""
+    if not entry.supported():
+        return False
+    text, number, array = b"records", 1.5, np.zeros((2, 3))
+    flags = [ctypes.c_int32.from_address(id(x) + FLAGS).value for x in (array, array[:, :2])]
+    return (
+        entry.inside(text) == id(text) + BYTES
+        and ctypes.c_double.from_address(id(number) + FLOAT).value == number
+        and [flag & CONTIGUOUS for flag in flags] == [CONTIGUOUS, 0]
+    )
+
+
+@cache
+def _objects() -> dict[str, int]:
+    """Types and functions of CPython."""
+    known = entry.addresses()
+    return {"float": id(float), **{name: known[name] for name in ("ndarray", "vectorcall", "incref")}}
+
+
+@cache
+def _code() -> engine.Loaded:
+    """The code that runs any pipeline."""
+    target = engine.host()
+    name = disk.key("pipeline", target, llvmlite.__version__)
+    found = disk.load(name)
+    if found is None:
+        found = {}, engine.object_code(module(ROOM), target)
+        disk.store(name, *found)
+    return engine.Loaded(found[1])
+
+
+@cache
+def _address(function: str) -> int:
+    return _code().address(function)

@@ -1,0 +1,81 @@
+"""Input files: bytes up to a cap, TOML up to a depth, numbers in decimal.
+
+Every reader of the package goes through here, so that no file ends in an exception of Python's own.  Each function
+takes the error class of the caller: `ModelError` for a robot, `ConfigError` for settings and scenes.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from typing import Any
+
+from .errors import ElbowroomError
+
+MAX_DEPTH = 32
+"""Tables and lists of a TOML file within one another; the deepest that is read has six.  Python's own limit, of calls,
+is about 1000: what comes near it cannot be shown in a message or merged with another file."""
+
+MAX_BITS = 4096
+"""Of a whole number in a TOML file.  Python refuses to print one of more than 4300 digits (14,000 bits)."""
+
+
+def named(path: str | os.PathLike[str]) -> str:
+    """A file's name for a message: as it is if that can be printed, else in quotes and escaped."""
+    text = os.fspath(path)
+    return text if text.isprintable() else repr(text)
+
+
+def read_bytes(path: str | os.PathLike[str], most: int, error: type[ElbowroomError]) -> bytes:
+    """The content of a file, which must not have more than `most` bytes."""
+    data = read_up_to(path, most + 1, error)
+    if len(data) > most:
+        raise error(f"{named(path)}: expected at most {most} bytes; the file is larger")
+    return data
+
+
+def read_up_to(path: str | os.PathLike[str], most: int, error: type[ElbowroomError]) -> bytes:
+    """The first `most` bytes of a file."""
+    try:
+        with open(path, "rb") as stream:
+            return stream.read(most)
+    except OSError as problem:
+        raise error(f"{named(path)}: cannot be read: {problem.strerror or problem}") from problem
+    except ValueError as problem:  # a zero byte or half a character in the name
+        raise error(f"{named(path)}: cannot be read: not a name that a file can have") from problem
+
+
+def parse_toml(data: str | bytes, file: str, error: type[ElbowroomError]) -> dict[str, Any]:
+    """The table that a TOML text holds; `file` begins every complaint."""
+    too_deep = f"{file}: expected TOML with tables and lists at most {MAX_DEPTH} deep"
+    try:
+        table = tomllib.loads(data.decode("utf-8") if isinstance(data, bytes) else data)
+    except UnicodeDecodeError as problem:
+        raise error(f"{file}: expected TOML in UTF-8; {problem.reason} at byte {problem.start}") from problem
+    except RecursionError:
+        raise error(too_deep) from None  # its chain of a thousand calls says nothing
+    except ValueError as problem:  # no TOML, or a number of too many digits
+        raise error(f"{file}: expected TOML; {problem}") from problem
+    level: list[Any] = [table]
+    for _ in range(MAX_DEPTH):
+        level = [inner for outer in level for inner in (outer.values() if isinstance(outer, dict) else outer)]
+        if any(isinstance(value, int) and value.bit_length() > MAX_BITS for value in level):
+            raise error(f"{file}: expected whole numbers of at most {MAX_BITS} bits; got a longer one")
+        level = [value for value in level if isinstance(value, dict | list)]
+    if level:
+        raise error(too_deep)
+    return table
+
+
+def decimal(text: str) -> float | None:
+    """The number in a text, NaN and infinity included, or None.
+
+    Of what Python's `float` takes, digits of other scripts and underscores between digits are no numbers in any file
+    format that is read here.
+    """
+    if not text.isascii() or "_" in text:
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return None

@@ -105,23 +105,38 @@ def _geom(mujoco: Any, body: Any, name: str, capsule: Placed) -> None:
     body.add_geom(name=name, type=kind, size=size, pos=capsule.middle, quat=quaternion, mass=0.0)
 
 
+class MinkProblem(NamedTuple):
+    """What mink solves a cycle of."""
+
+    configuration: Any
+    tasks: list[Any]  # the tool, the posture
+    limits: list[Any]  # positions, velocities, distances
+
+
+def mink_problem(mink: Any, mujoco: Any, scene: Scene, reach: float, gain: float = GAIN) -> MinkProblem:
+    """The tool's task and the limits of the scene; `reach` (m) is where a pair begins to count."""
+    model = mujoco_scene(mujoco, scene)
+    tool = mink.FrameTask("tool", "site", position_cost=1.0, orientation_cost=0.0, gain=gain, lm_damping=1e-6)
+    posture = mink.PostureTask(model, cost=1e-2, gain=gain)
+    posture.set_target(scene.arm.ready)
+    against = [f"person {k}" for k in range(scene.capsules)]
+    pairs = [([f"arm {k}"], against) for k in range(len(scene.body))]
+    pairs += [([f"arm {i}"], [f"arm {j}"]) for i, j in scene.body.self_pairs]
+    clear = mink.CollisionAvoidanceLimit(
+        model, pairs, minimum_distance_from_collisions=0.05, collision_detection_distance=reach
+    )
+    speeds = dict(zip(scene.arm.joint_names, scene.arm.model.velocity, strict=True))
+    limits = [mink.ConfigurationLimit(model), mink.VelocityLimit(model, speeds), clear]
+    return MinkProblem(mink.Configuration(model), [tool, posture], limits)
+
+
 def _mink(scene: Scene, mink: Any, mujoco: Any) -> list[Stepper]:
     frames = [(f.q, middles(f.rows), mink.SE3.from_translation(f.goal[:3])) for f in scene.frames]
     found = []
     for reach, whose in ((0.1, "as in its examples"), (INFLUENCE, "as far as our field")):
-        model = mujoco_scene(mujoco, scene)
-        configuration = mink.Configuration(model)
-        tool = mink.FrameTask("tool", "site", position_cost=1.0, orientation_cost=0.0, gain=GAIN, lm_damping=1e-6)
-        posture = mink.PostureTask(model, cost=1e-2, gain=GAIN)
-        posture.set_target(scene.arm.ready)
-        against = [f"person {k}" for k in range(scene.capsules)]
-        pairs = [([f"arm {k}"], against) for k in range(len(scene.body))]
-        pairs += [([f"arm {i}"], [f"arm {j}"]) for i, j in scene.body.self_pairs]
-        clear = mink.CollisionAvoidanceLimit(
-            model, pairs, minimum_distance_from_collisions=0.05, collision_detection_distance=reach
-        )
-        speeds = dict(zip(scene.arm.joint_names, scene.arm.model.velocity, strict=True))
-        limits = [mink.ConfigurationLimit(model), mink.VelocityLimit(model, speeds), clear]
+        configuration, tasks, limits = mink_problem(mink, mujoco, scene, reach)
+        clear = limits[-1]
+        person = [configuration.model.geom(f"person {k}").id for k in range(scene.capsules)]
         found.append(
             Stepper(
                 "mink",
@@ -129,9 +144,9 @@ def _mink(scene: Scene, mink: Any, mujoco: Any) -> list[Stepper]:
                 f"QP, within {reach:g} m",
                 f"within {reach:g} m, {whose}: kinematics, distances of {clear.max_num_contacts} pairs (MuJoCo, after "
                 f"a broad phase), a QP ({SOLVER})",
-                _mink_cycle(mink, configuration, [tool, posture], limits),
+                _mink_cycle(mink, configuration, tasks, limits),
                 frames,
-                _least_in_mujoco(mujoco, configuration, [model.geom(name).id for name in against], clear.geom_id_pairs),
+                _least_in_mujoco(mujoco, configuration, person, clear.geom_id_pairs),
             )
         )
     return found
@@ -204,10 +219,36 @@ def capsule_shape(coal: Any, at: Placed) -> Any:
     return coal.Sphere(at.radius) if at.length == 0.0 else coal.Capsule(at.radius, at.length)
 
 
-def _pink(scene: Scene, pink: Any, pin: Any, coal: Any) -> list[Stepper]:
+class PinkProblem(NamedTuple):
+    """What Pink solves a cycle of."""
+
+    configuration: Any
+    tasks: list[Any]  # the tool, the posture
+    barriers: list[Any]
+    person: list[int]  # the numbers of the person's capsules
+
+
+def pink_problem(
+    pink: Any, pin: Any, coal: Any, scene: Scene, nearest: int | None = None, gain: float = GAIN, cost: float = 1.0
+) -> PinkProblem:
+    """The tool's task, of this cost, and the barriers of the scene, for all pairs or for so many of the nearest."""
     from pink.barriers import SelfCollisionBarrier
     from pink.tasks import FrameTask, PostureTask
 
+    model, geometry, person = pinocchio_scene(pin, coal, scene, static=False)
+    arm = [k for k in range(len(geometry.geometryObjects)) if k not in person]
+    for i, j in scene.body.self_pairs:
+        geometry.addCollisionPair(pin.CollisionPair(arm[i], arm[j]))
+    count = len(geometry.collisionPairs) if nearest is None else nearest
+    configuration = pink.Configuration(model, model.createData(), np.array(scene.arm.ready), collision_model=geometry)
+    tool = FrameTask("tool", position_cost=cost, orientation_cost=0.0, gain=gain, lm_damping=1e-6)
+    posture = PostureTask(cost=1e-2 * cost, gain=gain)
+    posture.set_target(np.array(scene.arm.ready))
+    barrier = SelfCollisionBarrier(count, gain=20.0, safe_displacement_gain=1.0, d_min=0.05)
+    return PinkProblem(configuration, [tool, posture], [barrier], person)
+
+
+def _pink(scene: Scene, pink: Any, pin: Any, coal: Any) -> list[Stepper]:
     turned = [c.R for c in of_rows(scene.frames[0].rows)]  # the person sways without turning
     frames = [
         (
@@ -219,26 +260,17 @@ def _pink(scene: Scene, pink: Any, pin: Any, coal: Any) -> list[Stepper]:
     ]
     found = []
     for whose in ("all pairs", f"{NEAREST} nearest pairs"):
-        model, geometry, person = pinocchio_scene(pin, coal, scene, static=False)
-        arm = [k for k in range(len(geometry.geometryObjects)) if k not in person]
-        for i, j in scene.body.self_pairs:
-            geometry.addCollisionPair(pin.CollisionPair(arm[i], arm[j]))
-        count = len(geometry.collisionPairs) if whose.startswith("all") else NEAREST
-        configuration = pink.Configuration(
-            model, model.createData(), np.array(scene.arm.ready), collision_model=geometry
-        )
-        tool = FrameTask("tool", position_cost=1.0, orientation_cost=0.0, gain=GAIN, lm_damping=1e-6)
-        posture = PostureTask(cost=1e-2, gain=GAIN)
-        posture.set_target(np.array(scene.arm.ready))
-        barrier = SelfCollisionBarrier(count, gain=20.0, safe_displacement_gain=1.0, d_min=0.05)
+        everything = whose.startswith("all")
+        configuration, tasks, barriers, person = pink_problem(pink, pin, coal, scene, None if everything else NEAREST)
+        pairs = len(configuration.collision_model.collisionPairs)
         found.append(
             Stepper(
                 "Pink",
                 importlib.metadata.version("pin-pink"),
                 f"QP, {whose}",
-                f"{whose}{', as in its examples' if whose.startswith('all') else ''}: kinematics, distances of "
-                f"{len(geometry.collisionPairs)} pairs (coal), barriers for {count}, a QP ({SOLVER})",
-                _pink_cycle(pink, configuration, [tool, posture], [barrier], person),
+                f"{whose}{', as in its examples' if everything else ''}: kinematics, distances of "
+                f"{pairs} pairs (coal), barriers for {pairs if everything else NEAREST}, a QP ({SOLVER})",
+                _pink_cycle(pink, configuration, tasks, barriers, person),
                 frames,
                 _least_in_coal(configuration, person),
             )

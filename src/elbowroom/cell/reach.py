@@ -105,7 +105,7 @@ class Reach:
         if self.times is not None and (type(self.times) is not int or self.times < 1):
             raise ValueError(f"Reach.times must be a whole number, at least 1, or None; got {self.times!r}")
         values["facing"] = self._towards(foot, target)
-        points = _standing(foot, values["facing"], self.height, self.sizes)
+        points = standing_points(foot, values["facing"], self.height, self.sizes)
         shoulder, bend, palm = (points[f"{self.hand}_{what}"] for what in ("shoulder", "elbow", "hand"))
         values["_lengths"] = (float(np.linalg.norm(bend - shoulder)), float(np.linalg.norm(palm - bend)))
         x, y = -math.sin(values["facing"]), math.cos(values["facing"])
@@ -217,7 +217,7 @@ class Reach:
         return self.position.copy(), np.zeros(3)
 
 
-def _standing(foot: Array, facing: float, height: float, sizes: Sizes) -> dict[str, Array]:
+def standing_points(foot: Array, facing: float, height: float, sizes: Sizes) -> dict[str, Array]:
     """The points of a standing person, read off its capsules."""
     person = Person.standing(foot, facing, height, sizes)
     rows = dict(zip(person.names, person.rows, strict=True))

@@ -66,6 +66,7 @@ OVERVIEW = """\
        elbowroom [cyan]bench[/] batch                 many states in a call; bench chains, bench gpu, too
        elbowroom [cyan]bench[/] distance              all distances of arm and person, beside coal
        elbowroom [cyan]bench[/] avoidance             one control cycle and its tail, beside mink and Pink
+       elbowroom [cyan]bench[/] encounters            touches and throughput among people, beside others
        elbowroom [cyan]bench[/] page                  whether open pages make the live cell late
 
 [bold]Build[/]  elbowroom [cyan]export[/] panda --format urdf  the arm as MJCF or URDF, for MuJoCo, ROS, Pinocchio

@@ -18,12 +18,19 @@ from rich.live import Live
 
 from .. import __version__
 from ..errors import ElbowroomError
-from . import bench_cycles, bench_tables
+from . import bench_cycles, bench_encounters, bench_tables
 from .terminal import console, line, plain
 
 DEFAULT_ROBOTS = ("panda", "ur5e", "iiwa14", "puma560")
 DRAWN = (".png", ".svg", ".pdf")
 UNWRITTEN = ("curves",)  # what a report holds for the plot alone
+
+
+class Sensor(StrEnum):
+    """What encounters are seen by."""
+
+    CAMERA = "camera"
+    IDEAL = "ideal"
 
 
 class Suite(StrEnum):
@@ -36,6 +43,7 @@ class Suite(StrEnum):
     AVOIDANCE = "avoidance"
     GPU = "gpu"
     PAGE = "page"
+    ENCOUNTERS = "encounters"
 
 
 TAKES = {
@@ -46,8 +54,10 @@ TAKES = {
     Suite.AVOIDANCE: {"cycles"},
     Suite.GPU: {"robot", "rounds", "states"},
     Suite.PAGE: set(),
+    Suite.ENCOUNTERS: {"robot", "runs", "seed", "people", "sensor", "methods", "jobs", "limb_speed"},
 }
-MODULES = {Suite.PAGE: "elbowroom.viewer.load"}  # the others are in elbowroom.bench
+ROBOTS = {Suite.ENCOUNTERS: ("panda", "ur5e", "iiwa14")}  # where they are not the default ones
+MODULES = {Suite.PAGE: "elbowroom.viewer.load", Suite.ENCOUNTERS: "elbowroom.bench.encounters.report"}
 
 
 def bench(
@@ -55,7 +65,9 @@ def bench(
     robot: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME", help=f"dynamics, batch, gpu: an arm, as often as wanted.  [{', '.join(DEFAULT_ROBOTS)}]"
+            metavar="NAME",
+            help=f"dynamics, batch, gpu, encounters: an arm or, for encounters, a file; as often as wanted.  "
+            f"[{', '.join(DEFAULT_ROBOTS)}; encounters the first three]",
         ),
     ] = None,
     joints: Annotated[
@@ -67,19 +79,38 @@ def bench(
     ] = None,
     rounds: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, help="all but avoidance and page: turns of everybody.  [60; gpu 15]"),
+        typer.Option(metavar="N", min=1, help="dynamics to distance, gpu: turns of everybody.  [60; gpu 15]"),
     ] = None,
     cycles: Annotated[
         int | None,
         typer.Option(metavar="N", min=1000, help="avoidance: how many cycles of ours are timed.  [100000]"),
     ] = None,
+    runs: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="encounters: how many, for each arm and method.  [100]")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(metavar="N", min=0, help="encounters: the first seed.  [0]")] = None,
+    people: Annotated[
+        int | None, typer.Option(metavar="N", min=1, max=2, help="encounters: people about the arm, 1 or 2.  [1]")
+    ] = None,
+    sensor: Annotated[
+        Sensor | None, typer.Option(help="encounters: what is seen of the people.  [camera]", show_default=False)
+    ] = None,
+    methods: Annotated[
+        str | None,
+        typer.Option(metavar="NAME,...", help="encounters: which to compare, as K,K-supervised,cbf-qp,mink.  [all]"),
+    ] = None,
+    limb_speed: Annotated[
+        float | None,
+        typer.Option(metavar="M/S", min=0.5, max=2.9, help="encounters: no point of a person is faster.  [2.9]"),
+    ] = None,
+    jobs: Annotated[int | None, typer.Option(metavar="N", min=1, help="encounters: processes.  [all cores]")] = None,
     json: Annotated[
         str | None,
         typer.Option(metavar="PATH|-", help="Write JSON instead of the table, to a file or with - to stdout."),
     ] = None,
     plot: Annotated[Path | None, typer.Option(metavar="PATH", help="Draw it, as png, svg or pdf.")] = None,
 ) -> None:
-    """Measure speed here, beside other libraries, where they are installed.
+    """Measure speed here, and what an arm does among people, beside other libraries, where they are installed.
 
     \b
     elbowroom bench dynamics                    mass matrices, torques, ...: one state
@@ -90,16 +121,20 @@ def bench(
     elbowroom bench avoidance --cycles 20000    one control cycle, and its tail
     elbowroom bench gpu                         batches on a CUDA card
     elbowroom bench page                        whether open pages make the live cell's loop late
+    elbowroom bench encounters --runs 20        touches and throughput among people who walk and reach
+    elbowroom bench encounters --robot my.urdf --people 2 --methods K,K-supervised --plot clear.png
 
-    One to five minutes each; let nothing else run meanwhile.
+    One to five minutes each, encounters longer with all methods; let nothing else run meanwhile.
     """
-    options = {"robot": robot, "joints": joints, "states": states, "rounds": rounds, "cycles": cycles}
+    options: dict[str, Any] = {"robot": robot, "joints": joints, "states": states, "rounds": rounds, "cycles": cycles}
+    options |= {"runs": runs, "seed": seed, "people": people, "jobs": jobs, "limb_speed": limb_speed}
+    options |= {"sensor": sensor and sensor.value, "methods": methods and methods.split(",")}
     given = {name: value for name, value in options.items() if value}
     for name in given.keys() - TAKES[suite]:
-        raise typer.BadParameter(f"--{name} does not go with {suite.value}")
+        raise typer.BadParameter(f"--{name.replace('_', '-')} does not go with {suite.value}")
     draw = None if plot is None else _drawing(suite, plot)  # before anything is measured
     module = _module(suite)
-    robots = [given.pop("robot", list(DEFAULT_ROBOTS))] if "robot" in TAKES[suite] else []
+    robots = [given.pop("robot", list(ROBOTS.get(suite, DEFAULT_ROBOTS)))] if "robot" in TAKES[suite] else []
     with _progress() as progress:
         report = module.run(*robots, progress=progress, **given)
     if draw is not None:
@@ -151,7 +186,7 @@ def _drawing(suite: Suite, path: Path) -> Callable[[Any], None]:
     plt = figures.pyplot()
 
     def draw(report: Any) -> None:
-        from ..bench import chart, chart_cycles
+        from ..bench import chart, chart_cycles, chart_encounters
 
         sizes = len({getattr(row, "states", 1) for row in report.rows})
         kinds: dict[Suite, Callable[..., None]] = {
@@ -162,6 +197,7 @@ def _drawing(suite: Suite, path: Path) -> Callable[[Any], None]:
             Suite.BATCH: partial(chart.curves, over="states") if sizes > 1 else chart.times,
             Suite.CHAINS: partial(chart.curves, over="n"),
             Suite.PAGE: chart_cycles.pages,
+            Suite.ENCOUNTERS: chart_encounters.encounters,
         }
         with plt.rc_context(figures.LOOK):
             kinds[suite](plt, report, path)
@@ -177,4 +213,5 @@ PRINTS: dict[Suite, Callable[[Any], None]] = {
     Suite.AVOIDANCE: bench_cycles.show,
     Suite.GPU: bench_tables.gpu,
     Suite.PAGE: bench_tables.page,
+    Suite.ENCOUNTERS: bench_encounters.show,
 }

@@ -1,0 +1,93 @@
+"""The methods that encounters compare, each a `factory(arm, people, sensor)`."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass, field
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from ...arm import Arm
+from ...avoidance import Config, Controller, Goal, Limits, State, Supervisor, Workspace
+from ...avoidance.obstacles import Obstacles
+from ...errors import UnknownNameError
+from .cbf import BarrierLaw
+from .peers import Mink, Pink
+from .run import CAPSULES, Factory
+from .scene import PERIOD, STAND
+
+
+def config(arm: Arm, controller: str = "K", **settings: Any) -> Config:
+    """The package's defaults with the floor of the scene."""
+    floor = float(arm.model.base[2, 3]) - STAND
+    return Config(controller=controller, period=PERIOD, workspace=Workspace(floor=floor), **settings)
+
+
+def controller(arm: Arm, people: int, sensor: str, *, law: str = "K", **settings: Any) -> Controller:
+    """A law alone."""
+    return Controller(arm, config(arm, law, **settings), people=people, person_capsules=CAPSULES)
+
+
+def supervised(
+    arm: Arm, people: int, sensor: str, *, law: str = "K", limits: Limits | None = None, **settings: Any
+) -> Supervisor:
+    """A law with its supervisor."""
+    return Supervisor(controller(arm, people, sensor, law=law, **settings), limits)
+
+
+class BlindArm:
+    """The K controller with nobody to see: what the arm would do alone."""
+
+    def __init__(self, arm: Arm, people: int, sensor: str) -> None:
+        self.controller = controller(arm, people, sensor)
+        self._empty = self.controller.obstacles()
+
+    def step(self, t: float, dt: float, state: State, obstacles: Obstacles, goal: Goal) -> Any:
+        """As if nobody were there."""
+        return self.controller.step(t, dt, state, self._empty, goal)
+
+
+@dataclass
+class StandingArm:
+    """An arm that stands."""
+
+    arm: Arm
+    people: int
+    sensor: str
+    command: Any = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.command = SimpleNamespace(qd=np.zeros(self.arm.n))
+
+    def step(self, t: float, dt: float, state: State, obstacles: Obstacles, goal: Goal) -> Any:
+        """Nothing."""
+        return self.command
+
+
+METHODS: dict[str, Factory] = {
+    "blind": BlindArm,
+    "still": StandingArm,
+    "K": controller,
+    "F": partial(controller, law="F"),
+    "K supervised": supervised,
+    "F supervised": partial(supervised, law="F"),
+    "CBF-QP": BarrierLaw,
+    "CBF-QP static": partial(BarrierLaw, velocity=False),
+    "mink": Mink,
+    "Pink": Pink,
+}
+"""By the name in tables; CBF-QP static does not look at the person's velocity."""
+
+
+def method(name: str) -> str:
+    """The method's own name, from one in any case and with - for a space; refused by name."""
+    known = {key.lower().replace(" ", "-"): key for key in METHODS}
+    wanted = name.strip().lower().replace(" ", "-")
+    if wanted not in known:
+        near = difflib.get_close_matches(wanted, known, n=2, cutoff=0.5)
+        hint = f"; did you mean {' or '.join(near)}?" if near else ""
+        raise UnknownNameError(f"no method {name!r}: expected one of {', '.join(known)}{hint}")
+    return known[wanted]

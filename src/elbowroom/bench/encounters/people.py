@@ -1,0 +1,268 @@
+"""People who walk about an arm and reach into its work: random, seeded, smooth and never faster than stated.
+
+A person walks from place to place on arcs about the arm's base, stands, and reaches with one hand to points near the
+arm's goals, also while still walking up; the trunk leans with the hand.  Places, speeds, pauses and targets are drawn;
+nothing reacts to the arm.
+
+    walking    smooth ramps of `RISE` seconds to a speed drawn from `WALK`, r and angle of the place in step
+    hand       straight in the axes of the body from the side to the target and back, each way with the least jerk, its
+               greatest speed drawn from `HAND`; the elbow by the two links of cell/reach.py
+    whole      if a point were faster than `limb_speed` all the same, the person does everything so much slower
+
+The capsules are those of `geometry.Skeleton` (13).  Legs hang straight below the hips and do not stride; feet and the
+swing of the arms while walking are not there.  Metres, seconds, radians; the floor is at `floor`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...cell.reach import STRETCH, standing_points
+from ...geometry import Sizes
+from ...geometry.skeleton import SIDES, Skeleton
+
+Array = NDArray[np.float64]
+
+LIMB_SPEED = 2.9  # m/s, that no point of a person exceeds
+WALK = (0.5, 1.6)  # m/s
+HAND = (1.2, 2.5)  # m/s, greatest speed of a reach, in the axes of the body
+SLOWER = 0.85  # of the limb speed: what walking, and a hand beside the body, may have of it
+RISE = 0.4  # s, from standing to walking
+HEIGHTS = (1.6, 1.9)  # m
+STARTS = (1.3, 2.2)  # m from the base: where a person is at first
+AROUND = (0.9, 1.6)  # m from the base: places to stand at without reaching
+NEAREST = 0.6  # m from the base: no place is nearer
+SIDEWAYS = math.radians(150)  # places are within it of the arm's front
+REACHES = 0.75  # part of the stops at which a hand reaches
+STAND_OFF = (0.5, 0.8)  # m between the target and where the person stands
+SCATTER = 0.11  # m, standard deviation of a target about a goal
+ASKEW = math.radians(35)  # standard deviation of the side from which a target is approached
+LEAN = math.radians(60)  # the most that a trunk leans
+LEANING = 1.2  # m/s, of the head by leaning
+BEFORE, AFTER = 0.4, 0.6  # s, before and after arriving, between which the hand starts
+HOLDS = (0.2, 0.8)  # s, that a hand stays
+STANDS = (0.1, 0.8)  # s, between being back and walking on
+PEAK = 1.875  # greatest speed over the mean of a least-jerk motion
+PARTS = np.linspace(0.0, 1.0, 11)
+_EFFORTS = [*((lean, 1.0) for lean in np.linspace(0.0, LEAN, 21)), *((LEAN, far) for far in np.linspace(0.96, 0.0, 25))]
+
+
+@dataclass(frozen=True)
+class Step:
+    """A walk: from `start` (s), `length` (m) at `speed`, by `change` (3,) of r, angle and yaw."""
+
+    start: float
+    length: float
+    speed: float
+    change: Array
+
+    @property
+    def end(self) -> float:
+        """When it is done, s."""
+        return self.start + self.length / self.speed + RISE
+
+    def part(self, t: Array) -> Array:
+        """How much of it is done at times t: cruising between two ramps, each a smooth step of the speed."""
+        total = self.end - self.start
+        x = np.clip(t - self.start, 0.0, total)
+        up, down = np.clip(x / RISE, 0.0, 1.0), np.clip((total - x) / RISE, 0.0, 1.0)
+        ramp = RISE * (up**3 - 0.5 * up**4) - RISE * (down**3 - 0.5 * down**4) + 0.5 * RISE
+        done: Array = (ramp + np.clip(x - RISE, 0.0, total - 2 * RISE)) * self.speed / self.length
+        return done
+
+
+@dataclass(frozen=True)
+class Grasp:
+    """A reach: the hand of a side to `target` (3,) in the axes of the body, in `time` s each way, leaning by `lean`."""
+
+    start: float
+    time: float
+    hold: float
+    side: int
+    target: Array
+    lean: float
+
+    @property
+    def end(self) -> float:
+        """When the hand is back, s."""
+        return self.start + 2 * self.time + self.hold
+
+    def part(self, t: Array) -> Array:
+        """How far the hand is on its way to the target at times t."""
+        x = np.clip(np.minimum(t - self.start, self.end - t) / self.time, 0.0, 1.0)
+        done: Array = x**3 * (10.0 + x * (6.0 * x - 15.0))
+        return done
+
+
+@dataclass(frozen=True)
+class Visitor:
+    """A person's plan: where they begin (r, angle, yaw), what they walk and reach."""
+
+    height: float
+    begin: Array
+    steps: tuple[Step, ...]
+    grasps: tuple[Grasp, ...]
+    base: Array  # (3,) the middle of the arcs, on the floor
+    slowness: float = 1.0  # how many times as long everything takes
+
+    def points(self, times: Array) -> Array:
+        """(T, 15, 3): the points of the skeleton at times (T,), in the order of `POINTS`."""
+        t = times / self.slowness
+        r, angle, yaw = (self.begin[:, None] + sum(s.change[:, None] * s.part(t) for s in self.steps)).reshape(3, -1)
+        at = np.broadcast_to(_figure(self.height), (len(t), len(POINTS), 3)).copy()
+        lean, hands = np.zeros(len(t)), [at[:, hand].copy() for hand in _HANDS]
+        for grasp in self.grasps:
+            part = grasp.part(t)
+            lean += part * grasp.lean
+            rest = _figure(self.height)[_HANDS[grasp.side]]
+            hands[grasp.side] += part[:, None] * (grasp.target - rest)
+        hip = at[:, _HIP : _HIP + 1]
+        rest = at[:, _SHOULDERS]
+        at[:, _TRUNK] = hip + leant(at[:, _TRUNK] - hip, lean)
+        moved = at[:, _SHOULDERS] - rest
+        upper, fore = arm_lengths(self.height)
+        reaching = [sum((g.part(t) for g in self.grasps if g.side == side), np.zeros(len(t))) for side in (0, 1)]
+        for side in (0, 1):  # a hand that hangs follows its shoulder
+            hand = hands[side] + (1.0 - reaching[side])[:, None] * moved[:, side]
+            at[:, _HANDS[side]] = hand
+            at[:, _ELBOWS[side]] = elbows(at[:, _SHOULDERS[side]], hand, upper, fore)
+        c, s = np.cos(yaw)[:, None], np.sin(yaw)[:, None]
+        x, y = at[..., 0].copy(), at[..., 1].copy()
+        at[..., 0] = self.base[0] + (r * np.cos(angle))[:, None] + c * x - s * y
+        at[..., 1] = self.base[1] + (r * np.sin(angle))[:, None] + s * x + c * y
+        at[..., 2] += self.base[2]
+        return at
+
+
+POINTS = tuple(standing_points(np.zeros(3), 0.0, 1.8, Sizes()))
+_HANDS, _ELBOWS, _SHOULDERS = (
+    [POINTS.index(f"{side}_{what}") for side in SIDES] for what in ("hand", "elbow", "shoulder")
+)
+_HIP = POINTS.index("hip")
+_TRUNK = [POINTS.index(name) for name in ("head", "collar", "left_shoulder", "right_shoulder")]
+
+
+@lru_cache(maxsize=8)
+def _figure(height: float) -> Array:
+    """(15, 3): a standing person at the origin who looks along x, the arms not quite straight."""
+    at = np.array(list(standing_points(np.zeros(3), 0.0, height, Sizes()).values()))
+    for hand, shoulder in zip(_HANDS, _SHOULDERS, strict=True):
+        at[hand] = at[shoulder] + STRETCH * (at[hand] - at[shoulder])
+    return at
+
+
+@lru_cache(maxsize=8)
+def arm_lengths(height: float) -> tuple[float, float]:
+    """Upper arm, and forearm with the hand, m."""
+    points = standing_points(np.zeros(3), 0.0, height, Sizes())
+    shoulder, elbow, hand = (points[f"left_{what}"] for what in ("shoulder", "elbow", "hand"))
+    return float(np.linalg.norm(elbow - shoulder)), float(np.linalg.norm(hand - elbow))
+
+
+def leant(offsets: Array, lean: Array) -> Array:
+    """Offsets (T, k, 3) from the hip after leaning forwards by angles (T,)."""
+    c, s = np.cos(lean)[:, None], np.sin(lean)[:, None]
+    x, y, z = np.moveaxis(offsets, -1, 0)
+    return np.stack([c * x + s * z, y, c * z - s * x], axis=-1)
+
+
+def elbows(shoulder: Array, hand: Array, upper: float, fore: float) -> Array:
+    """(T, 3): the elbows of cell/reach.py, for shoulders and hands (T, 3) in the axes of the body, y to the left."""
+    r = hand - shoulder
+    d = np.linalg.norm(r, axis=1, keepdims=True)
+    along = 0.5 * d + (upper**2 - fore**2) / (2 * d)
+    aside = np.sqrt(np.maximum(upper**2 - along**2, 0.0))
+    n = np.stack([r[:, 2], np.zeros(len(r)), -r[:, 0]], axis=1)  # y x r
+    return shoulder + along * r / d + aside * n / np.linalg.norm(n, axis=1, keepdims=True)
+
+
+def visitor(
+    random: np.random.Generator,
+    targets: Sequence[Array],
+    base: Array,
+    front: float,
+    duration: float,
+    limb_speed: float = LIMB_SPEED,
+) -> Visitor:
+    """A person drawn anew, who reaches to points about `targets` (3,); `base` (3,) on the floor, `front` an angle."""
+    height = random.uniform(*HEIGHTS)
+    most = SLOWER * limb_speed
+    walk, hand = ((min(low, 0.5 * most), min(high, most)) for low, high in (WALK, HAND))
+    r, angle = random.uniform(*STARTS), front + random.uniform(-SIDEWAYS, SIDEWAYS)
+    here = begin = np.array([r, angle, angle + math.pi])  # looking at the arm
+    t, steps, grasps = random.uniform(0.0, 0.5), [], []
+    while t < duration:
+        reaches = random.random() < REACHES
+        target = targets[int(random.integers(len(targets)))] + SCATTER * random.standard_normal(3)
+        there = _place(random, target if reaches else None, base, front)
+        place = base[:2] + there[0] * np.array([math.cos(there[1]), math.sin(there[1])])
+        looked = target[:2] if reaches else base[:2]
+        yaw = math.atan2(*(looked - place)[::-1])
+        turn = math.remainder(yaw - here[2], 2 * math.pi)
+        change = np.array([there[0] - here[0], there[1] - here[1], turn])
+        length = max(math.hypot(change[0], max(here[0], there[0]) * change[1]), 0.05)
+        step = Step(t, length, min(random.uniform(*walk), length / RISE), change)
+        steps.append(step)
+        here, t = here + change, step.end
+        if reaches:
+            grasp = _grasp(random, height, target, np.array([*place, base[2]]), yaw, step.end, hand)
+            grasps.append(grasp)
+            t = max(t, grasp.end)
+        t += random.uniform(*STANDS)
+    plan = Visitor(height, begin, tuple(steps), tuple(grasps), base)
+    fine = np.arange(0.0, duration, 0.005)
+    fastest = float(np.linalg.norm(np.diff(plan.points(fine), axis=0), axis=2).max()) / 0.005
+    return replace(plan, slowness=max(1.0, 1.005 * fastest / limb_speed))  # between samples it is hardly faster
+
+
+def _place(random: np.random.Generator, target: Array | None, base: Array, front: float) -> Array:
+    """(2,) r and angle of the next place: one to reach the target from, or anywhere around."""
+    if target is None:
+        return np.array([random.uniform(*AROUND), front + random.uniform(-SIDEWAYS, SIDEWAYS)])
+    offset = target[:2] - base[:2]
+    out = math.atan2(offset[1], offset[0]) + ASKEW * random.standard_normal()
+    place = offset + random.uniform(*STAND_OFF) * np.array([math.cos(out), math.sin(out)])
+    off = math.remainder(math.atan2(place[1], place[0]) - front, 2 * math.pi)
+    return np.array([max(float(np.linalg.norm(place)), NEAREST), front + min(max(off, -SIDEWAYS), SIDEWAYS)])
+
+
+def _grasp(
+    random: np.random.Generator,
+    height: float,
+    target: Array,
+    place: Array,
+    yaw: float,
+    arrival: float,
+    speeds: tuple[float, float],
+) -> Grasp:
+    """A reach to the target, or as far towards it as the arm goes."""
+    side = int(random.integers(2))
+    c, s = math.cos(yaw), math.sin(yaw)
+    x, y, z = target - place
+    wanted = np.array([max(c * x + s * y, 0.2), c * y - s * x, z])
+    figure = _figure(height)
+    hang, hip, shoulder = figure[_HANDS[side]], figure[_HIP], figure[_SHOULDERS[side]]
+    most = STRETCH * sum(arm_lengths(height)) * (1 + 1e-9)  # as it hangs it is just that
+    way = wanted - hang
+    for lean, far in _EFFORTS:
+        shoulders = hip + leant(np.broadcast_to(shoulder - hip, (len(PARTS), 1, 3)), PARTS * lean)[:, 0]
+        hand = hang + (PARTS * far)[:, None] * way + (1.0 - PARTS)[:, None] * (shoulders - shoulder)
+        if np.linalg.norm(hand - shoulders, axis=1).max() <= most:
+            break
+    speed = random.uniform(*speeds)
+    head = float(np.linalg.norm(figure[POINTS.index("head")] - hip))
+    time = max(PEAK * far * float(np.linalg.norm(way)) / speed, PEAK * lean * head / LEANING, 0.15)
+    start = max(arrival + random.uniform(-BEFORE, AFTER), 0.0)
+    return Grasp(start, time, random.uniform(*HOLDS), side, hang + far * way, lean)
+
+
+@cache
+def skeleton(floor: float) -> Skeleton:
+    """From the points to capsules."""
+    return Skeleton(POINTS, Sizes(), floor)

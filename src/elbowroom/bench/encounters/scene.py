@@ -1,0 +1,200 @@
+"""Encounters: an arm that goes between random goals while people walk about it and reach into its work.
+
+`scene(place, seed, people)` is made from a seed alone: the same seed gives the same goals and people for every method,
+and nothing in it was chosen by looking at what a method does there.
+
+    goals     positions of the tool at random configurations within the joints' limits less `MARGIN`, free of the arm
+              itself and of the floor, in front of the arm, within `BETWEEN` and `HEIGHTS` of its reach; the straight
+              way from one to the next keeps clear of the arm's column
+    people    people.py
+    floor     `STAND` below the arm's base: the arm is on a stand
+
+Seeds for figures begin at 0; `SEARCH` and above are for choosing settings.  No figure may be taken from the latter.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cache, cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...arm import Arm
+from ...errors import ElbowroomError
+from ...geometry import Body, Pairs
+from ...geometry.distance import DISTANCE
+from ...geometry.shapes import RADIUS, VELOCITY_A, VELOCITY_B
+from ...model.capsules import BASE
+from . import people as people_
+
+Array = NDArray[np.float64]
+
+PERIOD = 0.01  # s between control cycles
+DURATION = 10.0  # s
+REACHED = 0.025  # m: a tool so near to its goal has reached it
+STAND = 0.4  # m, from the floor to the arm's base
+SEARCH = 1_000_000
+"""Seeds from here on are for searches; `bench encounters` refuses them, and a search must refuse those below."""
+
+DRAWN = 4000  # configurations from which goals are taken
+MARGIN = 0.1  # of a joint's range, left at both ends
+APART = 0.03  # m: what a goal's configuration keeps between parts of the arm, and above the floor
+BETWEEN = (0.45, 0.85)  # of the reach: horizontal distance of goals from the base
+HEIGHTS = (0.1, 0.9)  # of the reach, above the base
+BESIDE = math.radians(75)  # goals are within it of the arm's front
+STEP = (0.25, 1.2)  # of the reach: between a goal and the next
+COLUMN = 0.3  # of the reach: the straight way between two goals stays so far from the base's axis
+GOALS = 40  # in a scene: more than an arm can reach in the time
+LEVEL = 0.15  # m: an end of a capsule whose height changes less is carried by the base
+
+
+class Place:
+    """An arm at its place: what all its scenes share, computed once."""
+
+    def __init__(self, arm: Arm) -> None:
+        self.arm, self.body = arm, Body(arm)
+        self.base = np.array(arm.model.base[:3, 3]) - [0.0, 0.0, STAND]  # below the arm, on the floor
+        self.moving = [k for k, link in enumerate(self.body.links) if link != BASE]
+        tool = arm.pose(arm.ready)[:2, 3] - self.base[:2]
+        self.front = math.atan2(tool[1], tool[0]) if np.linalg.norm(tool) > 0.05 else 0.0
+
+    @cached_property
+    def _drawn(self) -> tuple[Array, Array]:
+        """Configurations (B, n), the same ones each time, and the arm's capsules there (B, R, 13)."""
+        low, high = self.arm.model.sampling_range()
+        margin = MARGIN * (high - low)
+        q = np.random.default_rng(0).uniform(low + margin, high - margin, (DRAWN, self.arm.n))
+        return q, self.body.kernel(q, np.zeros_like(q))
+
+    @cached_property
+    def lifted(self) -> Array:
+        """(R, 2) of each capsule's ends, whether the joints can lift it off the floor."""
+        heights = self._drawn[1][:, :, [2, 5]]
+        found: Array = np.ptp(heights, axis=0) > LEVEL
+        return found
+
+    @cached_property
+    def apart(self) -> Pairs | None:
+        """Pairs of the arm with itself."""
+        pairs = self.body.self_pairs
+        return Pairs(len(self.body), 0, pairs) if pairs else None
+
+    def own(self, rows: Array) -> Array:
+        """(B,) the least distance of the arm from itself, for capsules (B, R, 13)."""
+        if self.apart is None:
+            return np.full(len(rows), np.inf)
+        least: Array = self.apart(rows)[..., DISTANCE].min(axis=1)
+        return least
+
+    def above(self, rows: Array) -> Array:
+        """(B,) the least height of the arm over the floor, for capsules (B, R, 13)."""
+        heights = rows[:, :, [2, 5]] - rows[:, :, RADIUS, None] - self.base[2]
+        if not self.lifted.any():
+            return np.full(len(rows), np.inf)
+        least: Array = heights[:, self.lifted].min(axis=1)
+        return least
+
+    @cached_property
+    def reach(self) -> float:
+        """m, how far from the base's axis the tool comes, but for the outermost of the configurations drawn."""
+        tools = self.arm.compile("pose")(self._drawn[0])[:, :3, 3] - self.base
+        return float(np.quantile(np.linalg.norm(tools[:, :2], axis=1), 0.98))
+
+    @cached_property
+    def goals(self) -> Array:
+        """(G, 3) positions from which scenes draw."""
+        q, rows = self._drawn
+        tools = self.arm.compile("pose")(q)[:, :3, 3]
+        offset = tools - self.base
+        out = np.linalg.norm(offset[:, :2], axis=1) / self.reach
+        aside = np.arctan2(offset[:, 1], offset[:, 0]) - self.front
+        good = (out > BETWEEN[0]) & (out < BETWEEN[1])
+        high = (offset[:, 2] - STAND) / self.reach
+        good &= (high > HEIGHTS[0]) & (high < HEIGHTS[1])
+        good &= np.abs(np.remainder(aside + math.pi, 2 * math.pi) - math.pi) < BESIDE
+        good &= (self.own(rows) > APART) & (self.above(rows) > APART)
+        if np.count_nonzero(good) < 20:
+            raise ElbowroomError(
+                f"{self.arm.name}: expected an arm with room for goals before it; of {DRAWN} configurations "
+                f"{np.count_nonzero(good)} have the tool in front, above the floor and the arm clear of itself"
+            )
+        return tools[good]
+
+
+@cache
+def place(arm: str | Arm) -> Place:
+    """The place of an arm: a catalogue name, a file, or the arm itself."""
+    from ...loading import load
+
+    return Place(arm if isinstance(arm, Arm) else load(arm))
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What happens in an encounter, whatever the arm does."""
+
+    place: Place
+    seed: int
+    people: int
+    times: Array  # (T + 1,) s
+    goals: Array  # (G, 3)
+    points: Array  # (T + 1, people, P, 3) of the skeletons
+    rows: Array  # (T + 1, people, 13, 13) the true capsules with their true velocities
+
+    @property
+    def duration(self) -> float:
+        """s."""
+        return float(self.times[-1])
+
+
+def scene(
+    where: Place, seed: int, people: int = 1, duration: float = DURATION, limb_speed: float = people_.LIMB_SPEED
+) -> Scene:
+    """The encounter of this seed; people keep every point of theirs below `limb_speed` (m/s)."""
+    times = PERIOD * np.arange(round(duration / PERIOD) + 1, dtype=float)
+    goals = _sequence(where, np.random.default_rng([0, seed]))
+    ready = where.arm.pose(where.arm.ready)[:3, 3]
+    likely = [ready, ready, ready, *goals[:3]]  # where the arm is at first, and goes to in the time
+    who = [
+        people_.visitor(np.random.default_rng([1, seed, k]), likely, where.base, where.front, duration, limb_speed)
+        for k in range(people)
+    ]
+    points = np.stack([visitor.points(times) for visitor in who], axis=1)
+    velocities = np.gradient(points, PERIOD, axis=0)
+    return Scene(where, seed, people, times, goals, points, capsules(where, points, velocities))
+
+
+def capsules(where: Place, points: Array, velocities: Array) -> Array:
+    """(..., 13, 13): rows of people from points and velocities (..., P, 3)."""
+    rows: Array = people_.skeleton(float(where.base[2])).kernel(np.ascontiguousarray(points), velocities)
+    return rows
+
+
+def still(rows: Array) -> Array:
+    """The same capsules at rest."""
+    found = rows.copy()
+    found[..., VELOCITY_A], found[..., VELOCITY_B] = 0.0, 0.0
+    return found
+
+
+def _sequence(where: Place, random: np.random.Generator) -> Array:
+    """(GOALS, 3) each a step from the last, the straight way clear of the column."""
+    pool, reach, base = where.goals, where.reach, where.base
+    at, found = where.arm.pose(where.arm.ready)[:3, 3], list[Array]()
+    while len(found) < GOALS:
+        for k in random.permutation(len(pool)):
+            far = np.linalg.norm(pool[k] - at) / reach
+            if STEP[0] < far < STEP[1] and _beside(at[:2] - base[:2], pool[k][:2] - base[:2]) > COLUMN * reach:
+                break
+        at = pool[k]
+        found.append(at)
+    return np.array(found)
+
+
+def _beside(a: Array, b: Array) -> float:
+    """How far the segment from a to b (2,) passes from the origin."""
+    s = b - a
+    part = min(max(-float(a @ s) / max(float(s @ s), 1e-12), 0.0), 1.0)
+    return float(np.linalg.norm(a + part * s))

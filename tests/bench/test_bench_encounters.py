@@ -1,0 +1,472 @@
+"""Encounters: people keep to their speeds, scenes to their seeds, the sensor to its faults, figures to their words."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import elbowroom as er
+from elbowroom.bench.encounters import METHODS, SEARCH, compare, report, simulate
+from elbowroom.bench.encounters import people as walking
+from elbowroom.bench.encounters import run as loop
+from elbowroom.bench.encounters.cbf import BarrierLaw
+from elbowroom.bench.encounters.metrics import measured
+from elbowroom.bench.encounters.peers import Mink, Pink, placements
+from elbowroom.bench.encounters.scene import PERIOD, REACHED, STAND, place, scene
+from elbowroom.bench.encounters.sensor import FRAME, GAP, LATENCY, NOISE, frames
+from elbowroom.bench.encounters.statistics import paired, rate, ratio
+from elbowroom.cell.reach import elbow
+from elbowroom.errors import ElbowroomError, UnknownNameError
+from elbowroom.geometry import Pairs
+from elbowroom.geometry.distance import DISTANCE
+from elbowroom.geometry.shapes import VELOCITY_A, VELOCITY_B, A, B
+
+SHORT = 1.0  # s
+
+
+@pytest.fixture(scope="module")
+def panda():
+    return place("panda")
+
+
+@pytest.fixture(scope="module")
+def told(panda):
+    return scene(panda, 3)
+
+
+# ---- people
+
+
+@pytest.mark.parametrize("limit", [2.9, 1.6])
+def test_no_limb_is_faster_than_stated(panda, limit):
+    """Over many seeds, for every end of every capsule: a point between two ends is never faster than both."""
+    fastest = []
+    for seed in range(60):
+        rows = scene(panda, seed, limb_speed=limit).rows
+        for end in (A, B):
+            moved = np.linalg.norm(np.diff(rows[..., end], axis=0), axis=-1) / PERIOD
+            fastest.append(moved.max())
+    assert max(fastest) <= limit
+    assert max(fastest) > 0.75 * limit  # and the bound is no idle one
+
+
+def test_hands_and_feet_keep_to_their_own_speeds(panda):
+    hands, feet = [], []
+    for seed in range(40):
+        points = scene(panda, seed).points[:, 0]
+        speeds = np.linalg.norm(np.diff(points, axis=0), axis=-1).max(axis=0) / PERIOD
+        hands += [speeds[walking.POINTS.index(f"{side}_hand")] for side in ("left", "right")]
+        feet.append(speeds[walking.POINTS.index("hip")])
+    assert max(feet) <= walking.WALK[1] + 1e-9
+    assert max(hands) > 1.5
+
+
+def test_people_move_smoothly_and_keep_their_limbs(told):
+    """No jump of a velocity, and bones as long at the end as at the beginning."""
+    speeds = np.diff(told.points[:, 0], axis=0) / PERIOD
+    # A least-jerk reach of 0.8 m with a peak of 2.5 m/s accelerates by less than 20 m/s^2; elbows by a few times that.
+    assert np.abs(np.diff(speeds, axis=0)).max() / PERIOD < 100.0
+    at = {name: told.points[:, 0, k] for k, name in enumerate(walking.POINTS)}
+    for a, b in (("left_shoulder", "left_elbow"), ("right_elbow", "right_hand"), ("hip", "collar")):
+        length = np.linalg.norm(at[a] - at[b], axis=1)
+        assert np.ptp(length) < 1e-9
+
+
+def test_the_elbow_is_that_of_the_cell():
+    rng = np.random.default_rng(0)
+    hand = rng.uniform([0.2, -0.3, -0.4], [0.45, 0.3, 0.2], (20, 3))
+    across = np.array([[0.0, 0.0, 1.0], [0.0, 0.0, 0.0], [-1.0, 0.0, 0.0]])  # y x
+    expected = [elbow(h, np.zeros(3), 0.33, 0.36, across)[0] for h in hand]
+    assert np.abs(walking.elbows(np.zeros((20, 3)), hand, 0.33, 0.36) - expected).max() < 1e-12
+
+
+def test_people_stay_off_the_base_and_on_the_floor(panda):
+    for seed in range(20):
+        points = scene(panda, seed, people=2).points
+        hips = points[:, :, walking.POINTS.index("hip")] - panda.base
+        assert np.linalg.norm(hips[..., :2], axis=-1).min() > walking.NEAREST - 1e-9
+        assert points[..., 2].min() > panda.base[2]
+
+
+# ---- scenes
+
+
+def test_a_seed_is_a_scene(panda, told):
+    again, other = scene(panda, 3), scene(panda, 4)
+    assert np.array_equal(again.rows, told.rows)
+    assert np.array_equal(again.goals, told.goals)
+    assert not np.array_equal(other.goals, told.goals)
+    assert not np.array_equal(other.rows, told.rows)
+    both = scene(panda, 3, people=2)
+    assert np.array_equal(both.rows[:, :1], told.rows)  # a second person changes nothing of the first
+
+
+@pytest.mark.parametrize("name", ["panda", "ur5e"])
+def test_goals_are_before_the_arm_above_the_floor_and_can_be_reached(name):
+    where = place(name)
+    arm = where.arm
+    goals = np.concatenate([scene(where, seed, duration=0.1).goals[:3] for seed in range(4)])
+    offset = goals - where.base
+    facing = np.array([math.cos(where.front), math.sin(where.front)])
+    assert (offset[:, :2] @ facing > 0).all()
+    assert (offset[:, 2] > STAND).all()
+    for goal in goals:
+        assert min(np.linalg.norm(arm.pose(q)[:3, 3] - goal) for q in _towards(arm, goal)) < REACHED
+
+
+def _towards(arm, goal, tries=8):
+    """Configurations from damped least squares on the position alone, from several starts."""
+    rng = np.random.default_rng(1)
+    for start in [arm.ready, *rng.uniform(*arm.model.sampling_range(), (tries, arm.n))]:
+        q = np.array(start)
+        for _ in range(200):
+            error = goal - arm.pose(q)[:3, 3]
+            J = arm.jacobian(q)[0]
+            q = np.clip(q + J.T @ np.linalg.solve(J @ J.T + 1e-4 * np.eye(3), error), arm.model.lower, arm.model.upper)
+        yield q
+
+
+def test_an_arm_without_room_for_goals_is_refused():
+    hanging = er.load("panda").with_base(np.diag([1.0, -1.0, -1.0, 1.0]))
+    with pytest.raises(ElbowroomError, match=r"panda: expected an arm with room for goals before it; of 4000"):
+        scene(place(hanging), 0)
+
+
+# ---- the sensor
+
+
+def test_the_camera_has_the_faults_that_it_states(panda):
+    latencies, errors, gaps = [], [], []
+    for seed in range(12):
+        what = scene(panda, seed)
+        seen = frames(what, "camera")
+        latencies += list(seen.arrivals - seen.stamps)
+        gaps += list(np.diff(seen.stamps))
+        later = seen.stamps >= 0
+        truth = what.rows[np.round(seen.stamps[later] / PERIOD).astype(int)]
+        hands = (seen.rows[later] - truth)[:, 0, 7, A]  # a ball: its middle is a point of the skeleton
+        errors.append(hands.ravel())
+    assert LATENCY[0] <= min(latencies) <= max(latencies) <= LATENCY[1]
+    assert np.ptp(latencies) > 0.03  # drawn anew for each run
+    noise = np.concatenate(errors)
+    assert abs(noise.mean()) < 0.1 * NOISE
+    assert abs(noise.std() - NOISE) < 0.05 * NOISE  # of some 10,000 draws: within 2 % by chance
+    assert min(gaps) > FRAME - 1e-9
+    assert GAP[0] < max(gaps) <= GAP[1] + FRAME + 1e-9
+    assert 0.01 < np.mean(np.array(gaps) > 1.5 * FRAME) < 0.05
+
+
+def test_an_ideal_sensor_shows_the_truth(told):
+    seen = frames(told, "ideal")
+    assert seen.rows is told.rows
+    assert np.array_equal(seen.arrivals, told.times)
+    assert np.array_equal(seen.stamps, told.times)
+    shift = told.rows[2:, 0, :, A] - told.rows[:-2, 0, :, A]
+    assert np.abs(told.rows[1:-1, 0, :, VELOCITY_A] - shift / (2 * PERIOD)).max() < 0.2  # ends that are made up
+    with pytest.raises(UnknownNameError, match="sensor: expected camera or ideal; got 'radar'"):
+        frames(told, "radar")
+
+
+# ---- the loop
+
+
+class Watching:
+    """Stands still and keeps what it is shown; latches a stop at 0.2 s."""
+
+    def __init__(self, arm, people, sensor):
+        self.arm, self.latched, self.resets, self.shown = arm, None, [], []
+        self.command = SimpleNamespace(qd=np.zeros(arm.n))
+
+    def step(self, t, dt, state, obstacles, goal):
+        self.shown.append((t, obstacles.stamps[0]))
+        if abs(t - 0.2) < 1e-9:
+            self.latched = "a reason"
+        return self.command
+
+    def reset(self, t):
+        self.resets.append(t)
+        self.latched = None
+
+
+def test_frames_come_late_and_a_stop_is_reset_after_a_second(panda):
+    made = []
+
+    def factory(*arguments):
+        made.append(Watching(*arguments))
+        return made[-1]
+
+    what = scene(panda, 1, duration=2.0)
+    seen = frames(what, "camera")
+    track = loop.run(what, factory, seen)
+    (watching,) = made
+    assert track.stops == 1
+    assert watching.resets == pytest.approx([1.2])
+    latency = seen.arrivals[0] - seen.stamps[0]
+    for t, stamp in watching.shown:
+        assert np.isfinite(stamp)  # the camera runs already when the arm begins
+        assert t - stamp >= latency - 1e-9
+        assert stamp == max(s for s, there in zip(seen.stamps, seen.arrivals, strict=True) if there <= t + 1e-9)
+
+
+def test_a_blind_arm_does_what_it_does_alone_and_a_still_one_nothing(panda):
+    found = compare({k: METHODS[k] for k in ("blind", "still")}, "panda", range(2), duration=5.0, jobs=1)
+    for result in found["blind"]:
+        assert result.goals == result.alone > 0
+    for result in found["still"]:
+        assert (result.goals, result.jerk, result.approach, result.fastest) == (0, 0.0, False, 0.0)
+
+
+def test_one_process_or_two_give_the_same(panda):
+    def timeless(results):
+        return [replace(result, microseconds=0.0) for result in results]
+
+    one, two = (simulate(METHODS["K"], "panda", range(3), duration=SHORT, jobs=jobs) for jobs in (1, 2))
+    assert timeless(one) == timeless(two)
+    assert [result.seed for result in one] == [0, 1, 2]
+
+
+def test_joints_stop_at_their_limits_and_that_is_counted(panda):
+    class Turning(Watching):
+        def step(self, t, dt, state, obstacles, goal):
+            self.command.qd = np.array([*np.zeros(6), 2.0])
+            return self.command
+
+    what = scene(panda, 0, duration=2.0)
+    track = loop.run(what, Turning, None)
+    assert track.q.max(axis=0)[6] == panda.arm.model.upper[6]
+    assert measured(what, track, 1).ends == 1
+    assert measured(what, loop.run(what, Watching, None), 1).ends == 0
+
+
+# ---- what counts as what
+
+
+def _still_scene(where, point, steps=40):
+    """A scene in which a person's hands are at this point, and everything else is far away."""
+    what = scene(where, 0, duration=steps * PERIOD)
+    rows = what.rows.copy()
+    rows[..., VELOCITY_A], rows[..., VELOCITY_B] = 0.0, 0.0
+    for end in (A, B):
+        rows[..., end] += 100.0
+        rows[:, :, 7:9, end] = point
+    return replace(what, rows=rows)
+
+
+def test_touching_is_approach_only_where_the_arm_closes_in(panda):
+    arm = panda.arm
+    tool = arm.pose(arm.ready)[:3, 3] + np.array([0.0, 0.12, 0.0])  # a hand on its left side
+    steps = 40
+    q = np.tile(arm.ready, (steps + 1, 1))
+    still = loop.Track(q, np.zeros((steps, arm.n)), 0, 0, np.ones(steps))
+    result = measured(_still_scene(panda, tool), still, 3)
+    assert (result.touched, result.approach, result.alone) == (True, False, 3)
+    assert result.least < 0
+    moving = q.copy()
+    moving[:, 0] = np.linspace(-0.3, 0.0, steps + 1)  # at 0.75 rad/s
+    into = loop.Track(moving, np.diff(moving, axis=0) / PERIOD, 0, 0, np.ones(steps))
+    assert measured(_still_scene(panda, tool), into, 3).approach
+    away = loop.Track(moving[::-1], np.diff(moving[::-1], axis=0) / PERIOD, 0, 0, np.ones(steps))
+    result = measured(_still_scene(panda, tool), away, 3)
+    assert (result.touched, result.approach) == (True, False)
+    clear = measured(_still_scene(panda, tool + np.array([0.0, 0.0, 1.0])), into, 3)
+    assert not clear.touched
+    assert clear.least > 0
+
+
+def test_the_base_cannot_be_touched(panda):
+    """No joint moves it, and so no method could keep it clear."""
+    what = _still_scene(panda, panda.arm.model.base[:3, 3] - [0.0, 0.0, 0.2])
+    steps = len(what.times) - 1
+    track = loop.Track(np.tile(panda.arm.ready, (steps + 1, 1)), np.zeros((steps, 7)), 0, 0, np.ones(steps))
+    assert not measured(what, track, 1).touched
+
+
+def test_overlaps_with_itself_and_the_floor_are_found():
+    where = place("ur5e")
+    arm = where.arm
+    q = np.random.default_rng(0).uniform(*arm.model.sampling_range(), (3000, arm.n))
+    rows = where.body.kernel(q, np.zeros_like(q))
+    low, tight = q[where.above(rows).argmin()], q[where.own(rows).argmin()]
+    for config, floor, itself in ((low, True, None), (tight, None, True), (arm.ready, False, False)):
+        track = loop.Track(np.tile(config, (3, 1)), np.zeros((2, arm.n)), 0, 0, np.ones(2))
+        result = measured(_still_scene(where, np.zeros(3), 2), track, 1)
+        assert floor is None or (result.floor > 0) is floor
+        assert itself is None or (result.itself > 0) is itself
+
+
+def test_jerk_is_the_second_difference_of_the_command(panda):
+    steps = 40
+    t = PERIOD * np.arange(steps)
+    asked = np.tile((0.5 * 7.0 * t**2)[:, None], (1, 7))  # a jerk of 7 rad/s^3 in every joint
+    track = loop.Track(np.tile(panda.arm.ready, (steps + 1, 1)), asked, 0, 0, np.ones(steps))
+    assert measured(_still_scene(panda, np.full(3, 50.0)), track, 1).jerk == pytest.approx(7.0)
+
+
+# ---- methods
+
+
+def test_every_method_moves_an_arm_that_nobody_disturbs_to_its_goals(panda):
+    """All draw as fast as the K controller does: alone they reach as many goals, or one more or less."""
+    pytest.importorskip("daqp")
+    what = scene(panda, 0, duration=5.0)
+    seen = frames(what, "ideal")
+    nobody = seen._replace(rows=seen.rows + np.where(np.arange(13) < 6, 100.0, 0.0))
+    alone = loop.run(what, METHODS["K"], None).goals
+    for name in ("CBF-QP", "CBF-QP static", "mink"):
+        if name == "mink":
+            pytest.importorskip("mink")
+        assert abs(loop.run(what, METHODS[name], nobody).goals - alone) <= 1, name
+
+
+def test_the_barrier_law_gives_way_to_one_who_comes(panda):
+    """A hand at rest beside the tool leaves the arm standing; one that comes drives it away, seen by velocity alone."""
+    pytest.importorskip("daqp")
+    from elbowroom.avoidance import Goal, State
+
+    arm = panda.arm
+    tool = arm.pose(arm.ready)[:3, 3]
+    rows = _still_scene(panda, tool + np.array([0.35, 0.0, 0.0])).rows[0, 0]
+    rows[7:9, VELOCITY_A] = rows[7:9, VELOCITY_B] = [-1.5, 0.0, 0.0]
+    for velocity, gives_way in ((True, True), (False, False)):
+        law = BarrierLaw(arm, 1, "ideal", velocity=velocity)
+        places = law.obstacles()
+        places.see(rows, 0.0)
+        qd = law.step(0.0, PERIOD, State(arm.ready), places, Goal(tool)).qd
+        assert (float(arm.jacobian(arm.ready)[0][0] @ qd) < -0.1) is gives_way
+
+
+@pytest.mark.parametrize("peer", [Mink, Pink])
+def test_peers_see_a_person_where_we_do(panda, told, peer):
+    """Turned limbs too: the nearest distance that the library has after a cycle is ours."""
+    pytest.importorskip(peer.__name__.lower())
+    method = peer(panda.arm, 1, "ideal")
+    people = frames(told, "ideal").rows[400, 0]
+    places = method.obstacles()
+    places.see(people, 0.0)
+    method.solve(panda.arm.ready, places.rows, told.goals[0])
+    own = panda.body.rows(panda.arm.ready, np.zeros(7))[panda.moving]
+    ours = Pairs(len(own), 13)(np.concatenate([own, people]))[:, DISTANCE].min()
+    if peer is Mink:
+        configuration = method._problem.configuration
+        mujoco = pytest.importorskip("mujoco")
+        arm = [configuration.model.geom(f"arm {k}").id for k in panda.moving]
+        theirs = min(
+            mujoco.mj_geomDistance(configuration.model, configuration.data, i, j, 10.0, np.zeros(6))
+            for i in arm
+            for j in method._geoms
+        )
+    else:
+        configuration = method._problem.configuration
+        pairs = configuration.collision_model.collisionPairs
+        of_person = [k for k, pair in enumerate(pairs) if pair.second in method._problem.person]
+        theirs = min(configuration.collision_data.distanceResults[k].min_distance for k in of_person)
+    assert theirs == pytest.approx(ours, abs=1e-6)  # as near to exact as coal is
+
+
+def test_placed_capsules_lie_along_their_axes():
+    rows = np.random.default_rng(5).uniform(-1, 1, (30, 13))
+    rows[3, B] = rows[3, A]
+    middle, R, half = placements(rows)
+    assert np.abs(R @ R.transpose(0, 2, 1) - np.eye(3)).max() < 1e-14
+    assert (np.linalg.det(R) > 0).all()
+    assert np.abs(middle + half[:, None] * R[:, :, 2] - rows[:, B]).max() < 1e-14
+    assert half[3] == 0.0
+
+
+# ---- how sure it is
+
+
+def test_intervals_have_their_closed_forms():
+    pytest.importorskip("scipy")
+    nothing = rate(0, 1000)
+    assert (nothing.value, nothing.low) == (0.0, 0.0)
+    assert nothing.high == pytest.approx(1 - 0.05 ** (1 / 1000))  # about 3 / n
+    everything = rate(20, 20)
+    assert (everything.low, everything.high) == (pytest.approx(0.025 ** (1 / 20)), 1.0)
+    half = rate(5, 10)  # the textbook's
+    assert (half.low, half.high) == (pytest.approx(0.1871, abs=1e-4), pytest.approx(0.8129, abs=1e-4))
+
+
+def test_pairs_are_tested_exactly():
+    pytest.importorskip("scipy")
+    alike = paired([True, False, True], [True, False, True])
+    assert (alike.only_this, alike.only_other, alike.p) == (0, 0, 1.0)
+    apart = paired([True] * 6 + [False] * 4, [False] * 10)
+    assert (apart.only_this, apart.only_other) == (6, 0)
+    assert apart.p == pytest.approx(2 * 0.5**6)
+
+
+def test_a_ratio_is_of_sums_and_its_interval_holds_it():
+    found = ratio([1, 2, 3, 0], [2, 4, 4, 2])
+    assert found.value == 0.5
+    assert found.low < 0.5 < found.high
+    same = ratio([2, 2, 2], [4, 4, 4])
+    assert (same.value, same.low, same.high) == (0.5, 0.5, 0.5)
+    assert math.isnan(ratio([0], [0]).value)
+
+
+# ---- the command
+
+
+def test_the_command_prints_writes_and_draws(run, tmp_path):
+    pytest.importorskip("scipy")
+    pytest.importorskip("matplotlib")
+    picture = tmp_path / "clear.png"
+    given = (
+        "bench",
+        "encounters",
+        "--robot",
+        "panda",
+        "--runs",
+        "2",
+        "--methods",
+        "blind,K,k-supervised",
+        "--jobs",
+        "1",
+    )
+    status, out, err = run(*given, "--seed", "7", "--sensor", "ideal", "--plot", picture)
+    assert (status, err) == (0, "")
+    assert "2 encounters of 10 s, seeds 7 to 8: one person" in out
+    assert "K supervised" in out
+    assert "0 (< 77.6)" in out  # no event in two runs
+    assert picture.stat().st_size > 10_000
+    status, out, err = run(*given, "--people", "2", "--limb-speed", "1.6", "--json", "-")
+    assert (status, err) == (0, "")
+    told = json.loads(out)
+    assert (told["elbowroom"], told["people"], told["limb_speed"]) == (er.__version__, 2, 1.6)
+    assert [row["method"] for row in told["rows"]] == ["blind", "K", "K supervised"]
+    assert told["rows"][0]["throughput"] == {"value": 1.0, "low": 1.0, "high": 1.0}
+    assert [r["seed"] for r in told["results"]["panda"]["K"]] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    "given, said",
+    [
+        (("encounters", "--methods", "K,magic"), "no method 'magic': expected one of blind, still, k,"),
+        (("encounters", "--methods", "cbfqp"), "did you mean cbf-qp"),
+        (("encounters", "--seed", SEARCH), "seeds of figures must be from 0 to 999999, those beyond are for searches"),
+        (("encounters", "--robot", "pandaa"), "no arm 'pandaa'"),
+        (("encounters", "--people", "3"), "people"),
+        (("encounters", "--sensor", "radar"), "'camera', 'ideal'"),
+        (("encounters", "--rounds", "3"), "--rounds does not go with encounters"),
+        (("dynamics", "--limb-speed", "1.6"), "--limb-speed does not go with dynamics"),
+    ],
+)
+def test_bad_input_is_refused_by_name(run, given, said):
+    status, _, err = run("bench", *given)
+    assert status != 0
+    assert said in " ".join(err.replace("│", " ").split())
+
+
+def test_missing_libraries_are_named(monkeypatch):
+    monkeypatch.setattr(report, "NEEDS", {"mink": ("no_such_module",)})
+    found = report.run(["panda"], runs=1, methods=["still", "mink"], jobs=1, duration=0.1)
+    assert found.missing == ["mink"]
+    assert [row.method for row in found.rows] == ["still"]
+    with pytest.raises(ElbowroomError, match="none of the methods is installed here: mink"):
+        report.run(["panda"], runs=1, methods=["mink"], jobs=1)

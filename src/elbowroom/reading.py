@@ -19,11 +19,14 @@ is about 1000: what comes near it cannot be shown in a message or merged with an
 MAX_BITS = 4096
 """Of a whole number in a TOML file.  Python refuses to print one of more than 4300 digits (14,000 bits)."""
 
+LONGEST_NAME = 400  # characters of a file's name in a message
+
 
 def named(path: str | os.PathLike[str]) -> str:
-    """A file's name for a message: as it is if that can be printed, else in quotes and escaped."""
+    """A file's name for a message: as it is, or quoted and escaped where it cannot be printed; cut if it is long."""
     text = os.fspath(path)
-    return text if text.isprintable() else repr(text)
+    shown = text if text.isprintable() else repr(text)
+    return shown if len(shown) <= LONGEST_NAME else f"{shown[: LONGEST_NAME // 2]}...{shown[-LONGEST_NAME // 2 :]}"
 
 
 def read_bytes(path: str | os.PathLike[str], most: int, error: type[ElbowroomError]) -> bytes:

@@ -27,14 +27,14 @@ def opened(path: Path) -> Iterator[BinaryIO]:
     except ValueError:  # a zero byte or half a character in the name
         raise RecordingError(f"{named(path)}: cannot be read: not a name that a file can have") from None
     except FileNotFoundError:
-        raise RecordingError(f"{path}: there is no such file") from None
+        raise RecordingError(f"{named(path)}: there is no such file") from None
     except OSError as error:
-        raise RecordingError(f"{path}: cannot be read: {error.strerror or error}") from None
+        raise RecordingError(f"{named(path)}: cannot be read: {error.strerror or error}") from None
     with stream:
         try:
             yield stream
         except OSError as error:
-            raise RecordingError(f"{path}: cannot be read: {error.strerror or error}") from None
+            raise RecordingError(f"{named(path)}: cannot be read: {error.strerror or error}") from None
 
 
 def lines(path: Path, most: int = MAX_BYTES) -> list[str]:

@@ -160,7 +160,7 @@ class Scene(_Plain):
 
         Files named in it are looked for beside it; a `robot` that is a file, from where the program runs.
         """
-        name = named(file)
+        name = named(Path(file))
         asked = str(Path(robot).absolute()) if is_file(robot) else robot  # type: ignore[arg-type]  # a name then
         try:
             return dataclasses.replace(scene(layered(read_file(file), asked, variant)), source=name)

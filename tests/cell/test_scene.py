@@ -306,8 +306,6 @@ def test_files_that_cannot_be_read(write, tmp_path):
 UNFIT = {
     'robot = "pandda"': "robot: no arm 'pandda'",
     "start = [0, 0]": "start: expected 7 numbers, one a joint of panda; got 2",
-    "start = [0, -2e48, 0, -1.5, 0, 1.5, 0]": "start[1]: expected joint 'panda_joint2' within 1e+06 of zero; got -2e",
-    "face = false\nstart = [0, 9e9, 0, -1.5, 0, 1.5, 0]": "start[1]: expected joint 'panda_joint2' within 1e+06 of",
     "start = [0, 9, 0, -1.5, 0, 1.5, 0]": "start[1]: expected joint 'panda_joint2' within its limits, -1.7",
     'lower = [-9, -1, -2, -3, -2, 0, -2]': "lower[0]: expected joint 'panda_joint1' within the arm's own limits, -2.8",
     'upper = [2, 1, 2, -0.1, 2, 3.7, 9]': "upper[6]: expected joint 'panda_joint7' within the arm's own limits, -2.8",

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from ..arm import Arm
 from ..avoidance import Controller
-from ..avoidance.limits import UNLIMITED
 from ..errors import ConfigError, UnknownNameError
 from ..loading import load
 from .mujoco_plant import MuJoCo
@@ -28,7 +27,8 @@ def mounted(scene: Scene) -> Arm:
         raise ConfigError(f"robot: {error}") from error
     if not scene.face:
         return arm
-    x, y, _ = arm.pose(resting(scene, arm))[:3, 3] - arm.model.base[:3, 3]
+    start = joints(scene.start, arm, "start", arm.ready)
+    x, y, _ = arm.pose(start)[:3, 3] - arm.model.base[:3, 3]
     quarters = round(math.atan2(y, x) / (math.pi / 2)) % 4
     if quarters == 0:
         return arm
@@ -44,15 +44,6 @@ def joints(values: tuple[float, ...], arm: Arm, name: str, default: Array) -> Ar
     if len(values) != arm.n:
         raise ConfigError(f"{name}: expected {arm.n} numbers, one a joint of {arm.name}; got {len(values)}")
     return np.array(values, dtype=float)
-
-
-def resting(scene: Scene, arm: Arm) -> Array:
-    """The joints at the start (n,); or a ConfigError that names one for which sine and cosine have too few digits."""
-    start = joints(scene.start, arm, "start", arm.ready)
-    for i, joint in enumerate(arm.joint_names):
-        if abs(start[i]) > UNLIMITED:
-            raise ConfigError(f"start[{i}]: expected joint {joint!r} within {UNLIMITED:g} of zero; got {start[i]:g}")
-    return start
 
 
 def limited(scene: Scene, arm: Arm, start: Array) -> tuple[Array, Array]:

@@ -96,8 +96,7 @@ def stl(data: bytes, most: int | None = None) -> NDArray[Any]:
     if is_binary(data):
         found = np.frombuffer(data, _TRIANGLE, offset=_HEADER)
         _few(len(found), most)
-        with np.errstate(invalid="ignore"):  # of a signalling NaN; it becomes one that is quiet
-            return found["corners"].reshape(-1, 3).astype(float)
+        return found["corners"].reshape(-1, 3).astype(float)
     if data.lstrip()[:5] != b"solid":
         raise ModelError("expected an STL file")
     corners = array("d")

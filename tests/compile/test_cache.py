@@ -248,7 +248,7 @@ WAYS = {
     "getattr": "def f(_, x): return getattr(helper, 'G') * x[0]",
     "globals": "g = helper.G\ndef f(_, x): return globals()['g'] * x[0]",
     "sys.modules": "import sys\ndef f(_, x): return sys.modules['helper'].G * x[0]",
-    "builtins": "import builtins\nbuiltins.g = helper.G\ndef f(_, x): return g * x[0]",
+    "builtins": "import builtins\nbuiltins.put = helper.G\ndef f(_, x): return put * x[0]",
 }
 
 

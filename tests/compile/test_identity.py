@@ -226,9 +226,9 @@ MODULES_AS_VALUES = {
     "the subject": "f = (lambda h, x: h.G * x[0], helper)",
     "a default": "def f(_, x, h=helper): return h.G * x[0]",
     "a default by keyword": "def f(_, x, *, h=helper): return h.G * x[0]",
-    "an attribute of a class": "class Law:\n    h = helper\n    def __call__(self, _, x): return self.h.G * x[0]\nf = Law()",
+    "an attribute of a class": "class Law:\n    h = helper\n    def f(self, _, x): return self.h.G * x[0]\nf = Law().f",
     "an attribute of an object": (
-        "class Law:\n    def __init__(self): self.h = helper\n    def __call__(self, _, x): return self.h.G * x[0]\nf = Law()"
+        "class Law:\n    def __init__(self): self.h = helper\n    def f(self, _, x): return self.h.G\nf = Law().f"
     ),
     "an attribute of a function": "def f(_, x): return f.h.G * x[0]\nf.h = helper",
     "a list": "hs = [helper]\ndef f(_, x): return hs[0].G * x[0]",
@@ -236,7 +236,7 @@ MODULES_AS_VALUES = {
     "an argument": "def g(h): return h.G\ndef f(_, x): return g(helper) * x[0]",
     "a choice": "def f(_, x): return (helper if x else helper).G * x[0]",
     "a partial": "import functools\nf = functools.partial(lambda h, _, x: h.G * x[0], helper)",
-    "a module with a known name": "import types\nm = types.ModuleType('numpy')\nm.G = 2\nms = [m]\ndef f(_, x): return ms[0].G",
+    "a module with a known name": "import types\nm = types.ModuleType('numpy')\nm.G = 2\nf = lambda _, x, m=m: m.G",
 }
 BY_TEXT = {
     "getattr": "def f(_, x): return getattr(helper, 'G') * x[0]",

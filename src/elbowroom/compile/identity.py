@@ -2,7 +2,7 @@
 
 The kernels on disk go by it, so it covers what tracing a function may read:
 
-    a function      its bytecode and constants, defaults, closure, attributes, and the globals and builtins that it names
+    a function      its bytecode and constants, defaults, closure, attributes, and the globals and builtins it names
     a module        a global of a function: what the function takes of it by name (`helper.GAIN`, `np.linalg.norm`)
     a class         its functions and plain attributes, and its bases
     an object       its class, and what pickle would keep of it; cached properties are left out, as they follow from the
@@ -12,8 +12,8 @@ Code of elbowroom, NumPy and Python itself is known by its name: elbowroom's sou
 key (cache.py), and Python's is in that of every other function.  What cannot be known has no identity
 and raises: a lock, an open file, a C function of another library, an import of another library within a function.  So
 does what may lead anywhere in a module: another library's or a program's module as a value (in a closure, an attribute,
-a list, an argument), and what finds things by a text (`getattr`, `globals`, `eval`, `sys.modules`, `importlib`).  What a
-function reads of files, clocks or the environment while it is traced cannot be seen, nor what a program puts into
+a list, an argument), and what finds things by a text (`getattr`, `globals`, `eval`, `sys.modules`, `importlib`).  What
+a function reads of files, clocks or the environment while it is traced cannot be seen, nor what a program puts into
 elbowroom's own modules, NumPy's or Python's.
 """
 

@@ -317,6 +317,13 @@ def test_an_arm_that_starts_to_the_side_is_turned_by_quarters(turn):
     assert math.atan2(y, x) == pytest.approx(left, abs=1e-6)  # ready looks along x but for roundings of its angles
 
 
+@pytest.mark.parametrize("face", [True, False])
+@pytest.mark.parametrize("far", [2e6, -1e17, 1e300])
+def test_a_start_that_no_joint_can_have_is_named(far, face):
+    with pytest.raises(ConfigError, match=r"start\[1\]: expected joint 'elbow' within 1e\+06 rad or m; got"):
+        Cell(Scene(robot="planar2", start=(0.0, far), face=face))
+
+
 def test_points_count_from_the_tool_or_the_base():
     task = GoTo((0.1, 0.2, 0.3))
     from_tool, from_base = (Cell(changed(origin=origin, task=task, floor=-0.5)) for origin in ("tool", "base"))

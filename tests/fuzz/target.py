@@ -12,7 +12,7 @@ import numpy as np
 
 from elbowroom.errors import ElbowroomError, ModelWarning
 
-LONGEST = 10_000  # characters of an error's message: more is the input said back, and no help
+LONGEST = 20_000  # characters of an error's message: more is the input said back, and no help
 
 
 class Broken(Exception):  # noqa: N818  # as one says it

@@ -269,6 +269,15 @@ def test_a_mesh_that_no_file_can_be_costs_its_shape_and_not_the_arm(tmp_path, na
     assert "not found in the model's folder" in told
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("bits", [0x7FC00000, 0x7F800001, 0xFFBFFFFF])  # quiet, and two that signal
+def test_a_corner_that_is_no_number_is_refused_without_a_word_of_numpy(tmp_path, bits):
+    data = binary_stl([(1.0, 0, 0), (0, 1, 0), (0, 0, 1)]).replace(struct.pack("<f", 1.0), struct.pack("<I", bits))
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "x.stl").write_bytes(data)
+    assert "expected vertices of three finite numbers" in put(tmp_path, "x.stl")
+
+
 @pytest.mark.parametrize(
     "file, content",
     [

@@ -12,6 +12,7 @@ from ..arm import Arm
 from ..avoidance import Controller
 from ..errors import ConfigError, UnknownNameError
 from ..loading import load
+from ..model.bounds import ANGLE
 from .mujoco_plant import MuJoCo
 from .plant import ROUNDED, Kinematic, Plant, RigidBody
 from .scene import Scene
@@ -27,7 +28,7 @@ def mounted(scene: Scene) -> Arm:
         raise ConfigError(f"robot: {error}") from error
     if not scene.face:
         return arm
-    start = joints(scene.start, arm, "start", arm.ready)
+    start = starting(scene, arm)
     x, y, _ = arm.pose(start)[:3, 3] - arm.model.base[:3, 3]
     quarters = round(math.atan2(y, x) / (math.pi / 2)) % 4
     if quarters == 0:
@@ -35,6 +36,15 @@ def mounted(scene: Scene) -> Arm:
     c, s = ((1, 0), (0, 1), (-1, 0), (0, -1))[-quarters % 4]
     turned = np.array([[c, -s, 0, 0], [s, c, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]], dtype=float)
     return Arm(arm.model.with_base(turned @ arm.model.base))
+
+
+def starting(scene: Scene, arm: Arm) -> Array:
+    """Where the joints start (n,), rad or m; where they rest, if the scene does not say."""
+    start = joints(scene.start, arm, "start", arm.ready)
+    for i in np.flatnonzero(np.abs(start) > ANGLE.most):  # sine and cosine have few digits there, or none
+        joint = arm.joint_names[i]
+        raise ConfigError(f"start[{i}]: expected joint {joint!r} within {ANGLE.most:g} rad or m; got {start[i]:g}")
+    return start
 
 
 def joints(values: tuple[float, ...], arm: Arm, name: str, default: Array) -> Array:

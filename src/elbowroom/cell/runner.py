@@ -29,7 +29,7 @@ from ..geometry import PARKED, ROW, Body
 from ..model.capsules import BASE
 from .log import Log as Log
 from .log import record_to as record_to
-from .mounting import joints, limited, plant_of
+from .mounting import limited, plant_of, starting
 from .mounting import mounted as mounted
 from .nearness import Near, Nearness
 from .noise import Noisy
@@ -67,7 +67,7 @@ class Cell:
     def _build(self, scene: Scene, plant: Plant | None) -> None:
         self.scene, self.period = scene, scene.period
         self.arm = mounted(scene)
-        self.start = joints(scene.start, self.arm, "start", self.arm.ready)
+        self.start = starting(scene, self.arm)
         lower, upper = limited(scene, self.arm, self.start)
         self.body = _body(self.arm, scene.cover)
         pose, base = self.arm.pose(self.start), self.arm.model.base[:3, 3]

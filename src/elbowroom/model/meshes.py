@@ -96,7 +96,8 @@ def stl(data: bytes, most: int | None = None) -> NDArray[Any]:
     if is_binary(data):
         found = np.frombuffer(data, _TRIANGLE, offset=_HEADER)
         _few(len(found), most)
-        return found["corners"].reshape(-1, 3).astype(float)
+        with np.errstate(invalid="ignore"):  # a NaN of a kind that NumPy warns of is one like any other
+            return found["corners"].reshape(-1, 3).astype(float)
     if data.lstrip()[:5] != b"solid":
         raise ModelError("expected an STL file")
     corners = array("d")

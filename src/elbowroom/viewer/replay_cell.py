@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..arm import Arm
 from ..cell.coworker import Coworker, Still
-from ..cell.mounting import joints, limited, mounted
+from ..cell.mounting import limited, mounted, starting
 from ..cell.people import Somebody
 from ..cell.record import Table
 from ..cell.record_scene import NOTE, scene_of
@@ -112,7 +112,7 @@ class ReplayCell:
             self.people = [_stand_in(at[there][0], base)] if there.any() else []
             self.names = ["somebody"] * len(self.people)
             return
-        start = joints(scene.start, arm, "start", arm.ready)
+        start = starting(scene, arm)
         self.body = Body(arm, cover=scene.cover or None)
         try:
             self.lower, self.upper = limited(scene, arm, start)

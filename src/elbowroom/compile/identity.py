@@ -37,7 +37,7 @@ from types import (
     ModuleType,
     WrapperDescriptorType,
 )
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -205,7 +205,7 @@ class _Walk:
             return
         self.say("function", f"{f.__qualname__} {sys.implementation.cache_tag}")
         self.each("defaults", (f.__defaults__, f.__kwdefaults__, vars(f)))
-        within: dict[str, Any] = f.__builtins__  # type: ignore[attr-defined]  # since Python 3.10
+        within: dict[str, Any] = cast("Any", f).__builtins__  # typeshed has it or not, by its version
         self._code(f.__code__, None if known else ChainMap(f.__globals__, within))
         for cell in f.__closure__ or ():
             try:

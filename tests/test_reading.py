@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from elbowroom.cell.record import read as read_recording
 from elbowroom.cell.record_scene import scene_of
 from elbowroom.cell.recorded import read_motion, read_placement
 from elbowroom.errors import ConfigError, ElbowroomError, ModelError, RecordingError
+from elbowroom.model.meshes import vertices
 from elbowroom.reading import MAX_DEPTH, decimal, named, parse_toml, read_bytes
 
 READERS = {
@@ -82,12 +84,51 @@ def test_a_file_is_read_to_its_cap(tmp_path):
         read_bytes(path, 4, ModelError)
 
 
-@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no file without an end here")
 @pytest.mark.parametrize("kind", TOML_FILES)
-def test_a_toml_file_without_end_is_not_read_whole(tmp_path, kind):
+def test_a_huge_toml_file_is_not_read_whole(tmp_path, kind):
+    read, suffix, error = READERS[kind]
+    path = tmp_path / f"huge{suffix}"
+    path.touch()
+    os.truncate(path, 2**30)
+    with pytest.raises(error, match=r"expected at most \d+ bytes; the file is larger"):
+        read(path)
+
+
+# ---- pipes and devices
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
+@pytest.mark.parametrize("held", [False, True], ids=["alone", "held"])
+@pytest.mark.parametrize("kind", [*READERS, "mesh"])
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path, kind, held):
+    read, suffix, error = (READERS | {"mesh": (vertices, ".stl", ModelError)})[kind]
+    path = tmp_path / f"pipe{suffix}"
+    os.mkfifo(path)
+    writer = os.open(path, os.O_RDWR) if held else None
+    caught = []
+
+    def attempt():
+        try:
+            read(path)
+        except Exception as problem:
+            caught.append(problem)
+
+    thread = threading.Thread(target=attempt, daemon=True)
+    thread.start()
+    thread.join(60)  # for ever, if it waits for what is never written
+    if writer is not None:
+        os.close(writer)
+    assert [type(problem) for problem in caught] == [error]
+    assert f"pipe{suffix}" in str(caught[0])
+    assert "cannot be read: expected a regular file" in str(caught[0])
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no file without an end here")
+@pytest.mark.parametrize("kind", READERS)
+def test_a_device_is_refused(tmp_path, kind):
     read, suffix, error = READERS[kind]
     (tmp_path / f"endless{suffix}").symlink_to("/dev/zero")
-    with pytest.raises(error, match=r"expected at most \d+ bytes; the file is larger"):
+    with pytest.raises(error, match=f"endless{suffix}: cannot be read: expected a regular file"):
         read(tmp_path / f"endless{suffix}")
 
 

@@ -416,7 +416,7 @@ class Arm:
         return method, dynamics.program(self.model, name, method, **options)
 
     def _call(self, name: str, *inputs: ArrayLike, out: Array | None = None, **options: Any) -> Any:
-        return answer(self, name, self._kernel(name, **options), *inputs, out=out)
+        return answer(self, getattr(Arm, name), self._kernel(name, **options), *inputs, out=out)
 
     def __reduce__(self) -> tuple[type[Arm], tuple[Model]]:
         return type(self), (self.model,)

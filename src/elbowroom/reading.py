@@ -1,12 +1,15 @@
 """Input files: bytes up to a cap, TOML up to a depth, numbers in decimal.
 
-Every reader of the package goes through here, so that no file ends in an exception of Python's own.  Each function
-takes the error class of the caller: `ModelError` for a robot, `ConfigError` for settings and scenes.
+Every file that a user names is opened here, and every TOML text is parsed here, so that none ends in an exception of
+Python's own.  A function that refuses takes the error class of the caller: `ModelError` for a robot, `ConfigError` for
+settings and scenes.  What else is in a file (XML, JSON, CSV, meshes) is the affair of its reader.
 """
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import tomllib
 from typing import Any
 
@@ -29,6 +32,16 @@ def named(path: str | os.PathLike[str]) -> str:
     return shown if len(shown) <= LONGEST_NAME else f"{shown[: LONGEST_NAME // 2]}...{shown[-LONGEST_NAME // 2 :]}"
 
 
+def regular(path: str, flags: int) -> int:
+    """An opener for `open`: a file on a disk, or an OSError.  A pipe or a device may never say a word, nor end."""
+    descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0))
+    mode = os.fstat(descriptor).st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # a folder is refused by `open`
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "expected a regular file; it is a pipe or a device", path)
+    return descriptor
+
+
 def read_bytes(path: str | os.PathLike[str], most: int, error: type[ElbowroomError]) -> bytes:
     """The content of a file, which must not have more than `most` bytes."""
     data = read_up_to(path, most + 1, error)
@@ -40,7 +53,7 @@ def read_bytes(path: str | os.PathLike[str], most: int, error: type[ElbowroomErr
 def read_up_to(path: str | os.PathLike[str], most: int, error: type[ElbowroomError]) -> bytes:
     """The first `most` bytes of a file."""
     try:
-        with open(path, "rb") as stream:
+        with open(path, "rb", opener=regular) as stream:
             return stream.read(most)
     except OSError as problem:
         raise error(f"{named(path)}: cannot be read: {problem.strerror or problem}") from problem

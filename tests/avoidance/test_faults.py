@@ -531,7 +531,7 @@ class TestF7:
         side = rng.choice([-1, 1], 2)
         cell.state.q[:] = np.where(side > 0, upper, lower) - side * rng.uniform(0.0, 0.5, 2)
         cell.state.qd[:] = 0.0
-        assert cell.supervisor.reset(cell.t)  # so it is no jump
+        cell.supervisor.state_checks.forget()  # it is the start of another run, and no jump
         cell.supervisor.limiter.last[:] = 0.0
         cell.controller.wanted[:] = side * rng.uniform(0.5, 50, 2)
         last = np.zeros(2)
@@ -1286,12 +1286,36 @@ class TestF26:
         assert cell.cycle().status is Status.STOP_STATE_INVALID
         assert_latched(cell, Status.STOP_STATE_INVALID, caplog)
 
-    def test_an_arm_that_was_put_elsewhere_is_announced_by_a_reset(self):
+    def test_a_reset_of_no_stop_hides_no_jump(self):
         cell = Cell()
         cell.moving()
-        assert cell.supervisor.reset(cell.t)  # there is no stop
-        cell.state.q[:] += 0.5
-        assert cell.cycle(200).status is Status.OK
+        for _ in range(20):  # a button that sticks
+            assert cell.supervisor.reset(cell.t)
+            cell.cycle()
+        cell.state.q[0] += 0.5
+        assert cell.supervisor.reset(cell.t)
+        assert cell.cycle().status is Status.STOP_STATE_INVALID
+
+    def test_what_the_caller_writes_into_a_command_hides_no_jump(self):
+        cell = Cell()
+        cell.moving()
+        cell.supervisor.command.qd[:] = np.nan
+        cell.state.q[0] += 0.5
+        assert cell.cycle().status is Status.STOP_STATE_INVALID
+
+    @pytest.mark.parametrize("torque", [False, True])
+    def test_numbers_that_overflow_do_not_switch_it_off(self, torque):
+        cell = Cell(Fake(torque=torque))
+        cell.cycle(5)
+        for position, speed in ((0.0, 1e308), (1e308, 1e308), (-1e308, 1e308), (0.0, -1e308)):
+            cell.state.q[0], cell.state.qd[0] = position, speed
+            assert cell.cycle(follow=False, announced=False).status.stops
+        cell.state.q[:], cell.state.qd[:] = cell.arm.ready, 0.0
+        cell.cycle(3, follow=False, announced=False)
+        assert cell.supervisor.reset(cell.t)
+        assert not cell.cycle(3, follow=False, announced=False).status.stops
+        cell.state.q[0] += 1.5
+        assert cell.cycle(follow=False, announced=False).status is Status.STOP_STATE_INVALID
 
 
 class TestF27:
@@ -1316,7 +1340,7 @@ class TestF27:
         cell = Cell()
         cell.cycle(5)
         cell.state.q[0] = ARM.model.upper[0]
-        cell.supervisor.reset(cell.t)
+        cell.supervisor.state_checks.forget()  # put there, and no jump
         for k in range(101):
             cell.state.q[0] = ARM.model.upper[0] + 1e-3 * k - 5e-4
             assert cell.cycle().status is not Status.STOP_STATE_INVALID

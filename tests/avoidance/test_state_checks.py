@@ -196,6 +196,23 @@ def test_no_honest_arm_is_stopped(rate, drive, noise, quantum, jitter, smooth):
     assert travelled > 2.0  # it did move
 
 
+@pytest.mark.parametrize("acceleration", [10.0, 20.0, 50.0])
+def test_a_drive_as_late_as_stated_may_accelerate_as_stated(acceleration):
+    """All that it owes is on its way: a latency^2 of it."""
+    period = 0.002
+    cell = Cell(limits=Limits(separation=False, period=period, acceleration=acceleration))
+    supervisor, state, arm, t = cell.supervisor, cell.state, Drive(cell.supervisor.limits.latency, 0.0), 0.0
+    for k in range(1, 1000):
+        last, t = t, k * period
+        if k > 1:
+            arm.advance(last, supervisor.command.qd, t - last)
+        state.q[:], state.qd[:], state.t = arm.q, arm.qd, t
+        cell.obstacles.see(cell.person, t)
+        cell.controller.wanted[:] = wanted_speeds(t)
+        supervisor.step(t, period, state, cell.obstacles, cell.goal)
+        assert supervisor.latched is None, supervisor.reason
+
+
 def test_late_cycles_and_repeated_states_are_no_jumps():
     cell = Cell(limits=Limits(separation=False, max_overruns=1000))
     rng = np.random.default_rng(3)

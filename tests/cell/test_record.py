@@ -126,7 +126,13 @@ def test_the_table_is_the_same_from_memory_and_from_the_file(tmp_path):
         ("off", ["", "", ""], ["OK", "AVOIDING", "AVOIDING"]),
         (None, ["OK", "STOP_HUMAN", "SLOWING_LIMIT"], ["OK", "STOP_HUMAN", "SLOWING_LIMIT"]),  # it has no scene
         (None, ["", "", ""], ["OK", "AVOIDING", "AVOIDING"]),
+        (
+            'off"\\na = 1' + "1" * 5000 + '\\nb = "',
+            ["OK", "STOP_HUMAN", "OK"],
+            ["OK", "STOP_HUMAN", "OK"],
+        ),  # none to read
     ],
+    ids=["stop", "watch", "off", "no scene", "no scene, no verdicts", "a scene that cannot be read"],
 )
 def test_an_older_recording_is_read_with_todays_meaning(tmp_path, supervision, verdicts, did, hands):
     """It has no law_status: there the status was the controller's, and what the arm did has to be told from both."""

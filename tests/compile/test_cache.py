@@ -241,6 +241,30 @@ def test_a_script_that_changes_is_compiled_again(folder, tmp_path):
     assert said() == 61.0
 
 
+WAYS = {
+    "a closure": "def make():\n    import helper as h\n    return lambda _, x: h.G * x[0]\nf = make()",
+    "the subject": "f, subject = (lambda h, x: h.G * x[0]), helper",
+    "a list": "hs = [helper]\ndef f(_, x): return hs[0].G * x[0]",
+    "getattr": "def f(_, x): return getattr(helper, 'G') * x[0]",
+    "globals": "g = helper.G\ndef f(_, x): return globals()['g'] * x[0]",
+    "sys.modules": "import sys\ndef f(_, x): return sys.modules['helper'].G * x[0]",
+    "builtins": "import builtins\nbuiltins.put = helper.G\ndef f(_, x): return put * x[0]",
+}
+
+
+def test_a_module_that_changes_is_seen_in_the_next_process(folder, tmp_path):
+    """However a function comes to the module; all in one script, as each process takes its time to start."""
+    script = "import helper\nfrom elbowroom.compile import compiled\n"
+    for text in WAYS.values():
+        script += f"subject = None\n{text}\nprint(compiled(f, subject, {{'x': (1,)}}, name='f')([1.0]))\n"
+    (tmp_path / "script.py").write_text(script)
+    for gain in (2.0, 3.25):
+        (tmp_path / "helper.py").write_text(f"G = {gain}\n")
+        done = subprocess.run([sys.executable, tmp_path / "script.py"], capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        assert dict(zip(WAYS, map(float, done.stdout.split()), strict=True)) == dict.fromkeys(WAYS, gain)
+
+
 def test_a_function_that_changed_meanwhile_is_not_traced_under_its_old_name(monkeypatch):
     """The code for batches is made when it is first needed: it must not be of another function than that for one."""
     compiled(scaled, None, {"x": (1,)})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import dataclasses
 import enum
 import functools
@@ -217,6 +218,115 @@ def test_attributes_of_another_module_are_followed(tmp_path, monkeypatch):
     assert with_another != before
     gains.half = lambda x: 0.25 * x
     assert identity(law.law) != with_another
+
+
+MODULES_AS_VALUES = {
+    "a closure": "def make():\n    import helper as h\n    return lambda _, x: h.G * x[0]\nf = make()",
+    "a parameter of a factory": "def make(h):\n    return lambda _, x: h.G * x[0]\nf = make(helper)",
+    "the subject": "f = (lambda h, x: h.G * x[0], helper)",
+    "a default": "def f(_, x, h=helper): return h.G * x[0]",
+    "a default by keyword": "def f(_, x, *, h=helper): return h.G * x[0]",
+    "an attribute of a class": "class Law:\n    h = helper\n    def f(self, _, x): return self.h.G * x[0]\nf = Law().f",
+    "an attribute of an object": (
+        "class Law:\n    def __init__(self): self.h = helper\n    def f(self, _, x): return self.h.G\nf = Law().f"
+    ),
+    "an attribute of a function": "def f(_, x): return f.h.G * x[0]\nf.h = helper",
+    "a list": "hs = [helper]\ndef f(_, x): return hs[0].G * x[0]",
+    "a local name": "def f(_, x):\n    h = helper\n    return h.G * x[0]",
+    "an argument": "def g(h): return h.G\ndef f(_, x): return g(helper) * x[0]",
+    "a choice": "def f(_, x): return (helper if x else helper).G * x[0]",
+    "a partial": "import functools\nf = functools.partial(lambda h, _, x: h.G * x[0], helper)",
+    "a module with a known name": "import types\nm = types.ModuleType('numpy')\nm.G = 2\nf = lambda _, x, m=m: m.G",
+}
+BY_TEXT = {
+    "getattr": "def f(_, x): return getattr(helper, 'G') * x[0]",
+    "getattr by another name": "of = getattr\ndef f(_, x): return of(_, 'G') * x[0]",
+    "globals": "g = helper.G\ndef f(_, x): return globals()['g'] * x[0]",
+    "vars": "def f(_, x): return vars(helper)['G'] * x[0]",
+    "__dict__": "def f(_, x): return helper.__dict__['G'] * x[0]",
+    "__globals__": "g = helper.G\ndef f(_, x): return f.__globals__['g'] * x[0]",
+    "eval": "def f(_, x): return eval('helper.G') * x[0]",
+    "eval of builtins": "import builtins\ndef f(_, x): return builtins.eval('helper.G') * x[0]",
+    "eval of builtins within": "def f(_, x):\n    import builtins\n    return builtins.eval('helper.G') * x[0]",
+    "exec": "def f(_, x):\n    d = {}\n    exec('from helper import G', d)\n    return d['G'] * x[0]",
+    "in an inner function": "def f(_, x):\n    def g(): return eval('helper.G')\n    return g() * x[0]",
+    "__import__": "def f(_, x): return __import__('helper').G * x[0]",
+    "sys.modules": "import sys\ndef f(_, x): return sys.modules['helper'].G * x[0]",
+    "sys.modules within": "def f(_, x):\n    import sys\n    return sys.modules['helper'].G * x[0]",
+    "sys.modules by name": "from sys import modules\ndef f(_, x): return modules['helper'].G * x[0]",
+    "sys in a list": "import sys\ns = [sys]\ndef f(_, x): return s[0].modules['helper'].G * x[0]",
+    "sys of another module": "import os\ndef f(_, x): return os.sys.modules['helper'].G * x[0]",
+    "import_module": "import importlib\ndef f(_, x): return importlib.import_module('helper').G * x[0]",
+    "import_module by name": "from importlib import import_module as m\ndef f(_, x): return m('helper').G * x[0]",
+    "import_module within": (
+        "def f(_, x):\n    from importlib import import_module\n    return import_module('helper').G * x[0]"
+    ),
+    "an attribute made on demand": "helper.__getattr__ = lambda name: 2.0\ndef f(_, x): return helper.other * x[0]",
+}
+ANYWHERE = MODULES_AS_VALUES | BY_TEXT
+
+
+@pytest.fixture
+def helper(monkeypatch):
+    """A module of a user."""
+    module = types.ModuleType("helper")
+    module.G = 2.0
+    monkeypatch.setitem(sys.modules, "helper", module)
+    return module
+
+
+def of_a_user(text):
+    names = {"__name__": "script_of_a_user"}
+    exec("import helper\n" + text, names)
+    return names["f"]
+
+
+@pytest.mark.parametrize("text", ANYWHERE.values(), ids=ANYWHERE)
+def test_what_may_lead_anywhere_in_a_module_has_no_identity(helper, text):
+    f = of_a_user(text)
+    with pytest.raises(UnidentifiedError):
+        identity(f)
+
+
+@pytest.mark.parametrize(
+    "text", ["def f(_, x): return g * x[0]", "import builtins\ndef f(_, x): return builtins.g * x[0]"]
+)
+def test_what_a_program_puts_into_builtins_is_followed(helper, monkeypatch, text):
+    f = of_a_user(text)
+    found = {identity(f)} if "builtins" not in text else set()
+    for gain in (2.0, 3.0):
+        monkeypatch.setattr(builtins, "g", gain, raising=False)
+        found.add(identity(f))
+    monkeypatch.setattr(builtins, "g", helper)
+    with pytest.raises(UnidentifiedError):
+        identity(f)
+    assert len(found) == (3 if "builtins" not in text else 2)
+
+
+def test_attributes_of_a_module_within_a_module_are_followed(helper):
+    helper.inner = types.ModuleType("helper.inner")
+    helper.inner.G = 2.0
+    f = of_a_user("def f(_, x): return helper.inner.G * x[0]")
+    before = identity(f)
+    helper.G = 3.0
+    assert identity(f) == before
+    helper.inner.G = 3.0
+    assert identity(f) != before
+
+
+KNOWN_MODULES = {
+    "as a value": "import math, numpy\nms = [math, numpy]\ndef f(_, x): return ms[0].pi * ms[1].sin(x[0])",
+    "by attributes": "import os, numpy as np\ndef f(_, x): return np.linalg.norm(x) * len(os.path.join('a', 'b'))",
+    "in a closure": "def make():\n    import math\n    return lambda _, x: math.pi * x[0]\nf = make()",
+    "of ours": "import elbowroom as er\ndef f(_, x, d=er.dynamics): return er.algebra.sin(x[0])",
+    "builtins": "def f(_, x): return sum(max(abs(y), len(x)) for y in x) if isinstance(x, list) else print(x)",
+    "numbers of sys": "import sys\ndef f(_, x): return sys.float_info.epsilon * x[0]",
+}
+
+
+@pytest.mark.parametrize("text", KNOWN_MODULES.values(), ids=KNOWN_MODULES)
+def test_what_is_known_by_name_has_an_identity(helper, text):
+    assert identity(of_a_user(text)) == identity(of_a_user(text))
 
 
 @pytest.mark.parametrize("names", [{}, {"__name__": "numpy"}, {"__name__": "elbowroom.cell.drive"}])

@@ -14,7 +14,7 @@ import pytest
 import elbowroom as er
 from elbowroom.compile import entry
 from elbowroom.compile.identity import identity
-from elbowroom.compile.method import _KernelMethod
+from elbowroom.compile.method import _KernelMethod, kernel_method
 from elbowroom.geometry import Body, Skeleton
 from elbowroom.model import LinkCapsule
 
@@ -144,6 +144,30 @@ def test_a_subclass_reaches_the_method_it_hides():
     for method in (held, arm.mass_matrix, arm.mass_matrix):
         assert np.array_equal(method(q), 2 * er.load("planar2").mass_matrix(q))
         assert method.__doc__ == "Twice as heavy."
+
+
+@pytest.mark.parametrize("unbound", [False, True])
+@every
+def test_a_subclass_with_a_kernel_method_of_its_own_keeps_it(kind, name, unbound):
+    def hiding(self, *inputs, out=None):
+        found = getattr(kind, name)(self, *inputs) if unbound else getattr(super(mine, self), name)(*inputs)
+        return 2 * together(found)
+
+    hiding.__name__ = name
+    mine = type("Mine", (kind,), {name: kernel_method(hiding)})
+    inputs, plain = needed(kind, name), example(kind)
+    wanted = 2 * together(getattr(plain, name)(*inputs))
+    owner = hidden(mine, plain)
+    held = getattr(owner, name)
+    for method in (held, held, getattr(owner, name)):
+        assert np.array_equal(method(*inputs), wanted)
+
+
+def hidden(mine, plain):
+    """The same object, of a subclass."""
+    if isinstance(plain, er.Arm):
+        return mine(plain.model)
+    return mine(plain.arm, plain.link_capsules) if isinstance(plain, Body) else mine(plain.points)
 
 
 def test_an_arm_whose_methods_were_used_is_let_go():

@@ -13,7 +13,11 @@ the joint was given for that time.  A joint is not believed if
                                                                    half of it owes nothing
 
 x is the position without noise: it stays while q is within encoder_noise of it, else it follows q at that distance.
-w is the last command; of a torque controller, whose command is no speed, it is (qd- + qd) / 2.
+w is the last command; of a torque controller, whose command is no speed, it is (qd- + qd) / 2.  A drive that is
+`latency` late owes up to a latency^2 while it accelerates: a following_error below that counts as that.
+
+Each reading is held against the one before alone.  A position that goes astray by less than position_jump a reading is
+not found, nor is a joint that stands and trembles by more than encoder_noise.
 
 F26, F27 and F29 are STOP_STATE_INVALID, in the cycle that shows them.  F28 is STOP_STATE_STALE, in the cycle in which
 the joint owes too much; then the debt is cancelled, or no reset could ever be taken.
@@ -62,7 +66,8 @@ def checked(torque: bool, q: Scalars, qd: Scalars, given: Scalars, memory: Scala
         jumped = where(known, off - jump, -1.0)
         beyond = maximum(position - highest, lowest - position)
         late = absolute(debt) - following
-        remembered.append((position, speed, here, where(late > 0.0, 0.0, debt)))
+        kept = where(absolute(debt) <= following, debt, 0.0)  # and so never anything that is not finite
+        remembered.append((position, speed, here, kept))
         faults.append((jumped, beyond, late))
         worst = maximum(worst, maximum(maximum(jumped, beyond), late))
     by_check = np.array(faults, dtype=object).T.ravel()
@@ -85,7 +90,9 @@ class StateChecks:
         lowest = np.minimum(model.lower, bounds.lower) - limits.limit_excess
         highest = np.maximum(model.upper, bounds.upper) + limits.limit_excess
         a = bounds.acceleration * limits.stop_factor
-        settings = FIRST, limits.position_jump, limits.following_error, limits.encoder_noise
+        late = float((bounds.acceleration * limits.latency**2).max()) + 2.0 * limits.encoder_noise
+        self._following = max(limits.following_error, late)
+        settings = FIRST, limits.position_jump, self._following, limits.encoder_noise
         self._rules = np.array([*settings, *np.maximum(lowest, -UNLIMITED), *np.minimum(highest, UNLIMITED), *a])
         # Memory is read from one set of arrays and written to another, then the other way round.
         first, second = kernel.empty(), kernel.empty()
@@ -113,6 +120,8 @@ class StateChecks:
     def forget(self) -> None:
         """The next reading is the first."""
         self._t = math.nan
+        for memory, *_ in (self._now, self._next):
+            memory[:] = 0.0
 
     def look(self, t: float, q: Array, qd: Array) -> Status | None:
         """Takes the joints as read at t: None if they can be true, else the stop that it takes, with `reason`."""
@@ -129,14 +138,16 @@ class StateChecks:
             return self._fault(q, np.array(found[1:]).reshape(len(CHECKS), -1))
         return None
 
-    def _not_numbers(self, q: Any, qd: Any) -> Status | None:
-        """The stop for a state of the wrong kind; None if it was the command that is not finite."""
+    def _not_numbers(self, q: Any, qd: Any) -> Status:
+        """The stop for a state of the wrong kind; if it is none, what it is held against cannot be trusted."""
         for name, x in (("q", q), ("qd", qd)):
             fits = isinstance(x, np.ndarray) and x.shape == (self._arm.n,) and x.dtype.kind in "fiu"
             if not fits or not np.isfinite(x).all():
                 self.reason = f"{name} must be {self._arm.n} finite numbers; got {x}"
                 return Status.STOP_STATE_INVALID
-        return None
+        self.forget()
+        self.reason = "what the joints are held against is not finite"
+        return Status.STOP_INTERNAL
 
     def _fault(self, q: Array, excess: Array) -> Status:
         """The stop for what was found, excess (3, n) by CHECKS; the joint that is farthest off is named."""
@@ -156,7 +167,7 @@ class StateChecks:
         else:
             i, status = int(late.argmax()), Status.STOP_STATE_STALE
             moves = "its speed says that it moves" if self._torque else "its command moves"
-            text = f"stands while {moves}, by more than following_error, {limits.following_error:g} {self._unit(i)}"
+            text = f"stands while {moves}, by more than following_error, {self._following:g} {self._unit(i)}"
         self.reason = f"joint {self._arm.joint_names[i]!r} {text}"
         return status
 

@@ -105,7 +105,7 @@ class Supervisor:
         out = self.limiter.out
         command.qd, command.q, command.tau, command.tool_velocity = out.qd, out.q, out.tau, out.tool_velocity
         command.q[:] = self.arm.ready  # until there is a state
-        given = command.qd if acting else np.zeros(self.arm.n)
+        given = self.limiter.last if acting else np.zeros(self.arm.n)  # our own copy: the caller has command.qd
         self.state_checks = StateChecks(self.arm, limits, self.bounds, given, torque=known.torque)
         self._no_info = np.full_like(command.info, np.nan)
         self._still = command.acceleration
@@ -154,11 +154,10 @@ class Supervisor:
     def reset(self, t: float) -> bool:
         """Ends a stop: True if the arm may move again; False while there is a reason to stop or the arm moves.
 
-        A refused reset is not remembered: give it again.  After a reset, of no stop too, the next joint state is taken
-        as the first: so an arm that was put elsewhere is announced.
+        A refused reset is not remembered: give it again.  After one that ended a stop the next joint state is taken as
+        the first: so an arm that was put elsewhere, which is a jump, is taken where it is now.
         """
         if self.latched is None:
-            self.state_checks.forget()
             return True
         wanted = bool(self._asked) or not self.permit
         but = "the operator wants it to stand" if wanted else "" if self._standing else "the arm still moves"

@@ -19,7 +19,6 @@ from __future__ import annotations
 import csv
 import math
 import re
-import tomllib
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -29,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import RecordingError
+from ..reading import parse_toml
 from .files import opened, shown, wrong
 
 Array = NDArray[Any]
@@ -231,10 +231,10 @@ def _read(path: Path, stream: BinaryIO) -> Table:
 
 
 def _acted(notes: Mapping[str, str]) -> bool:
-    """Whether the supervisor of an older recording held the arm, as its scene says; without a scene it is taken to."""
+    """Whether the supervisor of an older recording held the arm, as its scene says; without one it is taken to."""
     try:
-        scene = tomllib.loads(notes.get(NOTE, ""))
-    except (tomllib.TOMLDecodeError, RecursionError):
+        scene = parse_toml(notes.get(NOTE, ""), NOTE, RecordingError)
+    except RecordingError:
         return True
     return scene.get("supervision", "stop") == "stop"
 

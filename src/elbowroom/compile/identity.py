@@ -2,25 +2,30 @@
 
 The kernels on disk go by it, so it covers what tracing a function may read:
 
-    a function      its bytecode and constants, defaults, closure, attributes, and the globals that it names
-    a module        those of its attributes that the function names
+    a function      its bytecode and constants, defaults, closure, attributes, and the globals and builtins it names
+    a module        a global of a function: what the function takes of it by name (`helper.GAIN`, `np.linalg.norm`)
     a class         its functions and plain attributes, and its bases
     an object       its class, and what pickle would keep of it; cached properties are left out, as they follow from the
                     rest.  One with a method `compiled_as` is known by its class and what that returns instead.
 
 Code of elbowroom, NumPy and Python itself is known by its name: elbowroom's sources and NumPy's version are in every
 key (cache.py), and Python's is in that of every other function.  What cannot be known has no identity
-and raises: a lock, an open file, a C function of another library, an import of another library within a function.  What
+and raises: a lock, an open file, a C function of another library, an import of another library within a function.  So
+does what may lead anywhere in a module: another library's or a program's module as a value (in a closure, an attribute,
+a list, an argument), and what finds things by a text (`getattr`, `globals`, `eval`, `sys.modules`, `importlib`).  What
 a function reads of files, clocks or the environment while it is traced cannot be seen, nor what a program puts into
-elbowroom's own modules.
+elbowroom's own modules, NumPy's or Python's.
 """
 
 from __future__ import annotations
 
+import builtins
 import copyreg
 import hashlib
+import itertools
 import sys
-from collections.abc import Iterable
+from collections import ChainMap
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from types import (
     BuiltinFunctionType,
@@ -32,21 +37,32 @@ from types import (
     ModuleType,
     WrapperDescriptorType,
 )
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .loops import Compilable
 
+if TYPE_CHECKING:
+    from dis import Instruction
+
 OWN = __name__.partition(".")[0]
 KNOWN = {OWN, "numpy", *sys.stdlib_module_names} - {"__main__"}
 """Top-level modules whose code is known by name."""
+
+FINDERS = {"sys", "gc", "inspect", "importlib", "_frozen_importlib", "_frozen_importlib_external", "_imp", "imp"}
+FINDERS |= {"pkgutil", "runpy", "code", "codeop", "pickle", "_pickle", "marshal", "ctypes", "_ctypes"}
+"""Modules of Python whose functions lead to other modules, or to code that nothing names."""
+
+_BY_TEXT = (getattr, globals, vars, eval, exec, compile, __import__, sys.modules)
+_NAMESPACES = frozenset({"__globals__", "__builtins__", "f_globals", "f_builtins"})
 
 _PLAIN = frozenset({type(None), bool, int, float, complex, str, bytes, type(Ellipsis), type(NotImplemented), range})
 _CACHED = type(lru_cache(len))
 _IN_C = (WrapperDescriptorType, MethodDescriptorType, ClassMethodDescriptorType)
 _HEAP = 1 << 9  # Py_TPFLAGS_HEAPTYPE: what a class statement makes has it
 _LOADS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
+_TAKES = ("LOAD_ATTR", "LOAD_METHOD")
 
 
 class UnidentifiedError(Exception):
@@ -67,6 +83,20 @@ def identity(*values: Any) -> str:
 
 def _known(module: str | None) -> bool:
     return module is not None and module.partition(".")[0] in KNOWN
+
+
+def _finds(module: str | None) -> bool:
+    return module is not None and module.partition(".")[0] in FINDERS
+
+
+def _taken(steps: list[Instruction]) -> list[tuple[str, ...]]:
+    """The names that code loads, each with the attributes that it takes of it at once: `np.linalg.norm`, in order."""
+    paths: set[tuple[str, ...]] = set()
+    for i, step in enumerate(steps):
+        if step.opname in _LOADS:
+            follows = itertools.takewhile(lambda s: s.opname in _TAKES, steps[i + 1 :])
+            paths.add((str(step.argval), *(str(s.argval) for s in follows)))
+    return sorted(paths)
 
 
 def _found(module: str, name: str) -> Any:
@@ -122,6 +152,8 @@ class _Walk:
         return found
 
     def _described(self, x: Any) -> None:
+        if any(x is each for each in _BY_TEXT):
+            raise UnidentifiedError(f"{getattr(x, '__name__', 'sys.modules')} finds by a text what nothing names")
         if type(x) in (tuple, list):
             self.each(type(x).__name__, x)
         elif type(x) is dict:  # in its order, which a function may follow
@@ -140,7 +172,7 @@ class _Walk:
         elif isinstance(x, type):
             self._class(x)
         elif isinstance(x, ModuleType):
-            self.say("module", x.__name__)
+            self._module(x, ())
         elif isinstance(x, _CACHED):
             self.value(x.__wrapped__)
         elif isinstance(x, property):
@@ -161,24 +193,27 @@ class _Walk:
         """What is known by its name alone."""
         if not _known(x.__module__):
             raise UnidentifiedError(f"{x!r} is code of {x.__module__}, which cannot be looked into")
+        if _finds(x.__module__):
+            raise UnidentifiedError(f"{x!r} may lead to what nothing names")
         self.say("name", f"{x.__module__}.{x.__qualname__}")
 
     # ---- code
     def _function(self, f: FunctionType) -> None:
         known = _known(f.__module__) and f.__globals__ is vars(sys.modules.get(f.__module__, object))
         if known and "<" not in f.__qualname__ and not f.__closure__:
-            self.say("name", f"{f.__module__}.{f.__qualname__}")
+            self._named(f)
             return
         self.say("function", f"{f.__qualname__} {sys.implementation.cache_tag}")
         self.each("defaults", (f.__defaults__, f.__kwdefaults__, vars(f)))
-        self._code(f.__code__, None if known else f.__globals__)
+        within: dict[str, Any] = f.__builtins__  # type: ignore[attr-defined]  # since Python 3.10
+        self._code(f.__code__, None if known else ChainMap(f.__globals__, within))
         for cell in f.__closure__ or ():
             try:
                 self.value(cell.cell_contents)
             except ValueError:  # not filled yet
                 self.say("empty")
 
-    def _code(self, code: CodeType, names: dict[str, Any] | None) -> None:
+    def _code(self, code: CodeType, names: Mapping[str, Any] | None) -> None:
         """A function's code; what it names is looked up in `names`, and is known already where that is None."""
         shape = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)
         self.each("code", (*shape, code.co_code, code.co_names, code.co_varnames, code.co_cellvars, code.co_freevars))
@@ -191,34 +226,47 @@ class _Walk:
         if names is not None:
             self._globals(code, names)
 
-    def _globals(self, code: CodeType, names: dict[str, Any]) -> None:
+    def _globals(self, code: CodeType, names: Mapping[str, Any]) -> None:
         import dis  # needed for functions from outside alone
 
-        steps = list(dis.get_instructions(code))
+        steps = [step for step in dis.get_instructions(code) if step.opname != "EXTENDED_ARG"]
         for imported in sorted({str(s.argval) for s in steps if s.opname == "IMPORT_NAME"}):
-            if not _known(imported):
+            if not _known(imported) or _finds(imported) or imported == "builtins":
                 raise UnidentifiedError(f"{code.co_qualname} imports {imported!r} while it runs")
-        for name in sorted({str(s.argval) for s in steps if s.opname in _LOADS}):
+        if not _NAMESPACES.isdisjoint(code.co_names):
+            raise UnidentifiedError(f"{code.co_qualname} reads the namespace of a function")
+        for name, *attributes in _taken(steps):
             self.say("global", name)
             if name not in names:
-                self.say("builtin")  # or not there at all, which tracing will say
+                self.say("absent")  # which tracing will say
             elif isinstance(names[name], ModuleType):
-                self._module(names[name], code.co_names)
+                self._module(names[name], attributes)
             else:
                 self.value(names[name])
 
-    def _module(self, module: ModuleType, attributes: tuple[str, ...], within: tuple[ModuleType, ...] = ()) -> None:
-        """A module by those of its attributes that code names; those of modules in it as well (`np.linalg.norm`)."""
-        self.say("module", module.__name__)
-        if module in within or module.__name__.partition(".")[0] in sys.stdlib_module_names - {"__main__"}:
+    def _module(self, module: ModuleType, attributes: Sequence[str]) -> None:
+        """A module by what is taken of it: one attribute after the other, or none where it is a value by itself."""
+        name = module.__name__
+        known = _known(name) and sys.modules.get(name) is module
+        leads = _finds(name) or module is builtins
+        self.say("module", name)
+        if not attributes:
+            if leads or not known:
+                raise UnidentifiedError(f"the module {name!r} is used as a value, so anything in it may be")
             return
-        for name in sorted(set(attributes) & set(vars(module))):
-            self.say("attribute", name)
-            found = vars(module)[name]
-            if isinstance(found, ModuleType):
-                self._module(found, attributes, (*within, module))
-            else:
-                self.value(found)
+        taken, *rest = attributes
+        self.say("attribute", taken)
+        if taken not in vars(module):
+            if leads or not known:
+                raise UnidentifiedError(f"the module {name!r} has no {taken!r} of its own")
+            return
+        found = vars(module)[taken]
+        if isinstance(found, ModuleType):
+            self._module(found, rest)
+        elif leads or not known or name.partition(".")[0] not in sys.stdlib_module_names:
+            self.value(found)
+        elif any(found is each for each in _BY_TEXT):
+            self._described(found)
 
     def _class(self, cls: type) -> None:
         if _known(cls.__module__) and (not cls.__flags__ & _HEAP or _found(cls.__module__, cls.__qualname__) is cls):
@@ -254,6 +302,7 @@ class _Walk:
             self._named(x)
             return
         call, arguments, state, items, pairs = [*kept, None, None, None][:5]
+        call = "getattr" if call is getattr else call  # of what follows, so nothing unknown is found by it
         self.each("object", (call, arguments, _without_cached(cls, state)))
         self.each("items", items or ())
         self.each("pairs", [part for item in pairs or () for part in item])

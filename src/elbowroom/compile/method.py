@@ -2,7 +2,7 @@
 
     @kernel_method
     def rows(self, q, qd, *, out=None):
-        return answer(self, "rows", self.kernel, q, qd, out=out)
+        return answer(self, Body.rows, self.kernel, q, qd, out=out)
 
 When a method is first looked up on an object, an emitted function (entry.py) takes its place in the object's `__dict__`
 and stays there, so that all references are to the same function.  It calls the method as it is written until that has
@@ -41,7 +41,12 @@ class _KernelMethod:
         return vars(instance).setdefault(name, entry.function(name, slow))
 
 
-def answer(instance: object, name: str, kernel: Kernel, *inputs: Any, out: Any = None) -> Any:
-    """What the kernel gives; from now on its code answers the object's method of this name."""
-    kernel.serve(vars(instance).get(name))
+def answer(instance: object, method: Callable[..., Any], kernel: Kernel, *inputs: Any, out: Any = None) -> Any:
+    """What the kernel gives; from now on its code answers the object's method, if that is `method`, as of the class.
+
+    A subclass with a method of its own may call the one that it hides: the kernel is not the answer of its own.
+    """
+    name = method.__name__
+    if getattr(type(instance), name) is method:
+        kernel.serve(vars(instance).get(name))
     return kernel(*inputs) if out is None else kernel(*inputs, out=out)

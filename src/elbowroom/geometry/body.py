@@ -120,7 +120,7 @@ class Body:
     @kernel_method
     def rows(self, q: ArrayLike, qd: ArrayLike, *, out: Array | None = None) -> Array:
         """(R, 13) rows of the capsules at q (n,) with the velocities that qd (n,) gives their ends; (B, n) as well."""
-        found: Array = answer(self, "rows", self.kernel, q, qd, out=out)
+        found: Array = answer(self, Body.rows, self.kernel, q, qd, out=out)
         return found
 
     def capsules(self, q: ArrayLike) -> list[Capsule]:

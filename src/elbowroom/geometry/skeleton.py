@@ -179,7 +179,7 @@ class Skeleton:
     @kernel_method
     def fill(self, points: ArrayLike, velocities: ArrayLike, *, out: Array | None = None) -> Array:
         """The rows (13, 13) at these points (P, 3) with these velocities (P, 3), in the order of `points`."""
-        found: Array = answer(self, "fill", self.kernel, points, velocities, out=out)
+        found: Array = answer(self, Skeleton.fill, self.kernel, points, velocities, out=out)
         return found
 
     def __reduce__(self) -> tuple[type[Skeleton], tuple[tuple[str, ...], Sizes, float]]:

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ModelError
+from ..reading import regular
 
 MAX_BYTES = 50_000_000
 LEVELS = 4
@@ -60,7 +61,7 @@ def _real(path: Path) -> Path:
 def contents(path: Path, most: int) -> bytes:
     """The bytes of a mesh file, `most` at most."""
     try:
-        with path.open("rb") as stream:
+        with open(path, "rb", opener=regular) as stream:
             data = stream.read(most + 1)
     except (OSError, ValueError) as error:
         raise ModelError(f"mesh {path.name!r}: cannot be read: {getattr(error, 'strerror', None) or error}") from error

@@ -8,6 +8,7 @@ stands still for that cycle.
 from __future__ import annotations
 
 import importlib
+from abc import ABC, abstractmethod
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -59,7 +60,7 @@ def placements(rows: Array) -> Placements:
     return Placements((a + b) / 2, np.stack([x, np.cross(z, x), z], axis=2), length / 2)
 
 
-class _Peer:
+class _Peer(ABC):
     """What both share: places for people, and the task."""
 
     def __init__(self, arm: Arm, people: int, sensor: str) -> None:
@@ -93,9 +94,9 @@ class _Peer:
             self.command.qd = np.zeros(self._arm.n)
         return self.command
 
+    @abstractmethod
     def solve(self, q: Array, rows: Array, target: Array) -> Any:
         """(n,) speeds."""
-        raise NotImplementedError
 
 
 class Mink(_Peer):

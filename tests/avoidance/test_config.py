@@ -148,7 +148,7 @@ BAD = {
     "a number for a table": ("repulsion = 1", "repulsion", "a table"),
     "nan": ("[repulsion]\ngain = nan", "repulsion.gain", "number"),
     "inf": ("[repulsion]\nmax_strength = inf", "repulsion.max_strength", "number"),
-    "period of zero": ("period = 0", "period", "> 0"),
+    "period of zero": ("period = 0", "period", ">= 1e-05"),
     "period in milliseconds": ("period = 10", "period", "<= 1"),
     "no damping": ("damping = 0", "damping", "> 0"),
     "torques beyond the motors": ("[force]\ntorque_fraction = 1.5", "force.torque_fraction", "<= 1"),
@@ -232,6 +232,13 @@ def test_every_float_is_a_gain_and_nothing_else_is():
     assert tree.repulsion.gain == "<repulsion.gain>"
     assert tree.workspace.center[2] == "<workspace.center[2]>"
     assert tree.controller == "K"
+
+
+@pytest.mark.parametrize("period", [0.0, -0.001, 1e-281, 9e-6, 1.1])
+def test_a_period_that_no_arm_has_is_refused(period):
+    """At 1e-281 s the filter would have more samples than there are numbers for."""
+    with pytest.raises(ConfigError, match=r"period: expected a number >= 1e-05 and <= 1 \(s\)"):
+        Config(period=period)
 
 
 def test_a_controller_refuses_what_does_not_fit_the_arm():

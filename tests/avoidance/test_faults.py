@@ -1047,7 +1047,7 @@ class TestF16:
             ("separation = 1", r"limits.toml: separation: expected true or false; got 1"),
             ("record_after = 9.0", r"limits.toml: record_after: expected a number >= 0 and <= 5"),
             ("stop_factor = 0.5", r"limits.toml: stop_factor: expected a number >= 1"),
-            ("period = 0", r"limits.toml: period: expected a number > 0"),
+            ("period = 0", r"limits.toml: period: expected a number >= 1e-05"),
         ],
     )
     def test_limits(self, text, message):
@@ -1082,6 +1082,10 @@ class TestF16:
         with pytest.raises(ConfigError, match="Limits: period: expected a number > 0"):
             Supervisor(nameless, fast(), places=(1, 0, 2))
         assert Supervisor(nameless, fast(period=0.004), places=(1, 0, 2)).period == 0.004
+        with pytest.raises(
+            ConfigError, match=r"Limits: record: expected at most 1000000 cycles of 1e-05 s, 10 s; got 600"
+        ):
+            Supervisor(nameless, fast(period=1e-5, record=600.0), places=(1, 0, 2))
 
 
 class TestF17:

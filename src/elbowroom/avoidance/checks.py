@@ -16,6 +16,8 @@ import numpy as np
 
 from ..errors import ConfigError
 
+SHORTEST = 1e-5
+"""s between cycles, at least: no arm takes commands faster, and what is kept of seconds has a row a cycle."""
 _NOTHING: Any = object()
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from .attraction import Attraction
-from .checks import FieldError, choice, non_negative, positive, setting
+from .checks import SHORTEST, FieldError, choice, non_negative, number, positive, setting
 from .joint_limits import JointLimits
 from .repulsion import Repulsion
 from .settings import leaves, lifted
@@ -88,7 +88,7 @@ class Config:
         choice(self, "jacobian", ("tool", "alternate"))
         choice(self, "superposition", ("auto", "null", "joint", "tool"))
         choice(self, "acting", ("each", "nearest"))
-        positive(self, "period", most=1.0)
+        number(self, "period", least=SHORTEST, most=1.0)
         positive(self, "damping", "push_damping", most=10.0)
         positive(self, "reluctance", most=100.0)
         non_negative(self, "posture", most=100.0)

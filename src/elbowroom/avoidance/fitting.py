@@ -18,6 +18,7 @@ from .layout import Layout
 from .limits import Bounds, Limits, bounds
 
 log = logging.getLogger("elbowroom.avoidance")
+MOST_ROWS = 1_000_000  # cycles that a flight recorder holds: half a gigabyte for seven joints
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +46,9 @@ def facts(controller: Any, limits: Limits, places: tuple[int, int, int] | None) 
     period = limits.period or getattr(getattr(controller, "config", None), "period", None)
     if period is None:
         raise ConfigError("Limits: period: expected a number > 0 (s), as the controller has none of its own")
+    if limits.record / period > MOST_ROWS:
+        most = f"at most {MOST_ROWS} cycles of {period:g} s, {MOST_ROWS * period:g} s"
+        raise ConfigError(f"Limits: record: expected {most}; got {limits.record:g}")
     reaction = getattr(controller, "delay", 0.0) + limits.latency + period
     torque = bool(getattr(controller, "makes_torque", False))
     ends = (getattr(controller, end, getattr(controller.arm.model, end)) for end in ("lower", "upper"))

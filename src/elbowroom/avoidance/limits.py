@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ..arm import Arm
 from ..errors import ConfigError
-from .checks import FieldError, choice, flag, integer, non_negative, number, positive, setting
+from .checks import SHORTEST, FieldError, choice, flag, integer, non_negative, number, positive, setting
 
 Array = NDArray[np.float64]
 log = logging.getLogger("elbowroom.avoidance")
@@ -79,7 +79,7 @@ class Limits:
 
     def __post_init__(self) -> None:
         if self.period is not None:
-            positive(self, "period", most=1.0)
+            number(self, "period", least=SHORTEST, most=1.0)
         positive(self, "velocity", "linear_velocity", "acceleration", "linear_acceleration", most=1000.0)
         _each(self, "velocities")
         _each(self, "accelerations")

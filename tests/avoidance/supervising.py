@@ -102,7 +102,7 @@ class Cell:
         self.supervisor = Supervisor(self.controller, limits, **others)
         self.arm = self.controller.arm
         self.state = State(self.arm.ready.copy())
-        self.obstacles = Obstacles(*self.supervisor.watch.believed.layout)
+        self.obstacles = Obstacles(*self.supervisor.watch.predicted.layout)
         self.goal = Goal(self.arm.pose(self.arm.ready)[:3, 3])
         self.person = person
         self.k = 0  # cycles; time is k periods to the last bit

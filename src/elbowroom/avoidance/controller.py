@@ -143,7 +143,8 @@ class Controller:
         if not (self.lower < self.upper).all():
             raise ConfigError(f"lower must be below upper for every joint; got {self.lower} and {self.upper}")
         self.samples = self.config.smoothing.samples(self.config.period)
-        self._rows = np.zeros((self.layout.rows, ROW))
+        self.all_rows = np.zeros((self.layout.rows + max(1, people * person_capsules), ROW))
+        """The arm's capsules, the obstacles', and people as a supervisor last saw them: what its filter measures to."""
         self._compile()
         # everything else that a step writes to
         self.pairs = self._table.empty()  # (P, 13) after a step: separations and strengths, see geometry.distance
@@ -202,11 +203,12 @@ class Controller:
     def _ready(self) -> None:
         """What a step enters and writes to besides its arrays: functions and views, which no copy can take along."""
         self._tabulate, self._step = (kernel.fast(kernel.general) for kernel in (self._table, self._law))
+        self._rows = self.all_rows[: self.layout.rows]
         self._own, self._others = self._rows[: self.layout.own], self._rows[self.layout.own :]
         self.body.rows(self.arm.ready, np.zeros(self.arm.n))  # compiled now, not in the loop
 
     def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in vars(self).items() if k not in ("_tabulate", "_step", "_own", "_others")}
+        return {k: v for k, v in vars(self).items() if k not in ("_tabulate", "_step", "_rows", "_own", "_others")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

@@ -31,6 +31,7 @@ class Facts:
     reaction: float  # s, T_r of speed and separation
     torque: bool
     bounds: Bounds
+    floor: float | None  # m, its height, if there is one
 
 
 def facts(controller: Any, limits: Limits, places: tuple[int, int, int] | None) -> Facts:
@@ -49,11 +50,13 @@ def facts(controller: Any, limits: Limits, places: tuple[int, int, int] | None) 
     if limits.record / period > MOST_ROWS:
         most = f"at most {MOST_ROWS} cycles of {period:g} s, {MOST_ROWS * period:g} s"
         raise ConfigError(f"Limits: record: expected {most}; got {limits.record:g}")
-    reaction = getattr(controller, "delay", 0.0) + limits.latency + period
+    reaction = limits.latency + period
     torque = bool(getattr(controller, "makes_torque", False))
     ends = (getattr(controller, end, getattr(controller.arm.model, end)) for end in ("lower", "upper"))
     held = bounds(limits, controller.arm, *ends, torque=torque)
-    return Facts(pairs, places, float(period), reaction, torque, held)
+    workspace = getattr(getattr(controller, "config", None), "workspace", None)
+    floor = None if workspace is None else workspace.floor
+    return Facts(pairs, places, float(period), reaction, torque, held, floor)
 
 
 def examined(arm: Arm) -> None:

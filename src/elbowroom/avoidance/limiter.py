@@ -1,15 +1,25 @@
-"""The compiled limiter of an arm, with the arrays that it works on; see saturation.py for what it does."""
+"""The compiled filter of an arm, with the arrays that it works on; saturation.py and safety/filter.py say what it does.
+
+asked      the joints' box, the rows and how much the wish violates them
+picked     the worst rows              left out, with `solve`, where the wish violates none: the result is the same
+solve      the sweeps
+given      the command
+"""
 
 from __future__ import annotations
 
-import functools
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..algebra import Repeated, Table, trace
+from ..algebra.linalg import Array as Scalars
 from ..compile import compiled
 from ..compile.kernel import Kernel
+from ..geometry import ROW
+from ..geometry.distance import separation
 from ..model import Model
 from .belief import CLOCK, TOLD
 from .fitting import Facts
@@ -17,63 +27,166 @@ from .layout import Layout
 from .limits import Limits
 from .pushes import WIDTH
 from .recorder import columns
-from .saturation import ANYWHERE, NOBODY, RULES, limited
+from .safety.filter import ROWS, SWEEPS, Problem, moving, people_rows, sweep
+from .saturation import ANYWHERE, NOBODY, RULES, asked, given, picked
 
 Array = NDArray[np.float64]
 STOP = CLOCK.index("stop")
+PROMISE = 5  # numbers of a pair of the promise: distance, normal, share
 
 
-def limiting(model: Model, layout: Layout | None, torque: bool) -> Kernel:
-    """The kernel.  `layout` is that of the pair table, None where a controller has none."""
-    n, rows = model.n, 1 if layout is None else len(layout.pairs)
-    inputs = {
+class Structure(NamedTuple):
+    """What chooses the programs."""
+
+    layout: Layout | None  # of the pair table, None where a controller has none
+    torque: bool
+    floor: bool
+    jerk: bool
+
+
+def _common(n: int, layout: Layout | None) -> dict[str, tuple[int, ...]]:
+    return {
         "q": (n,),
         "qd": (n,),
-        "wanted": (n,),
         "last": (n,),
         "tau": (n,),
-        "pairs": (rows, WIDTH),
+        "promise": (len(promise_pairs(layout)) or 1, PROMISE),
         "bounds": (5, n),
         "clock": (len(CLOCK),),
         "told": (len(TOLD),),
         "rules": (len(RULES),),
     }
-    return compiled(functools.partial(limited, layout=layout, torque=torque), model, inputs, name="limiter")
+
+
+def asked_kernel(model: Model, s: Structure) -> Kernel:
+    """`saturation.asked`."""
+    n, layout = model.n, s.layout
+    pairs, slots = (1, 1) if layout is None else (len(layout.pairs), layout.people * layout.person_capsules)
+    inputs = _common(n, layout) | {"wanted": (n,), "change": (n,), "pairs": (pairs, WIDTH), "pace": (max(1, slots),)}
+    return compiled(partial(asked, **s._asdict()), model, inputs, name="asked")
+
+
+PASSED_BY = ("rows", "lack", "start")  # what `asked` gives and `given` does not take
+
+
+def given_kernel(model: Model, s: Structure, posed: Any) -> Kernel:
+    """`saturation.given`; `posed` are the arrays that `asked` fills."""
+    inputs = _common(model.n, s.layout) | {k: x.shape for k, x in posed._asdict().items() if k not in PASSED_BY}
+    if s.layout is not None:
+        inputs |= {"z": (model.n,), "price": (ROWS,), "kinds": (ROWS,)}
+    return compiled(partial(given, **s._asdict()), model, inputs, name="given")
+
+
+def picked_kernel(rows: tuple[int, ...], promises: int) -> Kernel:
+    """`saturation.picked` of rows (K, n + 4), the first so many of them people's."""
+    return compiled(picked, promises, {"rows": rows}, name="picked")
+
+
+def _solving(n: int) -> Repeated:
+    inputs = {"z": (n,), "price": (ROWS,), "low": (n,), "up": (n,), "A": (ROWS, n), "need": (ROWS,), "yields": (ROWS,)}
+    return Repeated(trace(_turn, None, inputs, name="solve"), SWEEPS)
+
+
+def _turn(_: Any, z: Scalars, price: Scalars, **problem: Scalars) -> dict[str, Scalars]:
+    after, paid = sweep(Problem(wish=z, **problem), z, price)
+    return {"z": after, "price": paid}
+
+
+def solver(n: int) -> Kernel:
+    """The sweeps, for any arm of n joints: z (n,) and price (ROWS,) as they begin, and the Problem."""
+    return compiled(_solving, n)
+
+
+def promise_pairs(layout: Layout | None) -> list[tuple[int, int]]:
+    """(row, row) of every capsule that moves with every capsule of a person as last seen, which lie behind the rest."""
+    if layout is None:
+        return []
+    return [(i, layout.rows + k) for i in moving(layout) for k in range(layout.people * layout.person_capsules)]
+
+
+def _promised(_: Any, x: Scalars, y: Scalars) -> Scalars:
+    near = separation(x, y)
+    return np.array([near.distance, *near.normal, near.lambda_x])
+
+
+def _promise_table(layout: Layout) -> Table:
+    program = trace(_promised, None, {"x": (ROW,), "y": (ROW,)}, name="promise", output="promise")
+    first, second = zip(*promise_pairs(layout), strict=True)
+    return Table(program, layout.rows + layout.people * layout.person_capsules, (first, second))
+
+
+def promise_table(layout: Layout) -> Kernel:
+    """The distances that the promise is about."""
+    return compiled(_promise_table, layout)
 
 
 class Limiter:
     """Holds the last command and works out the next; `out` has qd, q, tau, tool_velocity, summary and record.
 
-    `clock` (4,) is belief.CLOCK and `told` (7,) belief.TOLD, both filled by others.
+    `clock` (4,) is belief.CLOCK, `told` (7,) belief.TOLD and `pace` (S,) the speeds of people, filled by others; `rows`
+    are the controller's `all_rows`.
     """
 
-    def __init__(self, model: Model, facts: Facts, limits: Limits, clock: Array, told: Array, horizon: float) -> None:
-        self._kernel = limiting(model, facts.pairs, facts.torque)
-        self.out = self._kernel.empty()
-        for array in self.out:
+    def __init__(
+        self,
+        model: Model,
+        facts: Facts,
+        limits: Limits,
+        clock: Array,
+        told: Array,
+        pace: Array,
+        rows: Array | None,
+        horizon: float,
+    ) -> None:
+        self.layout = layout = facts.pairs
+        n, zero = model.n, np.zeros(model.n)
+        s = Structure(layout, facts.torque, facts.floor is not None, limits.jerk > 0.0)
+        self._kernels = {"ask": asked_kernel(model, s)}
+        self.posed = self._kernels["ask"].empty()
+        self._kernels["give"] = given_kernel(model, s, self.posed)
+        self.out = self._kernels["give"].empty()
+        for array in (*self.posed, *self.out):
             array[:] = 0.0
-        self.torque, self.clock, self._told = facts.torque, clock, told
-        self.last = np.zeros(model.n)  # (n,) the last command
-        self.zero = np.zeros(model.n)
-        self.no_pairs = np.zeros((1 if facts.pairs is None else len(facts.pairs.pairs), WIDTH))
+        self.torque, self.clock, self.zero = facts.torque, clock, zero
+        self.last, self.change = zero.copy(), zero.copy()  # (n,) the last command, and what it changed
+        self.no_pairs = np.zeros((1 if layout is None else len(layout.pairs), WIDTH))
         self.no_pairs[:, :2] = NOBODY
-        self._bounds = facts.bounds.table
-        known = {"horizon": horizon, "period": facts.period, "reaction": facts.reaction}
+        self._promise = self._no_promise = np.zeros((1, PROMISE))
+        self._rows = rows
+        if layout is not None:
+            self._kernels["pick"] = picked_kernel(self.posed.rows.shape, people_rows(layout))
+            self._kernels["solve"] = solver(n)
+            self.picked, self.solved = self._kernels["pick"].empty(), self._kernels["solve"].empty()
+            self._no_price = np.zeros(ROWS)
+            if layout.people and rows is not None:
+                self._kernels["measure"] = promise_table(layout)
+                self._promise = self._kernels["measure"].empty()
+                self._no_promise = np.zeros_like(self._promise)
+        self._no_promise[:, 0] = NOBODY
+        known = {"horizon": horizon, "period": facts.period, "reaction": facts.reaction, "floor": facts.floor or 0.0}
         known["stop_distance"] = limits.stop_distance or -ANYWHERE
         known["clearance"] = limits.clearance if limits.separation else -ANYWHERE
         self._rules = np.array([known[x] if x in known else float(getattr(limits, x)) for x in RULES])
-        place = columns(model.n)
+        self._fixed = facts.bounds.table, clock, told, self._rules
+        self._pace = pace if layout is not None else np.zeros(1)
+        place = columns(n)
         self._recorded = slice(place["command"].start, place["tool_velocity"].stop)  # what a command is made of
         self._ready()
 
     def _ready(self) -> None:
-        """The compiled function, and views: a short array is copied through them in a third of NumPy's time."""
-        self._run = self._kernel.fast(self._kernel.general)
-        self.record, self.summary = self.out.record.data, self.out.summary.data
+        """The compiled functions, and views: a short array is copied through them in a third of NumPy's time."""
+        functions = {name: kernel.fast(kernel.general) for name, kernel in self._kernels.items()}
+        self._ask, self._give = functions["ask"], functions["give"]
+        self._pick, self._solve, self._measure = (functions.get(name) for name in ("pick", "solve", "measure"))
+        self._carried = [x for name, x in self.posed._asdict().items() if name not in PASSED_BY]
+        self.record, self.summary, self._lack = self.out.record.data, self.out.summary.data, self.posed.lack.data
         self._qd, self._last = self.out.qd.data, self.last.data
+        self._changed, self._change = self.out.change.data, self.change.data
 
     def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in vars(self).items() if k not in ("_run", "record", "summary", "_qd", "_last")}
+        made = ("_ask", "_give", "_pick", "_solve", "_measure", "_carried", "record", "summary", "_lack")
+        views = ("_qd", "_last", "_changed", "_change")
+        return {k: v for k, v in vars(self).items() if k not in made + views}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -81,9 +194,21 @@ class Limiter:
 
     def allow(self, q: Array, qd: Array, wanted: Array, tau: Array, pairs: Array) -> None:
         """What is allowed of a command; a ValueError or TypeError if its numbers are not finite or do not fit."""
-        torque = tau if self.torque else self.zero
-        bounds, clock, told, rules = self._bounds, self.clock, self._told, self._rules
-        self._run(q, qd, wanted, self.last, torque, pairs, bounds, clock, told, rules, out=self.out)
+        promise = self._no_promise
+        if self._measure is not None and pairs is not self.no_pairs:
+            promise = self._measure(self._rows, out=self._promise)
+        common = q, qd, self.last, tau if self.torque else self.zero, promise, *self._fixed
+        posed = self.posed
+        self._ask(*common, wanted, self.change, pairs, self._pace, out=posed)
+        if self._solve is None or self._pick is None:
+            self._give(*common, *self._carried, out=self.out)
+            return
+        z, price, kinds = posed.start, self._no_price, self._no_price
+        if self._lack[0] > 0.0:
+            p = self._pick(posed.rows, out=self.picked)
+            z, price = self._solve(z, price, posed.low, posed.up, p.A, p.need, p.yields, out=self.solved)
+            kinds = p.kinds
+        self._give(*common, *self._carried, z, price, kinds, out=self.out)
 
     def ramp(self, q: Array, qd: Array, pairs: Array) -> None:
         """The way to a standstill, from now on: nothing is wanted."""
@@ -96,15 +221,17 @@ class Limiter:
     def keep(self) -> None:
         """The command was given: the next one starts from it."""
         self._last[:] = self._qd
+        self._change[:] = self._changed
 
     def go(self) -> None:
         """From now on commands count again, from a standstill."""
         self.clock[STOP] = 0.0
         self.last[:] = 0.0
+        self.change[:] = 0.0
 
     def nothing(self) -> None:
         """All zeros, at once; the position stays where it was."""
         self.clock[STOP] = 1.0
-        for array in (self.out.qd, self.out.tau, self.out.tool_velocity, self.last):
+        for array in (self.out.qd, self.out.tau, self.out.tool_velocity, self.out.change, self.last, self.change):
             array[:] = 0.0
         self.out.record[self._recorded] = 0.0

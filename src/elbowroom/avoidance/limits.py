@@ -10,7 +10,7 @@ limit of zero is refused: such an arm could never be stopped by a ramp, since it
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from ..arm import Arm
 from ..errors import ConfigError
 from .checks import SHORTEST, FieldError, choice, flag, integer, non_negative, number, positive, setting
+from .safety.sensor import Sensor
 
 Array = NDArray[np.float64]
 log = logging.getLogger("elbowroom.avoidance")
@@ -48,7 +49,10 @@ class Limits:
     following_error: float = setting(0.05, "rad or m", "commanded motion that a joint may owe before the arm stops")
     encoder_noise: float = setting(0.002, "rad or m", "a position that changes by less has not moved")
     # ---- people
-    max_age: float = setting(0.1, "s", "older data about people stops the arm")
+    sensor: Sensor = field(default=Sensor(), metadata={"doc": "what the sensor of people states about itself"})
+    max_age: float | None = setting(
+        None, "s", "older data about people stops the arm; the sensor's longest age if left out"
+    )
     human_speed: float = setting(1.6, "m/s", "people unseen grow by it; the least v_h of speed and separation")
     max_human_speed: float = setting(10.0, "m/s", "a point of a person that moved faster has jumped")
     jump_allowance: float = setting(0.1, "m", "and by this much more: measurement noise")
@@ -57,14 +61,22 @@ class Limits:
     stop_distance: float = setting(0.0, "m", "a person nearer than this stops the arm; 0 for never")
     in_collision: str = setting("retreat", "", "on overlap: retreat, or stop and latch")
     retreat_fraction: float = setting(0.2, "", "part of the velocity limits while the arm overlaps something")
-    # ---- speed and separation
-    separation: bool = setting(True, "", "limit the speed towards people by their distance")
-    deceleration: float = setting(5.0, "m/s^2", "a: what the arm surely brakes by, at any point of it")
-    latency: float = setting(0.05, "s", "part of T_r that no stamp shows: drives, and the sensor before its stamp")
-    intrusion: float = setting(0.1, "m", "C: how far a hand reaches before the sensor has it")
-    person_uncertainty: float = setting(0.05, "m", "Z_d: error of the person's position")
-    robot_uncertainty: float = setting(0.05, "m", "Z_r: error of the arm's position")
-    creep: float = setting(0.02, "m/s", "slower approach is let be, or a link that drifts would freeze an evasion")
+    # ---- the filter: speed and separation, evasion, things
+    separation: bool = setting(True, "", "hold the speed towards people at what can still be stopped")
+    latency: float = setting(0.01, "s", "part of T_r that no stamp shows: drives")
+    intrusion: float = setting(0.0, "m", "C: how far a hand reaches before the sensor has it")
+    robot_uncertainty: float = setting(0.02, "m", "Z_r: error of the arm's position; Z_d follows from the sensor")
+    creep: float = setting(0.03, "m/s", "slower approach is let be, or a link that drifts would freeze an evasion")
+    evasion_distance: float = setting(0.1, "m", "a person nearer than this is retreated from")
+    evasion_gain: float = setting(2.5, "1/s", "speed of retreat for each metre that is missing")
+    evasion_speed: float = setting(1.0, "m/s", "greatest speed that evasion asks of a point")
+    evasion_weight: float = setting(5.0, "", "of a missed evasion, m/s squared, against the wish in velocity limits")
+    keep_off: float = setting(0.02, "m", "from the floor, things and the arm itself")
+    thing_gain: float = setting(4.0, "1/s", "speed towards them for each metre that is left")
+    thing_weight: float = setting(50.0, "", "as evasion_weight, of the floor, things and the arm itself")
+    jerk: float = setting(
+        20.0, "1/s", "how fast the acceleration of a joint may change, in accelerations a second; 0: any"
+    )
     # ---- time
     max_state_age: float = setting(0.02, "s", "an older joint state stops the arm")
     max_repeats: int = setting(5, "", "cycles in a row that one joint state may serve beyond its first")
@@ -91,16 +103,22 @@ class Limits:
         positive(self, "following_error", most=10.0)
         # A joint that turns round crosses its noise twice before it is seen to move; half of the debt must be left.
         non_negative(self, "encoder_noise", most=self.following_error / 4.0)
-        positive(self, "max_age", "max_state_age", "clock_step", most=10.0)
+        if not isinstance(self.sensor, Sensor):
+            raise FieldError("sensor", "a Sensor", self.sensor, place="Limits")
+        if self.max_age is not None:
+            positive(self, "max_age", most=10.0)
+        positive(self, "max_state_age", "clock_step", most=10.0)
         number(self, "human_speed", least=0.1, most=10.0)
         number(self, "max_human_speed", least=self.human_speed, most=100.0)
         non_negative(self, "jump_allowance", "stop_distance", "intrusion", most=10.0)
-        non_negative(self, "person_uncertainty", "robot_uncertainty", most=1.0)
-        non_negative(self, "creep", most=0.05)  # more would switch speed and separation off
+        non_negative(self, "robot_uncertainty", "evasion_distance", "keep_off", most=1.0)
+        positive(self, "evasion_gain", "thing_gain", "evasion_speed", most=100.0)
+        number(self, "creep", least=0.01, most=0.05)  # more would switch the promise off
+        positive(self, "evasion_weight", "thing_weight", most=1e6)
+        non_negative(self, "jerk", most=1e4)
         non_negative(self, "jump_confirm", "clear_confirm", "latency", "clock_tolerance", "hold_time", most=60.0)
         choice(self, "in_collision", ("retreat", "stop"))
         flag(self, "separation")
-        positive(self, "deceleration", most=100.0)
         integer(self, "max_repeats", 0, 1000)
         integer(self, "max_overruns", 1, 1000)
         integer(self, "max_overrun", 1, 1000)
@@ -110,7 +128,12 @@ class Limits:
     @property
     def clearance(self) -> float:
         """C + Z_d + Z_r, m."""
-        return self.intrusion + self.person_uncertainty + self.robot_uncertainty
+        return self.intrusion + self.sensor.uncertainty + self.robot_uncertainty
+
+    @property
+    def oldest(self) -> float:
+        """The age of data about people, s, from which the arm stops."""
+        return self.sensor.longest_age if self.max_age is None else self.max_age
 
 
 def _each(settings: Any, name: str) -> None:

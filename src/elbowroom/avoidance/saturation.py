@@ -31,30 +31,38 @@ from typing import Any
 
 import numpy as np
 
-from ..algebra import absolute, cross, dot, maximum, minimum, where
-from ..algebra.linalg import Array, cholesky_solve, is_constant, vector
+from ..algebra import absolute, maximum, minimum, where
+from ..algebra.linalg import Array, cholesky_solve, vector
 from ..dynamics import whole
 from ..dynamics.drives import friction_torque
-from ..dynamics.kinematics import Frames, forward_kinematics, jacobian_at, velocities
-from ..geometry.distance import DISTANCE, LAMBDA_X, NORMAL, SPEED_Y
+from ..dynamics.kinematics import forward_kinematics, jacobian_at
+from ..geometry.distance import DISTANCE
 from ..model import Model
 from .belief import CLOCK, TOLD
 from .layout import Layout
-from .separation_speed import braking_speed, separation_speed
+from .safety.filter import EVASION, KINDS, PEOPLE, Row, chosen, joint_box, largest, posed, pulled_back, summed
+from .separation_speed import braking_speed
 
 RULES = (
     "horizon",  # s: longest time that a command may have to last
     "period",
-    "human_speed",
     "reaction",
-    "deceleration",
     "clearance",  # C + Z; -ANYWHERE: only overlap counts
-    "creep",
     "retreat_fraction",
+    "creep",
     "hold_damping",
     "stop_factor",
     "stop_distance",
     "overspeed",
+    "evasion_distance",
+    "evasion_gain",
+    "evasion_speed",
+    "evasion_weight",
+    "floor",
+    "keep_off",
+    "thing_gain",
+    "thing_weight",
+    "jerk",
 )
 SUMMARY = (
     "attention",  # 0: nothing of all this has happened; else 1, also if the command is not finite
@@ -67,27 +75,13 @@ SUMMARY = (
     "people_distance",
     "size",  # of the command, squared: not a number if any part of it is not
     "marks",  # what was told about people, counted
+    "evading",  # m/s, by which the filter adds to an evasion
+    "pulled",  # 1 - the part of the solution that the promise to all pairs left
 )
 ANYWHERE = 1e12  # m: with so much room any speed is allowed
+UNTOUCHED = 1e-9  # of a velocity limit: a command that differs by less is the one that was wanted
 HUGE = 1e18  # a command whose square is not below is not one
 NOBODY = 1e5  # m: the distance where there is no obstacle to be measured to
-
-
-def toward(model: Model, layout: Layout, frames: Frames, speed: Array, pairs: Array) -> list[tuple[int, Any]]:
-    """(pair, m/s) for every pair of a capsule that can move and an obstacle: how fast `speed` brings them together."""
-    omega, v = velocities(model, frames, speed)
-    found: list[tuple[int, Any]] = []
-    for i, capsule in enumerate(layout.capsules):
-        link = capsule.link
-        if link < 0:
-            continue
-        ends = (frames.R[link] @ np.array(end) for end in (capsule.a, capsule.b))
-        back_a, back_b = (cross(end, omega[link]) - v[link] for end in ends)  # against the velocities of the ends
-        for k in range(layout.slots):
-            row = pairs[layout.pair(i, k)]
-            start, end = dot(back_a, row[NORMAL]), dot(back_b, row[NORMAL])
-            found.append((layout.pair(i, k), start + row[LAMBDA_X] * (end - start)))
-    return found
 
 
 def _distances(layout: Layout | None, x: Any) -> tuple[Any, Any]:
@@ -102,28 +96,6 @@ def _distances(layout: Layout | None, x: Any) -> tuple[Any, Any]:
         if k % layout.slots < persons:
             people = minimum(people, x.pairs[k][DISTANCE])
     return distance, people
-
-
-def _near_people(
-    model: Model, layout: Layout | None, frames: Frames, speed: Array, x: Any, rules: SimpleNamespace
-) -> Any:
-    """The factor that holds the approach to everybody at what can still be stopped."""
-    if layout is None:
-        return 1.0
-    persons = layout.people * layout.person_capsules
-    scale: Any = 1.0
-    for k, approach in toward(model, layout, frames, speed, x.pairs):
-        if is_constant(approach, 0.0):
-            continue  # an end on the axis of all the joints that carry it: no joint moves it
-        row = x.pairs[k]
-        allowed: Any = ANYWHERE
-        if k % layout.slots < persons:
-            human = maximum(rules.human_speed, row[SPEED_Y])
-            settings = rules.reaction, rules.deceleration, rules.clearance, rules.creep
-            allowed = separation_speed(row[DISTANCE], human, *settings)
-        allowed = where(row[DISTANCE] > 0, allowed, 0.0)  # in overlap no nearer at all
-        scale = minimum(scale, where(approach > allowed, allowed / approach, 1.0))
-    return scale
 
 
 def _scale(values: Array, most: Array) -> Any:
@@ -171,56 +143,122 @@ def _bounded_torque(tau: Array, bias: Array, effort: Array) -> tuple[Array, Any]
     return vector(*(where(scale < 1, s, a) for s, a in zip(scaled, tau.tolist(), strict=True))), scale
 
 
-def limited(model: Model, layout: Layout | None, torque: bool, **inputs: Array) -> dict[str, Any]:
-    """The formula; see the module's docstring.  Inputs as in `limiter.limiting`."""
-    x = SimpleNamespace(**inputs)
-    x.clock = SimpleNamespace(**dict(zip(CLOCK, x.clock, strict=True)))
-    rules = SimpleNamespace(**dict(zip(RULES, x.rules, strict=True)))
-    b = SimpleNamespace(**dict(zip(("lower", "upper", "velocity", "acceleration", "effort"), x.bounds, strict=True)))
-    frames = forward_kinematics(model, x.q)
-    stopping = x.clock.stop + x.told[TOLD.index("stale")] > 0
-    held = stopping | (x.told[TOLD.index("waiting")] > 0)
+class Inputs(SimpleNamespace):
+    """The inputs of a kernel by name, with `clock` and `rules` taken apart and the bounds as `b`."""
+
+    @classmethod
+    def of(cls, given: dict[str, Array], *, floor: bool, jerk: bool) -> Any:
+        """From the arrays."""
+        x = cls(**given)
+        x.clock = SimpleNamespace(**dict(zip(CLOCK, x.clock, strict=True)))
+        x.rules = SimpleNamespace(**dict(zip(RULES, x.rules, strict=True)), has_floor=floor)
+        x.rules.jerk = x.rules.jerk if jerk else None
+        x.b = SimpleNamespace(
+            **dict(zip(("lower", "upper", "velocity", "acceleration", "effort"), x.bounds, strict=True))
+        )
+        x.stopping = x.clock.stop + x.told[TOLD.index("stale")] > 0
+        x.held = x.stopping | (x.told[TOLD.index("waiting")] > 0)
+        return x
+
+
+def asked(
+    model: Model, layout: Layout | None, torque: bool, floor: bool, jerk: bool, **inputs: Array
+) -> dict[str, Any]:
+    """What is wanted, what the joints can do of it, and the rows; inputs as in `limiter.compiled`."""
+    x = Inputs.of(inputs, floor=floor, jerk=jerk)
+    b, rules = x.b, x.rules
     wanted, rest, last, dt = x.wanted, np.zeros(model.n), x.last, x.clock.dt
+    carried: dict[str, Any] = {}
     if torque:
         M = whole("mass_matrix", "crba")(model, x.q)
         bias = whole("bias_torque", "rnea")(model, x.q, x.qd)
-        carried = bias + friction_torque(model, x.qd)
+        held = bias + friction_torque(model, x.qd)
         last, dt = x.qd, rules.period
-        free = last + cholesky_solve(M, x.tau - carried) * dt
+        free = last + cholesky_solve(M, x.tau - held) * dt
         rest, wanted = x.qd * maximum(1.0 - rules.hold_damping * dt, 0.0), free
-    wanted = vector(*(where(held, still, w) for still, w in zip(rest, wanted, strict=True)))
+        carried = {"M": M, "bias": bias, "carried": held}
+    wanted = vector(*(where(x.held, still, w) for still, w in zip(rest, wanted, strict=True)))
     distance, people = _distances(layout, x)
     pace = where(distance > 0, 1.0, rules.retreat_fraction)
     slower = _scale(wanted, b.velocity * pace)
-    v, free_of_limits = _braked(wanted * slower, x.q, b, rules.horizon)
-    human = _near_people(model, layout, frames, v, x, rules)
-    v = v * human
-    change = v - last
-    gentler = _scale(change, b.acceleration * (dt * where(stopping, rules.stop_factor, 1.0)))
-    v = vector(*(where(gentler < 1, old + step * gentler, new) for old, step, new in zip(last, change, v, strict=True)))
-    v, still_free = _braked(v, x.q, b, rules.horizon)
-    limit = minimum(minimum(slower, gentler), minimum(free_of_limits, still_free))
+    box = joint_box(x.q, last, x.change, b, rules, dt, pace)
+    wish = vector(*(minimum(maximum(w * slower, lo), hi) for w, lo, hi in zip(wanted, box.low, box.up, strict=True)))
+    found = {"wish": wish, "ramp": box.ramp, "wanted": wanted, "facts": vector(slower, distance, people)} | carried
+    if layout is None:
+        return found | {"lack": vector(0.0)}
+    rows, allowed, runs = posed(model, layout, forward_kinematics(model, x.q), wish, box, x, rules)
+    problem = {
+        "low": box.low / b.velocity,
+        "up": box.up / b.velocity,
+        "start": wish / b.velocity,
+        "rows": np.array([Row(row.a * b.velocity, *row[1:]).numbers for row in rows]),
+        "lack": vector(largest(row.lack for row in rows)),
+        "allowed": vector(*(allowed or [0.0])),
+        "runs": vector(*(runs or [0.0])),
+    }
+    return found | problem
+
+
+def picked(promises: int, rows: Array) -> dict[str, Any]:
+    """The rows that are solved for, as a Problem has them, and their kinds; the first so many are people's."""
+    best = chosen([Row.of(row) for row in rows], promises)
+    return {
+        "A": np.array([row.a for row in best]),
+        "need": vector(*(row.need for row in best)),
+        "yields": vector(*(row.yields for row in best)),
+        "kinds": vector(*(row.kind for row in best)),
+    }
+
+
+def given(
+    model: Model, layout: Layout | None, torque: bool, floor: bool, jerk: bool, **inputs: Array
+) -> dict[str, Any]:
+    """The command from the solution z and its prices: pulled back, braked, as torques; and what is told about it."""
+    x = Inputs.of(inputs, floor=floor, jerk=jerk)
+    b, rules, ramp = x.b, x.rules, x.ramp
+    slower, distance, people = x.facts
+    frames = forward_kinematics(model, x.q)
+    human: Any = 1.0
+    evading: Any = 0.0
+    part: Any = 1.0
+    v = x.wish
+    if layout is not None:
+        solved = [
+            minimum(maximum(z, lo), hi) * most for z, lo, hi, most in zip(x.z, x.low, x.up, b.velocity, strict=True)
+        ]
+        paid = {k: largest(where(kind == k, p, 0.0) for kind, p in zip(x.kinds, x.price, strict=True)) for k in KINDS}
+        changed = largest(paid.values()) > 0.0
+        v, part = pulled_back(
+            model, layout, frames, vector(*(where(changed, s, w) for s, w in zip(solved, v, strict=True))), ramp, x
+        )
+        size = summed(x.wish * x.wish)
+        left = minimum(maximum(summed(v * x.wish) / where(size > 0.0, size, 1.0), 0.0), 1.0)
+        human = where((paid[PEOPLE] > 0.0) | (part < 1.0), where(size > 0.0, left, 1.0), 1.0)
+        evading = paid[EVASION]
+    v = vector(*(where(x.stopping, r, s) for r, s in zip(ramp, v, strict=True)))
+    v, free = _braked(v, x.q, b, rules.horizon)
+    off = _largest((v - x.wanted * slower) / b.velocity)
+    limit = minimum(minimum(slower, free), where((off > UNTOUCHED) & (human >= 1) & (evading <= 0), 0.0, 1.0))
     tau: Array = np.zeros(model.n)
+    last = x.last
     if torque:
-        again = M @ ((v - x.qd) / dt) + carried
-        touched = held | (minimum(limit, human) < 1)
+        last = x.qd
+        again = x.M @ ((v - x.qd) / rules.period) + x.carried
+        touched = x.held | (off > 0.0) | (slower < 1)
         tau = vector(*(where(touched, new, old) for new, old in zip(again, x.tau, strict=True)))
-        tau, within = _bounded_torque(tau, bias, b.effort)
+        tau, within = _bounded_torque(tau, x.bias, b.effort)
         limit = minimum(limit, within)
     tool = frames.point(model.n - 1, model.tool[:3, 3])
     J = jacobian_at(model, frames, model.n - 1, tool)
     tool_velocity = np.concatenate([J.Jv @ v, J.Jw @ v])
-    size: Any = 0.0
-    for value in (*v, *tau, *tool_velocity):
-        size = size + value * value
+    size = summed([value * value for value in (*v, *tau)])
     speed = _largest(x.qd / b.velocity)
-    marks = x.told[0]
-    for mark in x.told[1 : TOLD.index("age")]:
-        marks = marks + mark
+    marks = summed(x.told[: TOLD.index("age")])
     calm = (size < HUGE) & (human >= 1) & (limit >= 1) & (distance > 0) & (x.clock.stop + marks <= 0)
-    calm = calm & (speed <= rules.overspeed) & (people >= rules.stop_distance)
+    calm = calm & (speed <= rules.overspeed) & (people >= rules.stop_distance) & (evading <= 0)
     summary = [where(calm, 0.0, 1.0), human, limit, speed, _largest(x.qd), _largest(v), distance, people, size, marks]
+    summary += [evading, 1.0 - part]
     age = x.told[TOLD.index("age")]
-    record = [x.clock.t, x.clock.dt, age, *x.q, *x.qd, *wanted, *v, *tau, *tool_velocity, distance, people]
-    results = {"qd": v, "q": x.q + v * x.clock.dt, "tau": tau, "tool_velocity": tool_velocity}
+    record = [x.clock.t, x.clock.dt, age, *x.q, *x.qd, *x.wanted, *v, *tau, *tool_velocity, distance, people]
+    results = {"qd": v, "q": x.q + v * x.clock.dt, "tau": tau, "tool_velocity": tool_velocity, "change": v - last}
     return results | {"summary": vector(*summary), "record": vector(*record, human, limit, 0.0)}

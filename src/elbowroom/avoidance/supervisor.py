@@ -22,7 +22,7 @@ import copy
 import logging
 import math
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,8 +99,14 @@ class Supervisor:
         self._latch = Latch(self.recorder)
         self.timing = Timing(limits, self.period, self._latch.note)
         self._clock = np.zeros(len(CLOCK))
-        self.watch = Watch(known.places, limits, self._clock, self._latch.note)
-        self.limiter = Limiter(self.arm.model, known, limits, self._clock, self.watch.told, self.timing.longest)
+        rows = getattr(controller, "all_rows", None)  # its own memory, or people would be copied at every step
+        shared: dict[str, Any] = {}
+        if rows is not None and known.pairs is not None:
+            shared = {"predicted": controller.obstacles(own=True), "believed": rows[known.pairs.rows :]}
+        self.watch = watch = Watch(known.places, limits, self._clock, self._latch.note, **shared)
+        self.limiter = Limiter(
+            self.arm.model, known, limits, self._clock, watch.told, watch.pace, rows, self.timing.longest
+        )
         self.command = command = Command(self.arm.n)
         out = self.limiter.out
         command.qd, command.q, command.tau, command.tool_velocity = out.qd, out.q, out.tau, out.tool_velocity
@@ -185,6 +191,7 @@ class Supervisor:
                         watch.forget(t)
                         self.state_checks.forget()
                     return self._blind(t, state)
+            self._clock[1] = step = timing.dt
             implausible = self.state_checks.look(state.t, q, qd)
             if implausible is not None:
                 latch.doubt(implausible, self.state_checks.reason)
@@ -206,7 +213,6 @@ class Supervisor:
             if not self._started:
                 np.clip(qd, -self.bounds.velocity, self.bounds.velocity, out=limiter.last)
                 self._started = True
-            self._clock[1] = step = timing.dt
             asked = self._ask(t, step, state, goal)
             pairs = limiter.no_pairs
             if asked is not None and self._has_pairs:
@@ -239,7 +245,9 @@ class Supervisor:
     def _attend(self, t: float, q: Array, qd: Array, pairs: Array, asked: Command | None) -> bool:
         """Every cycle that is not an ordinary one: its stops and its status.  False if the command is not finite."""
         latch, limits, command = self._latch, self.limits, self.command
-        _, human, limit, speed, fastest, commanded, distance, people, size, marks = self.limiter.out.summary.tolist()
+        _, human, limit, speed, fastest, commanded, distance, people, size, marks, *_ = (
+            self.limiter.out.summary.tolist()
+        )
         if marks:
             self.watch.remark(t)
             stale = self.watch.stale(t)
@@ -277,7 +285,7 @@ class Supervisor:
     def _ask(self, t: float, dt: float, state: State, goal: Goal) -> Command | None:
         """The controller's command, None if there is none to be had."""
         try:
-            asked = self.controller.step(t, dt, state, self.watch.believed, goal)
+            asked = self.controller.step(t, dt, state, self.watch.predicted, goal)
             status = asked.status
             if id(status) in _STOPS:
                 self._latch.doubt(status, f"controller: {asked.reason}")

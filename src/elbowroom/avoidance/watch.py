@@ -1,6 +1,6 @@
 """Keeps what is believed about people, cycle by cycle; belief.py says what that is.
 
-The supervisor does not hand a controller the caller's obstacles but its own copy, `believed`.
+The supervisor does not hand a controller the caller's obstacles but its own copy, `predicted`.
 
 "No data" never means "no human".  Data older than `max_age` stops the arm, and so does a person of whom there has never
 been any.  A report of nobody is data: it must keep coming too.  Somebody last seen is kept, wherever they were, until
@@ -33,14 +33,25 @@ Note = Callable[[str, float, str], None]  # kind, time, text
 
 
 class Watch:
-    """`look` once a cycle; then `believed` is what a controller should see, and `told` (7,) is belief.TOLD.
+    """`look` once a cycle; then `predicted` is what a controller should see, and `told` (7,) is belief.TOLD.
 
     `clock` (4,) is belief.CLOCK, which others read too.
     """
 
-    def __init__(self, layout: tuple[int, int, int], limits: Limits, clock: Array, note: Note) -> None:
+    def __init__(
+        self,
+        layout: tuple[int, int, int],
+        limits: Limits,
+        clock: Array,
+        note: Note,
+        *,
+        predicted: Obstacles | None = None,
+        believed: Array | None = None,
+    ) -> None:
         people, others, size = layout
-        self.believed = Obstacles(people, others, size)
+        self.predicted = Obstacles(people, others, size) if predicted is None else predicted
+        rows = np.empty((max(1, people * size), ROW)) if believed is None else believed
+        self.rows = rows  # (people's slots, 13) as last seen, grown
         self.rejected = self.jumps = self.lost = 0  # counts: frames refused, with a jump, with somebody missing
         self._limits, self._clock, self._note = limits, clock, note
         self._things = slice(people * size, None)
@@ -51,14 +62,27 @@ class Watch:
         first, second = kernel.empty(), kernel.empty()
         self.told = first.told
         self.told[:] = 0.0
-        shared = {"believed": self.believed.rows, "stamps": self.believed.stamps, "told": self.told}
+        self.pace = first.pace
+        self.pace[:] = limits.human_speed
+        shared = {
+            "believed": rows,
+            "predicted": self.predicted.rows,
+            "stamps": self.predicted.stamps,
+            "told": self.told,
+        }
+        shared["pace"] = self.pace
         self._out, self._in = first._replace(**shared), second._replace(**shared)
         for memory in (self._out, self._in):
             memory.memory[:] = 0.0
             memory.memory[:, :ROW] = PARKED
-            memory.people[:] = NEVER, NEVER, NEVER, 0.0, 0.0
-        self._rules = np.array([getattr(limits, name) for name in RULES])
-        self._clean, self._stamps = np.tile(PARKED, (len(self.believed.rows), 1)), np.zeros(people)
+            memory.people[:] = NEVER, NEVER, NEVER, 0.0, 0.0, 0.0
+        rows[:] = PARKED
+        sensor = limits.sensor
+        known = {"max_age": limits.oldest, "noise": sensor.noise, "velocity_noise": sensor.velocity_noise}
+        known["limb_acceleration"] = sensor.acceleration
+        self._oldest = limits.oldest
+        self._rules = np.array([known[name] if name in known else getattr(limits, name) for name in RULES])
+        self._clean, self._stamps = np.tile(PARKED, (len(self.predicted.rows), 1)), np.zeros(people)
         self._no_goal = np.zeros(GOAL)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -80,7 +104,7 @@ class Watch:
             sound = False
             self._guarded(t, obstacles)
         self._in, self._out = new, old
-        self.believed.names = obstacles.names
+        self.predicted.names = obstacles.names
         obstacles.reads += 1
         return sound
 
@@ -95,11 +119,11 @@ class Watch:
             for p, good in enumerate(self._in.people[:, GOOD].tolist()):
                 if good == NEVER:
                     return f"person {p}: nothing is known yet; no data does not mean that nobody is there"
-                if not good - self._limits.clock_tolerance <= t <= good + self._limits.max_age:
-                    oldest = f"max_age, {self._limits.max_age:g} s"
+                if not good - self._limits.clock_tolerance <= t <= good + self._oldest:
+                    oldest = f"max_age, {self._oldest:g} s"
                     return f"person {p}: the last good data is older than {oldest}: {t - good:.4f} s"
         if t > self._things_until:
-            return f"things: their places were not finite for {self._limits.max_age:g} s"
+            return f"things: their places were not finite for {self._oldest:g} s"
         return ""
 
     def remark(self, t: float) -> None:
@@ -115,7 +139,7 @@ class Watch:
         if missing:
             self._note("lost", t, "somebody is no longer seen; kept, and growing, until confirmed gone")
         if changed:
-            self.believed.counts[:] = self._in.people[:, COUNT]
+            self.predicted.counts[:] = self._in.people[:, COUNT]
 
     def forget(self, t: float) -> None:
         """After a step of the clock back to t: stamps from before mean nothing, the places of people still do."""
@@ -128,22 +152,22 @@ class Watch:
 
     def _guarded(self, t: float, obstacles: Obstacles) -> None:
         """The slow way in, where not everything is finite: a frame with such a number is made one that is refused."""
-        if obstacles.layout != self.believed.layout:
+        if obstacles.layout != self.predicted.layout:
             raise ShapeError(
-                f"obstacles must have the places (people, others, capsules) {self.believed.layout}; "
+                f"obstacles must have the places (people, others, capsules) {self.predicted.layout}; "
                 f"got {obstacles.layout}"
             )
         np.copyto(self._clean, obstacles.rows)
         finite: NDArray[np.bool_] = np.isfinite(self._clean).all(axis=1)  # type: ignore[assignment]
-        for p in range(self.believed.people):
-            place = self.believed.place(p)
+        for p in range(self.predicted.people):
+            place = self.predicted.place(p)
             if not finite[place].all():
                 self._clean[place] = PARKED
                 self._clean[place, RADIUS] = -1.0
         wrong = ~finite[self._things]
         if wrong.any():
             self._clean[self._things][wrong] = self._in.memory[self._things, :ROW][wrong]
-            self._things_until = min(self._things_until, t + self._limits.max_age)
+            self._things_until = min(self._things_until, t + self._oldest)
             self._note("rejected_things", t, "the place of a thing is not finite; its last one is kept")
         else:
             self._things_until = math.inf

@@ -1,0 +1,418 @@
+"""The safety filter: of all commands from which the arm can still stop in time, the one nearest to what is wanted.
+
+    minimise    1/2 sum_j ((v_j - wish_j) / V_j)^2 + sum_k (r_k / 2) s_k^2             V: the joints' velocity limits
+    joints      low <= v <= up                                                         never yields: it is physics
+    people      u_k <= allowed_k                                                       the promise
+    things, floor, the arm itself      -u_k + s_k >= -g (d_k - d_s)                    yields before people do
+    evasion     -u_k + s_k >= w_k - g (d_k - d_s)                                      yields first
+
+u_k = -a_k . v is the speed at which the arm's own motion closes pair k, a_k = n_k^T J_k at its nearest point; w_k is
+the speed at which the person comes.
+
+**The promise** is that of the stop ramp: from every command the arm can run down along its own direction, within the
+stop's acceleration, and stand before a person who moves no faster than `pace` is reached.  With T_r the reaction time
+(the command lasts until the next one, drives are late), T_s the time that the ramp takes from the worst corner of this
+cycle's box, d_k the distance to the body last seen, grown by its age, and C what both positions may err by:
+
+    allowed_k = max(creep, (d_k - C - pace_k (T_r + T_s)) / (T_r + T_s / 2))
+
+Slower than `creep` a link may drift towards somebody: else a hand that comes would hold the arm fast.
+
+The ramp's next command is always allowed, whatever the rows say: it was certified when the motion was.  So every bound
+is raised to what the ramp does, and the problem has a solution.
+
+`posed` writes the rows, one for each link, person and kind: that of the pair which the wish violates most.  `chosen`
+keeps the worst of them, `nearest` solves by fixed sweeps of dual ascent, and `pulled_back` looks at all pairs again
+and goes back towards the ramp as far as any of them asks for.  Nothing branches, so the same text runs for one state,
+in lanes, as C and on a card; where the wish violates no row, solving gives the wish itself and may be left out.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...algebra import absolute, cross, dot, maximum, minimum, where
+from ...algebra.linalg import Array, is_constant, vector
+from ...dynamics.kinematics import Frames, jacobian_at, velocities
+from ...geometry.distance import DISTANCE, LAMBDA_X, LAMBDA_Y, NORMAL, SPEED_Y
+from ...model import Model
+from ..layout import Layout
+from ..separation_speed import braking_speed
+
+SWEEPS = 6  # there and back each
+ROWS, OF_PEOPLE = 10, 4  # rows that are solved for, and how many of them hold people's promise
+TIGHTER = 0.005  # m/s: what people's rows are tightened by, so that sweeps that end early still keep the promise
+STIFF = 1e-3  # of a row's whole grip: with less, the joints are taken as free
+NO_GRIP = 1e-9  # (m/s)^2: a row that joints at full speed move by less is left alone
+KINDS = PEOPLE, EVASION, THINGS = 1.0, 2.0, 3.0
+FAR = 1e4  # m: a pair farther apart is one with nobody
+FREE = -1e3  # m/s: a row that needs no more than this asks for nothing
+UP = np.array([0.0, 0.0, 1.0])
+
+
+def largest(values: Any) -> Any:
+    """The greatest of some numbers, at least 0."""
+    top: Any = 0.0
+    for value in values:
+        top = maximum(top, value)
+    return top
+
+
+def summed(values: Any) -> Any:
+    """The sum in a tree: short chains of steps that wait for one another."""
+    parts = list(values)
+    while len(parts) > 1:
+        parts = [parts[k] + parts[k + 1] if k + 1 < len(parts) else parts[k] for k in range(0, len(parts), 2)]
+    return parts[0]
+
+
+# ---- what the joints can do
+class Box(NamedTuple):
+    """What the joints can do in this cycle, and the ramp to a standstill from where they are."""
+
+    low: Array  # (n,)
+    up: Array
+    ramp: Array  # (n,) its next command
+    stopping: Any  # T_s, s, from the worst corner
+
+
+def ramp(last: Array, stop: Array, dt: Any) -> Array:
+    """The next command of the stop ramp from `last` (n,), which `stop` (n,) decelerates, and which keeps directions."""
+    duration = largest(absolute(v) / a for v, a in zip(last, stop, strict=True))
+    left = maximum(1.0 - dt / where(duration > 0.0, duration, 1.0), 0.0)
+    return last * where(duration > 0.0, left, 0.0)
+
+
+def joint_box(q: Array, last: Array, change: Array, b: Any, rules: Any, dt: Any, pace: Any) -> Box:
+    """The box of speeds: velocity, acceleration, change of acceleration, and the ends of the joints.
+
+    Before a joint's end there is room for the ramp, too, which brakes all joints in the same time: the joint goes on
+    for the horizon and then half of T_s.
+    """
+    stop = b.acceleration * rules.stop_factor
+    after = ramp(last, stop, dt)
+    low, up = [], []
+    for j, v in enumerate(last):
+        most, step = b.velocity[j] * pace, b.acceleration[j] * dt
+        least, greatest = maximum(v - step, -most), minimum(v + step, most)
+        if rules.jerk is not None:
+            swing = rules.jerk * step * dt  # from the last change, or from none: ceasing to accelerate is always free
+            least = maximum(least, minimum(v + minimum(change[j], 0.0) - swing, greatest))
+            greatest = minimum(greatest, maximum(v + maximum(change[j], 0.0) + swing, least))
+        low.append(least)
+        up.append(maximum(greatest, least))
+    stopping = largest(maximum(absolute(x), absolute(y)) / a for x, y, a in zip(low, up, stop, strict=True))
+    lasting = rules.horizon + 0.5 * stopping
+    for j, r in enumerate(after):
+        forth, back = (
+            minimum(braking_speed(margin, b.acceleration[j], rules.horizon), maximum(margin, 0.0) / lasting)
+            for margin in (b.upper[j] - q[j], q[j] - b.lower[j])
+        )
+        low[j], up[j] = minimum(maximum(low[j], -back), forth), maximum(minimum(up[j], forth), -back)
+        low[j], up[j] = minimum(low[j], r), maximum(up[j], r)
+    return Box(vector(*low), vector(*up), after, stopping)
+
+
+# ---- rows
+class Row(NamedTuple):
+    """a . v >= need; `yields` is 1/r of its slack, 0 for a row that does not yield."""
+
+    a: Array  # (n,)
+    need: Any
+    yields: Any
+    kind: Any  # PEOPLE, EVASION or THINGS
+    lack: Any  # need - a . wish
+
+    @property
+    def numbers(self) -> list[Any]:
+        """All of it in a list; `Row.of` is the way back."""
+        return [*self.a, self.need, self.yields, self.kind, self.lack]
+
+    @classmethod
+    def of(cls, numbers: Any) -> Row:
+        """From `numbers`."""
+        return cls(vector(*numbers[:-4]), *numbers[-4:])
+
+
+class Motion(NamedTuple):
+    """How some joint speeds move the ends of the arm's capsules, by capsule: (3,) each, of a, and of b less a."""
+
+    a: list[Array]
+    along: list[Array]
+
+    @classmethod
+    def of(cls, model: Model, layout: Layout, frames: Frames, speed: Array) -> Motion:
+        """By the links' velocities."""
+        omega, v = velocities(model, frames, speed)
+        starts, differences = [], []
+        for capsule in layout.capsules:
+            link = capsule.link
+            if link < 0:
+                starts.append(np.zeros(3))
+                differences.append(np.zeros(3))
+                continue
+            a, b = (frames.R[link] @ np.array(end) for end in (capsule.a, capsule.b))
+            starts.append(v[link] + cross(omega[link], a))
+            differences.append(cross(omega[link], b - a))
+        return cls(starts, differences)
+
+    def opening(self, capsule: int, normal: Array, share: Any) -> Any:
+        """The speed along a normal of the point that lies at `share` between the ends."""
+        return dot(self.a[capsule] + self.along[capsule] * share, normal)
+
+
+class Contact(NamedTuple):
+    """A pair as a row needs it: where it is on the arm, its normal, and what is asked of it."""
+
+    capsule: int
+    share: Any
+    normal: Array
+    need: Any  # a . v >= need
+    lack: Any  # need - a . wish: how much the wish violates it
+
+
+def _row(
+    model: Model,
+    frames: Frames,
+    ends: list[tuple[Array, Array]],
+    link: int,
+    contacts: list[Contact],
+    yields: Any,
+    kind: float,
+) -> Row:
+    """The row of the contact that the wish violates most."""
+    alone = len({c.capsule for c in contacts}) == 1
+
+    def place(c: Contact) -> list[Any]:
+        a, b = ends[c.capsule]
+        return [c.lack, c.need, *c.normal, *([c.share] if alone else a + (b - a) * c.share)]
+
+    best = place(contacts[0])
+    for contact in contacts[1:]:
+        other = place(contact)
+        best = [where(other[0] > best[0], new, old) for new, old in zip(other, best, strict=True)]
+    lack, need, *rest = best
+    normal, point = vector(*rest[:3]), vector(*rest[3:])
+    if alone:
+        a, b = ends[contacts[0].capsule]
+        point = a + (b - a) * point[0]
+    return Row(normal @ jacobian_at(model, frames, link, point).Jv, need, yields, kind, lack)
+
+
+class Posed(NamedTuple):
+    """The problem of a cycle."""
+
+    rows: list[Row]
+    allowed: list[Any]  # of every pair of the promise: the greatest u
+    runs: list[Any]  # and the u of the ramp
+
+
+def posed(model: Model, layout: Layout, frames: Frames, wish: Array, box: Box, x: Any, rules: SimpleNamespace) -> Posed:
+    """All rows; x has `pairs` (P, 13) of the people predicted, `promise` (Q, 5) of the body last seen, `pace` (S,)."""
+    wanted, back = (Motion.of(model, layout, frames, v) for v in (wish, box.ramp))
+    ends = [
+        tuple(frames.point(c.link, np.array(end)) if c.link >= 0 else np.array(end) for end in (c.a, c.b))
+        for c in layout.capsules
+    ]
+    size = layout.person_capsules
+    persons = layout.people * size
+    lasting, slower = rules.reaction + box.stopping, 1.0 / (rules.reaction + 0.5 * box.stopping)
+    allowed, runs = [], []
+    groups: dict[tuple[float, int, int], list[Contact]] = {}
+    for m, i in enumerate(moving(layout)):
+        link = layout.capsules[i].link
+        for slot in range(persons):
+            distance, normal, share = _seen(x.promise[m * persons + slot])
+            opening = wanted.opening(i, normal, share)
+            u = -back.opening(i, normal, share)
+            room = distance - rules.clearance - x.pace[slot] * lasting
+            most = maximum(maximum(room * slower, rules.creep), u)
+            allowed.append(most)
+            runs.append(u)
+            need = -maximum(most - TIGHTER, u)
+            groups.setdefault((PEOPLE, link, slot // size), []).append(Contact(i, share, normal, need, need - opening))
+            now = x.pairs[layout.pair(i, slot)]
+            need = maximum(now[SPEED_Y], 0.0) - rules.evasion_gain * (now[DISTANCE] - rules.evasion_distance)
+            need = where(now[DISTANCE] < FAR, minimum(need, rules.evasion_speed), FREE)
+            lack = need - wanted.opening(i, now[NORMAL], now[LAMBDA_X])
+            contact = Contact(i, now[LAMBDA_X], now[NORMAL], need, lack)
+            groups.setdefault((EVASION, link, slot // size), []).append(contact)
+    _near_things(layout, wanted, ends, x, rules, groups)
+    yields = {PEOPLE: 0.0, EVASION: 1.0 / rules.evasion_weight, THINGS: 1.0 / rules.thing_weight}
+    rows = [
+        _row(model, frames, ends, link, contacts, yields[kind], kind)
+        for (kind, link, _), contacts in sorted(groups.items())
+    ]
+    rows += _near_itself(model, layout, frames, wanted, ends, x, rules, yields[THINGS])
+    return Posed(rows, allowed, runs)
+
+
+def people_rows(layout: Layout) -> int:
+    """How many rows hold people's promise: one for each link that moves, and each person."""
+    links = {layout.capsules[i].link for i in moving(layout)}
+    return len(links) * layout.people
+
+
+def moving(layout: Layout) -> list[int]:
+    """The capsules that joints move."""
+    return [i for i, capsule in enumerate(layout.capsules) if capsule.link >= 0]
+
+
+def _seen(row: Array) -> tuple[Any, Array, Any]:
+    """Distance, normal and share of a pair of the promise."""
+    return row[0], row[1:4], row[4]
+
+
+def _near_things(layout: Layout, wanted: Motion, ends: Any, x: Any, rules: SimpleNamespace, groups: Any) -> None:
+    """The contacts of each link with things and with the floor."""
+    persons = layout.people * layout.person_capsules
+    for i in moving(layout):
+        capsule = layout.capsules[i]
+        near = []
+        for slot in range(persons, layout.slots):
+            now = x.pairs[layout.pair(i, slot)]
+            need = now[SPEED_Y] - rules.thing_gain * (now[DISTANCE] - rules.keep_off)
+            need = where(now[DISTANCE] < FAR, need, FREE)
+            lack = need - wanted.opening(i, now[NORMAL], now[LAMBDA_X])
+            near.append(Contact(i, now[LAMBDA_X], now[NORMAL], need, lack))
+        if rules.has_floor:
+            for end, lifted in enumerate(layout.lifted[i]):
+                if lifted:
+                    height = ends[i][end][2] - capsule.radius - rules.floor
+                    need = -rules.thing_gain * (height - rules.keep_off)
+                    near.append(Contact(i, float(end), UP, need, need - wanted.opening(i, UP, float(end))))
+        if near:
+            groups.setdefault((THINGS, capsule.link, 0), []).extend(near)
+
+
+def _near_itself(
+    model: Model,
+    layout: Layout,
+    frames: Frames,
+    wanted: Motion,
+    ends: Any,
+    x: Any,
+    rules: SimpleNamespace,
+    yields: Any,
+) -> list[Row]:
+    """The worst pair of each outer link with the links before it."""
+    first = layout.own * layout.slots
+    meeting: dict[int, list[Row]] = {}
+    for k, (i, j) in enumerate(layout.self_pairs):
+        row = x.pairs[first + k]
+        normal, shares = row[NORMAL], (row[LAMBDA_X], row[LAMBDA_Y])
+        opening = wanted.opening(i, normal, shares[0]) - wanted.opening(j, normal, shares[1])
+        need = -rules.thing_gain * (row[DISTANCE] - rules.keep_off)
+        grip: Array = np.zeros(model.n)
+        for c, share, sign in zip((i, j), shares, (1.0, -1.0), strict=True):
+            link, (a, b) = layout.capsules[c].link, ends[c]
+            if link >= 0:
+                grip = grip + sign * (normal @ jacobian_at(model, frames, link, a + (b - a) * share).Jv)
+        meeting.setdefault(layout.capsules[j].link, []).append(Row(grip, need, yields, THINGS, need - opening))
+    return [_worse(found) for found in meeting.values()]
+
+
+def _worse(rows: list[Row]) -> Row:
+    best = rows[0]
+    for row in rows[1:]:
+        worse = row.lack > best.lack
+        best = Row.of([where(worse, new, old) for new, old in zip(row.numbers, best.numbers, strict=True)])
+    return best
+
+
+def chosen(rows: list[Row], promises: int) -> list[Row]:
+    """The rows that are solved for: of the first so many, those of people, OF_PEOPLE, and of the others the rest."""
+    return _lacking(rows[:promises], OF_PEOPLE) + _lacking(rows[promises:], ROWS - OF_PEOPLE)
+
+
+def _lacking(rows: list[Row], most: int) -> list[Row]:
+    """The rows that the wish lacks most, the worst first; `most` of them in any case."""
+    left = [row.numbers for row in rows]
+    nothing = [0.0] * (len(left[0]) - 4) + [FREE, 0.0, THINGS, FREE]
+    left += [nothing] * (most - len(left))
+    if len(left) == most:
+        return [Row.of(numbers) for numbers in left]
+    found = []
+    for _ in range(most):
+        best = left[0]
+        for k in range(1, len(left)):  # the worst so far goes on, the other stays behind
+            worse = left[k][-1] > best[-1]
+            both = [(where(worse, new, old), where(worse, old, new)) for new, old in zip(left[k], best, strict=True)]
+            best, left[k - 1] = [new for new, _ in both], [old for _, old in both]
+        left.pop()
+        found.append(Row.of(best))
+    return found
+
+
+# ---- the solver
+class Problem(NamedTuple):
+    """A quadratic problem: the point nearest to `wish`, low <= x <= up, A x + s >= need, s cheap where a row yields."""
+
+    wish: Array  # (n,)
+    low: Array
+    up: Array
+    A: Array  # (K, n)
+    need: Array  # (K,)
+    yields: Array  # (K,) 1/r of the slack; 0: it does not yield
+
+
+def clipped(p: Problem, z: Any) -> Array:
+    """The nearest point of the box."""
+    return vector(*(minimum(maximum(v, lo), hi) for v, lo, hi in zip(z, p.low, p.up, strict=True)))
+
+
+def sweep(p: Problem, z: Array, price: Array) -> tuple[Array, Array]:
+    """One sweep of dual ascent over all rows, there and back; z starts as the wish, prices (K,) as zero.
+
+    With prices p the solution is x = clip(z), z = wish + A^T p, and a row lacks l = need - a . x - yields p.  Each row
+    in turn changes its price by l over the slope of l, which is that of the joints that are not at an end of the box:
+    one Newton step on a function of straight pieces.
+    """
+    at, paid = list(z), list(price)
+    K = len(paid)
+    for k in (*range(K), *range(K - 1, -1, -1)):
+        a, yields = p.A[k], p.yields[k]
+        x = clipped(p, at)
+        lack = p.need[k] - summed(a * x) - yields * paid[k]
+        squares = a * a
+        grip = summed(squares) + yields
+        slope = summed([where(v == held, g, 0.0) for v, held, g in zip(at, x, squares, strict=True)]) + yields
+        slope = where(slope > STIFF * grip, slope, grip)
+        gripped = slope > NO_GRIP
+        more = maximum(paid[k] + lack / where(gripped, slope, 1.0), 0.0) - paid[k]
+        more = where(gripped, more, 0.0)
+        paid[k] = paid[k] + more
+        at = [old + g * more for old, g in zip(at, a, strict=True)]
+    return vector(*at), vector(*paid)
+
+
+def nearest(p: Problem, sweeps: int = SWEEPS) -> tuple[Array, Array]:
+    """The solution (n,), always inside the box, and the rows' prices (K,), by that many sweeps."""
+    z, price = p.wish, np.zeros(len(p.need))
+    for _ in range(sweeps):
+        z, price = sweep(p, z, price)
+    return clipped(p, z), price
+
+
+def pulled_back(model: Model, layout: Layout, frames: Frames, solved: Array, ramp: Array, x: Any) -> tuple[Array, Any]:
+    """The command (n,) on the way from the ramp to the solution that keeps all promises; what part of the way it goes.
+
+    x has `promise` (Q, 5), `allowed` and `runs` (Q,).
+    """
+    motion = Motion.of(model, layout, frames, solved)
+    persons = layout.people * layout.person_capsules
+    part: Any = 1.0
+    for m, i in enumerate(moving(layout)):
+        for k in range(m * persons, (m + 1) * persons):
+            _, normal, share = _seen(x.promise[k])
+            opening = motion.opening(i, normal, share)
+            if is_constant(opening, 0.0):
+                continue
+            room, more = x.allowed[k] - x.runs[k], -opening - x.runs[k]
+            over = more > room
+            part = minimum(part, where(over, room / where(over, more, 1.0), 1.0))
+    both = zip(solved, ramp, strict=True)
+    return vector(*(where(part < 1.0, r + part * (v - r), v) for v, r in both)), part

@@ -57,7 +57,7 @@ RULES = (
     "velocity_noise",
     "limb_acceleration",
 )
-AGE_FALLS = 1.0  # s a second: how fast a person's held age sinks to what it is
+AGE_FALLS = 5.0  # 1/s: how fast a person's held age sinks to what it is
 TOLD = ("stale", "waiting", "refused", "jumped", "missing", "changed", "age")  # all but the last count people
 
 
@@ -149,6 +149,7 @@ class Kept(NamedTuple):
     believed: Array  # (13,) as last seen, grown
     predicted: Array  # (13,) as it is likely to be now
     pace: Any  # m/s, how fast it may move
+    grown: Any  # m, by which the believed body is thicker than the one seen
     memory: Array  # (32,)
     jumped: Any  # conditions
     missing: Any
@@ -187,7 +188,7 @@ def kept(row: Array, memory: Array, frame: Frame, t: Any, rules: Rules) -> Kept:
     for body in (believed, predicted):
         body[RADIUS + 1 :] = [where(there, x, 0.0) for x in track.speed]
     remembered = np.array([*now, seen, cover, until, lost, *track.ends, *track.speed, track.xx, track.xv, track.vv])
-    return Kept(believed, predicted, pace, remembered, jumped, there & (seen < lost), there)
+    return Kept(believed, predicted, pace, grown, remembered, jumped, there & (seen < lost), there)
 
 
 def _tracked(row: Array, memory: Array, came: Any, anew: Any, swapped: Any, h: Any, rules: Rules) -> Track:
@@ -233,7 +234,7 @@ def person(rows: list[Array], memories: list[Array], memory: Array, stamp: Any, 
     refused = (stamp != raw) & ~fresh & (stamp > NEVER)
     last = where(fresh, stamp, good)
     age = minimum(maximum(t - last, 0.0), rules.max_age)
-    held = maximum(age, where(restart, 0.0, held - AGE_FALLS * dt))
+    held = maximum(age, where(restart, 0.0, held - AGE_FALLS * dt * (held - age)))
     capsules = [
         kept(row, memo, Frame(fresh, restart, stamp, held), t, rules) for row, memo in zip(rows, memories, strict=True)
     ]
@@ -277,7 +278,7 @@ def watching(layout: tuple[int, int, int]) -> Program:
         return {
             "believed": np.array([c.believed for c in capsules] or [PARKED]),
             "predicted": np.array([*(c.predicted for c in capsules), *passed]),
-            "pace": vector(*([c.pace for c in capsules] or [0.0])),
+            "pace": np.array([[c.pace, c.grown] for c in capsules] or [[0.0, 0.0]]),
             "memory": np.array(
                 [*(c.memory for c in capsules), *(np.array([*x["rows"][k], *x["memory"][k, ROW:]]) for k in things)]
             ),

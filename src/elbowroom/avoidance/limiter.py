@@ -62,7 +62,7 @@ def asked_kernel(model: Model, s: Structure) -> Kernel:
     """`saturation.asked`."""
     n, layout = model.n, s.layout
     pairs, slots = (1, 1) if layout is None else (len(layout.pairs), layout.people * layout.person_capsules)
-    inputs = _common(n, layout) | {"wanted": (n,), "change": (n,), "pairs": (pairs, WIDTH), "pace": (max(1, slots),)}
+    inputs = _common(n, layout) | {"wanted": (n,), "change": (n,), "pairs": (pairs, WIDTH), "pace": (max(1, slots), 2)}
     return compiled(partial(asked, **s._asdict()), model, inputs, name="asked")
 
 
@@ -168,7 +168,7 @@ class Limiter:
         known["clearance"] = limits.clearance if limits.separation else -ANYWHERE
         self._rules = np.array([known[x] if x in known else float(getattr(limits, x)) for x in RULES])
         self._fixed = facts.bounds.table, clock, told, self._rules
-        self._pace = pace if layout is not None else np.zeros(1)
+        self._pace = pace if layout is not None else np.zeros((1, 2))
         place = columns(n)
         self._recorded = slice(place["command"].start, place["tool_velocity"].stop)  # what a command is made of
         self._ready()

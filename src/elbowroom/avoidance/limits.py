@@ -70,6 +70,8 @@ class Limits:
     evasion_distance: float = setting(0.1, "m", "a person nearer than this is retreated from")
     evasion_gain: float = setting(2.5, "1/s", "speed of retreat for each metre that is missing")
     evasion_speed: float = setting(1.0, "m/s", "greatest speed that evasion asks of a point")
+    lead: float = setting(1.0, "", "todo")
+    promptness: float = setting(0.5, "", "part of a missing speed of evasion that is asked for in one cycle")
     evasion_weight: float = setting(5.0, "", "of a missed evasion, m/s squared, against the wish in velocity limits")
     keep_off: float = setting(0.02, "m", "from the floor, things and the arm itself")
     thing_gain: float = setting(4.0, "1/s", "speed towards them for each metre that is left")
@@ -96,7 +98,7 @@ class Limits:
         _each(self, "velocities")
         _each(self, "accelerations")
         number(self, "stop_factor", "overspeed", least=1.0, most=10.0)
-        positive(self, "torque_fraction", "retreat_fraction", most=1.0)
+        positive(self, "torque_fraction", "retreat_fraction", "promptness", most=1.0)
         positive(self, "standing", most=0.1)
         positive(self, "hold_damping", most=1000.0)
         positive(self, "position_jump", "limit_excess", most=1.0)  # more would be no check at all

@@ -40,7 +40,20 @@ from ..geometry.distance import DISTANCE
 from ..model import Model
 from .belief import CLOCK, TOLD
 from .layout import Layout
-from .safety.filter import EVASION, KINDS, PEOPLE, Row, chosen, joint_box, largest, posed, pulled_back, summed
+from .safety.filter import (
+    EVASION,
+    KINDS,
+    PEOPLE,
+    Row,
+    chosen,
+    joint_box,
+    largest,
+    moving,
+    posed,
+    pulled_back,
+    summed,
+    urgency,
+)
 from .separation_speed import braking_speed
 
 RULES = (
@@ -58,6 +71,8 @@ RULES = (
     "evasion_gain",
     "evasion_speed",
     "evasion_weight",
+    "promptness",
+    "lead",
     "floor",
     "keep_off",
     "thing_gain",
@@ -79,23 +94,25 @@ SUMMARY = (
     "pulled",  # 1 - the part of the solution that the promise to all pairs left
 )
 ANYWHERE = 1e12  # m: with so much room any speed is allowed
+URGENT = 4.0  # how much faster an acceleration may change where evasion is most urgent
 UNTOUCHED = 1e-9  # of a velocity limit: a command that differs by less is the one that was wanted
 HUGE = 1e18  # a command whose square is not below is not one
 NOBODY = 1e5  # m: the distance where there is no obstacle to be measured to
 
 
 def _distances(layout: Layout | None, x: Any) -> tuple[Any, Any]:
-    """The least distance to anything, and to a person."""
+    """The least distance to anything, and to a person as last seen."""
     if layout is None:
         return where(x.clock.overlap > 0, 0.0, NOBODY), NOBODY
     persons = layout.people * layout.person_capsules
-    distance: Any = NOBODY
+    things: Any = NOBODY
     people: Any = NOBODY
     for k in range(layout.own * layout.slots):
-        distance = minimum(distance, x.pairs[k][DISTANCE])
-        if k % layout.slots < persons:
-            people = minimum(people, x.pairs[k][DISTANCE])
-    return distance, people
+        if k % layout.slots >= persons:
+            things = minimum(things, x.pairs[k][DISTANCE])
+    for k in range(len(moving(layout)) * persons):
+        people = minimum(people, x.promise[k][0] + x.pace[k % persons][1])
+    return minimum(things, people), people
 
 
 def _scale(values: Array, most: Array) -> Any:
@@ -181,6 +198,11 @@ def asked(
     distance, people = _distances(layout, x)
     pace = where(distance > 0, 1.0, rules.retreat_fraction)
     slower = _scale(wanted, b.velocity * pace)
+    if layout is not None:
+        urgent = urgency(layout, x.pairs, rules)
+        rules.promptness = rules.promptness + (1.0 - rules.promptness) * urgent
+        if rules.jerk is not None:
+            rules.jerk = rules.jerk * (1.0 + URGENT * urgent)
     box = joint_box(x.q, last, x.change, b, rules, dt, pace)
     wish = vector(*(minimum(maximum(w * slower, lo), hi) for w, lo, hi in zip(wanted, box.low, box.up, strict=True)))
     found = {"wish": wish, "ramp": box.ramp, "wanted": wanted, "facts": vector(slower, distance, people)} | carried

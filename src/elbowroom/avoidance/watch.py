@@ -63,7 +63,7 @@ class Watch:
         self.told = first.told
         self.told[:] = 0.0
         self.pace = first.pace
-        self.pace[:] = limits.human_speed
+        self.pace[:] = limits.human_speed, 0.0
         shared = {
             "believed": rows,
             "predicted": self.predicted.rows,

@@ -43,6 +43,8 @@ from ..layout import Layout
 from ..separation_speed import braking_speed
 
 SWEEPS = 6  # there and back each
+LOOKS = 3  # at which joints come back into the box, for each row
+CAPABLE = 0.5  # of the greatest speed that a point can be given: evasion asks for no more
 ROWS, OF_PEOPLE = 10, 4  # rows that are solved for, and how many of them hold people's promise
 TIGHTER = 0.005  # m/s: what people's rows are tightened by, so that sweeps that end early still keep the promise
 STIFF = 1e-3  # of a row's whole grip: with less, the joints are taken as free
@@ -76,6 +78,7 @@ class Box(NamedTuple):
     low: Array  # (n,)
     up: Array
     ramp: Array  # (n,) its next command
+    last: Array  # (n,) the command before
     stopping: Any  # T_s, s, from the worst corner
 
 
@@ -113,7 +116,7 @@ def joint_box(q: Array, last: Array, change: Array, b: Any, rules: Any, dt: Any,
         )
         low[j], up[j] = minimum(maximum(low[j], -back), forth), maximum(minimum(up[j], forth), -back)
         low[j], up[j] = minimum(low[j], r), maximum(up[j], r)
-    return Box(vector(*low), vector(*up), after, stopping)
+    return Box(vector(*low), vector(*up), after, last, stopping)
 
 
 # ---- rows
@@ -182,8 +185,9 @@ def _row(
     contacts: list[Contact],
     yields: Any,
     kind: float,
+    fastest: Array,
 ) -> Row:
-    """The row of the contact that the wish violates most."""
+    """The row of the contact that the wish violates most; what a link can hardly do is not asked of it."""
     alone = len({c.capsule for c in contacts}) == 1
 
     def place(c: Contact) -> list[Any]:
@@ -199,7 +203,11 @@ def _row(
     if alone:
         a, b = ends[contacts[0].capsule]
         point = a + (b - a) * point[0]
-    return Row(normal @ jacobian_at(model, frames, link, point).Jv, need, yields, kind, lack)
+    a = normal @ jacobian_at(model, frames, link, point).Jv
+    if kind == EVASION:
+        most = CAPABLE * summed([absolute(g) * v for g, v in zip(a, fastest, strict=True)])
+        need, lack = minimum(need, most), lack - maximum(need - most, 0.0)
+    return Row(a, need, yields, kind, lack)
 
 
 class Posed(NamedTuple):
@@ -212,7 +220,7 @@ class Posed(NamedTuple):
 
 def posed(model: Model, layout: Layout, frames: Frames, wish: Array, box: Box, x: Any, rules: SimpleNamespace) -> Posed:
     """All rows; x has `pairs` (P, 13) of the people predicted, `promise` (Q, 5) of the body last seen, `pace` (S,)."""
-    wanted, back = (Motion.of(model, layout, frames, v) for v in (wish, box.ramp))
+    wanted, back, last = (Motion.of(model, layout, frames, v) for v in (wish, box.ramp, box.last))
     ends = [
         tuple(frames.point(c.link, np.array(end)) if c.link >= 0 else np.array(end) for end in (c.a, c.b))
         for c in layout.capsules
@@ -228,26 +236,42 @@ def posed(model: Model, layout: Layout, frames: Frames, wish: Array, box: Box, x
             distance, normal, share = _seen(x.promise[m * persons + slot])
             opening = wanted.opening(i, normal, share)
             u = -back.opening(i, normal, share)
-            room = distance - rules.clearance - x.pace[slot] * lasting
+            room = distance - rules.clearance - x.pace[slot][0] * lasting
             most = maximum(maximum(room * slower, rules.creep), u)
             allowed.append(most)
             runs.append(u)
             need = -maximum(most - TIGHTER, u)
             groups.setdefault((PEOPLE, link, slot // size), []).append(Contact(i, share, normal, need, need - opening))
             now = x.pairs[layout.pair(i, slot)]
-            need = maximum(now[SPEED_Y], 0.0) - rules.evasion_gain * (now[DISTANCE] - rules.evasion_distance)
-            need = where(now[DISTANCE] < FAR, minimum(need, rules.evasion_speed), FREE)
+            need = evasion(now, rules)
+            had = last.opening(i, now[NORMAL], now[LAMBDA_X])
+            need = minimum(need, had + rules.promptness * (need - had))
+            need = where(now[DISTANCE] < FAR, need, FREE)
             lack = need - wanted.opening(i, now[NORMAL], now[LAMBDA_X])
             contact = Contact(i, now[LAMBDA_X], now[NORMAL], need, lack)
             groups.setdefault((EVASION, link, slot // size), []).append(contact)
     _near_things(layout, wanted, ends, x, rules, groups)
     yields = {PEOPLE: 0.0, EVASION: 1.0 / rules.evasion_weight, THINGS: 1.0 / rules.thing_weight}
     rows = [
-        _row(model, frames, ends, link, contacts, yields[kind], kind)
+        _row(model, frames, ends, link, contacts, yields[kind], kind, x.b.velocity)
         for (kind, link, _), contacts in sorted(groups.items())
     ]
     rows += _near_itself(model, layout, frames, wanted, ends, x, rules, yields[THINGS])
     return Posed(rows, allowed, runs)
+
+
+def evasion(now: Array, rules: SimpleNamespace) -> Any:
+    """The speed (m/s) at which a pair should open."""
+    need = maximum(now[SPEED_Y], 0.0) * rules.lead - rules.evasion_gain * (now[DISTANCE] - rules.evasion_distance)
+    return minimum(need, rules.evasion_speed)
+
+
+def urgency(layout: Layout, pairs: Array, rules: SimpleNamespace) -> Any:
+    """From 0, nobody is to be evaded, to 1, at full speed."""
+    slots = range(layout.people * layout.person_capsules)
+    needs = (evasion(pairs[layout.pair(i, slot)], rules) for i in moving(layout) for slot in slots)
+    part = largest(needs) / rules.evasion_speed
+    return part * part
 
 
 def people_rows(layout: Layout) -> int:
@@ -367,9 +391,10 @@ def clipped(p: Problem, z: Any) -> Array:
 def sweep(p: Problem, z: Array, price: Array) -> tuple[Array, Array]:
     """One sweep of dual ascent over all rows, there and back; z starts as the wish, prices (K,) as zero.
 
-    With prices p the solution is x = clip(z), z = wish + A^T p, and a row lacks l = need - a . x - yields p.  Each row
-    in turn changes its price by l over the slope of l, which is that of the joints that are not at an end of the box:
-    one Newton step on a function of straight pieces.
+    With prices p the solution is x = clip(z), z = wish + A^T p, and a row lacks l = need - a . x - yields p, which
+    falls in straight pieces as its own price rises: a joint beyond an end of the box stands still until z is back.
+    Each row in turn goes to where its lack ends.  That is found from the far side, first as if all the joints that
+    come back had come, then with those alone that have (`LOOKS` in all).
     """
     at, paid = list(z), list(price)
     K = len(paid)
@@ -377,13 +402,20 @@ def sweep(p: Problem, z: Array, price: Array) -> tuple[Array, Array]:
         a, yields = p.A[k], p.yields[k]
         x = clipped(p, at)
         lack = p.need[k] - summed(a * x) - yields * paid[k]
-        squares = a * a
+        squares, beyond = a * a, vector(*at) - x
         grip = summed(squares) + yields
-        slope = summed([where(v == held, g, 0.0) for v, held, g in zip(at, x, squares, strict=True)]) + yields
-        slope = where(slope > STIFF * grip, slope, grip)
-        gripped = slope > NO_GRIP
-        more = maximum(paid[k] + lack / where(gripped, slope, 1.0), 0.0) - paid[k]
-        more = where(gripped, more, 0.0)
+        back = where(lack > 0.0, -1.0, 1.0) * a * beyond  # above 0: the joint comes back into the box
+        coming = [b > 0.0 for b in back]
+        steady = summed([where(off == 0.0, g, 0.0) for off, g in zip(beyond, squares, strict=True)]) + yields
+        step: Any = 0.0
+        for _ in range(LOOKS):
+            slope = steady + summed([where(c, g, 0.0) for c, g in zip(coming, squares, strict=True)])
+            late = summed([where(c, b, 0.0) for c, b in zip(coming, back, strict=True)])
+            slope = where(slope > STIFF * grip, slope, grip)
+            step = (absolute(lack) + late) / where(slope > NO_GRIP, slope, 1.0)
+            coming = [(b > 0.0) & (b < g * step) for b, g in zip(back, squares, strict=True)]
+        step = where(lack > 0.0, step, -step)
+        more = where(grip > NO_GRIP, maximum(paid[k] + step, 0.0) - paid[k], 0.0)
         paid[k] = paid[k] + more
         at = [old + g * more for old, g in zip(at, a, strict=True)]
     return vector(*at), vector(*paid)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -127,10 +129,11 @@ class Command:
                              point of their own that qd is summed into
     tool_velocity (6,)       linear and angular, what qd makes of the tool
     acceleration (3,)        of the tool that tau gives; zero for velocity laws
+    margin                   m/s, what a supervisor leaves of the allowed speed towards the person for whom that is least
     status, info (see law.INFO), and by name: distance, axis_distance, slow, push, openness, limit
     """
 
-    __slots__ = ("acceleration", "dt", "info", "q", "qd", "reason", "status", "t", "tau", "tool_velocity")
+    __slots__ = ("acceleration", "dt", "info", "margin", "q", "qd", "reason", "status", "t", "tau", "tool_velocity")
 
     def __init__(self, n: int) -> None:
         self.q: Array = np.zeros(n)
@@ -143,6 +146,7 @@ class Command:
         self.reason = ""
         self.t = 0.0
         self.dt = 0.0
+        self.margin = math.nan
 
     @property
     def distance(self) -> float:
@@ -189,7 +193,7 @@ class Command:
         other = Command(len(self.q))
         for name in ("q", "qd", "tau", "tool_velocity", "acceleration", "info"):
             np.copyto(getattr(other, name), getattr(self, name))
-        for name in ("status", "reason", "t", "dt"):
+        for name in ("status", "reason", "t", "dt", "margin"):
             setattr(other, name, getattr(self, name))
         return other
 

@@ -42,6 +42,7 @@ class Structure(NamedTuple):
     torque: bool
     floor: bool
     jerk: bool
+    mode: str
 
 
 def _common(n: int, layout: Layout | None) -> dict[str, tuple[int, ...]]:
@@ -63,6 +64,8 @@ def asked_kernel(model: Model, s: Structure) -> Kernel:
     n, layout = model.n, s.layout
     pairs, slots = (1, 1) if layout is None else (len(layout.pairs), layout.people * layout.person_capsules)
     inputs = _common(n, layout) | {"wanted": (n,), "change": (n,), "pairs": (pairs, WIDTH), "pace": (max(1, slots), 2)}
+    if s.mode != "separation":
+        inputs["bears"] = (max(1, slots), 2)
     return compiled(partial(asked, **s._asdict()), model, inputs, name="asked")
 
 
@@ -140,7 +143,7 @@ class Limiter:
     ) -> None:
         self.layout = layout = facts.pairs
         n, zero = model.n, np.zeros(model.n)
-        s = Structure(layout, facts.torque, facts.floor is not None, limits.jerk > 0.0)
+        s = Structure(layout, facts.torque, facts.floor is not None, limits.jerk > 0.0, limits.mode)
         self._kernels = {"ask": asked_kernel(model, s)}
         self.posed = self._kernels["ask"].empty()
         self._kernels["give"] = given_kernel(model, s, self.posed)
@@ -168,7 +171,10 @@ class Limiter:
         known["clearance"] = limits.clearance if limits.separation else -ANYWHERE
         self._rules = np.array([known[x] if x in known else float(getattr(limits, x)) for x in RULES])
         self._fixed = facts.bounds.table, clock, told, self._rules
-        self._pace = pace if layout is not None else np.zeros((1, 2))
+        self._people = [pace if layout is not None else np.zeros((1, 2))]
+        self.bears = np.zeros_like(self._people[0])  # (S, 2) contact.table
+        if limits.mode != "separation":
+            self._people.append(self.bears)
         place = columns(n)
         self._recorded = slice(place["command"].start, place["tool_velocity"].stop)  # what a command is made of
         self._ready()
@@ -199,7 +205,7 @@ class Limiter:
             promise = self._measure(self._rows, out=self._promise)
         common = q, qd, self.last, tau if self.torque else self.zero, promise, *self._fixed
         posed = self.posed
-        self._ask(*common, wanted, self.change, pairs, self._pace, out=posed)
+        self._ask(*common, wanted, self.change, pairs, *self._people, out=posed)
         if self._solve is None or self._pick is None:
             self._give(*common, *self._carried, out=self.out)
             return

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from ..arm import Arm
 from ..errors import ConfigError
 from .checks import SHORTEST, FieldError, choice, flag, integer, non_negative, number, positive, setting
+from .safety.contact import MODES
 from .safety.sensor import Sensor
 
 Array = NDArray[np.float64]
@@ -62,16 +63,16 @@ class Limits:
     in_collision: str = setting("retreat", "", "on overlap: retreat, or stop and latch")
     retreat_fraction: float = setting(0.2, "", "part of the velocity limits while the arm overlaps something")
     # ---- the filter: speed and separation, evasion, things
-    separation: bool = setting(True, "", "hold the speed towards people at what can still be stopped")
+    separation: bool = setting(True, "", "hold the speed towards people to `mode`; false: overlap alone counts")
+    mode: str = setting("separation", "", "what is held to: separation, power_and_force (what contact bears), or both")
     latency: float = setting(0.01, "s", "part of T_r that no stamp shows: drives")
     intrusion: float = setting(0.0, "m", "C: how far a hand reaches before the sensor has it")
     robot_uncertainty: float = setting(0.02, "m", "Z_r: error of the arm's position; Z_d follows from the sensor")
-    creep: float = setting(0.03, "m/s", "slower approach is let be, or a link that drifts would freeze an evasion")
+    creep: float = setting(0.04, "m/s", "slower approach is let be, or a link that drifts would freeze an evasion")
     evasion_distance: float = setting(0.1, "m", "a person nearer than this is retreated from")
-    evasion_gain: float = setting(2.5, "1/s", "speed of retreat for each metre that is missing")
-    evasion_speed: float = setting(1.0, "m/s", "greatest speed that evasion asks of a point")
-    lead: float = setting(1.0, "", "todo")
-    promptness: float = setting(0.5, "", "part of a missing speed of evasion that is asked for in one cycle")
+    evasion_gain: float = setting(4.0, "1/s", "speed of retreat for each metre that is missing")
+    evasion_speed: float = setting(1.5, "m/s", "greatest speed that evasion asks of a point")
+    evasion_time: float = setting(0.04, "s", "time in which evasion follows what is asked; less the more urgent it is")
     evasion_weight: float = setting(5.0, "", "of a missed evasion, m/s squared, against the wish in velocity limits")
     keep_off: float = setting(0.02, "m", "from the floor, things and the arm itself")
     thing_gain: float = setting(4.0, "1/s", "speed towards them for each metre that is left")
@@ -98,7 +99,7 @@ class Limits:
         _each(self, "velocities")
         _each(self, "accelerations")
         number(self, "stop_factor", "overspeed", least=1.0, most=10.0)
-        positive(self, "torque_fraction", "retreat_fraction", "promptness", most=1.0)
+        positive(self, "torque_fraction", "retreat_fraction", most=1.0)
         positive(self, "standing", most=0.1)
         positive(self, "hold_damping", most=1000.0)
         positive(self, "position_jump", "limit_excess", most=1.0)  # more would be no check at all
@@ -116,11 +117,13 @@ class Limits:
         non_negative(self, "robot_uncertainty", "evasion_distance", "keep_off", most=1.0)
         positive(self, "evasion_gain", "thing_gain", "evasion_speed", most=100.0)
         number(self, "creep", least=0.01, most=0.05)  # more would switch the promise off
+        non_negative(self, "evasion_time", most=1.0)
         positive(self, "evasion_weight", "thing_weight", most=1e6)
         non_negative(self, "jerk", most=1e4)
         non_negative(self, "jump_confirm", "clear_confirm", "latency", "clock_tolerance", "hold_time", most=60.0)
         choice(self, "in_collision", ("retreat", "stop"))
         flag(self, "separation")
+        choice(self, "mode", MODES)
         integer(self, "max_repeats", 0, 1000)
         integer(self, "max_overruns", 1, 1000)
         integer(self, "max_overrun", 1, 1000)

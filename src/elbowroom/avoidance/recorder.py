@@ -39,7 +39,7 @@ class Event(NamedTuple):
 def columns(n: int) -> dict[str, slice]:
     """Where each quantity is in a row of the ring."""
     widths = {"t": 1, "dt": 1, "age": 1, "q": n, "qd": n, "wanted": n, "command": n, "tau": n, "tool_velocity": 6}
-    widths |= {"distance": 1, "people_distance": 1, "human_scale": 1, "limit_scale": 1, "status": 1}
+    widths |= {"distance": 1, "people_distance": 1, "human_scale": 1, "limit_scale": 1, "margin": 1, "status": 1}
     ends = np.cumsum(list(widths.values())).tolist()
     return {name: slice(end - width, end) for (name, width), end in zip(widths.items(), ends, strict=True)}
 

@@ -43,6 +43,7 @@ from .layout import Layout
 from .safety.filter import (
     EVASION,
     KINDS,
+    NO_MARGIN,
     PEOPLE,
     Row,
     chosen,
@@ -71,8 +72,7 @@ RULES = (
     "evasion_gain",
     "evasion_speed",
     "evasion_weight",
-    "promptness",
-    "lead",
+    "evasion_time",
     "floor",
     "keep_off",
     "thing_gain",
@@ -92,6 +92,7 @@ SUMMARY = (
     "marks",  # what was told about people, counted
     "evading",  # m/s, by which the filter adds to an evasion
     "pulled",  # 1 - the part of the solution that the promise to all pairs left
+    "margin",  # m/s: what the worst pair with a person leaves of what is allowed
 )
 ANYWHERE = 1e12  # m: with so much room any speed is allowed
 URGENT = 4.0  # how much faster an acceleration may change where evasion is most urgent
@@ -164,11 +165,11 @@ class Inputs(SimpleNamespace):
     """The inputs of a kernel by name, with `clock` and `rules` taken apart and the bounds as `b`."""
 
     @classmethod
-    def of(cls, given: dict[str, Array], *, floor: bool, jerk: bool) -> Any:
+    def of(cls, given: dict[str, Array], *, floor: bool, jerk: bool, mode: str) -> Any:
         """From the arrays."""
         x = cls(**given)
         x.clock = SimpleNamespace(**dict(zip(CLOCK, x.clock, strict=True)))
-        x.rules = SimpleNamespace(**dict(zip(RULES, x.rules, strict=True)), has_floor=floor)
+        x.rules = SimpleNamespace(**dict(zip(RULES, x.rules, strict=True)), has_floor=floor, mode=mode)
         x.rules.jerk = x.rules.jerk if jerk else None
         x.b = SimpleNamespace(
             **dict(zip(("lower", "upper", "velocity", "acceleration", "effort"), x.bounds, strict=True))
@@ -179,10 +180,10 @@ class Inputs(SimpleNamespace):
 
 
 def asked(
-    model: Model, layout: Layout | None, torque: bool, floor: bool, jerk: bool, **inputs: Array
+    model: Model, layout: Layout | None, torque: bool, floor: bool, jerk: bool, mode: str, **inputs: Array
 ) -> dict[str, Any]:
     """What is wanted, what the joints can do of it, and the rows; inputs as in `limiter.compiled`."""
-    x = Inputs.of(inputs, floor=floor, jerk=jerk)
+    x = Inputs.of(inputs, floor=floor, jerk=jerk, mode=mode)
     b, rules = x.b, x.rules
     wanted, rest, last, dt = x.wanted, np.zeros(model.n), x.last, x.clock.dt
     carried: dict[str, Any] = {}
@@ -200,7 +201,7 @@ def asked(
     slower = _scale(wanted, b.velocity * pace)
     if layout is not None:
         urgent = urgency(layout, x.pairs, rules)
-        rules.promptness = rules.promptness + (1.0 - rules.promptness) * urgent
+        rules.promptness = dt / (dt + rules.evasion_time * (1.0 - urgent))
         if rules.jerk is not None:
             rules.jerk = rules.jerk * (1.0 + URGENT * urgent)
     box = joint_box(x.q, last, x.change, b, rules, dt, pace)
@@ -233,16 +234,17 @@ def picked(promises: int, rows: Array) -> dict[str, Any]:
 
 
 def given(
-    model: Model, layout: Layout | None, torque: bool, floor: bool, jerk: bool, **inputs: Array
+    model: Model, layout: Layout | None, torque: bool, floor: bool, jerk: bool, mode: str, **inputs: Array
 ) -> dict[str, Any]:
     """The command from the solution z and its prices: pulled back, braked, as torques; and what is told about it."""
-    x = Inputs.of(inputs, floor=floor, jerk=jerk)
+    x = Inputs.of(inputs, floor=floor, jerk=jerk, mode=mode)
     b, rules, ramp = x.b, x.rules, x.ramp
     slower, distance, people = x.facts
     frames = forward_kinematics(model, x.q)
     human: Any = 1.0
     evading: Any = 0.0
     part: Any = 1.0
+    margin: Any = NO_MARGIN
     v = x.wish
     if layout is not None:
         solved = [
@@ -250,7 +252,7 @@ def given(
         ]
         paid = {k: largest(where(kind == k, p, 0.0) for kind, p in zip(x.kinds, x.price, strict=True)) for k in KINDS}
         changed = largest(paid.values()) > 0.0
-        v, part = pulled_back(
+        v, part, margin = pulled_back(
             model, layout, frames, vector(*(where(changed, s, w) for s, w in zip(solved, v, strict=True))), ramp, x
         )
         size = summed(x.wish * x.wish)
@@ -279,8 +281,8 @@ def given(
     calm = (size < HUGE) & (human >= 1) & (limit >= 1) & (distance > 0) & (x.clock.stop + marks <= 0)
     calm = calm & (speed <= rules.overspeed) & (people >= rules.stop_distance) & (evading <= 0)
     summary = [where(calm, 0.0, 1.0), human, limit, speed, _largest(x.qd), _largest(v), distance, people, size, marks]
-    summary += [evading, 1.0 - part]
+    summary += [evading, 1.0 - part, margin]
     age = x.told[TOLD.index("age")]
     record = [x.clock.t, x.clock.dt, age, *x.q, *x.qd, *x.wanted, *v, *tau, *tool_velocity, distance, people]
     results = {"qd": v, "q": x.q + v * x.clock.dt, "tau": tau, "tool_velocity": tool_velocity, "change": v - last}
-    return results | {"summary": vector(*summary), "record": vector(*record, human, limit, 0.0)}
+    return results | {"summary": vector(*summary), "record": vector(*record, human, limit, margin, 0.0)}

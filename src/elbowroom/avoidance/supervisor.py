@@ -39,7 +39,8 @@ from .limits import Limits
 from .obstacles import Obstacles
 from .precedence import HELD, OVERLAP, shown
 from .recorder import Recorder
-from .saturation import HUGE
+from .safety.contact import table
+from .saturation import HUGE, SUMMARY
 from .state_checks import StateChecks
 from .status import Status
 from .timing import Timing
@@ -48,6 +49,7 @@ from .watch import Watch
 Array = NDArray[np.float64]
 REQUESTED = Status.STOP_INTERNAL  # a stop that the operator asked for; its reason begins with "operator"
 _OVERLAPS = CLOCK.index("overlap")
+_MARGIN = SUMMARY.index("margin")
 _STOPS = frozenset(id(s) for s in Status if s.stops)  # an enum's own hash is Python code
 
 
@@ -115,6 +117,7 @@ class Supervisor:
         self.state_checks = StateChecks(self.arm, limits, self.bounds, given, torque=known.torque)
         self._no_info = np.full_like(command.info, np.nan)
         self._still = command.acceleration
+        self._regions: list[tuple[str, ...]] | None = None if limits.mode == "separation" else []
         self._hold = Hold(self.arm)
         self._started, self._standing = False, True
         self._asked = ""  # why the operator wants a stop
@@ -203,6 +206,8 @@ class Supervisor:
                 latch.doubt(Status.STOP_INTERNAL, f"obstacles: {error}")
             if not sound:
                 usable = self._sound(t, goal) and usable
+            if self._regions is not None and obstacles.names != self._regions:
+                self._met(obstacles)
             if latch.doubted in IMMEDIATE:
                 watch.remark(t)
                 return self._blind(t, state)
@@ -225,7 +230,7 @@ class Supervisor:
                     limiter.allow(q, qd, asked.qd, asked.tau, pairs)
                 except (ValueError, TypeError) as error:
                     self._stop_now(t, q, qd, pairs, Status.STOP_INTERNAL, f"controller: {error}")
-            command.t, command.dt = t, step
+            command.t, command.dt, command.margin = t, step, limiter.summary[_MARGIN]
             if limiter.summary[0] == 0.0 and usable and asked is not None:
                 command.status, command.reason = asked.status, ""
                 command.info, command.acceleration = asked.info, asked.acceleration
@@ -273,6 +278,11 @@ class Supervisor:
         if latch.immediate:
             self.limiter.nothing()
         return True
+
+    def _met(self, obstacles: Obstacles) -> None:
+        """Which parts of people there are, for what contact they bear."""
+        self._regions = list(obstacles.names)
+        self.limiter.bears[:] = table(self._regions, obstacles.person_capsules)
 
     def _uneasy(self) -> None:
         """Doubts for what time and the operator say."""
@@ -342,6 +352,7 @@ class Supervisor:
             command.q[:] = q  # nothing was commanded yet: where the arm is
         self._started = True  # zeros were: a later cycle of this stop must not begin with the speed that it measures
         command.t, command.dt, command.info, command.acceleration = t, self.timing.dt, self._no_info, self._still
+        command.margin = math.nan
         command.status, command.reason = self._latch.status or Status.STOP_INTERNAL, self._latch.reason
         self._standing = False
         if self.on_command is not None:

@@ -14,7 +14,9 @@ stop's acceleration, and stand before a person who moves no faster than `pace` i
 (the command lasts until the next one, drives are late), T_s the time that the ramp takes from the worst corner of this
 cycle's box, d_k the distance to the body last seen, grown by its age, and C what both positions may err by:
 
-    allowed_k = max(creep, (d_k - C - pace_k (T_r + T_s)) / (T_r + T_s / 2))
+    allowed_k = max(creep, (d_k - C - pace_k (T_r + T_s)) / (T_r + T_s / 2))          mode "separation"
+    allowed_k = v_k, what contact bears (contact.py), or as above where none is borne     mode "power_and_force"
+    allowed_k = the greater of the two                                                   mode "both"
 
 Slower than `creep` a link may drift towards somebody: else a hand that comes would hold the arm fast.
 
@@ -29,18 +31,21 @@ in lanes, as C and on a card; where the wish violates no row, solving gives the 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...algebra import absolute, cross, dot, maximum, minimum, where
-from ...algebra.linalg import Array, is_constant, vector
+from ...algebra.linalg import Array, is_constant, ltdl, vector
+from ...dynamics import whole
 from ...dynamics.kinematics import Frames, jacobian_at, velocities
 from ...geometry.distance import DISTANCE, LAMBDA_X, LAMBDA_Y, NORMAL, SPEED_Y
 from ...model import Model
 from ..layout import Layout
 from ..separation_speed import braking_speed
+from .contact import contact_speed
 
 SWEEPS = 6  # there and back each
 LOOKS = 3  # at which joints come back into the box, for each row
@@ -53,6 +58,7 @@ KINDS = PEOPLE, EVASION, THINGS = 1.0, 2.0, 3.0
 FAR = 1e4  # m: a pair farther apart is one with nobody
 FREE = -1e3  # m/s: a row that needs no more than this asks for nothing
 UP = np.array([0.0, 0.0, 1.0])
+NO_MARGIN = 1e3  # m/s: where there is nobody
 
 
 def largest(values: Any) -> Any:
@@ -229,6 +235,7 @@ def posed(model: Model, layout: Layout, frames: Frames, wish: Array, box: Box, x
     persons = layout.people * size
     lasting, slower = rules.reaction + box.stopping, 1.0 / (rules.reaction + 0.5 * box.stopping)
     allowed, runs = [], []
+    mobility = None if rules.mode == "separation" else _mobility(model, frames, x.q)
     groups: dict[tuple[float, int, int], list[Contact]] = {}
     for m, i in enumerate(moving(layout)):
         link = layout.capsules[i].link
@@ -237,7 +244,10 @@ def posed(model: Model, layout: Layout, frames: Frames, wish: Array, box: Box, x
             opening = wanted.opening(i, normal, share)
             u = -back.opening(i, normal, share)
             room = distance - rules.clearance - x.pace[slot][0] * lasting
-            most = maximum(maximum(room * slower, rules.creep), u)
+            most = maximum(room * slower, rules.creep)
+            if mobility is not None:
+                most = _borne(most, mobility(link, ends[i], normal, share), x.bears[slot], rules)
+            most = maximum(most, u)
             allowed.append(most)
             runs.append(u)
             need = -maximum(most - TIGHTER, u)
@@ -262,7 +272,7 @@ def posed(model: Model, layout: Layout, frames: Frames, wish: Array, box: Box, x
 
 def evasion(now: Array, rules: SimpleNamespace) -> Any:
     """The speed (m/s) at which a pair should open."""
-    need = maximum(now[SPEED_Y], 0.0) * rules.lead - rules.evasion_gain * (now[DISTANCE] - rules.evasion_distance)
+    need = maximum(now[SPEED_Y], 0.0) - rules.evasion_gain * (now[DISTANCE] - rules.evasion_distance)
     return minimum(need, rules.evasion_speed)
 
 
@@ -272,6 +282,31 @@ def urgency(layout: Layout, pairs: Array, rules: SimpleNamespace) -> Any:
     needs = (evasion(pairs[layout.pair(i, slot)], rules) for i in moving(layout) for slot in slots)
     part = largest(needs) / rules.evasion_speed
     return part * part
+
+
+def _mobility(model: Model, frames: Frames, q: Array) -> Callable[..., Any]:
+    """a M^-1 a^T (1/kg) of the point between two ends of a link, along a normal."""
+    L, D = ltdl(whole("mass_matrix", "crba")(model, q))
+    weights = [1.0 / d for d in D]
+
+    def at(link: int, ends: tuple[Array, Array], normal: Array, share: Any) -> Any:
+        start, end = ends
+        y = (normal @ jacobian_at(model, frames, link, start + (end - start) * share).Jv).tolist()
+        for i in range(link, -1, -1):  # M = L^T D L: L^T y = a from the tip, then y . y / D
+            for j in range(i):
+                y[j] = y[j] - L[i, j] * y[i]
+        return summed([x * x * w for x, w in zip(y, weights, strict=True)])
+
+    return at
+
+
+def _borne(separate: Any, mobility: Any, region: Array, rules: SimpleNamespace) -> Any:
+    """The greatest speed towards somebody where contact may be made."""
+    bears, inverse_mass = region
+    met = maximum(contact_speed(bears, inverse_mass, mobility), rules.creep)
+    if rules.mode == "both":
+        return maximum(separate, met)
+    return where(bears > 0.0, met, separate)
 
 
 def people_rows(layout: Layout) -> int:
@@ -429,22 +464,28 @@ def nearest(p: Problem, sweeps: int = SWEEPS) -> tuple[Array, Array]:
     return clipped(p, z), price
 
 
-def pulled_back(model: Model, layout: Layout, frames: Frames, solved: Array, ramp: Array, x: Any) -> tuple[Array, Any]:
-    """The command (n,) on the way from the ramp to the solution that keeps all promises; what part of the way it goes.
+def pulled_back(model: Model, layout: Layout, frames: Frames, solved: Array, ramp: Array, x: Any) -> tuple[Array, Any, Any]:
+    """The command (n,) on the way from the ramp to the solution that keeps all promises; what part of the way it goes;
+    and by how much (m/s) the worst pair keeps to what is allowed.
 
     x has `promise` (Q, 5), `allowed` and `runs` (Q,).
     """
     motion = Motion.of(model, layout, frames, solved)
     persons = layout.people * layout.person_capsules
     part: Any = 1.0
+    speeds = []
     for m, i in enumerate(moving(layout)):
         for k in range(m * persons, (m + 1) * persons):
             _, normal, share = _seen(x.promise[k])
             opening = motion.opening(i, normal, share)
             if is_constant(opening, 0.0):
                 continue
+            speeds.append((k, -opening))
             room, more = x.allowed[k] - x.runs[k], -opening - x.runs[k]
             over = more > room
             part = minimum(part, where(over, room / where(over, more, 1.0), 1.0))
+    margin: Any = NO_MARGIN
+    for k, u in speeds:
+        margin = minimum(margin, x.allowed[k] - (x.runs[k] + part * (u - x.runs[k])))
     both = zip(solved, ramp, strict=True)
-    return vector(*(where(part < 1.0, r + part * (v - r), v) for v, r in both)), part
+    return vector(*(where(part < 1.0, r + part * (v - r), v) for v, r in both)), part, margin

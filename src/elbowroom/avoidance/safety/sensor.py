@@ -28,7 +28,7 @@ class Sensor:
     dropout: float = setting(0.15, "s", "longest silence that is normal")
     noise: float = setting(0.01, "m", "of a point, one standard deviation an axis")
     velocity_noise: float = setting(UNKNOWN, "m/s", "of the velocities that come with points; 1000: not measured")
-    acceleration: float = setting(6.0, "m/s^2", "of limbs, typical: what the estimate of velocities allows for")
+    acceleration: float = setting(3.0, "m/s^2", "of limbs, typical: what the estimate of velocities allows for")
 
     def __post_init__(self) -> None:
         non_negative(self, "latency", "dropout", most=5.0)

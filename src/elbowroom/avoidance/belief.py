@@ -57,6 +57,8 @@ RULES = (
     "velocity_noise",
     "limb_acceleration",
 )
+OF_SENSOR = {"noise": "noise", "velocity_noise": "velocity_noise", "limb_acceleration": "acceleration"}
+"""Those rules that are the sensor's, and what it calls them."""
 AGE_FALLS = 5.0  # 1/s: how fast a person's held age sinks to what it is
 TOLD = ("stale", "waiting", "refused", "jumped", "missing", "changed", "age")  # all but the last count people
 

@@ -1,7 +1,7 @@
 """Whether controller, arm, limits and plant fit each other: asked once, at the start, and refused by name.
 
-A controller says more about itself than `arm` and `step` if it has the attributes of `Controller`: `layout` and `pairs`
-(places of obstacles, and the pair table that speed and separation needs), `config.period`, `delay`, `makes_torque`,
+A controller says more about itself than `arm` and `step` if it has the attributes of `Controller`: `layout`, `pairs`,
+`all_rows` and `obstacles` (places of obstacles, and the tables that the filter needs), `config.period`, `delay`, `makes_torque`,
 `lower` and `upper`.
 """
 
@@ -37,7 +37,7 @@ class Facts:
 def facts(controller: Any, limits: Limits, places: tuple[int, int, int] | None) -> Facts:
     """The facts, or a ConfigError that says what is missing."""
     layout = getattr(controller, "layout", None)
-    pairs = layout if hasattr(controller, "pairs") else None
+    pairs = layout if all(hasattr(controller, name) for name in ("pairs", "all_rows", "obstacles")) else None
     if limits.separation and pairs is None:
         raise ConfigError("Limits: separation: expected false, as the controller has no pair table; got true")
     if layout is not None:

@@ -101,11 +101,8 @@ class Supervisor:
         self._latch = Latch(self.recorder)
         self.timing = Timing(limits, self.period, self._latch.note)
         self._clock = np.zeros(len(CLOCK))
-        rows = getattr(controller, "all_rows", None)  # its own memory, or people would be copied at every step
-        shared: dict[str, Any] = {}
-        if rows is not None and known.pairs is not None:
-            shared = {"predicted": controller.obstacles(own=True), "believed": rows[known.pairs.rows :]}
-        self.watch = watch = Watch(known.places, limits, self._clock, self._latch.note, **shared)
+        self.watch = watch = Watch(known.places, limits, self._clock, self._latch.note)
+        rows = self._share()
         self.limiter = Limiter(
             self.arm.model, known, limits, self._clock, watch.told, watch.pace, rows, self.timing.longest
         )
@@ -122,6 +119,19 @@ class Supervisor:
         self._started, self._standing = False, True
         self._asked = ""  # why the operator wants a stop
         self._exceptions = self._saturated = self._slowed = 0
+
+    def _share(self) -> Array | None:
+        """What is believed about people is written where the controller reads it; all of its rows, if it has such."""
+        if not self._has_pairs:
+            return None
+        controller: Any = self.controller
+        rows: Array = controller.all_rows
+        self.watch.write_to(controller.obstacles(own=True), rows[controller.layout.rows :])
+        return rows
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._share()  # copied arrays are no longer parts of each other
 
     def __copy__(self) -> Supervisor:
         return copy.deepcopy(self)  # one that shared its latch with another would be none

@@ -23,7 +23,7 @@ from ..compile import compiled
 from ..errors import ShapeError
 from ..geometry import PARKED, ROW
 from ..geometry.shapes import RADIUS
-from .belief import COUNT, COVER, GOOD, KNOWN, LOST, NEVER, RAW, RULES, SEEN, UNTIL, watching
+from .belief import COUNT, COVER, GOOD, KNOWN, LOST, NEVER, OF_SENSOR, RAW, RULES, SEEN, UNTIL, watching
 from .law import GOAL
 from .limits import Limits
 from .obstacles import Obstacles
@@ -38,20 +38,9 @@ class Watch:
     `clock` (4,) is belief.CLOCK, which others read too.
     """
 
-    def __init__(
-        self,
-        layout: tuple[int, int, int],
-        limits: Limits,
-        clock: Array,
-        note: Note,
-        *,
-        predicted: Obstacles | None = None,
-        believed: Array | None = None,
-    ) -> None:
+    def __init__(self, layout: tuple[int, int, int], limits: Limits, clock: Array, note: Note) -> None:
         people, others, size = layout
-        self.predicted = Obstacles(people, others, size) if predicted is None else predicted
-        rows = np.empty((max(1, people * size), ROW)) if believed is None else believed
-        self.rows = rows  # (people's slots, 13) as last seen, grown
+        self.predicted = Obstacles(people, others, size)
         self.rejected = self.jumps = self.lost = 0  # counts: frames refused, with a jump, with somebody missing
         self._limits, self._clock, self._note = limits, clock, note
         self._things = slice(people * size, None)
@@ -60,30 +49,36 @@ class Watch:
         self._run = kernel.fast(kernel.general)
         # Memory is read from one set of arrays and written to another, then the other way round.
         first, second = kernel.empty(), kernel.empty()
-        self.told = first.told
+        self.told, self.pace, self.believed = first.told, first.pace, first.believed
+        """(7,); (S, 2) how fast each capsule may be, m/s, and what it has grown by, m; (S, 13) as last seen, grown."""
         self.told[:] = 0.0
-        self.pace = first.pace
         self.pace[:] = limits.human_speed, 0.0
-        shared = {
-            "believed": rows,
-            "predicted": self.predicted.rows,
-            "stamps": self.predicted.stamps,
-            "told": self.told,
-        }
-        shared["pace"] = self.pace
-        self._out, self._in = first._replace(**shared), second._replace(**shared)
-        for memory in (self._out, self._in):
+        self.believed[:] = PARKED
+        self._out, self._in = first, second
+        for memory in (first, second):
             memory.memory[:] = 0.0
             memory.memory[:, :ROW] = PARKED
             memory.people[:] = NEVER, NEVER, NEVER, 0.0, 0.0, 0.0
-        rows[:] = PARKED
-        sensor = limits.sensor
-        known = {"max_age": limits.oldest, "noise": sensor.noise, "velocity_noise": sensor.velocity_noise}
-        known["limb_acceleration"] = sensor.acceleration
-        self._oldest = limits.oldest
+        self._share()
+        known = {"max_age": limits.oldest} | {name: getattr(limits.sensor, field) for name, field in OF_SENSOR.items()}
         self._rules = np.array([known[name] if name in known else getattr(limits, name) for name in RULES])
+        self._oldest = limits.oldest
         self._clean, self._stamps = np.tile(PARKED, (len(self.predicted.rows), 1)), np.zeros(people)
         self._no_goal = np.zeros(GOAL)
+
+    def write_to(self, predicted: Obstacles, believed: Array) -> None:
+        """From now on in another's memory, so that nobody need be copied there at every step."""
+        predicted.copy_from(self.predicted)
+        believed[:] = self.believed
+        self.predicted, self.believed = predicted, believed
+        self._share()
+
+    def _share(self) -> None:
+        """What both sets of arrays have in common."""
+        places = self.predicted
+        shared = {"believed": self.believed, "predicted": places.rows, "stamps": places.stamps}
+        shared |= {"told": self.told, "pace": self.pace}
+        self._out, self._in = (arrays._replace(**shared) for arrays in (self._out, self._in))
 
     def __getstate__(self) -> dict[str, Any]:
         return {k: v for k, v in vars(self).items() if k != "_run"}

@@ -18,6 +18,7 @@ from ..algebra import Repeated, Table, trace
 from ..algebra.linalg import Array as Scalars
 from ..compile import compiled
 from ..compile.kernel import Kernel
+from ..compile.pipeline import Call
 from ..geometry import ROW
 from ..geometry.distance import separation
 from ..model import Model
@@ -215,6 +216,40 @@ class Limiter:
             z, price = self._solve(z, price, posed.low, posed.up, p.A, p.need, p.yields, out=self.solved)
             kinds = p.kinds
         self._give(*common, *self._carried, z, price, kinds, out=self.out)
+
+    # ---- the same as steps of a pipeline, on arrays that stay where they are
+    def calls(self, q: Array, qd: Array, wanted: Array, tau: Array, pairs: Array) -> list[Call]:
+        """`allow`, as it is where no row is violated; `lacking` tells, and `corrections` must follow."""
+        common = self._common(q, qd, tau)
+        unsolved = self.posed.start, self._no_price, self._no_price
+        return [
+            Call(self._kernels["measure"], (self._rows,), self._promise),
+            Call(self._kernels["ask"], (*common, wanted, self.change, pairs, *self._people), self.posed),
+            Call(self._kernels["give"], (*common, *self._carried, *unsolved), self.out),
+        ]
+
+    def corrections(self, q: Array, qd: Array, tau: Array) -> list[Call]:
+        """What is left to do where a row is violated."""
+        posed, p = self.posed, self.picked
+        problem = posed.start, self._no_price, posed.low, posed.up, p.A, p.need, p.yields
+        return [
+            Call(self._kernels["pick"], (posed.rows,), p),
+            Call(self._kernels["solve"], problem, self.solved),
+            Call(self._kernels["give"], (*self._common(q, qd, tau), *self._carried, *self.solved, p.kinds), self.out),
+        ]
+
+    @property
+    def lacking(self) -> bool:
+        """Whether the wish violates a row."""
+        return bool(self._lack[0] > 0.0)
+
+    @property
+    def whole(self) -> bool:
+        """Whether it has all that `calls` need: pairs, and people."""
+        return self._measure is not None
+
+    def _common(self, q: Array, qd: Array, tau: Array) -> tuple[Array, ...]:
+        return q, qd, self.last, tau if self.torque else self.zero, self._promise, *self._fixed
 
     def ramp(self, q: Array, qd: Array, pairs: Array) -> None:
         """The way to a standstill, from now on: nothing is wanted."""

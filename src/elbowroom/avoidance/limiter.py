@@ -143,7 +143,7 @@ class Limiter:
     ) -> None:
         self.layout = layout = facts.pairs
         n, zero = model.n, np.zeros(model.n)
-        s = Structure(layout, facts.torque, facts.floor is not None, limits.jerk > 0.0, limits.mode)
+        s = Structure(layout, facts.torque, facts.floor is not None, limits.jerk > 0.0 and not facts.torque, limits.mode)
         self._kernels = {"ask": asked_kernel(model, s)}
         self.posed = self._kernels["ask"].empty()
         self._kernels["give"] = given_kernel(model, s, self.posed)

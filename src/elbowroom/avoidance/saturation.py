@@ -26,6 +26,7 @@ Stale data about people makes it a stop at once, and an arm that waits for its f
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -45,6 +46,7 @@ from .safety.filter import (
     KINDS,
     NO_MARGIN,
     PEOPLE,
+    Box,
     Row,
     chosen,
     joint_box,
@@ -139,6 +141,25 @@ def _braked(speed: Array, q: Array, bounds: SimpleNamespace, horizon: Any) -> tu
     return vector(*held), free
 
 
+def _reached(last: Array, wanted: Array, box: Box) -> Array:
+    """What the box lets through of a wish: as far as all joints can change together, so that the tool goes straight.
+
+    A joint that is out of the box where it is, at its end or too fast, changes alone.
+    """
+    part: Any = 1.0
+    change = wanted - last
+    for v, c, lo, up in zip(last, change, box.low, box.up, strict=True):
+        room = where(c > 0.0, up, lo) - v
+        over = (room * c > 0.0) & (absolute(c) > absolute(room))
+        part = minimum(part, where(over, room / where(over, c, 1.0), 1.0))
+    moved = [where(part < 1.0, v + part * c, w) for v, c, w in zip(last, change, wanted, strict=True)]
+    return vector(*(minimum(maximum(m, lo), up) for m, lo, up in zip(moved, box.low, box.up, strict=True)))
+
+
+def _each(choose: Callable[[Any, Any], Any], a: Array, b: Array) -> Array:
+    return vector(*(choose(x, y) for x, y in zip(a, b, strict=True)))
+
+
 def _largest(values: Array) -> Any:
     top: Any = 0.0
     for value in values.tolist():
@@ -205,14 +226,14 @@ def asked(
         if rules.jerk is not None:
             rules.jerk = rules.jerk * (1.0 + URGENT * urgent)
     box = joint_box(x.q, last, x.change, b, rules, dt, pace)
-    wish = vector(*(minimum(maximum(w * slower, lo), hi) for w, lo, hi in zip(wanted, box.low, box.up, strict=True)))
+    wish = _reached(last, wanted * slower, box)
     found = {"wish": wish, "ramp": box.ramp, "wanted": wanted, "facts": vector(slower, distance, people)} | carried
     if layout is None:
         return found | {"lack": vector(0.0)}
     rows, allowed, runs = posed(model, layout, forward_kinematics(model, x.q), wish, box, x, rules)
     problem = {
-        "low": box.low / b.velocity,
-        "up": box.up / b.velocity,
+        "low": _each(minimum, box.low, box.ramp) / b.velocity,
+        "up": _each(maximum, box.up, box.ramp) / b.velocity,
         "start": wish / b.velocity,
         "rows": np.array([Row(row.a * b.velocity, *row[1:]).numbers for row in rows]),
         "lack": vector(largest(row.lack for row in rows)),

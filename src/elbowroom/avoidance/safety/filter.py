@@ -79,7 +79,7 @@ def summed(values: Any) -> Any:
 
 # ---- what the joints can do
 class Box(NamedTuple):
-    """What the joints can do in this cycle, and the ramp to a standstill from where they are."""
+    """What the joints can do in this cycle, and the ramp to a standstill from where they are, which may brake harder."""
 
     low: Array  # (n,)
     up: Array
@@ -98,11 +98,10 @@ def ramp(last: Array, stop: Array, dt: Any) -> Array:
 def joint_box(q: Array, last: Array, change: Array, b: Any, rules: Any, dt: Any, pace: Any) -> Box:
     """The box of speeds: velocity, acceleration, change of acceleration, and the ends of the joints.
 
-    Before a joint's end there is room for the ramp, too, which brakes all joints in the same time: the joint goes on
-    for the horizon and then half of T_s.
+    Before a joint's end there is room to brake, and room for the ramp too, which brakes all joints in the same time:
+    the joint goes on for the horizon and then half of T_s.  The latter gives way to the acceleration; the end does not.
     """
     stop = b.acceleration * rules.stop_factor
-    after = ramp(last, stop, dt)
     low, up = [], []
     for j, v in enumerate(last):
         most, step = b.velocity[j] * pace, b.acceleration[j] * dt
@@ -115,14 +114,14 @@ def joint_box(q: Array, last: Array, change: Array, b: Any, rules: Any, dt: Any,
         up.append(maximum(greatest, least))
     stopping = largest(maximum(absolute(x), absolute(y)) / a for x, y, a in zip(low, up, stop, strict=True))
     lasting = rules.horizon + 0.5 * stopping
-    for j, r in enumerate(after):
-        forth, back = (
-            minimum(braking_speed(margin, b.acceleration[j], rules.horizon), maximum(margin, 0.0) / lasting)
-            for margin in (b.upper[j] - q[j], q[j] - b.lower[j])
-        )
-        low[j], up[j] = minimum(maximum(low[j], -back), forth), maximum(minimum(up[j], forth), -back)
-        low[j], up[j] = minimum(low[j], r), maximum(up[j], r)
-    return Box(vector(*low), vector(*up), after, last, stopping)
+    for j in range(len(low)):
+        room, behind = (maximum(margin, 0.0) for margin in (b.upper[j] - q[j], q[j] - b.lower[j]))
+        forth, back = (braking_speed(margin, b.acceleration[j], rules.horizon) for margin in (room, behind))
+        least, greatest = low[j], up[j]
+        up[j] = minimum(greatest, maximum(room / lasting, least))
+        low[j] = maximum(least, minimum(-behind / lasting, greatest))
+        up[j], low[j] = minimum(maximum(up[j], -back), forth), maximum(minimum(low[j], forth), -back)
+    return Box(vector(*low), vector(*up), ramp(last, stop, dt), last, stopping)
 
 
 # ---- rows

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 
 import elbowroom as er
-from elbowroom.avoidance import Command, Goal, Limits, Obstacles, State, Status, Supervisor
+from elbowroom.avoidance import Command, Goal, Limits, Obstacles, Sensor, State, Status, Supervisor
 from elbowroom.geometry import Capsule
 
 PERIOD = 0.001
@@ -16,11 +16,12 @@ LOG = "elbowroom.avoidance"
 ARM = er.load("planar2")  # two joints of 3 rad/s, 60 and 20 N m
 PERSON = np.array([Capsule([5, 0, z], [5, 0, z + 0.5], 0.1).row() for z in (0.5, 1.0)])  # 2 capsules, far away
 WALK = 1.6  # m/s
+EXACT = {"sensor": Sensor.exact(PERIOD), "max_age": 0.1}  # s: a sensor of people without delay and without noise
 
 
 def fast(**others):
-    """Limits for a controller without a pair table."""
-    return Limits(**{"separation": False, "record": 1.0, "record_after": 0.1} | others)
+    """Limits for a controller without a pair table, and people seen exactly."""
+    return Limits(**EXACT | {"separation": False, "record": 1.0, "record_after": 0.1} | others)
 
 
 class Fake:

@@ -114,7 +114,7 @@ def test_who_was_seen_is_remembered(way):
     for c in (cell, other):
         c.obstacles.nobody(c.t + PERIOD)
         command = c.cycle(see=False)
-        assert (c.supervisor.watch.believed.rows != PARKED).any()  # not gone before that is confirmed
+        assert (c.supervisor.watch.believed != PARKED).any()  # not gone before that is confirmed
     assert command.distance < 10.0
 
 

@@ -16,6 +16,8 @@ from supervising import ARM, LOG, PERIOD, PERSON, WALK, Cell, Fake, Panda, asser
 import elbowroom as er
 from elbowroom.avoidance import Config, Controller, Force, Goal, Limits, Obstacles, State, Status, Supervisor
 from elbowroom.avoidance import settings as tables
+from elbowroom.avoidance.belief import AGE_FALLS
+from elbowroom.avoidance.precedence import WAITING
 from elbowroom.avoidance.repulsion import Repulsion
 from elbowroom.avoidance.saturation import SUMMARY
 from elbowroom.errors import ConfigError, ModelError
@@ -30,7 +32,8 @@ def _log(caplog):
 
 
 def radii(cell):
-    return cell.supervisor.watch.believed.rows[:, 6]
+    """Of the bodies that the promise is made for."""
+    return cell.supervisor.watch.believed[:, 6]
 
 
 def across(a, b):
@@ -54,7 +57,10 @@ def ramp_of(cell, before, cycles=100):
 
 
 class TestF1:
-    """Human data older than the limit: the person grows by 1.6 m/s x age until 100 ms, then STOP_HUMAN_STALE."""
+    """Human data older than the limit: the person grows by 1.6 m/s x age until 100 ms, then STOP_HUMAN_STALE.
+
+    Before the first data of a person the arm waits.
+    """
 
     def test_growth_then_a_controlled_stop(self, caplog):
         cell = Cell()
@@ -63,7 +69,7 @@ class TestF1:
             command = cell.cycle(see=False)
             assert command.status is Status.OK
             assert np.allclose(radii(cell), 0.1 + WALK * k * PERIOD, rtol=0, atol=1e-12)  # sums of numbers of order 1
-            assert np.array_equal(cell.controller.rows, cell.supervisor.watch.believed.rows)
+            assert np.array_equal(cell.controller.rows, PERSON)  # who stands: what the controller sees does not grow
         cycles = 0
         while cell.cycle(see=False).status is Status.OK:
             cycles += 1
@@ -88,13 +94,67 @@ class TestF1:
         cell.cycle(50, see=False)
         assert np.allclose(radii(cell), [0.1 + 3.0 * 0.05, 0.1 + WALK * 0.05], rtol=0, atol=1e-12)
 
-    def test_no_data_ever_is_not_nobody(self, caplog):
+    def test_growth_falls_back_slowly_when_the_sensor_is_back(self):
+        """At once would be a step in what the arm may do, with every frame that comes."""
+        cell = Cell()
+        cell.moving()
+        cell.cycle(50, see=False)
+        held = 50 * PERIOD
+        for _ in range(100):
+            cell.cycle()
+            held *= 1.0 - AGE_FALLS * PERIOD
+            # a hundred products, and stamps of order 1
+            assert np.allclose(radii(cell), 0.1 + WALK * held, rtol=0, atol=1e-12)
+        assert 0.0 < held < 0.7 * 50 * PERIOD
+        assert np.array_equal(cell.controller.rows, PERSON)
+
+    def test_the_controller_sees_where_people_are_by_now(self):
+        """Last seen at x, at 0.8 m/s: what is believed stays there and grows, what is predicted goes on, as it is."""
+        speed = np.array([0.0, 0.8, 0.0])
+        cell = Cell()
+        for _ in range(20):
+            cell.person = PERSON.copy()
+            cell.person[:, :6] += np.tile(speed * (cell.t + PERIOD), 2)
+            cell.person[:, 7:] = np.tile(speed, 2)
+            cell.cycle()
+        for k in range(1, 99):
+            cell.cycle(see=False)
+            # stamps of order 1, and gains of the filter that are 1 but for rounding
+            assert np.allclose(cell.supervisor.watch.believed[:, :6], cell.person[:, :6], rtol=0, atol=1e-12)
+            assert np.allclose(radii(cell), 0.1 + WALK * k * PERIOD, rtol=0, atol=1e-12)
+            there = cell.person[:, :6] + np.tile(speed, 2) * k * PERIOD
+            assert np.allclose(cell.controller.rows[:, :6], there, rtol=0, atol=1e-12)
+            assert np.array_equal(cell.controller.rows[:, 6], PERSON[:, 6])
+
+    def test_before_the_first_data_the_arm_waits(self, caplog):
+        """No data does not mean that nobody is there; but a sensor that starts later than the arm is no fault."""
         cell = Cell()
         cell.controller.wanted[:] = 1.0
-        command = cell.cycle(see=False)
-        assert command.status is Status.STOP_HUMAN_STALE  # in the first cycle
-        assert not command.qd.any()
-        assert "no data does not mean that nobody is there" in cell.supervisor.reason
+        for _ in range(400):  # far longer than data may be old
+            command = cell.cycle(see=False)
+            assert command.status is Status.SLOWING_HUMAN
+            assert command.reason == WAITING
+            assert not command.qd.any()
+        assert cell.supervisor.latched is None
+        assert len(lines(caplog, "SLOWING_HUMAN")) == 1
+        assert cell.cycle().qd.all()
+        cell.cycle(102, see=False)
+        assert cell.supervisor.latched is Status.STOP_HUMAN_STALE  # but from then on silence is one
+
+    def test_the_arm_waits_for_each_of_two_people(self):
+        cell = Cell(places=(2, 0, 2))
+        cell.controller.wanted[:] = 1.0
+        for _ in range(200):
+            command = cell.cycle(see=False, fault=lambda c: c.obstacles.see(PERSON, c.t, 1))
+            assert command.reason == WAITING
+            assert not command.qd.any()
+        assert cell.cycle().qd.all()
+
+    def test_who_was_never_seen_does_not_hide_who_is_lost(self, caplog):
+        cell = Cell(places=(2, 0, 2))
+        cell.cycle(5, see=False, fault=lambda c: c.obstacles.see(PERSON, c.t, 1))
+        cell.cycle(102, see=False)
+        assert "person 1" in cell.supervisor.reason
         assert_latched(cell, Status.STOP_HUMAN_STALE, caplog)
 
     def test_a_cell_without_room_for_people_needs_no_data(self):
@@ -153,14 +213,16 @@ class TestF2:
         cell.moving()
         for k in range(1, 500):
             assert cell.cycle(see=False, fault=self.gone).status is Status.OK  # no stop: the sensor is alive
-            believed = cell.supervisor.watch.believed.rows
+            believed = cell.supervisor.watch.believed
             assert np.array_equal(believed[:, :6], PERSON[:, :6])
             assert np.allclose(believed[:, 6], 0.1 + WALK * k * PERIOD, rtol=0, atol=1e-12)
+            assert np.array_equal(cell.controller.rows, PERSON)  # where they were, and no thicker
         assert len(lines(caplog, "lost")) == 1
         assert cell.supervisor.counters["lost"] == 499
         cell.cycle(3, see=False, fault=self.gone)
-        assert np.array_equal(cell.supervisor.watch.believed.rows, np.tile(PARKED, (2, 1)))
-        assert cell.supervisor.watch.believed.counts[0] == 0
+        for rows in (cell.supervisor.watch.believed, cell.controller.rows):
+            assert np.array_equal(rows, np.tile(PARKED, (2, 1)))
+        assert cell.supervisor.watch.predicted.counts[0] == 0
         cell.cycle(1000, see=False, fault=self.gone)
         assert cell.supervisor.latched is None  # nobody is data, as long as it keeps coming
 
@@ -183,9 +245,9 @@ class TestF2:
         cell.cycle(5)
         cell.cycle(400, see=False, fault=self.gone)
         cell.cycle(1)
-        assert np.array_equal(cell.supervisor.watch.believed.rows, PERSON)
+        assert np.array_equal(cell.supervisor.watch.believed, PERSON)
         cell.cycle(499, see=False, fault=self.gone)
-        assert cell.supervisor.watch.believed.rows[0, 0] == 5.0
+        assert cell.supervisor.watch.believed[0, 0] == 5.0
 
     def test_a_hand_that_is_lost_is_kept_while_the_rest_is_seen(self):
         cell = Cell()
@@ -195,12 +257,12 @@ class TestF2:
             c.obstacles.see(PERSON[:1], c.t)
 
         cell.cycle(300, see=False, fault=without_the_second)
-        believed = cell.supervisor.watch.believed.rows
+        believed = cell.supervisor.watch.believed
         assert np.array_equal(believed[0], PERSON[0])
         assert np.array_equal(believed[1, :6], PERSON[1, :6])
         assert believed[1, 6] == pytest.approx(0.1 + WALK * 0.3, abs=1e-12)
         cell.cycle(210, see=False, fault=without_the_second)
-        assert np.array_equal(cell.supervisor.watch.believed.rows[1], PARKED)
+        assert np.array_equal(cell.supervisor.watch.believed[1], PARKED)
 
     def test_before_anybody_was_seen_the_arm_waits(self, caplog):
         cell = Cell()
@@ -236,7 +298,7 @@ class TestF3:
 
         for k in range(1, 99):
             command = cell.cycle(fault=spoil)
-            believed = cell.supervisor.watch.believed.rows
+            believed = cell.supervisor.watch.believed
             assert command.status is Status.OK
             assert np.array_equal(believed[:, :6], PERSON[:, :6])
             assert np.allclose(believed[:, 6], 0.1 + WALK * k * PERIOD, rtol=0, atol=1e-12)
@@ -252,7 +314,10 @@ class TestF3:
             cell.cycle(60, fault=lambda c: c.obstacles.rows.__setitem__((0, 0), NAN))
             cell.cycle()
         assert cell.supervisor.latched is None
-        assert np.array_equal(cell.supervisor.watch.believed.rows, PERSON)
+        believed = cell.supervisor.watch.believed
+        assert np.array_equal(believed[:, :6], PERSON[:, :6])
+        assert (believed[:, 6] < 0.1 + WALK * 60 * PERIOD).all()  # it grows no longer
+        assert np.array_equal(cell.controller.rows, PERSON)
 
     def test_a_bad_frame_is_counted_once_however_long_it_lies_there(self):
         cell = Cell()
@@ -280,7 +345,7 @@ class TestF3:
         cell = Cell()
         cell.moving()
         cell.cycle(fault=lambda c: c.obstacles.see(PERSON + 1.0, c.t - 0.5))
-        assert np.array_equal(cell.supervisor.watch.believed.rows[:, :6], PERSON[:, :6])
+        assert np.array_equal(cell.supervisor.watch.believed[:, :6], PERSON[:, :6])
         assert cell.supervisor.counters["rejected_frames"] == 1
 
     def test_things_keep_their_last_place_and_then_stop_the_arm(self, caplog):
@@ -355,7 +420,7 @@ class TestF4:
         cell.cycle()
         cell.person = new[None]
         cell.cycle()
-        believed = cell.supervisor.watch.believed.rows[0]
+        believed = cell.supervisor.watch.believed[0]
         assert all(inside(p, believed) for row in (old, new) for p in surface(row, rng))
 
     def test_a_thick_one_that_jumps_and_turns_out_thin(self):
@@ -394,7 +459,7 @@ class TestF4:
             cell.cycle()
         assert cell.supervisor.counters["jumps"] == 1
         rng = np.random.default_rng(0)
-        for old, now in zip(PERSON, cell.supervisor.watch.believed.rows, strict=True):
+        for old, now in zip(PERSON, cell.supervisor.watch.believed, strict=True):
             assert all(inside(p, now) for p in surface(old, rng))
 
 
@@ -513,10 +578,14 @@ class TestF6:
         cell.cycle(see=False)
         assert cell.supervisor.latched is Status.STOP_STATE_STALE
         cell.cycle(see=False)
-        assert not cell.supervisor.reset(cell.t)
-        assert np.array_equal(cell.supervisor.watch.believed.rows[:, :6], PERSON[:, :6])  # they are still there
-        cell.cycle(2)
+        assert np.array_equal(cell.supervisor.watch.believed[:, :6], PERSON[:, :6])  # they are still there
+        assert (radii(cell) > PERSON[:, 6]).all()
         assert cell.supervisor.reset(cell.t)
+        for _ in range(50):
+            command = cell.cycle(see=False)
+            assert command.reason == WAITING
+            assert not command.qd.any()
+        assert cell.supervisor.latched is None
         cell.moving()
 
 

@@ -1,8 +1,10 @@
-"""Limits: settings in and out of TOML, bounds of joints, the speed formulas, and the compiled limiter against NumPy."""
+"""Limits: settings in and out of TOML, bounds of joints, the speed formulas, the joints' box, the compiled limiter."""
 
 from __future__ import annotations
 
+import dataclasses
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,17 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import elbowroom as er
-from elbowroom.avoidance import Config, Controller, Goal, Limits, State, Status, Supervisor
+from elbowroom.avoidance import Config, Controller, Goal, Limits, MovingAverage, Sensor, State, Status, Supervisor
 from elbowroom.avoidance import settings as tables
 from elbowroom.avoidance.belief import CLOCK, TOLD
 from elbowroom.avoidance.fitting import Facts
-from elbowroom.avoidance.limiter import Limiter, limiting
+from elbowroom.avoidance.limiter import Limiter
 from elbowroom.avoidance.limits import UNLIMITED, bounds
 from elbowroom.avoidance.pushes import WIDTH
-from elbowroom.avoidance.saturation import RULES, SUMMARY
+from elbowroom.avoidance.safety.filter import joint_box, ramp
+from elbowroom.avoidance.saturation import SUMMARY
 from elbowroom.avoidance.separation_speed import braking_speed, separation_distance, separation_speed
+from elbowroom.errors import ConfigError
 from elbowroom.geometry import Body, Capsule, Person, pair_row
-from elbowroom.geometry.distance import DISTANCE, LAMBDA_X, NORMAL, SPEED_Y
+from elbowroom.geometry.distance import DISTANCE, LAMBDA_X, NORMAL
 from elbowroom.model import LinkCapsule
 
 ARM = er.load("planar2")
@@ -30,13 +34,21 @@ PANDA = er.load("panda")
 # ---- settings
 def test_defaults_are_those_of_the_safety_page():
     limits = Limits()
-    assert (limits.max_age, limits.human_speed, limits.max_overruns, limits.max_overrun) == (0.1, 1.6, 3, 10)
+    assert (limits.max_age, limits.human_speed, limits.max_overruns, limits.max_overrun) == (None, 1.6, 3, 10)
+    assert limits.sensor == Sensor.skeleton_camera()
+    assert limits.oldest == limits.sensor.longest_age
     assert limits.separation
-    assert limits.clearance == pytest.approx(0.2)
+    assert limits.mode == "separation"
+    assert limits.clearance == pytest.approx(3 * 0.01 + 0.02)  # the sensor's noise, the arm's error
 
 
 @pytest.mark.parametrize(
-    "limits", [Limits(), Limits(velocities=(1.0, 2.0), max_age=0.2, in_collision="stop", period=0.002)]
+    "limits",
+    [
+        Limits(),
+        Limits(velocities=(1.0, 2.0), max_age=0.4, in_collision="stop", period=0.002),
+        Limits(sensor=Sensor.motion_capture(), max_age=0.2, mode="both"),
+    ],
 )
 @pytest.mark.parametrize("comments", [False, True])
 def test_toml_round_trip(limits, comments):
@@ -46,6 +58,32 @@ def test_toml_round_trip(limits, comments):
 def test_every_setting_has_a_unit_or_none_and_a_meaning():
     for row in tables.rows(Limits()):
         assert row.doc, row.name
+
+
+@pytest.mark.parametrize(
+    "wrong, message",
+    [
+        ({"creep": 0.06}, "Limits: creep: expected a number >= 0.01 and <= 0.05 \\(m/s\\); got 0.06"),
+        ({"mode": "force"}, "Limits: mode: expected .*power_and_force"),
+        ({"sensor": "camera"}, "Limits: sensor: expected a Sensor; got 'camera'"),
+        ({"evasion_gain": 0.0}, "Limits: evasion_gain: expected a number > 0"),
+        ({"evasion_distance": -0.1}, "Limits: evasion_distance: expected a number >= 0"),
+        ({"keep_off": 20.0}, "Limits: keep_off: expected a number >= 0 and <= 1 "),  # in mm
+        ({"thing_weight": math.inf}, "Limits: thing_weight: expected a number > 0"),
+        ({"robot_uncertainty": math.nan}, "Limits: robot_uncertainty: expected a number >= 0"),
+        ({"jerk": -1.0}, "Limits: jerk: expected a number >= 0"),
+        ({"max_age": -0.1}, "Limits: max_age: expected a number > 0"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_name(wrong, message):
+    with pytest.raises(ConfigError, match=message):
+        Limits(**wrong)
+
+
+@pytest.mark.parametrize("name", ["deceleration", "person_uncertainty"])
+def test_settings_that_are_no_more_are_unknown(name):
+    with pytest.raises(ConfigError, match=f"limits.toml: {name}: unknown key"):
+        tables.loads(Limits, f"{name} = 0.1", "limits.toml")
 
 
 # ---- bounds
@@ -111,14 +149,11 @@ def test_following_the_speed_never_brakes_harder_than_promised():
     assert v == 0.0
 
 
-def test_filter_lag_counts_in_the_reaction_time():
-    from elbowroom.avoidance import Config, Supervisor
-    from elbowroom.avoidance.smoothing import MovingAverage
-
+def test_what_comes_before_the_filter_does_not_count_in_the_reaction_time():
     for duration in (0.0, 0.05):
         controller = Controller(ARM, Config(smoothing=MovingAverage(duration)), person_capsules=1)
         supervisor = Supervisor(controller, Limits(latency=0.03))
-        assert supervisor.reaction == pytest.approx(controller.delay + 0.03 + 0.001, abs=1e-15)
+        assert supervisor.reaction == pytest.approx(0.03 + 0.001, abs=1e-15)
     assert controller.delay > 0.02
 
 
@@ -138,124 +173,233 @@ def test_at_and_beyond_the_limit_there_is_no_speed(margin):
     assert braking_speed(margin, 10.0, 0.01) == 0.0
 
 
-# ---- the compiled limiter against plain NumPy
-def reference(x, layout, body, limits, reaction, horizon):
-    """Steps 1 to 4 of saturation.py, written down again with loops and floats."""
-    b = x["bounds"]
-    lower, upper, velocity, acceleration = b[0], b[1], b[2], b[3]
-    nearest = min(x["pairs"][layout.pair(i, k)][DISTANCE] for i in range(layout.own) for k in range(layout.slots))
-    most = velocity * (1.0 if nearest > 0 else limits.retreat_fraction)
-    v0 = x["wanted"] * min(1.0, *(m / abs(y) if y else 1.0 for m, y in zip(most, x["wanted"], strict=True)))
-
-    def room(gaps):
-        run = acceleration * horizon
-        return np.sqrt(run**2 + 2 * acceleration * np.maximum(gaps, 0)) - run
-
-    def braked(speed):
-        return np.clip(speed, -room(x["q"] - lower), room(upper - x["q"]))
-
-    v0 = braked(v0)
-    rows = body.rows(x["q"], v0)
-    scale = 1.0
-    for i in range(layout.own):
-        for k in range(layout.slots):
-            row = x["pairs"][layout.pair(i, k)]
-            point = rows[i, 7:10] + row[LAMBDA_X] * (rows[i, 10:13] - rows[i, 7:10])
-            approach = -float(point @ row[NORMAL])
-            human = max(limits.human_speed, row[SPEED_Y])
-            root = human**2 + (limits.deceleration * reaction) ** 2
-            root += 2 * limits.deceleration * (row[DISTANCE] - limits.clearance)
-            v = math.sqrt(max(root, 0.0)) - limits.deceleration * reaction - human
-            v = max(v, limits.creep) if row[DISTANCE] > 0 else 0.0
-            if approach > v:
-                scale = min(scale, v / approach)
-    v = v0 * scale
-    change = v - x["last"]
-    step = acceleration * x["clock"][1]
-    v = x["last"] + change * min(1.0, *(m / abs(y) if y else 1.0 for m, y in zip(step, change, strict=True)))
-    return braked(v), scale
+# ---- the stop ramp and the joints' box
+HORIZON, REACTION = 0.011, 0.02  # s
 
 
-@given(st.integers(0, 2**32 - 1))
-def test_the_kernel_is_the_formula(seed):
+def joints(rng):
+    """Bounds of a panda, and a state that some command before has led to: q, that command, its change, dt."""
+    found = bounds(Limits(), PANDA, PANDA.model.lower, PANDA.model.upper)
+    dt = 0.001 * rng.choice([1, 1, 10])
+    start = rng.uniform(found.lower, found.upper)
+    room = [braking_speed(margin, found.acceleration, HORIZON) for margin in (start - found.lower, found.upper - start)]
+    last = rng.uniform(-1, 1, 7) * found.velocity * rng.choice([0.0, 0.1, 1.0])
+    last = np.clip(last, -room[0], room[1])
+    return found, start + last * dt, last, rng.uniform(-1, 1, 7) * found.acceleration * dt, dt
+
+
+def box_of(found, q, last, change, dt, *, jerk=None, pace=1.0):
+    return joint_box(q, last, change, found, SimpleNamespace(stop_factor=1.5, jerk=jerk, horizon=HORIZON), dt, pace)
+
+
+seeds = given(st.integers(0, 2**32 - 1))
+
+
+@seeds
+def test_the_ramp_runs_down_along_its_direction(seed):
     rng = np.random.default_rng(seed)
-    limits, layout, body, kernel = Limits(), KERNEL["layout"], KERNEL["body"], KERNEL["kernel"]
-    q = rng.uniform(PANDA.model.lower - 0.05, PANDA.model.upper + 0.05)
-    obstacles = np.zeros((layout.slots, 13))
-    centre = PANDA.pose(q)[:3, 3] + rng.normal(size=3) * 0.6
-    for row in obstacles:
+    stop = rng.uniform(1.0, 30.0, 4)
+    first = last = rng.normal(size=4) * rng.choice([0.0, 1e-9, 1.0], 4)
+    cycles = math.ceil((np.abs(first) / stop).max() / 0.001 - 1e-6)
+    for _ in range(cycles + 1):
+        after = ramp(last, stop, 0.001)
+        assert (np.abs(last - after) <= stop * 0.001 * (1 + 1e-9)).all()  # one product
+        # along the first speeds: as much is left of each of them, but for the rounding of a few hundred products
+        left = float(after @ first) / (first @ first or 1.0)
+        assert np.allclose(after, left * first, rtol=0, atol=1e-12)
+        assert left <= 1.0
+        last = after
+    assert not last.any()
+
+
+@seeds
+@pytest.mark.parametrize("jerk", [None, 20.0])
+@pytest.mark.parametrize("pace", [1.0, 0.2])
+def test_the_box_is_what_the_joints_can_do(jerk, pace, seed):
+    rng = np.random.default_rng(seed)
+    found, q, last, change, dt = joints(rng)
+    low, up, after, was, stopping = box_of(found, q, last, change, dt, jerk=jerk, pace=pace)
+    assert (low <= up).all()
+    assert was is last
+    assert np.array_equal(after, ramp(last, found.acceleration * 1.5, dt))
+    step, most = found.acceleration * dt, found.velocity * pace
+    forth, back = (braking_speed(room, found.acceleration, HORIZON) for room in (found.upper - q, q - found.lower))
+    for j in range(7):
+        ends = low[j], up[j]
+        # the acceleration allows for it, or the joint's end asks for it: sums of numbers of order 1
+        for v in ends:
+            assert abs(v - last[j]) <= step[j] + 1e-12 or v in (forth[j], -back[j])
+            assert -back[j] <= v <= forth[j]
+            assert abs(v) <= max(most[j], abs(last[j]) - step[j]) + 1e-12
+        if jerk is not None and abs(last[j]) <= most[j]:
+            swing = jerk * step[j] * dt
+            held = [max(0.0, change[j]) + swing, min(0.0, change[j]) - swing]
+            assert up[j] - last[j] <= held[0] + 1e-12 or up[j] == -back[j]
+            assert low[j] - last[j] >= held[1] - 1e-12 or low[j] == forth[j]
+    corners = np.maximum(np.abs(low), np.abs(up))
+    assert (corners / (found.acceleration * 1.5)).max() <= stopping + 1e-12
+
+
+@seeds
+def test_the_box_leaves_room_for_the_ramp_before_the_ends(seed):
+    """All joints of a ramp stop together, after T_s: half of that at full speed, besides the horizon."""
+    rng = np.random.default_rng(seed)
+    found, q, last, change, dt = joints(rng)
+    low, up, _, _, stopping = box_of(found, q, last, change, dt)
+    lasting, step = HORIZON + stopping / 2, found.acceleration * dt
+    forth, back = found.upper - q, q - found.lower
+    # or the joint brakes as hard as it may
+    assert ((up * lasting <= np.maximum(forth, 0) + 1e-12) | (up <= np.maximum(last - step, 0) + 1e-12)).all()
+    assert ((-low * lasting <= np.maximum(back, 0) + 1e-12) | (-low <= np.maximum(-last - step, 0) + 1e-12)).all()
+    # and where that room is there, a joint may go on as it does
+    margin = np.minimum(forth, back)
+    free = np.abs(last) <= np.minimum(margin / lasting, braking_speed(margin, found.acceleration, HORIZON))
+    assert ((low <= last) & (last <= up))[free].all()
+
+
+@seeds
+@pytest.mark.parametrize("jerk", [None, 20.0])
+@pytest.mark.parametrize("pace", [1.0, 0.2])
+def test_the_box_of_a_mirrored_joint_is_mirrored(jerk, pace, seed):
+    found, q, last, change, dt = joints(np.random.default_rng(seed))
+    mirrored = dataclasses.replace(found, lower=-found.upper, upper=-found.lower)
+    box = box_of(found, q, last, change, dt, jerk=jerk, pace=pace)
+    other = box_of(mirrored, -q, -last, -change, dt, jerk=jerk, pace=pace)
+    for ours, theirs in ((box.low, -other.up), (box.up, -other.low), (box.ramp, -other.ramp)):
+        assert np.array_equal(ours, theirs)
+    assert box.stopping == other.stopping
+
+
+def test_without_a_limit_of_jerk_the_whole_acceleration_is_there_at_once():
+    found = bounds(Limits(), PANDA, PANDA.model.lower, PANDA.model.upper)
+    zero = np.zeros(7)
+    free, smooth = (box_of(found, PANDA.ready, zero, zero, 0.001, jerk=jerk) for jerk in (None, 20.0))
+    assert np.allclose(free.up, 10.0 * 0.001, rtol=1e-12)
+    assert np.allclose(smooth.up, 20.0 * 10.0 * 0.001**2, rtol=1e-12)
+    assert np.array_equal(free.low, -free.up)
+
+
+# ---- the compiled limiter
+def limiter_of(controller, limits):
+    """A limiter with memory of its own: it, and the arrays that others fill."""
+    layout = controller.layout
+    found = bounds(limits, PANDA, PANDA.model.lower, PANDA.model.upper)
+    places = layout.people, layout.others, layout.person_capsules
+    slots = layout.people * layout.person_capsules
+    x = SimpleNamespace(
+        clock=np.zeros(len(CLOCK)),
+        told=np.zeros(len(TOLD)),
+        pace=np.zeros((slots, 2)),
+        rows=np.zeros((layout.rows + slots, 13)),
+        bounds=found,
+        pairs=np.zeros((len(layout.pairs), WIDTH)),
+    )
+    known = Facts(layout, places, 0.001, REACTION, False, found, None)
+    x.limiter = Limiter(PANDA.model, known, limits, x.clock, x.told, x.pace, x.rows, HORIZON)
+    return x
+
+
+CONTROLLER = Controller(PANDA, person_capsules=2)
+BODY = Body(PANDA)
+FILTER = limiter_of(CONTROLLER, Limits())
+
+
+def put_people(x, q, rng):
+    """Two capsules near the tool, and those believed: thicker.  Fills rows, pairs and paces."""
+    layout = CONTROLLER.layout
+    centre = PANDA.pose(q)[:3, 3] + rng.normal(size=3) * rng.choice([0.2, 0.6])
+    x.rows[: layout.own] = BODY.rows(q, np.zeros(7))
+    for k, row in enumerate(x.rows[layout.own : layout.rows]):
         row[:3] = centre + rng.normal(size=3) * 0.2
         row[3:6] = row[:3] + rng.normal(size=3) * 0.2
         row[6] = rng.uniform(0.02, 0.15)
         row[7:] = rng.normal(size=6)
-    own = body.rows(q, np.zeros(7))
-    pairs = np.zeros((len(layout.pairs), WIDTH))
-    everything = np.vstack([own, obstacles])
+        x.pace[k] = rng.uniform(1.6, 3.0), rng.uniform(0.0, 0.2)
+        x.rows[layout.rows + k] = row
+        x.rows[layout.rows + k, 6] += x.pace[k, 1]
     for k, (i, j) in enumerate(layout.pairs):
-        pairs[k, : WIDTH - 1] = pair_row(everything[i], everything[j])
-    found = bounds(limits, PANDA, PANDA.model.lower, PANDA.model.upper)
-    rules = {"horizon": 0.011, "period": 0.001, "reaction": 0.0755, "clearance": limits.clearance}
-    x = {
-        "q": q,
-        "qd": rng.normal(size=7) * 0.3,
-        "wanted": rng.normal(size=7) * rng.choice([0.05, 0.5, 5.0]),
-        "last": rng.uniform(-1, 1, 7) * found.velocity * rng.choice([0.1, 1.0]),
-        "tau": np.zeros(7),
-        "pairs": pairs,
-        "bounds": found.table,
-        "clock": np.array([1.0, 0.001 * rng.choice([1, 1, 20]), 0.0, 0.0]),
-        "told": np.zeros(len(TOLD)),
-        "rules": np.array([rules.get(r, getattr(limits, r, 0.0)) for r in RULES]),
-    }
-    x["rules"][RULES.index("stop_distance")] = -1e12
-    expected, scale = reference(x, layout, body, limits, 0.0755, 0.011)
-    result = kernel(*x.values())
-    summary = dict(zip(SUMMARY, result.summary, strict=True))
-    # nearest points by two texts: distances to 1e-12, and a hundred operations on numbers of order 1
-    assert np.allclose(result.qd, expected, rtol=0, atol=1e-9)
-    assert summary["human_scale"] == pytest.approx(scale, abs=1e-9)
-    assert summary["fastest"] == np.abs(x["qd"]).max()
+        x.pairs[k, : WIDTH - 1] = pair_row(x.rows[i], x.rows[j])
+
+
+def approach(x, q, qd):
+    """(capsule, person's capsule): distance to the body that is believed, and the arm's speed towards it."""
+    layout, own = CONTROLLER.layout, BODY.rows(q, qd)
+    for i in (i for i, capsule in enumerate(layout.capsules) if capsule.link >= 0):  # those that move
+        for k in range(len(x.pace)):
+            row = pair_row(own[i], x.rows[layout.rows + k])
+            point = own[i, 7:10] + row[LAMBDA_X] * (own[i, 10:13] - own[i, 7:10])
+            yield row[DISTANCE], -float(point @ row[NORMAL]), x.pace[k, 0]
+
+
+@seeds
+def test_a_command_keeps_to_the_joints_and_to_people(seed):
+    """Whatever is wanted: as much is allowed as the joints can do, and as the ramp can end before a person is there."""
+    rng = np.random.default_rng(seed)
+    x, limits = FILTER, Limits()
+    found, q, last, change, dt = joints(rng)
+    put_people(x, q, rng)
+    limiter = x.limiter
+    limiter.last[:], limiter.change[:], x.clock[1] = last, change, dt
+    wanted = rng.normal(size=7) * rng.choice([0.05, 0.5, 5.0])
+    limiter.allow(q, last, wanted, np.zeros(7), x.pairs)
+    qd, summary = limiter.out.qd, dict(zip(SUMMARY, limiter.out.summary, strict=True))
+    after = ramp(last, found.acceleration * 1.5, dt)
+    forth, back = (braking_speed(room, found.acceleration, HORIZON) for room in (found.upper - q, q - found.lower))
+    assert (-back <= qd).all()
+    assert (qd <= forth).all()
+    assert (np.abs(qd) <= found.velocity * (1 + 1e-12)).all()  # a scale rounds once
+    low, up = np.minimum(last - found.acceleration * dt, after), np.maximum(last + found.acceleration * dt, after)
+    # sums of numbers of order 1; or the joint's end asks for more
+    assert ((low - 1e-12 <= qd) | (qd == forth)).all()
+    assert ((qd <= up + 1e-12) | (qd == -back)).all()
+    stopping = (np.abs(qd) / (found.acceleration * 1.5)).max()
+    runs = [speed for _, speed, _ in approach(x, q, after)]
+    for (d, speed, pace), run in zip(approach(x, q, qd), runs, strict=True):
+        room = d - limits.clearance - pace * (REACTION + stopping)
+        # nearest points by two texts: distances to 1e-12, over a T_r of 0.02 s
+        assert speed <= max(limits.creep, room / (REACTION + stopping / 2), run) + 1e-9
+    grown = [x.pace[k % 2, 1] for k in range(len(runs))]
+    nearest = min(d + g for (d, _, _), g in zip(approach(x, q, qd), grown, strict=True))
+    assert summary["people_distance"] == pytest.approx(nearest, abs=1e-9)  # to the body as seen
+    assert summary["margin"] >= -1e-9
     Jv, Jw = PANDA.jacobian(q)
-    assert np.allclose(result.tool_velocity, np.r_[Jv @ result.qd, Jw @ result.qd], rtol=0, atol=1e-12)
-    assert np.allclose(result.q, q + result.qd * x["clock"][1], rtol=0, atol=1e-15)
+    assert np.allclose(limiter.out.tool_velocity, np.r_[Jv @ qd, Jw @ qd], rtol=0, atol=1e-12)
+    assert np.allclose(limiter.out.q, q + qd * dt, rtol=0, atol=1e-15)
+    assert np.array_equal(limiter.out.change, qd - last)
 
 
-def _kernel():
-    controller = Controller(PANDA, person_capsules=2)
-    return {
-        "layout": controller.layout,
-        "body": Body(PANDA),
-        "kernel": limiting(PANDA.model, controller.layout, False),
-    }
-
-
-KERNEL = _kernel()
+def test_what_is_harmless_is_passed_on_to_the_bit():
+    x = FILTER
+    x.told[:], x.clock[:] = 0.0, [1.0, 0.001, 0.0, 0.0]
+    wanted = np.linspace(-0.3, 0.3, 7)
+    x.limiter.last[:], x.limiter.change[:] = wanted - 0.001, 0.001
+    x.limiter.allow(PANDA.ready, np.zeros(7), wanted, np.zeros(7), x.limiter.no_pairs)
+    assert np.array_equal(x.limiter.out.qd, wanted)
+    assert x.limiter.out.summary[0] == 0.0
 
 
 def test_what_overflows_calls_for_attention():
-    """Speeds whose squares are infinite: the torques are not finite, and no comparison may pass that by."""
+    """Speeds whose squares are huge, or infinite: then torques are not finite, and no comparison may pass that by."""
     found = bounds(Limits(), ARM, ARM.model.lower, ARM.model.upper)
-    rules = np.array([float(getattr(Limits(), name, None) or 0.001) for name in RULES])
-    rest = [np.ones((1, WIDTH)), found.table, np.array([1.0, 0.001, 0.0, 0.0]), np.zeros(len(TOLD)), rules]
-    kernel, tau = limiting(ARM.model, None, True), ARM.gravity_torque(ARM.ready)
-    for speed in (0.0, 1e200):
-        summary = kernel(ARM.ready, np.full(2, speed), np.zeros(2), np.zeros(2), tau, *rest).summary
-        assert np.isfinite(summary[SUMMARY.index("size")]) == (speed == 0.0)
-        assert summary[0] == (0.0 if speed == 0.0 else 1.0)
+    clock, told, limits = np.array([1.0, 0.001, 0.0, 0.0]), np.zeros(len(TOLD)), Limits(separation=False)
+    known = Facts(None, (1, 0, 2), 0.001, REACTION, True, found, None)
+    limiter = Limiter(ARM.model, known, limits, clock, told, np.zeros((2, 2)), None, HORIZON)
+    rest = np.zeros(2), ARM.gravity_torque(ARM.ready), limiter.no_pairs
+    for speed in (0.0, 1e100):
+        limiter.allow(ARM.ready, np.full(2, speed), *rest)
+        assert limiter.out.summary[0] == (0.0 if speed == 0.0 else 1.0)
+    with pytest.raises(ValueError, match="must be finite"):
+        limiter.allow(ARM.ready, np.full(2, 1e200), *rest)
 
 
 def test_a_stop_and_a_wait_want_nothing():
-    layout = KERNEL["layout"]
-    found = bounds(Limits(), PANDA, PANDA.model.lower, PANDA.model.upper)
-    clock, told = np.zeros(len(CLOCK)), np.zeros(len(TOLD))
-    known = Facts(layout, (1, 0, 2), 0.001, 0.1, False, found)
-    limiter = Limiter(PANDA.model, known, Limits(), clock, told, 0.011)
-    q, zero, wanted = PANDA.ready, np.zeros(7), np.full(7, 0.2)
-    clock[1] = 0.001
+    x = limiter_of(CONTROLLER, Limits(jerk=0.0))
+    limiter, zero, wanted = x.limiter, np.zeros(7), np.full(7, 0.2)
+    x.clock[1] = 0.001
     for stale, waiting, factor in ((0, 0, None), (1, 0, 1.5), (0, 1, 1.0)):
-        told[:2] = stale, waiting
+        x.told[:2] = stale, waiting
         limiter.last[:] = wanted
-        limiter.allow(q, zero, wanted, zero, limiter.no_pairs)
+        limiter.allow(PANDA.ready, zero, wanted, zero, limiter.no_pairs)
         fall = wanted - limiter.out.qd
         assert np.allclose(fall, 0.0 if factor is None else 0.01 * factor, rtol=0, atol=1e-15)
 
@@ -302,12 +446,20 @@ def test_what_a_joint_at_its_stop_leaves_is_held_before_people():
     q = np.zeros(2)
     tip, J = arm.pose(q)[:3, 3], arm.jacobian(q)[0]
     up = J @ [1.0, 0.0] / np.linalg.norm(J @ [1.0, 0.0])
-    for gap in (0.3, 0.05, -0.02):
+    # the promise alone; and the arm is held where it is, whatever it is commanded
+    alone = {"evasion_distance": 0.0, "evasion_gain": 100.0, "following_error": 10.0}
+    for gap in (0.15, 0.05, -0.02):
         controller = Controller(arm, upper=[0.0, 2.79])
-        guard, people = Supervisor(Fixed(controller)), controller.obstacles()
+        guard = Supervisor(Fixed(controller), Limits(sensor=Sensor.exact(0.001), **alone))
+        people, limits = controller.obstacles(), guard.limits
         hand = tip - up * (0.09 + gap)
-        for k in range(1, 100):
+        for k in range(1, 200):
             people.see(Capsule(hand, hand, 0.05).row()[None], 0.001 * k)
             command = guard.step(0.001 * k, 0.001, State(q, t=0.001 * k), people, Goal(tip))
-        assert -(J @ command.qd) @ up <= (guard.limits.creep if gap > 0 else 0.0) + 1e-12
-        assert command.status in (Status.SLOWING_HUMAN, Status.IN_COLLISION)
+        stopping = (np.abs(command.qd) / (guard.bounds.acceleration * limits.stop_factor)).max()
+        room = gap - limits.clearance - limits.human_speed * (guard.reaction + stopping)
+        most = max(limits.creep, room / (guard.reaction + stopping / 2))
+        assert most < 2.0 * np.linalg.norm(J[:, 1])  # what is wanted of the tip: so the rule counts
+        assert -(J @ command.qd) @ up <= most + 1e-9  # rounding of a distance over a T_r of 0.01 s
+        assert command.qd[0] <= 0.0  # at its end
+        assert (command.status is Status.IN_COLLISION) == (gap < 0.0)

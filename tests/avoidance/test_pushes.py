@@ -224,7 +224,7 @@ def test_one_person_close_by_does_not_hide_another():
 def test_only_the_capsule_that_is_pushed_hardest_acts():
     arm = er.load("panda")
     q = arm.ready
-    rows = [[Capsule((0.7, 0.1, 0.0), (0.7, 0.1, 1.4), 0.15).row()]]
+    rows = [[Capsule((0.6, 0.1, 0.0), (0.6, 0.1, 1.4), 0.15).row()]]
     every = pushes_of(built(Config(**ALONE), Body(arm), q, rows), q)
     one = pushes_of(built(Config(acting="nearest", **ALONE), Body(arm), q, rows), q)
     top = max(range(len(every)), key=lambda k: every[k].strength)

@@ -1,6 +1,6 @@
 """What the supervisor allows: settings, and the bounds of every joint that follow from them and from the arm.
 
-    limits = Limits(max_age=0.2, stop_distance=0.05)
+    limits = Limits(sensor=Sensor.motion_capture(), stop_distance=0.05)
     limits = settings.load(Limits, "limits.toml");   settings.dumps(limits)
 
 A model may have no velocity limit; then `velocity` (or `linear_velocity` for a prismatic joint) stands in for it.  A
@@ -24,6 +24,7 @@ from .safety.sensor import Sensor
 
 Array = NDArray[np.float64]
 log = logging.getLogger("elbowroom.avoidance")
+ROUNDING = 1e-9  # s: of sums of a sensor's times
 UNLIMITED = 1e6  # rad, m or N m: stands for "no limit" where compiled code takes finite numbers alone
 
 
@@ -110,6 +111,7 @@ class Limits:
             raise FieldError("sensor", "a Sensor", self.sensor, place="Limits")
         if self.max_age is not None:
             positive(self, "max_age", most=10.0)
+            _fits(self.max_age, self.sensor)
         positive(self, "max_state_age", "clock_step", most=10.0)
         number(self, "human_speed", least=0.1, most=10.0)
         number(self, "max_human_speed", least=self.human_speed, most=100.0)
@@ -139,6 +141,21 @@ class Limits:
     def oldest(self) -> float:
         """The age of data about people, s, from which the arm stops."""
         return self.sensor.longest_age if self.max_age is None else self.max_age
+
+
+def _fits(max_age: float, sensor: Sensor) -> None:
+    """Refuses a `max_age` (s) that stops the arm at every frame, warns of one that does at every drop-out."""
+    allowed = max_age + ROUNDING
+    if allowed < sensor.ordinary_age:
+        numbers = f"latency {sensor.latency:g} + frame_period {sensor.frame_period:g}"
+        least = f"at least {sensor.ordinary_age:g} s, as old as the sensor's frames become before the next ({numbers})"
+        raise FieldError("max_age", least, max_age, place="Limits")
+    if allowed < sensor.longest_age:
+        log.warning(
+            "Limits: max_age is %g s, but the sensor's frames become %g s old in a drop-out that is normal (latency %g "
+            "+ 2 x frame_period %g + dropout %g): each such drop-out will stop the arm until it is reset",
+            *(max_age, sensor.longest_age, sensor.latency, sensor.frame_period, sensor.dropout),
+        )
 
 
 def _each(settings: Any, name: str) -> None:

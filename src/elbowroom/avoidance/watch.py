@@ -2,8 +2,8 @@
 
 The supervisor does not hand a controller the caller's obstacles but its own copy, `predicted`.
 
-"No data" never means "no human".  Data older than `max_age` stops the arm, and so does a person of whom there has never
-been any.  A report of nobody is data: it must keep coming too.  Somebody last seen is kept, wherever they were, until
+"No data" never means "no human".  Data older than `max_age` stops the arm; before the first of a person it is held, and
+waits.  A report of nobody is data: it must keep coming too.  Somebody last seen is kept, wherever they were, until
 reports of nobody have been consistent for `clear_confirm`; as long as these come, that time is no stop.  Before anybody
 was ever seen the same time is waited, and the arm is held meanwhile.
 
@@ -119,9 +119,7 @@ class Watch:
         """What is too old, as a sentence; nothing if all is well."""
         if self.told[0] > 0.0:
             for p, good in enumerate(self._people[:, GOOD].tolist()):
-                if good == NEVER:
-                    return f"person {p}: nothing is known yet; no data does not mean that nobody is there"
-                if not good - self._limits.clock_tolerance <= t <= good + self._oldest:
+                if good > NEVER and not good - self._limits.clock_tolerance <= t <= good + self._oldest:
                     oldest = f"max_age, {self._oldest:g} s"
                     return f"person {p}: the last good data is older than {oldest}: {t - good:.4f} s"
         if t > self._things_until:

@@ -110,7 +110,7 @@ def joint_box(q: Array, last: Array, change: Array, b: Any, rules: Any, dt: Any,
     low, up = [], []
     for j, v in enumerate(last):
         most, step = b.velocity[j] * pace, b.acceleration[j] * dt
-        least, greatest = maximum(v - step, -most), minimum(v + step, most)
+        least, greatest = minimum(maximum(v - step, -most), v + step), maximum(minimum(v + step, most), v - step)
         if rules.jerk is not None:
             swing = rules.jerk * step * dt  # from the last change, or from none: ceasing to accelerate is always free
             least = maximum(least, minimum(v + minimum(change[j], 0.0) - swing, greatest))

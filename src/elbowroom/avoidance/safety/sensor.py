@@ -7,7 +7,7 @@
     velocity_noise   the same of the velocity that comes with it; without one velocities are estimated alone
 
 A frame is `latency` old when it comes and `latency + frame_period` when the next one comes: that age is ordinary, and
-the body last seen is always grown for it.  After `longest_age`, latency + frame_period + dropout, something is wrong.
+the body last seen is always grown for it.  After `longest_age`, latency + 2 frame_period + dropout, something is wrong.
 """
 
 from __future__ import annotations

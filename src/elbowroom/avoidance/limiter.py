@@ -2,7 +2,7 @@
 
 asked      the joints' box, the rows and how much the wish violates them
 picked     the worst rows              left out, with `solve`, where the wish violates none: the result is the same
-solve      the sweeps
+solve      the steps of the solver, some at a time, until none is left to be made
 given      the command
 """
 
@@ -27,7 +27,7 @@ from .layout import Layout
 from .limits import Limits
 from .pushes import WIDTH
 from .recorder import columns
-from .safety.filter import ROWS, SWEEPS, Problem, moving, people_rows, sweep
+from .safety.filter import CHANGED, GIVEN, ROUNDS, ROWS, STEPS, Tableau, moving, people_rows, pivot
 from .saturation import ANYWHERE, NOBODY, RULES, asked, given, picked
 
 Array = NDArray[np.float64]
@@ -76,28 +76,32 @@ def given_kernel(model: Model, s: Structure, posed: Any) -> Kernel:
     """`saturation.given`; `posed` are the arrays that `asked` fills."""
     inputs = _common(model.n, s.layout) | {k: x.shape for k, x in posed._asdict().items() if k not in PASSED_BY}
     if s.layout is not None:
-        inputs |= {"z": (model.n,), "price": (ROWS,), "kinds": (ROWS,)}
+        inputs |= {"at": (ROWS + model.n,), "price": (ROWS + model.n,), "kinds": (ROWS,)}
     return compiled(partial(given, **s._asdict()), model, inputs, name="given")
 
 
-def picked_kernel(rows: tuple[int, ...], promises: int) -> Kernel:
-    """`saturation.picked` of rows (K, n + 4), the first so many of them people's."""
-    return compiled(picked, promises, {"rows": rows}, name="picked")
+def picked_kernel(n: int, rows: int, promises: int) -> Kernel:
+    """`saturation.picked` of so many rows, the first of them people's."""
+    inputs = {"rows": (rows, n + 4), "start": (n,), "low": (n,), "up": (n,)}
+    return compiled(picked, promises, inputs, name="picked")
 
 
-def _solving(n: int) -> Repeated:
-    inputs = {"z": (n,), "price": (ROWS,), "low": (n,), "up": (n,), "A": (ROWS, n), "need": (ROWS,), "yields": (ROWS,)}
-    return Repeated(trace(_turn, None, inputs, name="solve"), SWEEPS)
+def _solving(size: tuple[int, int]) -> Repeated:
+    n, steps = size
+    m = ROWS + n
+    shapes = {"table": (m * (m + 1) // 2,), "entering": (1,)}
+    inputs = {name: shapes.get(name, (m,)) for name in GIVEN}
+    return Repeated(trace(_turn, None, inputs, name="solve"), steps)
 
 
-def _turn(_: Any, z: Scalars, price: Scalars, **problem: Scalars) -> dict[str, Scalars]:
-    after, paid = sweep(Problem(wish=z, **problem), z, price)
-    return {"z": after, "price": paid}
+def _turn(_: Any, **tableau: Scalars) -> dict[str, Scalars]:
+    after = pivot(Tableau(**tableau))
+    return {name: getattr(after, name) for name in CHANGED}
 
 
-def solver(n: int) -> Kernel:
-    """The sweeps, for any arm of n joints: z (n,) and price (ROWS,) as they begin, and the Problem."""
-    return compiled(_solving, n)
+def solver(n: int, steps: int = STEPS) -> Kernel:
+    """So many steps of the solver, for any arm of n joints; it takes a Tableau and gives what changes of it."""
+    return compiled(_solving, (n, steps))
 
 
 def promise_pairs(layout: Layout | None) -> list[tuple[int, int]]:
@@ -143,7 +147,9 @@ class Limiter:
     ) -> None:
         self.layout = layout = facts.pairs
         n, zero = model.n, np.zeros(model.n)
-        s = Structure(layout, facts.torque, facts.floor is not None, limits.jerk > 0.0 and not facts.torque, limits.mode)
+        s = Structure(
+            layout, facts.torque, facts.floor is not None, limits.jerk > 0.0 and not facts.torque, limits.mode
+        )
         self._kernels = {"ask": asked_kernel(model, s)}
         self.posed = self._kernels["ask"].empty()
         self._kernels["give"] = given_kernel(model, s, self.posed)
@@ -157,10 +163,11 @@ class Limiter:
         self._promise = self._no_promise = np.zeros((1, PROMISE))
         self._rows = rows
         if layout is not None:
-            self._kernels["pick"] = picked_kernel(self.posed.rows.shape, people_rows(layout))
+            self._kernels["pick"] = picked_kernel(n, len(self.posed.rows), people_rows(layout))
             self._kernels["solve"] = solver(n)
-            self.picked, self.solved = self._kernels["pick"].empty(), self._kernels["solve"].empty()
-            self._no_price = np.zeros(ROWS)
+            self.picked = self._kernels["pick"].empty()
+            self.solved = tuple(self._kernels["solve"].empty() for _ in range(2))  # one is read, the other written
+            self._unsolved = np.zeros(ROWS + n), np.zeros(ROWS + n), np.zeros(ROWS)
             if layout.people and rows is not None:
                 self._kernels["measure"] = promise_table(layout)
                 self._promise = self._kernels["measure"].empty()
@@ -209,12 +216,16 @@ class Limiter:
         if self._solve is None or self._pick is None:
             self._give(*common, *self._carried, out=self.out)
             return
-        z, price, kinds = posed.start, self._no_price, self._no_price
+        solved = self._unsolved
         if self._lack[0] > 0.0:
-            p = self._pick(posed.rows, out=self.picked)
-            z, price = self._solve(z, price, posed.low, posed.up, p.A, p.need, p.yields, out=self.solved)
-            kinds = p.kinds
-        self._give(*common, *self._carried, z, price, kinds, out=self.out)
+            p = s = self._pick(posed.rows, posed.start, posed.low, posed.up, out=self.picked)
+            fixed = p.low, p.high, p.weight
+            for k in range(ROUNDS):
+                s = self._solve(s.table, s.at, s.price, s.side, s.entering, *fixed, out=self.solved[k % 2])
+                if s.left[0] == 0.0:
+                    break
+            solved = s.at, s.price, p.kinds
+        self._give(*common, *self._carried, *solved, out=self.out)
 
     def ramp(self, q: Array, qd: Array, pairs: Array) -> None:
         """The way to a standstill, from now on: nothing is wanted."""

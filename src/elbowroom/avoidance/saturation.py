@@ -43,15 +43,19 @@ from .belief import CLOCK, TOLD
 from .layout import Layout
 from .safety.filter import (
     EVASION,
+    GIVEN,
     KINDS,
     NO_MARGIN,
     PEOPLE,
+    ROWS,
     Box,
+    Problem,
     Row,
     chosen,
     joint_box,
     largest,
     moving,
+    opened,
     posed,
     pulled_back,
     summed,
@@ -243,21 +247,25 @@ def asked(
     return found | problem
 
 
-def picked(promises: int, rows: Array) -> dict[str, Any]:
-    """The rows that are solved for, as a Problem has them, and their kinds; the first so many are people's."""
+def picked(promises: int, rows: Array, start: Array, low: Array, up: Array) -> dict[str, Any]:
+    """The rows that are solved for, as a Problem and then as a Tableau has them, and their kinds.
+
+    The first so many rows are people's.
+    """
     best = chosen([Row.of(row) for row in rows], promises)
-    return {
-        "A": np.array([row.a for row in best]),
-        "need": vector(*(row.need for row in best)),
-        "yields": vector(*(row.yields for row in best)),
-        "kinds": vector(*(row.kind for row in best)),
-    }
+    A, (need, yields, kinds) = (
+        np.array([row.a for row in best]),
+        (vector(*numbers) for numbers in zip(*((row.need, row.yields, row.kind) for row in best), strict=True)),
+    )
+    tableau = opened(Problem(start, low, up, A, need, yields))
+    given = {name: getattr(tableau, name) for name in GIVEN}
+    return given | {"A": A, "need": need, "yields": yields, "kinds": kinds}
 
 
 def given(
     model: Model, layout: Layout | None, torque: bool, floor: bool, jerk: bool, mode: str, **inputs: Array
 ) -> dict[str, Any]:
-    """The command from the solution z and its prices: pulled back, braked, as torques; and what is told about it."""
+    """The command from the solution and its prices: pulled back, braked, as torques; and what is told about it."""
     x = Inputs.of(inputs, floor=floor, jerk=jerk, mode=mode)
     b, rules, ramp = x.b, x.rules, x.ramp
     slower, distance, people = x.facts
@@ -269,9 +277,12 @@ def given(
     v = x.wish
     if layout is not None:
         solved = [
-            minimum(maximum(z, lo), hi) * most for z, lo, hi, most in zip(x.z, x.low, x.up, b.velocity, strict=True)
+            minimum(maximum(z, lo), hi) * most
+            for z, lo, hi, most in zip(x.at[ROWS:], x.low, x.up, b.velocity, strict=True)
         ]
-        paid = {k: largest(where(kind == k, p, 0.0) for kind, p in zip(x.kinds, x.price, strict=True)) for k in KINDS}
+        paid = {
+            k: largest(where(kind == k, p, 0.0) for kind, p in zip(x.kinds, x.price[:ROWS], strict=True)) for k in KINDS
+        }
         changed = largest(paid.values()) > 0.0
         v, part, margin = pulled_back(
             model, layout, frames, vector(*(where(changed, s, w) for s, w in zip(solved, v, strict=True))), ramp, x

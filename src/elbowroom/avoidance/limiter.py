@@ -2,12 +2,13 @@
 
 asked      the joints' box, the rows and how much the wish violates them
 picked     the worst rows              left out, with `solve`, where the wish violates none: the result is the same
-solve      the sweeps
+solve      the steps of the solver, some at a time, until none is left to be made
 given      the command; there are two: of the wish, and of what was solved
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -18,7 +19,7 @@ from ..algebra import Repeated, Table, trace
 from ..algebra.linalg import Array as Scalars
 from ..compile import compiled
 from ..compile.kernel import Kernel
-from ..compile.pipeline import Call
+from ..compile.pipeline import Call, Pipeline
 from ..geometry import ROW
 from ..geometry.distance import separation
 from ..model import Model
@@ -28,7 +29,7 @@ from .layout import Layout
 from .limits import Limits
 from .pushes import WIDTH
 from .recorder import columns
-from .safety.filter import ROWS, SWEEPS, Problem, moving, people_rows, sweep
+from .safety.filter import CHANGED, GIVEN, ROUNDS, ROWS, STEPS, Tableau, moving, people_rows, pivot
 from .saturation import ANYWHERE, NOBODY, RULES, asked, given, picked
 
 Array = NDArray[np.float64]
@@ -83,28 +84,32 @@ def given_kernel(model: Model, s: Structure, posed: Any, *, solved: bool = False
     inputs = _common(model.n) | {k: x.shape for k, x in posed._asdict().items() if k not in PROBLEM + ROWS_ALONE}
     if solved:
         inputs |= {k: getattr(posed, k).shape for k in PROBLEM} | _promise(s.layout)
-        inputs |= {"z": (model.n,), "price": (ROWS,), "kinds": (ROWS,)}
+        inputs |= {"at": (ROWS + model.n,), "price": (ROWS + model.n,), "kinds": (ROWS,)}
     return compiled(partial(given, solved=solved, **s._asdict()), model, inputs, name="given")
 
 
-def picked_kernel(rows: tuple[int, ...], promises: int) -> Kernel:
-    """`saturation.picked` of rows (K, n + 4), the first so many of them people's."""
-    return compiled(picked, promises, {"rows": rows}, name="picked")
+def picked_kernel(n: int, rows: int, promises: int) -> Kernel:
+    """`saturation.picked` of so many rows, the first of them people's."""
+    inputs = {"rows": (rows, n + 4), "start": (n,), "low": (n,), "up": (n,)}
+    return compiled(picked, promises, inputs, name="picked")
 
 
-def _solving(n: int) -> Repeated:
-    inputs = {"z": (n,), "price": (ROWS,), "low": (n,), "up": (n,), "A": (ROWS, n), "need": (ROWS,), "yields": (ROWS,)}
-    return Repeated(trace(_turn, None, inputs, name="solve"), SWEEPS)
+def _solving(size: tuple[int, int]) -> Repeated:
+    n, steps = size
+    m = ROWS + n
+    shapes = {"table": (m * (m + 1) // 2,), "entering": (1,)}
+    inputs = {name: shapes.get(name, (m,)) for name in GIVEN}
+    return Repeated(trace(_turn, None, inputs, name="solve"), steps)
 
 
-def _turn(_: Any, z: Scalars, price: Scalars, **problem: Scalars) -> dict[str, Scalars]:
-    after, paid = sweep(Problem(wish=z, **problem), z, price)
-    return {"z": after, "price": paid}
+def _turn(_: Any, **tableau: Scalars) -> dict[str, Scalars]:
+    after = pivot(Tableau(**tableau))
+    return {name: getattr(after, name) for name in CHANGED}
 
 
-def solver(n: int) -> Kernel:
-    """The sweeps, for any arm of n joints: z (n,) and price (ROWS,) as they begin, and the Problem."""
-    return compiled(_solving, n)
+def solver(n: int, steps: int = STEPS) -> Kernel:
+    """So many steps of the solver, for any arm of n joints; it takes a Tableau and gives what changes of it."""
+    return compiled(_solving, (n, steps))
 
 
 def promise_pairs(layout: Layout | None) -> list[tuple[int, int]]:
@@ -130,6 +135,15 @@ def promise_table(layout: Layout) -> Kernel:
     return compiled(_promise_table, layout)
 
 
+def _begun(s: Any) -> tuple[Array, ...]:
+    """Of a Tableau, what a step changes."""
+    return s.table, s.at, s.price, s.side, s.entering
+
+
+def _fixed(p: Any) -> tuple[Array, ...]:
+    return p.low, p.high, p.weight
+
+
 class Limiter:
     """Holds the last command and works out the next; `out` has qd, q, tau, tool_velocity, summary and record.
 
@@ -150,7 +164,9 @@ class Limiter:
     ) -> None:
         self.layout = layout = facts.pairs
         n, zero = model.n, np.zeros(model.n)
-        s = Structure(layout, facts.torque, facts.floor is not None, limits.jerk > 0.0 and not facts.torque, limits.mode)
+        s = Structure(
+            layout, facts.torque, facts.floor is not None, limits.jerk > 0.0 and not facts.torque, limits.mode
+        )
         self._kernels = {"ask": asked_kernel(model, s)}
         self.posed = self._kernels["ask"].empty()
         self._kernels["give"] = given_kernel(model, s, self.posed)
@@ -164,11 +180,11 @@ class Limiter:
         self._promise = self._no_promise = np.zeros((1, PROMISE))
         self._rows = rows
         if layout is not None:
-            self._kernels["pick"] = picked_kernel(self.posed.rows.shape, people_rows(layout))
+            self._kernels["pick"] = picked_kernel(n, len(self.posed.rows), people_rows(layout))
             self._kernels["solve"] = solver(n)
             self._kernels["give_solved"] = given_kernel(model, s, self.posed, solved=True)
-            self.picked, self.solved = self._kernels["pick"].empty(), self._kernels["solve"].empty()
-            self._no_price = np.zeros(ROWS)
+            self.picked = self._kernels["pick"].empty()
+            self.solved = tuple(self._kernels["solve"].empty() for _ in range(2))  # one is read, the other written
             if layout.people and rows is not None:
                 self._kernels["measure"] = promise_table(layout)
                 self._promise = self._kernels["measure"].empty()
@@ -220,11 +236,12 @@ class Limiter:
         if self._give_solved is None or not self.lacking:
             self._give(*common, *self._carried, out=self.out)
             return
-        p = self._pick(posed.rows, out=self.picked)  # type: ignore[misc]  # these three are there or none is
-        rows = posed.low, posed.up, p.A, p.need, p.yields
-        s = self._solve(posed.start, self._no_price, *rows, out=self.solved)  # type: ignore[misc]
-        found = *self._carried, *self._problem, promise, *s, p.kinds
-        self._give_solved(*common, *found, out=self.out)
+        p = s = self._pick(posed.rows, posed.start, posed.low, posed.up, out=self.picked)  # type: ignore[misc]
+        for k in range(ROUNDS):  # what is not None above is not None here
+            s = self._solve(*_begun(s), *_fixed(p), out=self.solved[k % 2])  # type: ignore[misc]
+            if s.left[0] == 0.0:
+                break
+        self._give_solved(*common, *self._found(promise, s), out=self.out)
 
     # ---- the same as steps of a pipeline, on arrays that stay where they are
     def calls(self, q: Array, qd: Array, wanted: Array, tau: Array, pairs: Array) -> list[Call]:
@@ -237,16 +254,33 @@ class Limiter:
             Call(self._kernels["give"], (*common, *self._carried), self.out),
         ]
 
-    def corrections(self, q: Array, qd: Array, tau: Array) -> list[Call]:
-        """What is left to do where a row is violated."""
-        posed, p = self.posed, self.picked
-        problem = posed.start, self._no_price, posed.low, posed.up, p.A, p.need, p.yields
-        found = *self._carried, *self._problem, self._promise, *self.solved, p.kinds
-        return [
-            Call(self._kernels["pick"], (posed.rows,), p),
-            Call(self._kernels["solve"], problem, self.solved),
-            Call(self._kernels["give_solved"], (*self._common(q, qd, tau), *found), self.out),
+    def corrections(self, q: Array, qd: Array, tau: Array) -> Callable[[], None]:
+        """What is left to do where a row is violated, as a function."""
+        posed, p, (one, other) = self.posed, self.picked, self.solved
+        common, solve = self._common(q, qd, tau), self._kernels["solve"]
+
+        def given(s: Any) -> Call:
+            return Call(self._kernels["give_solved"], (*common, *self._found(self._promise, s)), self.out)
+
+        pick = Call(self._kernels["pick"], (posed.rows, posed.start, posed.low, posed.up), p)
+        first = Pipeline([pick, Call(solve, (*_begun(p), *_fixed(p)), one), given(one)]).run
+        more = [
+            Pipeline([Call(solve, (*_begun(old), *_fixed(p)), new), given(new)]).run
+            for old, new in ((one, other), (other, one))
         ]
+        left = one.left.data, other.left.data
+
+        def correct() -> None:
+            first()
+            for k in range(ROUNDS - 1):  # one round is mostly enough
+                if left[k % 2][0] == 0.0:
+                    return
+                more[k % 2]()
+
+        return correct
+
+    def _found(self, promise: Array, s: Any) -> tuple[Array, ...]:
+        return *self._carried, *self._problem, promise, s.at, s.price, self.picked.kinds
 
     @property
     def lacking(self) -> bool:

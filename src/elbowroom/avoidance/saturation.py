@@ -43,15 +43,19 @@ from .belief import CLOCK, TOLD
 from .layout import Layout
 from .safety.filter import (
     EVASION,
+    GIVEN,
     KINDS,
     NO_MARGIN,
     PEOPLE,
+    ROWS,
     Box,
+    Problem,
     Row,
     chosen,
     joint_box,
     largest,
     moving,
+    opened,
     posed,
     pulled_back,
     summed,
@@ -243,15 +247,19 @@ def asked(
     return found | problem
 
 
-def picked(promises: int, rows: Array) -> dict[str, Any]:
-    """The rows that are solved for, as a Problem has them, and their kinds; the first so many are people's."""
+def picked(promises: int, rows: Array, start: Array, low: Array, up: Array) -> dict[str, Any]:
+    """The rows that are solved for, as a Problem and then as a Tableau has them, and their kinds.
+
+    The first so many rows are people's.
+    """
     best = chosen([Row.of(row) for row in rows], promises)
-    return {
-        "A": np.array([row.a for row in best]),
-        "need": vector(*(row.need for row in best)),
-        "yields": vector(*(row.yields for row in best)),
-        "kinds": vector(*(row.kind for row in best)),
-    }
+    A, (need, yields, kinds) = (
+        np.array([row.a for row in best]),
+        (vector(*numbers) for numbers in zip(*((row.need, row.yields, row.kind) for row in best), strict=True)),
+    )
+    tableau = opened(Problem(start, low, up, A, need, yields))
+    given = {name: getattr(tableau, name) for name in GIVEN}
+    return given | {"A": A, "need": need, "yields": yields, "kinds": kinds}
 
 
 def given(
@@ -274,8 +282,9 @@ def given(
     part: Any = 1.0
     v, margin = x.wish, x.lack[1]
     if solved and layout is not None:
-        paid = {k: largest(where(kind == k, p, 0.0) for kind, p in zip(x.kinds, x.price, strict=True)) for k in KINDS}
-        best = _each(minimum, _each(maximum, x.z, x.low), x.up) * b.velocity
+        price = x.price[:ROWS]
+        paid = {k: largest(where(kind == k, p, 0.0) for kind, p in zip(x.kinds, price, strict=True)) for k in KINDS}
+        best = _each(minimum, _each(maximum, x.at[ROWS:], x.low), x.up) * b.velocity
         v, part, margin = pulled_back(model, layout, frames, best, ramp, x)
         size = summed(x.wish * x.wish)
         left = minimum(maximum(summed(v * x.wish) / where(size > 0.0, size, 1.0), 0.0), 1.0)

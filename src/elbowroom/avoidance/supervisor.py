@@ -146,7 +146,7 @@ class Supervisor:
         filtered = limiter.calls(q, qd, wanted, tau, controller.pairs)
         steps = [look, *controller.calls(q, qd, goal), *filtered, *remember]
         self._cycle = Pipeline(steps, takes=(q, qd, places.rows, stamps, goal)).run
-        self._correct = Pipeline(limiter.corrections(q, qd, tau)).run
+        self._correct = limiter.corrections(q, qd, tau)
 
     def __getstate__(self) -> dict[str, Any]:
         return {k: v for k, v in vars(self).items() if k not in ("_cycle", "_correct", "_view")}

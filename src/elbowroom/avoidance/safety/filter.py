@@ -18,7 +18,8 @@ cycle's box, d_k the distance to the body last seen, grown by its age, and C wha
     allowed_k = v_k, what contact bears (contact.py), or as above where none is borne     mode "power_and_force"
     allowed_k = the greater of the two                                                   mode "both"
 
-Slower than `creep` a link may drift towards somebody: else a hand that comes would hold the arm fast.
+Slower than `creep` a link may drift towards somebody who, as last seen, is not touched yet: else a hand that comes would
+hold the arm fast.
 
 The ramp's next command is always allowed, whatever the rows say: it was certified when the motion was.  So every bound
 is raised to what the ramp does, and the problem has a solution.
@@ -254,7 +255,8 @@ def posed(model: Model, layout: Layout, frames: Frames, wish: Array, box: Box, x
             opening = wanted.opening(i, normal, share)
             u = -last.opening(i, normal, share) * box.left
             room = distance - rules.clearance - x.pace[slot][0] * lasting
-            most = maximum(room * slower, rules.creep)
+            drift = where(distance + x.pace[slot][1] > 0.0, rules.creep, 0.0)  # not into somebody who is touched
+            most = maximum(room * slower, drift)
             if mobility is not None:
                 most = _borne(most, mobility(link, ends[i], normal, share), x.bears[slot], rules)
             most = maximum(most, u)

@@ -178,13 +178,20 @@ HORIZON, REACTION = 0.011, 0.02  # s
 
 
 def joints(rng):
-    """Bounds of a panda, and a state that some command before has led to: q, that command, its change, dt."""
+    """Bounds of a panda, and a state that some command before has led to: q, that command, its change, dt.
+
+    From where it began that command left room to brake, and for the ramp, before the joints' ends.
+    """
     found = bounds(Limits(), PANDA, PANDA.model.lower, PANDA.model.upper)
     dt = 0.001 * rng.choice([1, 1, 10])
     start = rng.uniform(found.lower, found.upper)
-    room = [braking_speed(margin, found.acceleration, HORIZON) for margin in (start - found.lower, found.upper - start)]
     last = rng.uniform(-1, 1, 7) * found.velocity * rng.choice([0.0, 0.1, 1.0])
-    last = np.clip(last, -room[0], room[1])
+    lasting = HORIZON + (np.abs(last) / (found.acceleration * 1.5)).max() / 2
+    back, forth = (
+        np.minimum(braking_speed(margin, found.acceleration, HORIZON), margin / lasting)
+        for margin in (start - found.lower, found.upper - start)
+    )
+    last = np.clip(last, -back, forth)
     return found, start + last * dt, last, rng.uniform(-1, 1, 7) * found.acceleration * dt, dt
 
 

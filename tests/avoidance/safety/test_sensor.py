@@ -160,6 +160,7 @@ def test_the_first_frame_is_waited_for_without_end():
     for t in (0.0, 1.0, 1e6):
         watch.look(t, places, goal)
         assert watch.waiting
+        assert watch.told[STALE] == 0.0
         assert not watch.stale(t)
     places.see(PERSON, 1e6)
     watch.look(1e6 + 0.01, places, goal)

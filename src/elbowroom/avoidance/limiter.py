@@ -2,12 +2,13 @@
 
 asked      the joints' box, the rows and how much the wish violates them
 picked     the worst rows              left out, with `solve`, where the wish violates none: the result is the same
-solve      the sweeps
-given      the command
+solve      the steps of the solver, some at a time, until none is left to be made
+given      the command; there are two: of the wish, and of what was solved
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ from ..algebra import Repeated, Table, trace
 from ..algebra.linalg import Array as Scalars
 from ..compile import compiled
 from ..compile.kernel import Kernel
+from ..compile.pipeline import Call, Pipeline
 from ..geometry import ROW
 from ..geometry.distance import separation
 from ..model import Model
@@ -27,7 +29,7 @@ from .layout import Layout
 from .limits import Limits
 from .pushes import WIDTH
 from .recorder import columns
-from .safety.filter import ROWS, SWEEPS, Problem, moving, people_rows, sweep
+from .safety.filter import CHANGED, GIVEN, ROUNDS, ROWS, STEPS, Tableau, moving, people_rows, pivot
 from .saturation import ANYWHERE, NOBODY, RULES, asked, given, picked
 
 Array = NDArray[np.float64]
@@ -45,13 +47,16 @@ class Structure(NamedTuple):
     mode: str
 
 
-def _common(n: int, layout: Layout | None) -> dict[str, tuple[int, ...]]:
+def _promise(layout: Layout | None) -> dict[str, tuple[int, ...]]:
+    return {"promise": (len(promise_pairs(layout)) or 1, PROMISE)}
+
+
+def _common(n: int) -> dict[str, tuple[int, ...]]:
     return {
         "q": (n,),
         "qd": (n,),
         "last": (n,),
         "tau": (n,),
-        "promise": (len(promise_pairs(layout)) or 1, PROMISE),
         "bounds": (5, n),
         "clock": (len(CLOCK),),
         "told": (len(TOLD),),
@@ -63,41 +68,48 @@ def asked_kernel(model: Model, s: Structure) -> Kernel:
     """`saturation.asked`."""
     n, layout = model.n, s.layout
     pairs, slots = (1, 1) if layout is None else (len(layout.pairs), layout.people * layout.person_capsules)
-    inputs = _common(n, layout) | {"wanted": (n,), "change": (n,), "pairs": (pairs, WIDTH), "pace": (max(1, slots), 2)}
+    inputs = _common(n) | _promise(layout) | {"wanted": (n,), "change": (n,)}
+    inputs |= {"pairs": (pairs, WIDTH), "pace": (max(1, slots), 2)}
     if s.mode != "separation":
         inputs["bears"] = (max(1, slots), 2)
     return compiled(partial(asked, **s._asdict()), model, inputs, name="asked")
 
 
-PASSED_BY = ("rows", "lack", "start")  # what `asked` gives and `given` does not take
+PROBLEM = ("low", "up", "allowed", "runs")  # of what `asked` gives, what `given` takes only with a solution
+ROWS_ALONE = ("rows", "start")  # and what it never takes
 
 
-def given_kernel(model: Model, s: Structure, posed: Any) -> Kernel:
+def given_kernel(model: Model, s: Structure, posed: Any, *, solved: bool = False) -> Kernel:
     """`saturation.given`; `posed` are the arrays that `asked` fills."""
-    inputs = _common(model.n, s.layout) | {k: x.shape for k, x in posed._asdict().items() if k not in PASSED_BY}
-    if s.layout is not None:
-        inputs |= {"z": (model.n,), "price": (ROWS,), "kinds": (ROWS,)}
-    return compiled(partial(given, **s._asdict()), model, inputs, name="given")
+    inputs = _common(model.n) | {k: x.shape for k, x in posed._asdict().items() if k not in PROBLEM + ROWS_ALONE}
+    if solved:
+        inputs |= {k: getattr(posed, k).shape for k in PROBLEM} | _promise(s.layout)
+        inputs |= {"at": (ROWS + model.n,), "price": (ROWS + model.n,), "kinds": (ROWS,)}
+    return compiled(partial(given, solved=solved, **s._asdict()), model, inputs, name="given")
 
 
-def picked_kernel(rows: tuple[int, ...], promises: int) -> Kernel:
-    """`saturation.picked` of rows (K, n + 4), the first so many of them people's."""
-    return compiled(picked, promises, {"rows": rows}, name="picked")
+def picked_kernel(n: int, rows: int, promises: int) -> Kernel:
+    """`saturation.picked` of so many rows, the first of them people's."""
+    inputs = {"rows": (rows, n + 4), "start": (n,), "low": (n,), "up": (n,)}
+    return compiled(picked, promises, inputs, name="picked")
 
 
-def _solving(n: int) -> Repeated:
-    inputs = {"z": (n,), "price": (ROWS,), "low": (n,), "up": (n,), "A": (ROWS, n), "need": (ROWS,), "yields": (ROWS,)}
-    return Repeated(trace(_turn, None, inputs, name="solve"), SWEEPS)
+def _solving(size: tuple[int, int]) -> Repeated:
+    n, steps = size
+    m = ROWS + n
+    shapes = {"table": (m * (m + 1) // 2,), "entering": (1,)}
+    inputs = {name: shapes.get(name, (m,)) for name in GIVEN}
+    return Repeated(trace(_turn, None, inputs, name="solve"), steps)
 
 
-def _turn(_: Any, z: Scalars, price: Scalars, **problem: Scalars) -> dict[str, Scalars]:
-    after, paid = sweep(Problem(wish=z, **problem), z, price)
-    return {"z": after, "price": paid}
+def _turn(_: Any, **tableau: Scalars) -> dict[str, Scalars]:
+    after = pivot(Tableau(**tableau))
+    return {name: getattr(after, name) for name in CHANGED}
 
 
-def solver(n: int) -> Kernel:
-    """The sweeps, for any arm of n joints: z (n,) and price (ROWS,) as they begin, and the Problem."""
-    return compiled(_solving, n)
+def solver(n: int, steps: int = STEPS) -> Kernel:
+    """So many steps of the solver, for any arm of n joints; it takes a Tableau and gives what changes of it."""
+    return compiled(_solving, (n, steps))
 
 
 def promise_pairs(layout: Layout | None) -> list[tuple[int, int]]:
@@ -123,6 +135,15 @@ def promise_table(layout: Layout) -> Kernel:
     return compiled(_promise_table, layout)
 
 
+def _begun(s: Any) -> tuple[Array, ...]:
+    """Of a Tableau, what a step changes."""
+    return s.table, s.at, s.price, s.side, s.entering
+
+
+def _fixed(p: Any) -> tuple[Array, ...]:
+    return p.low, p.high, p.weight
+
+
 class Limiter:
     """Holds the last command and works out the next; `out` has qd, q, tau, tool_velocity, summary and record.
 
@@ -143,7 +164,9 @@ class Limiter:
     ) -> None:
         self.layout = layout = facts.pairs
         n, zero = model.n, np.zeros(model.n)
-        s = Structure(layout, facts.torque, facts.floor is not None, limits.jerk > 0.0 and not facts.torque, limits.mode)
+        s = Structure(
+            layout, facts.torque, facts.floor is not None, limits.jerk > 0.0 and not facts.torque, limits.mode
+        )
         self._kernels = {"ask": asked_kernel(model, s)}
         self.posed = self._kernels["ask"].empty()
         self._kernels["give"] = given_kernel(model, s, self.posed)
@@ -157,10 +180,11 @@ class Limiter:
         self._promise = self._no_promise = np.zeros((1, PROMISE))
         self._rows = rows
         if layout is not None:
-            self._kernels["pick"] = picked_kernel(self.posed.rows.shape, people_rows(layout))
+            self._kernels["pick"] = picked_kernel(n, len(self.posed.rows), people_rows(layout))
             self._kernels["solve"] = solver(n)
-            self.picked, self.solved = self._kernels["pick"].empty(), self._kernels["solve"].empty()
-            self._no_price = np.zeros(ROWS)
+            self._kernels["give_solved"] = given_kernel(model, s, self.posed, solved=True)
+            self.picked = self._kernels["pick"].empty()
+            self.solved = tuple(self._kernels["solve"].empty() for _ in range(2))  # one is read, the other written
             if layout.people and rows is not None:
                 self._kernels["measure"] = promise_table(layout)
                 self._promise = self._kernels["measure"].empty()
@@ -183,14 +207,18 @@ class Limiter:
         """The compiled functions, and views: a short array is copied through them in a third of NumPy's time."""
         functions = {name: kernel.fast(kernel.general) for name, kernel in self._kernels.items()}
         self._ask, self._give = functions["ask"], functions["give"]
-        self._pick, self._solve, self._measure = (functions.get(name) for name in ("pick", "solve", "measure"))
-        self._carried = [x for name, x in self.posed._asdict().items() if name not in PASSED_BY]
+        self._pick, self._solve, self._give_solved = (functions.get(k) for k in ("pick", "solve", "give_solved"))
+        self._measure = functions.get("measure")
+        posed = self.posed._asdict()
+        self._carried = [x for name, x in posed.items() if name not in PROBLEM + ROWS_ALONE]
+        self._problem = [posed[name] for name in PROBLEM if name in posed]
         self.record, self.summary, self._lack = self.out.record.data, self.out.summary.data, self.posed.lack.data
         self._qd, self._last = self.out.qd.data, self.last.data
         self._changed, self._change = self.out.change.data, self.change.data
 
     def __getstate__(self) -> dict[str, Any]:
-        made = ("_ask", "_give", "_pick", "_solve", "_measure", "_carried", "record", "summary", "_lack")
+        made = ("_ask", "_give", "_pick", "_solve", "_give_solved", "_measure", "_carried", "_problem")
+        made += ("record", "summary", "_lack")
         views = ("_qd", "_last", "_changed", "_change")
         return {k: v for k, v in vars(self).items() if k not in made + views}
 
@@ -203,18 +231,69 @@ class Limiter:
         promise = self._no_promise
         if self._measure is not None and pairs is not self.no_pairs:
             promise = self._measure(self._rows, out=self._promise)
-        common = q, qd, self.last, tau if self.torque else self.zero, promise, *self._fixed
-        posed = self.posed
-        self._ask(*common, wanted, self.change, pairs, *self._people, out=posed)
-        if self._solve is None or self._pick is None:
+        common, posed = self._common(q, qd, tau), self.posed
+        self._ask(*common, promise, wanted, self.change, pairs, *self._people, out=posed)
+        if self._give_solved is None or not self.lacking:
             self._give(*common, *self._carried, out=self.out)
             return
-        z, price, kinds = posed.start, self._no_price, self._no_price
-        if self._lack[0] > 0.0:
-            p = self._pick(posed.rows, out=self.picked)
-            z, price = self._solve(z, price, posed.low, posed.up, p.A, p.need, p.yields, out=self.solved)
-            kinds = p.kinds
-        self._give(*common, *self._carried, z, price, kinds, out=self.out)
+        p = s = self._pick(posed.rows, posed.start, posed.low, posed.up, out=self.picked)  # type: ignore[misc]
+        for k in range(ROUNDS):  # what is not None above is not None here
+            s = self._solve(*_begun(s), *_fixed(p), out=self.solved[k % 2])  # type: ignore[misc]
+            if s.left[0] == 0.0:
+                break
+        self._give_solved(*common, *self._found(promise, s), out=self.out)
+
+    # ---- the same as steps of a pipeline, on arrays that stay where they are
+    def calls(self, q: Array, qd: Array, wanted: Array, tau: Array, pairs: Array) -> list[Call]:
+        """`allow`, as it is where no row is violated; `lacking` tells, and `corrections` must follow."""
+        common = self._common(q, qd, tau)
+        asked = *common, self._promise, wanted, self.change, pairs, *self._people
+        return [
+            Call(self._kernels["measure"], (self._rows,), self._promise),
+            Call(self._kernels["ask"], asked, self.posed),
+            Call(self._kernels["give"], (*common, *self._carried), self.out),
+        ]
+
+    def corrections(self, q: Array, qd: Array, tau: Array) -> Callable[[], None]:
+        """What is left to do where a row is violated, as a function."""
+        posed, p, (one, other) = self.posed, self.picked, self.solved
+        common, solve = self._common(q, qd, tau), self._kernels["solve"]
+
+        def given(s: Any) -> Call:
+            return Call(self._kernels["give_solved"], (*common, *self._found(self._promise, s)), self.out)
+
+        pick = Call(self._kernels["pick"], (posed.rows, posed.start, posed.low, posed.up), p)
+        first = Pipeline([pick, Call(solve, (*_begun(p), *_fixed(p)), one), given(one)]).run
+        more = [
+            Pipeline([Call(solve, (*_begun(old), *_fixed(p)), new), given(new)]).run
+            for old, new in ((one, other), (other, one))
+        ]
+        left = one.left.data, other.left.data
+
+        def correct() -> None:
+            first()
+            for k in range(ROUNDS - 1):  # one round is mostly enough
+                if left[k % 2][0] == 0.0:
+                    return
+                more[k % 2]()
+
+        return correct
+
+    def _found(self, promise: Array, s: Any) -> tuple[Array, ...]:
+        return *self._carried, *self._problem, promise, s.at, s.price, self.picked.kinds
+
+    @property
+    def lacking(self) -> bool:
+        """Whether the wish violates a row."""
+        return bool(self._lack[0] > 0.0)
+
+    @property
+    def whole(self) -> bool:
+        """Whether it has all that `calls` need: pairs, and people."""
+        return self._measure is not None
+
+    def _common(self, q: Array, qd: Array, tau: Array) -> tuple[Array, ...]:
+        return q, qd, self.last, tau if self.torque else self.zero, *self._fixed
 
     def ramp(self, q: Array, qd: Array, pairs: Array) -> None:
         """The way to a standstill, from now on: nothing is wanted."""

@@ -70,16 +70,16 @@ class Limits:
     intrusion: float = setting(0.0, "m", "C: how far a hand reaches before the sensor has it")
     robot_uncertainty: float = setting(0.02, "m", "Z_r: error of the arm's position; Z_d follows from the sensor")
     creep: float = setting(0.04, "m/s", "slower approach is let be, or a link that drifts would freeze an evasion")
-    evasion_distance: float = setting(0.1, "m", "a person nearer than this is retreated from")
-    evasion_gain: float = setting(4.0, "1/s", "speed of retreat for each metre that is missing")
+    evasion_distance: float = setting(0.12, "m", "a person nearer than this is retreated from")
+    evasion_gain: float = setting(4.5, "1/s", "speed of retreat for each metre that is missing")
     evasion_speed: float = setting(1.5, "m/s", "greatest speed that evasion asks of a point")
     evasion_time: float = setting(0.04, "s", "time in which evasion follows what is asked; less the more urgent it is")
-    evasion_weight: float = setting(5.0, "", "of a missed evasion, m/s squared, against the wish in velocity limits")
+    evasion_weight: float = setting(8.0, "", "of a missed evasion, m/s squared, against the wish in velocity limits")
     keep_off: float = setting(0.02, "m", "from the floor, things and the arm itself")
     thing_gain: float = setting(4.0, "1/s", "speed towards them for each metre that is left")
     thing_weight: float = setting(50.0, "", "as evasion_weight, of the floor, things and the arm itself")
     jerk: float = setting(
-        20.0, "1/s", "how fast the acceleration of a joint may change, in accelerations a second; 0: any"
+        18.0, "1/s", "how fast the acceleration of a joint may change, in accelerations a second; 0: any"
     )
     # ---- time
     max_state_age: float = setting(0.02, "s", "an older joint state stops the arm")

@@ -24,9 +24,10 @@ The ramp's next command is always allowed, whatever the rows say: it was certifi
 is raised to what the ramp does, and the problem has a solution.
 
 `posed` writes the rows, one for each link, person and kind: that of the pair which the wish violates most.  `chosen`
-keeps the worst of them, `nearest` solves by fixed sweeps of dual ascent, and `pulled_back` looks at all pairs again
-and goes back towards the ramp as far as any of them asks for.  Nothing branches, so the same text runs for one state,
-in lanes, as C and on a card; where the wish violates no row, solving gives the wish itself and may be left out.
+keeps the worst of them, `nearest` solves by a fixed number of steps of a dual active-set method (`pivot`), and
+`pulled_back` looks at all pairs again and goes back towards the ramp as far as any of them asks for.  Nothing branches,
+so the same text runs for one state, in lanes, as C and on a card.  A step that finds nothing to do changes no bit: the
+others may be left out then, and all of them where the wish violates no row.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...algebra import absolute, cross, dot, maximum, minimum, where
+from ...algebra import absolute, cross, dot, maximum, minimum, sqrt, where
 from ...algebra.linalg import Array, is_constant, ltdl, vector
 from ...dynamics import whole
 from ...dynamics.kinematics import Frames, jacobian_at, velocities
@@ -47,12 +48,15 @@ from ..layout import Layout
 from ..separation_speed import braking_speed
 from .contact import contact_speed
 
-SWEEPS = 6  # there and back each
-LOOKS = 3  # at which joints come back into the box, for each row
+STEPS, ROUNDS = 4, 10  # of the solver: steps in a round, and rounds at most; one is mostly enough
+SLACK = 1e-10  # of a constraint's grip: what it yields by, so that constraints which depend on others do no harm
+MET = 1e-9  # of a velocity limit: what is violated by less is met
+STILL = 1e-12  # a price that falls more slowly does not fall
+NONE = -1.0  # no constraint
+ENDLESS = 1e6  # velocity limits: rows have no upper bound
 CAPABLE = 0.5  # of the greatest speed that a point can be given: evasion asks for no more
 ROWS, OF_PEOPLE = 10, 4  # rows that are solved for, and how many of them hold people's promise
-TIGHTER = 0.005  # m/s: what people's rows are tightened by, so that sweeps that end early still keep the promise
-STIFF = 1e-3  # of a row's whole grip: with less, the joints are taken as free
+TIGHTER = 0.005  # m/s: what people's rows are tightened by, so that steps that end early still keep the promise
 NO_GRIP = 1e-9  # (m/s)^2: a row that joints at full speed move by less is left alone
 KINDS = PEOPLE, EVASION, THINGS = 1.0, 2.0, 3.0
 FAR = 1e4  # m: a pair farther apart is one with nobody
@@ -83,16 +87,21 @@ class Box(NamedTuple):
 
     low: Array  # (n,)
     up: Array
-    ramp: Array  # (n,) its next command
     last: Array  # (n,) the command before
+    left: Any  # the part of it that is the ramp's next command
     stopping: Any  # T_s, s, from the worst corner
 
+    @property
+    def ramp(self) -> Array:
+        """(n,) its next command."""
+        return self.last * self.left
 
-def ramp(last: Array, stop: Array, dt: Any) -> Array:
-    """The next command of the stop ramp from `last` (n,), which `stop` (n,) decelerates, and which keeps directions."""
+
+def ramp(last: Array, stop: Array, dt: Any) -> Any:
+    """What part of `last` (n,) the next command of the stop ramp is, which `stop` (n,) decelerates: it goes straight."""
     duration = largest(absolute(v) / a for v, a in zip(last, stop, strict=True))
     left = maximum(1.0 - dt / where(duration > 0.0, duration, 1.0), 0.0)
-    return last * where(duration > 0.0, left, 0.0)
+    return where(duration > 0.0, left, 0.0)
 
 
 def joint_box(q: Array, last: Array, change: Array, b: Any, rules: Any, dt: Any, pace: Any) -> Box:
@@ -121,7 +130,7 @@ def joint_box(q: Array, last: Array, change: Array, b: Any, rules: Any, dt: Any,
         up[j] = minimum(greatest, maximum(room / lasting, least))
         low[j] = maximum(least, minimum(-behind / lasting, greatest))
         up[j], low[j] = minimum(maximum(up[j], -back), forth), maximum(minimum(low[j], forth), -back)
-    return Box(vector(*low), vector(*up), ramp(last, stop, dt), last, stopping)
+    return Box(vector(*low), vector(*up), last, ramp(last, stop, dt), stopping)
 
 
 # ---- rows
@@ -221,11 +230,12 @@ class Posed(NamedTuple):
     rows: list[Row]
     allowed: list[Any]  # of every pair of the promise: the greatest u
     runs: list[Any]  # and the u of the ramp
+    margin: Any  # m/s: what the wish leaves of what is allowed, where that is least
 
 
 def posed(model: Model, layout: Layout, frames: Frames, wish: Array, box: Box, x: Any, rules: SimpleNamespace) -> Posed:
     """All rows; x has `pairs` (P, 13) of the people predicted, `promise` (Q, 5) of the body last seen, `pace` (S,)."""
-    wanted, back, last = (Motion.of(model, layout, frames, v) for v in (wish, box.ramp, box.last))
+    wanted, last = (Motion.of(model, layout, frames, v) for v in (wish, box.last))
     ends = [
         tuple(frames.point(c.link, np.array(end)) if c.link >= 0 else np.array(end) for end in (c.a, c.b))
         for c in layout.capsules
@@ -234,6 +244,7 @@ def posed(model: Model, layout: Layout, frames: Frames, wish: Array, box: Box, x
     persons = layout.people * size
     lasting, slower = rules.reaction + box.stopping, 1.0 / (rules.reaction + 0.5 * box.stopping)
     allowed, runs = [], []
+    margin: Any = NO_MARGIN
     mobility = None if rules.mode == "separation" else _mobility(model, frames, x.q)
     groups: dict[tuple[float, int, int], list[Contact]] = {}
     for m, i in enumerate(moving(layout)):
@@ -241,7 +252,7 @@ def posed(model: Model, layout: Layout, frames: Frames, wish: Array, box: Box, x
         for slot in range(persons):
             distance, normal, share = _seen(x.promise[m * persons + slot])
             opening = wanted.opening(i, normal, share)
-            u = -back.opening(i, normal, share)
+            u = -last.opening(i, normal, share) * box.left
             room = distance - rules.clearance - x.pace[slot][0] * lasting
             most = maximum(room * slower, rules.creep)
             if mobility is not None:
@@ -249,6 +260,7 @@ def posed(model: Model, layout: Layout, frames: Frames, wish: Array, box: Box, x
             most = maximum(most, u)
             allowed.append(most)
             runs.append(u)
+            margin = minimum(margin, most + opening)
             need = -maximum(most - TIGHTER, u)
             groups.setdefault((PEOPLE, link, slot // size), []).append(Contact(i, share, normal, need, need - opening))
             now = x.pairs[layout.pair(i, slot)]
@@ -266,7 +278,7 @@ def posed(model: Model, layout: Layout, frames: Frames, wish: Array, box: Box, x
         for (kind, link, _), contacts in sorted(groups.items())
     ]
     rows += _near_itself(model, layout, frames, wanted, ends, x, rules, yields[THINGS])
-    return Posed(rows, allowed, runs)
+    return Posed(rows, allowed, runs, margin)
 
 
 def evasion(now: Array, rules: SimpleNamespace) -> Any:
@@ -417,53 +429,151 @@ class Problem(NamedTuple):
     yields: Array  # (K,) 1/r of the slack; 0: it does not yield
 
 
-def clipped(p: Problem, z: Any) -> Array:
-    """The nearest point of the box."""
-    return vector(*(minimum(maximum(v, lo), hi) for v, lo, hi in zip(z, p.low, p.up, strict=True)))
+class Tableau(NamedTuple):
+    """Where the solver is: the m constraints are the K rows and then the n joints, some of them held at their bound."""
+
+    table: Array  # (m (m + 1) / 2,) lower triangle: how what is free answers to prices, and prices to what is held
+    at: Array  # (m,) a . x + yields price of a row, the speed of a joint
+    price: Array  # (m,) of a joint above 0 at its lower end, below 0 at its upper one
+    side: Array  # (m,) 1: held at `low`; -1: at `high`; 0: not held
+    entering: Array  # (1,) which constraint's price is on its way up, -1 for none
+    low: Array  # (m,)
+    high: Array
+    weight: Array  # (m,) 1 / |a|, 0 for a row that no joint moves
+    left: Array = np.ones(1)  # (1,) 0: the last step had nothing to do
 
 
-def sweep(p: Problem, z: Array, price: Array) -> tuple[Array, Array]:
-    """One sweep of dual ascent over all rows, there and back; z starts as the wish, prices (K,) as zero.
+GIVEN = Tableau._fields[:-1]  # what a step takes, and what it changes
+CHANGED = ("table", "at", "price", "side", "entering", "left")
 
-    With prices p the solution is x = clip(z), z = wish + A^T p, and a row lacks l = need - a . x - yields p, which
-    falls in straight pieces as its own price rises: a joint beyond an end of the box stands still until z is back.
-    Each row in turn goes to where its lack ends.  That is found from the far side, first as if all the joints that
-    come back had come, then with those alone that have (`LOOKS` in all).
+
+def opened(p: Problem) -> Tableau:
+    """The tableau with nothing held: x is the wish."""
+    n, K = len(p.wish), len(p.need)
+    table, grips = [], []
+    for i in range(K + n):
+        for j in range(i + 1):
+            dots = summed(p.A[i] * p.A[j]) if i < K else p.A[j][i - K] if j < K else float(i == j)
+            if i == j:
+                grips.append(dots)
+                dots = dots * (1.0 + SLACK) + (p.yields[i] if i < K else 0.0)
+            table.append(dots)
+    at = [summed(a * p.wish) for a in p.A]
+    weight = [where(g > NO_GRIP, 1.0 / sqrt(where(g > NO_GRIP, g, 1.0)), 0.0) for g in grips[:K]]
+    nothing = np.zeros(K + n)
+    return Tableau(
+        vector(*table),
+        vector(*at, *p.wish),
+        nothing,
+        nothing,
+        np.array([NONE]),
+        vector(*p.need, *p.low),
+        vector(*[ENDLESS] * K, *p.up),
+        vector(*weight, *[1.0] * n),
+    )
+
+
+def best(candidates: list[tuple[Any, ...]], better: Callable[..., Any]) -> tuple[Any, ...]:
+    """The best of some tuples, in a tree: the first of equals."""
+    while len(candidates) > 1:
+        pairs = zip(candidates[::2], candidates[1::2], strict=False)
+        found = [
+            tuple(where(better(second, first), new, old) for new, old in zip(second, first, strict=True))
+            for first, second in pairs
+        ]
+        candidates = found + candidates[2 * len(found) :]
+    return candidates[0]
+
+
+def _triangle(i: int, j: int) -> int:
+    return i * (i + 1) // 2 + j if i >= j else j * (j + 1) // 2 + i
+
+
+def _one_hot(index: Any, m: int) -> list[Any]:
+    return [where(index == float(i), 1.0, 0.0) for i in range(m)]
+
+
+def _column(table: Array, hot: list[Any]) -> list[Any]:
+    """The column of the one constraint that is 1 in `hot`."""
+    m = len(hot)
+    return [summed([table[_triangle(i, j)] * hot[j] for j in range(m)]) for i in range(m)]
+
+
+def pivot(s: Tableau) -> Tableau:
+    """One step of the dual active-set method (Goldfarb and Idnani); nothing changes once no constraint is violated.
+
+    The most violated constraint r has its price raised until it is met, then it is held; or until the price of one that
+    is held has fallen to 0, then that one is let go and r goes on in the next step.  With prices as unknowns of what is
+    held, and values of what is not, either is one sweep of a symmetric matrix S on its diagonal:
+
+        S_dd -> -1 / S_dd,    S_id -> S_id / |S_dd|,    S_ij -> S_ij - S_id S_jd / S_dd
     """
-    at, paid = list(z), list(price)
-    K = len(paid)
-    for k in (*range(K), *range(K - 1, -1, -1)):
-        a, yields = p.A[k], p.yields[k]
-        x = clipped(p, at)
-        lack = p.need[k] - summed(a * x) - yields * paid[k]
-        squares, beyond = a * a, vector(*at) - x
-        grip = summed(squares) + yields
-        back = where(lack > 0.0, -1.0, 1.0) * a * beyond  # above 0: the joint comes back into the box
-        coming = [b > 0.0 for b in back]
-        steady = summed([where(off == 0.0, g, 0.0) for off, g in zip(beyond, squares, strict=True)]) + yields
-        step: Any = 0.0
-        for _ in range(LOOKS):
-            slope = steady + summed([where(c, g, 0.0) for c, g in zip(coming, squares, strict=True)])
-            late = summed([where(c, b, 0.0) for c, b in zip(coming, back, strict=True)])
-            slope = where(slope > STIFF * grip, slope, grip)
-            step = (absolute(lack) + late) / where(slope > NO_GRIP, slope, 1.0)
-            coming = [(b > 0.0) & (b < g * step) for b, g in zip(back, squares, strict=True)]
-        step = where(lack > 0.0, step, -step)
-        more = where(grip > NO_GRIP, maximum(paid[k] + step, 0.0) - paid[k], 0.0)
-        paid[k] = paid[k] + more
-        at = [old + g * more for old, g in zip(at, a, strict=True)]
-    return vector(*at), vector(*paid)
+    m = len(s.at)
+    free = [side == 0.0 for side in s.side]
+    over = [maximum(lo - x, x - hi) for lo, x, hi in zip(s.low, s.at, s.high, strict=True)]
+    lacks = [where(f, lack * w, 0.0) for f, lack, w in zip(free, over, s.weight, strict=True)]
+    most, worst = best([(lack, float(i)) for i, lack in enumerate(lacks)], lambda x, y: x[0] > y[0])
+    going = s.entering[0] >= 0.0
+    r = where(going, s.entering[0], worst)
+    go = going | (most > MET)
+    hot = _one_hot(r, m)
+    column = _column(s.table, hot)
+    towards = where(summed([h * (lo - x) for h, lo, x in zip(hot, s.low, s.at, strict=True)]) > 0.0, 1.0, -1.0)
+    lack = summed([h * x for h, x in zip(hot, over, strict=True)])
+    grip = summed([h * c for h, c in zip(hot, column, strict=True)])
+    falls = [towards * side * c for side, c in zip(s.side, column, strict=True)]
+    ends = [
+        (where(fall > STILL, absolute(p), 1.0), where(fall > STILL, fall, 0.0), float(i))
+        for i, (p, fall) in enumerate(zip(s.price, falls, strict=True))
+    ]
+    far, fast, d = best([(lack, grip, r), *ends], lambda x, y: x[0] * y[1] < y[0] * x[1])
+    step = where(go, far / where(go, fast, 1.0), 0.0) * towards
+    met = d == r  # r is held from now on; else d is let go
+    at = [where(f, x + c * step, x) for f, x, c in zip(free, s.at, column, strict=True)]
+    price = [where(f, p, p - c * step) + h * step for f, p, c, h in zip(free, s.price, column, hot, strict=True)]
+    new = [where(go, h, 0.0) for h in _one_hot(d, m)]
+    bound = [
+        where(met & (h > 0.0), where(towards > 0.0, lo, hi), x)
+        for h, lo, hi, x in zip(new, s.low, s.high, at, strict=True)
+    ]
+    price = [where((h > 0.0) & ~met, 0.0, p) for h, p in zip(new, price, strict=True)]
+    side = [where(h > 0.0, where(met, towards, 0.0), old) for h, old in zip(new, s.side, strict=True)]
+    column = _column(s.table, new)
+    corner = summed([h * c for h, c in zip(new, column, strict=True)])
+    sign = where(go, where(met, 1.0, -1.0), 0.0)
+    factor = where(go, 1.0 / where(go, corner, 1.0), 0.0)
+    column = [c - h * sign for c, h in zip(column, new, strict=True)]  # so that one product makes all of the three
+    scaled = [c * factor for c in column]
+    table = [
+        s.table[_triangle(i, j)] - column[i] * scaled[j] - (2.0 * sign * new[i] if i == j else 0.0)
+        for i in range(m)
+        for j in range(i + 1)
+    ]
+    return Tableau(
+        vector(*table),
+        vector(*bound),
+        vector(*price),
+        vector(*side),
+        vector(where(go & ~met, r, NONE)),
+        s.low,
+        s.high,
+        s.weight,
+        vector(where(go, 1.0, 0.0)),
+    )
 
 
-def nearest(p: Problem, sweeps: int = SWEEPS) -> tuple[Array, Array]:
-    """The solution (n,), always inside the box, and the rows' prices (K,), by that many sweeps."""
-    z, price = p.wish, np.zeros(len(p.need))
-    for _ in range(sweeps):
-        z, price = sweep(p, z, price)
-    return clipped(p, z), price
+def nearest(p: Problem, steps: int = STEPS * ROUNDS) -> tuple[Array, Array]:
+    """The solution (n,), always inside the box, and the rows' prices (K,), by that many steps at most."""
+    s, K = opened(p), len(p.need)
+    for _ in range(steps):
+        s = pivot(s)
+    x = vector(*(minimum(maximum(v, lo), hi) for v, lo, hi in zip(s.at[K:], p.low, p.up, strict=True)))
+    return x, s.price[:K]
 
 
-def pulled_back(model: Model, layout: Layout, frames: Frames, solved: Array, ramp: Array, x: Any) -> tuple[Array, Any, Any]:
+def pulled_back(
+    model: Model, layout: Layout, frames: Frames, solved: Array, ramp: Array, x: Any
+) -> tuple[Array, Any, Any]:
     """The command (n,) on the way from the ramp to the solution that keeps all promises; what part of the way it goes;
     and by how much (m/s) the worst pair keeps to what is allowed.
 

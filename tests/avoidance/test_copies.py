@@ -119,6 +119,19 @@ def test_who_was_seen_is_remembered(way):
 
 
 @deep
+def test_a_copy_believes_in_its_own_memory(way):
+    """People are written where the controller reads them: of the copy's controller, and of no other."""
+    cell = moving(CONFIGS["K"])
+    other = copied(cell, way)
+    cell.cycle(), other.cycle()
+    for c in (cell, other):
+        watch, controller = c.supervisor.watch, c.controller
+        assert np.shares_memory(watch.believed, controller.all_rows)
+        assert np.shares_memory(watch.predicted.rows, controller.all_rows)
+    assert not np.shares_memory(cell.controller.all_rows, other.controller.all_rows)
+
+
+@deep
 def test_a_copy_that_is_used_later_stops(way):
     """Its clock stands where the original's stood; time that has passed since is a gap."""
     cell = moving(CONFIGS["K"])

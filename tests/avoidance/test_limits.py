@@ -178,13 +178,20 @@ HORIZON, REACTION = 0.011, 0.02  # s
 
 
 def joints(rng):
-    """Bounds of a panda, and a state that some command before has led to: q, that command, its change, dt."""
+    """Bounds of a panda, and a state that some command before has led to: q, that command, its change, dt.
+
+    From where it began that command left room to brake, and for the ramp, before the joints' ends.
+    """
     found = bounds(Limits(), PANDA, PANDA.model.lower, PANDA.model.upper)
     dt = 0.001 * rng.choice([1, 1, 10])
     start = rng.uniform(found.lower, found.upper)
-    room = [braking_speed(margin, found.acceleration, HORIZON) for margin in (start - found.lower, found.upper - start)]
     last = rng.uniform(-1, 1, 7) * found.velocity * rng.choice([0.0, 0.1, 1.0])
-    last = np.clip(last, -room[0], room[1])
+    lasting = HORIZON + (np.abs(last) / (found.acceleration * 1.5)).max() / 2
+    back, forth = (
+        np.minimum(braking_speed(margin, found.acceleration, HORIZON), margin / lasting)
+        for margin in (start - found.lower, found.upper - start)
+    )
+    last = np.clip(last, -back, forth)
     return found, start + last * dt, last, rng.uniform(-1, 1, 7) * found.acceleration * dt, dt
 
 
@@ -202,7 +209,7 @@ def test_the_ramp_runs_down_along_its_direction(seed):
     first = last = rng.normal(size=4) * rng.choice([0.0, 1e-9, 1.0], 4)
     cycles = math.ceil((np.abs(first) / stop).max() / 0.001 - 1e-6)
     for _ in range(cycles + 1):
-        after = ramp(last, stop, 0.001)
+        after = last * ramp(last, stop, 0.001)
         assert (np.abs(last - after) <= stop * 0.001 * (1 + 1e-9)).all()  # one product
         # along the first speeds: as much is left of each of them, but for the rounding of a few hundred products
         left = float(after @ first) / (first @ first or 1.0)
@@ -218,10 +225,11 @@ def test_the_ramp_runs_down_along_its_direction(seed):
 def test_the_box_is_what_the_joints_can_do(jerk, pace, seed):
     rng = np.random.default_rng(seed)
     found, q, last, change, dt = joints(rng)
-    low, up, after, was, stopping = box_of(found, q, last, change, dt, jerk=jerk, pace=pace)
+    box = box_of(found, q, last, change, dt, jerk=jerk, pace=pace)
+    low, up = box.low, box.up
     assert (low <= up).all()
-    assert was is last
-    assert np.array_equal(after, ramp(last, found.acceleration * 1.5, dt))
+    assert box.last is last
+    assert np.array_equal(box.ramp, last * ramp(last, found.acceleration * 1.5, dt))
     step, most = found.acceleration * dt, found.velocity * pace
     forth, back = (braking_speed(room, found.acceleration, HORIZON) for room in (found.upper - q, q - found.lower))
     for j in range(7):
@@ -237,7 +245,7 @@ def test_the_box_is_what_the_joints_can_do(jerk, pace, seed):
             assert up[j] - last[j] <= held[0] + 1e-12 or up[j] == -back[j]
             assert low[j] - last[j] >= held[1] - 1e-12 or low[j] == forth[j]
     corners = np.maximum(np.abs(low), np.abs(up))
-    assert (corners / (found.acceleration * 1.5)).max() <= stopping + 1e-12
+    assert (corners / (found.acceleration * 1.5)).max() <= box.stopping + 1e-12
 
 
 @seeds
@@ -245,8 +253,9 @@ def test_the_box_leaves_room_for_the_ramp_before_the_ends(seed):
     """All joints of a ramp stop together, after T_s: half of that at full speed, besides the horizon."""
     rng = np.random.default_rng(seed)
     found, q, last, change, dt = joints(rng)
-    low, up, _, _, stopping = box_of(found, q, last, change, dt)
-    lasting, step = HORIZON + stopping / 2, found.acceleration * dt
+    box = box_of(found, q, last, change, dt)
+    low, up = box.low, box.up
+    lasting, step = HORIZON + box.stopping / 2, found.acceleration * dt
     forth, back = found.upper - q, q - found.lower
     # or the joint brakes as hard as it may
     assert ((up * lasting <= np.maximum(forth, 0) + 1e-12) | (up <= np.maximum(last - step, 0) + 1e-12)).all()
@@ -343,7 +352,7 @@ def test_a_command_keeps_to_the_joints_and_to_people(seed):
     wanted = rng.normal(size=7) * rng.choice([0.05, 0.5, 5.0])
     limiter.allow(q, last, wanted, np.zeros(7), x.pairs)
     qd, summary = limiter.out.qd, dict(zip(SUMMARY, limiter.out.summary, strict=True))
-    after = ramp(last, found.acceleration * 1.5, dt)
+    after = last * ramp(last, found.acceleration * 1.5, dt)
     forth, back = (braking_speed(room, found.acceleration, HORIZON) for room in (found.upper - q, q - found.lower))
     assert (-back <= qd).all()
     assert (qd <= forth).all()

@@ -210,7 +210,7 @@ def test_one_person_close_by_does_not_hide_another():
     body = Body(arm, capsules=[c for c in arm.model.capsules if c.link in (3, 6)])
     elbow, hand = body.capsules(q)
     first = Sphere(0.5 * (elbow.a + elbow.b) + np.array([-elbow.radius - 0.09, 0.0, 0.0]), 0.05)
-    second = Sphere(0.5 * (hand.a + hand.b) + np.array([hand.radius + 0.2, 0.0, 0.0]), 0.05)
+    second = Sphere(0.5 * (hand.a + hand.b) + np.array([hand.radius + 0.17, 0.0, 0.0]), 0.05)
     config = Config(**ALONE)
     alone = pushes_of(built(config, body, q, [[second.row()]]), q)[1]
     both = [p for p in pushes_of(built(config, body, q, [[first.row()], [second.row()]]), q) if p.link == 6]

@@ -127,7 +127,8 @@ def test_written_toml_is_plain():
 
 
 def test_comments_say_unit_and_meaning():
-    assert "influence = 0.25  # m: distance d0 at which the push begins" in dumps(Repulsion(), comments=True)
+    field = Repulsion(influence=0.3)
+    assert "influence = 0.3  # m: distance d0 at which the push begins" in dumps(field, comments=True)
 
 
 def test_a_part_is_switched_off_by_false():

@@ -64,6 +64,7 @@ FAR = 1e4  # m: a pair farther apart is one with nobody
 FREE = -1e3  # m/s: a row that needs no more than this asks for nothing
 UP = np.array([0.0, 0.0, 1.0])
 NO_MARGIN = 1e3  # m/s: where there is nobody
+ROUNDING = 1e-9  # m/s: what is more by less is the same; else a bound that the ramp itself sets would brake for nothing
 
 
 def largest(values: Any) -> Any:
@@ -593,7 +594,7 @@ def pulled_back(
                 continue
             speeds.append((k, -opening))
             room, more = x.allowed[k] - x.runs[k], -opening - x.runs[k]
-            over = more > room
+            over = more > room + ROUNDING
             part = minimum(part, where(over, room / where(over, more, 1.0), 1.0))
     margin: Any = NO_MARGIN
     for k, u in speeds:

@@ -158,7 +158,7 @@ class Scene(_Plain):
         That is the scene's `noise`, and the slowest `rate` at which recorded people are shown.
         """
         stated = self.limits.sensor
-        rates = [who.rate for who in self.people.values() if getattr(who, "rate", 0.0)]
+        rates = [rate for who in self.people.values() if (rate := getattr(who, "rate", 0.0))]
         slowest = min(1.0 / min(rates), LONGEST_FRAME) if rates else 0.0
         return dataclasses.replace(
             stated, noise=max(stated.noise, self.noise), frame_period=max(stated.frame_period, slowest)

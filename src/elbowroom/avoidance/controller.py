@@ -18,6 +18,7 @@ from ..algebra import Table, trace, where
 from ..algebra.linalg import Array as Scalars
 from ..arm import Arm
 from ..compile import compiled
+from ..compile.pipeline import Call, Copy
 from ..errors import ConfigError, ShapeError
 from ..geometry import ROW, Body
 from ..geometry.distance import LAMBDA_X, LAMBDA_Y, pair_row
@@ -150,11 +151,13 @@ class Controller:
         self.pairs = self._table.empty()  # (P, 13) after a step: separations and strengths, see geometry.distance
         self._results = self._law.empty()
         self._clock = np.zeros(2)
+        self._oldest = np.zeros(n)  # (n,) what the moving average lets go
         self._memory = np.zeros(memory_size(n))
         self._ring = np.zeros((self.samples, n))
         self._slot = 0
         self._gains = np.array([value for _, value in leaves(self.config)])
         self._started = False
+        self._ready()
         self.command = Command(n)
         results = self._results
         # The command's arrays are those that the law fills; what it does not make stays zero.
@@ -198,7 +201,6 @@ class Controller:
         law = _Law(config, layout, self.lower, self.upper)
         self._table = compiled(_PairTable(config), layout)
         self._law = compiled(law, self.arm.model, inputs, name="law", method=config.controller)
-        self._ready()
 
     def _ready(self) -> None:
         """What a step enters and writes to besides its arrays: functions and views, which no copy can take along."""
@@ -206,9 +208,17 @@ class Controller:
         self._rows = self.all_rows[: self.layout.rows]
         self._own, self._others = self._rows[: self.layout.own], self._rows[self.layout.own :]
         self.body.rows(self.arm.ready, np.zeros(self.arm.n))  # compiled now, not in the loop
+        results: Any = self._results
+        self._clock_view, self._oldest_view, self._memory_view = (
+            x.data for x in (self._clock, self._oldest, self._memory)
+        )
+        self._ring_views = [row.data for row in self._ring]
+        self._new_memory_view, self._info_view = results.memory.data, results.info.data
+        self._raw_view = getattr(results, "raw", self._oldest).data
 
     def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in vars(self).items() if k not in ("_tabulate", "_step", "_rows", "_own", "_others")}
+        made = ("_tabulate", "_step", "_rows", "_own", "_others", "_ring_views")
+        return {k: v for k, v in vars(self).items() if k not in made and not k.endswith("_view")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -252,10 +262,7 @@ class Controller:
             still(command, status, f"{type(error).__name__}: {error}", q)
             command.t, command.dt = t, dt
             return command
-        command.t, command.dt = t, dt
-        command.status = STATUSES[int(command.info.item(_STATUS))]
-        command.reason = ""
-        return command
+        return self.finish(t, dt)
 
     def _compute(self, dt: float, state: State, obstacles: Obstacles, goal: Goal) -> None:
         q, qd = state.q, state.qd
@@ -271,23 +278,51 @@ class Controller:
                     f"obstacles must have places {expected}, as obstacles() makes them; got {obstacles.layout}"
                 )
             self._others[...] = obstacles.rows
+        self._tabulate(self._rows, self._gains, out=self.pairs)
+        self.begin(dt, obstacles)
+        memory, clock = self._memory, self._clock
+        self._step(
+            q, qd, self.pairs, goal.packed, self.posture, memory, self._gains, clock, self._oldest, out=self._results
+        )
+        if self._info_view[_STATUS] == _SENSELESS:
+            raise ArithmeticError(SENSELESS)
+
+    # ---- the same by another's hand: what a pipeline of a supervisor runs
+    def calls(self, q: Array, qd: Array, goal: Array) -> list[Call | Copy]:
+        """A step between `begin` and `finish`, on these arrays and the controller's own places for obstacles."""
+        law = q, qd, self.pairs, goal, self.posture, self._memory, self._gains, self._clock, self._oldest
+        return [
+            Call(self.body.kernel, (q, qd), self._own),
+            Call(self._table, (self._rows, self._gains), self.pairs),
+            Call(self._law, law, self._results),
+        ]
+
+    @property
+    def started(self) -> bool:
+        """Whether a step was made since the start or the last reset."""
+        return self._started
+
+    def begin(self, dt: float, obstacles: Obstacles) -> None:
+        """Before the law is computed for dt."""
         self._seen = obstacles
         obstacles.reads += 1
-        self._tabulate(self._rows, self._gains, out=self.pairs)
-        last = self._slot + 1 == self.samples
-        self._clock[0], self._clock[1] = dt, last
-        ring = self._ring[self._slot]
-        results = self._results
-        self._step(
-            q, qd, self.pairs, goal.packed, self.posture, self._memory, self._gains, self._clock, ring, out=results
-        )
-        if results.info.item(_STATUS) == _SENSELESS:  # and nothing of it is remembered
-            raise ArithmeticError("the law's numbers are not finite; a goal, a person or a speed is too far from real")
-        self._memory[:] = results.memory
+        view = self._clock_view
+        view[0], view[1] = dt, float(self._slot + 1 == self.samples)
+        self._oldest_view[:] = self._ring_views[self._slot]
+
+    def finish(self, t: float, dt: float) -> Command:
+        """After it: what is remembered, and the command; an ArithmeticError where it made no sense."""
+        status = self._info_view[_STATUS]
+        if status == _SENSELESS:
+            raise ArithmeticError(SENSELESS)
+        self._memory_view[:] = self._new_memory_view
         if self.samples > 1 and not self.makes_torque:
-            ring[:] = results.raw
-        self._slot = 0 if last else self._slot + 1
+            self._ring_views[self._slot][:] = self._raw_view
+        self._slot = self._slot + 1 if self._slot + 1 < self.samples else 0
         self._started = True
+        command = self.command
+        command.t, command.dt, command.status, command.reason = t, dt, STATUSES[int(status)], ""
+        return command
 
     def many(self, q: ArrayLike, qd: ArrayLike, rows: ArrayLike, goals: ArrayLike, *, threads: int = 1) -> Many:
         """The law for B independent states at once, without memory or filter: for planning, learning, maps.
@@ -342,4 +377,5 @@ class Controller:
 
 
 _STATUS = INDEX["status"]
+SENSELESS = "the law's numbers are not finite; a goal, a person or a speed is too far from real"
 _SENSELESS = STATUSES.index(Status.STOP_INTERNAL)

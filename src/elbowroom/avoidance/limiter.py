@@ -3,7 +3,7 @@
 asked      the joints' box, the rows and how much the wish violates them
 picked     the worst rows              left out, with `solve`, where the wish violates none: the result is the same
 solve      the sweeps
-given      the command
+given      the command; there are two: of the wish, and of what was solved
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from ..algebra import Repeated, Table, trace
 from ..algebra.linalg import Array as Scalars
 from ..compile import compiled
 from ..compile.kernel import Kernel
+from ..compile.pipeline import Call
 from ..geometry import ROW
 from ..geometry.distance import separation
 from ..model import Model
@@ -45,13 +46,16 @@ class Structure(NamedTuple):
     mode: str
 
 
-def _common(n: int, layout: Layout | None) -> dict[str, tuple[int, ...]]:
+def _promise(layout: Layout | None) -> dict[str, tuple[int, ...]]:
+    return {"promise": (len(promise_pairs(layout)) or 1, PROMISE)}
+
+
+def _common(n: int) -> dict[str, tuple[int, ...]]:
     return {
         "q": (n,),
         "qd": (n,),
         "last": (n,),
         "tau": (n,),
-        "promise": (len(promise_pairs(layout)) or 1, PROMISE),
         "bounds": (5, n),
         "clock": (len(CLOCK),),
         "told": (len(TOLD),),
@@ -63,21 +67,24 @@ def asked_kernel(model: Model, s: Structure) -> Kernel:
     """`saturation.asked`."""
     n, layout = model.n, s.layout
     pairs, slots = (1, 1) if layout is None else (len(layout.pairs), layout.people * layout.person_capsules)
-    inputs = _common(n, layout) | {"wanted": (n,), "change": (n,), "pairs": (pairs, WIDTH), "pace": (max(1, slots), 2)}
+    inputs = _common(n) | _promise(layout) | {"wanted": (n,), "change": (n,)}
+    inputs |= {"pairs": (pairs, WIDTH), "pace": (max(1, slots), 2)}
     if s.mode != "separation":
         inputs["bears"] = (max(1, slots), 2)
     return compiled(partial(asked, **s._asdict()), model, inputs, name="asked")
 
 
-PASSED_BY = ("rows", "lack", "start")  # what `asked` gives and `given` does not take
+PROBLEM = ("low", "up", "allowed", "runs")  # of what `asked` gives, what `given` takes only with a solution
+ROWS_ALONE = ("rows", "start")  # and what it never takes
 
 
-def given_kernel(model: Model, s: Structure, posed: Any) -> Kernel:
+def given_kernel(model: Model, s: Structure, posed: Any, *, solved: bool = False) -> Kernel:
     """`saturation.given`; `posed` are the arrays that `asked` fills."""
-    inputs = _common(model.n, s.layout) | {k: x.shape for k, x in posed._asdict().items() if k not in PASSED_BY}
-    if s.layout is not None:
+    inputs = _common(model.n) | {k: x.shape for k, x in posed._asdict().items() if k not in PROBLEM + ROWS_ALONE}
+    if solved:
+        inputs |= {k: getattr(posed, k).shape for k in PROBLEM} | _promise(s.layout)
         inputs |= {"z": (model.n,), "price": (ROWS,), "kinds": (ROWS,)}
-    return compiled(partial(given, **s._asdict()), model, inputs, name="given")
+    return compiled(partial(given, solved=solved, **s._asdict()), model, inputs, name="given")
 
 
 def picked_kernel(rows: tuple[int, ...], promises: int) -> Kernel:
@@ -159,6 +166,7 @@ class Limiter:
         if layout is not None:
             self._kernels["pick"] = picked_kernel(self.posed.rows.shape, people_rows(layout))
             self._kernels["solve"] = solver(n)
+            self._kernels["give_solved"] = given_kernel(model, s, self.posed, solved=True)
             self.picked, self.solved = self._kernels["pick"].empty(), self._kernels["solve"].empty()
             self._no_price = np.zeros(ROWS)
             if layout.people and rows is not None:
@@ -183,14 +191,18 @@ class Limiter:
         """The compiled functions, and views: a short array is copied through them in a third of NumPy's time."""
         functions = {name: kernel.fast(kernel.general) for name, kernel in self._kernels.items()}
         self._ask, self._give = functions["ask"], functions["give"]
-        self._pick, self._solve, self._measure = (functions.get(name) for name in ("pick", "solve", "measure"))
-        self._carried = [x for name, x in self.posed._asdict().items() if name not in PASSED_BY]
+        self._pick, self._solve, self._give_solved = (functions.get(k) for k in ("pick", "solve", "give_solved"))
+        self._measure = functions.get("measure")
+        posed = self.posed._asdict()
+        self._carried = [x for name, x in posed.items() if name not in PROBLEM + ROWS_ALONE]
+        self._problem = [posed[name] for name in PROBLEM if name in posed]
         self.record, self.summary, self._lack = self.out.record.data, self.out.summary.data, self.posed.lack.data
         self._qd, self._last = self.out.qd.data, self.last.data
         self._changed, self._change = self.out.change.data, self.change.data
 
     def __getstate__(self) -> dict[str, Any]:
-        made = ("_ask", "_give", "_pick", "_solve", "_measure", "_carried", "record", "summary", "_lack")
+        made = ("_ask", "_give", "_pick", "_solve", "_give_solved", "_measure", "_carried", "_problem")
+        made += ("record", "summary", "_lack")
         views = ("_qd", "_last", "_changed", "_change")
         return {k: v for k, v in vars(self).items() if k not in made + views}
 
@@ -203,18 +215,51 @@ class Limiter:
         promise = self._no_promise
         if self._measure is not None and pairs is not self.no_pairs:
             promise = self._measure(self._rows, out=self._promise)
-        common = q, qd, self.last, tau if self.torque else self.zero, promise, *self._fixed
-        posed = self.posed
-        self._ask(*common, wanted, self.change, pairs, *self._people, out=posed)
-        if self._solve is None or self._pick is None:
+        common, posed = self._common(q, qd, tau), self.posed
+        self._ask(*common, promise, wanted, self.change, pairs, *self._people, out=posed)
+        if self._give_solved is None or not self.lacking:
             self._give(*common, *self._carried, out=self.out)
             return
-        z, price, kinds = posed.start, self._no_price, self._no_price
-        if self._lack[0] > 0.0:
-            p = self._pick(posed.rows, out=self.picked)
-            z, price = self._solve(z, price, posed.low, posed.up, p.A, p.need, p.yields, out=self.solved)
-            kinds = p.kinds
-        self._give(*common, *self._carried, z, price, kinds, out=self.out)
+        p = self._pick(posed.rows, out=self.picked)  # type: ignore[misc]  # these three are there or none is
+        rows = posed.low, posed.up, p.A, p.need, p.yields
+        s = self._solve(posed.start, self._no_price, *rows, out=self.solved)  # type: ignore[misc]
+        found = *self._carried, *self._problem, promise, *s, p.kinds
+        self._give_solved(*common, *found, out=self.out)
+
+    # ---- the same as steps of a pipeline, on arrays that stay where they are
+    def calls(self, q: Array, qd: Array, wanted: Array, tau: Array, pairs: Array) -> list[Call]:
+        """`allow`, as it is where no row is violated; `lacking` tells, and `corrections` must follow."""
+        common = self._common(q, qd, tau)
+        asked = *common, self._promise, wanted, self.change, pairs, *self._people
+        return [
+            Call(self._kernels["measure"], (self._rows,), self._promise),
+            Call(self._kernels["ask"], asked, self.posed),
+            Call(self._kernels["give"], (*common, *self._carried), self.out),
+        ]
+
+    def corrections(self, q: Array, qd: Array, tau: Array) -> list[Call]:
+        """What is left to do where a row is violated."""
+        posed, p = self.posed, self.picked
+        problem = posed.start, self._no_price, posed.low, posed.up, p.A, p.need, p.yields
+        found = *self._carried, *self._problem, self._promise, *self.solved, p.kinds
+        return [
+            Call(self._kernels["pick"], (posed.rows,), p),
+            Call(self._kernels["solve"], problem, self.solved),
+            Call(self._kernels["give_solved"], (*self._common(q, qd, tau), *found), self.out),
+        ]
+
+    @property
+    def lacking(self) -> bool:
+        """Whether the wish violates a row."""
+        return bool(self._lack[0] > 0.0)
+
+    @property
+    def whole(self) -> bool:
+        """Whether it has all that `calls` need: pairs, and people."""
+        return self._measure is not None
+
+    def _common(self, q: Array, qd: Array, tau: Array) -> tuple[Array, ...]:
+        return q, qd, self.last, tau if self.torque else self.zero, *self._fixed
 
     def ramp(self, q: Array, qd: Array, pairs: Array) -> None:
         """The way to a standstill, from now on: nothing is wanted."""

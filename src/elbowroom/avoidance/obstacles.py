@@ -64,12 +64,12 @@ class Obstacles:
             raise IndexError(f"person must be from 0 to {self.people - 1}; got {person}")
         return slice(person * self.person_capsules, (person + 1) * self.person_capsules)
 
-    def see(self, who: Person | ArrayLike, t: float, person: int = 0) -> None:
-        """A person as measured at time t (s): a `Person`, or capsule rows (k, 13).
+    def see(self, who: Person | ArrayLike, t: float, person: int = 0, names: tuple[str, ...] = ()) -> None:
+        """A person as measured at time t (s): a `Person`, or capsule rows (k, 13) and, if they are known, their names.
 
         Nothing is checked for NaN here: the supervisor rejects such frames.
         """
-        rows, names = (who.rows, who.names) if isinstance(who, Person) else (_rows(who), ())
+        rows, names = (who.rows, who.names) if isinstance(who, Person) else (_rows(who), names)
         count = len(rows)
         if rows.ndim != 2 or rows.shape[1] != ROW or not 0 < count <= self.person_capsules:
             raise ShapeError(

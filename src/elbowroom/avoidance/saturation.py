@@ -229,14 +229,14 @@ def asked(
     wish = _reached(last, wanted * slower, box)
     found = {"wish": wish, "ramp": box.ramp, "wanted": wanted, "facts": vector(slower, distance, people)} | carried
     if layout is None:
-        return found | {"lack": vector(0.0)}
-    rows, allowed, runs = posed(model, layout, forward_kinematics(model, x.q), wish, box, x, rules)
+        return found | {"lack": vector(0.0, NO_MARGIN)}
+    rows, allowed, runs, margin = posed(model, layout, forward_kinematics(model, x.q), wish, box, x, rules)
     problem = {
         "low": _each(minimum, box.low, box.ramp) / b.velocity,
         "up": _each(maximum, box.up, box.ramp) / b.velocity,
         "start": wish / b.velocity,
         "rows": np.array([Row(row.a * b.velocity, *row[1:]).numbers for row in rows]),
-        "lack": vector(largest(row.lack for row in rows)),
+        "lack": vector(largest(row.lack for row in rows), margin),
         "allowed": vector(*(allowed or [0.0])),
         "runs": vector(*(runs or [0.0])),
     }
@@ -255,9 +255,16 @@ def picked(promises: int, rows: Array) -> dict[str, Any]:
 
 
 def given(
-    model: Model, layout: Layout | None, torque: bool, floor: bool, jerk: bool, mode: str, **inputs: Array
+    model: Model,
+    layout: Layout | None,
+    torque: bool,
+    floor: bool,
+    jerk: bool,
+    mode: str,
+    solved: bool = False,
+    **inputs: Array,
 ) -> dict[str, Any]:
-    """The command from the solution z and its prices: pulled back, braked, as torques; and what is told about it."""
+    """The command: the wish or, `solved`, what became of it, pulled back; braked, as torques; what is told about it."""
     x = Inputs.of(inputs, floor=floor, jerk=jerk, mode=mode)
     b, rules, ramp = x.b, x.rules, x.ramp
     slower, distance, people = x.facts
@@ -265,17 +272,11 @@ def given(
     human: Any = 1.0
     evading: Any = 0.0
     part: Any = 1.0
-    margin: Any = NO_MARGIN
-    v = x.wish
-    if layout is not None:
-        solved = [
-            minimum(maximum(z, lo), hi) * most for z, lo, hi, most in zip(x.z, x.low, x.up, b.velocity, strict=True)
-        ]
+    v, margin = x.wish, x.lack[1]
+    if solved and layout is not None:
         paid = {k: largest(where(kind == k, p, 0.0) for kind, p in zip(x.kinds, x.price, strict=True)) for k in KINDS}
-        changed = largest(paid.values()) > 0.0
-        v, part, margin = pulled_back(
-            model, layout, frames, vector(*(where(changed, s, w) for s, w in zip(solved, v, strict=True))), ramp, x
-        )
+        best = _each(minimum, _each(maximum, x.z, x.low), x.up) * b.velocity
+        v, part, margin = pulled_back(model, layout, frames, best, ramp, x)
         size = summed(x.wish * x.wish)
         left = minimum(maximum(summed(v * x.wish) / where(size > 0.0, size, 1.0), 0.0), 1.0)
         human = where((paid[PEOPLE] > 0.0) | (part < 1.0), where(size > 0.0, left, 1.0), 1.0)

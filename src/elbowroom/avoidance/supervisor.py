@@ -28,12 +28,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arm import Arm
+from ..compile.pipeline import Pipeline
 from ..errors import ConfigError
 from .belief import CLOCK
 from .command import Command, Goal, State, measured
+from .controller import Controller
 from .fitting import examined, facts, same_joints
 from .hold import Hold
 from .latch import IMMEDIATE, Latch
+from .law import GOAL
 from .limiter import Limiter
 from .limits import Limits
 from .obstacles import Obstacles
@@ -51,6 +54,10 @@ REQUESTED = Status.STOP_INTERNAL  # a stop that the operator asked for; its reas
 _OVERLAPS = CLOCK.index("overlap")
 _MARGIN = SUMMARY.index("margin")
 _STOPS = frozenset(id(s) for s in Status if s.stops)  # an enum's own hash is Python code
+
+
+def _nothing() -> None:
+    """Where nothing can be lacking."""
 
 
 class Steps(Protocol):
@@ -119,6 +126,30 @@ class Supervisor:
         self._started, self._standing = False, True
         self._asked = ""  # why the operator wants a stop
         self._exceptions = self._saturated = self._slowed = 0
+        self._bind()
+
+    def _bind(self) -> None:
+        """The ordinary cycle as one native call: what is believed, the body, pairs, the law, the filter.
+
+        Only for the package's own controller, whose parts are known; all others are asked by `step`.
+        """
+        self._cycle: Callable[..., Any] | None = None
+        self._correct: Callable[..., Any] = _nothing
+        self._view = self._clock.data
+        controller, limiter = self.controller, self.limiter
+        if type(controller) is not Controller or not limiter.whole:
+            return
+        q, qd, goal, places = np.zeros(self.arm.n), np.zeros(self.arm.n), np.zeros(GOAL), controller.obstacles()
+        stamps = np.zeros(places.people)
+        look, *remember = self.watch.calls(places.rows, stamps, goal)
+        wanted, tau = controller.command.qd, controller.command.tau
+        filtered = limiter.calls(q, qd, wanted, tau, controller.pairs)
+        steps = [look, *controller.calls(q, qd, goal), *filtered, *remember]
+        self._cycle = Pipeline(steps, takes=(q, qd, places.rows, stamps, goal)).run
+        self._correct = Pipeline(limiter.corrections(q, qd, tau)).run
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in vars(self).items() if k not in ("_cycle", "_correct", "_view")}
 
     def _share(self) -> Array | None:
         """What is believed about people is written where the controller reads it; all of its rows, if it has such."""
@@ -132,6 +163,7 @@ class Supervisor:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._share()  # copied arrays are no longer parts of each other
+        self._bind()
 
     def __copy__(self) -> Supervisor:
         return copy.deepcopy(self)  # one that shared its latch with another would be none
@@ -209,37 +241,40 @@ class Supervisor:
             if implausible is not None:
                 latch.doubt(implausible, self.state_checks.reason)
             usable = t - goal.t <= goal.valid_for and goal.t <= t + self._tolerance
-            try:
-                sound = watch.look(t, obstacles, goal.packed)
-            except Exception as error:
-                sound = False
-                latch.doubt(Status.STOP_INTERNAL, f"obstacles: {error}")
-            if not sound:
-                usable = self._sound(t, goal) and usable
             if self._regions is not None and obstacles.names != self._regions:
                 self._met(obstacles)
-            if latch.doubted in IMMEDIATE:
-                watch.remark(t)
-                return self._blind(t, state)
-            if not usable:
-                goal = self._held(t, q)
-            elif self._hold.active:
-                self._hold.active = False
-            if not self._started:
-                np.clip(qd, -self.bounds.velocity, self.bounds.velocity, out=limiter.last)
-                self._started = True
-            asked = self._ask(t, step, state, goal)
-            pairs = limiter.no_pairs
-            if asked is not None and self._has_pairs:
-                pairs = self.controller.pairs  # type: ignore[attr-defined]  # `_has_pairs` looked for it
-            if asked is None or latch.doubted is not None or latch.status is not None:
-                latch.close(t)
-                limiter.ramp(q, qd, pairs)
-            else:
+            asked, pairs = self._at_once(t, step, q, qd, obstacles, goal) if usable else None, limiter.no_pairs
+            if asked is None:
                 try:
-                    limiter.allow(q, qd, asked.qd, asked.tau, pairs)
-                except (ValueError, TypeError) as error:
-                    self._stop_now(t, q, qd, pairs, Status.STOP_INTERNAL, f"controller: {error}")
+                    sound = watch.look(t, obstacles, goal.packed)
+                except Exception as error:
+                    sound = False
+                    latch.doubt(Status.STOP_INTERNAL, f"obstacles: {error}")
+                if not sound:
+                    usable = self._sound(t, goal) and usable
+                if latch.doubted in IMMEDIATE:
+                    watch.remark(t)
+                    return self._blind(t, state)
+                if not usable:
+                    goal = self._held(t, q)
+                elif self._hold.active:
+                    self._hold.active = False
+                if not self._started:
+                    np.clip(qd, -self.bounds.velocity, self.bounds.velocity, out=limiter.last)
+                    self._started = True
+                asked = self._ask(t, step, state, goal)
+                if asked is not None and self._has_pairs:
+                    pairs = self.controller.pairs  # type: ignore[attr-defined]  # `_has_pairs` looked for it
+                if asked is None or latch.doubted is not None or latch.status is not None:
+                    latch.close(t)
+                    limiter.ramp(q, qd, pairs)
+                else:
+                    try:
+                        limiter.allow(q, qd, asked.qd, asked.tau, pairs)
+                    except (ValueError, TypeError) as error:
+                        self._stop_now(t, q, qd, pairs, Status.STOP_INTERNAL, f"controller: {error}")
+            else:
+                pairs = self.controller.pairs  # type: ignore[attr-defined]  # as above
             command.t, command.dt, command.margin = t, step, limiter.summary[_MARGIN]
             if limiter.summary[0] == 0.0 and usable and asked is not None:
                 command.status, command.reason = asked.status, ""
@@ -256,6 +291,32 @@ class Supervisor:
             self._exceptions += 1
             self._latch.doubt(Status.STOP_INTERNAL, f"{type(error).__name__}: {error}")
             return self._blind(t, state)
+
+    def _at_once(
+        self, t: float, dt: float, q: Array, qd: Array, obstacles: Obstacles, goal: Goal
+    ) -> Command | None:
+        """An ordinary cycle up to its limited command, and what was asked; None if it is none, and nothing was done.
+
+        Numbers that are not finite end it before anything is remembered, and the long way finds out which.
+        """
+        cycle, latch = self._cycle, self._latch
+        if cycle is None or latch.status is not None or latch.doubted is not None or not self._started:
+            return None
+        controller: Any = self.controller
+        if self._hold.active or not controller.started or "step" in vars(controller):
+            return None
+        self._view[0] = t
+        controller.begin(dt, self.watch.predicted)
+        try:
+            if cycle(q, qd, obstacles.rows, obstacles.stamps, goal.packed) is not None:
+                return None
+            command: Command = controller.finish(t, dt)
+        except (ValueError, TypeError, ArithmeticError):
+            return None
+        self.watch.looked(obstacles)
+        if self.limiter.lacking:
+            self._correct()
+        return command
 
     def _attend(self, t: float, q: Array, qd: Array, pairs: Array, asked: Command | None) -> bool:
         """Every cycle that is not an ordinary one: its stops and its status.  False if the command is not finite."""

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..compile import compiled
+from ..compile.pipeline import Call, Copy
 from ..errors import ShapeError
 from ..geometry import PARKED, ROW
 from ..geometry.shapes import RADIUS
@@ -47,19 +48,16 @@ class Watch:
         self._things_until = math.inf  # s, until when the last sound places of things will do
         self._kernel = kernel = compiled(watching, layout)
         self._run = kernel.fast(kernel.general)
-        # Memory is read from one set of arrays and written to another, then the other way round.
-        first, second = kernel.empty(), kernel.empty()
-        self.told, self.pace, self.believed = first.told, first.pace, first.believed
+        self._out = out = kernel.empty()
+        self.told, self.pace, self.believed = out.told, out.pace, out.believed
         """(7,); (S, 2) how fast each capsule may be, m/s, and what it has grown by, m; (S, 13) as last seen, grown."""
         self.told[:] = 0.0
         self.pace[:] = limits.human_speed, 0.0
         self.believed[:] = PARKED
-        self._out, self._in = first, second
-        for memory in (first, second):
-            memory.memory[:] = 0.0
-            memory.memory[:, :ROW] = PARKED
-            memory.people[:] = NEVER, NEVER, NEVER, 0.0, 0.0, 0.0
-        self._share()
+        self._memory, self._people = np.zeros_like(out.memory), np.zeros_like(out.people)
+        self._memory[:, :ROW] = PARKED
+        self._people[:] = NEVER, NEVER, NEVER, 0.0, 0.0, 0.0
+        self._out = self._shared()
         known = {"max_age": limits.oldest} | {name: getattr(limits.sensor, field) for name, field in OF_SENSOR.items()}
         self._rules = np.array([known[name] if name in known else getattr(limits, name) for name in RULES])
         self._oldest = limits.oldest
@@ -71,14 +69,18 @@ class Watch:
         predicted.copy_from(self.predicted)
         believed[:] = self.believed
         self.predicted, self.believed = predicted, believed
-        self._share()
+        self._out = self._shared()
 
-    def _share(self) -> None:
-        """What both sets of arrays have in common."""
+    def _shared(self) -> Any:
+        """The arrays that a look fills, some of them others' too."""
         places = self.predicted
-        shared = {"believed": self.believed, "predicted": places.rows, "stamps": places.stamps}
-        shared |= {"told": self.told, "pace": self.pace}
-        self._out, self._in = (arrays._replace(**shared) for arrays in (self._out, self._in))
+        return self._out._replace(believed=self.believed, predicted=places.rows, stamps=places.stamps)
+
+    def calls(self, rows: Array, stamps: Array, goal: Array) -> list[Call | Copy]:
+        """A look as steps of a pipeline, for obstacles in these arrays; the last two are for its end."""
+        inputs = rows, stamps, self._memory, self._people, self._clock, self._rules, goal
+        look = Call(self._kernel, inputs, self._out)
+        return [look, Copy(self._out.memory, self._memory), Copy(self._out.people, self._people)]
 
     def __getstate__(self) -> dict[str, Any]:
         return {k: v for k, v in vars(self).items() if k != "_run"}
@@ -89,19 +91,24 @@ class Watch:
 
     def look(self, t: float, obstacles: Obstacles, goal: Array) -> bool:
         """Takes the obstacles as they are at time t; False if some number of obstacles or goal is not finite."""
-        old, new, clock = self._in, self._out, self._clock
+        clock, out = self._clock, self._out
         clock[0] = t
         sound = True
         try:
             stamps, rules = obstacles.stamps, self._rules
-            self._run(obstacles.rows, stamps, old.memory, old.people, clock, rules, goal, out=new)
+            self._run(obstacles.rows, stamps, self._memory, self._people, clock, rules, goal, out=out)
         except (ValueError, TypeError):
             sound = False
             self._guarded(t, obstacles)
-        self._in, self._out = new, old
+        self._memory[:] = out.memory
+        self._people[:] = out.people
+        self.looked(obstacles)
+        return sound
+
+    def looked(self, obstacles: Obstacles) -> None:
+        """These obstacles were looked at."""
         self.predicted.names = obstacles.names
         obstacles.reads += 1
-        return sound
 
     @property
     def waiting(self) -> bool:
@@ -111,7 +118,7 @@ class Watch:
     def stale(self, t: float) -> str:
         """What is too old, as a sentence; nothing if all is well."""
         if self.told[0] > 0.0:
-            for p, good in enumerate(self._in.people[:, GOOD].tolist()):
+            for p, good in enumerate(self._people[:, GOOD].tolist()):
                 if good == NEVER:
                     return f"person {p}: nothing is known yet; no data does not mean that nobody is there"
                 if not good - self._limits.clock_tolerance <= t <= good + self._oldest:
@@ -134,11 +141,11 @@ class Watch:
         if missing:
             self._note("lost", t, "somebody is no longer seen; kept, and growing, until confirmed gone")
         if changed:
-            self.predicted.counts[:] = self._in.people[:, COUNT]
+            self.predicted.counts[:] = self._people[:, COUNT]
 
     def forget(self, t: float) -> None:
         """After a step of the clock back to t: stamps from before mean nothing, the places of people still do."""
-        memory, people = self._in.memory, self._in.people
+        memory, people = self._memory, self._people
         memory[:, [SEEN, LOST]] = t
         memory[:, UNTIL] = np.where(memory[:, COVER] > 0, t + self._limits.jump_confirm, t)
         people[:, [RAW, GOOD]] = NEVER
@@ -161,11 +168,11 @@ class Watch:
                 self._clean[place, RADIUS] = -1.0
         wrong = ~finite[self._things]
         if wrong.any():
-            self._clean[self._things][wrong] = self._in.memory[self._things, :ROW][wrong]
+            self._clean[self._things][wrong] = self._memory[self._things, :ROW][wrong]
             self._things_until = min(self._things_until, t + self._oldest)
             self._note("rejected_things", t, "the place of a thing is not finite; its last one is kept")
         else:
             self._things_until = math.inf
         self._stamps[:] = np.nan_to_num(obstacles.stamps, nan=-NEVER, posinf=-NEVER, neginf=NEVER)
-        known, fixed = self._in, (self._clock, self._rules, self._no_goal)
-        self._run(self._clean, self._stamps, known.memory, known.people, *fixed, out=self._out)
+        fixed = self._clock, self._rules, self._no_goal
+        self._run(self._clean, self._stamps, self._memory, self._people, *fixed, out=self._out)

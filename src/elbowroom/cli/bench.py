@@ -44,6 +44,7 @@ class Suite(StrEnum):
     GPU = "gpu"
     PAGE = "page"
     ENCOUNTERS = "encounters"
+    SEARCH = "search"
 
 
 TAKES = {
@@ -55,9 +56,14 @@ TAKES = {
     Suite.GPU: {"robot", "rounds", "states"},
     Suite.PAGE: set(),
     Suite.ENCOUNTERS: {"robot", "runs", "seed", "people", "sensor", "methods", "jobs", "limb_speed"},
+    Suite.SEARCH: {"robot", "runs", "seed", "jobs", "candidates"},
 }
-ROBOTS = {Suite.ENCOUNTERS: ("panda", "ur5e", "iiwa14")}  # where they are not the default ones
-MODULES = {Suite.PAGE: "elbowroom.viewer.load", Suite.ENCOUNTERS: "elbowroom.bench.encounters.report"}
+ROBOTS = dict.fromkeys((Suite.ENCOUNTERS, Suite.SEARCH), ("panda", "ur5e", "iiwa14"))  # where not the default ones
+MODULES = {
+    Suite.PAGE: "elbowroom.viewer.load",
+    Suite.ENCOUNTERS: "elbowroom.bench.encounters.report",
+    Suite.SEARCH: "elbowroom.bench.encounters.search",
+}
 
 
 def bench(
@@ -86,9 +92,12 @@ def bench(
         typer.Option(metavar="N", min=1000, help="avoidance: how many cycles of ours are timed.  [100000]"),
     ] = None,
     runs: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="encounters: how many, for each arm and method.  [100]")
+        int | None, typer.Option(metavar="N", min=1, help="encounters, search: how many, for each arm.  [100; search 60]")
     ] = None,
-    seed: Annotated[int | None, typer.Option(metavar="N", min=0, help="encounters: the first seed.  [0]")] = None,
+    seed: Annotated[int | None, typer.Option(metavar="N", min=0, help="encounters, search: the first seed.  [0; search 1000000]")] = None,
+    candidates: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="search: how many settings are drawn.  [30]")
+    ] = None,
     people: Annotated[
         int | None, typer.Option(metavar="N", min=1, max=2, help="encounters: people about the arm, 1 or 2.  [1]")
     ] = None,
@@ -97,13 +106,13 @@ def bench(
     ] = None,
     methods: Annotated[
         str | None,
-        typer.Option(metavar="NAME,...", help="encounters: which to compare, as K,K-supervised,cbf-qp,mink.  [all]"),
+        typer.Option(metavar="NAME,...", help="encounters: which to compare, as K,K-supervised,mink, or curve.  [all]"),
     ] = None,
     limb_speed: Annotated[
         float | None,
         typer.Option(metavar="M/S", min=0.5, max=2.9, help="encounters: no point of a person is faster.  [2.9]"),
     ] = None,
-    jobs: Annotated[int | None, typer.Option(metavar="N", min=1, help="encounters: processes.  [all cores]")] = None,
+    jobs: Annotated[int | None, typer.Option(metavar="N", min=1, help="encounters, search: processes.  [all cores]")] = None,
     json: Annotated[
         str | None,
         typer.Option(metavar="PATH|-", help="Write JSON instead of the table, to a file or with - to stdout."),
@@ -123,15 +132,19 @@ def bench(
     elbowroom bench page                        whether open pages make the live cell's loop late
     elbowroom bench encounters --runs 20        touches and throughput among people who walk and reach
     elbowroom bench encounters --robot my.urdf --people 2 --methods K,K-supervised --plot clear.png
+    elbowroom bench encounters --methods curve  supervised under other assumptions about people
+    elbowroom bench search                      settings drawn at random, in training encounters; half an hour
 
     One to five minutes each, encounters longer with all methods; let nothing else run meanwhile.
     """
     options: dict[str, Any] = {"robot": robot, "joints": joints, "states": states, "rounds": rounds, "cycles": cycles}
-    options |= {"runs": runs, "seed": seed, "people": people, "jobs": jobs, "limb_speed": limb_speed}
+    options |= {"candidates": candidates, "runs": runs, "seed": seed, "people": people, "jobs": jobs, "limb_speed": limb_speed}
     options |= {"sensor": sensor and sensor.value, "methods": methods and methods.split(",")}
     given = {name: value for name, value in options.items() if value}
     for name in given.keys() - TAKES[suite]:
         raise typer.BadParameter(f"--{name.replace('_', '-')} does not go with {suite.value}")
+    if plot is not None and suite is Suite.SEARCH:
+        raise typer.BadParameter("--plot does not go with search")
     draw = None if plot is None else _drawing(suite, plot)  # before anything is measured
     module = _module(suite)
     robots = [given.pop("robot", list(ROBOTS.get(suite, DEFAULT_ROBOTS)))] if "robot" in TAKES[suite] else []
@@ -214,4 +227,5 @@ PRINTS: dict[Suite, Callable[[Any], None]] = {
     Suite.GPU: bench_tables.gpu,
     Suite.PAGE: bench_tables.page,
     Suite.ENCOUNTERS: bench_encounters.show,
+    Suite.SEARCH: bench_encounters.show_search,
 }

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..bench.encounters.search import TOUCH, defaults
 from . import bench_tables
 from .terminal import heading, line, plain, table
 
 if TYPE_CHECKING:
     from ..bench.encounters.report import MethodRow, Report
+    from ..bench.encounters.search import SearchReport
     from ..bench.encounters.statistics import Interval
+
+
+BEST = 10
 
 
 def show(report: Report) -> None:
@@ -42,6 +47,33 @@ def show(report: Report) -> None:
     if report.load is not None and report.load > 1.5 * report.cores:
         line(f"This machine was busy: {report.load:.1f} processes on {report.cores} cores; the times show it.")
     bench_tables.missing(report.missing)
+
+
+def show_search(report: SearchReport) -> None:
+    """The best candidates and today's settings."""
+    last = report.seed + report.runs - 1
+    line(f"{', '.join(report.robots)}: {report.runs} training encounters each, seeds {report.seed} to {last}")
+    today = defaults()
+    names = list(today)
+    shown = [c for k, c in enumerate(report.candidates) if k < BEST or c.settings == today]
+    table(
+        ["", "score", "throughput", "touched, %", "jerk", "faults", *(name.replace("_", " ") for name in names)],
+        [
+            [
+                "today" if c.settings == today else str(1 + report.candidates.index(c)),
+                f"{c.score:.3f}",
+                f"{c.throughput:.3f}",
+                f"{100 * c.touched:.1f}",
+                f"{c.jerk:.2f}",
+                c.faults,
+                *(f"{c.settings[name]:g}" for name in names),
+            ]
+            for c in shown
+        ],
+    )
+    line(f"score: throughput less {TOUCH:g} times the part of the runs with a touch, averaged over the arms.")
+    line("jerk: in that of the law alone, on the arm where it is most; above 1 a candidate does not count.")
+    line("faults: runs with an approach contact, an overlap with the arm itself or the floor, a joint at its end.")
 
 
 def _contacts(row: MethodRow) -> list[object]:

@@ -83,16 +83,21 @@ class Box(NamedTuple):
 
     low: Array  # (n,)
     up: Array
-    ramp: Array  # (n,) its next command
     last: Array  # (n,) the command before
+    left: Any  # the part of it that is the ramp's next command
     stopping: Any  # T_s, s, from the worst corner
 
+    @property
+    def ramp(self) -> Array:
+        """(n,) its next command."""
+        return self.last * self.left
 
-def ramp(last: Array, stop: Array, dt: Any) -> Array:
-    """The next command of the stop ramp from `last` (n,), which `stop` (n,) decelerates, and which keeps directions."""
+
+def ramp(last: Array, stop: Array, dt: Any) -> Any:
+    """What part of `last` (n,) the next command of the stop ramp is, which `stop` (n,) decelerates: it goes straight."""
     duration = largest(absolute(v) / a for v, a in zip(last, stop, strict=True))
     left = maximum(1.0 - dt / where(duration > 0.0, duration, 1.0), 0.0)
-    return last * where(duration > 0.0, left, 0.0)
+    return where(duration > 0.0, left, 0.0)
 
 
 def joint_box(q: Array, last: Array, change: Array, b: Any, rules: Any, dt: Any, pace: Any) -> Box:
@@ -121,7 +126,7 @@ def joint_box(q: Array, last: Array, change: Array, b: Any, rules: Any, dt: Any,
         up[j] = minimum(greatest, maximum(room / lasting, least))
         low[j] = maximum(least, minimum(-behind / lasting, greatest))
         up[j], low[j] = minimum(maximum(up[j], -back), forth), maximum(minimum(low[j], forth), -back)
-    return Box(vector(*low), vector(*up), ramp(last, stop, dt), last, stopping)
+    return Box(vector(*low), vector(*up), last, ramp(last, stop, dt), stopping)
 
 
 # ---- rows
@@ -221,11 +226,12 @@ class Posed(NamedTuple):
     rows: list[Row]
     allowed: list[Any]  # of every pair of the promise: the greatest u
     runs: list[Any]  # and the u of the ramp
+    margin: Any  # m/s: what the wish leaves of what is allowed, where that is least
 
 
 def posed(model: Model, layout: Layout, frames: Frames, wish: Array, box: Box, x: Any, rules: SimpleNamespace) -> Posed:
     """All rows; x has `pairs` (P, 13) of the people predicted, `promise` (Q, 5) of the body last seen, `pace` (S,)."""
-    wanted, back, last = (Motion.of(model, layout, frames, v) for v in (wish, box.ramp, box.last))
+    wanted, last = (Motion.of(model, layout, frames, v) for v in (wish, box.last))
     ends = [
         tuple(frames.point(c.link, np.array(end)) if c.link >= 0 else np.array(end) for end in (c.a, c.b))
         for c in layout.capsules
@@ -234,6 +240,7 @@ def posed(model: Model, layout: Layout, frames: Frames, wish: Array, box: Box, x
     persons = layout.people * size
     lasting, slower = rules.reaction + box.stopping, 1.0 / (rules.reaction + 0.5 * box.stopping)
     allowed, runs = [], []
+    margin: Any = NO_MARGIN
     mobility = None if rules.mode == "separation" else _mobility(model, frames, x.q)
     groups: dict[tuple[float, int, int], list[Contact]] = {}
     for m, i in enumerate(moving(layout)):
@@ -241,7 +248,7 @@ def posed(model: Model, layout: Layout, frames: Frames, wish: Array, box: Box, x
         for slot in range(persons):
             distance, normal, share = _seen(x.promise[m * persons + slot])
             opening = wanted.opening(i, normal, share)
-            u = -back.opening(i, normal, share)
+            u = -last.opening(i, normal, share) * box.left
             room = distance - rules.clearance - x.pace[slot][0] * lasting
             most = maximum(room * slower, rules.creep)
             if mobility is not None:
@@ -249,6 +256,7 @@ def posed(model: Model, layout: Layout, frames: Frames, wish: Array, box: Box, x
             most = maximum(most, u)
             allowed.append(most)
             runs.append(u)
+            margin = minimum(margin, most + opening)
             need = -maximum(most - TIGHTER, u)
             groups.setdefault((PEOPLE, link, slot // size), []).append(Contact(i, share, normal, need, need - opening))
             now = x.pairs[layout.pair(i, slot)]
@@ -266,7 +274,7 @@ def posed(model: Model, layout: Layout, frames: Frames, wish: Array, box: Box, x
         for (kind, link, _), contacts in sorted(groups.items())
     ]
     rows += _near_itself(model, layout, frames, wanted, ends, x, rules, yields[THINGS])
-    return Posed(rows, allowed, runs)
+    return Posed(rows, allowed, runs, margin)
 
 
 def evasion(now: Array, rules: SimpleNamespace) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from types import SimpleNamespace
@@ -82,12 +83,26 @@ METHODS: dict[str, Factory] = {
 """By the name in tables; CBF-QP static does not look at the person's velocity."""
 
 
+CURVE: dict[str, Factory] = {
+    **{f"v_h {speed:g}": partial(supervised, limits=Limits(human_speed=speed)) for speed in (0.5, 1.0, 1.6, 2.0)},
+    "power and force": partial(supervised, limits=Limits(mode="power_and_force")),
+    "both": partial(supervised, limits=Limits(mode="both")),
+}
+"""K supervised under other assumptions about people: their speed (m/s), or that contact of a short time may be made."""
+
+
+def expanded(names: Sequence[str]) -> list[str]:
+    """The methods' own names, each once; "curve" stands for those of `CURVE`."""
+    wanted = [one for name in names for one in (CURVE if name.strip().lower() == "curve" else [name])]
+    return list(dict.fromkeys(map(method, wanted)))
+
+
 def method(name: str) -> str:
     """The method's own name, from one in any case and with - for a space; refused by name."""
-    known = {key.lower().replace(" ", "-"): key for key in METHODS}
+    known = {key.lower().replace(" ", "-"): key for key in METHODS | CURVE}
     wanted = name.strip().lower().replace(" ", "-")
     if wanted not in known:
         near = difflib.get_close_matches(wanted, known, n=2, cutoff=0.5)
         hint = f"; did you mean {' or '.join(near)}?" if near else ""
-        raise UnknownNameError(f"no method {name!r}: expected one of {', '.join(known)}{hint}")
+        raise UnknownNameError(f"no method {name!r}: expected one of {', '.join(known)}, or curve{hint}")
     return known[wanted]

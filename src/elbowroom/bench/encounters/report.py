@@ -13,7 +13,7 @@ import numpy as np
 from ...errors import ElbowroomError
 from ...loading import load
 from ..report import cpu_name, load_average
-from .methods import METHODS, method
+from .methods import CURVE, METHODS, expanded
 from .metrics import RunResult
 from .people import LIMB_SPEED
 from .scene import DURATION, SEARCH
@@ -93,9 +93,9 @@ def run(
             f"seeds of figures must be from 0 to {SEARCH - 1}, those beyond are for searches; "
             f"got {runs} runs from seed {seed} on"
         )
-    wanted = list(dict.fromkeys(method(name) for name in methods))
+    wanted = expanded(methods)
     missing = [name for name in wanted if not all(map(importlib.util.find_spec, NEEDS.get(name, ())))]
-    chosen = {name: METHODS[name] for name in wanted if name not in missing}
+    chosen = {name: (METHODS | CURVE)[name] for name in wanted if name not in missing}
     if not chosen:
         raise ElbowroomError(f"none of the methods is installed here: {', '.join(missing)}")
     rate(0, 1)  # says what is missing before anything runs

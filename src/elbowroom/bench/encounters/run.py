@@ -19,13 +19,14 @@ from numpy.typing import NDArray
 from ...arm import Arm
 from ...avoidance import Goal, State
 from ...avoidance.obstacles import Obstacles
+from ...geometry.skeleton import NAMES
 from .scene import PERIOD, REACHED, Scene
 from .sensor import Frames
 
 Array = NDArray[np.float64]
 Factory = Callable[[Arm, int, str], Any]
 
-CAPSULES = 13  # of a person
+CAPSULES = len(NAMES)  # of a person
 RESET_AFTER = 1.0  # s
 
 
@@ -65,7 +66,7 @@ def run(scene: Scene, factory: Factory, frames: Frames | None, sensor: str = "ca
                 there += 1
             if there > shown:
                 for person in range(scene.people):
-                    obstacles.see(frames.rows[there - 1, person], frames.stamps[there - 1], person)
+                    obstacles.see(frames.rows[there - 1, person], frames.stamps[there - 1], person, NAMES)
                 shown = there
         state.t = t
         if latched and t >= reset_at:

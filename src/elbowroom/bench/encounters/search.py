@@ -1,6 +1,6 @@
 """A search for the defaults: settings drawn at random, each tried in the same training encounters.
 
-    found = search(("panda", "ur5e", "iiwa14"), candidates=40, runs=60)     # the best first; today's among them
+    report = run(("panda", "ur5e", "iiwa14"), candidates=40, runs=60)       # the best first; today's among them
 
 Seeds begin at `SEARCH`: no figure is ever taken from these encounters.  A candidate counts where no run had the arm
 approach somebody in contact, overlap itself or the floor, or reach the end of a joint, and where its jerk is not above
@@ -13,6 +13,7 @@ A touch costs as much work as TOUCH runs do: at 2, a percent fewer touched is wo
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -22,12 +23,15 @@ import numpy as np
 
 from ...avoidance import Limits, Repulsion
 from ...errors import ElbowroomError
+from ...loading import load
 from .methods import controller, supervised
 from .metrics import RunResult
 from .scene import SEARCH
 from .simulate import compare
 
 TOUCH = 2.0
+CANDIDATES, RUNS = 30, 60
+ROBOTS = ("panda", "ur5e", "iiwa14")
 SETTINGS: dict[str, tuple[float, float]] = {
     "influence": (0.15, 0.35),
     "evasion_distance": (0.05, 0.2),
@@ -74,24 +78,37 @@ def drawn(random: np.random.Generator) -> dict[str, float]:
     }
 
 
-def search(
-    robots: Sequence[Any],
+@dataclass(frozen=True)
+class SearchReport:
+    """The candidates, the best first, and in what they were tried."""
+
+    candidates: list[Candidate]
+    robots: list[str]
+    runs: int
+    seed: int
+
+
+def run(
+    robots: Sequence[Any] = ROBOTS,
     *,
-    candidates: int = 40,
-    runs: int = 60,
+    progress: Callable[[str], None] = lambda text: None,
+    candidates: int = CANDIDATES,
+    runs: int = RUNS,
     seed: int = SEARCH,
     jobs: int | None = None,
-    progress: Callable[[str], None] = lambda text: None,
-) -> list[Candidate]:
-    """Today's settings and so many others, the best first."""
+) -> SearchReport:
+    """Today's settings and so many others; seeds below `SEARCH` are refused: figures are taken from them."""
     if seed < SEARCH:
         raise ElbowroomError(f"seeds of a search must be {SEARCH} or more, those below are for figures; got {seed}")
+    arms = [load(robot) for robot in robots]
     random = np.random.default_rng(seed)
-    found = []
+    found, began = [], time.monotonic()
     for k in range(candidates + 1):
-        progress(f"candidate {k} of {candidates}")
-        found.append(tried(defaults() if k == 0 else drawn(random), robots, range(seed, seed + runs), jobs))
-    return sorted(found, key=lambda c: (not c.counts, -c.score))
+        left = "" if k == 0 else f", {(time.monotonic() - began) / k * (candidates + 1 - k) / 60:.0f} min left"
+        progress(f"candidate {k + 1} of {candidates + 1}{left}")
+        found.append(tried(defaults() if k == 0 else drawn(random), arms, range(seed, seed + runs), jobs))
+    found.sort(key=lambda c: (not c.counts, -c.score))
+    return SearchReport(found, [arm.name for arm in arms], runs, seed)
 
 
 def tried(settings: dict[str, float], robots: Sequence[Any], seeds: Sequence[int], jobs: int | None) -> Candidate:

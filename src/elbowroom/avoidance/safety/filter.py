@@ -398,13 +398,13 @@ def _worse(rows: list[Row]) -> Row:
 
 def chosen(rows: list[Row], promises: int) -> list[Row]:
     """The rows that are solved for: of the first so many, those of people, OF_PEOPLE, and of the others the rest."""
-    return _lacking(rows[:promises], OF_PEOPLE) + _lacking(rows[promises:], ROWS - OF_PEOPLE)
+    nothing = [0.0] * len(rows[0].a) + [FREE, 0.0, THINGS, FREE]
+    return _lacking(rows[:promises], OF_PEOPLE, nothing) + _lacking(rows[promises:], ROWS - OF_PEOPLE, nothing)
 
 
-def _lacking(rows: list[Row], most: int) -> list[Row]:
-    """The rows that the wish lacks most, the worst first; `most` of them in any case."""
+def _lacking(rows: list[Row], most: int, nothing: list[Any]) -> list[Row]:
+    """The rows that the wish lacks most, the worst first; `most` of them in any case, filled up with `nothing`."""
     left = [row.numbers for row in rows]
-    nothing = [0.0] * (len(left[0]) - 4) + [FREE, 0.0, THINGS, FREE]
     left += [nothing] * (most - len(left))
     if len(left) == most:
         return [Row.of(numbers) for numbers in left]

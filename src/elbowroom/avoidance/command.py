@@ -128,7 +128,7 @@ class Command:
                              point of their own that qd is summed into
     tool_velocity (6,)       linear and angular, what qd makes of the tool
     acceleration (3,)        of the tool that tau gives; zero for velocity laws
-    margin                   m/s, what a supervisor leaves of the allowed speed towards the person for whom that is least
+    margin                   m/s, what a supervisor leaves of the allowed speed towards people, where that is least
     status, info (see law.INFO), and by name: distance, axis_distance, slow, push, openness, limit
     """
 

@@ -306,7 +306,7 @@ class Controller:
         """Before the law is computed for dt."""
         self._seen = obstacles
         obstacles.reads += 1
-        view = self._clock_view
+        view: Any = self._clock_view
         view[0], view[1] = dt, float(self._slot + 1 == self.samples)
         self._oldest_view[:] = self._ring_views[self._slot]
 

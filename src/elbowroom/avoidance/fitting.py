@@ -1,8 +1,8 @@
 """Whether controller, arm, limits and plant fit each other: asked once, at the start, and refused by name.
 
 A controller says more about itself than `arm` and `step` if it has the attributes of `Controller`: `layout`, `pairs`,
-`all_rows` and `obstacles` (places of obstacles, and the tables that the filter needs), `config.period`, `delay`, `makes_torque`,
-`lower` and `upper`.
+`all_rows` and `obstacles` (places of obstacles, and the tables that the filter needs), `config.period`, `delay`,
+`makes_torque`, `lower` and `upper`.
 """
 
 from __future__ import annotations

@@ -144,6 +144,11 @@ def _fixed(p: Any) -> tuple[Array, ...]:
     return p.low, p.high, p.weight
 
 
+MADE = {"_ask", "_give", "_pick", "_solve", "_give_solved", "_measure", "_carried", "_problem", "record", "summary"}
+MADE |= {"_lack", "_qd", "_last", "_changed", "_change"}
+"""What `Limiter._ready` makes: functions and views, which no copy can take along."""
+
+
 class Limiter:
     """Holds the last command and works out the next; `out` has qd, q, tau, tool_velocity, summary and record.
 
@@ -217,10 +222,7 @@ class Limiter:
         self._changed, self._change = self.out.change.data, self.change.data
 
     def __getstate__(self) -> dict[str, Any]:
-        made = ("_ask", "_give", "_pick", "_solve", "_give_solved", "_measure", "_carried", "_problem")
-        made += ("record", "summary", "_lack")
-        views = ("_qd", "_last", "_changed", "_change")
-        return {k: v for k, v in vars(self).items() if k not in made + views}
+        return {k: v for k, v in vars(self).items() if k not in MADE}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -249,7 +251,7 @@ class Limiter:
         common = self._common(q, qd, tau)
         asked = *common, self._promise, wanted, self.change, pairs, *self._people
         return [
-            Call(self._kernels["measure"], (self._rows,), self._promise),
+            Call(self._kernels["measure"], [x for x in (self._rows,) if x is not None], self._promise),
             Call(self._kernels["ask"], asked, self.posed),
             Call(self._kernels["give"], (*common, *self._carried), self.out),
         ]

@@ -1,24 +1,21 @@
 """From what a controller wants to what an arm may do: the formulas of limiter.py.
 
-    1. velocity      v1 = s v with |v1_i| <= velocity limit, by `retreat_fraction` of it in overlap
-    2. position      v2: each joint alone held between the speeds at which it can still stop before its limits
-    3. people        v3 = s v2, s the greatest in [0, 1] with  s u_k <= v_max(d_k)  for every pair k of capsules; u_k is
-                     the speed at which v2 brings the arm's nearest point towards the person (separation_speed.py)
-    4. acceleration  v4 = last + s (v3 - last) with |v4_i - last_i| <= acceleration dt; then step 2 again
+    asked     the wish: what is wanted, all joints slowed by one factor to their velocity limits (to `retreat_fraction`
+              of them while the arm overlaps something), then as much of the change as the joints can make together in
+              this cycle, within the box of safety/filter.py; and the rows that it may violate
+    given     the wish, or what the filter made of it; then each joint held to a speed from which it can still stop
+              before its end, because that is where metal ends
 
-Steps 1, 3 and 4 scale all joints by one factor, so the direction is kept.  Step 2 does not: a joint at its stop must
-not freeze the others, which may be carrying the arm away from somebody.  What such a joint leaves may go towards
-somebody, so people come after it: scaling down keeps every bound of steps 1 and 2.  Step 2 also comes last because a
-limit is where metal ends; a joint that has followed it needs no more than the acceleration to follow on
-(separation_speed.py).  A stop is the same with nothing wanted and a greater acceleration: the last command runs down
-along its own direction.
+All joints change by one factor, so the direction is kept.  A joint at its end does not freeze the others, which may be
+carrying the arm away from somebody: it is held alone.  A stop is the filter's ramp: the last command runs down along
+its own direction.
 
 A controller that makes torques is limited through the speeds that the torques lead to in one period h:
 
     a = M^-1 (tau - b - f),   v = qd + a h,   limited as above from last = qd,   tau' = M (v' - qd) / h + b + f
 
 with the bias b = C qd + g and the friction f; tau itself where nothing was limited.  The torque is then held within the
-effort limits along tau - b, so that gravity stays carried while what moves the arm is scaled.  A stop wants
+effort limits along tau - b, so that gravity stays carried while what moves the arm is scaled.  An arm that waits wants
 v = (1 - k h) qd.
 
 Stale data about people makes it a stop at once, and an arm that waits for its first data wants nothing, whoever called.

@@ -135,7 +135,7 @@ class Supervisor:
         """
         self._cycle: Callable[..., Any] | None = None
         self._correct: Callable[..., Any] = _nothing
-        self._view = self._clock.data
+        self._view: Any = self._clock.data
         controller, limiter = self.controller, self.limiter
         if type(controller) is not Controller or not limiter.whole:
             return
@@ -292,9 +292,7 @@ class Supervisor:
             self._latch.doubt(Status.STOP_INTERNAL, f"{type(error).__name__}: {error}")
             return self._blind(t, state)
 
-    def _at_once(
-        self, t: float, dt: float, q: Array, qd: Array, obstacles: Obstacles, goal: Goal
-    ) -> Command | None:
+    def _at_once(self, t: float, dt: float, q: Array, qd: Array, obstacles: Obstacles, goal: Goal) -> Command | None:
         """An ordinary cycle up to its limited command, and what was asked; None if it is none, and nothing was done.
 
         Numbers that are not finite end it before anything is remembered, and the long way finds out which.

@@ -92,9 +92,12 @@ def bench(
         typer.Option(metavar="N", min=1000, help="avoidance: how many cycles of ours are timed.  [100000]"),
     ] = None,
     runs: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="encounters, search: how many, for each arm.  [100; search 60]")
+        int | None,
+        typer.Option(metavar="N", min=1, help="encounters, search: how many, for each arm.  [100; search 60]"),
     ] = None,
-    seed: Annotated[int | None, typer.Option(metavar="N", min=0, help="encounters, search: the first seed.  [0; search 1000000]")] = None,
+    seed: Annotated[
+        int | None, typer.Option(metavar="N", min=0, help="encounters, search: the first seed.  [0; search 1000000]")
+    ] = None,
     candidates: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="search: how many settings are drawn.  [30]")
     ] = None,
@@ -112,7 +115,9 @@ def bench(
         float | None,
         typer.Option(metavar="M/S", min=0.5, max=2.9, help="encounters: no point of a person is faster.  [2.9]"),
     ] = None,
-    jobs: Annotated[int | None, typer.Option(metavar="N", min=1, help="encounters, search: processes.  [all cores]")] = None,
+    jobs: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="encounters, search: processes.  [all cores]")
+    ] = None,
     json: Annotated[
         str | None,
         typer.Option(metavar="PATH|-", help="Write JSON instead of the table, to a file or with - to stdout."),
@@ -138,7 +143,8 @@ def bench(
     One to five minutes each, encounters longer with all methods; let nothing else run meanwhile.
     """
     options: dict[str, Any] = {"robot": robot, "joints": joints, "states": states, "rounds": rounds, "cycles": cycles}
-    options |= {"candidates": candidates, "runs": runs, "seed": seed, "people": people, "jobs": jobs, "limb_speed": limb_speed}
+    options |= {"candidates": candidates}
+    options |= {"runs": runs, "seed": seed, "people": people, "jobs": jobs, "limb_speed": limb_speed}
     options |= {"sensor": sensor and sensor.value, "methods": methods and methods.split(",")}
     given = {name: value for name, value in options.items() if value}
     for name in given.keys() - TAKES[suite]:

@@ -18,8 +18,8 @@ cycle's box, d_k the distance to the body last seen, grown by its age, and C wha
     allowed_k = v_k, what contact bears (contact.py), or as above where none is borne     mode "power_and_force"
     allowed_k = the greater of the two                                                   mode "both"
 
-Slower than `creep` a link may drift towards somebody who, as last seen, is not touched yet: else a hand that comes would
-hold the arm fast.
+Slower than `creep` a link may drift towards somebody who, as last seen, is not touched yet: else a hand that comes
+would hold the arm fast.
 
 The ramp's next command is always allowed, whatever the rows say: it was certified when the motion was.  So every bound
 is raised to what the ramp does, and the problem has a solution.
@@ -85,7 +85,7 @@ def summed(values: Any) -> Any:
 
 # ---- what the joints can do
 class Box(NamedTuple):
-    """What the joints can do in this cycle, and the ramp to a standstill from where they are, which may brake harder."""
+    """What the joints can do in this cycle, and the ramp to a standstill from where they are: it may brake harder."""
 
     low: Array  # (n,)
     up: Array
@@ -100,7 +100,7 @@ class Box(NamedTuple):
 
 
 def ramp(last: Array, stop: Array, dt: Any) -> Any:
-    """What part of `last` (n,) the next command of the stop ramp is, which `stop` (n,) decelerates: it goes straight."""
+    """What part of `last` (n,) the next command of the stop ramp is; `stop` (n,) decelerates, directions stay."""
     duration = largest(absolute(v) / a for v, a in zip(last, stop, strict=True))
     left = maximum(1.0 - dt / where(duration > 0.0, duration, 1.0), 0.0)
     return where(duration > 0.0, left, 0.0)
@@ -226,6 +226,11 @@ def _row(
     return Row(a, need, yields, kind, lack)
 
 
+def _end(frames: Frames, link: int, point: Any) -> Array:
+    """Where a link has a point of its own; a link of -1 is the base."""
+    return frames.point(link, np.array(point)) if link >= 0 else np.array(point)
+
+
 class Posed(NamedTuple):
     """The problem of a cycle."""
 
@@ -238,10 +243,7 @@ class Posed(NamedTuple):
 def posed(model: Model, layout: Layout, frames: Frames, wish: Array, box: Box, x: Any, rules: SimpleNamespace) -> Posed:
     """All rows; x has `pairs` (P, 13) of the people predicted, `promise` (Q, 5) of the body last seen, `pace` (S,)."""
     wanted, last = (Motion.of(model, layout, frames, v) for v in (wish, box.last))
-    ends = [
-        tuple(frames.point(c.link, np.array(end)) if c.link >= 0 else np.array(end) for end in (c.a, c.b))
-        for c in layout.capsules
-    ]
+    ends = [(_end(frames, c.link, c.a), _end(frames, c.link, c.b)) for c in layout.capsules]
     size = layout.person_capsules
     persons = layout.people * size
     lasting, slower = rules.reaction + box.stopping, 1.0 / (rules.reaction + 0.5 * box.stopping)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -26,6 +26,7 @@ from ...errors import ElbowroomError
 from ...loading import load
 from .methods import controller, supervised
 from .metrics import RunResult
+from .run import Factory
 from .scene import SEARCH
 from .simulate import compare
 
@@ -73,9 +74,7 @@ def defaults() -> dict[str, float]:
 
 def drawn(random: np.random.Generator) -> dict[str, float]:
     """Settings at random, each evenly in its logarithm, in two digits."""
-    return {
-        name: float(f"{np.exp(random.uniform(*np.log(between))):.2g}") for name, between in SETTINGS.items()
-    }
+    return {name: float(f"{np.exp(random.uniform(*np.log(between))):.2g}") for name, between in SETTINGS.items()}
 
 
 @dataclass(frozen=True)
@@ -114,8 +113,12 @@ def run(
 def tried(settings: dict[str, float], robots: Sequence[Any], seeds: Sequence[int], jobs: int | None) -> Candidate:
     """What comes of these settings."""
     field = Repulsion(influence=settings["influence"])
-    limits = Limits(**{name: value for name, value in settings.items() if name != "influence"})
-    methods = {"law": partial(controller, repulsion=field), "all": partial(supervised, limits=limits, repulsion=field)}
+    chosen: dict[str, Any] = {name: value for name, value in settings.items() if name != "influence"}
+    limits = replace(Limits(), **chosen)
+    methods: dict[str, Factory] = {
+        "law": partial(controller, repulsion=field),
+        "all": partial(supervised, limits=limits, repulsion=field),
+    }
     throughput, touched, jerk, faults = [], [], [], 0
     for robot in robots:
         found = compare(methods, robot, seeds, jobs=jobs)

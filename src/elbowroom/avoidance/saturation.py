@@ -55,6 +55,8 @@ from .safety.filter import (
     opened,
     posed,
     pulled_back,
+    scene,
+    stopping_time,
     summed,
     urgency,
 )
@@ -227,11 +229,14 @@ def asked(
         if rules.jerk is not None:
             rules.jerk = rules.jerk * (1.0 + URGENT * urgent)
     box = joint_box(x.q, last, x.change, b, rules, dt, pace)
+    if layout is not None:
+        seen = scene(model, layout, box.left, last, x, rules)
+        box = box.within(b.acceleration * rules.stop_factor, stopping_time(seen.met, box, rules))
     wish = _reached(last, wanted * slower, box)
     found = {"wish": wish, "ramp": box.ramp, "wanted": wanted, "facts": vector(slower, distance, people)} | carried
     if layout is None:
         return found | {"lack": vector(0.0, NO_MARGIN)}
-    rows, allowed, runs, margin = posed(model, layout, forward_kinematics(model, x.q), wish, box, x, rules)
+    rows, allowed, runs, margin = posed(model, layout, seen, wish, box, x, rules)
     problem = {
         "low": _each(minimum, box.low, box.ramp) / b.velocity,
         "up": _each(maximum, box.up, box.ramp) / b.velocity,

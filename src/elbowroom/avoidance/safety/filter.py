@@ -21,8 +21,11 @@ cycle's box, d_k the distance to the body last seen, grown by its age, and C wha
 Slower than `creep` a link may drift towards somebody who, as last seen, is not touched yet: else a hand that comes
 would hold the arm fast.
 
-The ramp's next command is always allowed, whatever the rows say: it was certified when the motion was.  So every bound
-is raised to what the ramp does, and the problem has a solution.
+The ramp's next command is always allowed, whatever the rows say: it was certified when the motion was.  But it was for
+a ramp that ends when the last one would have.  A bound that were raised to what the ramp does, for speeds
+whose own ramps last longer, would promise nothing.  So the box is drawn in first: T_s is the longest time for which no
+bound lies below what the ramp does, at least the ramp's own (`stopping_time`), and no joint is faster than it can stop
+in T_s.  Only where the ramp itself was not certified, as when somebody appears, is a bound raised to it.
 
 `posed` writes the rows, one for each link, person and kind: that of the pair which the wish violates most.  `chosen`
 keeps the worst of them, `nearest` solves by a fixed number of steps of a dual active-set method (`pivot`), and
@@ -42,7 +45,7 @@ import numpy as np
 from ...algebra import absolute, cross, dot, maximum, minimum, sqrt, where
 from ...algebra.linalg import Array, is_constant, ltdl, vector
 from ...dynamics import whole
-from ...dynamics.kinematics import Frames, jacobian_at, velocities
+from ...dynamics.kinematics import Frames, forward_kinematics, jacobian_at, velocities
 from ...geometry.distance import DISTANCE, LAMBDA_X, LAMBDA_Y, NORMAL, SPEED_Y
 from ...model import Model
 from ..layout import Layout
@@ -91,7 +94,16 @@ class Box(NamedTuple):
     up: Array
     last: Array  # (n,) the command before
     left: Any  # the part of it that is the ramp's next command
+    rest: Any  # s, that this one still takes
     stopping: Any  # T_s, s, from the worst corner
+
+    def within(self, stop: Array, time: Any) -> Box:
+        """What of it can be stopped in a time (s), which is not shorter than the ramp's."""
+        low, up = (
+            vector(*(minimum(maximum(v, -a * time), a * time) for v, a in zip(side, stop, strict=True)))
+            for side in (self.low, self.up)
+        )
+        return self._replace(low=low, up=up, stopping=time)
 
     @property
     def ramp(self) -> Array:
@@ -99,11 +111,14 @@ class Box(NamedTuple):
         return self.last * self.left
 
 
-def ramp(last: Array, stop: Array, dt: Any) -> Any:
-    """What part of `last` (n,) the next command of the stop ramp is; `stop` (n,) decelerates, directions stay."""
+def ramp(last: Array, stop: Array, dt: Any) -> tuple[Any, Any]:
+    """What part of `last` (n,) the next command of the stop ramp is, and how long (s) that one still takes to stop.
+
+    `stop` (n,) decelerates; directions stay.
+    """
     duration = largest(absolute(v) / a for v, a in zip(last, stop, strict=True))
-    left = maximum(1.0 - dt / where(duration > 0.0, duration, 1.0), 0.0)
-    return where(duration > 0.0, left, 0.0)
+    rest = maximum(duration - dt, 0.0)
+    return where(duration > 0.0, rest / where(duration > 0.0, duration, 1.0), 0.0), rest
 
 
 def joint_box(q: Array, last: Array, change: Array, b: Any, rules: Any, dt: Any, pace: Any) -> Box:
@@ -132,7 +147,7 @@ def joint_box(q: Array, last: Array, change: Array, b: Any, rules: Any, dt: Any,
         up[j] = minimum(greatest, maximum(room / lasting, least))
         low[j] = maximum(least, minimum(-behind / lasting, greatest))
         up[j], low[j] = minimum(maximum(up[j], -back), forth), maximum(minimum(low[j], forth), -back)
-    return Box(vector(*low), vector(*up), last, ramp(last, stop, dt), stopping)
+    return Box(vector(*low), vector(*up), last, *ramp(last, stop, dt), stopping)
 
 
 # ---- rows
@@ -240,42 +255,92 @@ class Posed(NamedTuple):
     margin: Any  # m/s: what the wish leaves of what is allowed, where that is least
 
 
-def posed(model: Model, layout: Layout, frames: Frames, wish: Array, box: Box, x: Any, rules: SimpleNamespace) -> Posed:
-    """All rows; x has `pairs` (P, 13) of the people predicted, `promise` (Q, 5) of the body last seen, `pace` (S,)."""
-    wanted, last = (Motion.of(model, layout, frames, v) for v in (wish, box.last))
+class Met(NamedTuple):
+    """A link's capsule and one of a person as last seen, before anything is wanted."""
+
+    capsule: int
+    slot: int
+    normal: Array
+    share: Any
+    room: Any  # m, the distance less C
+    pace: Any  # m/s, of the person
+    run: Any  # m/s, u of the ramp
+    floor: Any  # m/s, that is allowed at any distance
+    apart: Any  # whether more is at a greater one
+
+
+class Scene(NamedTuple):
+    """What both the time to stop and the rows need."""
+
+    frames: Frames
+    ends: list[tuple[Array, Array]]  # of the capsules
+    last: Motion  # of the last command
+    met: list[Met]
+
+
+def scene(model: Model, layout: Layout, left: Any, last: Array, x: Any, rules: SimpleNamespace) -> Scene:
+    """For the last command (n,); x has `promise` (Q, 5) of the body last seen, `pace` (S, 2), and `bears` (S, 2)."""
+    frames = forward_kinematics(model, x.q)
     ends = [(_end(frames, c.link, c.a), _end(frames, c.link, c.b)) for c in layout.capsules]
+    motion = Motion.of(model, layout, frames, last)
+    persons = layout.people * layout.person_capsules
+    mobility = None if rules.mode == "separation" else _mobility(model, frames, x.q)
+    met = []
+    for m, i in enumerate(moving(layout)):
+        for slot in range(persons):
+            distance, normal, share = _seen(x.promise[m * persons + slot])
+            pace, grown = x.pace[slot]
+            floor = where(distance + grown > 0.0, rules.creep, 0.0)  # not into somebody who is touched
+            apart: Any = True
+            if mobility is not None:
+                bears, inverse_mass = x.bears[slot]
+                moves = mobility(layout.capsules[i].link, ends[i], normal, share)
+                floor = where(bears > 0.0, maximum(contact_speed(bears, inverse_mass, moves), rules.creep), floor)
+                apart = bears <= 0.0 if rules.mode == "power_and_force" else True
+            run = -motion.opening(i, normal, share) * left
+            met.append(Met(i, slot, normal, share, distance - rules.clearance, pace, run, floor, apart))
+    return Scene(frames, ends, motion, met)
+
+
+def stopping_time(met: list[Met], box: Box, rules: SimpleNamespace) -> Any:
+    """T_s, s: that of the box's worst corner, or the longest for which every pair lets the ramp be, or the ramp's own.
+
+    room - pace (T_r + T_s) >= run (T_r + T_s / 2)   for the pairs whose run is not allowed at any distance
+    """
+    longest = box.stopping
+    for pair in met:
+        enough = (pair.room - (pair.pace + pair.run) * rules.reaction) / (pair.pace + 0.5 * maximum(pair.run, 0.0))
+        longest = minimum(longest, where(pair.run > pair.floor, where(pair.apart, enough, 0.0), longest))
+    return maximum(longest, box.rest)
+
+
+def posed(model: Model, layout: Layout, seen: Scene, wish: Array, box: Box, x: Any, rules: SimpleNamespace) -> Posed:
+    """All rows; x has `pairs` (P, 13) of the people predicted."""
+    frames, ends, last, met = seen
+    wanted = Motion.of(model, layout, frames, wish)
     size = layout.person_capsules
-    persons = layout.people * size
     lasting, slower = rules.reaction + box.stopping, 1.0 / (rules.reaction + 0.5 * box.stopping)
     allowed, runs = [], []
     margin: Any = NO_MARGIN
-    mobility = None if rules.mode == "separation" else _mobility(model, frames, x.q)
     groups: dict[tuple[float, int, int], list[Contact]] = {}
-    for m, i in enumerate(moving(layout)):
-        link = layout.capsules[i].link
-        for slot in range(persons):
-            distance, normal, share = _seen(x.promise[m * persons + slot])
-            opening = wanted.opening(i, normal, share)
-            u = -last.opening(i, normal, share) * box.left
-            room = distance - rules.clearance - x.pace[slot][0] * lasting
-            drift = where(distance + x.pace[slot][1] > 0.0, rules.creep, 0.0)  # not into somebody who is touched
-            most = maximum(room * slower, drift)
-            if mobility is not None:
-                most = _borne(most, mobility(link, ends[i], normal, share), x.bears[slot], rules)
-            most = maximum(most, u)
-            allowed.append(most)
-            runs.append(u)
-            margin = minimum(margin, most + opening)
-            need = -maximum(most - TIGHTER, u)
-            groups.setdefault((PEOPLE, link, slot // size), []).append(Contact(i, share, normal, need, need - opening))
-            now = x.pairs[layout.pair(i, slot)]
-            need = evasion(now, rules)
-            had = last.opening(i, now[NORMAL], now[LAMBDA_X])
-            need = minimum(need, had + rules.promptness * (need - had))
-            need = where(now[DISTANCE] < FAR, need, FREE)
-            lack = need - wanted.opening(i, now[NORMAL], now[LAMBDA_X])
-            contact = Contact(i, now[LAMBDA_X], now[NORMAL], need, lack)
-            groups.setdefault((EVASION, link, slot // size), []).append(contact)
+    for pair in met:
+        i, slot, normal, share = pair.capsule, pair.slot, pair.normal, pair.share
+        group = layout.capsules[i].link, slot // size
+        opening = wanted.opening(i, normal, share)
+        room = pair.room - pair.pace * lasting
+        most = maximum(maximum(where(pair.apart, room * slower, 0.0), pair.floor), pair.run)
+        allowed.append(most)
+        runs.append(pair.run)
+        margin = minimum(margin, most + opening)
+        need = -maximum(most - TIGHTER, pair.run)
+        groups.setdefault((PEOPLE, *group), []).append(Contact(i, share, normal, need, need - opening))
+        now = x.pairs[layout.pair(i, slot)]
+        need = evasion(now, rules)
+        had = last.opening(i, now[NORMAL], now[LAMBDA_X])
+        need = minimum(need, had + rules.promptness * (need - had))
+        need = where(now[DISTANCE] < FAR, need, FREE)
+        lack = need - wanted.opening(i, now[NORMAL], now[LAMBDA_X])
+        groups.setdefault((EVASION, *group), []).append(Contact(i, now[LAMBDA_X], now[NORMAL], need, lack))
     _near_things(layout, wanted, ends, x, rules, groups)
     yields = {PEOPLE: 0.0, EVASION: 1.0 / rules.evasion_weight, THINGS: 1.0 / rules.thing_weight}
     rows = [
@@ -314,15 +379,6 @@ def _mobility(model: Model, frames: Frames, q: Array) -> Callable[..., Any]:
         return summed([x * x * w for x, w in zip(y, weights, strict=True)])
 
     return at
-
-
-def _borne(separate: Any, mobility: Any, region: Array, rules: SimpleNamespace) -> Any:
-    """The greatest speed towards somebody where contact may be made."""
-    bears, inverse_mass = region
-    met = maximum(contact_speed(bears, inverse_mass, mobility), rules.creep)
-    if rules.mode == "both":
-        return maximum(separate, met)
-    return where(bears > 0.0, met, separate)
 
 
 def people_rows(layout: Layout) -> int:

@@ -15,7 +15,7 @@ import numpy as np
 
 import elbowroom as er
 from elbowroom.avoidance import Controller, Goal, Limits, State, Supervisor
-from elbowroom.avoidance.separation_speed import braking_speed, separation_speed
+from elbowroom.avoidance.separation_speed import braking_speed
 from elbowroom.experiments.figures import LOOK, pyplot
 from elbowroom.geometry import Person
 
@@ -24,17 +24,16 @@ INK, BLUE, GREY, RED = "#111111", "#1f5fa8", "#8a8a8a", "#c0392b"
 
 
 def separation(axes: Any) -> None:
-    """v_max over the distance, for three speeds of the person."""
-    d = np.linspace(0.0, 1.5, 400)
+    """v_max over the distance, for three speeds of the person; 1 kHz, a stop of 0.1 s, a camera."""
+    d, limits = np.linspace(0.0, 0.8, 400), Limits()
+    reaction, stopping = limits.latency + 0.001, 0.1
     styles = ((0.5, BLUE, (0, (5, 2))), (1.6, INK, "-"), (2.7, RED, (0, (1, 1.2))))
     for human, colour, dash in styles:
-        label = f"person {human} m/s"
-        axes.plot(
-            d, separation_speed(d, human, 0.1, 5.0, 0.2), color=colour, linestyle=dash, linewidth=2.2, label=label
-        )
-    for x, v in ((0.36, 0.0), (0.5, 0.31), (1.0, 1.19)):
-        axes.plot(x, v, "o", color=INK, markersize=5)
-    axes.set(xlim=(0, 1.5), ylim=(-0.05, 2.2), xlabel="distance, m", ylabel="speed towards the person, m/s")
+        room = d - limits.clearance - human * (reaction + stopping)
+        speed = np.maximum(room / (reaction + stopping / 2), limits.creep)
+        axes.plot(d, speed, color=colour, linestyle=dash, linewidth=2.2, label=f"person {human} m/s")
+    axes.set(xlim=(0, 0.8), ylim=(-0.05, 2.2), xlabel="distance to the believed body, m")
+    axes.set_ylabel("speed towards the person, m/s")
     axes.set_title("speed and separation", loc="left")
     axes.legend(loc="lower right", handlelength=3.2)
 

@@ -69,9 +69,9 @@ def test_the_columns_are_those_agreed_on():
         person_x person_y person_z person_vx person_vy person_vz distance_axes distance_surfaces clearance age
         goal_x goal_y goal_z slow push limit q1 q2 qd1 qd2 command1 command2 object_x object_y object_z
         left_hand_x left_hand_y left_hand_z right_hand_x right_hand_y right_hand_z
-        attraction_x attraction_y attraction_z repulsion_x repulsion_y repulsion_z"""
+        attraction_x attraction_y attraction_z repulsion_x repulsion_y repulsion_z margin"""
     assert columns(2) == tuple(agreed.split())
-    assert len(columns(7)) == 44 + 3 * 7
+    assert len(columns(7)) == 45 + 3 * 7
     assert {"state", "status", "verdict", "law_status"} == TEXT
     assert len(SIGNALS) == 6
     assert {name for names in SIGNALS.values() for name in names} <= set(columns(6)) - TEXT
@@ -137,8 +137,7 @@ def test_the_table_is_the_same_from_memory_and_from_the_file(tmp_path):
 def test_an_older_recording_is_read_with_todays_meaning(tmp_path, supervision, verdicts, did, hands):
     """It has no law_status: there the status was the controller's, and what the arm did has to be told from both."""
     names = [name for name in columns(2) if name != "law_status"]
-    if not hands:
-        names = names[: names.index("left_hand_x")]
+    names = names[: names.index("margin" if hands else "left_hand_x")]
     law = ["OK", "AVOIDING", "AVOIDING"]
     lines = [] if supervision is None else [f'# scene.toml: robot = "panda"\\nsupervision = "{supervision}"\\n']
     lines.append(",".join(names))
@@ -157,13 +156,14 @@ def test_an_older_recording_is_read_with_todays_meaning(tmp_path, supervision, v
     assert table["tool_x"].tolist() == [0.0, 10.0, 20.0]
     assert table["object_z"].tolist() == [float(10 * k + names.index("object_z") - 6) for k in range(3)]
     assert np.isnan(table["repulsion_z"]).all() != hands
+    assert np.isnan(table["margin"]).all()
 
 
 NUMBERS = st.floats(allow_nan=True, allow_infinity=True, allow_subnormal=True)
 
 
-@given(st.lists(st.tuples(st.lists(NUMBERS, min_size=44, max_size=44), TEXTS, TEXTS, TEXTS, TEXTS), max_size=4))
-@example([([0.0] * 44, '"', '"a"', 'b""', "")])
+@given(st.lists(st.tuples(st.lists(NUMBERS, min_size=45, max_size=45), TEXTS, TEXTS, TEXTS, TEXTS), max_size=4))
+@example([([0.0] * 45, '"', '"a"', 'b""', "")])
 @example(
     [
         (
@@ -180,8 +180,8 @@ def test_any_number_and_any_text_comes_back(tmp_path_factory, rows):
     with Recording(1, path, notes={"x": "".join(text for row in rows for text in row[1:])}) as recording:
         for values, *texts in rows:
             recording.row[0] = values[0]
-            recording.row[7:] = values[1:41]
-            recording.row[5:7] = values[41:43]  # counts, whatever they are
+            recording.row[7:] = values[1:42]
+            recording.row[5:7] = values[42:44]  # counts, whatever they are
             recording.append(*texts)
     got = read(path)
     same(got, recording.table())
@@ -555,7 +555,7 @@ def changed(row: str, column: str, word: str) -> str:
         ("slow", "1_0.5", "a number in column 'slow'; got '1_0.5'"),
         ("cycles", "1.5", "a whole number in column 'cycles'; got '1.5'"),
         ("contacts", str(2**53), "a whole number in column 'contacts'; got '9007199254740992'"),
-        ("state", "a,b", "47 cells; got 48: "),
+        ("state", "a,b", "48 cells; got 49: "),
         ("state", '"a', "cells with their quotes closed; got "),
     ],
 )
@@ -577,27 +577,29 @@ def test_a_wrong_head_is_told(lines, reading):
         (names.replace("q1,", ""), "bad.csv, line 1: expected 'q1', the name of column 30"),
         (names.replace("q1,", "q1,q2,"), "bad.csv, line 1: expected 'qd2', the name of column 33"),
         (names.replace(",object_z", ""), "bad.csv, line 1: expected 'object_z', the name of column 35"),
-        (names.strip() + ",more\n", "bad.csv, line 1: expected 47 columns and no more; got 'more'"),
-        (names + rows.replace("\n", ",0\n", 1), "bad.csv, line 2: expected 47 cells; got 48: "),
-        (names + "\n" + rows, "bad.csv, line 2: expected 47 cells; got 1: nothing"),
+        (names.strip() + ",more\n", "bad.csv, line 1: expected 48 columns and no more; got 'more'"),
+        (names + rows.replace("\n", ",0\n", 1), "bad.csv, line 2: expected 48 cells; got 49: "),
+        (names + "\n" + rows, "bad.csv, line 2: expected 48 cells; got 1: nothing"),
     ):
         with pytest.raises(RecordingError) as told:
             reading(text)
         assert expected in str(told.value)
 
 
-def test_an_older_recording_is_read_and_does_not_know_of_hands(lines, reading):
-    """Of before there were columns of hands, attraction and repulsion."""
-    older = [line if line.startswith("#") else ",".join(line.strip().split(",")[:-12]) + "\n" for line in lines]
+@pytest.mark.parametrize("first", ["left_hand_x", "margin"])
+def test_an_older_recording_is_read_and_does_not_know_of_what_came_later(lines, reading, first):
+    """Of before there were columns of hands, attraction and repulsion, or of margins."""
+    known = columns(1).index(first)
+    older = [line if line.startswith("#") else ",".join(line.strip().split(",")[:known]) + "\n" for line in lines]
     got, whole = reading("".join(older)), reading("".join(lines))
     assert tuple(got) == columns(1)
-    same({name: got[name] for name in columns(1)[:-12]}, {name: whole[name] for name in columns(1)[:-12]})
-    assert all(np.isnan(got[name]).all() for name in columns(1)[-12:])
+    same({name: got[name] for name in columns(1)[:known]}, {name: whole[name] for name in columns(1)[:known]})
+    assert all(np.isnan(got[name]).all() for name in columns(1)[known:])
     older[3] = changed(older[3], "q1", "x")
     with pytest.raises(RecordingError, match="line 4: expected a number in column 'q1'; got 'x'"):
         reading("".join(older))
     older[3] = older[2].strip() + ",1.0\n"
-    with pytest.raises(RecordingError, match="line 4: expected 35 cells; got 36"):
+    with pytest.raises(RecordingError, match=f"line 4: expected {known} cells; got {known + 1}"):
         reading("".join(older))
 
 

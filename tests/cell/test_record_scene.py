@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from elbowroom.avoidance import Config, Workspace
+from elbowroom.avoidance import Config, Limits, Sensor, Workspace
 from elbowroom.cell import Cell, Scene, run
 from elbowroom.cell.layers import read_file, variants
 from elbowroom.cell.log import Log
@@ -132,3 +132,18 @@ def test_without_hands_there_are_none():
         assert all(np.isnan(table[f"{side}_hand_{axis}"]).all() for side in ("left", "right") for axis in "xyz")
         assert np.isfinite(table["attraction_x"]).all()
         assert np.isfinite(table["repulsion_z"]).all()
+
+
+# ---- older recordings
+
+
+def test_a_scene_with_limits_of_an_older_supervisor_is_read():
+    """Its settings that are gone would be refused in a file; whoever shows the run does without all of its limits."""
+    settings = Scene(robot="puma560", limits=Limits(sensor=Sensor.exact(), max_age=0.3), duration=4.0)
+    text = scene_text(settings)
+    assert text is not None
+    assert scene_of(text) == settings
+    older = text.replace("[limits]\n", "[limits]\ndeceleration = 5.0\nperson_uncertainty = 0.05\ncreep = 0.0\n")
+    older = older.replace(f"creep = {settings.limits.creep}\n", "")
+    assert older.count("creep") == 1
+    assert scene_of(older) == dataclasses.replace(settings, limits=Scene().limits)

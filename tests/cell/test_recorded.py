@@ -15,7 +15,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.spatial.transform import Rotation
 
 import elbowroom as er
-from elbowroom.avoidance import Config, Controller, Goal, State, Status, Supervisor
+from elbowroom.avoidance import Config, Controller, Goal, Limits, Sensor, State, Status, Supervisor
 from elbowroom.cell.recorded import Motion, Placement, Recorded, info_file, read_motion, read_placement
 from elbowroom.errors import RecordingError
 from elbowroom.geometry import PARKED, Person
@@ -137,12 +137,14 @@ def test_a_gap_is_old_data_and_not_absence(write):
 
 
 def test_a_supervisor_bears_a_short_gap_and_stops_for_a_long_one(write):
-    """100 ms is the limit for old data; the person stands two metres away and is no reason to stop."""
+    """The sensor says how old data may be; the person stands two metres away and is no reason to stop."""
     arm = er.load("planar2")
-    for hidden, stops in ((5, False), (15, True)):
+    limits = Limits(sensor=Sensor.motion_capture())  # 100 frames/s, as the take
+    longest = round(limits.oldest / 0.01)
+    for hidden, stops in ((longest - 2, False), (longest + 2, True)):
         gap = {(10 + k, "hip") for k in range(hidden)}
         who = Recorded(write(vicon(40, hide=gap, step=0.0)), Placement((3.0, 0.0, 0.0)))
-        guard = Supervisor(Controller(arm, Config(period=0.01)))
+        guard = Supervisor(Controller(arm, Config(period=0.01)), limits)
         people, out = guard.controller.obstacles(), np.empty((13, 13))
         state, goal = State(arm.ready), Goal(arm.pose(arm.ready)[:3, 3])
         for k in range(39):

@@ -14,7 +14,7 @@ from handwritten import vicon
 
 import elbowroom as er
 import elbowroom.cell.record_writer as record_writer
-from elbowroom.avoidance import Config, Force, Limits, Status
+from elbowroom.avoidance import Config, Force, Limits, Repulsion, Sensor, Status
 from elbowroom.cell import (
     Cell,
     GoTo,
@@ -197,6 +197,40 @@ def test_a_watching_supervisor_can_be_reset_and_the_arm_does_not_notice(tmp_path
     assert joints(watched).tobytes() == joints(bare).tobytes()  # its integral is still there
 
 
+def test_a_watching_supervisor_leaves_what_the_sensor_shows_to_the_controller():
+    """It carries people on to now, and smooths them, in memory of its own."""
+    cell = Cell(changed(noise=0.03, supervision="watch"))
+    shown = np.zeros((1, 13))
+    for k in range(20):
+        cell.step(0.02 * k)
+        cell.people[0].sensed.look(0.02 * k, shown)
+        np.testing.assert_array_equal(cell.obstacles.rows, shown)
+    assert not np.array_equal(cell.guard.watch.predicted.rows, shown)
+
+
+def test_the_supervisor_takes_the_sensor_for_no_better_than_the_scene_makes_it(take):
+    assert Cell(PUMA).guard.limits.sensor == Sensor.exact()
+    slow = dataclasses.replace(take, rate=10.0)
+    cell = Cell(changed(people={"ann": slow, "ben": WALKER}, noise=0.03))
+    assert cell.guard.limits.sensor == dataclasses.replace(Sensor.exact(), noise=0.03, frame_period=0.1)
+    worse = Limits(sensor=Sensor(frame_period=0.2, noise=0.05))
+    cell = Cell(changed(people={"ann": slow}, noise=0.03, limits=worse))
+    assert cell.guard.limits == worse
+
+
+def test_the_margin_is_the_supervisors():
+    for mode in ("off", "watch", "stop"):
+        cell = Cell(changed(supervision=mode))
+        found = run(cell).table()["margin"]
+        if cell.guard is None:
+            assert np.isnan(found).all()
+        else:
+            judged = cell.guard.recorder.table()["margin"]
+            np.testing.assert_array_equal(found[-len(judged) :], judged)
+            assert np.isfinite(found).all()
+            assert np.ptp(found) > 0.1  # somebody comes
+
+
 def test_a_gap_stops_the_arm_until_an_operator_resets_it(take):
     far = dataclasses.replace(take, position=(2.0, 0.0))
     cell = Cell(changed(people={"ann": far}, task=GoTo((0.0, 0.3, 0.0)), duration=4.0, reset_after=1.0))
@@ -206,7 +240,7 @@ def test_a_gap_stops_the_arm_until_an_operator_resets_it(take):
     first, last = t[stopped][0], t[stopped][-1]
     assert age[t <= 0.29].max() < 1e-9
     assert age.max() == pytest.approx(0.6, abs=0.021)  # a cycle
-    assert first == pytest.approx(0.29 + 0.1, abs=0.021)  # max_age, and a cycle
+    assert first == pytest.approx(0.29 + cell.guard.limits.oldest, abs=0.021)  # and a cycle
     assert stopped[(t >= first) & (t <= last)].all()  # latched, also when the person is seen again, at 0.9 s
     assert last == pytest.approx(first + 1.0, abs=0.021)
     standing = (t > first + 0.3) & (t < last)
@@ -400,8 +434,10 @@ def test_a_coworker_of_ones_own_says_itself_how_old_it_is():
     table = run(old).table()
     assert table["age"][-1] == pytest.approx(table["t"][-1] - 0.2)
     assert table["verdict"][-1] == "STOP_HUMAN_STALE"
-    never = Cell(changed(people={"ann": Ghost(lambda t: -math.inf)}))
-    assert run(never, cycles=20).table()["verdict"][-1] == "STOP_HUMAN_STALE"
+    never = Cell(changed(people={"ann": Ghost(lambda t: -math.inf)}, task=GoTo((0.0, 0.3, 0.0))))
+    waited = run(never)
+    assert set(waited.table()["verdict"]) == {"SLOWING_HUMAN"}  # waits for the first frame, however long
+    assert not numbers(waited, *(f"command{k + 1}" for k in range(6))).any()
 
 
 # ---- plants
@@ -463,7 +499,9 @@ class Encoder:
             state.q[:] = self.quantum * np.round(state.q / self.quantum)
 
 
-TORQUES = dataclasses.replace(Config(controller="F", period=0.005), force=Force(method="operational"))
+TORQUES = Config(  # a field that reaches far enough to push the arm through its dry friction
+    controller="F", period=0.005, force=Force(method="operational"), repulsion=Repulsion(influence=0.5)
+)
 
 
 @pytest.mark.parametrize("noise, quantum", [(0.0, 0.0), (1e-3, 0.0), (0.0, 2e-3)])
@@ -609,5 +647,5 @@ def test_a_scene_from_a_table_is_the_scene_from_its_file():
     }
     table["people"]["ann"] |= {"speed": 0.8, "periods": 0.5}
     assert scene(table) == PUMA
-    assert Limits() == PUMA.limits
+    assert Limits(sensor=Sensor.exact()) == PUMA.limits
     assert Cell(PUMA).command.status is Status.OK

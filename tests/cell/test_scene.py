@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from elbowroom.avoidance import Config, Limits
+from elbowroom.avoidance import Config, Limits, Sensor
 from elbowroom.avoidance.settings import rows
 from elbowroom.cell import Cell, GoTo, PickAndPlace, Rest, Scene, Stander, Tracked, Walker, Wanderer
 from elbowroom.cell.layers import layered, merged, read_file, variants
@@ -91,7 +91,7 @@ def test_a_file_says_what_python_says(write):
         duration=2.5,
         supervision="watch",
         controller=dataclasses.replace(config, repulsion=dataclasses.replace(config.repulsion, influence=0.4)),
-        limits=Limits(max_age=0.3),
+        limits=Limits(sensor=Sensor.exact(), max_age=0.3),  # a cell tells what is true unless told not to
         plant=PlantSettings("rigid", payload=2.0),
         task=GoTo((0.1, 0.0, 0.2)),
         people={"anna": Walker(speed=1.0), "ben": Stander(shape="standing")},

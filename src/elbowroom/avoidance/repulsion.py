@@ -57,7 +57,7 @@ class Repulsion:
 
     profile: str = setting("power5", "", "shape over the distance: inverse, linear, cosine or power5")
     gain: float = setting(0.1, "m/s", "k of the profile; of inverse, m^2/s")
-    influence: float = setting(0.2, "m", "distance d0 at which the push begins")
+    influence: float = setting(0.22, "m", "distance d0 at which the push begins")
     measure: str = setting("surface", "", "distance between surfaces, or between the capsules' axes as in the thesis")
     floor: float = setting(0.01, "m", "smaller distances, and penetration, count as this one")
     max_strength: float = setting(1.0, "m/s", "what no push exceeds")

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..avoidance import Repulsion
 from ..model.capsules import BASE, LinkCapsule
 from .peers import mujoco_xml, pinocchio_model
 from .scene import PERIOD, Placed, Scene, middles, of_rows, placed
@@ -28,7 +29,7 @@ from .scene import PERIOD, Placed, Scene, middles, of_rows, placed
 Array = NDArray[np.float64]
 
 SOLVER = "daqp"
-INFLUENCE = 0.5  # m, as far as our field reaches by default
+INFLUENCE = Repulsion().influence  # m, as far as our field reaches by default
 GAIN = PERIOD  # of the error a cycle: 1 m/s for a metre, as our attraction has it by default
 NEAREST = 16  # pairs that Pink's lighter row looks at
 

@@ -28,6 +28,7 @@ _NUMBERS = [
     "slow",
     "push",
     "limit",
+    "margin",
 ]
 _VECTORS = ["tool", "tool_v", "person", "person_v", "goal", "q", "qd", "command", "object", "attraction", "repulsion"]
 _VECTORS += [f"{side}_hand" for side in SIDES]
@@ -57,6 +58,7 @@ class Log:
         row[at["distance_axes"]], row[at["distance_surfaces"]] = cell.near
         row[at["clearance"]], row[at["age"]] = cell.clearance.surfaces, cell.age
         row[at["slow"]], row[at["push"]], row[at["limit"]] = info.slow, info.push, info.limit
+        row[at["margin"]] = cell.margin
         views["tool"][:], views["tool_v"][:] = cell.tool, cell.tool_velocity
         views["goal"][:], views["object"][:] = cell.task.goal.position, cell.task.object
         views["q"][:], views["qd"][:], views["command"][:] = cell.state.q, cell.state.qd, cell.command.qd

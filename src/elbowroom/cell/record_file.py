@@ -48,8 +48,8 @@ SIGNALS: Mapping[str, tuple[str, ...]] = {  # what the thesis logs
 }
 NOTE = "scene.toml"
 """The key of the note that holds the scene (record_scene.py)."""
-LATER = ("left_hand", "right_hand", "attraction", "repulsion")
-"""Quantities that older recordings do not have; they are NaN there."""
+LATER = ("left_hand", "right_hand", "attraction", "repulsion"), ("margin",)
+"""Quantities that older recordings do not have, in the order in which they came; they are NaN there."""
 MOST_JOINTS = 100
 LONGEST = 2**20  # bytes of a line
 UNKNOWN = -1  # a count that was no number
@@ -66,7 +66,7 @@ def places(n: int) -> dict[str, slice]:
     widths |= {"tool": 3, "tool_v": 3, "person": 3, "person_v": 3}
     widths |= {"distance_axes": 1, "distance_surfaces": 1, "clearance": 1, "age": 1, "goal": 3}
     widths |= {"slow": 1, "push": 1, "limit": 1, "q": n, "qd": n, "command": n, "object": 3}
-    widths |= dict.fromkeys(LATER, 3)
+    widths |= dict.fromkeys(LATER[0], 3) | dict.fromkeys(LATER[1], 1)
     ends = np.cumsum(list(widths.values())).tolist()
     return {name: slice(end - width, end) for (name, width), end in zip(widths.items(), ends, strict=True)}
 
@@ -243,12 +243,13 @@ def _names(path: Path, number: int, line: str) -> tuple[int, tuple[str, ...]]:
     """How many joints the names of the columns are for, and the names; an older recording has not all of them."""
     names = line.split(",")
     n = sum(bool(re.fullmatch(r"q[0-9]+", name)) for name in names)
-    expected = columns(min(max(n, 1), MOST_JOINTS))
-    if "law_status" not in names:
-        expected = tuple(name for name in expected if name != "law_status")
-    older = expected[: -len(XYZ) * len(LATER)]
-    if tuple(names) == older:
-        return n, older
+    joints = min(max(n, 1), MOST_JOINTS)
+    whole = columns(joints)
+    for first in (places(joints)[later[0]].start for later in LATER):
+        older = tuple(name for name in whole[:first] if name != "law_status" or name in names)
+        if tuple(names) == older:
+            return n, older
+    expected = tuple(name for name in whole if name != "law_status" or name in names)
     for k, name in enumerate(expected):
         if k >= len(names) or names[k] != name:
             came = names[k] if k < len(names) else ""

@@ -25,6 +25,9 @@ from .record_file import NOTE as NOTE
 from .scene import Scene, scene
 from .task import TASKS
 
+RETIRED = frozenset({"deceleration", "person_uncertainty"})
+"""Settings of `Limits` that older recordings have."""
+
 
 @dataclasses.dataclass(frozen=True)
 class _One:
@@ -92,7 +95,11 @@ def _absolute(file: str) -> str:
 
 def scene_of(text: str, folder: Path | None = None) -> Scene:
     """The scene in a note; a file of it that is not where it was is looked for in `folder`, by its name."""
-    found = scene(parse_toml(text, NOTE, ConfigError))
+    table = dict(parse_toml(text, NOTE, ConfigError))
+    limits = table.get("limits")
+    if isinstance(limits, dict) and not RETIRED.isdisjoint(limits):
+        del table["limits"]  # an older supervisor's; whoever shows the run does not need them
+    found = scene(table)
 
     def here(file: str) -> str:
         beside = "" if folder is None else os.path.join(folder, os.path.basename(file))

@@ -14,6 +14,7 @@ nowhere.  So the arm moves exactly as it does without one.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable
 from itertools import pairwise
@@ -50,7 +51,8 @@ class Cell:
 
     After a step: `state` (as the plant said), `command` (what the plant was given), `tool` and `tool_velocity` (3,),
     `near` (true distances), `people_rows` (k, 13) where people are, `task`, `verdict` (the supervisor's status, None
-    without one), `age` of what is known about people (s), `resets` by the operator.
+    without one), `margin` (the supervisor's, m/s, NaN without one), `age` of what is known about people (s), `resets`
+    by the operator.
 
     `plant` replaces the scene's own: a PlantClient, say, and the arm moves in another program.  It must be of the same
     arm, which is that of `mounted(scene)`.
@@ -114,25 +116,26 @@ class Cell:
         return f"<Cell: {self.arm.name} on the plant {self.plant_kind}, {work}, with {people}>"
 
     def _supervisor(self) -> Supervisor | None:
-        mode = self.scene.supervision
+        mode, limits = self.scene.supervision, dataclasses.replace(self.scene.limits, sensor=self.scene.sensor)
         if mode == "off":
             return None
         if mode == "watch":
-            return Supervisor(_Echo(self.controller), self.scene.limits, acting=False)
-        return Supervisor(self.controller, self.scene.limits)
+            return Supervisor(_Echo(self.controller), limits, acting=False)
+        return Supervisor(self.controller, limits)
 
     def reset(self) -> None:
         """The arm at rest where it starts, the task and the people at their beginning, the supervisor as new."""
         self.plant.reset(self.start)
         self.controller.reset()
         self.guard: Supervisor | None = self._supervisor()
-        self.obstacles = self.controller.obstacles(own=self.scene.supervision != "stop")
+        self.obstacles = self.controller.obstacles(own=self.guard is None)  # a supervisor writes there
         self.plant.read(self.state)
         self.tool[:] = self.arm.pose(self.start)[:3, 3]
         self.task.start(self.tool)
         self.command: Command = self.controller.command
         self.near = self.clearance = Near(math.inf, math.inf)
         self.verdict: Status | None = None
+        self.margin = math.nan
         self.age, self.resets, self._stopped = 0.0, 0, math.nan
         self._last, self._clock = -self.period, math.nan
         self._distance = math.inf
@@ -161,7 +164,7 @@ class Cell:
             self.command = self.controller.step(t, dt, state, self.obstacles, goal)
         if self.guard is not None:
             judged = self.guard.step(t, dt, state, self.obstacles, goal)
-            self.verdict = judged.status
+            self.verdict, self.margin = judged.status, judged.margin
             if self.scene.supervision == "stop":
                 self.command = judged
             self._operator(t)

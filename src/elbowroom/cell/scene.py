@@ -6,6 +6,9 @@
 Points are in metres from the scene's origin: where the tool rests at the start (origin = "tool"), so that a scene fits
 any arm, or the arm's base (origin = "base").  People stand on the floor.  With `face` the base is turned by quarter
 turns until the resting tool is on the +x side: catalogues differ in where an arm looks.
+
+A cell simulates the sensor of people too, and unless `limits.sensor` says otherwise it reports positions and velocities
+as they are, without delay: `Sensor.exact()`.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from ..avoidance import Config, Limits
+from ..avoidance import Config, Limits, Sensor
 from ..avoidance.checks import FieldError, as_number, choice, flag, integer, number, positive, setting
 from ..avoidance.settings import read
 from ..errors import ConfigError
@@ -31,6 +34,7 @@ SUPERVISION = ("stop", "watch", "off")
 PLANTS = ("kinematic", "rigid", "mujoco")
 EXTRA = ("experiment",)
 """Tables of a scene's file that are not for the scene, but for those who use it."""
+LONGEST_FRAME = 1.0  # s: a sensor cannot state more; with fewer pictures the arm stops between them
 MOST = 5_000_000
 """Cycles of a run: its recording is kept in memory, half a kilobyte a cycle."""
 
@@ -71,7 +75,7 @@ class _Plain:
     noise: float = setting(0.0, "m", "standard deviation of the sensor's error, each axis, a whole person at a time")
     seed: int = setting(1, "", "of that noise")
     controller: Config = field(default=Config(period=0.01), metadata={"doc": "how the arm keeps clear"})
-    limits: Limits = field(default=Limits(), metadata={"doc": "what the supervisor allows"})
+    limits: Limits = field(default=Limits(sensor=Sensor.exact()), metadata={"doc": "what the supervisor allows"})
     plant: PlantSettings = field(default=PlantSettings(), metadata={"doc": "what moves"})
 
     def __post_init__(self) -> None:
@@ -146,6 +150,19 @@ class Scene(_Plain):
     def cycles(self) -> int:
         """How many of them a run has."""
         return max(1, round(self.duration / self.period))
+
+    @property
+    def sensor(self) -> Sensor:
+        """What the supervisor is told about the sensor: as `limits` states it, and no better than the scene makes it.
+
+        That is the scene's `noise`, and the slowest `rate` at which recorded people are shown.
+        """
+        stated = self.limits.sensor
+        rates = [rate for who in self.people.values() if (rate := getattr(who, "rate", 0.0))]
+        slowest = min(1.0 / min(rates), LONGEST_FRAME) if rates else 0.0
+        return dataclasses.replace(
+            stated, noise=max(stated.noise, self.noise), frame_period=max(stated.frame_period, slowest)
+        )
 
     def with_plant(self, kind: str) -> Self:
         """The same with another plant."""

@@ -18,7 +18,8 @@ cycle's box, d_k the distance to the body last seen, grown by its age, and C wha
     allowed_k = v_k, what contact bears (contact.py), or as above where none is borne     mode "power_and_force"
     allowed_k = the greater of the two                                                   mode "both"
 
-Slower than `creep` a link may drift towards somebody: else a hand that comes would hold the arm fast.
+Slower than `creep` a link may drift towards somebody who, as last seen, is not touched yet: else a hand that comes would
+hold the arm fast.
 
 The ramp's next command is always allowed, whatever the rows say: it was certified when the motion was.  So every bound
 is raised to what the ramp does, and the problem has a solution.
@@ -63,6 +64,7 @@ FAR = 1e4  # m: a pair farther apart is one with nobody
 FREE = -1e3  # m/s: a row that needs no more than this asks for nothing
 UP = np.array([0.0, 0.0, 1.0])
 NO_MARGIN = 1e3  # m/s: where there is nobody
+ROUNDING = 1e-9  # m/s: what is more by less is the same; else a bound that the ramp itself sets would brake for nothing
 
 
 def largest(values: Any) -> Any:
@@ -254,7 +256,8 @@ def posed(model: Model, layout: Layout, frames: Frames, wish: Array, box: Box, x
             opening = wanted.opening(i, normal, share)
             u = -last.opening(i, normal, share) * box.left
             room = distance - rules.clearance - x.pace[slot][0] * lasting
-            most = maximum(room * slower, rules.creep)
+            drift = where(distance + x.pace[slot][1] > 0.0, rules.creep, 0.0)  # not into somebody who is touched
+            most = maximum(room * slower, drift)
             if mobility is not None:
                 most = _borne(most, mobility(link, ends[i], normal, share), x.bears[slot], rules)
             most = maximum(most, u)
@@ -395,13 +398,13 @@ def _worse(rows: list[Row]) -> Row:
 
 def chosen(rows: list[Row], promises: int) -> list[Row]:
     """The rows that are solved for: of the first so many, those of people, OF_PEOPLE, and of the others the rest."""
-    return _lacking(rows[:promises], OF_PEOPLE) + _lacking(rows[promises:], ROWS - OF_PEOPLE)
+    nothing = [0.0] * len(rows[0].a) + [FREE, 0.0, THINGS, FREE]
+    return _lacking(rows[:promises], OF_PEOPLE, nothing) + _lacking(rows[promises:], ROWS - OF_PEOPLE, nothing)
 
 
-def _lacking(rows: list[Row], most: int) -> list[Row]:
-    """The rows that the wish lacks most, the worst first; `most` of them in any case."""
+def _lacking(rows: list[Row], most: int, nothing: list[Any]) -> list[Row]:
+    """The rows that the wish lacks most, the worst first; `most` of them in any case, filled up with `nothing`."""
     left = [row.numbers for row in rows]
-    nothing = [0.0] * (len(left[0]) - 4) + [FREE, 0.0, THINGS, FREE]
     left += [nothing] * (most - len(left))
     if len(left) == most:
         return [Row.of(numbers) for numbers in left]
@@ -591,7 +594,7 @@ def pulled_back(
                 continue
             speeds.append((k, -opening))
             room, more = x.allowed[k] - x.runs[k], -opening - x.runs[k]
-            over = more > room
+            over = more > room + ROUNDING
             part = minimum(part, where(over, room / where(over, more, 1.0), 1.0))
     margin: Any = NO_MARGIN
     for k, u in speeds:

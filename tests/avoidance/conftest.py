@@ -1,0 +1,1 @@
+"""Here so that tests in folders below find the helpers of this one."""

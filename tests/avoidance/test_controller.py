@@ -487,7 +487,8 @@ def test_status_says_what_holds():
         return controller.step(0.0, 0.001, State(q), places, Goal(tool if goal is None else goal)).status
 
     assert status(None) == Status.OK
-    assert status([Sphere(tool + np.array([0.3, 0.0, 0.0]), 0.05).row()]) == Status.AVOIDING
+    near = np.array([config.repulsion.influence, 0.0, 0.0])  # to the axis: the surface is nearer
+    assert status([Sphere(tool + near, 0.05).row()]) == Status.AVOIDING
     assert status([Sphere(tool, 0.05).row()]) == Status.IN_COLLISION
     assert status([Sphere(tool + np.array([3.0, 0.0, 0.0]), 0.05).row()]) == Status.OK
     near = arm.ready.copy()

@@ -331,13 +331,13 @@ def put_people(x, q, rng):
 
 
 def approach(x, q, qd):
-    """(capsule, person's capsule): distance to the body that is believed, and the arm's speed towards it."""
+    """Of each pair: distance to the body that is believed, the arm's speed towards it, its pace and its growth."""
     layout, own = CONTROLLER.layout, BODY.rows(q, qd)
     for i in (i for i, capsule in enumerate(layout.capsules) if capsule.link >= 0):  # those that move
         for k in range(len(x.pace)):
             row = pair_row(own[i], x.rows[layout.rows + k])
             point = own[i, 7:10] + row[LAMBDA_X] * (own[i, 10:13] - own[i, 7:10])
-            yield row[DISTANCE], -float(point @ row[NORMAL]), x.pace[k, 0]
+            yield row[DISTANCE], -float(point @ row[NORMAL]), *x.pace[k]
 
 
 @seeds
@@ -362,13 +362,12 @@ def test_a_command_keeps_to_the_joints_and_to_people(seed):
     assert ((low - 1e-12 <= qd) | (qd == forth)).all()
     assert ((qd <= up + 1e-12) | (qd == -back)).all()
     stopping = (np.abs(qd) / (found.acceleration * 1.5)).max()
-    runs = [speed for _, speed, _ in approach(x, q, after)]
-    for (d, speed, pace), run in zip(approach(x, q, qd), runs, strict=True):
+    for (d, speed, pace, grown), (_, run, *_) in zip(approach(x, q, qd), approach(x, q, after), strict=True):
+        drift = limits.creep if d + grown > 0.0 else 0.0  # not into somebody who is touched
         room = d - limits.clearance - pace * (REACTION + stopping)
         # nearest points by two texts: distances to 1e-12, over a T_r of 0.02 s
-        assert speed <= max(limits.creep, room / (REACTION + stopping / 2), run) + 1e-9
-    grown = [x.pace[k % 2, 1] for k in range(len(runs))]
-    nearest = min(d + g for (d, _, _), g in zip(approach(x, q, qd), grown, strict=True))
+        assert speed <= max(drift, room / (REACTION + stopping / 2), run) + 1e-9
+    nearest = min(d + grown for d, _, _, grown in approach(x, q, qd))
     assert summary["people_distance"] == pytest.approx(nearest, abs=1e-9)  # to the body as seen
     assert summary["margin"] >= -1e-9
     Jv, Jw = PANDA.jacobian(q)
@@ -467,7 +466,7 @@ def test_what_a_joint_at_its_stop_leaves_is_held_before_people():
             command = guard.step(0.001 * k, 0.001, State(q, t=0.001 * k), people, Goal(tip))
         stopping = (np.abs(command.qd) / (guard.bounds.acceleration * limits.stop_factor)).max()
         room = gap - limits.clearance - limits.human_speed * (guard.reaction + stopping)
-        most = max(limits.creep, room / (guard.reaction + stopping / 2))
+        most = max(limits.creep if gap > 0.0 else 0.0, room / (guard.reaction + stopping / 2))
         assert most < 2.0 * np.linalg.norm(J[:, 1])  # what is wanted of the tip: so the rule counts
         assert -(J @ command.qd) @ up <= most + 1e-9  # rounding of a distance over a T_r of 0.01 s
         assert command.qd[0] <= 0.0  # at its end

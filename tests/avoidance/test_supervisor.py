@@ -160,8 +160,12 @@ def margin(cell, qd, before, grown=0.0, pace=WALK):
     corner = np.minimum(np.abs(before) + bounds.acceleration * PERIOD, bounds.velocity)
     stopping = (corner / (bounds.acceleration * limits.stop_factor)).max()
     needed = limits.clearance + pace * (reaction + stopping) + grown
-    left = [max(limits.creep, (d - needed) / (reaction + stopping / 2)) - u for d, u in approach_speeds(cell, qd)]
-    return min(left)
+
+    def allowed(d):
+        drift = limits.creep if d > 0.0 else 0.0  # but not into somebody who is touched
+        return max(drift, (d - needed) / (reaction + stopping / 2))
+
+    return min(allowed(d) - u for d, u in approach_speeds(cell, qd))
 
 
 def assert_as_fast_as_allowed(cell, command, before, **person):

@@ -34,7 +34,7 @@ from .saturation import ANYWHERE, NOBODY, RULES, asked, given, picked
 
 Array = NDArray[np.float64]
 STOP = CLOCK.index("stop")
-PROMISE = 5  # numbers of a pair of the promise: distance, normal, share
+PROMISE = 6  # numbers of a pair of the promise: distance, normal, share, distance of axes
 
 
 class Structure(NamedTuple):
@@ -121,7 +121,7 @@ def promise_pairs(layout: Layout | None) -> list[tuple[int, int]]:
 
 def _promised(_: Any, x: Scalars, y: Scalars) -> Scalars:
     near = separation(x, y)
-    return np.array([near.distance, *near.normal, near.lambda_x])
+    return np.array([near.distance, *near.normal, near.lambda_x, near.axis_distance])
 
 
 def _promise_table(layout: Layout) -> Table:

@@ -230,7 +230,7 @@ def asked(
             rules.jerk = rules.jerk * (1.0 + URGENT * urgent)
     box = joint_box(x.q, last, x.change, b, rules, dt, pace)
     if layout is not None:
-        seen = scene(model, layout, box.left, last, x, rules)
+        seen = scene(model, layout, box, x, rules)
         box = box.within(b.acceleration * rules.stop_factor, stopping_time(seen.met, box, rules))
     wish = _reached(last, wanted * slower, box)
     found = {"wish": wish, "ramp": box.ramp, "wanted": wanted, "facts": vector(slower, distance, people)} | carried

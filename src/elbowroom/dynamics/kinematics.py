@@ -172,6 +172,27 @@ def velocities(model: Model, frames: Frames, qd: Array) -> tuple[list[Array], li
     return omega, v
 
 
+def accelerations(model: Model, frames: Frames, qd: Array) -> tuple[list[Array], list[Array], list[Array]]:
+    """Of every link, while no joint accelerates: angular velocity, angular acceleration, acceleration of its origin."""
+    omega, alpha, a = [], [], []
+    w, turned, pulled = np.zeros(3), np.zeros(3), np.zeros(3)
+    previous = model.base[:3, 3]
+    for i in range(model.n):
+        r = frames.p[i] - previous
+        pulled = pulled + cross(turned, r) + cross(w, cross(w, r))
+        own = frames.z[i] * qd[i]
+        if model.revolute(i):
+            turned = turned + cross(w, own)
+            w = w + own
+        else:
+            pulled = pulled + cross(w, own) * 2.0
+        previous = frames.p[i]
+        omega.append(w)
+        alpha.append(turned)
+        a.append(pulled)
+    return omega, alpha, a
+
+
 def injected_accelerations(
     model: Model, q: Array, qd: Array, qdd: Array, *, link: int | str | None = None, point: Any = None
 ) -> Injected:

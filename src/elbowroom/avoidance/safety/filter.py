@@ -45,7 +45,7 @@ import numpy as np
 from ...algebra import absolute, cross, dot, maximum, minimum, sqrt, where
 from ...algebra.linalg import Array, is_constant, ltdl, vector
 from ...dynamics import whole
-from ...dynamics.kinematics import Frames, forward_kinematics, jacobian_at, velocities
+from ...dynamics.kinematics import Frames, accelerations, forward_kinematics, jacobian_at, velocities
 from ...geometry.distance import DISTANCE, LAMBDA_X, LAMBDA_Y, NORMAL, SPEED_Y
 from ...model import Model
 from ..layout import Layout
@@ -198,6 +198,46 @@ class Motion(NamedTuple):
         return dot(self.a[capsule] + self.along[capsule] * share, normal)
 
 
+class Turning(NamedTuple):
+    """How fast closing speeds grow while the joints go on as they are, by capsule: (3,) each."""
+
+    a: list[Array]  # m/s^2, of the start, while no joint accelerates
+    along: list[Array]  # the same of the end less the start
+    axis: list[Array]  # m, from start to end
+    motion: Motion
+
+    @classmethod
+    def of(cls, model: Model, layout: Layout, frames: Frames, speed: Array, motion: Motion) -> Turning:
+        """By the links' accelerations."""
+        omega, alpha, a = accelerations(model, frames, speed)
+        starts, differences, axes = [], [], []
+        for capsule in layout.capsules:
+            link = capsule.link
+            if link < 0:
+                starts.append(np.zeros(3))
+                differences.append(np.zeros(3))
+                axes.append(np.array(capsule.b) - np.array(capsule.a))
+                continue
+            start, end = (frames.R[link] @ np.array(point) for point in (capsule.a, capsule.b))
+            w, axis = omega[link], end - start
+            starts.append(a[link] + cross(alpha[link], start) + cross(w, cross(w, start)))
+            differences.append(cross(alpha[link], axis) + cross(w, motion.along[len(differences)]))
+            axes.append(axis)
+        return cls(starts, differences, axes, motion)
+
+    def rate(self, capsule: int, length: float, normal: Array, share: Any, apart: Any) -> Any:
+        """du/dt (m/s^2), at least 0, of the pair whose axes are `apart` (m); the nearest point slides along the link.
+
+        u' = -n . a + max(0, apart (n . w x e)^2 + 2 (n . w x e) (v . e)),    e along the link, w its turning
+        """
+        pulled = -dot(self.a[capsule] + self.along[capsule] * share, normal)
+        if length > 0.0:
+            turned = dot(self.motion.along[capsule], normal) * (1.0 / length)
+            slides = dot(self.motion.a[capsule] + self.motion.along[capsule] * share, self.axis[capsule])
+            pulled = pulled + maximum(turned * (apart * turned + slides * (2.0 / length)), 0.0)
+        return maximum(pulled, 0.0)
+
+
 class Contact(NamedTuple):
     """A pair as a row needs it: where it is on the arm, its normal, and what is asked of it."""
 
@@ -278,27 +318,38 @@ class Scene(NamedTuple):
     met: list[Met]
 
 
-def scene(model: Model, layout: Layout, left: Any, last: Array, x: Any, rules: SimpleNamespace) -> Scene:
-    """For the last command (n,); x has `promise` (Q, 5) of the body last seen, `pace` (S, 2), and `bears` (S, 2)."""
+def scene(model: Model, layout: Layout, box: Box, x: Any, rules: SimpleNamespace) -> Scene:
+    """After the last command; x has `promise` (Q, 6) of the body last seen, `pace` (S, 2), and `bears` (S, 2).
+
+    What is allowed is so now, and must be so along the ramp: as links turn, speeds towards somebody grow.  With w the
+    rate at which they do and T the time, u + w t, run down to nothing, is greatest at (w T + u)^2 / (4 w T) and goes
+    w T^2 / 6 farther.
+    """
     frames = forward_kinematics(model, x.q)
     ends = [(_end(frames, c.link, c.a), _end(frames, c.link, c.b)) for c in layout.capsules]
-    motion = Motion.of(model, layout, frames, last)
+    motion = Motion.of(model, layout, frames, box.last)
+    turning = Turning.of(model, layout, frames, box.last, motion)
+    lengths = [float(np.linalg.norm(np.array(c.b) - np.array(c.a))) for c in layout.capsules]
+    lasting = rules.reaction + box.stopping
     persons = layout.people * layout.person_capsules
     mobility = None if rules.mode == "separation" else _mobility(model, frames, x.q)
     met = []
     for m, i in enumerate(moving(layout)):
         for slot in range(persons):
-            distance, normal, share = _seen(x.promise[m * persons + slot])
+            distance, normal, share, axes = _seen(x.promise[m * persons + slot])
             pace, grown = x.pace[slot]
-            floor = where(distance + grown > 0.0, rules.creep, 0.0)  # not into somebody who is touched
+            rate = turning.rate(i, lengths[i], normal, share, axes)
+            creep, gain = where(distance + grown > 0.0, rules.creep, 0.0), rate * lasting  # none into who is touched
+            floor = where(gain > creep, 2.0 * sqrt(creep * gain) - gain, creep)
             apart: Any = True
             if mobility is not None:
                 bears, inverse_mass = x.bears[slot]
                 moves = mobility(layout.capsules[i].link, ends[i], normal, share)
                 floor = where(bears > 0.0, maximum(contact_speed(bears, inverse_mass, moves), rules.creep), floor)
                 apart = bears <= 0.0 if rules.mode == "power_and_force" else True
-            run = -motion.opening(i, normal, share) * left
-            met.append(Met(i, slot, normal, share, distance - rules.clearance, pace, run, floor, apart))
+            run = -motion.opening(i, normal, share) * box.left
+            room = distance - rules.clearance - gain * lasting * (1.0 / 6.0)
+            met.append(Met(i, slot, normal, share, room, pace, run, floor, apart))
     return Scene(frames, ends, motion, met)
 
 
@@ -392,9 +443,9 @@ def moving(layout: Layout) -> list[int]:
     return [i for i, capsule in enumerate(layout.capsules) if capsule.link >= 0]
 
 
-def _seen(row: Array) -> tuple[Any, Array, Any]:
-    """Distance, normal and share of a pair of the promise."""
-    return row[0], row[1:4], row[4]
+def _seen(row: Array) -> tuple[Any, Array, Any, Any]:
+    """Distance, normal, share and the distance of axes of a pair of the promise."""
+    return row[0], row[1:4], row[4], row[5]
 
 
 def _near_things(layout: Layout, wanted: Motion, ends: Any, x: Any, rules: SimpleNamespace, groups: Any) -> None:
@@ -646,7 +697,7 @@ def pulled_back(
     speeds = []
     for m, i in enumerate(moving(layout)):
         for k in range(m * persons, (m + 1) * persons):
-            _, normal, share = _seen(x.promise[k])
+            _, normal, share, _ = _seen(x.promise[k])
             opening = motion.opening(i, normal, share)
             if is_constant(opening, 0.0):
                 continue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...arm import Arm
-from ...avoidance import Config, Controller, Goal, Limits, State, Supervisor, Workspace
+from ...avoidance import Config, Controller, Goal, Limits, Repulsion, Sensor, State, Supervisor, Workspace
 from ...avoidance.obstacles import Obstacles
 from ...errors import UnknownNameError
 from .cbf import BarrierLaw
@@ -35,7 +35,10 @@ def controller(arm: Arm, people: int, sensor: str, *, law: str = "K", **settings
 def supervised(
     arm: Arm, people: int, sensor: str, *, law: str = "K", limits: Limits | None = None, **settings: Any
 ) -> Supervisor:
-    """A law with its supervisor."""
+    """A law with its supervisor, which is told what kind of sensor there is: the package's default, or an exact one."""
+    limits = Limits() if limits is None else limits
+    if sensor == "ideal":
+        limits = replace(limits, sensor=Sensor.exact(PERIOD))
     return Supervisor(controller(arm, people, sensor, law=law, **settings), limits)
 
 
@@ -91,6 +94,18 @@ CURVE: dict[str, Factory] = {
 """K supervised under other assumptions about people: their speed (m/s), or that contact of a short time may be made."""
 
 
+CLOSE: dict[str, Factory] = {
+    "K close": partial(
+        supervised,
+        limits=Limits(evasion_distance=0.08, evasion_gain=6.0, evasion_time=0.01, jerk=60.0),
+        repulsion=Repulsion(influence=0.05),
+    )
+}
+"""K supervised for a sensor without noise and delay, which lets an arm come near and give way late."""
+
+ALL = METHODS | CURVE | CLOSE
+
+
 def expanded(names: Sequence[str]) -> list[str]:
     """The methods' own names, each once; "curve" stands for those of `CURVE`."""
     wanted = [one for name in names for one in (CURVE if name.strip().lower() == "curve" else [name])]
@@ -99,7 +114,7 @@ def expanded(names: Sequence[str]) -> list[str]:
 
 def method(name: str) -> str:
     """The method's own name, from one in any case and with - for a space; refused by name."""
-    known = {key.lower().replace(" ", "-"): key for key in METHODS | CURVE}
+    known = {key.lower().replace(" ", "-"): key for key in ALL}
     wanted = name.strip().lower().replace(" ", "-")
     if wanted not in known:
         near = difflib.get_close_matches(wanted, known, n=2, cutoff=0.5)

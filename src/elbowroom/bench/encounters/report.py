@@ -13,7 +13,7 @@ import numpy as np
 from ...errors import ElbowroomError
 from ...loading import load
 from ..report import cpu_name, load_average
-from .methods import CURVE, METHODS, expanded
+from .methods import ALL, METHODS, expanded
 from .metrics import RunResult
 from .people import LIMB_SPEED
 from .scene import DURATION, SEARCH
@@ -95,7 +95,7 @@ def run(
         )
     wanted = expanded(methods)
     missing = [name for name in wanted if not all(map(importlib.util.find_spec, NEEDS.get(name, ())))]
-    chosen = {name: (METHODS | CURVE)[name] for name in wanted if name not in missing}
+    chosen = {name: ALL[name] for name in wanted if name not in missing}
     if not chosen:
         raise ElbowroomError(f"none of the methods is installed here: {', '.join(missing)}")
     rate(0, 1)  # says what is missing before anything runs

@@ -209,8 +209,10 @@ def test_the_ramp_runs_down_along_its_direction(seed):
     first = last = rng.normal(size=4) * rng.choice([0.0, 1e-9, 1.0], 4)
     cycles = math.ceil((np.abs(first) / stop).max() / 0.001 - 1e-6)
     for _ in range(cycles + 1):
-        after = last * ramp(last, stop, 0.001)
+        left, rest = ramp(last, stop, 0.001)
+        after = last * left
         assert (np.abs(last - after) <= stop * 0.001 * (1 + 1e-9)).all()  # one product
+        assert rest == pytest.approx((np.abs(after) / stop).max(), abs=1e-12)  # as long as that one takes
         # along the first speeds: as much is left of each of them, but for the rounding of a few hundred products
         left = float(after @ first) / (first @ first or 1.0)
         assert np.allclose(after, left * first, rtol=0, atol=1e-12)
@@ -229,7 +231,7 @@ def test_the_box_is_what_the_joints_can_do(jerk, pace, seed):
     low, up = box.low, box.up
     assert (low <= up).all()
     assert box.last is last
-    assert np.array_equal(box.ramp, last * ramp(last, found.acceleration * 1.5, dt))
+    assert np.array_equal(box.ramp, last * ramp(last, found.acceleration * 1.5, dt)[0])
     step, most = found.acceleration * dt, found.velocity * pace
     forth, back = (braking_speed(room, found.acceleration, HORIZON) for room in (found.upper - q, q - found.lower))
     for j in range(7):
@@ -352,7 +354,7 @@ def test_a_command_keeps_to_the_joints_and_to_people(seed):
     wanted = rng.normal(size=7) * rng.choice([0.05, 0.5, 5.0])
     limiter.allow(q, last, wanted, np.zeros(7), x.pairs)
     qd, summary = limiter.out.qd, dict(zip(SUMMARY, limiter.out.summary, strict=True))
-    after = last * ramp(last, found.acceleration * 1.5, dt)
+    after = last * ramp(last, found.acceleration * 1.5, dt)[0]
     forth, back = (braking_speed(room, found.acceleration, HORIZON) for room in (found.upper - q, q - found.lower))
     assert (-back <= qd).all()
     assert (qd <= forth).all()

@@ -31,7 +31,7 @@ SWAY = 0.05  # m, of the person
 CIRCLE = 0.05  # m, radius of the goal's way
 CENTER = (0.1, 0.0, -0.1)  # m, its middle, from where the tool is at ready
 TABLE = 0.8  # m, from the floor to the arm's base
-AHEAD = 0.85  # m, from the arm's base to the person
+AHEAD = 0.82  # m, from the arm's base to the person
 
 
 class Frame(NamedTuple):

@@ -98,7 +98,7 @@ def borne(made, q):
     """(Q,) the speeds that the hand bears, by NumPy; one for each capsule that moves."""
     layout, found = made.controller.layout, []
     for i, row in zip(moving(layout), made.supervisor.limiter._promise, strict=True):
-        capsule, (_, normal, share) = layout.capsules[i], _seen(row)
+        capsule, (_, normal, share, _) = layout.capsules[i], _seen(row)
         a, b = np.array(capsule.a), np.array(capsule.b)
         inverse = mobility(ARM, q, capsule.link, a + share * (b - a), normal)
         found.append(math.sqrt(HAND.bears * (1 / HAND.mass + inverse)))

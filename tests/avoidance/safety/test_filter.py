@@ -287,7 +287,7 @@ def test_a_solution_is_pulled_back_as_far_as_its_worst_pair_asks_and_not_for_rou
     for _ in range(20):
         normal = rng.standard_normal((len(own), 3))
         normal /= np.linalg.norm(normal, axis=1, keepdims=True)
-        promise = np.hstack([np.ones((len(own), 1)), normal, rng.random((len(own), 1))])
+        promise = np.hstack([np.ones((len(own), 1)), normal, rng.random((len(own), 1)), np.ones((len(own), 1))])
         ramp, solution = rng.uniform(-1, 1, (2, ARM.n))
 
         def speeds(v, promise=promise):

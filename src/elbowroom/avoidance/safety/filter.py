@@ -234,7 +234,8 @@ class Turning(NamedTuple):
         if length > 0.0:
             turned = dot(self.motion.along[capsule], normal) * (1.0 / length)
             slides = dot(self.motion.a[capsule] + self.motion.along[capsule] * share, self.axis[capsule])
-            pulled = pulled + maximum(turned * (apart * turned + slides * (2.0 / length)), 0.0)
+            slid = maximum(turned * (apart * turned + slides * (2.0 / length)), 0.0)
+            pulled = pulled + where((share > 0.0) & (share < 1.0), slid, 0.0)  # an end stays the nearest point
         return maximum(pulled, 0.0)
 
 

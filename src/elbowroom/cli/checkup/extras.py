@@ -51,6 +51,7 @@ EXTRA = {
             "build": "build",
             "scipy": "scipy",
             "mpmath": "mpmath",
+            "daqp": "daqp",
             "matplotlib": "matplotlib",
             "pin": "pinocchio",
             "mujoco-core": "mujoco",

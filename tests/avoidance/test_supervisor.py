@@ -168,7 +168,7 @@ def margin(cell, qd, grown=0.0, pace=WALK):
 
 
 def assert_as_fast_as_allowed(cell, command, **person):
-    """The stop ramp ends in time, and would not from a fifth more: what the next cycle may add, and turning, cost less."""
+    """The stop ramp ends in time, and would not from a fifth more: what a cycle may add, and turning, cost less."""
     # of central differences of a distance of order 1 over 1e-6 rad
     assert margin(cell, command.qd, **person) >= -1e-4
     assert margin(cell, command.qd * 1.2, **person) < 0

@@ -273,11 +273,16 @@ class Limiter:
         left = one.left.data, other.left.data
 
         def correct() -> None:
-            first()
+            """An ArithmeticError where a number is not finite: the command is not filtered then, and must not go out."""
+            refused = first()
             for k in range(ROUNDS - 1):  # one round is mostly enough
+                if refused is not None:
+                    raise ArithmeticError(f"{refused.kernel}: {refused.input} is not finite")
                 if left[k % 2][0] == 0.0:
                     return
-                more[k % 2]()
+                refused = more[k % 2]()
+            if refused is not None:
+                raise ArithmeticError(f"{refused.kernel}: {refused.input} is not finite")
 
         return correct
 

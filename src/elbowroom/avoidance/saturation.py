@@ -113,9 +113,9 @@ def _distances(layout: Layout | None, x: Any) -> tuple[Any, Any]:
     persons = layout.people * layout.person_capsules
     things: Any = NOBODY
     people: Any = NOBODY
-    for k in range(layout.own * layout.slots):
-        if k % layout.slots >= persons:
-            things = minimum(things, x.pairs[k][DISTANCE])
+    for i in moving(layout):  # what stands on the base touches it for ever
+        for slot in range(persons, layout.slots):
+            things = minimum(things, x.pairs[layout.pair(i, slot)][DISTANCE])
     for k in range(len(moving(layout)) * persons):
         people = minimum(people, x.promise[k][0] + x.pace[k % persons][1])
     return minimum(things, people), people
@@ -225,7 +225,8 @@ def asked(
     slower = _scale(wanted, b.velocity * pace)
     if layout is not None:
         urgent = urgency(layout, x.pairs, rules)
-        rules.promptness = dt / (dt + rules.evasion_time * (1.0 - urgent))
+        follows = dt + rules.evasion_time * (1.0 - urgent)
+        rules.promptness = dt / where(follows > 0.0, follows, 1.0)
         if rules.jerk is not None:
             rules.jerk = rules.jerk * (1.0 + URGENT * urgent)
     box = joint_box(x.q, last, x.change, b, rules, dt, pace)
@@ -292,7 +293,7 @@ def given(
         left = minimum(maximum(summed(v * x.wish) / where(size > 0.0, size, 1.0), 0.0), 1.0)
         human = where((paid[PEOPLE] > 0.0) | (part < 1.0), where(size > 0.0, left, 1.0), 1.0)
         evading = paid[EVASION]
-    v = vector(*(where(x.stopping, r, s) for r, s in zip(ramp, v, strict=True)))
+    v = vector(*(where(x.held, r, s) for r, s in zip(ramp, v, strict=True)))
     v, free = _braked(v, x.q, b, rules.horizon)
     off = _largest((v - x.wanted * slower) / b.velocity)
     limit = minimum(minimum(slower, free), where((off > UNTOUCHED) & (human >= 1) & (evading <= 0), 0.0, 1.0))

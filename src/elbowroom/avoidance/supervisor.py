@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from ..arm import Arm
 from ..compile.pipeline import Pipeline
 from ..errors import ConfigError
-from .belief import CLOCK
+from .belief import CLOCK, TOLD
 from .command import Command, Goal, State, measured
 from .controller import Controller
 from .fitting import examined, facts, same_joints
@@ -52,6 +52,7 @@ from .watch import Watch
 Array = NDArray[np.float64]
 REQUESTED = Status.STOP_INTERNAL  # a stop that the operator asked for; its reason begins with "operator"
 _OVERLAPS = CLOCK.index("overlap")
+_REFUSED = TOLD.index("refused")
 _MARGIN = SUMMARY.index("margin")
 _STOPS = frozenset(id(s) for s in Status if s.stops)  # an enum's own hash is Python code
 
@@ -241,8 +242,6 @@ class Supervisor:
             if implausible is not None:
                 latch.doubt(implausible, self.state_checks.reason)
             usable = t - goal.t <= goal.valid_for and goal.t <= t + self._tolerance
-            if self._regions is not None and obstacles.names != self._regions:
-                self._met(obstacles)
             asked, pairs = self._at_once(t, step, q, qd, obstacles, goal) if usable else None, limiter.no_pairs
             if asked is None:
                 try:
@@ -286,6 +285,8 @@ class Supervisor:
                 command.status, command.reason = latch.status or Status.STOP_INTERNAL, latch.reason
             limiter.keep()
             self.recorder.write(limiter.record, command.status)
+            if self._regions is not None and obstacles.names != self._regions and watch.told[_REFUSED] == 0.0:
+                self._met(obstacles)  # with the frame that was taken, for the cycles to come
             return command
         except Exception as error:  # whatever it was: the arm stands still, and the command says why
             self._exceptions += 1
@@ -302,6 +303,8 @@ class Supervisor:
             return None
         controller: Any = self.controller
         if self._hold.active or not controller.started or "step" in vars(controller):
+            return None
+        if obstacles.layout != self.watch.predicted.layout:
             return None
         self._view[0] = t
         controller.begin(dt, self.watch.predicted)

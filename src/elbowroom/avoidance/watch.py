@@ -91,6 +91,11 @@ class Watch:
 
     def look(self, t: float, obstacles: Obstacles, goal: Array) -> bool:
         """Takes the obstacles as they are at time t; False if some number of obstacles or goal is not finite."""
+        if obstacles.layout != self.predicted.layout:
+            raise ShapeError(
+                f"obstacles must have the places (people, others, capsules) {self.predicted.layout}; "
+                f"got {obstacles.layout}"
+            )
         clock, out = self._clock, self._out
         clock[0] = t
         sound = True
@@ -152,11 +157,6 @@ class Watch:
 
     def _guarded(self, t: float, obstacles: Obstacles) -> None:
         """The slow way in, where not everything is finite: a frame with such a number is made one that is refused."""
-        if obstacles.layout != self.predicted.layout:
-            raise ShapeError(
-                f"obstacles must have the places (people, others, capsules) {self.predicted.layout}; "
-                f"got {obstacles.layout}"
-            )
         np.copyto(self._clean, obstacles.rows)
         finite: NDArray[np.bool_] = np.isfinite(self._clean).all(axis=1)  # type: ignore[assignment]
         for p in range(self.predicted.people):

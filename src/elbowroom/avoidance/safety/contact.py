@@ -5,7 +5,8 @@ arm's effective mass along the normal, a = n^T J at the nearest point, a contact
 
     v <= 2 F / sqrt(mu k),    1/mu = 1/m_H + 1/m_R,    so    v^2 <= c (1/m_H + a M^-1 a^T),    c = (2 F)^2 / k
 
-v is the arm's own speed along the normal; that of the person is theirs.  Skull and face: contact is not permitted.
+v is the arm's own speed along the normal; that of the person is theirs, and not counted here.  Skull and face: contact
+is not permitted; nor is pressing on: where somebody is touched, the rules of separation hold.
 
 The numbers are those of ISO/TS 15066:2016, Tables A.2 and A.3, as secondary sources print them; we have not seen the
 standard's own text, and ISO 10218-2:2025 may differ.  Pressure, which depends on the tool's edges, is not looked at.
@@ -59,7 +60,7 @@ _LIMBS = {
     "thigh": "thigh, knee",
     "shin": "lower leg",
 }
-OF_CAPSULE = {"torso": "chest", "shoulders": "back, shoulders"} | {
+OF_CAPSULE = {"torso": "chest", "shoulders": "chest"} | {
     f"{side}_{limb}": region for side in SIDES for limb, region in _LIMBS.items()
 }
 """The region of each of a `Person`'s capsules, the weakest where it spans several; a head, and what has no name or

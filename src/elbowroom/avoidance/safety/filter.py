@@ -18,14 +18,15 @@ cycle's box, d_k the distance to the body last seen, grown by its age, and C wha
     allowed_k = v_k, what contact bears (contact.py), or as above where none is borne     mode "power_and_force"
     allowed_k = the greater of the two                                                   mode "both"
 
-Slower than `creep` a link may drift towards somebody who, as last seen, is not touched yet: else a hand that comes
-would hold the arm fast.
+Slower than `creep` a link may drift towards somebody, and slower than a quarter of it into somebody who, as last seen,
+is touched: else a hand that comes would hold the arm fast.
 
 The ramp's next command is always allowed, whatever the rows say: it was certified when the motion was.  But it was for
 a ramp that ends when the last one would have.  A bound that were raised to what the ramp does, for speeds
 whose own ramps last longer, would promise nothing.  So the box is drawn in first: T_s is the longest time for which no
 bound lies below what the ramp does, at least the ramp's own (`stopping_time`), and no joint is faster than it can stop
-in T_s.  Only where the ramp itself was not certified, as when somebody appears, is a bound raised to it.
+in T_s.  Only where the ramp itself was not certified, as when somebody appears, is a bound raised to it, and then no
+joint is faster than the ramp has it.
 
 `posed` writes the rows, one for each link, person and kind: that of the pair which the wish violates most.  `chosen`
 keeps the worst of them, `nearest` solves by a fixed number of steps of a dual active-set method (`pivot`), and
@@ -58,6 +59,8 @@ MET = 1e-9  # of a velocity limit: what is violated by less is met
 STILL = 1e-12  # a price that falls more slowly does not fall
 NONE = -1.0  # no constraint
 ENDLESS = 1e6  # velocity limits: rows have no upper bound
+TOUCHED = 0.25  # of creep: what is let be towards somebody who is touched, or two of them would hold the arm for ever
+CLOSING = 1e-6  # m/s: a ramp that closes a pair more slowly does not close it
 CAPABLE = 0.5  # of the greatest speed that a point can be given: evasion asks for no more
 ROWS, OF_PEOPLE = 10, 4  # rows that are solved for, and how many of them hold people's promise
 TIGHTER = 0.005  # m/s: what people's rows are tightened by, so that steps that end early still keep the promise
@@ -98,12 +101,17 @@ class Box(NamedTuple):
     stopping: Any  # T_s, s, from the worst corner
 
     def within(self, stop: Array, time: Any) -> Box:
-        """What of it can be stopped in a time (s), which is not shorter than the ramp's."""
-        low, up = (
-            vector(*(minimum(maximum(v, -a * time), a * time) for v, a in zip(side, stop, strict=True)))
-            for side in (self.low, self.up)
-        )
-        return self._replace(low=low, up=up, stopping=time)
+        """What of it can be stopped in a time (s); where that is shorter than the ramp's, no joint exceeds the ramp."""
+        lasting = maximum(time, self.rest)
+        low, up = [], []
+        for lo, hi, a, r in zip(self.low, self.up, stop, self.ramp, strict=True):
+            most = a * lasting
+            least, greatest = minimum(maximum(lo, -most), most), minimum(maximum(hi, -most), most)
+            down, over = minimum(r, 0.0), maximum(r, 0.0)
+            cornered = time < self.rest
+            low.append(where(cornered, minimum(maximum(least, down), over), least))
+            up.append(where(cornered, minimum(maximum(greatest, down), over), greatest))
+        return self._replace(low=vector(*low), up=vector(*up), stopping=lasting)
 
     @property
     def ramp(self) -> Array:
@@ -234,8 +242,7 @@ class Turning(NamedTuple):
         if length > 0.0:
             turned = dot(self.motion.along[capsule], normal) * (1.0 / length)
             slides = dot(self.motion.a[capsule] + self.motion.along[capsule] * share, self.axis[capsule])
-            slid = maximum(turned * (apart * turned + slides * (2.0 / length)), 0.0)
-            pulled = pulled + where((share > 0.0) & (share < 1.0), slid, 0.0)  # an end stays the nearest point
+            pulled = pulled + maximum(turned * (apart * turned + slides * (2.0 / length)), 0.0)
         return maximum(pulled, 0.0)
 
 
@@ -308,6 +315,7 @@ class Met(NamedTuple):
     run: Any  # m/s, u of the ramp
     floor: Any  # m/s, that is allowed at any distance
     apart: Any  # whether more is at a greater one
+    touched: Any  # whether the two overlap, as last seen
 
 
 class Scene(NamedTuple):
@@ -340,30 +348,35 @@ def scene(model: Model, layout: Layout, box: Box, x: Any, rules: SimpleNamespace
             distance, normal, share, axes = _seen(x.promise[m * persons + slot])
             pace, grown = x.pace[slot]
             rate = turning.rate(i, lengths[i], normal, share, axes)
-            creep, gain = where(distance + grown > 0.0, rules.creep, 0.0), rate * lasting  # none into who is touched
+            touched = distance + grown <= 0.0
+            creep, gain = rules.creep * where(touched, TOUCHED, 1.0), rate * lasting
             floor = where(gain > creep, 2.0 * sqrt(creep * gain) - gain, creep)
             apart: Any = True
             if mobility is not None:
                 bears, inverse_mass = x.bears[slot]
                 moves = mobility(layout.capsules[i].link, ends[i], normal, share)
-                floor = where(bears > 0.0, maximum(contact_speed(bears, inverse_mass, moves), rules.creep), floor)
-                apart = bears <= 0.0 if rules.mode == "power_and_force" else True
+                borne = maximum(contact_speed(bears, inverse_mass, moves), rules.creep)
+                floor = where((bears > 0.0) & ~touched, borne, floor)  # for a contact that passes, not to press on
+                apart = (bears <= 0.0) | touched if rules.mode == "power_and_force" else True
             run = -motion.opening(i, normal, share) * box.left
             room = distance - rules.clearance - gain * lasting * (1.0 / 6.0)
-            met.append(Met(i, slot, normal, share, room, pace, run, floor, apart))
+            met.append(Met(i, slot, normal, share, room, pace, run, floor, apart, touched))
     return Scene(frames, ends, motion, met)
 
 
 def stopping_time(met: list[Met], box: Box, rules: SimpleNamespace) -> Any:
-    """T_s, s: that of the box's worst corner, or the longest for which every pair lets the ramp be, or the ramp's own.
+    """T_s, s: that of the box's worst corner, or the longest for which every pair lets the ramp be; less than the ramp's
+    own where some pair does not.
 
     room - pace (T_r + T_s) >= run (T_r + T_s / 2)   for the pairs whose run is not allowed at any distance
     """
     longest = box.stopping
     for pair in met:
-        enough = (pair.room - (pair.pace + pair.run) * rules.reaction) / (pair.pace + 0.5 * maximum(pair.run, 0.0))
-        longest = minimum(longest, where(pair.run > pair.floor, where(pair.apart, enough, 0.0), longest))
-    return maximum(longest, box.rest)
+        closes = pair.run > where(pair.touched, maximum(pair.floor, CLOSING), pair.floor)  # who opens may go on
+        slower = where(closes, pair.pace + 0.5 * maximum(pair.run, 0.0), 1.0)
+        enough = (pair.room - (pair.pace + pair.run) * rules.reaction) / slower
+        longest = minimum(longest, where(closes, where(pair.apart, enough, -1.0), longest))
+    return longest
 
 
 def posed(model: Model, layout: Layout, seen: Scene, wish: Array, box: Box, x: Any, rules: SimpleNamespace) -> Posed:

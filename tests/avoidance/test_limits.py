@@ -19,7 +19,7 @@ from elbowroom.avoidance.fitting import Facts
 from elbowroom.avoidance.limiter import Limiter
 from elbowroom.avoidance.limits import UNLIMITED, bounds
 from elbowroom.avoidance.pushes import WIDTH
-from elbowroom.avoidance.safety.filter import joint_box, ramp
+from elbowroom.avoidance.safety.filter import TOUCHED, joint_box, ramp
 from elbowroom.avoidance.saturation import SUMMARY
 from elbowroom.avoidance.separation_speed import braking_speed, separation_distance, separation_speed
 from elbowroom.errors import ConfigError
@@ -365,7 +365,7 @@ def test_a_command_keeps_to_the_joints_and_to_people(seed):
     assert ((qd <= up + 1e-12) | (qd == -back)).all()
     stopping = (np.abs(qd) / (found.acceleration * 1.5)).max()
     for (d, speed, pace, grown), (_, run, *_) in zip(approach(x, q, qd), approach(x, q, after), strict=True):
-        drift = limits.creep if d + grown > 0.0 else 0.0  # not into somebody who is touched
+        drift = limits.creep * (1.0 if d + grown > 0.0 else TOUCHED)
         room = d - limits.clearance - pace * (REACTION + stopping)
         # nearest points by two texts: distances to 1e-12, over a T_r of 0.02 s
         assert speed <= max(drift, room / (REACTION + stopping / 2), run) + 1e-9
@@ -406,7 +406,7 @@ def test_a_stop_and_a_wait_want_nothing():
     x = limiter_of(CONTROLLER, Limits(jerk=0.0))
     limiter, zero, wanted = x.limiter, np.zeros(7), np.full(7, 0.2)
     x.clock[1] = 0.001
-    for stale, waiting, factor in ((0, 0, None), (1, 0, 1.5), (0, 1, 1.0)):
+    for stale, waiting, factor in ((0, 0, None), (1, 0, 1.5), (0, 1, 1.5)):
         x.told[:2] = stale, waiting
         limiter.last[:] = wanted
         limiter.allow(PANDA.ready, zero, wanted, zero, limiter.no_pairs)

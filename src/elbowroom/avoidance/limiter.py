@@ -273,7 +273,7 @@ class Limiter:
         left = one.left.data, other.left.data
 
         def correct() -> None:
-            """An ArithmeticError where a number is not finite: the command is not filtered then, and must not go out."""
+            """An ArithmeticError where a number is not finite: such a command is not filtered, and must not go out."""
             refused = first()
             for k in range(ROUNDS - 1):  # one round is mostly enough
                 if refused is not None:

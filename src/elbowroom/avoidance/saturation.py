@@ -101,6 +101,7 @@ SUMMARY = (
 )
 ANYWHERE = 1e12  # m: with so much room any speed is allowed
 URGENT = 4.0  # how much faster an acceleration may change where evasion is most urgent
+SLOWED = 1.0 - 1e-9  # the most that is left of a wish that was slowed
 UNTOUCHED = 1e-9  # of a velocity limit: a command that differs by less is the one that was wanted
 HUGE = 1e18  # a command whose square is not below is not one
 NOBODY = 1e5  # m: the distance where there is no obstacle to be measured to
@@ -157,6 +158,13 @@ def _reached(last: Array, wanted: Array, box: Box) -> Array:
         part = minimum(part, where(over, room / where(over, c, 1.0), 1.0))
     moved = [where(part < 1.0, v + part * c, w) for v, c, w in zip(last, change, wanted, strict=True)]
     return vector(*(minimum(maximum(m, lo), up) for m, lo, up in zip(moved, box.low, box.up, strict=True)))
+
+
+def _part(v: Array, wanted: Array) -> Any:
+    """How much of a wish is left, along it, below 1; 1 where nothing was wanted."""
+    size = summed(wanted * wanted)
+    left = minimum(maximum(summed(v * wanted) / where(size > 0.0, size, 1.0), 0.0), SLOWED)
+    return where(size > 0.0, left, 1.0)
 
 
 def _each(choose: Callable[[Any, Any], Any], a: Array, b: Array) -> Array:
@@ -230,11 +238,19 @@ def asked(
         if rules.jerk is not None:
             rules.jerk = rules.jerk * (1.0 + URGENT * urgent)
     box = joint_box(x.q, last, x.change, b, rules, dt, pace)
+    drawn_in: Any = 0.0
     if layout is not None:
         seen = scene(model, layout, box, x, rules)
-        box = box.within(b.acceleration * rules.stop_factor, stopping_time(seen.met, box, rules))
+        time = stopping_time(seen.met, box, rules)
+        drawn_in = where(time < box.stopping, 1.0, 0.0)  # for people
+        box = box.within(b.acceleration * rules.stop_factor, time)
     wish = _reached(last, wanted * slower, box)
-    found = {"wish": wish, "ramp": box.ramp, "wanted": wanted, "facts": vector(slower, distance, people)} | carried
+    found = {
+        "wish": wish,
+        "ramp": box.ramp,
+        "wanted": wanted,
+        "facts": vector(slower, distance, people, drawn_in),
+    } | carried
     if layout is None:
         return found | {"lack": vector(0.0, NO_MARGIN)}
     rows, allowed, runs, margin = posed(model, layout, seen, wish, box, x, rules)
@@ -278,7 +294,7 @@ def given(
     """The command: the wish or, `solved`, what became of it, pulled back; braked, as torques; what is told about it."""
     x = Inputs.of(inputs, floor=floor, jerk=jerk, mode=mode)
     b, rules, ramp = x.b, x.rules, x.ramp
-    slower, distance, people = x.facts
+    slower, distance, people, drawn_in = x.facts
     frames = forward_kinematics(model, x.q)
     human: Any = 1.0
     evading: Any = 0.0
@@ -289,13 +305,12 @@ def given(
         paid = {k: largest(where(kind == k, p, 0.0) for kind, p in zip(x.kinds, price, strict=True)) for k in KINDS}
         best = _each(minimum, _each(maximum, x.at[ROWS:], x.low), x.up) * b.velocity
         v, part, margin = pulled_back(model, layout, frames, best, ramp, x)
-        size = summed(x.wish * x.wish)
-        left = minimum(maximum(summed(v * x.wish) / where(size > 0.0, size, 1.0), 0.0), 1.0)
-        human = where((paid[PEOPLE] > 0.0) | (part < 1.0), where(size > 0.0, left, 1.0), 1.0)
+        human = where((paid[PEOPLE] > 0.0) | (part < 1.0), _part(v, x.wish), 1.0)
         evading = paid[EVASION]
     v = vector(*(where(x.held, r, s) for r, s in zip(ramp, v, strict=True)))
     v, free = _braked(v, x.q, b, rules.horizon)
     off = _largest((v - x.wanted * slower) / b.velocity)
+    human = where((drawn_in > 0.0) & (off > UNTOUCHED), minimum(human, _part(v, x.wanted * slower)), human)
     limit = minimum(minimum(slower, free), where((off > UNTOUCHED) & (human >= 1) & (evading <= 0), 0.0, 1.0))
     tau: Array = np.zeros(model.n)
     last = x.last

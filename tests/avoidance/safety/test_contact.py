@@ -15,6 +15,7 @@ import elbowroom as er
 from elbowroom.avoidance import Attraction, Config, Controller, Limits, Repulsion, Sensor
 from elbowroom.avoidance.safety.contact import MODES, OF_CAPSULE, REGIONS, contact_speed, table
 from elbowroom.avoidance.safety.filter import _mobility, _seen, moving
+from elbowroom.avoidance.saturation import SUMMARY
 from elbowroom.dynamics.kinematics import forward_kinematics
 from elbowroom.geometry import Capsule, Person
 from elbowroom.geometry.skeleton import NAMES
@@ -112,6 +113,8 @@ def test_an_arm_is_held_to_what_a_hand_bears():
     for _ in range(300):
         q = made.state.q.copy()
         command = made.cycle()
+        if limiter.out.summary[SUMMARY.index("people_distance")] <= 0.0:
+            break  # the speed is for a contact that passes: from here on the rules of separation hold
         speeds = closing(made.controller.body, q, command.qd, made.controller.all_rows[made.controller.layout.rows :])
         most = np.maximum(borne(made, q), made.supervisor.limits.creep)
         # m/s: rounding of sums of order 1.  What the ramp does may be above what is borne, never what is allowed.
@@ -123,6 +126,21 @@ def test_an_arm_is_held_to_what_a_hand_bears():
     assert margins[-1] == command.margin
     assert made.supervisor.latched is None
     assert 0.9 < fastest <= 1.0 + 1e-9
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_no_mode_presses_on(mode):
+    """Who is touched is not come nearer to than `creep`, whatever contact bears."""
+    made = cell(mode, ball("left_hand", 0.9))
+    for _ in range(600):
+        q = made.state.q.copy()
+        command = made.cycle()
+        touched = made.supervisor.limiter._promise[:, 0] + made.supervisor.watch.pace[0, 1] <= 0.0
+        if touched.any():
+            seen = made.controller.all_rows[made.controller.layout.rows :]
+            run = closing(made.controller.body, q, made.supervisor.limiter.posed.ramp, seen)
+            speeds = closing(made.controller.body, q, command.qd, seen)
+            assert (speeds <= np.maximum(run, made.supervisor.limits.creep) + 1e-9)[touched].all()
 
 
 @pytest.mark.parametrize("name", ["head", "coworker"])

@@ -365,8 +365,8 @@ def scene(model: Model, layout: Layout, box: Box, x: Any, rules: SimpleNamespace
 
 
 def stopping_time(met: list[Met], box: Box, rules: SimpleNamespace) -> Any:
-    """T_s, s: that of the box's worst corner, or the longest for which every pair lets the ramp be; less than the ramp's
-    own where some pair does not.
+    """T_s, s: that of the box's worst corner, or the longest for which every pair lets the ramp be, and less than the
+    ramp's own where some pair does not.
 
     room - pace (T_r + T_s) >= run (T_r + T_s / 2)   for the pairs whose run is not allowed at any distance
     """

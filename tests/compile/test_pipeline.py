@@ -389,3 +389,22 @@ def test_it_says_what_it_is():
     made = Pipeline(Case().steps)
     assert repr(made) == "<pipeline of 3 steps: turned, joined, copy>"
     assert made.run.__doc__
+
+
+def test_what_was_looked_through_is_looked_through_again_once_it_was_written(way):
+    """By a copy or by a kernel, in whole or in part; and what an earlier step did not look at is looked at later."""
+    case = Case()
+    bad, other = np.array([0.0, np.inf, 0.0, 0.0, 0.0]), case.turned.empty()
+    again = Call(case.turned, (case.x, case.gain), other)
+    assert Pipeline([case.steps[0], again, case.steps[1]]).run() is None
+    part = case.x[1:3]
+    for written in (Copy(bad, case.x), Copy(bad[1:3], part)):
+        case.x[:] = 0.5
+        assert Pipeline([case.steps[0], written, again]).run() == Refused(2, "turned", "x")
+    unseen = Case(turned=())
+    unseen.x[2] = np.nan
+    assert Pipeline(unseen.steps[:2]).run() in (Refused(1, "joined", "y"), Refused(1, "joined", "x"))
+    total, still = case.first.total, np.full(5, 0.5)
+    total[:], case.x[:] = 1.0, 1e200  # whose square is not finite any more
+    uses = Call(case.turned, (still, total), other)
+    assert Pipeline([uses, case.steps[0], uses]).run() == Refused(2, "turned", "gain")

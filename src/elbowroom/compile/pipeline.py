@@ -14,7 +14,8 @@ the arguments are copied into them (an array without axes takes a Python float).
 
 Before each kernel its checked inputs (all, unless said otherwise) are looked through, and at the first that has a NaN
 or an infinity the run ends: what stood before has been computed, the rest has not.  The caller finds out by calling the
-kernel itself, which raises with the place and the value.
+kernel itself, which raises with the place and the value.  What an earlier step was checked for, and none has written
+since, is not looked through again.
 
 A pipeline holds its arrays and kernels; do not give an array's memory away (`resize` with refcheck=False).  It keeps
 the interpreter's lock, so runs in several threads follow each other, on the same arrays.
@@ -87,6 +88,7 @@ class Pipeline:
             if array.ndim == 0 and array.dtype != np.float64:
                 raise DtypeError(f"takes[{k}]: an array that takes a float must be of float64; got {array.dtype}")
         self._kept: list[bytes] = []  # records
+        self._sound: list[Array] = []  # looked through, and not written since
         refusals: list[Refused] = []
         records = [word for k, step in enumerate(self.steps) for word in self._step(k, step, refusals)]
         taken = [word for array in self.takes for word in self._taken(array)]
@@ -161,9 +163,11 @@ class Pipeline:
                     raise ValueError(f"{what}: out for {port.name} lies on {other}; it must have memory of its own")
         checks: list[int] = []
         for name, array in zip(names, inputs, strict=True):
-            if name in checked:
+            if name in checked and not any(_within(array, x) for x in self._sound):
                 checks += (array.ctypes.data, array.size, array.itemsize, len(refusals))
                 refusals.append(Refused(k, kernel.name, name))
+                self._sound.append(array)
+        self._written(*outputs)
         pointers = self._keep(*(x.ctypes.data for x in (*inputs, *outputs)))
         return kernel.backend.single, pointers, self._keep(*checks), len(checks) // len(CHECK)
 
@@ -175,7 +179,11 @@ class Pipeline:
                 f"step {k}: source and to must be alike; "
                 f"got {source.shape} of {source.dtype} and {to.shape} of {to.dtype}"
             )
+        self._written(to)
         return _address("copy"), self._keep(to.ctypes.data, source.ctypes.data, to.nbytes), 0, 0
+
+    def _written(self, *arrays: Array) -> None:
+        self._sound = [x for x in self._sound if not any(np.may_share_memory(x, array) for array in arrays)]
 
     def _taken(self, array: Array) -> tuple[int, int, int, int, int]:
         descr = id(np.dtype(array.dtype.type)) if array.ndim else 0
@@ -209,6 +217,12 @@ def _plain(what: str, array: Any) -> Array:
 def _writable(what: str, array: Array) -> None:
     if not array.flags.writeable:
         raise ValueError(f"{what} is read-only")
+
+
+def _within(array: Array, other: Array) -> bool:
+    """Whether it lies in the memory of another, both without gaps."""
+    first, start = array.ctypes.data, other.ctypes.data
+    return start <= first and first + array.nbytes <= start + other.nbytes and array.dtype == other.dtype
 
 
 def _words(*values: int) -> bytes:

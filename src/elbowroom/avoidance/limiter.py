@@ -1,15 +1,23 @@
 """The compiled filter of an arm, with the arrays that it works on; saturation.py and safety/filter.py say what it does.
 
-asked      the joints' box, the rows and how much the wish violates them
-picked     the worst rows              left out, with `solve`, where the wish violates none: the result is the same
+move       how the last command moves and turns the arm's capsules
+measure    every pair of the promise                                                   in lanes
+box        what is wanted, and the joints' box
+bear       how easily the arm gives way at every pair; only where contact counts
+meet       how long the ramp may take for every pair, and what is allowed anyhow       in lanes
+ask        the wish, and how it moves the capsules
+compare    what every pair asks of it                                                  in lanes
+pose       the rows, and how much the wish violates them
+pick       the worst rows              left out, with `solve`, where the wish violates none: the result is the same
 solve      the steps of the solver, some at a time, until none is left to be made
-given      the command; there are two: of the wish, and of what was solved
+give       the command; there are two: of the wish, and of what was solved
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,11 +25,13 @@ from numpy.typing import NDArray
 
 from ..algebra import Repeated, Table, trace
 from ..algebra.linalg import Array as Scalars
+from ..algebra.table import padded
 from ..compile import compiled
 from ..compile.kernel import Kernel
 from ..compile.pipeline import Call, Pipeline
 from ..geometry import ROW
 from ..geometry.distance import separation
+from ..geometry.shapes import A, B
 from ..model import Model
 from .belief import CLOCK, TOLD
 from .fitting import Facts
@@ -29,12 +39,34 @@ from .layout import Layout
 from .limits import Limits
 from .pushes import WIDTH
 from .recorder import columns
-from .safety.filter import CHANGED, GIVEN, ROUNDS, ROWS, STEPS, Tableau, moving, people_rows, pivot
-from .saturation import ANYWHERE, NOBODY, RULES, asked, given, picked
+from .safety.filter import (
+    ASKED,
+    CHANGED,
+    COLUMNS,
+    FOREVER,
+    FREE,
+    GIVEN,
+    MOTION,
+    PAIR,
+    PROMISE,
+    ROUNDS,
+    ROWS,
+    STEPS,
+    Tableau,
+    compared,
+    met,
+    mobilities,
+    motions,
+    people_pairs,
+    people_rows,
+    pivot,
+    promised,
+)
+from .saturation import ANYWHERE, NOBODY, RULES, asked, boxed, given, named_rules, picked, rowed
 
 Array = NDArray[np.float64]
 STOP = CLOCK.index("stop")
-PROMISE = 6  # numbers of a pair of the promise: distance, normal, share, distance of axes
+CHAIN = ("move", "measure", "box", "bear", "meet", "ask", "compare", "pose")
 
 
 class Structure(NamedTuple):
@@ -46,13 +78,22 @@ class Structure(NamedTuple):
     jerk: bool
     mode: str
 
+    @property
+    def people(self) -> bool:
+        """Whether there are pairs with people."""
+        return self.layout is not None and bool(people_pairs(self.layout))
 
-def _promise(layout: Layout | None) -> dict[str, tuple[int, ...]]:
-    return {"promise": (len(promise_pairs(layout)) or 1, PROMISE)}
+    @property
+    def pairs(self) -> Layout:
+        """The layout, where there is one."""
+        assert self.layout is not None
+        return self.layout
 
 
-def _common(n: int) -> dict[str, tuple[int, ...]]:
-    return {
+def _kernels(model: Model, s: Structure) -> dict[str, Kernel]:
+    """The kernels of CHAIN, and the first of the two of `give`."""
+    n, layout = model.n, s.layout
+    shapes: dict[str, tuple[int, ...]] = {
         "q": (n,),
         "qd": (n,),
         "last": (n,),
@@ -61,31 +102,119 @@ def _common(n: int) -> dict[str, tuple[int, ...]]:
         "clock": (len(CLOCK),),
         "told": (len(TOLD),),
         "rules": (len(RULES),),
+        "speed": (n,),
+        "wanted": (n,),
+        "change": (n,),
+        "pairs": (1 if layout is None else len(layout.pairs), WIDTH),
+        "promise": (len(PROMISE), _count(layout)),
+        "met": (len(PAIR), _count(layout)),
+        "asks": (len(ASKED), _count(layout)),
     }
+    known: dict[str, Kernel] = {}
+
+    def scalar(name: str, function: Any, *inputs: str) -> None:
+        known[name] = kernel = compiled(function, model, {k: shapes[k] for k in inputs}, name=name)
+        shapes.update((p.name, p.shape) for p in kernel.signature.outputs)
+
+    common = COMMON if layout is None else (*COMMON, "pairs", "promise")
+    if s.people:
+        scalar("move", partial(_moved, s), "q", "speed")
+        known["measure"] = compiled(_measuring, s)
+    scalar("box", partial(boxed, **s._asdict()), *common, "wanted", "change")
+    made = [p.name for p in known["box"].signature.outputs]
+    if s.people:
+        if s.mode != "separation":
+            scalar("bear", partial(_borne, s), "q", "promise")
+        known["meet"] = compiled(_meeting, s)
+    found = *COMMON, *(k for k in made if k not in CARRIED)
+    scalar("ask", partial(asked, **s._asdict()), *found, *(() if layout is None else ("met",)))
+    if s.people:
+        known["compare"] = compiled(_comparing, s)
+    if layout is not None:
+        scalar("pose", partial(rowed, **s._asdict()), *common, "asks", "moves")
+    takes = *COMMON, *(k for k in made if k in (*CARRIED, "desired", "facts")), "wish", "ramp", "lack"
+    scalar("give", partial(given, **s._asdict()), *takes)
+    if layout is not None:
+        m = ROWS + n
+        shapes |= {"at": (m,), "price": (m,), "kinds": (ROWS,)}
+        solved = partial(given, solved=True, **s._asdict())
+        inputs = {k: shapes[k] for k in (*takes, "low", "up", "promise", "met", "asks", "at", "price", "kinds")}
+        known["give_solved"] = compiled(solved, model, inputs, name="given")
+    return known
 
 
-def asked_kernel(model: Model, s: Structure) -> Kernel:
-    """`saturation.asked`."""
-    n, layout = model.n, s.layout
-    pairs, slots = (1, 1) if layout is None else (len(layout.pairs), layout.people * layout.person_capsules)
-    inputs = _common(n) | _promise(layout) | {"wanted": (n,), "change": (n,)}
-    inputs |= {"pairs": (pairs, WIDTH), "pace": (max(1, slots), 2)}
-    if s.mode != "separation":
-        inputs["bears"] = (max(1, slots), 2)
-    return compiled(partial(asked, **s._asdict()), model, inputs, name="asked")
+COMMON = ("q", "qd", "last", "tau", "bounds", "clock", "told", "rules")
+CARRIED = ("M", "bias", "carried")  # of a controller that makes torques
 
 
-PROBLEM = ("low", "up", "allowed", "runs")  # of what `asked` gives, what `given` takes only with a solution
-ROWS_ALONE = ("rows", "start")  # and what it never takes
+def _count(layout: Layout | None) -> int:
+    """Columns of an array of pairs."""
+    return 1 if layout is None else padded(len(people_pairs(layout))) or 1
 
 
-def given_kernel(model: Model, s: Structure, posed: Any, *, solved: bool = False) -> Kernel:
-    """`saturation.given`; `posed` are the arrays that `asked` fills."""
-    inputs = _common(model.n) | {k: x.shape for k, x in posed._asdict().items() if k not in PROBLEM + ROWS_ALONE}
-    if solved:
-        inputs |= {k: getattr(posed, k).shape for k in PROBLEM} | _promise(s.layout)
-        inputs |= {"at": (ROWS + model.n,), "price": (ROWS + model.n,), "kinds": (ROWS,)}
-    return compiled(partial(given, solved=solved, **s._asdict()), model, inputs, name="given")
+def _moved(s: Structure, model: Model, q: Scalars, speed: Scalars) -> dict[str, Scalars]:
+    return {"motion": motions(model, s.pairs, q, speed)}
+
+
+def _borne(s: Structure, model: Model, q: Scalars, promise: Scalars) -> dict[str, Scalars]:
+    return {"mobility": mobilities(model, s.pairs, q, promise.T)}
+
+
+# ---- tables: one program for every pair of the promise
+def _table(s: Structure, function: Any, output: str, takes: dict[str, int], shared: dict[str, int]) -> Table:
+    """`takes`: the inputs that differ from pair to pair, and how many numbers they are."""
+    layout = s.pairs
+    pairs = people_pairs(layout)
+    slots, capsules = layout.people * layout.person_capsules, len(layout.capsules)
+    by_capsule, by_slot = (capsules, [i for i, _ in pairs]), (slots, [slot for _, slot in pairs])
+    rows: dict[str, tuple[int, list[int]]] = {
+        "own": by_capsule,
+        "motion": by_capsule,
+        "moves": by_capsule,
+        "believed": by_slot,
+        "pace": by_slot,
+        "bears": by_slot,
+        "pairs": (len(layout.pairs), [layout.pair(*pair) for pair in pairs]),
+    }
+    rows["mobility"] = len(pairs), list(range(len(pairs)))
+    counts, columns = zip(*(rows[name] for name in takes if name not in COLUMNS), strict=True)
+    inputs = {name: (width,) for name, width in (takes | shared).items()}
+    inputs = dict(sorted(inputs.items(), key=lambda port: port[0] not in takes or port[0] in COLUMNS))
+    program = trace(partial(function, s), None, inputs, name=output, output=output)
+    return Table(program, counts, tuple(map(tuple, columns)), tuple(sorted(COLUMNS)))
+
+
+def _measuring(s: Structure) -> Table:
+    takes = {"own": ROW, "believed": ROW, "motion": MOTION, "pairs": WIDTH, "pace": 2}
+    return _table(s, _measured, "promise", takes, {"rules": len(RULES)})
+
+
+def _measured(
+    _s: Structure, _: Any, own: Scalars, believed: Scalars, motion: Any, pairs: Any, pace: Any, rules: Any
+) -> Any:
+    near = separation(own, believed)
+    return promised(near, own[B] - own[A], motion, pairs, pace, named_rules(rules))
+
+
+def _meeting(s: Structure) -> Table:
+    takes = {"promise": len(PROMISE), "pace": 2} | ({} if s.mode == "separation" else {"bears": 2, "mobility": 1})
+    return _table(s, _met, "met", takes, {"terms": 4, "rules": len(RULES)})
+
+
+def _met(
+    s: Structure, _: Any, promise: Any, pace: Any, terms: Any, rules: Any, bears: Any = None, mobility: Any = None
+) -> Any:
+    left, _rest, stopping, _promptness = terms
+    return met(promise, pace, left, stopping, named_rules(rules, mode=s.mode), bears, mobility)
+
+
+def _comparing(s: Structure) -> Table:
+    takes = {"promise": len(PROMISE), "met": len(PAIR), "moves": 6}
+    return _table(s, _compared, "asks", takes, {"timing": 2, "rules": len(RULES)})
+
+
+def _compared(_s: Structure, _: Any, timing: Any, rules: Any, **pair: Any) -> Any:
+    return compared(**pair, stopping=timing[0], promptness=timing[1], rules=named_rules(rules))
 
 
 def picked_kernel(n: int, rows: int, promises: int) -> Kernel:
@@ -112,29 +241,6 @@ def solver(n: int, steps: int = STEPS) -> Kernel:
     return compiled(_solving, (n, steps))
 
 
-def promise_pairs(layout: Layout | None) -> list[tuple[int, int]]:
-    """(row, row) of every capsule that moves with every capsule of a person as last seen, which lie behind the rest."""
-    if layout is None:
-        return []
-    return [(i, layout.rows + k) for i in moving(layout) for k in range(layout.people * layout.person_capsules)]
-
-
-def _promised(_: Any, x: Scalars, y: Scalars) -> Scalars:
-    near = separation(x, y)
-    return np.array([near.distance, *near.normal, near.lambda_x, near.axis_distance])
-
-
-def _promise_table(layout: Layout) -> Table:
-    program = trace(_promised, None, {"x": (ROW,), "y": (ROW,)}, name="promise", output="promise")
-    first, second = zip(*promise_pairs(layout), strict=True)
-    return Table(program, layout.rows + layout.people * layout.person_capsules, (first, second))
-
-
-def promise_table(layout: Layout) -> Kernel:
-    """The distances that the promise is about."""
-    return compiled(_promise_table, layout)
-
-
 def _begun(s: Any) -> tuple[Array, ...]:
     """Of a Tableau, what a step changes."""
     return s.table, s.at, s.price, s.side, s.entering
@@ -144,8 +250,8 @@ def _fixed(p: Any) -> tuple[Array, ...]:
     return p.low, p.high, p.weight
 
 
-MADE = {"_ask", "_give", "_pick", "_solve", "_give_solved", "_measure", "_carried", "_problem", "record", "summary"}
-MADE |= {"_lack", "_qd", "_last", "_changed", "_change"}
+MADE = {"posed", "_run", "_give", "_pick", "_solve", "_give_solved", "_views", "record", "summary"}
+MADE |= {"_promise", "lack", "_qd", "_last", "_changed", "_change"}
 """What `Limiter._ready` makes: functions and views, which no copy can take along."""
 
 
@@ -153,7 +259,7 @@ class Limiter:
     """Holds the last command and works out the next; `out` has qd, q, tau, tool_velocity, summary and record.
 
     `clock` (4,) is belief.CLOCK, `told` (7,) belief.TOLD and `pace` (S,) the speeds of people, filled by others; `rows`
-    are the controller's `all_rows`.
+    are the controller's `all_rows`.  `posed` has what the kernels of CHAIN found, by name.
     """
 
     def __init__(
@@ -172,38 +278,49 @@ class Limiter:
         s = Structure(
             layout, facts.torque, facts.floor is not None, limits.jerk > 0.0 and not facts.torque, limits.mode
         )
-        self._kernels = {"ask": asked_kernel(model, s)}
-        self.posed = self._kernels["ask"].empty()
-        self._kernels["give"] = given_kernel(model, s, self.posed)
-        self.out = self._kernels["give"].empty()
-        for array in (*self.posed, *self.out):
-            array[:] = 0.0
+        self._kernels = _kernels(model, s)
         self.torque, self.clock, self.zero = facts.torque, clock, zero
         self.last, self.change = zero.copy(), zero.copy()  # (n,) the last command, and what it changed
         self.no_pairs = np.zeros((1 if layout is None else len(layout.pairs), WIDTH))
         self.no_pairs[:, :2] = NOBODY
-        self._promise = self._no_promise = np.zeros((1, PROMISE))
-        self._rows = rows
-        if layout is not None:
-            self._kernels["pick"] = picked_kernel(n, len(self.posed.rows), people_rows(layout))
-            self._kernels["solve"] = solver(n)
-            self._kernels["give_solved"] = given_kernel(model, s, self.posed, solved=True)
-            self.picked = self._kernels["pick"].empty()
-            self.solved = tuple(self._kernels["solve"].empty() for _ in range(2))  # one is read, the other written
-            if layout.people and rows is not None:
-                self._kernels["measure"] = promise_table(layout)
-                self._promise = self._kernels["measure"].empty()
-                self._no_promise = np.zeros_like(self._promise)
-        self._no_promise[:, 0] = NOBODY
+        self._no_promise = np.zeros((len(PROMISE), _count(layout)))
+        for name, value in (("distance", NOBODY), ("seen", NOBODY), ("evasion", FREE)):
+            self._no_promise[PROMISE.index(name)] = value
         known = {"horizon": horizon, "period": facts.period, "reaction": facts.reaction, "floor": facts.floor or 0.0}
         known["stop_distance"] = limits.stop_distance or -ANYWHERE
         known["clearance"] = limits.clearance if limits.separation else -ANYWHERE
-        self._rules = np.array([known[x] if x in known else float(getattr(limits, x)) for x in RULES])
-        self._fixed = facts.bounds.table, clock, told, self._rules
-        self._people = [pace if layout is not None else np.zeros((1, 2))]
-        self.bears = np.zeros_like(self._people[0])  # (S, 2) contact.table
-        if limits.mode != "separation":
-            self._people.append(self.bears)
+        numbers = [known[x] if x in known else float(getattr(limits, x)) for x in RULES]
+        self.bears = np.zeros_like(pace)  # (S, 2) contact.table
+        self._rows = rows
+        self._arrays: dict[str, Array] = {
+            "last": self.last,
+            "change": self.change,
+            "bounds": facts.bounds.table,
+            "clock": clock,
+            "told": told,
+            "rules": np.array(numbers),
+            "pace": pace,
+            "bears": self.bears,
+            "promise": self._no_promise,
+            "met": np.full((len(PAIR), _count(layout)), FOREVER),
+            "asks": np.zeros((len(ASKED), _count(layout))),
+        }
+        self._outs: dict[str, Any] = {}  # of the kernels of CHAIN
+        for name in CHAIN:
+            if name in self._kernels:
+                self._outs[name] = out = self._kernels[name].empty()
+                ports = self._kernels[name].signature.outputs
+                for port, array in zip(ports, (out,) if isinstance(out, np.ndarray) else out, strict=True):
+                    array[:] = 0.0
+                    self._arrays[port.name] = array
+        self.out = self._kernels["give"].empty()
+        for array in self.out:
+            array[:] = 0.0
+        if layout is not None:
+            self._kernels["pick"] = picked_kernel(n, len(self._arrays["rows"]), people_rows(layout))
+            self._kernels["solve"] = solver(n)
+            self.picked = self._kernels["pick"].empty()
+            self.solved = tuple(self._kernels["solve"].empty() for _ in range(2))  # one is read, the other written
         place = columns(n)
         self._recorded = slice(place["command"].start, place["tool_velocity"].stop)  # what a command is made of
         self._ready()
@@ -211,13 +328,18 @@ class Limiter:
     def _ready(self) -> None:
         """The compiled functions, and views: a short array is copied through them in a third of NumPy's time."""
         functions = {name: kernel.fast(kernel.general) for name, kernel in self._kernels.items()}
-        self._ask, self._give = functions["ask"], functions["give"]
+        self._run = {name: functions[name] for name in self._outs}
+        self._give = functions["give"]
         self._pick, self._solve, self._give_solved = (functions.get(k) for k in ("pick", "solve", "give_solved"))
-        self._measure = functions.get("measure")
-        posed = self.posed._asdict()
-        self._carried = [x for name, x in posed.items() if name not in PROBLEM + ROWS_ALONE]
-        self._problem = [posed[name] for name in PROBLEM if name in posed]
-        self.record, self.summary, self._lack = self.out.record.data, self.out.summary.data, self.posed.lack.data
+        self._views: dict[str, Array] = {}
+        if self.layout is not None and self._rows is not None:
+            own = len(self.layout.capsules)
+            self._views = {"own": self._rows[:own], "believed": self._rows[self.layout.rows :]}
+        found = self._arrays
+        count = 0 if self.layout is None else len(people_pairs(self.layout))
+        self.posed = SimpleNamespace(**found, allowed=found["asks"][ASKED.index("allowed"), :count])
+        self._promise = found["promise"].T[:count]
+        self.record, self.summary, self.lack = self.out.record.data, self.out.summary.data, found["lack"].data
         self._qd, self._last = self.out.qd.data, self.last.data
         self._changed, self._change = self.out.change.data, self.change.data
 
@@ -228,43 +350,49 @@ class Limiter:
         self.__dict__.update(state)
         self._ready()
 
+    def _inputs(self, q: Array, qd: Array, wanted: Array, tau: Array, pairs: Array) -> dict[str, Array]:
+        """All arrays by name."""
+        given = {"q": q, "qd": qd, "wanted": wanted, "tau": tau if self.torque else self.zero, "pairs": pairs}
+        return self._arrays | self._views | given | {"speed": qd if self.torque else self.last}
+
+    def _taken(self, name: str, arrays: dict[str, Array]) -> list[Array]:
+        """What a kernel takes of them."""
+        return [arrays[port.name] for port in self._kernels[name].signature.inputs]
+
     def allow(self, q: Array, qd: Array, wanted: Array, tau: Array, pairs: Array) -> None:
         """What is allowed of a command; a ValueError or TypeError if its numbers are not finite or do not fit."""
-        promise = self._no_promise
-        if self._measure is not None and pairs is not self.no_pairs:
-            promise = self._measure(self._rows, out=self._promise)
-        common, posed = self._common(q, qd, tau), self.posed
-        self._ask(*common, promise, wanted, self.change, pairs, *self._people, out=posed)
+        arrays = self._inputs(q, qd, wanted, tau, pairs)
+        for name, run in self._run.items():
+            if name == "measure" and pairs is self.no_pairs:
+                arrays["promise"] = self._no_promise
+                continue
+            run(*self._taken(name, arrays), out=self._outs[name])
         if self._give_solved is None or not self.lacking:
-            self._give(*common, *self._carried, out=self.out)
+            self._give(*self._taken("give", arrays), out=self.out)
             return
-        p = s = self._pick(posed.rows, posed.start, posed.low, posed.up, out=self.picked)  # type: ignore[misc]
+        p = s = self._pick(*self._taken("pick", arrays), out=self.picked)  # type: ignore[misc]
         for k in range(ROUNDS):  # what is not None above is not None here
             s = self._solve(*_begun(s), *_fixed(p), out=self.solved[k % 2])  # type: ignore[misc]
             if s.left[0] == 0.0:
                 break
-        self._give_solved(*common, *self._found(promise, s), out=self.out)
+        self._give_solved(*self._taken("give_solved", arrays | self._found(s)), out=self.out)
 
     # ---- the same as steps of a pipeline, on arrays that stay where they are
     def calls(self, q: Array, qd: Array, wanted: Array, tau: Array, pairs: Array) -> list[Call]:
         """`allow`, as it is where no row is violated; `lacking` tells, and `corrections` must follow."""
-        common = self._common(q, qd, tau)
-        asked = *common, self._promise, wanted, self.change, pairs, *self._people
-        return [
-            Call(self._kernels["measure"], [x for x in (self._rows,) if x is not None], self._promise),
-            Call(self._kernels["ask"], asked, self.posed),
-            Call(self._kernels["give"], (*common, *self._carried), self.out),
-        ]
+        arrays = self._inputs(q, qd, wanted, tau, pairs)
+        outs = self._outs | {"give": self.out}
+        return [Call(self._kernels[name], self._taken(name, arrays), out) for name, out in outs.items()]
 
     def corrections(self, q: Array, qd: Array, tau: Array) -> Callable[[], None]:
         """What is left to do where a row is violated, as a function."""
-        posed, p, (one, other) = self.posed, self.picked, self.solved
-        common, solve = self._common(q, qd, tau), self._kernels["solve"]
+        p, (one, other), solve = self.picked, self.solved, self._kernels["solve"]
+        arrays = self._inputs(q, qd, self.zero, tau, self.no_pairs)  # neither what is wanted nor pairs count any more
 
         def given(s: Any) -> Call:
-            return Call(self._kernels["give_solved"], (*common, *self._found(self._promise, s)), self.out)
+            return Call(self._kernels["give_solved"], self._taken("give_solved", arrays | self._found(s)), self.out)
 
-        pick = Call(self._kernels["pick"], (posed.rows, posed.start, posed.low, posed.up), p)
+        pick = Call(self._kernels["pick"], self._taken("pick", arrays), p)
         first = Pipeline([pick, Call(solve, (*_begun(p), *_fixed(p)), one), given(one)]).run
         more = [
             Pipeline([Call(solve, (*_begun(old), *_fixed(p)), new), given(new)]).run
@@ -281,21 +409,18 @@ class Limiter:
 
         return correct
 
-    def _found(self, promise: Array, s: Any) -> tuple[Array, ...]:
-        return *self._carried, *self._problem, promise, s.at, s.price, self.picked.kinds
+    def _found(self, s: Any) -> dict[str, Array]:
+        return {"at": s.at, "price": s.price, "kinds": self.picked.kinds}
 
     @property
     def lacking(self) -> bool:
         """Whether the wish violates a row."""
-        return bool(self._lack[0] > 0.0)
+        return bool(self.lack[0] > 0.0)
 
     @property
     def whole(self) -> bool:
         """Whether it has all that `calls` need: pairs, and people."""
-        return self._measure is not None
-
-    def _common(self, q: Array, qd: Array, tau: Array) -> tuple[Array, ...]:
-        return q, qd, self.last, tau if self.torque else self.zero, *self._fixed
+        return "measure" in self._kernels
 
     def ramp(self, q: Array, qd: Array, pairs: Array) -> None:
         """The way to a standstill, from now on: nothing is wanted."""

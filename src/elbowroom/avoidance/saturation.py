@@ -1,8 +1,9 @@
 """From what a controller wants to what an arm may do: the formulas of limiter.py.
 
-    asked     the wish: what is wanted, all joints slowed by one factor to their velocity limits (to `retreat_fraction`
-              of them while the arm overlaps something), then as much of the change as the joints can make together in
-              this cycle, within the box of safety/filter.py; and the rows that it may violate
+    boxed     what is wanted, all joints slowed by one factor to their velocity limits (to `retreat_fraction` of them
+              while the arm overlaps something); and the box of safety/filter.py
+    asked     the wish: as much of the change as the joints can make together in this cycle, within the box
+    rowed     the rows that it may violate
     given     the wish, or what the filter made of it; then each joint held to a speed from which it can still stop
               before its end, because that is where metal ends
 
@@ -39,23 +40,27 @@ from ..model import Model
 from .belief import CLOCK, TOLD
 from .layout import Layout
 from .safety.filter import (
+    ASKED,
+    COLUMNS,
     EVASION,
     GIVEN,
     KINDS,
     NO_MARGIN,
+    PAIR,
     PEOPLE,
+    PROMISE,
     ROWS,
     Box,
+    Motion,
     Problem,
     Row,
     chosen,
     joint_box,
     largest,
-    moving,
     opened,
+    people_pairs,
     posed,
     pulled_back,
-    scene,
     stopping_time,
     summed,
     urgency,
@@ -116,8 +121,8 @@ def _distances(layout: Layout | None, x: Any) -> tuple[Any, Any]:
     for k in range(layout.own * layout.slots):
         if k % layout.slots >= persons:
             things = minimum(things, x.pairs[k][DISTANCE])
-    for k in range(len(moving(layout)) * persons):
-        people = minimum(people, x.promise[k][0] + x.pace[k % persons][1])
+    for row in x.promise[: len(people_pairs(layout)) or 1]:
+        people = minimum(people, row[PROMISE.index("seen")])
     return minimum(things, people), people
 
 
@@ -185,6 +190,11 @@ def _bounded_torque(tau: Array, bias: Array, effort: Array) -> tuple[Array, Any]
     return vector(*(where(scale < 1, s, a) for s, a in zip(scaled, tau.tolist(), strict=True))), scale
 
 
+def named_rules(rules: Array, **more: Any) -> SimpleNamespace:
+    """RULES by name."""
+    return SimpleNamespace(**dict(zip(RULES, rules, strict=True)), **more)
+
+
 class Inputs(SimpleNamespace):
     """The inputs of a kernel by name, with `clock` and `rules` taken apart and the bounds as `b`."""
 
@@ -192,8 +202,10 @@ class Inputs(SimpleNamespace):
     def of(cls, given: dict[str, Array], *, floor: bool, jerk: bool, mode: str) -> Any:
         """From the arrays."""
         x = cls(**given)
+        for name in COLUMNS & given.keys():
+            setattr(x, name, given[name].T)
         x.clock = SimpleNamespace(**dict(zip(CLOCK, x.clock, strict=True)))
-        x.rules = SimpleNamespace(**dict(zip(RULES, x.rules, strict=True)), has_floor=floor, mode=mode)
+        x.rules = named_rules(x.rules, has_floor=floor, mode=mode)
         x.rules.jerk = x.rules.jerk if jerk else None
         x.b = SimpleNamespace(
             **dict(zip(("lower", "upper", "velocity", "acceleration", "effort"), x.bounds, strict=True))
@@ -203,10 +215,10 @@ class Inputs(SimpleNamespace):
         return x
 
 
-def asked(
+def boxed(
     model: Model, layout: Layout | None, torque: bool, floor: bool, jerk: bool, mode: str, **inputs: Array
 ) -> dict[str, Any]:
-    """What is wanted, what the joints can do of it, and the rows; inputs as in `limiter.compiled`."""
+    """What is wanted, and what the joints can do; inputs as in limiter.py."""
     x = Inputs.of(inputs, floor=floor, jerk=jerk, mode=mode)
     b, rules = x.b, x.rules
     wanted, rest, last, dt = x.wanted, np.zeros(model.n), x.last, x.clock.dt
@@ -223,30 +235,52 @@ def asked(
     distance, people = _distances(layout, x)
     pace = where(distance > 0, 1.0, rules.retreat_fraction)
     slower = _scale(wanted, b.velocity * pace)
+    promptness: Any = 1.0
     if layout is not None:
-        urgent = urgency(layout, x.pairs, rules)
-        rules.promptness = dt / (dt + rules.evasion_time * (1.0 - urgent))
+        urgent = urgency(x.promise[: len(people_pairs(layout)), PROMISE.index("evasion")], rules)
+        promptness = dt / (dt + rules.evasion_time * (1.0 - urgent))
         if rules.jerk is not None:
             rules.jerk = rules.jerk * (1.0 + URGENT * urgent)
     box = joint_box(x.q, last, x.change, b, rules, dt, pace)
+    terms = vector(box.left, box.rest, box.stopping, promptness)
+    found = {"desired": wanted, "facts": vector(slower, distance, people)}
+    return found | {"lowest": box.low, "highest": box.up, "terms": terms} | carried
+
+
+def asked(
+    model: Model, layout: Layout | None, torque: bool, floor: bool, jerk: bool, mode: str, **inputs: Array
+) -> dict[str, Any]:
+    """The wish: what the joints can do of what is wanted, and can stop in the time that people leave."""
+    x = Inputs.of(inputs, floor=floor, jerk=jerk, mode=mode)
+    b, last, (left, rest, stopping, promptness) = x.b, x.qd if torque else x.last, x.terms
+    box = Box(x.lowest, x.highest, last, left, rest, stopping)
     if layout is not None:
-        seen = scene(model, layout, box, x, rules)
-        box = box.within(b.acceleration * rules.stop_factor, stopping_time(seen.met, box, rules))
-    wish = _reached(last, wanted * slower, box)
-    found = {"wish": wish, "ramp": box.ramp, "wanted": wanted, "facts": vector(slower, distance, people)} | carried
+        time = stopping_time(x.met[: len(people_pairs(layout)), PAIR.index("time")], box)
+        box = box.within(b.acceleration * x.rules.stop_factor, time)
+    wish = _reached(last, x.desired * x.facts[0], box)
+    found = {"wish": wish, "ramp": box.ramp}
     if layout is None:
         return found | {"lack": vector(0.0, NO_MARGIN)}
-    rows, allowed, runs, margin = posed(model, layout, seen, wish, box, x, rules)
-    problem = {
+    moves = Motion.of(model, layout, forward_kinematics(model, x.q), wish)
+    return found | {
         "low": _each(minimum, box.low, box.ramp) / b.velocity,
         "up": _each(maximum, box.up, box.ramp) / b.velocity,
         "start": wish / b.velocity,
-        "rows": np.array([Row(row.a * b.velocity, *row[1:]).numbers for row in rows]),
-        "lack": vector(largest(row.lack for row in rows), margin),
-        "allowed": vector(*(allowed or [0.0])),
-        "runs": vector(*(runs or [0.0])),
+        "moves": np.array([[*a, *along] for a, along in zip(*moves, strict=True)]),
+        "timing": vector(box.stopping, promptness),
     }
-    return found | problem
+
+
+def rowed(
+    model: Model, layout: Layout, torque: bool, floor: bool, jerk: bool, mode: str, **inputs: Array
+) -> dict[str, Any]:
+    """The rows that the wish may violate; what it lacks at most, and the margin."""
+    x = Inputs.of(inputs, floor=floor, jerk=jerk, mode=mode)
+    rows, margin = posed(model, layout, x, x.rules)
+    return {
+        "rows": np.array([Row(row.a * x.b.velocity, *row[1:]).numbers for row in rows]),
+        "lack": vector(largest(row.lack for row in rows), margin),
+    }
 
 
 def picked(promises: int, rows: Array, start: Array, low: Array, up: Array) -> dict[str, Any]:
@@ -287,6 +321,7 @@ def given(
         price = x.price[:ROWS]
         paid = {k: largest(where(kind == k, p, 0.0) for kind, p in zip(x.kinds, price, strict=True)) for k in KINDS}
         best = _each(minimum, _each(maximum, x.at[ROWS:], x.low), x.up) * b.velocity
+        x.allowed, x.runs = x.asks[:, ASKED.index("allowed")], x.met[:, PAIR.index("run")]
         v, part, margin = pulled_back(model, layout, frames, best, ramp, x)
         size = summed(x.wish * x.wish)
         left = minimum(maximum(summed(v * x.wish) / where(size > 0.0, size, 1.0), 0.0), 1.0)
@@ -294,7 +329,7 @@ def given(
         evading = paid[EVASION]
     v = vector(*(where(x.stopping, r, s) for r, s in zip(ramp, v, strict=True)))
     v, free = _braked(v, x.q, b, rules.horizon)
-    off = _largest((v - x.wanted * slower) / b.velocity)
+    off = _largest((v - x.desired * slower) / b.velocity)
     limit = minimum(minimum(slower, free), where((off > UNTOUCHED) & (human >= 1) & (evading <= 0), 0.0, 1.0))
     tau: Array = np.zeros(model.n)
     last = x.last
@@ -316,6 +351,6 @@ def given(
     summary = [where(calm, 0.0, 1.0), human, limit, speed, _largest(x.qd), _largest(v), distance, people, size, marks]
     summary += [evading, 1.0 - part, margin]
     age = x.told[TOLD.index("age")]
-    record = [x.clock.t, x.clock.dt, age, *x.q, *x.qd, *x.wanted, *v, *tau, *tool_velocity, distance, people]
+    record = [x.clock.t, x.clock.dt, age, *x.q, *x.qd, *x.desired, *v, *tau, *tool_velocity, distance, people]
     results = {"qd": v, "q": x.q + v * x.clock.dt, "tau": tau, "tool_velocity": tool_velocity, "change": v - last}
     return results | {"summary": vector(*summary), "record": vector(*record, human, limit, margin, 0.0)}

@@ -312,7 +312,7 @@ class Supervisor:
         except (ValueError, TypeError, ArithmeticError):
             return None
         self.watch.looked(obstacles)
-        if self.limiter.lacking:
+        if self.limiter.lack[0] > 0.0:
             self._correct()
         return command
 

@@ -203,38 +203,36 @@ class Turning(NamedTuple):
 
     a: list[Array]  # m/s^2, of the start, while no joint accelerates
     along: list[Array]  # the same of the end less the start
-    axis: list[Array]  # m, from start to end
     motion: Motion
 
     @classmethod
     def of(cls, model: Model, layout: Layout, frames: Frames, speed: Array, motion: Motion) -> Turning:
         """By the links' accelerations."""
         omega, alpha, a = accelerations(model, frames, speed)
-        starts, differences, axes = [], [], []
+        starts, differences = [], []
         for capsule in layout.capsules:
             link = capsule.link
             if link < 0:
                 starts.append(np.zeros(3))
                 differences.append(np.zeros(3))
-                axes.append(np.array(capsule.b) - np.array(capsule.a))
                 continue
             start, end = (frames.R[link] @ np.array(point) for point in (capsule.a, capsule.b))
-            w, axis = omega[link], end - start
+            w = omega[link]
             starts.append(a[link] + cross(alpha[link], start) + cross(w, cross(w, start)))
-            differences.append(cross(alpha[link], axis) + cross(w, motion.along[len(differences)]))
-            axes.append(axis)
-        return cls(starts, differences, axes, motion)
+            differences.append(cross(alpha[link], end - start) + cross(w, motion.along[len(differences)]))
+        return cls(starts, differences, motion)
 
-    def rate(self, capsule: int, length: float, normal: Array, share: Any, apart: Any) -> Any:
+    def rate(self, capsule: int, axis: Array, per_length: Any, normal: Array, share: Any, apart: Any) -> Any:
         """du/dt (m/s^2), at least 0, of the pair whose axes are `apart` (m); the nearest point slides along the link.
 
         u' = -n . a + max(0, apart (n . w x e)^2 + 2 (n . w x e) (v . e)),    e along the link, w its turning
+
+        `axis` (m) goes from start to end; `per_length` is 1 / |axis|, 0 for a sphere.
         """
         pulled = -dot(self.a[capsule] + self.along[capsule] * share, normal)
-        if length > 0.0:
-            turned = dot(self.motion.along[capsule], normal) * (1.0 / length)
-            slides = dot(self.motion.a[capsule] + self.motion.along[capsule] * share, self.axis[capsule])
-            pulled = pulled + maximum(turned * (apart * turned + slides * (2.0 / length)), 0.0)
+        turned = dot(self.motion.along[capsule], normal) * per_length
+        slides = dot(self.motion.a[capsule] + self.motion.along[capsule] * share, axis)
+        pulled = pulled + maximum(turned * (apart * turned + slides * (2.0 * per_length)), 0.0)
         return maximum(pulled, 0.0)
 
 
@@ -286,112 +284,133 @@ def _end(frames: Frames, link: int, point: Any) -> Array:
     return frames.point(link, np.array(point)) if link >= 0 else np.array(point)
 
 
-class Posed(NamedTuple):
-    """The problem of a cycle."""
-
-    rows: list[Row]
-    allowed: list[Any]  # of every pair of the promise: the greatest u
-    runs: list[Any]  # and the u of the ramp
-    margin: Any  # m/s: what the wish leaves of what is allowed, where that is least
-
-
-class Met(NamedTuple):
-    """A link's capsule and one of a person as last seen, before anything is wanted."""
-
-    capsule: int
-    slot: int
-    normal: Array
-    share: Any
-    room: Any  # m, the distance less C
-    pace: Any  # m/s, of the person
-    run: Any  # m/s, u of the ramp
-    floor: Any  # m/s, that is allowed at any distance
-    apart: Any  # whether more is at a greater one
+# ---- pairs with people, in four steps: those of single pairs are done in lanes (limiter.py)
+MOTION = 13  # numbers of a capsule's motion: two of Motion, two of Turning, 1 / length
+PROMISE = (
+    *("distance", "normal", "normal", "normal", "share", "opening", "rate", "seen", "evasion"),
+    *("now_share", "now_opening", "now_normal", "now_normal", "now_normal"),  # of the pair as predicted
+)
+PAIR = ("room", "run", "floor", "time", "pace")
+ASKED = ("allowed", "margin", "need", "lack", "evasion", "evasion_lack")
+COLUMNS = {"promise", "met", "asks"}  # arrays of these, one pair a column
+FOREVER = 1e9  # s
 
 
-class Scene(NamedTuple):
-    """What both the time to stop and the rows need."""
+def motions(model: Model, layout: Layout, q: Array, speed: Array) -> Array:
+    """(C, 13) how the arm's capsules move and turn at some joint speeds."""
+    frames = forward_kinematics(model, q)
+    motion = Motion.of(model, layout, frames, speed)
+    turning = Turning.of(model, layout, frames, speed, motion)
+    lengths = [float(np.linalg.norm(np.array(c.b) - np.array(c.a))) for c in layout.capsules]
+    per_length = [[1.0 / x if x > 0.0 else 0.0] for x in lengths]
+    return np.array([[*np.concatenate(row)] for row in zip(*motion, turning.a, turning.along, per_length, strict=True)])
 
-    frames: Frames
-    ends: list[tuple[Array, Array]]  # of the capsules
-    last: Motion  # of the last command
-    met: list[Met]
+
+def promised(near: Any, axis: Array, motion: Array, now: Array, pace: Array, rules: SimpleNamespace) -> Array:
+    """PROMISE of a link's capsule and one of a person as last seen, before anything is wanted.
+
+    `near` is their separation, `axis` the link's from end to end, `motion` (13,) of the last command, `now` (13,) the
+    pair as predicted, `pace` (2,) the person's.
+    """
+    moves = Motion([motion[0:3]], [motion[3:6]])
+    turning = Turning([motion[6:9]], [motion[9:12]], moves)
+    rate = turning.rate(0, axis, motion[12], near.normal, near.lambda_x, near.axis_distance)
+    opening = moves.opening(0, near.normal, near.lambda_x)
+    flee = where(now[DISTANCE] < FAR, evasion(now, rules), FREE)
+    found = near.distance, *near.normal, near.lambda_x, opening, rate, near.distance + pace[1], flee
+    return vector(*found, now[LAMBDA_X], moves.opening(0, now[NORMAL], now[LAMBDA_X]), *now[NORMAL])
 
 
-def scene(model: Model, layout: Layout, box: Box, x: Any, rules: SimpleNamespace) -> Scene:
-    """After the last command; x has `promise` (Q, 6) of the body last seen, `pace` (S, 2), and `bears` (S, 2).
+def met(
+    promise: Array,
+    pace: Array,
+    left: Any,
+    stopping: Any,
+    rules: SimpleNamespace,
+    bears: Any = None,
+    mobility: Any = None,
+) -> Array:
+    """PAIR of a pair: its distance less C (m); u of the ramp; what is allowed at any distance (m/s); and the longest
+    time to stop (s) for which the ramp is allowed,
+
+        room - pace (T_r + T_s) >= run (T_r + T_s / 2)   for the pairs whose run is not allowed at any distance
 
     What is allowed is so now, and must be so along the ramp: as links turn, speeds towards somebody grow.  With w the
     rate at which they do and T the time, u + w t, run down to nothing, is greatest at (w T + u)^2 / (4 w T) and goes
-    w T^2 / 6 farther.
+    w T^2 / 6 farther.  `left` and `stopping` are the box's; `bears` (2,) and `mobility` (1,) are what contact
+    needs, where it counts.
     """
-    frames = forward_kinematics(model, x.q)
-    ends = [(_end(frames, c.link, c.a), _end(frames, c.link, c.b)) for c in layout.capsules]
-    motion = Motion.of(model, layout, frames, box.last)
-    turning = Turning.of(model, layout, frames, box.last, motion)
-    lengths = [float(np.linalg.norm(np.array(c.b) - np.array(c.a))) for c in layout.capsules]
-    lasting = rules.reaction + box.stopping
-    persons = layout.people * layout.person_capsules
-    mobility = None if rules.mode == "separation" else _mobility(model, frames, x.q)
-    met = []
-    for m, i in enumerate(moving(layout)):
-        for slot in range(persons):
-            distance, normal, share, axes = _seen(x.promise[m * persons + slot])
-            pace, grown = x.pace[slot]
-            rate = turning.rate(i, lengths[i], normal, share, axes)
-            creep, gain = where(distance + grown > 0.0, rules.creep, 0.0), rate * lasting  # none into who is touched
-            floor = where(gain > creep, 2.0 * sqrt(creep * gain) - gain, creep)
-            apart: Any = True
-            if mobility is not None:
-                bears, inverse_mass = x.bears[slot]
-                moves = mobility(layout.capsules[i].link, ends[i], normal, share)
-                floor = where(bears > 0.0, maximum(contact_speed(bears, inverse_mass, moves), rules.creep), floor)
-                apart = bears <= 0.0 if rules.mode == "power_and_force" else True
-            run = -motion.opening(i, normal, share) * box.left
-            room = distance - rules.clearance - gain * lasting * (1.0 / 6.0)
-            met.append(Met(i, slot, normal, share, room, pace, run, floor, apart))
-    return Scene(frames, ends, motion, met)
+    distance, opening, rate, seen = (promise[PROMISE.index(k)] for k in ("distance", "opening", "rate", "seen"))
+    lasting = rules.reaction + stopping
+    creep, gain = where(seen > 0.0, rules.creep, 0.0), rate * lasting  # none into who is touched
+    floor = where(gain > creep, 2.0 * sqrt(creep * gain) - gain, creep)
+    room = distance - rules.clearance - gain * lasting * (1.0 / 6.0)
+    if bears is not None:
+        bearing = bears[0] > 0.0
+        floor = where(bearing, maximum(contact_speed(bears[0], bears[1], mobility[0]), rules.creep), floor)
+        if rules.mode == "power_and_force":
+            room = where(bearing, 0.0, room)  # a distance allows nothing more
+    run = -opening * left
+    speed = maximum(pace[0] + 0.5 * maximum(run, 0.0), STILL)  # so that it is a number where nothing moves
+    enough = (room - (pace[0] + run) * rules.reaction) / speed
+    return vector(room, run, floor, where(run > floor, enough, FOREVER), pace[0])
 
 
-def stopping_time(met: list[Met], box: Box, rules: SimpleNamespace) -> Any:
+def stopping_time(times: Any, box: Box) -> Any:
     """T_s, s: that of the box's worst corner, or the longest for which every pair lets the ramp be, or the ramp's own.
 
-    room - pace (T_r + T_s) >= run (T_r + T_s / 2)   for the pairs whose run is not allowed at any distance
+    `times` are those of PAIR.
     """
     longest = box.stopping
-    for pair in met:
-        enough = (pair.room - (pair.pace + pair.run) * rules.reaction) / (pair.pace + 0.5 * maximum(pair.run, 0.0))
-        longest = minimum(longest, where(pair.run > pair.floor, where(pair.apart, enough, 0.0), longest))
+    for time in times:
+        longest = minimum(longest, time)
     return maximum(longest, box.rest)
 
 
-def posed(model: Model, layout: Layout, seen: Scene, wish: Array, box: Box, x: Any, rules: SimpleNamespace) -> Posed:
-    """All rows; x has `pairs` (P, 13) of the people predicted."""
-    frames, ends, last, met = seen
-    wanted = Motion.of(model, layout, frames, wish)
-    size = layout.person_capsules
-    lasting, slower = rules.reaction + box.stopping, 1.0 / (rules.reaction + 0.5 * box.stopping)
-    allowed, runs = [], []
+def compared(
+    promise: Array,
+    met: Array,
+    moves: Array,
+    stopping: Any,
+    promptness: Any,
+    rules: SimpleNamespace,
+) -> Array:
+    """ASKED of a pair: the greatest u, what the wish leaves of it, and what the rows of the two kinds need and lack.
+
+    `moves` (6,) is the motion of the wish.
+    """
+    room, run, floor, _, pace = met
+    _, normal, share = _seen(promise)
+    wanted = Motion([moves[0:3]], [moves[3:6]])
+    opening = wanted.opening(0, normal, share)
+    lasting, slower = rules.reaction + stopping, 1.0 / (rules.reaction + 0.5 * stopping)
+    most = maximum(maximum((room - pace * lasting) * slower, floor), run)
+    need = -maximum(most - TIGHTER, run)
+    flee, now_share, had, *now_normal = promise[PROMISE.index("evasion") :]
+    flee = minimum(flee, had + promptness * (flee - had))
+    flee_lack = flee - wanted.opening(0, vector(*now_normal), now_share)
+    return vector(most, most + opening, need, need - opening, flee, flee_lack)
+
+
+def posed(model: Model, layout: Layout, x: Any, rules: SimpleNamespace) -> tuple[list[Row], Any]:
+    """All rows, and the margin (m/s): what the wish leaves of what is allowed, where that is least.
+
+    x has `promise` (Q, 14) and `asks` (Q, 6) of people as last seen, `moves` (C, 6) of the wish, `pairs` (P, 13) of the
+    people predicted.
+    """
+    frames = forward_kinematics(model, x.q)
+    ends = [(_end(frames, c.link, c.a), _end(frames, c.link, c.b)) for c in layout.capsules]
+    wanted = Motion([row[0:3] for row in x.moves], [row[3:6] for row in x.moves])
     margin: Any = NO_MARGIN
     groups: dict[tuple[float, int, int], list[Contact]] = {}
-    for pair in met:
-        i, slot, normal, share = pair.capsule, pair.slot, pair.normal, pair.share
-        group = layout.capsules[i].link, slot // size
-        opening = wanted.opening(i, normal, share)
-        room = pair.room - pair.pace * lasting
-        most = maximum(maximum(where(pair.apart, room * slower, 0.0), pair.floor), pair.run)
-        allowed.append(most)
-        runs.append(pair.run)
-        margin = minimum(margin, most + opening)
-        need = -maximum(most - TIGHTER, pair.run)
-        groups.setdefault((PEOPLE, *group), []).append(Contact(i, share, normal, need, need - opening))
+    for k, (i, slot) in enumerate(people_pairs(layout)):
+        _, normal, share = _seen(x.promise[k])
+        _, left, need, lack, flee, flee_lack = x.asks[k]
+        margin = minimum(margin, left)
+        group = layout.capsules[i].link, slot // layout.person_capsules
+        groups.setdefault((PEOPLE, *group), []).append(Contact(i, share, normal, need, lack))
         now = x.pairs[layout.pair(i, slot)]
-        need = evasion(now, rules)
-        had = last.opening(i, now[NORMAL], now[LAMBDA_X])
-        need = minimum(need, had + rules.promptness * (need - had))
-        need = where(now[DISTANCE] < FAR, need, FREE)
-        lack = need - wanted.opening(i, now[NORMAL], now[LAMBDA_X])
-        groups.setdefault((EVASION, *group), []).append(Contact(i, now[LAMBDA_X], now[NORMAL], need, lack))
+        groups.setdefault((EVASION, *group), []).append(Contact(i, now[LAMBDA_X], now[NORMAL], flee, flee_lack))
     _near_things(layout, wanted, ends, x, rules, groups)
     yields = {PEOPLE: 0.0, EVASION: 1.0 / rules.evasion_weight, THINGS: 1.0 / rules.thing_weight}
     rows = [
@@ -399,7 +418,7 @@ def posed(model: Model, layout: Layout, seen: Scene, wish: Array, box: Box, x: A
         for (kind, link, _), contacts in sorted(groups.items())
     ]
     rows += _near_itself(model, layout, frames, wanted, ends, x, rules, yields[THINGS])
-    return Posed(rows, allowed, runs, margin)
+    return rows, margin
 
 
 def evasion(now: Array, rules: SimpleNamespace) -> Any:
@@ -408,12 +427,22 @@ def evasion(now: Array, rules: SimpleNamespace) -> Any:
     return minimum(need, rules.evasion_speed)
 
 
-def urgency(layout: Layout, pairs: Array, rules: SimpleNamespace) -> Any:
+def urgency(needs: Any, rules: SimpleNamespace) -> Any:
     """From 0, nobody is to be evaded, to 1, at full speed."""
-    slots = range(layout.people * layout.person_capsules)
-    needs = (evasion(pairs[layout.pair(i, slot)], rules) for i in moving(layout) for slot in slots)
     part = largest(needs) / rules.evasion_speed
     return part * part
+
+
+def mobilities(model: Model, layout: Layout, q: Array, promise: Array) -> Array:
+    """(Q, 1) a M^-1 a^T (1/kg) of every pair of the promise."""
+    frames = forward_kinematics(model, q)
+    at = _mobility(model, frames, q)
+    found = []
+    for (i, _), row in zip(people_pairs(layout), promise, strict=False):
+        link, a, b = layout.capsules[i].link, layout.capsules[i].a, layout.capsules[i].b
+        _, normal, share = _seen(row)
+        found.append([at(link, (_end(frames, link, a), _end(frames, link, b)), normal, share)])
+    return np.array(found)
 
 
 def _mobility(model: Model, frames: Frames, q: Array) -> Callable[..., Any]:
@@ -443,9 +472,14 @@ def moving(layout: Layout) -> list[int]:
     return [i for i, capsule in enumerate(layout.capsules) if capsule.link >= 0]
 
 
-def _seen(row: Array) -> tuple[Any, Array, Any, Any]:
-    """Distance, normal, share and the distance of axes of a pair of the promise."""
-    return row[0], row[1:4], row[4], row[5]
+def people_pairs(layout: Layout) -> list[tuple[int, int]]:
+    """(capsule, slot) of the pairs of the promise: every capsule that moves with every one of a person."""
+    return [(i, slot) for i in moving(layout) for slot in range(layout.people * layout.person_capsules)]
+
+
+def _seen(row: Array) -> tuple[Any, Array, Any]:
+    """Distance, normal and share of a pair of the promise."""
+    return row[0], row[1:4], row[4]
 
 
 def _near_things(layout: Layout, wanted: Motion, ends: Any, x: Any, rules: SimpleNamespace, groups: Any) -> None:
@@ -689,7 +723,7 @@ def pulled_back(
     """The command (n,) on the way from the ramp to the solution that keeps all promises; what part of the way it goes;
     and by how much (m/s) the worst pair keeps to what is allowed.
 
-    x has `promise` (Q, 5), `allowed` and `runs` (Q,).
+    x has `promise` (Q, 14), `allowed` and `runs` (Q,).
     """
     motion = Motion.of(model, layout, frames, solved)
     persons = layout.people * layout.person_capsules
@@ -697,7 +731,7 @@ def pulled_back(
     speeds = []
     for m, i in enumerate(moving(layout)):
         for k in range(m * persons, (m + 1) * persons):
-            _, normal, share, _ = _seen(x.promise[k])
+            _, normal, share = _seen(x.promise[k])
             opening = motion.opening(i, normal, share)
             if is_constant(opening, 0.0):
                 continue

@@ -57,6 +57,7 @@ from .safety.filter import (
     chosen,
     joint_box,
     largest,
+    least,
     opened,
     people_pairs,
     posed,
@@ -117,12 +118,10 @@ def _distances(layout: Layout | None, x: Any) -> tuple[Any, Any]:
         return where(x.clock.overlap > 0, 0.0, NOBODY), NOBODY
     persons = layout.people * layout.person_capsules
     things: Any = NOBODY
-    people: Any = NOBODY
     for k in range(layout.own * layout.slots):
         if k % layout.slots >= persons:
             things = minimum(things, x.pairs[k][DISTANCE])
-    for row in x.promise[: len(people_pairs(layout)) or 1]:
-        people = minimum(people, row[PROMISE.index("seen")])
+    people = least([NOBODY, *x.promise[: len(people_pairs(layout)), PROMISE.index("seen")]])
     return minimum(things, people), people
 
 

@@ -72,17 +72,24 @@ ROUNDING = 1e-9  # m/s: what is more by less is the same; else a bound that the 
 
 def largest(values: Any) -> Any:
     """The greatest of some numbers, at least 0."""
-    top: Any = 0.0
-    for value in values:
-        top = maximum(top, value)
-    return top
+    return folded(maximum, [0.0, *values])
+
+
+def least(values: Any) -> Any:
+    """The least of some numbers."""
+    return folded(minimum, values)
 
 
 def summed(values: Any) -> Any:
-    """The sum in a tree: short chains of steps that wait for one another."""
+    """The sum of some numbers."""
+    return folded(lambda x, y: x + y, values)
+
+
+def folded(join: Callable[[Any, Any], Any], values: Any) -> Any:
+    """All values joined, in a tree: short chains of steps that wait for one another."""
     parts = list(values)
     while len(parts) > 1:
-        parts = [parts[k] + parts[k + 1] if k + 1 < len(parts) else parts[k] for k in range(0, len(parts), 2)]
+        parts = [join(*parts[k : k + 2]) if k + 1 < len(parts) else parts[k] for k in range(0, len(parts), 2)]
     return parts[0]
 
 
@@ -361,10 +368,7 @@ def stopping_time(times: Any, box: Box) -> Any:
 
     `times` are those of PAIR.
     """
-    longest = box.stopping
-    for time in times:
-        longest = minimum(longest, time)
-    return maximum(longest, box.rest)
+    return maximum(least([box.stopping, *times]), box.rest)
 
 
 def compared(
@@ -401,12 +405,12 @@ def posed(model: Model, layout: Layout, x: Any, rules: SimpleNamespace) -> tuple
     frames = forward_kinematics(model, x.q)
     ends = [(_end(frames, c.link, c.a), _end(frames, c.link, c.b)) for c in layout.capsules]
     wanted = Motion([row[0:3] for row in x.moves], [row[3:6] for row in x.moves])
-    margin: Any = NO_MARGIN
     groups: dict[tuple[float, int, int], list[Contact]] = {}
+    margins: list[Any] = [NO_MARGIN]
     for k, (i, slot) in enumerate(people_pairs(layout)):
         _, normal, share = _seen(x.promise[k])
         _, left, need, lack, flee, flee_lack = x.asks[k]
-        margin = minimum(margin, left)
+        margins.append(left)
         group = layout.capsules[i].link, slot // layout.person_capsules
         groups.setdefault((PEOPLE, *group), []).append(Contact(i, share, normal, need, lack))
         now = x.pairs[layout.pair(i, slot)]
@@ -418,7 +422,7 @@ def posed(model: Model, layout: Layout, x: Any, rules: SimpleNamespace) -> tuple
         for (kind, link, _), contacts in sorted(groups.items())
     ]
     rows += _near_itself(model, layout, frames, wanted, ends, x, rules, yields[THINGS])
-    return rows, margin
+    return rows, least(margins)
 
 
 def evasion(now: Array, rules: SimpleNamespace) -> Any:

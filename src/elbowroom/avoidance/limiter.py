@@ -238,8 +238,9 @@ class Limiter:
         if self._give_solved is None or not self.lacking:
             self._give(*common, *self._carried, out=self.out)
             return
+        # `_give_solved` is there, so these two are, which the checker does not follow
         p = s = self._pick(posed.rows, posed.start, posed.low, posed.up, out=self.picked)  # type: ignore[misc]
-        for k in range(ROUNDS):  # what is not None above is not None here
+        for k in range(ROUNDS):
             s = self._solve(*_begun(s), *_fixed(p), out=self.solved[k % 2])  # type: ignore[misc]
             if s.left[0] == 0.0:
                 break

@@ -244,7 +244,7 @@ HOLES = [
 ]
 
 
-@pytest.mark.xfail(strict=True, reason="known counterexamples, of 6 in 324 runs with seeds from 1000 on")
+@pytest.mark.xfail(strict=True, reason="known counterexamples, found among seeds from 1000 on")
 @pytest.mark.parametrize("arm, sensor, seed", HOLES)
 def test_counterexamples_that_are_left(arm, sensor, seed):
     body = Body(er.load(arm))

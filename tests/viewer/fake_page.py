@@ -52,6 +52,17 @@ class Scene:
         assert faces.max() < len(vertices)
         return self._add(name, vertices=vertices, faces=faces, **props)
 
+    def add_mesh_skinned(self, name: str, vertices: Any, faces: Any, **props: Any) -> Handle:
+        assert np.isfinite(vertices).all()
+        assert faces.max() < len(vertices)
+        places, turns, weights = props.pop("bone_positions"), props.pop("bone_wxyzs"), props["skin_weights"]
+        assert weights.shape == (len(vertices), len(places))
+        bones = [
+            self._add(f"{name}/bone{k}", position=place, wxyz=turn)
+            for k, (place, turn) in enumerate(zip(places, turns, strict=True))
+        ]
+        return self._add(name, vertices=vertices, faces=faces, bones=bones, rest=np.array(places), **props)
+
     def set_background_image(self, image: Any, **_: Any) -> None:
         assert np.asarray(image).dtype == np.uint8
 

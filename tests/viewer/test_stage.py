@@ -142,6 +142,7 @@ def stage(server):
 
 def test_capsules_stand_where_the_rows_say(server, stage):
     shown = picture()
+    stage.figures = False
     stage.show(shown)
     things = server.scene.things
     for name, rows in (("/arm", shown["arm"]), ("/people", shown["people"])):
@@ -164,7 +165,9 @@ def test_moving_makes_nothing_new_and_sends_little(server, stage):
         arm = picture()["arm"] + 0.001 * k
         stage.show(picture(people=rows, arm=arm, t=0.03 * k, tool=np.array([0.4 + 0.01 * k, 0, 0.5])))
     assert server.scene.made == made
-    assert (server.scene.sent - sent) / 10 < 25  # assignments for each picture, whatever the number of capsules
+    # assignments for each picture, whatever the number of the arm's capsules; and place and turn of a person's bones
+    bones = sum("/bone" in name for name in server.scene.things)
+    assert (server.scene.sent - sent) / 10 < 25 + 2 * bones
     before = server.scene.sent
     stage.show(picture(people=rows, arm=arm, t=0.3, tool=np.array([0.5, 0, 0.5])))
     assert server.scene.sent - before < 10  # nothing has moved
@@ -188,7 +191,7 @@ def test_helmets_look_where_people_do(server, stage):
     w, x, y, z = helmet.batched_wxyzs[0]
     front = [1 - 2 * (y * y + z * z), 2 * (x * y + w * z), 2 * (x * z - w * y)]
     np.testing.assert_allclose(front, [1.0, 0.0, 0.0], atol=1e-5)  # Person.standing looks along x
-    np.testing.assert_allclose(helmet.batched_positions[0], person()[0, :3], atol=1e-6)
+    np.testing.assert_allclose(helmet.batched_positions[0], person()[0, :3], atol=0.04)  # on top of the head
 
 
 def test_another_scene_is_built_anew(server, stage):

@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..geometry.skeleton import NAMES
 from . import furniture, solids
-from .limbs import FAR, Band, Limbs
+from .figures import Figures
+from .limbs import Band, Limbs
 from .looks import Looks
 from .marks import Marks
-from .palette import ARM, HELMET, JOINT, OBJECT, TAPE, clothes, linear, names_of, part_of
+from .palette import ARM, JOINT, OBJECT, TAPE, clothes, linear, names_of
 from .palette import CALM as CALM
 from .palette import CARE as CARE
 from .palette import DANGER as DANGER
@@ -47,14 +49,14 @@ class Stage:
 
     def __init__(self, server: Any) -> None:
         self.server, self.scene = server, server.scene
-        self.shells, self.meshes, self.arrows = False, True, True
+        self.shells, self.meshes, self.arrows, self.figures = False, True, True, True
         self.generation = -1
         self._shells = Shells(self.scene)
         self._arm: Limbs
         self._people: Limbs | None
         self._looks: Looks
         self._marks: Marks
-        self._helmets: Any = None
+        self._figures: Figures | None = None
         self._objects: Any = None
         self._shape: tuple[Any, ...] = ()
         furniture.light(self.scene)
@@ -72,8 +74,7 @@ class Stage:
             self._shape = shape
         with self.server.atomic():
             drawn = self._show_arm(picture)
-            if self._people is not None and self._people.show(picture["people"]):
-                self._show_helmets(picture["people"])
+            self._show_people(picture["people"])
             self._show_objects(picture["objects"])
             self._marks.show(picture, fingers=self._links.max(initial=0) not in drawn, arrows=self.arrows)
             if self.shells:
@@ -111,26 +112,13 @@ class Stage:
         self._looks = Looks(self.scene, "/looks", visuals if picture.get("poses") is not None else ())
 
     def _build_people(self, people: Array, picture: dict[str, Any]) -> None:
-        self._people = self._helmets = None
+        self._people = self._figures = None
         if not len(people):
             return
         names = names_of(len(people), picture.get("people_names"))
+        self._figures = Figures(self.scene, people) if names == NAMES * (len(names) // len(NAMES)) else None
         bands = [Band(k, part, 0.045, TAPE) for k, name in enumerate(names) if name == "torso" for part in (0.3, 0.75)]
         self._people = Limbs(self.scene, "/people", *clothes(names), bands)
-        self._heads = [k for k, name in enumerate(names) if part_of(name) == "head" and k + 2 < len(names)]
-        if not self._heads:
-            return
-        count = len(self._heads)
-        self._helmets = self.scene.add_batched_meshes_simple(
-            "/helmets",
-            *solids.helmet(),
-            batched_wxyzs=np.tile(np.array([1.0, 0, 0, 0], dtype=np.float32), (count, 1)),
-            batched_positions=np.zeros((count, 3), dtype=np.float32),
-            batched_scales=np.repeat(people[self._heads, 6], 3).reshape(-1, 3).astype(np.float32),
-            batched_colors=linear(HELMET),
-            lod="off",
-            receive_shadow=False,
-        )
 
     # ---- every picture
     def _show_arm(self, picture: dict[str, Any]) -> set[int]:
@@ -145,26 +133,14 @@ class Stage:
         self._arm.show(picture["arm"], ~np.isin(self._links, list(drawn)))
         return drawn
 
-    def _show_helmets(self, people: Array) -> None:
-        """On the heads, the peak in front: the shoulders' row is the second after the head's."""
-        if self._helmets is None:
+    def _show_people(self, people: Array) -> None:
+        """Whole where they are known to be whole, and wanted so; else their capsules."""
+        if self._people is None:
             return
-        places, turns = [], []
-        for k in self._heads:
-            head, shoulders = people[k], people[k + 2]
-            there = (np.abs(people[k : k + 3]) < FAR).all()
-            up = head[:3] - head[3:6] if there else np.array([0.0, 0.0, 1.0])
-            up = up / max(float(np.linalg.norm(up)), 1e-9)
-            front = np.cross(shoulders[:3] - shoulders[3:6], up) if there else np.zeros(3)
-            size = float(np.linalg.norm(front))
-            R = np.eye(3)
-            if size > 1e-6:
-                front = front / size
-                R = np.stack([front, np.cross(up, front), up], axis=1)
-            places.append(head[:3] if there else np.array([0.0, 0.0, -50.0]))
-            turns.append(solids.quaternion(R))
-        self._helmets.batched_positions = np.array(places, dtype=np.float32)
-        self._helmets.batched_wxyzs = np.array(turns, dtype=np.float32)
+        if self._figures is not None:
+            self._figures.show(people, shown=self.figures)
+        whole = self._figures is not None and self.figures
+        self._people.show(people, np.full(len(people), not whole))
 
     def _show_objects(self, places: Array) -> None:
         if self._objects is None or len(places) != len(self._objects.batched_positions):

@@ -1,4 +1,4 @@
-"""Writes the tables of docs/performance.md and README.md, and the page's pictures, from runs of `elbowroom bench`.
+"""Writes the tables of docs/performance.md, lines of README.md and the page's pictures, from runs of `elbowroom bench`.
 
 python docs/pictures/performance.py                               runs dynamics, batch, chains and distance first
 python docs/pictures/performance.py dynamics.json ... [gpu.json]  takes runs of earlier, written with --json
@@ -28,8 +28,8 @@ PICTURES = Path(__file__).parent
 README, PAGE = ROOT / "README.md", ROOT / "docs" / "performance.md"
 SUITES = ("dynamics", "batch", "chains", "distance")
 REFEREE = "Pinocchio"
-SIZE = 4096  # of the batches in README
-LENGTHS = (7, 13, 20, 30, 50, 100)  # of the chains in README
+SIZE = 4096  # of the batches in short
+LENGTHS = (7, 13, 20, 30, 50, 100)  # of the chains in short
 PICTURE: dict[str, Callable[..., None]] = {
     "dynamics": chart.times,
     "batch": partial(chart.curves, over="states"),
@@ -186,7 +186,7 @@ def slower(reports: dict[str, Report]) -> str:
     return "\n".join(lines)
 
 
-# ---- README
+# ---- in short, at the top of the page
 
 
 def short_dynamics(report: Report) -> str:
@@ -318,6 +318,46 @@ SHORT: dict[str, Callable[[Report], str]] = {
 }
 
 
+# ---- README: a line each
+
+
+def lines_of(suite: str, report: Any) -> dict[str, tuple[str, str]]:
+    """What a run has for README's table: by the first cell, ours and the peer's."""
+    if suite == "gpu":
+        found = by_contender(report.rows)["panda", "float64", "mass_matrix"]
+        return {"mass matrix, batch on a card, float64, time of one": both(found[US], found.get("frax"), "frax")}
+    size = SIZE if suite == "batch" else report.rows[0].states
+    asked = {
+        "dynamics": {
+            "mass matrix of `panda`, one state, from Python": "mass_matrix",
+            "inverse dynamics, one state": "inverse_dynamics",
+        },
+        "batch": {f"inverse dynamics, {SIZE} states in a call, time of one": "inverse_dynamics"},
+    }
+    rows = {(row.quantity, row.who): row for row in report.rows if row.robot == "panda" and row.states == size}
+    return {
+        first: both(rows[quantity, US], rows.get((quantity, REFEREE)), REFEREE)
+        for first, quantity in asked.get(suite, {}).items()
+        if (quantity, US) in rows
+    }
+
+
+def both(ours: Any, theirs: Any, who: str) -> tuple[str, str]:
+    """Two cells."""
+    told = f"{who} {seconds(theirs.seconds_per_state)} ({times(theirs.ratio_to_us)} times)" if theirs else ""
+    return seconds(ours.seconds_per_state), told
+
+
+def write_line(path: Path, first: str, cells: tuple[str, str]) -> None:
+    """The second and the third cell of the row that begins so."""
+    page = path.read_text(encoding="utf-8")
+    row = rf"^(\| {re.escape(first)} \|)[^|]*\|[^|]*\|"
+    changed, count = re.subn(row, lambda m: f"{m[1]} {cells[0]} | {cells[1]} |", page, flags=re.M)
+    if count != 1:
+        raise SystemExit(f"{path}: expected a row {first!r} once; got {count}")
+    path.write_text(changed, encoding="utf-8")
+
+
 # ---- writing
 
 
@@ -343,7 +383,9 @@ def main() -> None:
     reports = measured(sys.argv[1:])
     for suite, report in reports.items():
         if suite in SHORT:
-            write(README, suite, SHORT[suite](report))
+            for first, cells in lines_of(suite, report).items():
+                write_line(README, first, cells)
+            write(PAGE, f"short {suite}", SHORT[suite](report))
             write(PAGE, suite, whole_gpu(report) if suite == "gpu" else whole(suite, report))
             draw(suite, report)
     if set(SUITES) <= set(reports):

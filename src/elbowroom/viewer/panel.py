@@ -38,7 +38,7 @@ LABELS = {
     "supervision": "supervisor",
 }
 TUNED = ("influence", "gain", "kp", "max_speed", "filter")
-VIEWS = {"meshes": "meshes", "shells": "shells", "arrows": "arrows"}
+VIEWS = {"meshes": "meshes", "figures": "people as bodies", "shells": "shells", "arrows": "arrows"}
 GREEN, AMBER, RED, GREY = "#3f8f5f", "#c98a1b", "#c8372d", "#7b858c"
 HEADLINE = "font-size:16px;font-weight:600;line-height:1.25;min-height:40px;padding:2px 12px 0;margin-bottom:-3px"
 SLOWED = {"SLOWING_LIMIT": "a joint limit", "SLOWING_SINGULARITY": "a singularity"}

@@ -115,6 +115,10 @@ class Arm:
         """The arm under another gravity vector (3,), m/s^2 in the world."""
         return type(self)(self.model.with_gravity(gravity))
 
+    def without_friction(self) -> Arm:
+        """The arm without the damping and dry friction of its description: rigid bodies and rotors alone."""
+        return type(self)(self.model.without_friction())
+
     # ---- dynamics
     @kernel_method
     def mass_matrix(self, q: ArrayLike, *, out: Array | None = None) -> Array:
@@ -203,6 +207,7 @@ class Arm:
     ) -> Array:
         """tau (n,) = M qdd + C qd + g + friction - J^T w.
 
+        The friction is the description's: `friction_torque(qd)` is it alone, `without_friction()` an arm that has none.
         `wrench` is a force and a moment on the arm in world axes: (6,) at the tool, or (n, 6) at the link frames.
         """
         if wrench is None:

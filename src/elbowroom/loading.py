@@ -10,13 +10,15 @@ from .errors import ModelError, UnknownNameError
 from .model import Model
 
 
-def load(what: str | PathLike[str], tip: str | None = None) -> Arm:
+def load(what: str | PathLike[str], tip: str | None = None, *, friction: bool = True) -> Arm:
     """An arm by its catalogue name ("panda"), or from a URDF file (with the link `tip` it ends at) or a TOML file.
 
-    What looks wrong with a file is said: errors raise, warnings warn.
+    friction=False leaves out the damping and dry friction that it has.  What looks wrong with a file is said: errors
+    raise, warnings warn.
     """
     model = read(what, tip)
-    return Arm(model) if fspath(what) in _catalogue() else Arm.checked(model)
+    arm = Arm(model) if fspath(what) in _catalogue() else Arm.checked(model)
+    return arm if friction else arm.without_friction()
 
 
 def read(what: str | PathLike[str], tip: str | None = None) -> Model:

@@ -205,6 +205,16 @@ def test_friction_comes_on_top(name):
     assert error(with_friction.forward_dynamics(s.q, s.qd, s.tau), theirs) < TOLERANCE
 
 
+def test_an_arm_may_be_loaded_without_friction():
+    arm, none = er.load("panda"), er.load("panda", friction=False)
+    q, qd = arm.ready, np.ones(arm.n)
+    assert arm.friction_torque(qd).any()
+    assert not none.friction_torque(qd).any()
+    difference = arm.inverse_dynamics(q, qd, qd) - none.inverse_dynamics(q, qd, qd)
+    np.testing.assert_allclose(difference, arm.friction_torque(qd), rtol=1e-10)  # of torques a thousand times as large
+    assert arm.without_friction().model.digest == none.model.digest
+
+
 def test_friction_is_zero_at_rest_and_odd():
     puma = er.load("puma560")
     assert (puma.model.coulomb > 0).all()

@@ -264,6 +264,11 @@ class Model:
         """The same arm under another gravity vector (3,), m/s^2 in the world."""
         return dataclasses.replace(self, gravity=_frozen(self.name, "gravity", gravity, (3,)))
 
+    def without_friction(self) -> Model:
+        """The same with drives that have none."""
+        none = _frozen(self.name, "viscous", np.zeros(self.n), (self.n,))
+        return dataclasses.replace(self, viscous=none, coulomb=none)
+
     def symbolic(self, condition: str = "general") -> Any:
         """This chain with symbols for numbers, to count operations with; see `symbolic.py`."""
         from .symbolic import symbolic

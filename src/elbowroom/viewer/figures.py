@@ -45,6 +45,7 @@ class Lengths(NamedTuple):
     neck: float  # from the middle of the head to the collar
     torso: float
     shoulders: float
+    drop: float  # of the shoulders below the collar
     upper_arm: float
     forearm: float
     hand: float  # from the wrist to the middle of the palm
@@ -62,13 +63,16 @@ class Lengths(NamedTuple):
         def mean(part: str) -> float:
             return float(0.5 * sum(long[BONE[f"{side}_{part}"]] for side in ("left", "right")))
 
+        k = BONE["shoulders"]
+        drop = (a[TORSO] - 0.5 * (a[k] + b[k])) @ _unit(a[TORSO] - b[TORSO], UP)
         palm = np.linalg.norm(a[BONE["left_hand"]] - b[BONE["left_forearm"]])
         hips = np.linalg.norm(a[BONE["left_thigh"]] - a[BONE["right_thigh"]])
         found = (
-            *(2 * long[BONE["head"]], long[TORSO], long[BONE["shoulders"]], mean("upper_arm"), mean("forearm")),
-            *(palm, hips, mean("thigh"), mean("shin"), 0.08),
+            *(2 * long[BONE["head"]], long[TORSO], long[BONE["shoulders"]], max(drop, 0.0), mean("upper_arm")),
+            *(mean("forearm"), palm, hips, mean("thigh"), mean("shin"), 0.08),
         )
-        return cls(*(round(min(max(float(x), 0.04), 1.0), 2) for x in found))
+        least = cls(*[0.04] * len(cls._fields))._replace(drop=0.0)
+        return cls(*(round(min(max(float(x), low), 1.0), 2) for x, low in zip(found, least, strict=True)))
 
     @property
     def height(self) -> float:
@@ -103,7 +107,7 @@ def rest(x: Lengths) -> Rest:
     ends: dict[str, tuple[Array, Array]] = {
         "head": (head, 0.5 * (head + collar)),
         "torso": (collar, hip),
-        "shoulders": (collar + 0.5 * x.shoulders * LEFT - 0.03 * UP, collar - 0.5 * x.shoulders * LEFT - 0.03 * UP),
+        "shoulders": (collar + 0.5 * x.shoulders * LEFT - x.drop * UP, collar - 0.5 * x.shoulders * LEFT - x.drop * UP),
     }
     for side, sign in (("left", 1.0), ("right", -1.0)):
         out = np.array([0.0, sign * 0.6, -0.8])
@@ -141,11 +145,10 @@ def cones(x: Lengths) -> list[Cone]:
         Cone(k, head + 0.088 * s * FRONT - 0.005 * UP, head + 0.1 * s * FRONT - 0.03 * UP, 0.006 * s, 0.01 * s, HEAD),
         Cone(k, head - 0.05 * s * UP - 0.018 * FRONT, collar - 0.01 * FRONT, 0.042 * s, 0.044 * s, HEAD),
         Cone(TORSO, collar - 0.08 * UP, chest, 0.075 * s, 0.105 * s, PERSON),
-        Cone(
-            BONE["shoulders"],
-            collar + 0.74 * wide * LEFT - 0.075 * s * UP,
-            collar - 0.74 * wide * LEFT - 0.075 * s * UP,
-            *(0.066 * s, 0.066 * s, PERSON),
+        *(
+            Cone(BONE["shoulders"], collar - (lower + x.drop) * UP, middle - lower * UP, r * s, end * s, PERSON)
+            for middle in (at.a[BONE["shoulders"]] - 0.12 * wide * LEFT, at.b[BONE["shoulders"]] + 0.12 * wide * LEFT)
+            for lower, r, end in ((-0.045, 0.038, 0.044), (0.035, 0.07, 0.062))
         ),
         Cone(TORSO, chest + 0.062 * s * LEFT, waist + 0.045 * s * LEFT, 0.118 * s, 0.108 * s, PERSON, 0.92),
         Cone(TORSO, chest - 0.062 * s * LEFT, waist - 0.045 * s * LEFT, 0.118 * s, 0.108 * s, PERSON, 0.92),
@@ -154,7 +157,7 @@ def cones(x: Lengths) -> list[Cone]:
     ]  # fmt: skip
     for side, sign in (("left", 1.0), ("right", -1.0)):
         k, shoulder, elbow = bone(f"{side}_upper_arm")
-        found += [Cone(k, shoulder, elbow, 0.062 * s, 0.048 * s, PERSON)]
+        found += [Cone(k, shoulder - 0.012 * UP, elbow, 0.055 * s, 0.046 * s, PERSON)]
         k, elbow, wrist = bone(f"{side}_forearm")
         out = (wrist - elbow) / max(float(np.linalg.norm(wrist - elbow)), 1e-9)
         found += [Cone(k, elbow, elbow + 0.35 * (wrist - elbow), 0.049 * s, 0.050 * s, PERSON)]

@@ -32,7 +32,7 @@ SMOOTH = 55.0  # 1/m: the greater, the sharper the creases between cones
 SOFT = 38.0  # 1/m: how fast the hold of a bone on the skin ends
 REACH = 0.16  # m: beyond it a cone adds nothing
 BANDS, BAND = (0.40, 0.66), 0.045  # of the torso, from its upper end: where bright bands are, and half their width
-COLLAR, BELT = 0.02, 0.92  # where skin ends, and where trousers begin
+COLLAR, BELT = -0.03, 0.92  # where skin ends, and where trousers begin
 HEIGHT = 1.8  # m, of the person whose measures stand below
 FRONT, LEFT, UP = np.eye(3)
 BONE = {name: k for k, name in enumerate(NAMES)}
@@ -325,8 +325,7 @@ def _dressed(colours: Array, middles: Array, weights: Array, x: Lengths) -> Arra
     down = (collar[2] - middles[:, 2]) / (collar[2] - hip[2])
     trunk = weights[:, [TORSO, BONE["shoulders"]]].sum(axis=1) > 0.5
     neck = np.abs(middles[:, 1]) < 0.3 * x.shoulders
-    colours[neck & (down < COLLAR)] = HEAD
-    colours[neck & (down > COLLAR) & (colours == np.array(HEAD)).all(axis=1) & (down < 0.5)] = PERSON
+    colours[neck & (down < 0.5) & (colours == np.array(HEAD)).all(axis=1) & (down > COLLAR)] = PERSON
     shirt = (colours == np.array(PERSON)).all(axis=1)
     bands = np.abs(down[:, None] - np.array(BANDS)).min(axis=1) < BAND
     colours[shirt & trunk & bands] = TAPE

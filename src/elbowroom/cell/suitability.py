@@ -59,10 +59,10 @@ class Suitability:
     joints: int
     reach: float  # m, of the tool from the base
     dexterity: float  # at the ready pose, 0 singular to 1 equal in all directions
-    manipulability: float  # m^3, sqrt det Jv Jv^T there; of fewer than three directions the product of what there is
+    manipulability: float  # the product of the singular values of Jv there: m^3, m^2 of two joints, m of one
     capsules: int
     covers: tuple[LinkCover, ...]  # by link, base first; () where nothing but capsules is known of the arm
-    unlimited: tuple[str, ...]  # what has no limits, by joint
+    unlimited: dict[str, tuple[str, ...]]  # by position, velocity, effort: the joints without such a limit
     odd: tuple[str, ...]  # in the distribution of mass
     cell: Verdict
 
@@ -83,7 +83,7 @@ def suitability(arm: Arm, source: str | os.PathLike[str] = "", tip: str | None =
         manipulability=manipulability,
         capsules=len(arm.model.capsules),
         covers=tuple(covers(arm, visuals_of(source, tip))) if str(source) else (),
-        unlimited=tuple(unlimited(arm)),
+        unlimited=unlimited(arm),
         odd=tuple(mass_oddities(arm)),
         cell=standard_cell(arm, dexterity),
     )
@@ -119,17 +119,19 @@ def standard_cell(arm: Arm, dexterity: float) -> Verdict:
     return Verdict(True, "can run the standard cell")
 
 
-def unlimited(arm: Arm) -> list[str]:
+def unlimited(arm: Arm) -> dict[str, tuple[str, ...]]:
     """Joints without limits of position (sliding ones), speed or effort."""
     model = arm.model
-    found = []
-    for i, joint in enumerate(arm.joint_names):
-        missing = [what for what in ("velocity", "effort") if math.isinf(getattr(model, what)[i])]
-        if not model.revolute(i) and math.isinf(model.upper[i] - model.lower[i]):
-            missing.insert(0, "position")
-        if missing:
-            found.append(f"joint {joint!r}: no {' or '.join(missing)} limit")
-    return found
+    open_ = {
+        "position": [not model.revolute(i) and math.isinf(model.upper[i] - model.lower[i]) for i in range(arm.n)],
+        "velocity": np.isinf(model.velocity).tolist(),
+        "effort": np.isinf(model.effort).tolist(),
+    }
+    return {
+        what: tuple(joint for joint, lacks in zip(arm.joint_names, missing, strict=True) if lacks)
+        for what, missing in open_.items()
+        if any(missing)
+    }
 
 
 def mass_oddities(arm: Arm) -> list[str]:

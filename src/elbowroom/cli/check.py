@@ -102,16 +102,18 @@ def _lines(use: Suitability) -> list[tuple[str, str]]:
     posture = "singular" if use.dexterity < SINGULAR else "poor" if use.dexterity < POOR else "good"
     lines = [
         ("reach", f"{use.reach:.2f} m from the base, {_many(use.joints, 'joint')}"),
-        ("ready pose", f"{posture}: dexterity {use.dexterity:.3f} of 1, manipulability {use.manipulability:.3g} m^3"),
+        ("ready pose", f"{posture}: dexterity {use.dexterity:.3f} of 1, manipulability {use.manipulability:.3g}"),
     ]
     if use.capsules:
         lines.append(("capsules", f"{use.capsules}{_cover(use)}"))
     if use.unlimited:
-        shown = "; ".join(use.unlimited[:4]) + (
-            f"; and {len(use.unlimited) - 4} more" if len(use.unlimited) > 4 else ""
-        )
-        lines.append(("limits missing", shown))
+        told = [f"{what} of {_some(joints, use.joints)}" for what, joints in use.unlimited.items()]
+        lines.append(("limits missing", "; ".join(told)))
     return lines
+
+
+def _some(joints: tuple[str, ...], all_: int) -> str:
+    return f"all {all_} joints" if len(joints) == all_ else ", ".join(map(repr, joints))
 
 
 def _cover(use: Suitability) -> str:

@@ -26,7 +26,7 @@ from ..errors import ModelError
 from ..reading import read_up_to
 
 LEVELS = 6
-BESIDE = 3
+BESIDE = 4
 """A folder beside the description is a package by its name alone up to so many levels up; beyond, by its package.xml
 alone."""
 SCHEMES = ("package", "model")

@@ -103,7 +103,8 @@ class _CappedBuilder(TreeBuilder):
             self.namespace = namespace
         if "xacro" in namespace or any("${" in value for value in attrs.values()):
             raise ModelError(
-                "this is a xacro file; --xacro (xacro=True) evaluates it, or run xacro first, as in: xacro a.xacro > a.urdf"
+                "this is a xacro file; --xacro (xacro=True) evaluates it, "
+                "or run xacro first, as in: xacro arm.xacro > arm.urdf"
             )
         return super().start(tag.removeprefix(self.namespace), attrs)
 

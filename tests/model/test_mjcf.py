@@ -100,6 +100,7 @@ def test_limits_friction_rotors_and_the_home_keyframe(file):
     np.testing.assert_allclose(model.ready, [0.3, -0.2, 0.1, 0.4])
     np.testing.assert_allclose(model.gravity, [0.5, -0.3, -9.7])
     assert model.kinds == "RRPR"
+    assert model.name == "toy"
 
 
 def test_gravity_that_is_switched_off_is_off(tmp_path):

@@ -63,7 +63,7 @@ def load(path: str | os.PathLike[str], tip: str | None = None, *, name: str | No
     """The chain from the world to the body or site `tip` of an MJCF file; the tool frame is the tip's own frame."""
     try:
         robot = _Robot(_compiled(Path(path)))
-        return _model(robot, tip, name or Path(path).stem, Path(path))
+        return _model(robot, tip, name or robot.title or Path(path).stem, Path(path))
     except ModelError as error:
         raise ModelError(f"{named(path)}: {error}") from error
 
@@ -109,6 +109,12 @@ class _Robot:
         self._name = mujoco.mj_id2name
         off = int(model.opt.disableflags) & int(mujoco.mjtDisableBit.mjDSBL_GRAVITY)
         self.gravity = np.zeros(3) if off else np.array(model.opt.gravity)
+
+    @property
+    def title(self) -> str:
+        """The name of the model; MuJoCo has one of its own for models without."""
+        given = bytes(self.m.names).split(b"\0", 1)[0].decode("utf-8", "replace")
+        return "" if given == "MuJoCo Model" else given
 
     def name(self, kind: str, number: int) -> str:
         given = self._name(self.m, getattr(self._types, f"mjOBJ_{kind.upper()}"), number)

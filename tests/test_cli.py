@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -354,7 +355,10 @@ def test_an_error_is_one_line_and_with_debug_a_trace(run, arguments, error):
 
 def test_check_finds_nothing_wrong(run, urdf_file):
     note = "note     no collision shapes, so no distances: `demo` and `run` need some; dynamics do not\n"
-    assert run("check", urdf_file(urdf())) == (0, f"{note}my: no errors, no warnings\n", "")
+    status, out, err = run("check", urdf_file(urdf()))
+    assert (status, err) == (0, "")
+    assert out.startswith(f"{note}reach ")
+    assert out.splitlines()[-1].startswith("my: no errors, no warnings; cannot run the standard cell: ")
 
 
 @pytest.mark.parametrize("name", catalogue.names())
@@ -362,17 +366,19 @@ def test_check_passes_the_catalogue(run, name):
     status, out, err = run("check", name)
     assert (status, err) == (0, "")
     assert out.splitlines()[-1].startswith(f"{name}: no errors, ")
-    assert len(out.splitlines()) == 1 + len(er.load(name).examine())
+    warnings_ = [line for line in out.splitlines() if line.startswith("warning")]
+    assert len(warnings_) == len(er.load(name).examine())
+    assert sum(line.startswith(("reach  ", "ready pose  ", "capsules  ")) for line in out.splitlines()) == 3
 
 
 def test_check_warns_with_status_0(run, urdf_file):
     status, out, err = run("check", urdf_file(urdf(iyy="0.5", more=FINGER)), "--tip", "tool0")
     assert (status, err) == (0, "")
-    locked, triangle, _, verdict = out.splitlines()
+    locked, triangle, *_, verdict = out.splitlines()
     assert locked.startswith("warning  joints off the chain")
     assert "'grip'" in locked
     assert triangle.startswith("warning  link 'lower': inertia violates the triangle inequality")
-    assert verdict == "my: no errors, 2 warnings"
+    assert verdict.startswith("my: no errors, 2 warnings; cannot run the standard cell")
 
 
 def test_check_fails_with_status_1_and_names_the_link(run, urdf_file):
@@ -383,6 +389,22 @@ def test_check_fails_with_status_1_and_names_the_link(run, urdf_file):
     assert "not positive definite" in lines[0]
     assert any(line.startswith("warning  link 'ghost': mass is zero") for line in lines)
     assert lines[-1].startswith("my: 1 error, ")
+
+
+def test_check_as_json_says_what_the_text_says(run, urdf_file):
+    status, out, err = run("check", "ur5e", "--json")
+    found = json.loads(out)
+    assert (status, err, found["name"], found["findings"]) == (0, "", "ur5e", [])
+    use = found["use"]
+    assert use["joints"] == 6
+    assert use["cell"]["possible"]
+    text = run("check", "ur5e")[1]
+    assert f"{use['reach']:.2f} m from the base" in text
+    assert use["cell"]["sentence"] in text
+    status, out, _ = run("check", urdf_file(LONE), "--json")
+    assert status == 1
+    assert json.loads(out)["use"] is None
+    assert {finding["severity"] for finding in json.loads(out)["findings"]} >= {"error", "warning"}
 
 
 # ---- names from files are text, whatever they look like

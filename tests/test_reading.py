@@ -17,7 +17,7 @@ from elbowroom.cell.record import read as read_recording
 from elbowroom.cell.record_scene import scene_of
 from elbowroom.cell.recorded import read_motion, read_placement
 from elbowroom.errors import ConfigError, ElbowroomError, ModelError, RecordingError
-from elbowroom.model.meshes import vertices
+from elbowroom.model.meshes import surfaces
 from elbowroom.reading import MAX_DEPTH, decimal, named, parse_toml, read_bytes
 
 READERS = {
@@ -101,7 +101,7 @@ def test_a_huge_toml_file_is_not_read_whole(tmp_path, kind):
 @pytest.mark.parametrize("held", [False, True], ids=["alone", "held"])
 @pytest.mark.parametrize("kind", [*READERS, "mesh"])
 def test_a_pipe_is_refused_and_not_waited_for(tmp_path, kind, held):
-    read, suffix, error = (READERS | {"mesh": (vertices, ".stl", ModelError)})[kind]
+    read, suffix, error = (READERS | {"mesh": (surfaces, ".stl", ModelError)})[kind]
     path = tmp_path / f"pipe{suffix}"
     os.mkfifo(path)
     writer = os.open(path, os.O_RDWR) if held else None

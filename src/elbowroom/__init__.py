@@ -27,6 +27,7 @@ if _TYPE_CHECKING:
     from .errors import DtypeError as DtypeError
     from .errors import ElbowroomError as ElbowroomError
     from .errors import ModelError as ModelError
+    from .errors import ModelNotice as ModelNotice
     from .errors import ModelWarning as ModelWarning
     from .errors import ShapeError as ShapeError
     from .errors import TraceError as TraceError
@@ -38,8 +39,8 @@ if _TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _ROOMS = ("algebra", "avoidance", "cell", "chains", "codegen", "dynamics", "geometry", "model", "simulation")
-_ERRORS = ("ConfigError", "DivergenceError", "DtypeError", "ElbowroomError", "ModelError", "ModelWarning", "ShapeError",
-           "TraceError", "UnknownNameError")  # fmt: skip
+_ERRORS = ("ConfigError", "DivergenceError", "DtypeError", "ElbowroomError", "ModelError", "ModelNotice",
+           "ModelWarning", "ShapeError", "TraceError", "UnknownNameError")  # fmt: skip
 _NAMES = {
     "Arm": "arm",
     "IKResult": "dynamics.inverse_kinematics",
@@ -74,6 +75,7 @@ __all__ = [
     "IKResult",
     "Model",
     "ModelError",
+    "ModelNotice",
     "ModelWarning",
     "Program",
     "ShapeError",

@@ -23,6 +23,10 @@ class ModelWarning(UserWarning):
     """A robot description that can be used but looks wrong somewhere, named in the message."""
 
 
+class ModelNotice(UserWarning):
+    """A choice that was made for the caller when a robot description was read, and how to make another."""
+
+
 class ShapeError(ElbowroomError, ValueError):
     """An array whose shape does not fit."""
 

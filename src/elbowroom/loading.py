@@ -10,24 +10,28 @@ from .errors import ModelError, UnknownNameError
 from .model import Model
 
 
-def load(what: str | PathLike[str], tip: str | None = None, *, friction: bool = True) -> Arm:
-    """An arm by its catalogue name ("panda"), or from a URDF file (with the link `tip` it ends at) or a TOML file.
+def load(what: str | PathLike[str], tip: str | None = None, *, xacro: bool = False, friction: bool = True) -> Arm:
+    """An arm by its catalogue name ("panda"), or from a URDF, MJCF or TOML file.
 
-    friction=False leaves out the damping and dry friction that it has.  What looks wrong with a file is said: errors
-    raise, warnings warn.
+    `tip` is the link (of an MJCF file the body or site) that the arm ends at; without it the natural one is taken and
+    told.  A xacro file is evaluated only with `xacro=True`, since that runs expressions in it.  friction=False leaves
+    out the damping and dry friction that the description has.  What looks wrong with a file is said: errors raise,
+    warnings warn.
     """
-    model = read(what, tip)
+    model = read(what, tip, xacro=xacro)
     arm = Arm(model) if fspath(what) in _catalogue() else Arm.checked(model)
     return arm if friction else arm.without_friction()
 
 
-def read(what: str | PathLike[str], tip: str | None = None) -> Model:
+def read(what: str | PathLike[str], tip: str | None = None, *, xacro: bool = False) -> Model:
     """The model as the catalogue or a file has it, not examined."""
-    from .model import catalogue, urdf  # readers are imported when something is read
+    from .model import catalogue, mjcf, urdf  # readers are imported when something is read
 
     text, path = fspath(what), Path(what)
-    if path.suffix.lower() in (".urdf", ".xml"):
-        return urdf.load(path, tip)
+    if path.suffix.lower() in mjcf.SUFFIXES and mjcf.is_mjcf(path):
+        return mjcf.load(path, tip)
+    if path.suffix.lower() in (".urdf", ".xml", ".xacro"):
+        return urdf.load(path, tip, xacro=xacro)
     if tip is not None:
         raise ModelError(f"tip names a link of a URDF file, where an arm ends; {text!r} has its own end, got {tip!r}")
     if path.suffix.lower() == ".toml":
@@ -39,7 +43,8 @@ def read(what: str | PathLike[str], tip: str | None = None) -> Model:
     near = difflib.get_close_matches(text, _catalogue(), n=2, cutoff=0.5)
     hint = f"; did you mean {' or '.join(near)}?" if near else ""
     raise UnknownNameError(
-        f"no arm {text!r}: expected a catalogue name ({', '.join(_catalogue())}) or a .urdf or .toml file{hint}"
+        f"no arm {text!r}: expected a catalogue name ({', '.join(_catalogue())}) or a .urdf, .xacro, "
+        f".xml (MJCF) or .toml file{hint}"
     )
 
 

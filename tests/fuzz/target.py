@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from elbowroom.errors import ElbowroomError, ModelWarning
+from elbowroom.errors import ElbowroomError, ModelNotice, ModelWarning
 
 LONGEST = 20_000  # characters of an error's message: more is the input said back, and no help
 
@@ -64,6 +64,7 @@ def judge(target: Target, data: bytes) -> Outcome:
         warnings.simplefilter("always", append=True)  # after what elbowroom itself has set
         warnings.simplefilter("always", ResourceWarning)
         warnings.simplefilter("ignore", ModelWarning)
+        warnings.simplefilter("ignore", ModelNotice)
         try:
             accepted = bool(target.feed(data))
         except ElbowroomError as error:

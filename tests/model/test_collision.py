@@ -12,9 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from elbowroom.errors import ModelError, ModelWarning
+from elbowroom.errors import ModelError, ModelNotice, ModelWarning
 from elbowroom.model import meshes, urdf
-from elbowroom.model.covering import covering_capsule, covering_cylinder, distance_to_segment
+from elbowroom.model.covering import (
+    MOST_PIECES,
+    WORTH,
+    covering_capsule,
+    covering_capsules,
+    covering_cylinder,
+    distance_to_segment,
+    starts,
+)
 from elbowroom.model.rotations import pose, rpy
 
 INERTIAL = '<inertial><mass value="1"/><inertia ixx="0.1" iyy="0.1" izz="0.1"/></inertial>'
@@ -85,6 +93,71 @@ def test_a_cylinder_in_closed_form():
     assert covering_cylinder(0.1, 1e-3).radius < 0.1001  # a disc becomes a sphere
 
 
+def test_the_fit_is_never_larger_than_what_it_began_with():
+    """The ball about the points, and the capsules along their principal axes."""
+    random = np.random.default_rng(2)
+    for _ in range(20):
+        points = random.normal(size=(400, 3)) * random.uniform(0.02, 0.5, 3) + random.uniform(-1, 1, 3)
+        found = covering_capsule(points)
+        began = starts(points, points)
+        assert len(began) == 4
+        assert all(found.volume <= start.volume for start in began)
+        assert any(found.volume < 0.999 * start.volume for start in began)
+
+
+def test_the_fit_is_near_the_least_volume():
+    """Against a general optimiser from many starts: within 5 % on average, 15 % at worst."""
+    optimize = pytest.importorskip("scipy.optimize")
+    random = np.random.default_rng(3)
+    ratios = []
+    for _ in range(6):
+        points = random.uniform(-1, 1, (60, 3)) * random.uniform(0.1, 1.0, 3)
+
+        def volume(ends, points=points):
+            r = distance_to_segment(points, ends[:3], ends[3:]).max()
+            return np.pi * r**2 * (np.linalg.norm(ends[3:] - ends[:3]) + 4 / 3 * r)
+
+        tried = [
+            optimize.minimize(volume, random.normal(size=6), method="Nelder-Mead", options={"maxiter": 1500}).fun
+            for _ in range(8)
+        ]
+        ratios.append(covering_capsule(points).volume / min(tried))
+    assert np.mean(ratios) < 1.05
+    assert max(ratios) < 1.15
+
+
+def elbow(arm: float = 0.5, thick: float = 0.08):
+    """An L of two boxes as one mesh: vertices, triangles."""
+    from elbowroom.viewer import solids
+
+    (a, f), (b, g) = solids.box(arm, thick, thick), solids.box(thick, thick, arm)
+    a, b = a + np.array([arm / 2, 0, 0]), b + np.array([0, 0, arm / 2])
+    return np.concatenate([a, b]), np.concatenate([f, g + len(a)])
+
+
+def edges_of(faces):
+    return faces[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2)
+
+
+def test_a_bent_part_gets_several_capsules_that_hold_all_of_its_surface():
+    vertices, faces = elbow()
+    one = covering_capsule(vertices)
+    found = covering_capsules(vertices, edges_of(faces))
+    assert 2 <= len(found) <= MOST_PIECES
+    assert sum(cover.volume for cover in found) < WORTH * one.volume
+    weights = np.random.default_rng(0).dirichlet(np.ones(3), 200)
+    points = np.einsum("kc,fcd->fkd", weights, vertices[faces]).reshape(-1, 3)  # anywhere on the triangles
+    away = [distance_to_segment(points, cover.a, cover.b) - cover.radius for cover in found]
+    assert np.min(away, axis=0).max() <= 1e-9  # rounding of the points
+
+
+def test_a_straight_part_keeps_one_capsule():
+    from elbowroom.viewer import solids
+
+    vertices, faces = solids.capsule(0.5, 0.1)
+    assert len(covering_capsules(vertices, edges_of(faces))) == 1
+
+
 # --- Shapes ---
 
 
@@ -150,6 +223,15 @@ def test_shapes_behind_fixed_joints_stand_where_these_put_them():
     np.testing.assert_allclose(plate.a, T[:3], atol=1e-15)
 
 
+def test_what_is_seen_stands_for_missing_collision_geometry(tmp_path):
+    visual = '<visual><geometry><sphere radius="0.2"/></geometry></visual>'
+    with pytest.warns(ModelNotice, match="capsules are about what is seen: 'arm'"):
+        assert only(arm(visual)).radius == 0.2
+    with pytest.warns(ModelNotice):  # a shape that cannot be used counts as none
+        assert only(arm(collision("<cone/>") + visual)).radius == 0.2
+    assert only(arm(collision('<sphere radius="0.1"/>') + visual)).radius == 0.1
+
+
 def test_no_collision_geometry_is_no_capsules_and_no_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -167,13 +249,19 @@ def binary_stl(points) -> bytes:
 
 
 def text_stl(points) -> bytes:
-    lines = "\n".join(f"    vertex {x} {y} {z}" for x, y, z in points)
-    return f"solid box\nfacet normal 0 0 0\nouter loop\n{lines}\nendloop\nendfacet\nendsolid".encode()
+    loops = [
+        "facet normal 0 0 0\nouter loop\n"
+        + "".join(f"    vertex {x} {y} {z}\n" for x, y, z in corners)
+        + "endloop\nendfacet\n"
+        for corners in points[np.arange(3 * (len(points) // 3 + 1)) % len(points)].reshape(-1, 3, 3)
+    ]
+    return f"solid box\n{''.join(loops)}endsolid".encode()
 
 
 def obj(points) -> bytes:
-    lines = "\n".join(f"v {x} {y} {z} 1.0" for x, y, z in points)
-    return f"# a box\nmtllib x.mtl\n{lines}\nvn 9 9 9\nvt 9 9\nf 1 2 3\n".encode()
+    lines = "\n".join(f"v {x} {y} {z}" for x, y, z in points)
+    faces = "\n".join(f"f {k} {k + 1} {k + 2}" for k in range(1, len(points) - 1))
+    return f"# a box\nmtllib x.mtl\n{lines}\nvn 9 9 9\nvt 9 9\n{faces}\n".encode()
 
 
 WRITERS = {"a.stl": binary_stl, "b.STL": text_stl, "c.obj": obj}
@@ -211,7 +299,7 @@ def test_a_missing_mesh_is_told_by_link_and_file(tmp_path):
     told = put(tmp_path, "meshes/none.stl")
     assert told == (
         "toy: collision geometry without capsules, which distances will ignore: "
-        "link 'arm': mesh 'meshes/none.stl': not found in the model's folder"
+        f"link 'arm': mesh 'meshes/none.stl': not found in the model's folder; looked in {str(tmp_path / 'inner')!r}"
     )
 
 
@@ -256,7 +344,7 @@ def test_a_broken_mesh_is_a_warning(tmp_path, file, content):
     (tmp_path / "inner" / file).write_bytes(content)
     told = put(tmp_path, file)
     assert "link 'arm'" in told
-    assert "only STL and OBJ" in told or "expected vertices" in told or "radius must be positive" in told
+    assert "expected" in told or "radius must be positive" in told
 
 
 @pytest.mark.parametrize("name", ["loop.stl", "loop/x.stl", "x" * 300 + ".stl", "x/" * 3000 + "x.stl"])
@@ -275,13 +363,14 @@ def test_a_corner_that_is_no_number_is_refused_without_a_word_of_numpy(tmp_path,
     data = binary_stl([(1.0, 0, 0), (0, 1, 0), (0, 0, 1)]).replace(struct.pack("<f", 1.0), struct.pack("<I", bits))
     (tmp_path / "inner").mkdir()
     (tmp_path / "inner" / "x.stl").write_bytes(data)
-    assert "expected vertices of three finite numbers" in put(tmp_path, "x.stl")
+    assert "expected triangles of finite numbers" in put(tmp_path, "x.stl")
 
 
 @pytest.mark.parametrize(
     "file, content",
     [
-        ("x.obj", b"v 1 2 3\nv 1e308 0 0\nv -1e308 0 0"),
+        ("x.obj", b"v 1 2 3\nv 1e308 0 0\nv -1e308 0 0\nf 1 2 3"),
+        ("x.obj", b"v 1 2 3\nv 1e5 0 0\nv 0 1 0\nf 1 2 3"),
         ("x.obj", b"v 1 2 3\nv 1_0 0 0\nv 4 4 4"),
         ("x.stl", b"solid\nvertex 1 2 3\nvertex 1e200 2 3\nvertex 1_0 1 1"),
         ("x.stl", binary_stl([(3e38, 0, 0), (-3e38, 0, 0), (0, 1, 0)])),
@@ -292,20 +381,21 @@ def test_vertices_without_end_cost_their_shape_and_not_the_arm(tmp_path, file, c
     (tmp_path / "inner" / file).write_bytes(content)
     told = put(tmp_path, file)
     assert "link 'arm'" in told
-    assert "must be at most 10000 m in magnitude" in told or "expected vertices" in told
+    assert "must be at most 10000 m in magnitude" in told or "expected " in told
 
 
 @pytest.mark.parametrize("face", ["f 99999999999999999999 1 2", "f 1_0 1 2"])
-def test_faces_of_impossible_vertices_are_an_error_of_our_own(face):
-    with pytest.raises(ModelError, match="expected the number of a vertex"):
-        meshes.obj(f"v 0 0 0\n{face}\n".encode())
+def test_faces_of_impossible_vertices_are_an_error_of_our_own(tmp_path, face):
+    (tmp_path / "x.obj").write_text(f"v 0 0 0\nv 1 0 0\nv 0 1 0\n{face}\n")
+    with pytest.raises(ModelError, match=r"mesh 'x.obj': expected"):
+        meshes.surfaces(tmp_path / "x.obj")
 
 
 def test_a_huge_mesh_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(meshes, "MAX_BYTES", 100)
     (tmp_path / "x.stl").write_bytes(binary_stl(CORNERS))
     with pytest.raises(ModelError, match=r"mesh 'x.stl': must not be larger than 0.0001 MB"):
-        meshes.vertices(tmp_path / "x.stl")
+        meshes.surfaces(tmp_path / "x.stl")
 
 
 def test_a_folder_is_no_mesh(tmp_path):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import elbowroom as er
-from elbowroom.errors import ModelError, ModelWarning
+from elbowroom.errors import ModelError, ModelNotice, ModelWarning
 from elbowroom.model import export, findings, urdf
 from elbowroom.model.rotations import pose, rpy, rz
 from referees import error
@@ -316,18 +316,46 @@ def test_a_fixed_branch_inside_the_chain_does_not_make_it_ambiguous():
     assert list(model.mass) == [3, 1]
 
 
-def test_equally_deep_leaves_are_listed():
+def test_of_equally_deep_leaves_the_one_with_the_best_name_is_taken_and_told():
     parts = (*ONE_JOINT, *(link(x, None) for x in ("ee_link", "tool0", "a", "b")))
-    text = robot(*parts, fixed("f1", "arm", "ee_link"), fixed("f2", "arm", "tool0"))
+    text = robot(*parts, fixed("f1", "arm", "ee_link", 'xyz="0 0 1"'), fixed("f2", "arm", "tool0", 'xyz="0 0 2"'))
     text = text.replace("</robot>", fixed("f3", "base", "a") + fixed("f4", "a", "b") + "</robot>")
-    with pytest.raises(ModelError, match=re.escape("several tips: 'ee_link', 'tool0'; name one")):
+    with pytest.warns(ModelNotice) as caught:
+        assert urdf.parse(text).tool[2, 3] == 2
+    (notice,) = caught
+    told = "toy: taken as the arm: 1 joint to 'tool0'; --tip (tip=) names another end"
+    assert str(notice.message) == told
+    assert notice.filename == __file__
+    assert urdf.parse(text, tip="ee_link").tool[2, 3] == 1
+
+
+def test_fingers_are_left_out_and_their_hand_is_the_tip():
+    with pytest.warns() as caught:  # a plate that does not move is no tip
+        model = urdf.parse(robot(*GRIPPER, link("plate"), fixed("g", "base", "plate")))
+    assert {warning.category for warning in caught} == {ModelNotice, ModelWarning}
+    assert (model.n, model.tool[2, 3]) == (1, 1)
+
+
+def test_two_arms_are_listed_with_their_joints_and_a_command():
+    arms = [
+        part
+        for side in ("left", "right")
+        for part in (
+            link(f"{side}_upper"),
+            link(f"{side}_fore"),
+            joint(f"{side}_1", "base", f"{side}_upper"),
+            joint(f"{side}_2", f"{side}_upper", f"{side}_fore", origin='xyz="1 0 0"'),
+        )
+    ]
+    text = robot(link("base"), *arms, link("head"), joint("nod", "base", "head"))
+    told = (
+        "several tips, 2 of them at the end of 2 joints: 'left_fore' (2 joints), 'right_fore' (2 joints), "
+        "'head' (1 joint); name one, or any other link, as tip=... in Python or in a command: "
+        "elbowroom check arm.urdf --tip left_fore"
+    )
+    with pytest.raises(ModelError, match=f"^{re.escape(told)}$"):
         urdf.parse(text)
-    assert urdf.parse(text, tip="tool0").n == 1
-
-
-def test_two_ends_are_listed():
-    with pytest.raises(ModelError, match=re.escape("several tips: 'left', 'right'; name one")):
-        urdf.parse(robot(*GRIPPER, link("plate"), fixed("g", "base", "plate")))  # a plate that does not move is no tip
+    assert urdf.parse(text, tip="right_fore").joint_names == ("right_1", "right_2")
 
 
 def test_unknown_tip_lists_near_names():

@@ -124,7 +124,7 @@ def test_a_mesh_is_found_beside_the_urdf(tmp_path):
         (MESH % "../secret.stl", "leads out"),
         (MESH % "/etc/passwd.stl", "leads out"),
         (MESH % "http://site/x.stl", "expected package://"),
-        (MESH % "cloud.ply", "expected a file of one of"),
+        (MESH % "cloud.xyz", "expected a file of one of"),
         (MESH.replace("0.001 0.001 0.001", "0 1 1") % "part.stl", "must not be zero"),
         ('<visual><geometry><box size="1 -1 1"/></geometry></visual>', "must be positive"),
         ('<visual><geometry><sphere radius="nan"/></geometry></visual>', "must be a finite number"),
@@ -147,7 +147,10 @@ def test_what_cannot_be_drawn_is_named_and_stands_as_missing(tmp_path, part, tol
 def test_a_reason_names_link_and_file_and_is_short(tmp_path):
     with pytest.warns(ModelWarning, match="gone.stl"):
         (lost, _) = visuals_of(written(tmp_path, "", 3 * (MESH % "gone.stl")))
-    assert lost.reason == ("link 'upper': mesh 'gone.stl': not found in the model's folder; and 2 more of this link")
+    assert lost.reason == (
+        f"link 'upper': mesh 'gone.stl': not found in the model's folder; looked in {str(tmp_path)!r}; "
+        "and 2 more of this link"
+    )
     path = written(tmp_path, "", MESH % "gone.stl")
     path.write_text(path.read_text().replace("upper", "u" * 5000))
     with pytest.warns(ModelWarning, match="uuu"):

@@ -7,12 +7,14 @@ import struct
 
 import numpy as np
 import pytest
+import trimesh
 
 from elbowroom.errors import ModelError
-from elbowroom.model import meshes
-from elbowroom.viewer import collada, solids, surfaces
+from elbowroom.model import collada, meshes
+from elbowroom.model.surfaces import Surface
+from elbowroom.viewer import solids, surfaces
 from elbowroom.viewer.looks import surfaces_of
-from elbowroom.viewer.surfaces import Surface, creased, read
+from elbowroom.viewer.surfaces import creased, read
 
 BOX = solids.box(0.2, 0.4, 0.6)
 
@@ -34,7 +36,7 @@ def stl_text(vertices, faces):
 
 def obj(vertices, faces):
     lines = ["mtllib ../../etc/passwd", "usemtl red", *(f"v {x} {y} {z} 1 1 1" for x, y, z in vertices)]
-    return "\n".join([*lines, *(f"f {a + 1}/1/1 {b + 1}//1 {c + 1}" for a, b, c in faces)]).encode()
+    return "\n".join([*lines, "vn 0 0 1", *(f"f {a + 1}//1 {b + 1}//1 {c + 1}//1" for a, b, c in faces)]).encode()
 
 
 def dae(vertices, faces, *, unit=1.0, node="", polygons=False, extra=""):
@@ -49,7 +51,7 @@ def dae(vertices, faces, *, unit=1.0, node="", polygons=False, extra=""):
     <library_effects><effect id="e"><profile_COMMON><technique sid="c"><phong><diffuse><color>1 0 0 0.5</color>
     </diffuse></phong></technique></profile_COMMON></effect></library_effects>
     <library_materials><material id="m"><instance_effect url="#e"/></material></library_materials>
-    <library_geometries><geometry id="g"><mesh><source id="p"><float_array>{numbers}</float_array></source>
+    <library_geometries><geometry id="g"><mesh>{_source("p", numbers)}{_source("n", "0 0 1")}
     <vertices id="v"><input semantic="POSITION" source="#p"/></vertices>
     <{tag} material="s">{inputs}{counts}<p>{corners}</p></{tag}></mesh></geometry></library_geometries>
     <library_visual_scenes><visual_scene id="w"><node>{node}<instance_geometry url="#g"><bind_material>
@@ -58,9 +60,25 @@ def dae(vertices, faces, *, unit=1.0, node="", polygons=False, extra=""):
     <scene><instance_visual_scene url="#w"/></scene></COLLADA>""".encode()
 
 
+def _source(name, numbers):
+    count = len(numbers.split())
+    params = "".join(f'<param name="{axis}" type="float"/>' for axis in "XYZ")
+    return f"""<source id="{name}"><float_array id="{name}-array" count="{count}">{numbers}</float_array>
+    <technique_common><accessor source="#{name}-array" count="{count // 3}" stride="3">{params}</accessor>
+    </technique_common></source>"""
+
+
 def glb(vertices, faces):
-    trimesh = pytest.importorskip("trimesh")
     return trimesh.Trimesh(vertices, faces, process=False).export(file_type="glb")
+
+
+def made(kind):
+    """A writer of trimesh's."""
+    return lambda vertices, faces: _bytes(trimesh.Trimesh(vertices, faces, process=False).export(file_type=kind))
+
+
+def _bytes(data):
+    return data.encode() if isinstance(data, str) else data
 
 
 def volume(surface):
@@ -69,7 +87,16 @@ def volume(surface):
 
 
 @pytest.mark.parametrize(
-    ("suffix", "write"), [("stl", stl), ("STL", stl_text), ("obj", obj), ("dae", dae), ("glb", glb)]
+    ("suffix", "write"),
+    [
+        ("stl", stl),
+        ("STL", stl_text),
+        ("obj", obj),
+        ("dae", dae),
+        ("glb", glb),
+        ("ply", made("ply")),
+        ("off", made("off")),
+    ],
 )
 def test_a_box_is_read_back(tmp_path, suffix, write):
     path = tmp_path / f"box.{suffix}"
@@ -130,6 +157,7 @@ LOOP = DEEP + b"</visual_scene></library_visual_scenes></COLLADA>"
         ("x.stl", stl(*BOX)[:-7]),
         ("x.stl", b"solid".ljust(80) + struct.pack("<I", 1) + struct.pack("<12fH", *[float("nan")] * 12, 0)),
         ("x.obj", b"v 0 0 0\nf 1 2 3\n"),
+        ("x.obj", b"v 0 0 0\nv 1 0 0\nv 1 1 0\nvt 0 0\nf 1/1 2 3\n"),
         ("x.obj", b"v a b c\nf 1 1 1\n"),
         ("x.obj", b"v 0 0 0\nv 1 0 0\nv 1 1 0\nf 1 2 -9\n"),
         ("x.dae", b"<robot/>"),
@@ -140,6 +168,8 @@ LOOP = DEEP + b"</visual_scene></library_visual_scenes></COLLADA>"
         ("x.glb", b"glTF\2\0\0\0"),
         ("x.glb", b""),
         ("x.ply", b"ply"),
+        ("x.off", b"OFF\n3 1 0\n0 0 0\n"),
+        ("x.xyz", b"0 0 0"),
     ],
 )
 def test_what_is_broken_is_refused_by_name(tmp_path, name, data):
@@ -168,10 +198,10 @@ def test_a_glb_opens_no_other_file(tmp_path):
 def test_large_files_are_refused(tmp_path, monkeypatch):
     path = tmp_path / "box.stl"
     path.write_bytes(stl(*BOX))
-    monkeypatch.setattr(surfaces, "MOST_TRIANGLES", 11)
+    monkeypatch.setattr(meshes, "MOST_TRIANGLES", 11)
     with pytest.raises(ModelError, match="more than 11 triangles"):
         read(path)
-    monkeypatch.setattr(surfaces, "MAX_BYTES", 100)
+    monkeypatch.setattr(meshes, "MAX_BYTES", 100)
     with pytest.raises(ModelError, match="larger"):
         read(path)
     with pytest.raises(ModelError, match="cannot be read"):
@@ -200,43 +230,42 @@ AGAIN = '<instance_geometry url="#g"/>'
 
 
 def test_a_small_collada_file_that_shows_much_is_refused_early(tmp_path, monkeypatch):
-    """300 times a ball; each part is read once, and no more is placed than is needed to see it."""
+    """300 times a ball: no more is placed than is needed to see it."""
     ball = solids.ball()
-    moves, reads = counted(monkeypatch, collada, "moved"), counted(monkeypatch, collada, "_triangles")
-    smooth = counted(monkeypatch, surfaces, "creased")
-    monkeypatch.setattr(surfaces, "MOST_TRIANGLES", 10 * len(ball[1]))
+    placed, smooth = counted(monkeypatch, collada, "checked"), counted(monkeypatch, surfaces, "creased")
+    monkeypatch.setattr(meshes, "MOST_TRIANGLES", 10 * len(ball[1]))
     refused(tmp_path, "x.dae", dae(*ball, extra=300 * AGAIN), "more than 10240 triangles")
-    assert (len(moves), len(reads), len(smooth)) == (11, 1, 0)
+    assert (len(placed), len(smooth)) == (11, 0)
+    monkeypatch.setattr(collada, "PLACED", 1_000_000)
+    placed.clear()
+    refused(tmp_path, "x.dae", dae(*ball, extra=300 * AGAIN), "each as often as it is placed")
+    assert not placed
     (tmp_path / "x.dae").write_bytes(dae(*ball, extra=9 * AGAIN))  # as many as may be
     assert sum(len(surface.faces) for surface in read(tmp_path / "x.dae")) > 9 * len(ball[1])
 
 
 def test_parts_nodes_and_elements_are_few(tmp_path, monkeypatch):
-    moves = counted(monkeypatch, collada, "moved")
-    monkeypatch.setattr(surfaces, "MOST_SURFACES", 5)
+    placed = counted(monkeypatch, collada, "checked")
+    monkeypatch.setattr(meshes, "MOST_SURFACES", 5)
     refused(tmp_path, "x.dae", dae(*BOX, extra=20 * AGAIN), "more than 5 parts")
-    assert len(moves) == 6
+    assert len(placed) == 6
     # nodes that show the next one ten times each, and nothing at the end
     nodes = [f"<node id='n{k}'>" + 10 * f"<instance_node url='#n{k + 1}'/>" + "</node>" for k in range(9)]
     data = dae(*BOX, extra='<instance_node url="#n0"/>' + "".join(nodes))
-    moves.clear()
-    steps = counted(monkeypatch, collada._File, "_step")
+    placed.clear()
     refused(tmp_path, "x.dae", data, "fewer nodes")
-    assert len(moves) == 1
-    assert len(steps) <= collada.MANY
+    assert not placed
     parses = counted(monkeypatch, collada, "fromstring")
     monkeypatch.setattr(collada, "TAGS", 50)
     refused(tmp_path, "x.dae", dae(*BOX, extra=20 * AGAIN), "elements at most")
     assert not parses
 
 
-def test_a_part_takes_its_own_vertices_alone(tmp_path, monkeypatch):
+def test_a_part_takes_its_own_vertices_alone(tmp_path):
     """Ten thousand vertices and one triangle, placed often."""
-    moves = counted(monkeypatch, collada, "moved")
     many = np.concatenate([BOX[0], np.zeros((10_000, 3))])
     (tmp_path / "x.dae").write_bytes(dae(many, BOX[1][:1], extra=3 * AGAIN))
-    assert len(read(tmp_path / "x.dae")) == 4
-    assert [len(given[0].vertices) for given in moves] == 4 * [3]
+    assert [len(part.vertices) for part in meshes.surfaces(tmp_path / "x.dae")] == 4 * [3]
 
 
 def test_polygons_that_ask_for_more_corners_than_there_are(tmp_path):
@@ -244,7 +273,7 @@ def test_polygons_that_ask_for_more_corners_than_there_are(tmp_path):
     counts = b"<vcount>" + b" ".join(12 * [b"3"]) + b"</vcount>"
     assert counts in data
     for wrong in (b"3 3 3 99", b"-3 3", b"9e18 9e18 9e18"):
-        refused(tmp_path, "x.dae", data.replace(counts, b"<vcount>" + wrong + b"</vcount>"), "as many corners")
+        refused(tmp_path, "x.dae", data.replace(counts, b"<vcount>" + wrong + b"</vcount>"), "expected")
 
 
 @pytest.mark.filterwarnings("error")
@@ -261,30 +290,28 @@ def test_lists_of_corners_hold_whole_numbers(tmp_path, wrong):
     for data, found in ((dae(*BOX), b"<p>0 "), (dae(*BOX, polygons=True), b"<vcount>3 ")):
         assert found in data
         spoiled = data.replace(found, found[: found.index(b">") + 1] + wrong + b" ")
-        refused(tmp_path, "x.dae", spoiled, "whole numbers")
+        refused(tmp_path, "x.dae", spoiled, "expected")
 
 
-@pytest.mark.parametrize("write", [stl, stl_text, obj])
-def test_triangles_are_counted_while_they_are_read(tmp_path, monkeypatch, write):
-    """Text is left off at the first that is too much, and a binary file's count is known before."""
-    lines, made = [], counted(monkeypatch, surfaces, "checked")
-    whole = meshes._lines
+@pytest.mark.parametrize("write", [stl, stl_text, obj, made("ply"), made("off")])
+def test_triangles_are_counted_before_they_are_read(tmp_path, monkeypatch, write):
+    loads = counted(monkeypatch, trimesh, "load_scene")
+    monkeypatch.setattr(meshes, "MOST_TRIANGLES", 5)
+    data = write(*BOX)
+    suffix = {b"OFF": "off", b"ply": "ply", b"mtl": "obj"}.get(data[:3], "stl")
+    refused(tmp_path, f"x.{suffix}", data, "more than 5 triangles")
+    assert not loads
 
-    def each(data):
-        for words in whole(data):
-            lines.append(words)
-            yield words
 
-    monkeypatch.setattr(meshes, "_lines", each)
-    monkeypatch.setattr(surfaces, "MOST_TRIANGLES", 5)
-    name = "x.obj" if write is obj else "x.stl"
-    refused(tmp_path, name, write(*BOX), "more than 5 triangles")
-    assert not made
-    expected = {stl: 0, stl_text: 1 + 5 * 7 + 5, obj: 2 + len(BOX[0]) + 6}
-    assert len(lines) == expected[write]
-    monkeypatch.setattr(meshes, "LONGEST", 10)
-    if write is not stl:
-        refused(tmp_path, name, write(*BOX), "lines of 10 bytes")
+def test_a_mesh_takes_colours_from_its_own_folder_alone(tmp_path):
+    (tmp_path / "inner").mkdir()
+    for place in (tmp_path, tmp_path / "inner"):
+        (place / "paint.mtl").write_text("newmtl red\nKd 1 0 0\n")
+    data = obj(*BOX)
+    for name, colour in (("paint.mtl", (1.0, 0.0, 0.0, 1.0)), ("../paint.mtl", None)):
+        (tmp_path / "inner/box.obj").write_bytes(data.replace(b"../../etc/passwd", name.encode()))
+        (found,) = read(tmp_path / "inner/box.obj")
+        assert found.colour == colour
 
 
 def changed_glb(change):
@@ -320,8 +347,7 @@ def set_mesh(header, **changes):
     ],
 )
 def test_a_glb_that_would_be_large_is_not_unpacked(tmp_path, monkeypatch, change, told):
-    trimesh = pytest.importorskip("trimesh")
-    monkeypatch.setattr(surfaces, "MOST_TRIANGLES", 120)
+    monkeypatch.setattr(meshes, "MOST_TRIANGLES", 120)
     loads = counted(monkeypatch, trimesh, "load_scene")
     (tmp_path / "box.glb").write_bytes(changed_glb(lambda h: h["nodes"].append({"mesh": 0})))
     assert read(tmp_path / "box.glb")

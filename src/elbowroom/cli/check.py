@@ -1,57 +1,144 @@
-"""`elbowroom check`: what looks wrong with an arm."""
+"""`elbowroom check`: what looks wrong with an arm, and what it is good for."""
 
 from __future__ import annotations
 
+import dataclasses
+import json as json_
+import os
+import sys
 import warnings
+from dataclasses import dataclass, field
+from typing import Annotated, Any
 
 import typer
 from rich.text import Text
 
 from ..arm import Arm
-from ..errors import ModelError, ModelWarning
+from ..cell.suitability import POOR, SINGULAR, STICKS_OUT, Suitability, suitability
+from ..errors import ModelError, ModelNotice, ModelWarning
 from ..loading import read
-from .show import Tip, What
+from ..model.xacro import ALLOWED
+from .show import Tip, What, Xacro
 from .terminal import console, one_line, plain
 
-_STYLE = {"error": "bold red", "warning": "yellow"}
+_STYLE = {"error": "bold red", "warning": "yellow", "note": "cyan"}
 
 
-def check(what: What, tip: Tip = None) -> None:
-    """Say what looks wrong with an arm.  The exit status is 1 if there is an error.
+@dataclass
+class _Report:
+    name: str
+    found: list[tuple[str, str]] = field(default_factory=list)  # severity, message
+    use: Suitability | None = None
+
+    def count(self, severity: str) -> int:
+        return sum(kind == severity for kind, _ in self.found)
+
+
+def check(
+    what: What,
+    tip: Tip = None,
+    xacro: Xacro = False,
+    json: Annotated[bool, typer.Option("--json", help="All of it as JSON, alone on stdout.")] = False,
+) -> None:
+    """Say what looks wrong with an arm, and what it is good for.  The exit status is 1 if there is an error.
 
     \b
+    elbowroom check my.urdf
     elbowroom check my.urdf --tip tool0
-    elbowroom check my.toml
-    elbowroom check puma560
+    elbowroom check puma560 --json
     """
-    name, found, notes = _found(what, tip)
-    out = console()
-    for severity, message in found:
-        mark = Text(f"{severity:<9}", style=_STYLE[severity])
-        out.print(Text.assemble(mark, one_line(message)), soft_wrap=True)
-    errors = sum(severity == "error" for severity, _ in found)
-    for said in notes:
-        out.print(Text.assemble(Text(f"{'note':<9}", style="cyan"), one_line(said)), soft_wrap=True)
-    told = f"{_many(errors, 'error')}, {_many(len(found) - errors, 'warning')}"
-    out.print(Text.assemble(plain(name), ": ", told), soft_wrap=True)
-    if errors:
+    if xacro:
+        os.environ[ALLOWED] = "1"  # for the processes of ours that read it again
+    report = _examined(what, tip)
+    if json:
+        sys.stdout.write(json_.dumps(_plain(report), indent=1) + "\n")
+    else:
+        _print(report)
+    if report.count("error"):
         raise typer.Exit(1)
 
 
-def _found(what: str, tip: str | None) -> tuple[str, list[tuple[str, str]], list[str]]:
-    """The arm's name, all that its loader and its examination say, (severity, message), and what it is not fit for."""
+def _examined(what: str, tip: str | None) -> _Report:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ModelWarning)
+        warnings.simplefilter("always", ModelNotice)
         try:
             model = read(what, tip)
         except ModelError as error:
-            return what, [("error", str(error).removeprefix(f"{what}: "))], []
-        findings = Arm(model).examine()
-    said = [("warning", str(warning.message).removeprefix(f"{model.name}: ")) for warning in caught]
-    found = said + [(finding.severity, str(finding)) for finding in findings]
-    bare = "no collision shapes, so no distances: `demo` and `run` need some; dynamics do not"
-    notes = [] if model.capsules else [bare]
-    return model.name, sorted(found, key=lambda pair: pair[0]), notes
+            return _Report(what, [("error", str(error).removeprefix(f"{what}: "))])
+        arm = Arm(model)
+        findings = arm.examine()
+    report = _Report(model.name)
+    for warning in caught:
+        severity = "note" if issubclass(warning.category, ModelNotice) else "warning"
+        report.found.append((severity, str(warning.message).removeprefix(f"{model.name}: ")))
+    report.found += [(finding.severity, str(finding)) for finding in findings]
+    if not model.capsules:
+        bare = "no collision shapes, so no distances: `demo` and `run` need some; dynamics do not"
+        report.found.append(("note", bare))
+    if not report.count("error"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ModelWarning)  # what is not drawn is said where it is drawn
+            report.use = suitability(arm, what, tip)
+        report.found += [("note", odd) for odd in report.use.odd]
+    report.found.sort(key=lambda pair: list(_STYLE).index(pair[0]))
+    return report
+
+
+def _print(report: _Report) -> None:
+    out = console()
+    for severity, message in report.found:
+        mark = Text(f"{severity:<9}", style=_STYLE[severity])
+        out.print(Text.assemble(mark, one_line(message)), soft_wrap=True)
+    if report.use is not None:
+        for label, said in _lines(report.use):
+            out.print(Text.assemble(Text(f"{label:<15}", style="bold"), one_line(said)), soft_wrap=True)
+    told = f"{_many(report.count('error'), 'error')}, {_many(report.count('warning'), 'warning')}"
+    verdict = "" if report.use is None else f"; {report.use.cell.sentence}"
+    out.print(Text.assemble(plain(report.name), ": ", told, one_line(verdict)), soft_wrap=True)
+
+
+def _lines(use: Suitability) -> list[tuple[str, str]]:
+    posture = "singular" if use.dexterity < SINGULAR else "poor" if use.dexterity < POOR else "good"
+    lines = [
+        ("reach", f"{use.reach:.2f} m from the base, {_many(use.joints, 'joint')}"),
+        ("ready pose", f"{posture}: dexterity {use.dexterity:.3f} of 1, manipulability {use.manipulability:.3g}"),
+    ]
+    if use.capsules:
+        lines.append(("capsules", f"{use.capsules}{_cover(use)}"))
+    if use.unlimited:
+        told = [f"{what} of {_some(joints, use.joints)}" for what, joints in use.unlimited.items()]
+        lines.append(("limits missing", "; ".join(told)))
+    return lines
+
+
+def _some(joints: tuple[str, ...], all_: int) -> str:
+    return f"all {all_} joints" if len(joints) == all_ else ", ".join(map(repr, joints))
+
+
+def _cover(use: Suitability) -> str:
+    worst = use.worst
+    if worst is None:
+        return "; nothing else is known of its shape"
+    out = [cover for cover in use.covers if cover.sticks_out > STICKS_OUT]
+    if not out:
+        return ", and nothing that is seen sticks out of them"
+    bare = [cover.link for cover in out if cover.sticks_out == float("inf")]
+    told = [f"{cover.link} {1e3 * cover.sticks_out:.0f} mm" for cover in out if cover.link not in bare]
+    told += [f"{link} has none" for link in bare]
+    return f"; what sticks out of them: {', '.join(told)}"
+
+
+def _plain(report: _Report) -> dict[str, Any]:
+    """As JSON has it; a link without capsules sticks out by null."""
+    use: dict[str, Any] | None = None
+    if report.use is not None:
+        use = dataclasses.asdict(report.use)
+        for cover in use["covers"]:
+            if cover["sticks_out"] == float("inf"):
+                cover["sticks_out"] = None
+    findings = [{"severity": severity, "message": message} for severity, message in report.found]
+    return {"name": report.name, "findings": findings, "use": use}
 
 
 def _many(count: int, what: str) -> str:

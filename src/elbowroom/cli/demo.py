@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import ipaddress
+import os
 import sys
 import warnings
 import webbrowser
@@ -12,7 +13,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import ElbowroomError, ModelWarning
+from ..errors import ElbowroomError, ModelNotice, ModelWarning
+from ..model.xacro import ALLOWED
+from .show import Xacro
 from .terminal import console, line, note, plain
 
 if TYPE_CHECKING:
@@ -24,6 +27,7 @@ def demo(
         str, typer.Option(metavar="NAME|FILE", help="An arm of the catalogue, or a URDF or TOML file.")
     ] = "panda",
     tip: Annotated[str, typer.Option(metavar="LINK", help="Of a URDF file: the link that the arm ends at.")] = "",
+    xacro: Xacro = False,
     scenario: Annotated[str, typer.Option(metavar="NAME", help="cell, test1 to test7, or recorded.")] = "cell",
     motion: Annotated[Path | None, typer.Option(metavar="FILE", help="recorded: a Vicon CSV or a BVH file.")] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Where to serve; a busy one gives the next.")] = 8080,
@@ -57,6 +61,8 @@ def demo(
         )
     if not out.is_dir():
         raise ElbowroomError(f"--out: there is no folder {str(out)!r}")
+    if xacro:
+        os.environ[ALLOWED] = "1"  # the processes of the page read the file, too
     try:
         from ..viewer.live import Live
         from ..viewer.rules import new_token
@@ -100,9 +106,12 @@ def _fit(robot: str, tip: str | None) -> None:
 
     if robot in catalogue.names():
         return
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore", ModelWarning)  # they are said when the cell is made
+        warnings.simplefilter("always", ModelNotice)
         model = read(robot, tip or None)
+    for warning in caught:
+        note("note", str(warning.message))
     if not model.capsules:
         raise ElbowroomError(
             f"{robot}: expected collision shapes, to keep the arm clear with; got none: give its links <collision>"

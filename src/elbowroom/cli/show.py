@@ -24,8 +24,11 @@ COUNTED = (
     "jacobian",
 )
 
-What = Annotated[str, typer.Argument(metavar="NAME|FILE", help="A catalogue name, or a .urdf or .toml file.")]
-Tip = Annotated[str | None, typer.Option(metavar="LINK", help="The link that a URDF's arm ends at.")]
+What = Annotated[
+    str, typer.Argument(metavar="NAME|FILE", help="A catalogue name, or a .urdf, .xml (MJCF) or .toml file.")
+]
+Tip = Annotated[str | None, typer.Option(metavar="LINK", help="The link that the arm of a file ends at.")]
+Xacro = Annotated[bool, typer.Option("--xacro", help="Evaluate a xacro file, which runs expressions in it.")]
 
 
 def show(

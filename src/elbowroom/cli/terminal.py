@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..arm import Arm
-from ..errors import ElbowroomError, ModelWarning
+from ..errors import ElbowroomError, ModelNotice, ModelWarning
 from ..loading import load
 
 WIDTH = 100  # columns where there is no terminal to ask
@@ -105,9 +105,10 @@ def loaded(what: str, tip: str | None) -> Arm:
     """The arm by name or file; what looks wrong with it is said on stderr."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ModelWarning)
+        warnings.simplefilter("always", ModelNotice)
         arm = load(what, tip)
     for warning in caught:
-        note("warning", str(warning.message))
+        note("note" if issubclass(warning.category, ModelNotice) else "warning", str(warning.message))
     return arm
 
 

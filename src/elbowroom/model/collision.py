@@ -1,18 +1,22 @@
-"""Capsules from the <collision> elements of a URDF.
+"""Capsules from the shapes of a URDF's links.
 
     sphere, capsule    themselves
     cylinder, box      the capsule about them, of least volume or near it (model/covering.py)
-    mesh               the same about its vertices, scaled; STL and OBJ files in the model's folder (model/meshes.py)
+    mesh               the same about its vertices, scaled, or a few where one would waste much; any file that
+                       model/meshes.py reads, where model/packages.py finds it
 
-An element that cannot be used leaves its link without that capsule; what is wrong with it is returned, not raised,
-since the arm moves all the same.
+A link's <collision> elements are taken, and its <visual> elements where it has none, or none that can be used.  An
+element that cannot be used leaves its link without that capsule; what is wrong with it is returned, not raised, since
+the arm moves all the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from xml.etree.ElementTree import Element
 
 import numpy as np
@@ -21,60 +25,122 @@ from numpy.typing import NDArray
 from ..errors import ModelError
 from .bounds import LENGTH, bounded
 from .capsules import LinkCapsule, moved_capsule
-from .covering import Cover, covering_capsule, covering_cylinder
-from .meshes import locate, vertices
+from .covering import Cover, covering_capsule, covering_capsules, covering_cylinder
+from .meshes import surfaces
+from .packages import locate
 from .urdf_xml import number, numbers, origin, part, vector
 
 Array = NDArray[Any]
 KINDS = ("sphere", "capsule", "cylinder", "box", "mesh")
+Kind = Literal["collision", "visual"]
 
 
-def capsules_of(link: Element, name: str, number_: int, T: Array, urdf: Path | None) -> Iterator[LinkCapsule | str]:
-    """The capsules of a link that stands at T (4, 4) in frame `number_`, or for each that fails what is wrong.
+@dataclass
+class LinkShape:
+    """The capsules of a link, what is wrong with its shapes, and what is worth telling about them."""
+
+    capsules: list[LinkCapsule] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
+    visual: bool = False  # the capsules are those of its <visual> elements
+
+
+def shape_of(link: Element, name: str, number_: int, T: Array, urdf: Path | None) -> LinkShape:
+    """The capsules of a link that stands at T (4, 4) in frame `number_`.
 
     `urdf` is the file, beside which meshes lie; None where the URDF is no file.
     """
-    elements = link.findall("collision")
-    for k, element in enumerate(elements):
-        title = name if len(elements) == 1 else f"{name}:{k + 1}"
-        owner = f"link {name!r}"
+    shape = LinkShape()
+    for kind in ("collision", "visual"):
+        shape.visual = kind == "visual" and bool(link.findall("visual"))
+        problems: list[str] = []
+        _fill(shape, link.findall(kind), kind, name, number_, T, urdf, problems)
+        if kind == "collision" or not link.findall("collision"):
+            shape.problems += problems
+        if shape.capsules:
+            shape.problems = shape.problems if not shape.visual else []
+            break
+    return shape
+
+
+def _fill(
+    shape: LinkShape,
+    elements: list[Element],
+    kind: Kind,
+    name: str,
+    number_: int,
+    T: Array,
+    urdf: Path | None,
+    problems: list[str],
+) -> None:
+    owner = f"link {name!r}"
+    covers: list[LinkCapsule] = []
+    for element in elements:
         try:
-            cover = _cover(part(element, "geometry", owner), owner, urdf)
-            a, b = (tuple(end.tolist()) for end in (cover.a, cover.b))
-            yield moved_capsule(LinkCapsule(title, number_, a, b, cover.radius), T @ origin(element, owner))
+            for cover in _covers(part(element, "geometry", owner), owner, kind, urdf, shape):
+                a, b = (tuple(end.tolist()) for end in (cover.a, cover.b))
+                capsule = LinkCapsule(name, number_, a, b, cover.radius)
+                covers.append(moved_capsule(capsule, T @ origin(element, owner)))
         except ModelError as error:
             text = str(error)
-            yield text if text.startswith(owner) else f"{owner}: {text}"
+            problems.append(text if text.startswith(owner) else f"{owner}: {text}")
+    for k, capsule in enumerate(covers):
+        title = name if len(elements) == 1 and len(covers) == 1 else f"{name}:{k + 1}"
+        shape.capsules.append(LinkCapsule(title, capsule.link, capsule.a, capsule.b, capsule.radius))
 
 
-def _cover(geometry: Element, owner: str, urdf: Path | None) -> Cover:
-    shapes = [shape for shape in geometry if shape.tag in KINDS]
+def _covers(geometry: Element, owner: str, kind: Kind, urdf: Path | None, shape: LinkShape) -> Iterator[Cover]:
+    shapes = [inner for inner in geometry if inner.tag in KINDS]
     if len(shapes) != 1:
-        raise ModelError(f"{owner}: <geometry> of <collision> must be one of {', '.join(KINDS)}")
-    shape = shapes[0]
-    if shape.tag == "sphere":
-        return Cover(np.zeros(3), np.zeros(3), _size(shape, "radius", owner))
-    if shape.tag == "box":
-        corners = np.array(np.meshgrid(*([-x / 2, x / 2] for x in _sizes(shape, "size", owner)))).reshape(3, -1).T
-        return covering_capsule(corners)
-    if shape.tag == "mesh":
-        return _mesh(shape, owner, urdf)
-    radius, length = _size(shape, "radius", owner), _size(shape, "length", owner)
-    if shape.tag == "cylinder":
-        return covering_cylinder(radius, length)
-    end = np.array([0.0, 0.0, length / 2])
-    return Cover(-end, end, radius)
+        raise ModelError(f"{owner}: <geometry> of <{kind}> must be one of {', '.join(KINDS)}")
+    solid = shapes[0]
+    if solid.tag == "sphere":
+        yield Cover(np.zeros(3), np.zeros(3), _size(solid, "radius", owner))
+    elif solid.tag == "box":
+        corners = np.array(np.meshgrid(*([-x / 2, x / 2] for x in _sizes(solid, "size", owner)))).reshape(3, -1).T
+        yield covering_capsule(corners)
+    elif solid.tag == "mesh":
+        yield from _mesh(solid, owner, urdf, shape)
+    else:
+        radius, length = _size(solid, "radius", owner), _size(solid, "length", owner)
+        end = np.array([0.0, 0.0, length / 2])
+        yield covering_cylinder(radius, length) if solid.tag == "cylinder" else Cover(-end, end, radius)
 
 
-def _mesh(shape: Element, owner: str, urdf: Path | None) -> Cover:
-    filename = shape.get("filename", "")
+def _mesh(solid: Element, owner: str, urdf: Path | None, shape: LinkShape) -> tuple[Cover, ...]:
+    filename = solid.get("filename", "")
     if urdf is None:
         raise ModelError(f"mesh {filename!r:.100}: a URDF that is no file has no folder to look in")
-    scale = vector(shape, "scale", owner, default=(1.0, 1.0, 1.0))
+    scale = vector(solid, "scale", owner, default=(1.0, 1.0, 1.0))
+    found = locate(filename, urdf)
+    if found.instead:
+        shape.notices.append(found.instead)
+    path = found.path
+    changed = path.stat()
+    sx, sy, sz = scale.tolist()
+    return _fitted(str(path), changed.st_mtime_ns, changed.st_size, (sx, sy, sz), filename)
+
+
+@lru_cache(maxsize=256)  # both arms of a robot are of the same parts
+def _fitted(path: str, changed: int, size: int, scale: tuple[float, float, float], filename: str) -> tuple[Cover, ...]:
+    points, edges = mesh_points(Path(path))
     with np.errstate(over="ignore"):  # what is infinite then is refused
-        points = vertices(locate(filename, urdf)) * scale
+        points = points * np.array(scale)
     bounded(points, LENGTH, f"mesh {filename!r:.100}: its vertices, scaled,")
-    return covering_capsule(points)
+    return tuple(covering_capsules(points, edges))
+
+
+def mesh_points(path: Path) -> tuple[Array, Array]:
+    """(N, 3) vertices and (E, 2) edges of a mesh file, in its own units."""
+    points: list[Array] = []
+    faces: list[Array] = []
+    count = 0
+    for surface in surfaces(path):
+        points.append(surface.vertices)
+        faces.append(surface.faces + count)
+        count += len(surface.vertices)
+    corners = np.concatenate(faces)
+    return np.concatenate(points), corners[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2)
 
 
 def _size(shape: Element, key: str, owner: str) -> float:

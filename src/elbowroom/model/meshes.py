@@ -1,19 +1,20 @@
-"""Mesh files: STL (binary and text) and OBJ, their vertices and triangles, and where a URDF's mesh files may lie.
+"""Mesh files as triangles: STL, OBJ, PLY, OFF, GLB and glTF by trimesh, COLLADA (.dae) by pycollada.
 
-Only numbers are read, nothing is executed or followed, and a file's size is capped.  A file name is looked for in the
-model's folder alone: the folder of the URDF, or the one above where that is called `urdf`, `robots` or the like, as in
-ROS packages.  `package://name/...` is looked for in the folder `name` that the URDF itself lies in, `LEVELS` up at
-most.  What would lead out of these folders, by `..`, by a link or by an absolute path, is refused.
+A file is data here.  Of the files that it names (material libraries, buffers) only those in its own folder are opened,
+never a picture; its size is capped, and a file that is not what it should be is a ModelError that names it.  Triangles
+and parts are counted before the libraries unpack them, or as they come, so that a small file cannot become large.
+Coordinates are the file's own, in metres where it says its unit (COLLADA).
 """
 
 from __future__ import annotations
 
 import io
-import os
-from array import array
-from collections.abc import Iterator
-from itertools import pairwise
-from pathlib import Path, PurePosixPath
+import json
+import logging
+import re
+import warnings
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,41 +22,43 @@ from numpy.typing import NDArray
 
 from ..errors import ModelError
 from ..reading import regular
+from .packages import real
+from .surfaces import Colour, Surface, checked
 
+Array = NDArray[Any]
+
+SUFFIXES = (".stl", ".obj", ".dae", ".glb", ".gltf", ".ply", ".off")
 MAX_BYTES = 50_000_000
-LEVELS = 4
-LONGEST = 1_000_000  # bytes of a line of text
-_SUBFOLDERS = ("urdf", "urdfs", "robot", "robots", "xacro", "model", "models")
-_TRIANGLE = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")])
-_HEADER = 84  # bytes of a binary STL before its triangles
+MOST_TEXT = 20_000_000  # bytes of a file of text, which is read slowly
+MOST_TRIANGLES = 400_000
+MOST_SURFACES = 2_000  # each is a thing of its own on the page
+MOST_JSON = 5_000_000  # bytes of what a GLB says about itself
+MOST_LISTED = 20_000  # things of a kind in it
+FARTHEST = 1e9  # in the file's own unit: a kilometre in micrometres
+_WIDEST = {"SCALAR": 1, "VEC2": 2, "VEC3": 3, "VEC4": 4, "MAT2": 4, "MAT3": 9, "MAT4": 16}  # numbers of 4 bytes
+_BINARY_STL, _STL_TRIANGLE = 84, 50  # bytes before the triangles, and of each
+_NUMBER = re.compile(rb"^[ \t]*(?:v|vertex)[ \t][^\n]*_", re.MULTILINE)
 
 
-def locate(filename: str, urdf: Path) -> Path:
-    """The file that a URDF calls `filename`."""
-    if "\0" in filename or "\\" in filename:
-        raise ModelError(f"mesh {filename!r:.100}: expected a path with forward slashes")
-    scheme, _, rest = filename.rpartition("://")
-    here = _real(urdf).parent
-    if scheme == "package":
-        package, _, rest = rest.lstrip("/").partition("/")
-        roots = [folder for folder in (here, *here.parents)[:LEVELS] if folder.name == package]
-    elif scheme == "":
-        roots = [here, here.parent] if here.name.lower() in _SUBFOLDERS else [here]
-    else:
-        raise ModelError(f"mesh {filename!r:.100}: expected package:// or a path in the model's folder")
-    inside = [(root, _real(root / PurePosixPath(rest))) for root in roots]
-    within = [path for _, path in inside if any(path.is_relative_to(root) for root, _ in inside)]
-    if inside and not within:
-        raise ModelError(f"mesh {filename!r:.100}: leads out of the model's folder")
-    for path in within:
-        if os.path.isfile(path):  # False too for a loop of links, or a name that no file can have
-            return path
-    raise ModelError(f"mesh {filename!r:.100}: not found in the model's folder")
-
-
-def _real(path: Path) -> Path:
-    """The path with its links followed as far as they lead; `Path.resolve` raises where they lead in a loop."""
-    return Path(os.path.realpath(path))
+def surfaces(path: str | Path) -> list[Surface]:
+    """What a mesh file shows."""
+    path = Path(path)
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise ModelError(f"mesh {path.name!r}: expected one of {', '.join(SUFFIXES)}")
+    data = contents(path, MAX_BYTES)
+    if len(data) > MOST_TEXT and _is_text(suffix, data):
+        raise ModelError(f"mesh {path.name!r}: must not be larger than {MOST_TEXT / 1e6:g} MB")
+    try:
+        with np.errstate(all="ignore"), warnings.catch_warnings():  # what becomes of numbers too great is refused
+            warnings.simplefilter("ignore")  # the libraries' own, about NumPy
+            return list(_few(_collada(data) if suffix == ".dae" else _by_trimesh(data, suffix, path.parent)))
+    except ModelError as error:
+        raise ModelError(f"mesh {path.name!r}: {error}") from error
+    except ImportError as error:
+        raise ModelError(f"mesh {path.name!r}: needs the package {error.name!r}: pip install {error.name}") from error
+    except Exception as error:  # whatever a library trips over in a broken file
+        raise ModelError(f"mesh {path.name!r}: expected triangles in a file of its kind; {error!r:.80}") from error
 
 
 def contents(path: Path, most: int) -> bytes:
@@ -70,89 +73,182 @@ def contents(path: Path, most: int) -> bytes:
     return data
 
 
-def vertices(path: Path) -> NDArray[Any]:
-    """(N, 3) the vertices in an STL or OBJ file, in its own units."""
-    suffix = path.suffix.lower()
-    if suffix not in (".stl", ".obj"):
-        raise ModelError(f"mesh {path.name!r}: only STL and OBJ files are read")
-    data = contents(path, MAX_BYTES)
-    try:
-        points = np.unique(obj(data, faces=False)[0] if suffix == ".obj" else stl(data), axis=0)
-    except (ModelError, ValueError):  # not of its kind, no numbers, or fewer than three
-        points = np.empty((0, 3))
-    if len(points) == 0 or not np.isfinite(points).all():
-        raise ModelError(f"mesh {path.name!r}: expected vertices of three finite numbers in a file of its kind")
-    return points
+def _few(found: Iterable[Surface]) -> Iterator[Surface]:
+    """Those with triangles, counted as they come: a small file may place a large mesh a thousand times."""
+    triangles = count = 0
+    for surface in found:
+        if not len(surface.faces):
+            continue
+        triangles, count = triangles + len(surface.faces), count + 1
+        _most(triangles, MOST_TRIANGLES, "triangles")
+        _most(count, MOST_SURFACES, "parts")
+        if not (np.abs(surface.vertices) <= FARTHEST).all():  # nor is NaN
+            break
+        yield surface
+    else:
+        if count:
+            return
+    raise ModelError(f"expected triangles of finite numbers, {FARTHEST:g} at most")
 
 
-def is_binary(data: bytes) -> bool:
+def _most(count: int, most: int, what: str) -> None:
+    if count > most:
+        raise ModelError(f"must not have more than {most} {what}")
+
+
+def _is_text(suffix: str, data: bytes) -> bool:
+    return suffix in (".obj", ".dae", ".gltf", ".off") or (suffix == ".stl" and not is_binary_stl(data))
+
+
+def is_binary_stl(data: bytes) -> bool:
     """Whether an STL file is binary: its size is what the triangle count says (it may begin with "solid" too)."""
-    count = int.from_bytes(data[80:_HEADER], "little")
-    return len(data) >= _HEADER and len(data) == _HEADER + count * _TRIANGLE.itemsize
+    count = int.from_bytes(data[80:_BINARY_STL], "little")
+    return len(data) >= _BINARY_STL and len(data) == _BINARY_STL + count * _STL_TRIANGLE
 
 
-def stl(data: bytes, most: int | None = None) -> NDArray[Any]:
-    """(3 F, 3) the corners in an STL file, three for each triangle; an error as soon as there are more than `most`."""
-    if is_binary(data):
-        found = np.frombuffer(data, _TRIANGLE, offset=_HEADER)
-        _few(len(found), most)
-        with np.errstate(invalid="ignore"):  # a NaN of a kind that NumPy warns of is one like any other
-            return found["corners"].reshape(-1, 3).astype(float)
-    if data.lstrip()[:5] != b"solid":
+def _collada(data: bytes) -> Iterator[Surface]:
+    from .collada import parts  # brings an XML parser along
+
+    return parts(data)
+
+
+class _Folder:
+    """What trimesh asks for the files that a mesh names: material libraries and buffers in the mesh's folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = real(folder)
+
+    def get(self, name: str) -> bytes:
+        path = real(self.folder / name)
+        if path.suffix.lower() not in (".mtl", ".bin") or not path.is_relative_to(self.folder):
+            raise FileNotFoundError(name)
+        return contents(path, MAX_BYTES)
+
+    __getitem__ = get
+
+
+def _by_trimesh(data: bytes, suffix: str, folder: Path) -> Iterator[Surface]:
+    counts = {".stl": _count_stl, ".obj": _count_obj, ".glb": _count_glb, ".gltf": _count_gltf}
+    counts.get(suffix, _count_header)(data)
+    import trimesh
+
+    logging.getLogger("trimesh").setLevel(logging.CRITICAL)  # what is wrong is said here, by name
+    resolver: Any = _Folder(folder)
+    scene: Any = trimesh.load_scene(
+        io.BytesIO(data),
+        file_type=suffix[1:],
+        resolver=resolver,
+        process=False,
+        skip_materials=suffix in (".glb", ".gltf"),  # they hold pictures
+    )
+    for node in scene.graph.nodes_geometry:
+        T, name = scene.graph[node]
+        shape = scene.geometry[name]
+        faces = np.asarray(getattr(shape, "faces", ()), dtype=int).reshape(-1, 3)
+        vertices = np.asarray(shape.vertices, dtype=float) @ T[:3, :3].T + T[:3, 3]
+        mirrored = np.linalg.det(T[:3, :3]) < 0
+        yield checked(vertices, faces[:, ::-1] if mirrored else faces, _colour(shape) if suffix == ".obj" else None)
+
+
+def _colour(shape: Any) -> Colour | None:
+    material = getattr(getattr(shape, "visual", None), "material", None)
+    rgba = getattr(material, "diffuse", None)
+    if rgba is None or not getattr(material, "name", None) or len(rgba) != 4:
+        return None  # trimesh's own grey stands for none
+    r, g, b, a = (float(value) / 255.0 for value in rgba)
+    return r, g, b, a
+
+
+def _count_stl(data: bytes) -> None:
+    if is_binary_stl(data):
+        _most(int.from_bytes(data[80:_BINARY_STL], "little"), MOST_TRIANGLES, "triangles")
+        return
+    if data.lstrip()[:5].lower() != b"solid":
         raise ModelError("expected an STL file")
-    corners = array("d")
-    for words in _lines(data):
-        if words[0] == b"vertex":
-            corners.extend(_three(words))
-            _few(len(corners) // 9, most)
-    return np.array(corners).reshape(-1, 3)
+    _most(data.count(b"vertex") // 3, MOST_TRIANGLES, "triangles")
+    _plain_numbers(data)
 
 
-def obj(data: bytes, most: int | None = None, *, faces: bool = True) -> tuple[NDArray[Any], NDArray[Any]]:
-    """(V, 3) vertices and (F, 3) triangles in an OBJ file; an error as soon as there are more than `most`.
-
-    Polygons become fans.  Without `faces` these are not looked at.
-    """
-    points, corners = array("d"), array("q")
-    for words in _lines(data):
-        if words[0] == b"v":
-            points.extend(_three(words))
-        elif words[0] == b"f" and faces:
-            numbers = [_whole(word.split(b"/")[0]) for word in words[1:]]
-            numbers = [k - 1 if k > 0 else len(points) // 3 + k for k in numbers]
-            _few(len(corners) // 3 + max(len(numbers) - 2, 0), most)
-            for b, c in pairwise(numbers[1:]):
-                corners.extend((numbers[0], b, c))
-    return np.array(points).reshape(-1, 3), np.array(corners, dtype=int).reshape(-1, 3)
-
-
-def _lines(data: bytes) -> Iterator[list[bytes]]:
-    """The words of each line that has some, one line at a time: all at once take many times the file."""
-    if b"\n" not in data:
-        data = data.replace(b"\r", b"\n")  # as old tools end lines
+def _count_obj(data: bytes) -> None:
+    triangles = 0
     for line in io.BytesIO(data):
-        if len(line) > LONGEST:
-            raise ModelError(f"expected lines of {LONGEST} bytes at most")
-        words = line.split()
-        if words:
-            yield words
+        if line.lstrip()[:2] in (b"f ", b"f\t"):
+            corners = line.split(b"#")[0].split()[1:]
+            triangles += max(len(corners) - 2, 0)
+            if len({corner.count(b"/") for corner in corners}) > 1:  # trimesh would take one number for another
+                raise ModelError("expected faces whose corners are all written alike")
+    _most(triangles, MOST_TRIANGLES, "triangles")
+    _plain_numbers(data)
 
 
-def _three(words: list[bytes]) -> tuple[float, float, float]:
-    """The numbers after a keyword; more may follow them."""
-    x, y, z = words[1:4]
-    if b"_" in x + y + z:  # Python would take it for a number
-        raise ModelError("expected three numbers")
-    return float(x), float(y), float(z)
+def _plain_numbers(data: bytes) -> None:
+    if _NUMBER.search(data):  # Python would take 1_0 for ten
+        raise ModelError("expected vertices of three numbers")
 
 
-def _whole(word: bytes) -> int:
-    """The number of a vertex."""
-    if b"_" in word or len(word) > 18:  # more digits than an array of whole numbers holds
-        raise ModelError("expected the number of a vertex")
-    return int(word)
+def _count_header(data: bytes) -> None:
+    """PLY and OFF: how many faces there are stands at the beginning."""
+    head = data[:20_000]
+    if head[:3] == b"ply":
+        counts = [int(word) for word in re.findall(rb"element[ \t]+(?:face|tristrips)[ \t]+(\d{1,18})", head)]
+        if b"tristrips" in head:
+            raise ModelError("expected faces, not strips")
+    else:
+        counts = [int(word) for word in head.split(b"\n")[1:2] and head.split()[2:3]]
+    for count in counts:
+        _most(count, MOST_TRIANGLES, "triangles")
 
 
-def _few(count: int, most: int | None) -> None:
-    if most is not None and count > most:
-        raise ModelError(f"must not have more than {most} triangles")
+def _count_gltf(data: bytes) -> None:
+    if len(data) > MOST_JSON:
+        raise ModelError(f"expected {MOST_JSON} bytes of JSON at most")
+    _count_listed(json.loads(data))
+
+
+def _count_glb(data: bytes) -> None:
+    """Refuses a GLB whose own lists say that it is too much, before anything of it is unpacked."""
+    size = int.from_bytes(data[12:16], "little")
+    if size > MOST_JSON:
+        raise ModelError(f"expected {MOST_JSON} bytes of JSON at most")
+    header = json.loads(data[20 : 20 + size])
+    if any("uri" in buffer for buffer in header.get("buffers", [])):
+        raise ModelError("expected a file that is whole, without buffers elsewhere")
+    _count_listed(header)
+
+
+def _count_listed(header: dict[str, Any]) -> None:
+    views, accessors, shapes, nodes = (header.get(key, []) for key in ("bufferViews", "accessors", "meshes", "nodes"))
+    children = sum(len(node.get("children", [])) for node in nodes)
+    if max(*map(len, (views, accessors, shapes, nodes)), children) > MOST_LISTED:
+        raise ModelError(f"expected {MOST_LISTED} accessors, meshes and nodes at most")
+    counts = [_whole(accessor["count"]) for accessor in accessors]
+    # a view is cut out of its buffer, and views may overlap; an accessor may repeat what it shows
+    bytes_ = sum(_whole(view["byteLength"]) for view in views)
+    bytes_ += sum(count * _WIDEST.get(a["type"], 16) * 4 for count, a in zip(counts, accessors, strict=True))
+    if bytes_ > 2 * MAX_BYTES:
+        raise ModelError(f"must not be larger than {2 * MAX_BYTES / 1e6:g} MB when it is unpacked")
+    sizes = [_size(shape["primitives"], counts) for shape in shapes]
+    placed = [sizes[node["mesh"]] for node in nodes if "mesh" in node]
+    for listed in (sizes, placed):  # trimesh unpacks all that there are, then copies those that are placed
+        for k, (what, most) in enumerate(
+            (("parts", MOST_SURFACES), ("triangles", MOST_TRIANGLES), ("vertices", 3 * MOST_TRIANGLES))
+        ):
+            _most(sum(size[k] for size in listed), most, what)
+
+
+def _size(primitives: list[Any], counts: list[int]) -> tuple[int, int, int]:
+    """Parts, triangles and vertices of a mesh in a GLB."""
+    triangles = points = 0
+    for primitive in primitives:
+        if "KHR_draco_mesh_compression" in primitive.get("extensions", {}):
+            raise ModelError("expected a file without compression")
+        corners = counts[primitive.get("indices", primitive["attributes"]["POSITION"])]
+        triangles += max(corners - 2, 0) if primitive.get("mode", 4) == 5 else corners // 3  # 5: strips
+        points += max(counts[k] for k in primitive["attributes"].values())
+    return len(primitives), triangles, points
+
+
+def _whole(value: Any) -> int:
+    if not isinstance(value, int) or value < 0:
+        raise ModelError(f"expected a count; got {value!r:.40}")
+    return value

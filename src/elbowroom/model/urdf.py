@@ -11,13 +11,12 @@ Only joints on the chain move.  Every other link is rigid in the chain link that
 joints at zero put it, and adds its mass there; a `ModelWarning` names the movable joints locked in this way.
 What the root carries does not move; of it only the shape counts.
 
-Without a `tip` the arm must have one end: one moving link that carries no further moving link.  The tip is
-the leaf at the end of the longest run of fixed joints from there.  Fixed branches elsewhere (a camera, a base
-plate) do not matter; two ends (fingers, two arms) or two such leaves are an error that lists the tips.
+Without a `tip` the natural one is taken (model/tips.py) and, where there was a choice, a `ModelNotice` says so; where
+several chains are equally natural (two arms, four legs) the error lists them.
 
-Collision geometry becomes capsules (model/collision.py) on the chain link that carries it, or on the base; a
-`ModelWarning` names what has none, since distances will ignore it.  What the arm looks like is read apart from it
-(model/visuals.py, by way of `carried`).  Transmissions and simulator extensions are not looked at.
+Collision geometry, or else what is seen, becomes capsules (model/collision.py) on the chain link that carries it, or on
+the base; a `ModelWarning` names what has none, since distances will ignore it.  What the arm looks like is read apart
+from it (model/visuals.py, by way of `carried`).  Transmissions and simulator extensions are not looked at.
 """
 
 from __future__ import annotations
@@ -35,15 +34,17 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from ..errors import ModelError, ModelWarning
+from ..errors import ModelError, ModelNotice, ModelWarning
 from ..reading import named, read_up_to
+from . import tips
 from .bounds import INERTIA, MASS, bounded
 from .capsules import LinkCapsule
-from .collision import capsules_of
+from .collision import LinkShape, shape_of
 from .inertia import NOTHING, Body, from_six, merge, moved
 from .model import Array, Model, create
 from .rotations import pose, z_to
 from .urdf_xml import MAX_BYTES, number, only, origin, part, quoted, read_robot, vector
+from .xacro import expanded, is_xacro
 
 ROUNDING = 1e-15
 """What is this small beside its neighbours is left over from rounding, and would cost operations."""
@@ -77,16 +78,23 @@ _Seats = dict[str, tuple[int, Array]]
 """By link: the chain link that carries it (-1: the root), and its pose (4, 4) in that link's URDF frame."""
 
 
-def load(path: str | os.PathLike[str], tip: str | None = None, *, name: str | None = None) -> Model:
+def load(
+    path: str | os.PathLike[str], tip: str | None = None, *, name: str | None = None, xacro: bool = False
+) -> Model:
     """The chain from the root link to link `tip` of a URDF file; the tool frame is the tip's own frame.
 
-    `name` replaces the robot's name in the file.
+    `name` replaces the robot's name in the file.  `xacro` says that a xacro file may be evaluated (model/xacro.py).
     """
-    data = read_up_to(path, MAX_BYTES + 1, ModelError)
+    data = _text_of(path, xacro)
     try:
         return _model(data, tip, name, Path(path))
     except ModelError as error:
         raise ModelError(f"{named(path)}: {error}") from error
+
+
+def _text_of(path: str | os.PathLike[str], xacro: bool) -> bytes:
+    data = read_up_to(path, MAX_BYTES + 1, ModelError)
+    return expanded(Path(path), data, xacro) if is_xacro(Path(path), data, xacro) else data
 
 
 def parse(text: str | bytes, tip: str | None = None, *, name: str | None = None) -> Model:
@@ -105,11 +113,14 @@ class Carried(NamedTuple):
 
 def carried(path: str | os.PathLike[str], tip: str | None = None) -> tuple[Element, list[Carried]]:
     """The <robot> of a URDF file, and all of its links as they ride on the chain that `load(path, tip)` gives."""
-    data = read_up_to(path, MAX_BYTES + 1, ModelError)
+    data = _text_of(path, False)
     try:
         robot = read_robot(data)
         tree = _read_tree(robot)
-        moving = _moving_joints(tree, _only_tip(tree) if tip is None else _known(tip, tree))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ModelNotice)  # told by `load`
+            end = _guessed(tree, "", None) if tip is None else _known(tip, tree)
+        moving = _moving_joints(tree, end)
         turns = [pose(z_to(_axis(joint)), (0, 0, 0)) for joint in moving]
         return robot, [
             Carried(name, tree.links[name], i + 1, T if i < 0 else turns[i].T @ T)
@@ -123,10 +134,10 @@ def _model(data: str | bytes, tip: str | None, name: str | None, file: Path | No
     robot = read_robot(data)
     tree = _read_tree(robot)
     name = name or robot.get("name") or ("robot" if file is None else file.stem)
-    tip = _only_tip(tree) if tip is None else _known(tip, tree)
+    tip = _guessed(tree, name, file) if tip is None else _known(tip, tree)
     moving = _moving_joints(tree, tip)
     seats = _seats(tree, moving)
-    model, bare = _chain(tree, tip, moving, seats, name, file)
+    model, shapes = _chain(tree, tip, moving, seats, name, file)
 
     movable = (joint for joint in tree.joints if joint.kind != "fixed" and seats[joint.parent][0] >= 0)
     locked = [joint.name for joint in movable if joint.name not in model.joint_names]
@@ -136,6 +147,15 @@ def _model(data: str | bytes, tip: str | None, name: str | None, file: Path | No
     missing = [f"joint {joint.name!r} has no {what}" for joint in moving for what in _missing_limits(joint)]
     if missing:
         warnings.warn(f"{name}: taken as unlimited: {'; '.join(missing)}", ModelWarning, stacklevel=3)
+    for notice in dict.fromkeys(notice for shape in shapes.values() for notice in shape.notices):
+        warnings.warn(f"{name}: {notice}", ModelNotice, stacklevel=3)
+    seen = [link for link, shape in shapes.items() if shape.visual and shape.capsules]
+    if seen:
+        message = (
+            f"{name}: no collision geometry that can be used, capsules are about what is seen: {quoted(seen, MANY)}"
+        )
+        warnings.warn(message, ModelNotice, stacklevel=3)
+    bare = [problem for shape in shapes.values() for problem in shape.problems]
     if bare:
         told = "; ".join(bare[:MANY]) + (f"; and {len(bare) - MANY} more" if len(bare) > MANY else "")
         message = f"{name}: collision geometry without capsules, which distances will ignore: {told}"
@@ -145,8 +165,8 @@ def _model(data: str | bytes, tip: str | None, name: str | None, file: Path | No
 
 def _chain(
     tree: _Tree, tip: str, moving: list[_Joint], seats: _Seats, name: str, file: Path | None
-) -> tuple[Model, list[str]]:
-    """The moving joints as a Model, each link with the mass and shape of all it carries; and the shapes that failed."""
+) -> tuple[Model, dict[str, LinkShape]]:
+    """The moving joints as a Model, each link with the mass and shape of all it carries; and the links' shapes."""
     turns = [pose(z_to(_axis(joint)), (0, 0, 0)) for joint in moving]  # Z_i; its transpose is its inverse
     placements = [
         before.T @ seats[joint.parent][1] @ joint.T @ Z
@@ -158,11 +178,10 @@ def _chain(
         if i >= 0 and (body.mass > 0 or body.inertia.any()):
             parts[i].append(moved(body, turns[i].T @ T))
     links = [reduce(merge, bodies) if bodies else NOTHING for bodies in parts]
-    shapes = [
-        shape
+    shapes = {
+        link: shape_of(tree.links[link], link, i, T if i < 0 else turns[i].T @ T, file)
         for link, (i, T) in seats.items()
-        for shape in capsules_of(tree.links[link], link, i, T if i < 0 else turns[i].T @ T, file)
-    ]
+    }
     tool = turns[-1].T @ seats[tip][1]
     drives = [_drive(joint) for joint in moving]
     columns: dict[str, Any] = {what: [drive[what] for drive in drives] for what in drives[0]}
@@ -178,10 +197,10 @@ def _chain(
         link_names=[joint.child for joint in moving],
         tool=pose(_snapped(tool[:3, :3]), _without_noise(tool[:3, 3])),
         source="" if file is None else file.name,
-        capsules=_distinct([shape for shape in shapes if isinstance(shape, LinkCapsule)]),
+        capsules=_distinct([capsule for shape in shapes.values() for capsule in shape.capsules]),
         **columns,
     )
-    return model, [shape for shape in shapes if isinstance(shape, str)]
+    return model, shapes
 
 
 def _distinct(capsules: list[LinkCapsule]) -> list[LinkCapsule]:
@@ -229,30 +248,23 @@ def _moving_joints(tree: _Tree, tip: str) -> list[_Joint]:
     return moving[::-1]
 
 
-def _only_tip(tree: _Tree) -> str:
-    """The tip when none is named; see the module docstring."""
-    mover = {tree.root: ""}  # by link: the last moving link on the way to it, itself included
-    depth = {tree.root: 0}
-    ends: set[str] = set()
-    for joint in tree.joints:
-        depth[joint.child] = depth[joint.parent] + 1
-        mover[joint.child] = mover[joint.parent] if joint.kind == "fixed" else joint.child
-        if joint.kind != "fixed":
-            ends.discard(mover[joint.parent])
-            ends.add(joint.child)
-    if not ends:
-        raise ModelError("no joint moves: every joint is fixed")
-    leaves = set(depth) - {joint.parent for joint in tree.joints}
-    tips = [link for link in depth if link in leaves and mover[link]]
-    if len(ends) == 1:
-        tips = [link for link in tips if mover[link] in ends]
-        deepest = max(depth[link] for link in tips)
-        tips = [link for link in tips if depth[link] == deepest]
-    if len(tips) > 1:
-        raise ModelError(
-            f"several tips: {quoted(tips)}; name one, or any other link, as tip=... (--tip on the command line)"
+def _guessed(tree: _Tree, name: str, file: Path | None) -> str:
+    """The natural tip; where there was a choice, it is told."""
+    edges = [
+        tips.Edge(
+            joint.child,
+            joint.parent,
+            joint.name,
+            moves=(moves := joint.kind in _LETTER and joint.element.find("mimic") is None),
+            locked=not moves and joint.kind != "fixed",
+            length=float(np.linalg.norm(joint.T[:3, 3])),
         )
-    return tips[0]
+        for joint in tree.joints
+    ]
+    found = tips.guess(tree.root, edges, f"elbowroom check {'arm.urdf' if file is None else named(file)} --tip")
+    if found.choices > 1:
+        warnings.warn(f"{name}: {found}", ModelNotice, stacklevel=4)
+    return found.tip
 
 
 def _known(tip: str, tree: _Tree) -> str:

@@ -102,7 +102,10 @@ class _CappedBuilder(TreeBuilder):
         if self.count == 1:
             self.namespace = namespace
         if "xacro" in namespace or any("${" in value for value in attrs.values()):
-            raise ModelError("this is a xacro file; run xacro first, as in: xacro arm.xacro > arm.urdf")
+            raise ModelError(
+                "this is a xacro file; --xacro (xacro=True) evaluates it, "
+                "or run xacro first, as in: xacro arm.xacro > arm.urdf"
+            )
         return super().start(tag.removeprefix(self.namespace), attrs)
 
     def end(self, tag: str, /) -> Element:

@@ -4,7 +4,7 @@
     visuals_of("panda")                    (): the arms of the catalogue are drawn by their capsules
 
 Looks have no part in a Model: neither its digest nor anything that is computed depends on them.  Mesh files are found
-here, in the model's folder alone (model/meshes.py), and not read: who draws reads them.  What cannot be drawn is named
+here (model/packages.py) and not read: who draws reads them.  What cannot be drawn is named
 in a `ModelWarning` and stands in the tuple as `missing` with its reason, so that the link's capsules can be shown for
 it, and said why.
 """
@@ -22,13 +22,14 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from ..errors import ModelError, ModelWarning
+from . import mjcf
 from .bounds import LENGTH, bounded
-from .meshes import MAX_BYTES, locate
+from .meshes import MAX_BYTES, SUFFIXES
 from .model import Array
+from .packages import locate
 from .urdf import MANY, carried
 from .urdf_xml import number, numbers, origin, part
 
-SUFFIXES = (".stl", ".obj", ".dae", ".glb")
 MISSING = "missing"
 MOST = 120
 """So many visuals of an arm are drawn at most; the others are missing."""
@@ -62,8 +63,10 @@ class Visual:
 def visuals_of(robot: str | os.PathLike[str], tip: str | None = None) -> tuple[Visual, ...]:
     """What to draw of the arm that `load(robot, tip)` gives; nothing for one that is no URDF file."""
     path = Path(robot)
-    if path.suffix.lower() not in (".urdf", ".xml"):
+    if path.suffix.lower() not in (".urdf", ".xml", ".mjcf", ".xacro"):
         return ()
+    if mjcf.is_mjcf(path):
+        return _of_mjcf(path, tip)
     root, links = carried(path, tip)
     materials = _materials(root)
     found: list[Visual] = []
@@ -85,6 +88,19 @@ def visuals_of(robot: str | os.PathLike[str], tip: str | None = None) -> tuple[V
         told = "; ".join(wrong[:MANY]) + (f"; and {len(wrong) - MANY} more" if len(wrong) > MANY else "")
         message = f"{root.get('name') or path.stem}: not drawn, capsules are shown instead: {told}"
         warnings.warn(message, ModelWarning, stacklevel=2)
+    return tuple(_once_missing(found))
+
+
+def _of_mjcf(path: Path, tip: str | None) -> tuple[Visual, ...]:
+    found: list[Visual] = []
+    for k, geom in enumerate(mjcf.seen(path, tip)):
+        problem = f"link {geom.name!r}: more than {MOST} shapes" if k >= MOST else ""
+        if geom.kind == "mesh" and not (geom.mesh.lower().endswith(SUFFIXES) and os.path.isfile(geom.mesh)):
+            problem = f"link {geom.name!r}: mesh {Path(geom.mesh).name!r}: not a file of one of {', '.join(SUFFIXES)}"
+        if problem:
+            found.append(_missing(geom.name, geom.link, problem))
+        else:
+            found.append(Visual(geom.name, geom.link, geom.kind, geom.size, _plain(geom.T), geom.mesh, geom.colour))
     return tuple(_once_missing(found))
 
 
@@ -145,7 +161,7 @@ def _shape(geometry: Element, owner: str, urdf: Path) -> tuple[str, tuple[float,
         if not all(scale):
             raise ModelError(f"{owner}: scale of <mesh> must not be zero; got {list(scale)}")
         bounded(scale, LENGTH, f"{owner}: scale of <mesh>")
-        return "mesh", scale, str(locate(filename, urdf))
+        return "mesh", scale, str(locate(filename, urdf).path)
     if shape.tag == "box":
         size = tuple(numbers(shape, "size", owner, 3, None))
     else:

@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ModelError, ModelWarning
+from ..model.meshes import MOST_TRIANGLES
+from ..model.surfaces import Surface
 from ..model.visuals import MISSING, Visual
 from . import solids
 from .limbs import seen
 from .palette import ARM
-from .surfaces import MOST_TRIANGLES, Surface, read
+from .surfaces import read
 
 Array = NDArray[Any]
 

@@ -10,7 +10,7 @@ from xml.etree.ElementTree import Element, fromstring
 import numpy as np
 
 from elbowroom.errors import ElbowroomError, ModelError
-from elbowroom.model.collision import capsules_of
+from elbowroom.model.collision import shape_of
 
 from ..mutate import xml_tree
 from ..mutate.numbers import extreme
@@ -165,14 +165,13 @@ class Meshes(Target):
         file.write_bytes(content)
         taken = 0
         refusal: ElbowroomError | None = None
-        if kind in (b".stl", b".obj"):
-            for found in capsules_of(self.link(file.name), "part", 0, np.eye(4), self.folder / "arm.urdf"):
-                if isinstance(found, str):  # what is wrong with it: the arm moves all the same
-                    refusal = ModelError(found)
-                elif not np.isfinite([*found.a, *found.b, found.radius]).all():
-                    raise Broken("the capsule about an accepted mesh is not finite")
-                else:
-                    taken += 1
+        shape = shape_of(self.link(file.name), "part", 0, np.eye(4), self.folder / "arm.urdf")
+        for problem in shape.problems:  # what is wrong with it: the arm moves all the same
+            refusal = ModelError(problem)
+        for found in shape.capsules:
+            if not np.isfinite([*found.a, *found.b, found.radius]).all():
+                raise Broken("the capsule about an accepted mesh is not finite")
+            taken += 1
         try:
             shown = self.read(file)
             taken += 1

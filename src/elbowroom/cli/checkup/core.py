@@ -13,8 +13,11 @@ from typing import Any
 from .parts import BROKEN, CORE, NOTE, OK, PACKAGE, Finding, imported, probe, short, version
 
 EQUAL = 1e-12  # of the largest entry: roundings of sums of a few hundred products
-MODULES = {"numpy": "NumPy", "llvmlite": "llvmlite", "defusedxml": "", "platformdirs": "", "typer": "", "rich": ""}
+MODULES = {"numpy": "NumPy", "llvmlite": "llvmlite"} | dict.fromkeys(
+    ("defusedxml", "platformdirs", "typer", "rich", "trimesh", "pycollada"), ""
+)
 """The packages of pyproject.toml; those with a name have a line of their own."""
+IMPORTED = {"pycollada": "collada"}  # by another name
 
 
 def python() -> Iterator[Finding]:
@@ -35,10 +38,10 @@ def _own_version() -> str:
 
 def packages() -> Iterator[Finding]:
     """Each package that the core cannot do without, imported in a process of its own."""
-    results = imported(list(MODULES))
+    results = imported([IMPORTED.get(module, module) for module in MODULES])
     others = []
     for module, shown in MODULES.items():
-        known, error = results[module]
+        known, error = results[IMPORTED.get(module, module)]
         known = known or version(module)
         if error:
             text, mend = f"cannot be imported: {error}", f"pip install --force-reinstall {module}"

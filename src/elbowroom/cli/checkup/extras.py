@@ -20,9 +20,14 @@ class Extra(NamedTuple):
 
 
 EXTRA = {
-    "viewer": Extra("the live page (demo, replay)", {"viser": "viser", "trimesh": "trimesh"}, True),
+    "viewer": Extra("the live page (demo, replay)", {"viser": "viser"}, True),
     "report": Extra("figures (experiment, tables, bench --plot)", {"matplotlib": "matplotlib"}, True),
     "mujoco": Extra("arms that MuJoCo moves (--plant mujoco)", {"mujoco-core": "mujoco"}, True),
+    "xacro": Extra("robots written as xacro (--xacro)", {"xacro": "xacro"}, True),
+    "foreign": Extra(
+        "arms of others, for tests",
+        {"example-robot-data": "example_robot_data", "rtb-data": "rtbdata", "xacro": "xacro"},
+    ),
     "gpu": Extra('batches on graphics cards (device="cuda", bench gpu)', {"cupy-cuda13x": "cupy"}),
     "bench": Extra(
         "other libraries beside ours (bench)",
@@ -56,7 +61,7 @@ EXTRA = {
             "pin": "pinocchio",
             "mujoco-core": "mujoco",
             "viser": "viser",
-            "trimesh": "trimesh",
+            "xacro": "xacro",
             "selenium": "selenium",
         },
     ),

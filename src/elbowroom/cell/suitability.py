@@ -1,0 +1,221 @@
+"""What an arm is good for: reach, dexterity at its ready pose, how well its capsules cover it, what its file lacks.
+
+    found = suitability(arm, "my.urdf", tip="tool0")
+    found.reach, found.dexterity, found.covers, found.unlimited, found.odd, found.cell
+
+`elbowroom check` prints it.  Nothing here moves the arm; whether the standard cell can be run is answered from what is
+known before it (`standard_cell`).
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arm import Arm
+from ..errors import ModelError
+from ..model import meshes
+from ..model.covering import Cover, distance_to_segment
+from ..model.visuals import MISSING, Visual, visuals_of
+
+Array = NDArray[Any]
+
+SAMPLES = 4_000  # configurations
+POINTS = 20_000  # of a link's surface
+POOR, SINGULAR = 0.03, 0.003
+"""Least over largest singular value of the Jacobian, lengths in units of the reach."""
+STICKS_OUT = 0.002  # m, above what a mesh and its capsules may differ by rounding
+LIGHT, HEAVY = 20.0, 9_000.0  # kg/m^3 of a link's capsules: a foam and solid steel
+ALIKE = 3  # links with the same mass and inertia look like a placeholder
+
+
+@dataclass(frozen=True)
+class LinkCover:
+    """How far what is seen of a link sticks out of its capsules, m; not positive where nothing does."""
+
+    link: str
+    sticks_out: float
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether something can be done, and a sentence that says why or why not."""
+
+    possible: bool
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Suitability:
+    """What matters for use."""
+
+    joints: int
+    reach: float  # m, of the tool from the base
+    dexterity: float  # at the ready pose, 0 singular to 1 equal in all directions
+    manipulability: float  # the product of the singular values of Jv there: m^3, m^2 of two joints, m of one
+    capsules: int
+    covers: tuple[LinkCover, ...]  # by link, base first; () where nothing but capsules is known of the arm
+    unlimited: dict[str, tuple[str, ...]]  # by position, velocity, effort: the joints without such a limit
+    odd: tuple[str, ...]  # in the distribution of mass
+    cell: Verdict
+
+    @property
+    def worst(self) -> LinkCover | None:
+        """The link that sticks out most."""
+        return max(self.covers, key=lambda cover: cover.sticks_out, default=None)
+
+
+def suitability(arm: Arm, source: str | os.PathLike[str] = "", tip: str | None = None) -> Suitability:
+    """All of it; `source` and `tip` are what the arm was loaded from, for what it looks like."""
+    distance = reach(arm)
+    dexterity, manipulability = conditioning(arm, arm.ready, distance)
+    return Suitability(
+        joints=arm.n,
+        reach=distance,
+        dexterity=dexterity,
+        manipulability=manipulability,
+        capsules=len(arm.model.capsules),
+        covers=tuple(covers(arm, visuals_of(source, tip))) if str(source) else (),
+        unlimited=unlimited(arm),
+        odd=tuple(mass_oddities(arm)),
+        cell=standard_cell(arm, dexterity),
+    )
+
+
+def reach(arm: Arm) -> float:
+    """The greatest distance of the tool from the base, of many configurations within the limits."""
+    low, high = arm.model.sampling_range()
+    rng = np.random.default_rng(0)  # the same arm has the same reach
+    Q = rng.uniform(low, high, (SAMPLES, arm.n))
+    tool = np.asarray(arm.pose(Q))[:, :3, 3]
+    return float(np.linalg.norm(tool - arm.model.base[:3, 3], axis=1).max())
+
+
+def conditioning(arm: Arm, q: Array, length: float) -> tuple[float, float]:
+    """Least over largest singular value of the Jacobian with lengths in units of `length`, and the manipulability."""
+    Jv, Jw = (np.asarray(part) for part in arm.jacobian(q))
+    s = np.linalg.svd(np.concatenate([Jv / max(length, 1e-9), Jw]), compute_uv=False)
+    translation = np.linalg.svd(Jv, compute_uv=False)
+    return float(s[-1] / s[0]) if s[0] > 0 else 0.0, float(np.prod(translation))
+
+
+def standard_cell(arm: Arm, dexterity: float) -> Verdict:
+    """Whether the pick-and-place cell of `elbowroom demo` can be run with the arm."""
+    if not arm.model.capsules:
+        return Verdict(False, "cannot run the standard cell: it has no collision shapes to keep clear with")
+    if arm.n < 3:
+        return Verdict(False, f"cannot run the standard cell: {arm.n} joints do not bring a tool to points in space")
+    if dexterity < SINGULAR and arm.n >= 6:
+        return Verdict(
+            False, "cannot run the standard cell from its ready pose, which is singular; --start gives another"
+        )
+    return Verdict(True, "can run the standard cell")
+
+
+def unlimited(arm: Arm) -> dict[str, tuple[str, ...]]:
+    """Joints without limits of position (sliding ones), speed or effort."""
+    model = arm.model
+    open_ = {
+        "position": [not model.revolute(i) and math.isinf(model.upper[i] - model.lower[i]) for i in range(arm.n)],
+        "velocity": np.isinf(model.velocity).tolist(),
+        "effort": np.isinf(model.effort).tolist(),
+    }
+    return {
+        what: tuple(joint for joint, lacks in zip(arm.joint_names, missing, strict=True) if lacks)
+        for what, missing in open_.items()
+        if any(missing)
+    }
+
+
+def mass_oddities(arm: Arm) -> list[str]:
+    """What looks wrong with where the mass is: alike links, a centre of mass outside, a density of nothing known."""
+    model = arm.model
+    found = []
+    kinds = Counter(
+        (float(m), tuple(np.ravel(tensor).tolist())) for m, tensor in zip(model.mass, model.inertia, strict=True)
+    )
+    alike, count = kinds.most_common(1)[0]
+    if count >= ALIKE and alike[0] > 0:
+        found.append(f"{count} links have the same mass and inertia ({alike[0]:g} kg): placeholders?")
+    shapes = defaultdict(list)
+    for capsule in model.capsules:
+        shapes[capsule.link].append(capsule)
+    for i, link in enumerate(model.link_names):
+        own, mass = shapes.get(i), float(model.mass[i])
+        if not own or mass <= 0:
+            continue
+        axes = [(np.array(c.a), np.array(c.b), c.radius) for c in own]
+        outside = min(float(distance_to_segment(model.com[i][None], a, b)[0]) - r for a, b, r in axes)
+        if outside > 0.01:
+            found.append(f"link {link!r}: its centre of mass lies {1e3 * outside:.0f} mm outside of its shape")
+        density = mass / sum(Cover(a, b, r).volume for a, b, r in axes)
+        if not LIGHT <= density <= HEAVY:
+            found.append(f"link {link!r}: {mass:g} kg in its shape are {density:.3g} kg/m^3")
+    return found
+
+
+def covers(arm: Arm, visuals: tuple[Visual, ...]) -> list[LinkCover]:
+    """By link of the chain, base first: how far what is seen sticks out of the link's capsules."""
+    points: dict[int, list[Array]] = defaultdict(list)
+    for visual in visuals:
+        if visual.kind == MISSING:
+            continue
+        try:
+            points[visual.link - 1].append(surface_points(visual))
+        except ModelError:
+            continue  # said when it is drawn
+    names = ("base", *arm.model.link_names)
+    found = []
+    for link in sorted(points):
+        own = [capsule for capsule in arm.model.capsules if capsule.link == link]
+        seen = np.concatenate(points[link])
+        seen = seen[:: max(len(seen) // POINTS, 1)]
+        out = np.full(len(seen), math.inf)
+        for capsule in own:
+            away = distance_to_segment(seen, np.array(capsule.a), np.array(capsule.b)) - capsule.radius
+            out = np.minimum(out, away)
+        found.append(LinkCover(names[link + 1], float(out.max())))
+    return found
+
+
+def surface_points(visual: Visual) -> Array:
+    """(N, 3) points of a visual's surface in the link's frame: corners and middles of triangles."""
+    T = np.array(visual.pose)
+    if visual.kind == "mesh":
+        parts = []
+        for surface in meshes.surfaces(Path(visual.mesh)):
+            corners = surface.vertices[surface.faces]
+            parts += [surface.vertices, corners.mean(axis=1)]
+        local = np.concatenate(parts) * np.array(visual.size)
+    else:
+        local = _solid_points(visual.kind, visual.size)
+    return local @ T[:3, :3].T + T[:3, 3]
+
+
+def _solid_points(kind: str, size: tuple[float, ...]) -> Array:
+    if kind == "box":
+        return np.array(np.meshgrid(*([-x / 2, 0.0, x / 2] for x in size))).reshape(3, -1).T
+    turn = np.linspace(0.0, 2 * math.pi, 24, endpoint=False)
+    if kind == "cylinder":
+        radius, length = size
+        ring = np.column_stack([radius * np.cos(turn), radius * np.sin(turn), np.zeros_like(turn)])
+        return np.concatenate([ring + np.array([0, 0, z]) for z in (-length / 2, 0.0, length / 2)])
+    radius, half = size[0], (size[1] / 2 if len(size) > 1 else 0.0)
+    rings = [
+        np.column_stack(
+            [
+                radius * math.cos(tilt) * np.cos(turn),
+                radius * math.cos(tilt) * np.sin(turn),
+                np.full_like(turn, radius * math.sin(tilt) + math.copysign(half, tilt)),
+            ]
+        )
+        for tilt in np.linspace(-math.pi / 2, math.pi / 2, 12)
+    ]
+    return np.concatenate(rings)

@@ -1,0 +1,100 @@
+"""What an arm is good for: reach, dexterity, cover, limits, masses."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import warnings
+
+import numpy as np
+import pytest
+
+import elbowroom as er
+from elbowroom.cell.suitability import conditioning, covers, mass_oddities, reach, standard_cell, suitability, unlimited
+from elbowroom.model.capsules import LinkCapsule
+from elbowroom.model.visuals import Visual
+
+EYE = tuple(tuple(row) for row in np.eye(4).tolist())
+
+
+def test_the_reach_of_a_planar_arm_is_the_sum_of_its_links():
+    """Two links of the catalogue's planar arm, and samples that come within 1 % of stretched."""
+    arm = er.load("planar2")
+    stretched = float(np.linalg.norm(arm.pose(np.zeros(2))[:3, 3] - arm.model.base[:3, 3]))
+    assert 0.99 * stretched < reach(arm) <= stretched + 1e-12
+
+
+def test_a_stretched_arm_is_singular_and_a_bent_one_is_not():
+    arm = er.load("planar2")
+    length = reach(arm)
+    straight, bent = (conditioning(arm, np.array([0.3, elbow]), length) for elbow in (0.0, math.pi / 2))
+    assert straight[1] < 1e-12 < 0.01 < bent[1]
+    ur = er.load("ur5e")
+    assert conditioning(ur, np.array([0, -1, 0, 0, 0, 0.0]), 1.0)[0] < 1e-9  # elbow and wrist stretched
+    assert conditioning(ur, ur.ready, 1.0)[0] > 0.05
+
+
+def test_what_sticks_out_is_measured_by_link():
+    arm = er.load("planar2")
+    model = dataclasses.replace(arm.model, capsules=(LinkCapsule("rod", 0, (0, 0, 0), (0.5, 0, 0), 0.05),))
+    seen = (
+        Visual("a", 1, "box", (1.0, 0.02, 0.02), EYE),  # from -0.5 to 0.5: 0.45 m beyond the round end at 0
+        Visual("b", 2, "sphere", (0.1,), EYE),
+    )
+    base, bare = covers(er.Arm(model), seen)
+    assert base.sticks_out == pytest.approx(math.hypot(0.5, 0.01 * math.sqrt(2)) - 0.05)
+    assert base.link == arm.model.link_names[0]
+    assert math.isinf(bare.sticks_out)
+
+
+def test_missing_limits_are_named_by_joint():
+    arm = er.load("ur5e")
+    assert unlimited(arm) == {}
+    velocity = arm.model.velocity.copy()
+    velocity[2] = math.inf
+    assert unlimited(er.Arm(dataclasses.replace(arm.model, velocity=velocity))) == {"velocity": (arm.joint_names[2],)}
+
+
+def test_masses_in_odd_places_are_named():
+    model = er.load("panda").model
+    assert mass_oddities(er.Arm(model)) == []
+    com, mass = model.com.copy(), model.mass.copy()
+    com[3] += 1.0
+    mass[2] *= 1000
+    told = mass_oddities(er.Arm(dataclasses.replace(model, com=com, mass=mass)))
+    assert len(told) == 2
+    assert f"link {model.link_names[2]!r}" in told[0]
+    assert "kg/m^3" in told[0]
+    assert f"link {model.link_names[3]!r}: its centre of mass lies" in told[1]
+    same = dataclasses.replace(model, mass=np.ones(7), inertia=np.tile(np.eye(3) * 0.01, (7, 1, 1)))
+    assert "7 links have the same mass and inertia" in mass_oddities(er.Arm(same))[0]
+
+
+def test_whether_the_standard_cell_can_be_run_is_a_sentence():
+    panda = er.load("panda")
+    assert standard_cell(panda, 0.1) == (verdict := suitability(panda).cell)
+    assert verdict.possible
+    assert "no collision shapes" in standard_cell(er.Arm(dataclasses.replace(panda.model, capsules=())), 0.1).sentence
+    assert "singular" in standard_cell(panda, 0.0).sentence
+    assert not standard_cell(er.load("planar2"), 0.1).possible
+
+
+def test_capsules_of_a_files_own_meshes_leave_nothing_out(tmp_path):
+    box = "\n".join(f"v {x} {y} {z}" for x in (0, 0.1) for y in (0, 0.2) for z in (0, 0.5))
+    faces = "\n".join(
+        f"f {a} {b} {c}" for a, b, c in [(1, 2, 3), (4, 5, 6), (6, 7, 8), (1, 5, 8), (2, 4, 7), (3, 6, 1)]
+    )
+    (tmp_path / "box.obj").write_text(f"{box}\n{faces}\n")
+    mesh = '<geometry><mesh filename="box.obj"/></geometry>'
+    (tmp_path / "arm.urdf").write_text(
+        f"""<robot name="toy"><link name="base"/><link name="arm"><inertial><mass value="1"/>
+        <inertia ixx="1" iyy="1" izz="1"/></inertial><collision>{mesh}</collision><visual>{mesh}</visual></link>
+        <joint name="turn" type="revolute"><parent link="base"/><child link="arm"/><axis xyz="1 0 1"/>
+        <limit lower="-1" upper="1" velocity="1" effort="1"/></joint></robot>"""
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        arm = er.load(tmp_path / "arm.urdf")
+    (cover,) = suitability(arm, tmp_path / "arm.urdf").covers
+    assert cover.link == "arm"
+    assert cover.sticks_out <= 1e-9  # rounding of the placement

@@ -65,9 +65,10 @@ class Followed:
     gap: Array
     time: Array
 
-    def fine(self, tolerance: float, margin: float, gap: float, time: float) -> Array:
+    def fine(self, tolerance: float, margin: float, gap: float, time: float) -> NDArray[np.bool_]:
         """(B,) whether nothing is wrong."""
-        good: Array = (self.error <= tolerance) & (self.margin >= margin) & (self.gap >= gap) & (self.time <= time)
+        near = (self.error <= tolerance) & (self.margin >= margin)
+        good: NDArray[np.bool_] = near & (self.gap >= gap) & (self.time <= time)
         return good
 
 
@@ -141,7 +142,7 @@ def way_of(task: PickAndPlace, tool: Array, step: float) -> Array:
     for a, b in itertools.pairwise(map(np.array, corners)):
         count = math.ceil(float(np.linalg.norm(b - a)) / step)
         points += [a + (b - a) * (k / count) for k in range(1, count + 1)]
-    return np.array(points or [stops[0]])
+    return np.array(points) if points else tool[None]
 
 
 def fitted(scene: Scene, arm: Arm, body: Body, start: Array, lower: Array, upper: Array) -> Scene:

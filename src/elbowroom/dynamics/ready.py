@@ -90,6 +90,15 @@ def place_of(placed: Placed, part: slice) -> Placed:
     return Placed(placed.axes[part], placed.origins[part], placed.rotations[part], placed.tool[part])
 
 
+def reach(model: Model) -> float:
+    """How far the tool gets from the origin of the first joint, m: the farthest of the same samples."""
+    return _reach(place(model, spread(*model.sampling_range(), SAMPLES)))
+
+
+def _reach(placed: Placed) -> float:
+    return float(np.linalg.norm(placed.tool - placed.origins[:, 0], axis=1).max())
+
+
 def ready_pose(model: Model) -> Array:
     """A configuration (n,) to start from: off the limits and singularities, clear, its tool over the work."""
     return _cached(_Key(model)).copy()
@@ -174,11 +183,13 @@ class _Search:
     def _survey(self, placed: Placed) -> None:
         """What terms are measured against: how far the arm reaches, at what heights, and how well it moves at best."""
         first = place_of(placed, slice(SCORED))
-        self.reach = float(np.linalg.norm(placed.tool - placed.origins[:, 0], axis=1).max()) or 1.0
+        self.reach = _reach(placed) or 1.0
         self.pairs = self._pairs(first)
         height = placed.tool @ self.up
         above = height[height > 0.0]
-        self.lowest, self.highest = np.quantile(above, (0.1, 0.6)).tolist() if len(above) else (0.0, self.reach)
+        self.lowest, self.highest = 0.0, self.reach
+        if len(above):
+            self.lowest, self.highest = float(np.quantile(above, 0.1)), float(np.quantile(above, 0.6))
         most = np.linalg.svd(self._jacobian(first), compute_uv=False).max(axis=0)
         self.rank = int((most > 1e-3).sum()) or 1
         self.best_value = max(float(most[self.rank - 1]), 1e-9)
@@ -215,7 +226,7 @@ class _Search:
         return found
 
     def _location(self, placed: Placed) -> Array:
-        """The tool neither stretched out nor folded in, over the work, in front (x) rather than behind, pointing down."""
+        """The tool neither stretched out nor folded in, over the work, pointing down, in front (x) if anything."""
         up, reach = self.up, self.reach
         height = placed.tool @ up
         outwards = placed.tool - placed.origins[:, 0]

@@ -18,6 +18,7 @@ from typing import NamedTuple
 from elbowroom.cell import Cell, Scene, run
 from elbowroom.cli.run import STANDARD
 from elbowroom.dynamics.ready import reach
+from elbowroom.errors import ElbowroomError
 
 SECONDS = 40.0
 PAGE = Path(__file__).parent.parent / "docs/cell/foreign_arms.md"
@@ -63,6 +64,10 @@ ARMS = {
         "anymal_b_simple_description/robots/anymal-kinova.urdf", "j2s6s200_end_effector", "Kinova Jaco on ANYmal B"
     ),
     "b1": Foreign("b1_description/urdf/b1-z1.urdf", "gripperStator", "Unitree Z1 on a B1"),
+    "kinova": Foreign("kinova_description/robots/kinova.urdf", "j2s6s200_end_effector", "Kinova Jaco, two fingers"),
+    "romeo": Foreign("romeo_description/urdf/romeo_small.urdf", "l_gripper", "Aldebaran Romeo, trunk and left arm"),
+    "kr16": Foreign("kuka_description/kuka_kr16/urdf/kr16_2.urdf", "tool0", "KUKA KR 16", "rtb-data"),
+    "kr210": Foreign("kuka_description/kuka_kr210/urdf/kr210l150.urdf", "tool0", "KUKA KR 210", "rtb-data"),
 }
 
 
@@ -128,8 +133,9 @@ if __name__ == "__main__":
     for name in names:
         try:
             table.append(line(row(ran(name))))
-        except Exception as error:
-            table.append(line((name, f"{type(error).__name__}: {error}")))
+        except ElbowroomError as error:
+            print(f"{name}: {error}", file=sys.stderr, flush=True)
+            continue
         print(table[-1], flush=True)
     if "--write" in sys.argv:
         page = PAGE.read_text(encoding="utf-8")

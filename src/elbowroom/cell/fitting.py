@@ -6,6 +6,7 @@ way, each solved by damped least squares, with the null space drawn back to the 
     error      how far the tool stays from the way, m
     margin     the least part of a limit's margin that is left, 1 outside of it: a controller slows a joint inside
     gap        the least distance between links that must be kept apart, m
+    ease       the least singular value of the tool's Jacobian, as a part of that at the start: small when stretched out
     time       of the cycle at the task's speed, or as fast as the slowest joint allows
 
 `fitted` keeps a scene whose task the arm can do.  Otherwise it looks for the largest copy of the task's shape, scaled
@@ -41,12 +42,13 @@ INNER = 3  # Newton steps at each of them
 DAMPING = 0.02  # m, of the least squares: less than the controller's, which has longer to arrive
 PULL = 0.1  # part of the way back to the start, in the null space, at each
 SCALES = (1.0, 0.85, 0.7, 0.6, 0.5, 0.42, 0.35, 0.28, 0.22, 0.17, 0.12)
+LOWER = (1.0, 0.4)  # part of the heights, besides: a slow lift takes long for them
 SHIFTS = ((0.0, 0.0), (0.0, -0.1), (0.0, 0.1), (-0.15, 0.0), (0.15, 0.0), (-0.15, -0.1), (0.15, -0.1), (-0.3, 0.0))
 """Along x and z, for a task in its full size, the one that changes least first."""
 SLOWER = 1.4  # a fitted cycle may take this much longer than the task would with an arm that follows at once
 USED = 0.7  # part of a joint's speed that the way may need; the rest is for giving way
-WANTED_MARGIN, WANTED_GAP = 0.6, 0.05  # m, of a fitted task: where links are near, the arm is slow
-LEAST_MARGIN, LEAST_GAP = 0.15, 0.006  # m: less, and it would stand still
+WANTED_MARGIN, WANTED_GAP, WANTED_EASE = 0.6, 0.05, 0.4  # m the second, of a fitted task: with less the arm is slow
+LEAST_MARGIN, LEAST_GAP, LEAST_EASE = 0.15, 0.001, 0.1  # m: less, and it would stand still
 ROUNDING = 0.9  # of the distance at which links push each other off: so near they do it so weakly that nothing is held
 PUSHED, HELD = 0.7, 0.4  # parts of the least gap of a cycle at which links are pushed off, and held apart
 BENCH = (0.55, 1.35)  # m: heights of the work above the floor that a person can stand at
@@ -54,6 +56,7 @@ BENCH_HEIGHT = 1.0  # m, where it must be chosen
 WALL = 0.3  # m from the way to the outer wall, at least
 STARTS = 48  # configurations from which a point is tried
 TRIES = 60  # steps of each
+STRIDE = 0.1  # m, of each: the next step knows better
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,12 +66,13 @@ class Followed:
     error: Array
     margin: Array
     gap: Array
+    ease: Array
     time: Array
 
-    def fine(self, tolerance: float, margin: float, gap: float, time: float) -> NDArray[np.bool_]:
+    def fine(self, tolerance: float, margin: float, gap: float, ease: float, time: float) -> NDArray[np.bool_]:
         """(B,) whether nothing is wrong."""
         near = (self.error <= tolerance) & (self.margin >= margin)
-        good: NDArray[np.bool_] = near & (self.gap >= gap) & (self.time <= time)
+        good: NDArray[np.bool_] = near & (self.gap >= gap) & (self.ease >= ease) & (self.time <= time)
         return good
 
 
@@ -108,7 +112,8 @@ class Follower:
         """Ways (B, k, 3), each from the start on."""
         B = len(ways)
         q = np.tile(self.start, (B, 1))
-        error, margin, time = np.zeros(B), np.ones(B), np.zeros(B)
+        error, margin, ease, time = np.zeros(B), np.ones(B), np.ones(B), np.zeros(B)
+        easy = float(self._least_value(q[:1])[0])
         gap, before = np.full(B, np.inf), np.tile(self.tool, (B, 1))
         for k in range(ways.shape[1]):
             last, target = q, ways[:, k]
@@ -117,17 +122,30 @@ class Follower:
             room = np.minimum(q - self.lower, self.upper - q) / self.margins
             margin = np.minimum(margin, room.min(axis=1))
             gap = np.minimum(gap, self.body.self_gap(q))
+            if easy > 1e-6:  # else it cannot move everywhere from its start either: a planar arm
+                ease = np.minimum(ease, self._least_value(q) / easy)
             way = np.linalg.norm(target - before, axis=1) / speed
             time += np.maximum(way, (np.abs(q - last) / (USED * self.speeds)).max(axis=1))
             before = target
-        return Followed(error, margin, gap, time)
+        return Followed(error, margin, gap, ease, time)
+
+    def _least_value(self, q: Array) -> Array:
+        J: Array = self.arm.jacobian(q)[0]
+        least: Array = np.linalg.svd(J, compute_uv=False)[:, min(J.shape[1:]) - 1]
+        return least
 
     def nearest(self, target: Array) -> Array:
         """The point (3,) nearest to a target (3,) that the tool was seen to get to."""
         low, high = np.maximum(self.lower, self.start - math.pi), np.minimum(self.upper, self.start + math.pi)
         q = np.vstack([self.start, spread(low, np.maximum(low, high), STARTS)])
-        _, tool = self.towards(q, np.tile(target, (len(q), 1)), TRIES, pull=0.0)
-        best: Array = tool[int(np.argmin(np.linalg.norm(tool - target, axis=1)))]
+        tool = self.arm.pose(q)[:, :3, 3]
+        best: Array = self.tool
+        for _ in range(TRIES):
+            error = target - tool
+            far = np.maximum(np.linalg.norm(error, axis=1, keepdims=True) / STRIDE, 1.0)
+            q, tool = self.towards(q, tool + error / far, 1, pull=0.0)
+            now = tool[int(np.argmin(np.linalg.norm(tool - target, axis=1)))]
+            best = min((best, now), key=lambda point: _distance(point, target))
         return best
 
 
@@ -156,12 +174,13 @@ def fitted(scene: Scene, arm: Arm, body: Body, start: Array, lower: Array, upper
     written = follower.follow(way_of(task.placed(origin), follower.tool, STEP)[None], task.speed)
     pushed = scene.controller.self_collision
     least = LEAST_GAP if pushed is None else ROUNDING * pushed.influence
-    if written.fine(task.tolerance, LEAST_MARGIN, least, longest)[0] and _inside(scene, task, origin):
+    if written.fine(task.tolerance, LEAST_MARGIN, least, LEAST_EASE, longest)[0] and _inside(scene, task, origin):
         return scene
     tasks = [
-        _moved(task, scale, dx, dz, turned, follower.tool - origin if scene.origin == "base" else np.zeros(3))
+        _moved(task, scale, low, dx, dz, turned, follower.tool - origin if scene.origin == "base" else np.zeros(3))
         for turned in (False, True)
         for scale in SCALES
+        for low in LOWER
         for dx, dz in SHIFTS
     ]
     found = _largest(follower, tasks, origin, longest)
@@ -184,12 +203,13 @@ def _largest(
     ways = np.array([_resampled(task, follower.tool, count) for task in placed])
     found = follower.follow(ways, tasks[0].speed)
     near = np.array([0.5 * task.tolerance for task in tasks])
-    for margin, gap, time in (
-        (WANTED_MARGIN, WANTED_GAP, longest),
-        (LEAST_MARGIN, WANTED_GAP, longest),
-        (LEAST_MARGIN, LEAST_GAP, math.inf),
+    for asked in (
+        (WANTED_MARGIN, WANTED_GAP, WANTED_EASE, longest),
+        (WANTED_MARGIN, LEAST_GAP, WANTED_EASE, longest),
+        (LEAST_MARGIN, LEAST_GAP, LEAST_EASE, longest),
+        (LEAST_MARGIN, LEAST_GAP, 0.0, math.inf),
     ):
-        good = (found.error <= near) & found.fine(math.inf, margin, gap, time)
+        good = (found.error <= near) & found.fine(math.inf, *asked)
         if good.any():
             k = int(np.argmax(good))
             return tasks[k], float(found.gap[k])
@@ -218,19 +238,21 @@ def _resampled(task: PickAndPlace, tool: Array, count: int) -> Array:
     return np.vstack([way, np.tile(way[-1], (count - len(way), 1))])
 
 
-def _moved(task: PickAndPlace, scale: float, dx: float, dz: float, turned: bool, centre: Array) -> PickAndPlace:
+def _moved(
+    task: PickAndPlace, scale: float, low: float, dx: float, dz: float, turned: bool, centre: Array
+) -> PickAndPlace:
     """The task's shape in another size, about its home if there is a centre, with the belts across x if turned."""
     about = np.array(task.home) if centre.any() else np.zeros(3)
     shift = centre + scale * np.array([dx, 0.0, dz])
 
     def moved(point: Point) -> Point:
         x, y, z = (scale * (np.array(point) - about)).tolist()
-        x, y, z = (np.array([y, -x, z] if turned else [x, y, z]) + shift).tolist()
+        x, y, z = (np.array([y, -x, low * z] if turned else [x, y, low * z]) + shift).tolist()
         return x, y, z
 
     sized: dict[str, Any] = {name: moved(getattr(task, name)) for name in ("home", "pick", "place")}
     leash = min(task.leash, max(0.5 * _distance(np.array(sized["pick"]), sized["place"]), 2 * task.tolerance))
-    return dataclasses.replace(task, **sized, approach=scale * task.approach, leash=leash)
+    return dataclasses.replace(task, **sized, approach=scale * low * task.approach, leash=leash)
 
 
 def _distance(a: Array, b: Point | Array) -> float:

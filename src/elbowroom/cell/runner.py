@@ -259,9 +259,12 @@ def _moving(arm: Arm, cover: Body) -> Body:
 
 def _body(arm: Any, cover: str) -> Body:
     try:
-        return Body(arm, cover=cover or None)
+        body = Body(arm, cover=cover or None)
     except (ModelError, KeyError) as error:
         raise ConfigError(f"cover: {error}" if cover else f"robot: {error}") from error
+    if all(link == BASE for link in body.links):
+        raise ConfigError(f"robot: {arm.name}: expected capsules on links that move; got them on the fixed base alone")
+    return body
 
 
 def run(

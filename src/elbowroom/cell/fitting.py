@@ -131,8 +131,7 @@ class Follower:
 
     def _least_value(self, q: Array) -> Array:
         J: Array = self.arm.jacobian(q)[0]
-        least: Array = np.linalg.svd(J, compute_uv=False)[:, min(J.shape[1:]) - 1]
-        return least
+        return np.asarray(np.linalg.svd(J, compute_uv=False)[:, -1], dtype=float)
 
     def nearest(self, target: Array) -> Array:
         """The point (3,) nearest to a target (3,) that the tool was seen to get to."""

@@ -101,3 +101,8 @@ def test_the_nearest_point_is_the_nearest():
 def test_a_start_that_was_searched_for_is_in_the_scene_of_the_cell(tmp_path):
     cell = Cell(little(tmp_path, 1.0))
     assert cell.scene.start == tuple(cell.start)
+
+
+def test_a_scene_may_ask_for_points_that_are_out_of_reach():
+    cell = Cell(Scene(task=GoTo((0.0, 0.0, 2.0)), check_reach=False))
+    assert cell.task.goal.position[2] == pytest.approx(cell.origin[2] + 2.0)

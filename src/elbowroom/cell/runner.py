@@ -118,7 +118,8 @@ class Cell:
             scene = dataclasses.replace(scene, start=tuple(self.start.tolist()))
         if scene.fit:
             return fitted(scene, self.arm, self.body, self.start, lower, upper)
-        refuse_unreachable(scene, self.arm, self.body, self.start, lower, upper)
+        if scene.check_reach:
+            refuse_unreachable(scene, self.arm, self.body, self.start, lower, upper)
         return scene
 
     def __repr__(self) -> str:

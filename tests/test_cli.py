@@ -814,3 +814,27 @@ def test_links_lead_somewhere(page):
 def test_docs_show_what_check_prints(run):
     shown = re.search(r"\$ elbowroom check puma560\n(.*?)```", (ROOT / "docs/model.md").read_text(), re.S)
     assert run("check", "puma560")[1] == shown.group(1)
+
+
+def test_run_without_a_file_runs_the_standard_cell_from_where_it_is_told(run, tmp_path):
+    path = tmp_path / "run.csv"
+    asked = ("--robot", "scara", "--variant", "alone", "--seconds", "1", "--start", "0.6,-1.2,0.1,0.0", "--out", path)
+    status, out, err = run("run", *asked)
+    assert status == 0, err
+    assert "scara" in out
+    assert "100 cycles" in out
+    assert "start = [0.6, -1.2, 0.1, 0.0]" in path.read_text(encoding="utf-8").replace("\\n", "\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("0.6,x", "--start: expected a number for each joint"),
+        ("0.6,-1.2", "start: expected 4 numbers"),
+        ("nan", "--start"),
+    ],
+)
+def test_a_start_that_is_none_is_refused(run, text, said):
+    status, _, err = run("run", "--robot", "scara", "--variant", "alone", "--seconds", "1", "--start", text)
+    assert status != 0
+    assert said in err

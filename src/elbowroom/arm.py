@@ -22,6 +22,7 @@ from .compile.method import answer, kernel_method
 from .dynamics.definiteness import examine
 from .dynamics.inverse_kinematics import IKResult, solve
 from .dynamics.kinematics import link_index
+from .dynamics.ready import ready_pose
 from .errors import DtypeError, ElbowroomError, ModelError, ModelWarning, ShapeError
 from .model import Finding, Model, from_dh, from_mdh
 
@@ -93,8 +94,12 @@ class Arm:
 
     @property
     def ready(self) -> Array:
-        """A configuration (n,) to start from."""
-        return self.model.ready
+        """A configuration (n,) to start from: the description's own, else one that is searched for on first use.
+
+        Searched for: off the limits and singularities, clear of itself and of the floor, the tool over the work and
+        pointing down where it can (dynamics/ready.py).  The same each time.
+        """
+        return self.model.ready if self.model.has_ready else ready_pose(self.model)
 
     def __repr__(self) -> str:
         return f"<Arm {self.name}: {self.n} joints {self.model.kinds}>"

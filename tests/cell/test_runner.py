@@ -359,7 +359,7 @@ def test_a_start_that_no_joint_can_have_is_named(far, face):
 
 
 def test_points_count_from_the_tool_or_the_base():
-    task = GoTo((0.1, 0.2, 0.3))
+    task = GoTo((-0.1, 0.3, 0.2))
     from_tool, from_base = (Cell(changed(origin=origin, task=task, floor=-0.5)) for origin in ("tool", "base"))
     rest, base = from_tool.arm.pose(np.array(START))[:3, 3], from_tool.arm.model.base[:3, 3]
     np.testing.assert_allclose(from_tool.task.goal.position, rest + np.array(task.point), rtol=0, atol=1e-12)

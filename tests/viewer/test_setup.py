@@ -94,3 +94,10 @@ def test_an_arm_of_a_file_is_known_by_its_bare_name(tmp_path):
 def test_a_tip_is_for_urdf_files():
     with pytest.raises(ConfigError, match="tip"):
         chosen("panda", tip="hand")
+
+
+def test_a_start_is_for_the_arm_that_it_was_given_with():
+    setup = chosen("scara", start=(0.6, -1.2, 0.1, 0.0))
+    assert setup.scene().start == (0.6, -1.2, 0.1, 0.0)
+    assert setup.changed("robot", "panda").scene().start != (0.6, -1.2, 0.1, 0.0)
+    assert setup.changed("scenario", "test 1").scene().start == (0.6, -1.2, 0.1, 0.0)

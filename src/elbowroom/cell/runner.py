@@ -28,6 +28,7 @@ from ..avoidance import Command, Controller, Goal, Obstacles, State, Status, Sup
 from ..errors import ConfigError, ModelError
 from ..geometry import PARKED, ROW, Body
 from ..model.capsules import BASE
+from .fitting import fitted, refuse_unreachable
 from .log import Log as Log
 from .log import record_to as record_to
 from .mounting import limited, plant_of, starting
@@ -67,11 +68,12 @@ class Cell:
             raise ConfigError(f"{scene.source}: {error}") from error
 
     def _build(self, scene: Scene, plant: Plant | None) -> None:
-        self.scene, self.period = scene, scene.period
         self.arm = mounted(scene)
         self.start = starting(scene, self.arm)
         lower, upper = limited(scene, self.arm, self.start)
         self.body = _body(self.arm, scene.cover)
+        scene = self._laid_out(scene, lower, upper)
+        self.scene, self.period = scene, scene.period
         pose, base = self.arm.pose(self.start), self.arm.model.base[:3, 3]
         self.origin = np.array(pose[:3, 3] if scene.origin == "tool" else base, dtype=float)
         self.floor = float(base[2] + scene.floor)
@@ -109,6 +111,16 @@ class Cell:
         self.state = State(self.start)
         self.tool, self.tool_velocity = pose[:3, 3].copy(), np.zeros(3)
         self.reset()
+
+    def _laid_out(self, scene: Scene, lower: Array, upper: Array) -> Scene:
+        """The scene as this arm can do it, with the start that was searched for, so that it can be read again."""
+        if not self.arm.model.has_ready and not scene.start:
+            scene = dataclasses.replace(scene, start=tuple(self.start.tolist()))
+        if scene.fit:
+            return fitted(scene, self.arm, self.body, self.start, lower, upper)
+        if scene.check_reach:
+            refuse_unreachable(scene, self.arm, self.body, self.start, lower, upper)
+        return scene
 
     def __repr__(self) -> str:
         people = ", ".join(self._names) or "nobody"
@@ -248,9 +260,12 @@ def _moving(arm: Arm, cover: Body) -> Body:
 
 def _body(arm: Any, cover: str) -> Body:
     try:
-        return Body(arm, cover=cover or None)
+        body = Body(arm, cover=cover or None)
     except (ModelError, KeyError) as error:
         raise ConfigError(f"cover: {error}" if cover else f"robot: {error}") from error
+    if all(link == BASE for link in body.links):
+        raise ConfigError(f"robot: {arm.name}: expected capsules on links that move; got them on the fixed base alone")
+    return body
 
 
 def run(

@@ -16,7 +16,7 @@ import typer
 from ..errors import ElbowroomError, ModelNotice, ModelWarning
 from ..model.xacro import ALLOWED
 from .show import Xacro
-from .terminal import console, line, note, plain
+from .terminal import console, joints, line, note, plain
 
 if TYPE_CHECKING:
     from ..viewer.setup import Setup
@@ -28,6 +28,9 @@ def demo(
     ] = "panda",
     tip: Annotated[str, typer.Option(metavar="LINK", help="Of a URDF file: the link that the arm ends at.")] = "",
     xacro: Xacro = False,
+    start: Annotated[
+        str, typer.Option(metavar="Q1,Q2,...", help="Joints at the start, rad or m.  [the arm's ready pose]")
+    ] = "",
     scenario: Annotated[str, typer.Option(metavar="NAME", help="cell, test1 to test7, or recorded.")] = "cell",
     motion: Annotated[Path | None, typer.Option(metavar="FILE", help="recorded: a Vicon CSV or a BVH file.")] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Where to serve; a busy one gives the next.")] = 8080,
@@ -50,6 +53,7 @@ def demo(
     elbowroom demo
     elbowroom demo --robot ur5e --scenario test1
     elbowroom demo --robot my_arm.urdf --tip tool0 --out recordings
+    elbowroom demo --robot my_arm.urdf --start 0,-1.2,1.5,-1.9,-1.57,0
     elbowroom demo --host 192.168.1.20 --no-open
 
     The page is served to this machine alone, unless --host says otherwise: then its address holds a token, and who has
@@ -68,7 +72,7 @@ def demo(
         from ..viewer.rules import new_token
         from ..viewer.setup import chosen
 
-        setup = chosen(robot, tip, scenario, "" if motion is None else str(motion.absolute()))
+        setup = chosen(robot, tip, scenario, "" if motion is None else str(motion.absolute()), start=joints(start))
         setup.scene()  # what is wrong is said here, not in the other process
         _fit(robot, tip)
         if prepare:

@@ -14,13 +14,15 @@ import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from .replay import needs_viser, save_run
-from .terminal import console, duration, line, note, plain, writable
+from .terminal import console, duration, joints, line, note, plain, writable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ..cell import Cell, RealTime, Recording
 
+STANDARD = Path(__file__).parents[1] / "viewer" / "scenes" / "cell.toml"
+"""The cell of the live page."""
 INTERRUPTED = 130  # what a shell expects of a program that Ctrl-C ended
 EVERY = 20  # cycles between two movements of the bar: drawing takes time that a real-time loop needs
 SHOWN = 12  # stops and resets in the summary
@@ -35,11 +37,21 @@ class Plants(StrEnum):
 
 
 def run(
-    scene: Annotated[Path, typer.Argument(metavar="SCENE.toml", help="The scene: arm, task, people, settings.")],
+    scene: Annotated[
+        Path | None,
+        typer.Argument(metavar="SCENE.toml", help="The scene: arm, task, people, settings.  [the cell of `demo`]"),
+    ] = None,
     variant: Annotated[str | None, typer.Option(metavar="NAME", help="A variant that the file has.")] = None,
     plant: Annotated[Plants | None, typer.Option(help="What moves, instead of what the file says.")] = None,
     robot: Annotated[
         str | None, typer.Option(metavar="NAME", help="Another arm: a name, a URDF or a TOML file.")
+    ] = None,
+    tip: Annotated[str, typer.Option(metavar="LINK", help="Of --robot, a URDF file: where the arm ends.")] = "",
+    start: Annotated[
+        str, typer.Option(metavar="Q1,Q2,...", help="Joints at the start, rad or m.  [the scene's, or a ready pose]")
+    ] = "",
+    seconds: Annotated[
+        float | None, typer.Option(metavar="S", min=0.0, help="How long, instead of what the file says.")
     ] = None,
     real_time: Annotated[bool, typer.Option("--real-time", help="A second takes a second, deadlines counted.")] = False,
     out: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="Where to record it.  [nowhere]")] = None,
@@ -55,28 +67,31 @@ def run(
     elbowroom run cell.toml
     elbowroom run cell.toml --variant fast --plant mujoco --out fast.csv
     elbowroom run cell.toml --robot ur5e --real-time
+    elbowroom run --robot my_arm.urdf --tip tool0 --seconds 40 --variant walking     the cell of `demo`
     elbowroom run cell.toml --html run.html     to look at, or to send to somebody
     elbowroom run cell.toml --check             nothing moves; every variant is looked at
 
     Ctrl-C keeps what there is.  A recording is shown again by `elbowroom replay`.  How a scene is written:
     docs/tutorials/your_own_cell.md.
     """
-    from ..cell import Cell, RealTime, Recording, Scene  # what simulates is loaded when something is simulated
+    from ..cell import Cell, RealTime, Recording  # what simulates is loaded when something is simulated
     from ..cell import run as run_cell
     from ..cell.runner import record_to
-    from .run_check import checked, other_variants, refuse
+    from .run_check import Asked, checked, other_variants, refuse
 
     for path in (out, html):
         if path is not None:
             writable(path, force)
     if html is not None:
         needs_viser()
+    scene = STANDARD if scene is None else scene
+    asked = Asked(scene, robot, tip, joints(start), seconds or None, plant and plant.value)
     refuse(scene, robot)
     if check:
-        raise typer.Exit(checked(scene, robot, variant, plant and plant.value))
-    chosen = Scene.load(scene, robot=robot, variant=variant)
-    other_variants(scene, robot, variant)
-    cell = Cell(chosen if plant is None else chosen.with_plant(plant.value))
+        raise typer.Exit(checked(asked, variant))
+    chosen = asked.scene(variant)
+    other_variants(asked, variant)
+    cell = Cell(chosen)
     notes = {"scene": scene.name, "variant": variant or ""}
     recording = Recording(cell.arm.n) if out is None else record_to(cell, out, notes=notes, replace=force)
     pace = RealTime(cell.period) if real_time else None

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
+from ..avoidance.checks import FieldError
 from ..cell import Cell, Scene
 from ..cell.layers import is_file, read_file, variants
 from ..errors import ConfigError, ElbowroomError, UnknownNameError
 from ..loading import read
+from ..reading import named
 from .terminal import console, note, one_line, plain
 
 if TYPE_CHECKING:
@@ -25,6 +28,28 @@ OTHERS = {
 """Files that are easily taken for a scene, and what they are for."""
 
 
+@dataclass(frozen=True)
+class Asked:
+    """What a command line asks for: a scene's file, and what shall differ from it."""
+
+    file: Path
+    robot: str | None = None
+    tip: str = ""
+    start: tuple[float, ...] = ()
+    seconds: float | None = None
+    plant: str | None = None
+
+    def scene(self, variant: str | None) -> Scene:
+        """The scene, in a variant if asked for."""
+        found = Scene.load(self.file, robot=self.robot, variant=variant)
+        changes: dict[str, Any] = {"tip": self.tip, "start": self.start, "duration": self.seconds}
+        try:
+            found = replace(found, **{name: value for name, value in changes.items() if value})
+        except FieldError as error:
+            raise error.of(named(self.file)) from None
+        return found if self.plant is None else found.with_plant(self.plant)
+
+
 def refuse(scene: Path, robot: str | None) -> None:
     """Raises for what the call, not the file, has wrong: no scene, or an arm that does not exist."""
     other = OTHERS.get(scene.suffix.lower())
@@ -37,24 +62,25 @@ def refuse(scene: Path, robot: str | None) -> None:
             raise ConfigError(f"--robot: {error}") from error
 
 
-def other_variants(scene: Path, robot: str | None, chosen: str | None) -> None:
+def other_variants(asked: Asked, chosen: str | None) -> None:
     """Warns of variants that cannot be run, though another one was asked for."""
-    for name in variants(read_file(scene)):
+    for name in variants(read_file(asked.file)):
         if name == chosen:
             continue
         try:
-            arm = Scene.load(scene, robot=robot, variant=name).robot
+            arm = Scene.load(asked.file, robot=asked.robot, variant=name).robot
             if not is_file(arm):
                 read(arm)
         except (ConfigError, UnknownNameError) as error:
             note("warning", f"variant {name} cannot be run: {error}")
 
 
-def checked(scene: Path, robot: str | None, only: str | None, plant: str | None) -> int:
+def checked(asked: Asked, only: str | None) -> int:
     """Builds the cell of every variant (or of one) and says what is wrong; the exit status."""
+    scene = asked.file
     names = (None, *variants(read_file(scene))) if only is None else (only,)
     out, errors = console(), 0
-    for name, problem, cell in _built(scene, robot, names, plant):
+    for name, problem, cell in _built(asked, names):
         errors += cell is None
         mark = Text(f"{'ok' if cell else 'error':7}", style="green" if cell else "bold red")
         which = "as it is" if name is None else name
@@ -65,15 +91,12 @@ def checked(scene: Path, robot: str | None, only: str | None, plant: str | None)
     return 1 if errors else 0
 
 
-def _built(
-    scene: Path, robot: str | None, names: tuple[str | None, ...], plant: str | None
-) -> Iterator[tuple[str | None, str, Cell | None]]:
+def _built(asked: Asked, names: tuple[str | None, ...]) -> Iterator[tuple[str | None, str, Cell | None]]:
     for name in names:
         try:
-            chosen = Scene.load(scene, robot=robot, variant=name)
-            yield name, "", Cell(chosen if plant is None else chosen.with_plant(plant))
+            yield name, "", Cell(asked.scene(name))
         except ElbowroomError as error:
-            yield name, str(error).removeprefix(f"{scene}: "), None
+            yield name, str(error).removeprefix(f"{asked.file}: "), None
 
 
 def _about(cell: Cell) -> str:

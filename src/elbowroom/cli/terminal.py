@@ -65,6 +65,17 @@ def note(kind: str, message: str, style: str = "yellow") -> None:
     console(stderr=True).print(Text.assemble((f"{kind}: ", style), one_line(message)), soft_wrap=True)
 
 
+def joints(text: str) -> tuple[float, ...]:
+    """What --start says: numbers with commas between them; none for an empty text."""
+    try:
+        values = tuple(float(part) for part in text.split(",")) if text.strip() else ()
+    except ValueError:
+        values = (math.nan,)
+    if not all(map(math.isfinite, values)):
+        raise ElbowroomError(f"--start: expected a number for each joint, rad or m, commas between; got {text!r:.80}")
+    return values
+
+
 def number(value: float, digits: int = 4) -> str:
     """A number with so many significant digits; no limit is a dash."""
     value = float(value) + 0.0  # -0.0 becomes 0.0

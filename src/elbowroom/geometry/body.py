@@ -145,13 +145,22 @@ class Body:
             return ()
         model = self.arm.model
         drawn = np.random.default_rng(0).uniform(*model.sampling_range(), (SAMPLES, model.n))
-        table = self.kernel.general(np.vstack([model.ready, drawn]), np.zeros((SAMPLES + 1, model.n)))
+        table = self.kernel.general(np.vstack([self.arm.ready, drawn]), np.zeros((SAMPLES + 1, model.n)))
         first, second = (np.ascontiguousarray(table[:, list(side)]) for side in zip(*pairs, strict=True))
         apart = _pair().general(first, second)[..., DISTANCE]  # (1 + SAMPLES, pairs)
         ready, touching = apart[0], (apart[1:] <= 0.0).mean(axis=0)
         can_meet = (apart.min(axis=0) < NEAR) & ((touching > 0.0) | (np.median(apart, axis=0) > 2 * NEAR))
         keep = (ready > 0.0) & (touching <= OFTEN) & can_meet
         return tuple(pair for pair, wanted in zip(pairs, keep, strict=True) if wanted)
+
+    def self_gap(self, q: ArrayLike) -> Array:
+        """(B,) the least distance between capsules of `self_pairs` at q (B, n), m; inf where there are none."""
+        table = self.kernel.general(q, np.zeros_like(np.asarray(q, dtype=float)))
+        if not self.self_pairs:
+            return np.full(len(table), np.inf)
+        first, second = (np.ascontiguousarray(table[:, list(side)]) for side in zip(*self.self_pairs, strict=True))
+        least: Array = _pair().general(first, second)[..., DISTANCE].min(axis=1)
+        return least
 
     def __reduce__(self) -> tuple[type[Body], tuple[Arm, tuple[LinkCapsule, ...]]]:
         return type(self), (self.arm, self.link_capsules)

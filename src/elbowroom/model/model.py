@@ -83,6 +83,7 @@ class Model:
     source: str = field(default="", repr=False)
     capsules: tuple[LinkCapsule, ...] = field(default=(), repr=False)  # the arm's own cover; () where none is known
     covers: Covers = field(default=(), repr=False)  # other covers by name
+    has_ready: bool = field(default=True, repr=False)  # whether `ready` was given; else it only lies within the limits
 
     def __post_init__(self) -> None:
         n = len(self.kinds)
@@ -203,7 +204,7 @@ class Model:
         """A hash of all in the model but its covers, the same in every process: what its dynamics go by."""
         h = hashlib.sha256()
         for f in dataclasses.fields(self):
-            if f.name in ("capsules", "covers"):
+            if f.name in ("capsules", "covers", "has_ready"):
                 continue
             value = getattr(self, f.name)
             data = value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode()
@@ -324,6 +325,7 @@ def create(
         bounded(ratio, RATIO, f"{name}: gear_ratio")
         with np.errstate(over="ignore"):  # what is infinite then is refused by name
             rotor = rotor * ratio**2
+    has_ready = ready is not None
     if ready is None:  # zero where the limits allow it, else the middle, or the limit where the other is none
         near = (np.abs(low) <= ANGLE.most) & (np.abs(high) <= ANGLE.most)
         middle = np.where(near, (np.where(near, low, 0.0) + np.where(near, high, 0.0)) / 2, np.clip(0.0, low, high))
@@ -353,6 +355,7 @@ def create(
         source=source,
         capsules=tuple(capsules),
         covers=checked_covers(covers, n, name),
+        has_ready=has_ready,
     )
 
 

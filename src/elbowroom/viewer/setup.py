@@ -77,6 +77,8 @@ class Setup:
     motion: str = ""
     own: str = ""
     tip: str = ""
+    start: tuple[float, ...] = ()  # of the arm `started`
+    started: str = ""
 
     @property
     def arms(self) -> tuple[str, ...]:
@@ -102,7 +104,8 @@ class Setup:
             if value not in CHOICES[name]:
                 raise ConfigError(f"{name}: expected one of {', '.join(CHOICES[name])}; got {value!r:.40}")
             if name == "scenario":  # another scene has settings of its own
-                return Setup(value, self.robot, speed=self.speed, motion=self.motion, own=self.own, tip=self.tip)
+                kept = {name: getattr(self, name) for name in ("speed", "motion", "own", "tip", "start", "started")}
+                return Setup(value, self.robot, **kept)
             chosen: dict[str, Any] = {name: value}
             return dataclasses.replace(self, **chosen)
         if name == "robot":
@@ -119,6 +122,8 @@ class Setup:
         mine = bool(self.own) and self.robot == Path(self.own).name
         robot, tip = (self.own, self.tip) if mine else (self.robot, "")
         found = self._placed(robot)
+        if self.start and self.robot == self.started:
+            found = dataclasses.replace(found, start=self.start)
         return dataclasses.replace(found, tip=tip) if mine else found
 
     def _placed(self, robot: str | None) -> Scene:
@@ -164,17 +169,24 @@ def scenario_named(text: str) -> str:
     return name
 
 
-def chosen(robot: str, tip: str = "", scenario: str = CELL, motion: str = "") -> Setup:
-    """What a command line asks for: an arm of the catalogue or of a file, a scenario, and a recorded person's file."""
+def chosen(
+    robot: str, tip: str = "", scenario: str = CELL, motion: str = "", *, start: tuple[float, ...] = ()
+) -> Setup:
+    """What a command line asks for: an arm of the catalogue or of a file, a scenario, and a recorded person's file.
+
+    `start` is where that arm's joints start, its ready pose if left out.
+    """
     if motion and not Path(motion).is_file():
         raise ConfigError(f"motion: expected a recording, Vicon CSV or BVH; there is no file {motion!r}")
     if not is_file(robot):
         if tip:
             raise ConfigError(f"tip: expected with a URDF file alone; got {tip!r:.40} with {robot!r:.40}")
-        return Setup(scenario_named(scenario), motion=motion).changed("robot", robot)
+        asked = Setup(scenario_named(scenario), motion=motion, start=start, started=robot if start else "")
+        return asked.changed("robot", robot)
     own = Path(robot).absolute()
     if not own.is_file():
         raise ConfigError(f"robot: there is no file {robot!r}")
     if own.name in catalogue.names():
         raise ConfigError(f"robot: expected a file that is not called like an arm of the catalogue; got {robot!r}")
-    return Setup(scenario_named(scenario), own.name, motion=motion, own=str(own), tip=tip)
+    own_start: dict[str, Any] = {"start": start, "started": own.name if start else ""}
+    return Setup(scenario_named(scenario), own.name, motion=motion, own=str(own), tip=tip, **own_start)

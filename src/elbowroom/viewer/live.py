@@ -229,8 +229,8 @@ class Live:
         """What is done before there is something to show."""
         return f"preparing {self.setup.robot or 'the arm'}: compiling its controller and supervisor"
 
-    def wait(self, tell: Callable[[float], object] = lambda _: None) -> None:
-        """Until there is something to show; `tell` is called again and again with the seconds that it took so far."""
+    def wait(self, tell: Callable[[float], object] = lambda _: None) -> float:
+        """Until there is something to show; how long that took, s.  `tell` hears again and again how long it has."""
         begun = time.monotonic()
         last = begun + PATIENCE
         while not self.show():
@@ -239,6 +239,7 @@ class Live:
             if time.monotonic() > last:
                 raise ElbowroomError(f"the cell did not start within {PATIENCE:g} s")
             time.sleep(0.02)
+        return time.monotonic() - begun
 
     def serve(self, seconds: float | None = None) -> None:
         """Shows until Ctrl-C, or for so long; raises if the engine dies."""

@@ -263,7 +263,7 @@ class Panel:
         self.numbers.content = _line("<br>".join((*told, f'<span style="font-size:11px">{SAFETY}</span>')))
         self.gauges.content = gauges(picture)
         if picture["running"]:
-            self._strip.add(picture, colour)
+            self._strip.add(picture, GREEN if said.startswith("working") else colour)  # slowed by the arm's own limits
         self.plots.say(picture)
         self._count += 1
         if self._count % EVERY:

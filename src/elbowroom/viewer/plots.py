@@ -72,7 +72,7 @@ class Plots:
         if self._count % EVERY:
             return
         t, values = picture["t"], self._values
-        what = picture["shown"].get("scenario"), picture["shown"]["robot"]
+        what = picture["shown"].get("scenario"), picture["shown"].get("robot")
         if what != self._what or (self._t and t < self._t[-1]):
             self._what = what
             self._clear()
@@ -134,7 +134,7 @@ class Plots:
             f'<span title="{html.escape(str(name))}" style="color:{COLOURS[k % len(COLOURS)]}">&#9632; {k + 1}</span>'
             for k, name in enumerate(joints)
         )
-        said = f'<div style="{TITLE}"><span>joint</span>{names}</div>'
+        said = f'<div style="{TITLE};margin:-6px 0 6px">joint{names}</div>'
         if self._under.content != said:
             self._under.content = said
 

@@ -78,7 +78,8 @@ class Stage:
             if shape != self._shape:
                 self._rebuild(picture)
                 self._shape = shape
-            what = (len(picture["arm"]), picture["shown"].get("scenario"), picture["shown"]["robot"])
+            shown = picture.get("shown", {})
+            what = (len(picture["arm"]), shown.get("scenario"), shown.get("robot"))
             if what != self._what:  # another scene, and not another controller for it
                 self._what = what
                 self._frame(picture)

@@ -10,23 +10,36 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from ..cell.coworker import Coworker
 from ..cell.people import Seen
 from ..cell.runner import Cell
 from ..cell.scene import Scene
+from ..geometry.shapes import A, B
+
+Array = NDArray[np.float64]
+AWAY = np.array([40.0, 0.0, 0.0])  # m
 
 
-class _Nobody:
-    """In a person's place: never seen."""
+class _Away:
+    """Somebody who does what they do far away, where it does not matter: nobody needs to be waited for."""
 
-    def __init__(self, names: tuple[str, ...]) -> None:
-        self.names = names
+    def __init__(self, who: Coworker) -> None:
+        self._who, self.names = who, who.names
 
-    def look(self, t: float, rows: Any) -> None:
-        """Nobody is there."""
+    def look(self, t: float, rows: Array) -> float | None:
+        """As they are, far away."""
+        stamp = self._who.look(t, rows)
+        rows[:, A] += AWAY
+        rows[:, B] += AWAY
+        return stamp
 
-    def point(self, t: float) -> Any:
-        """Nowhere."""
-        raise NotImplementedError
+    def point(self, t: float) -> tuple[Array, Array]:
+        """Where they are, and how fast."""
+        at, velocity = self._who.point(t)
+        return at + AWAY, velocity
 
 
 class Undisturbed:
@@ -34,8 +47,8 @@ class Undisturbed:
 
     def __init__(self, scene: Scene, instead_of: Undisturbed | None = None, t: float = 0.0) -> None:
         self.cell = Cell(scene)
-        absent: Any = [_Nobody(tuple(who.actual.names)) for who in self.cell.people]
-        self.cell.people = [Seen(who, who) for who in absent]
+        away: Any = [_Away(who.actual) for who in self.cell.people]
+        self.cell.people = [Seen(who, who) for who in away]
         if instead_of is not None:  # with another controller, from where the last one was
             self.cell.take_over(instead_of.cell, t, people=False)
 

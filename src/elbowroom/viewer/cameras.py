@@ -17,11 +17,11 @@ from numpy.typing import ArrayLike, NDArray
 Array = NDArray[np.float64]
 
 ANGLE = np.radians(40.0)  # v
-ROOM = 1.04  # farther than needed, so that nothing touches the edge
+ROOM = 1.06  # farther than needed, so that nothing touches the edge
 TYPICAL = 1.3  # width to height, of a page that has not said
 NEAR = 1.3  # m from the arm's base: a person farther away is looked for there
 WIDE = 0.12  # m, half of a belt
-TALL, BROAD = 1.85, 0.35  # m: the room a person takes
+TALL, BROAD = 1.9, 0.42  # m: the room a person takes
 FROM: dict[str, tuple[float, float, float]] = {
     "cell": (0.55, -1.0, 0.42),
     "front": (1.0, 0.0, 0.18),
@@ -44,7 +44,8 @@ def points(picture: dict[str, Any]) -> Array:
     """(k, 3) what should be in view: the arm and where it reaches, the person or where they will come to, the belts."""
     base, floor = np.asarray(picture["base"], dtype=float), float(picture["floor"])
     arm = np.asarray(picture["arm"], dtype=float)
-    found = [arm[:, :3], arm[:, 3:6], np.array([[base[0], base[1], floor]])]
+    thick = np.concatenate([-np.eye(3), np.eye(3)])[:, None] * arm[:, 6:7]
+    found = [(arm[:, k : k + 3] + thick).reshape(-1, 3) for k in (0, 3)] + [np.array([[base[0], base[1], floor]])]
     for ends in picture["belts"]:
         belt = np.asarray(ends, dtype=float)
         for across in (-WIDE, WIDE):

@@ -28,7 +28,7 @@ def _row(label: str, part: float, value: str, colour: str = "", about: str = "")
     bar = f'<span style="{BAR}">{fill if known else ""}</span>'
     return (
         f'<div style="{ROW}" title="{html.escape(about)}"><span style="width:78px">{label}</span>{bar}'
-        f'<b style="min-width:112px;text-align:right;font-weight:600">{value}</b></div>'
+        f'<b style="width:138px;text-align:right;font-weight:600">{value}</b></div>'
     )
 
 

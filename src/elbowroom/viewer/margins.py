@@ -29,6 +29,7 @@ from ..geometry.shapes import VELOCITY_A, VELOCITY_B, A, B
 Array = NDArray[np.float64]
 
 STANDS, MOVES = 0.01, 0.03  # m/s: a slower tool stands, and one that stood moves when it is faster
+THERE = 0.02  # m: a tool that is so near its goal has nothing to wait for
 GIVES_WAY = (Status.AVOIDING, Status.SLOWING_HUMAN)
 
 
@@ -106,6 +107,7 @@ class Waiting:
         why = (
             cell.task.state == AVOID or cell.command.status in GIVES_WAY or cell.controller.command.status in GIVES_WAY
         )
+        why = why and (cell.task.state == AVOID or math.dist(cell.tool, cell.task.goal.position) > THERE)
         stands = speed < (MOVES if self.seconds else STANDS)
         self.seconds = self.seconds + cell.period if why and stands else 0.0
 

@@ -56,7 +56,10 @@ class Plots:
         last = place == 2
         return self._gui.add_uplot(
             data=(np.array([0.0, 1.0]), *[np.array([np.nan, np.nan])] * len(series)),
-            series=({"label": "s"}, *({"label": str(k), **each} for k, each in enumerate(series))),
+            series=(
+                {"label": "s"},
+                *({"label": str(k), "points": {"show": False}, **each} for k, each in enumerate(series)),
+            ),
             scales={"x": {"time": False, "auto": True}, "y": {"range": (0.0, top)}},
             axes=(small if last else small | {"show": False}, small | {"size": 34, "space": 20}),
             height=HEIGHT + 20 * last,

@@ -26,7 +26,7 @@ from ..cell.task import PickAndPlace
 from ..errors import RecordingError
 from ..geometry.skeleton import SIDES
 from . import picture
-from .margins import GIVES_WAY, STANDS
+from .margins import GIVES_WAY, STANDS, THERE
 from .replay_cell import ReplayCell, configurations, drawable, vector
 from .setup import Setup
 
@@ -106,7 +106,8 @@ class Replay:
         """(rows,) for how long the arm has stood because of a person, s."""
         table = self.table
         told = np.isin(table["status"], GIVES_WAY) | np.isin(table["law_status"], GIVES_WAY) | (table["state"] == AVOID)
-        still = told & (self.speeds < STANDS)
+        there = (table["state"] != AVOID) & (np.linalg.norm(self._tool - self._goal, axis=1) <= THERE)
+        still = told & ~there & (self.speeds < STANDS)
         last = np.maximum.accumulate(np.where(still, -1, np.arange(len(self))))  # the last row in which it did not
         return np.where(still, self.times - self.times[np.maximum(last, 0)], 0.0)
 

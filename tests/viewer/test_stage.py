@@ -443,5 +443,5 @@ def test_plain_sentences():
     assert seen(running=False, waited=12.3) == "paused"
     assert seen(running=False) == "paused"
     assert seen(stopped=True, reason="a person is <b>near</b>") == "stopped: a person is &lt;b&gt;near&lt;/b&gt;"
-    assert seen(status="SLOWING_LIMIT") == "working, slowed by a joint limit"
+    assert seen(status="SLOWING_LIMIT") == "working, slowed by the arm's own limits"
     assert "<script>" not in seen(state="<script>")

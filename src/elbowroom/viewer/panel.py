@@ -46,7 +46,7 @@ HEADLINE = "font-size:15px;font-weight:600;line-height:1.25;min-height:38px;padd
 WAITS = 1.0  # s that the arm has stood for a person, from which on it waits
 WIDE = 330  # px, of the panel
 TURN = 2 * math.pi  # rad: how far a joint without limits is turned by hand
-SLOWED = {"SLOWING_LIMIT": "a joint limit", "SLOWING_SINGULARITY": "a singularity"}
+SLOWED = {"SLOWING_LIMIT": "the arm's own limits", "SLOWING_SINGULARITY": "a singularity"}
 Order = Callable[..., None]
 
 

@@ -48,13 +48,6 @@ class Jacobian(NamedTuple):
     Jv: Array  # (3, n)
     Jw: Array  # (3, n)
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Of one matrix; there are two, so this only says what to do."""
-        raise AttributeError(
-            "a Jacobian is a pair: Jv, Jw = arm.jacobian(q), (3, n) each; np.vstack(arm.jacobian(q)) is one of (6, n)"
-        )
-
 
 class Injected(NamedTuple):
     """The acceleration of a point, by the frame that injects it and by kind; the sum over all is the acceleration."""

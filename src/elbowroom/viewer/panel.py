@@ -265,14 +265,14 @@ class Panel:
         if picture["running"]:
             self._strip.add(picture, GREEN if said.startswith("working") else colour)  # slowed by the arm's own limits
         self.plots.say(picture)
+        pause = "pause" if picture["running"] else "go"
+        if self.run.options[0] != pause:
+            self.run.options = (pause, "step", "reset")
         self._count += 1
         if self._count % EVERY:
             return
         if self._count % SELDOM == 0:
             self.strip.content = self._strip.html()
-        pause = "pause" if picture["running"] else "go"
-        if self.run.options[0] != pause:
-            self.run.options = (pause, "step", "reset")
         self.timing.content = _line(timing(picture), "padding-top:6px")
         self.tape.label = "Save the recording" if picture["recording"] else "Record"
         self.files.content = _line(html.escape(files).replace("\n", "<br>"), "padding-top:6px;word-break:break-all")

@@ -43,6 +43,7 @@ STILL = 0.4  # s that the slider of the filter rests before its value counts
 SILENT = 1.0  # s without a picture, after which the page says so
 TOLD = 0.3  # s that pages have to hear of the engine's end
 STARTING = 10.0  # s that the end waits for a child that is just being started
+BREATH = 0.005  # s between two pictures at least: viser sends only while none is being made
 REST = 2.0  # s after the first picture before other arms are compiled
 
 
@@ -249,7 +250,7 @@ class Live:
             self.show()
             self._check()
             due = max(due + 1 / RATE, time.monotonic())
-            time.sleep(max(0.0, due - time.monotonic()))
+            time.sleep(max(BREATH, due - time.monotonic()))
 
     def _check(self) -> None:
         if not self.engine.is_alive():

@@ -6,7 +6,6 @@ BIN := $(VENV)/bin
 .PHONY: demo test fuzz browser lint format bench docs screenshots notebook wheel clean
 
 demo: $(VENV)/viewer
-	mkdir -p out
 	$(BIN)/elbowroom demo --out out
 
 test: $(VENV)/dev browser
@@ -53,6 +52,7 @@ wheel: $(VENV)/dev
 
 # The environment, and what is installed in it: a stamp per set of extras, renewed when pyproject.toml changes.
 $(BIN)/python:
+	@echo "making the environment $(VENV)"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
@@ -60,9 +60,9 @@ $(VENV)/core: $(BIN)/python pyproject.toml
 	$(BIN)/python -m pip install --quiet -e .
 	touch $@
 
+# Says what it installs; the arms are compiled when they are needed, the others while the page is looked at.
 $(VENV)/viewer: $(BIN)/python pyproject.toml
-	$(BIN)/python -m pip install --quiet -e '.[viewer]'
-	$(BIN)/elbowroom demo --prepare
+	$(BIN)/python -m pip install --disable-pip-version-check --progress-bar off -e '.[viewer]'
 	touch $@
 
 $(VENV)/dev: $(BIN)/python pyproject.toml

@@ -63,7 +63,7 @@ with tempfile.TemporaryDirectory() as temporary:
         print(f"  {state:10} {np.sum(table['state'] == state) * cell.period:5.2f} s")
 
     if find_spec("matplotlib") is None:
-        print("\nno picture: pip install 'elbowroom[report]'")
+        print("\nno picture: pip install '.[report]'")
     else:
         draw(table, folder / "distance.png")
         print(f"\ndrawn: distance.png, {(folder / 'distance.png').stat().st_size // 1000} kB")

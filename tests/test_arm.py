@@ -116,6 +116,13 @@ def test_labelled_results(panda, s, name):
         assert np.array_equal(a, b[2])
 
 
+def test_the_shape_of_a_jacobian_says_that_it_is_a_pair(panda):
+    found = panda.jacobian(panda.ready)
+    with pytest.raises(AttributeError, match=r"jacobian gives 2 arrays.*: Jv, Jw = "):
+        _ = found.shape
+    assert np.vstack(found).shape == (6, 7)
+
+
 def test_jacobians_are_a_labelled_pair(panda, s):
     J = panda.jacobian(s.q[0])
     assert J.Jv is J[0]

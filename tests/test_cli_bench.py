@@ -79,7 +79,7 @@ def test_bench_prints_times_and_ratios(run, measured):
     assert "a [red]note." in out
     assert "busy: 5.0 processes on 3 cores" in out
     assert "Not installed here: MuJoCo, frax." in out
-    assert "elbowroom[bench]" in out
+    assert ".[bench]" in out
     assert "pip install frax." in out
 
 
@@ -173,7 +173,7 @@ def test_a_peer_that_is_missing_names_the_extra(run, monkeypatch):
     status, _, err = run("bench", "dynamics")
     assert status == 1
     assert is_one_line(err)
-    assert "needs pinocchio: pip install 'elbowroom[bench]'" in err
+    assert "needs pinocchio: pip install '.[bench]'" in err
 
 
 @pytest.fixture
@@ -326,7 +326,7 @@ def test_bench_gpu_without_a_card_says_so_in_a_line(run, monkeypatch):
     status, out, err = run("bench", "gpu")
     assert (status, out) == (1, "")
     assert is_one_line(err)
-    assert "device 'cuda' needs CuPy (pip install 'elbowroom[gpu]')" in err
+    assert "device 'cuda' needs CuPy (pip install '.[gpu]')" in err
 
 
 SUITES = ("dynamics", "batch", "chains", "distance", "avoidance", "gpu", "page")

@@ -101,7 +101,7 @@ def test_what_is_missing_names_the_feature_and_the_command(quick, monkeypatch):
     assert checkup.healthy(found)
     text = checkup.as_text(found)
     assert re.search(r"^  missing +viewer +the live page \(demo, replay\): without viser$", text, re.M)
-    assert re.search(r"^  the live page \(demo, replay\) +pip install 'elbowroom\[viewer\]'$", text, re.M)
+    assert re.search(r"^  the live page \(demo, replay\) +pip install '\.\[viewer\]'$", text, re.M)
 
 
 def test_a_hidden_package_is_missing(monkeypatch):
@@ -135,7 +135,7 @@ def test_a_package_that_cannot_be_imported_does_not_take_the_doctor_along(monkey
     (viewer,) = extras.packages()
     assert viewer.state == parts.BROKEN
     assert said in viewer.text
-    assert viewer.mend == "pip install --force-reinstall 'elbowroom[viewer]'"
+    assert viewer.mend == "pip install --force-reinstall '.[viewer]'"
 
 
 def test_a_process_that_never_ends_or_cannot_begin(monkeypatch, tmp_path):

@@ -314,7 +314,7 @@ def test_without_mujoco(run, brief, monkeypatch):
     hide(monkeypatch, "mujoco")
     status, out, err = run(1, "--plant", "mujoco")
     assert (status, out) == (1, "")
-    assert err == "error: the MuJoCo plant needs MuJoCo: pip install 'elbowroom[mujoco]'\n"
+    assert err == "error: the MuJoCo plant needs MuJoCo: pip install '.[mujoco]'\n"
     monkeypatch.setattr(suite, "ARMS", ())
     for arguments in (["all"], ["3", "--plant", "all"]):
         status, out, err = run(*arguments, "--json", "--out", f"out{arguments[0]}")
@@ -328,7 +328,7 @@ def test_without_matplotlib(run, brief, monkeypatch):
     hide(monkeypatch, "matplotlib")
     status, _, err = run(3, "--out", "plain")
     assert status == 0
-    assert "left out: figures: drawing needs matplotlib: pip install 'elbowroom[report]'\n" in err
+    assert "left out: figures: drawing needs matplotlib: pip install '.[report]'\n" in err
     assert "drawing needs matplotlib" in Path("plain/report.html").read_text()
     assert sorted(path.name for path in Path("plain").iterdir()) == ["recordings", "report.html", "results.json"]
 

@@ -532,7 +532,7 @@ def test_mujoco_takes_as_many_capsules_as_it_was_made_for(panda):
 
 def test_without_mujoco_the_extra_is_named(panda, monkeypatch):
     monkeypatch.setitem(sys.modules, "mujoco", None)
-    with pytest.raises(er.ElbowroomError, match=r"elbowroom\[mujoco\]"):
+    with pytest.raises(er.ElbowroomError, match=r"'\.\[mujoco\]'"):
         MuJoCo(panda)
 
 

@@ -118,7 +118,7 @@ def chromium() -> tuple[str, str] | None:
 
 def need_chromium() -> tuple[str, str]:
     """The browser and its driver; skips the test, and says what to install, where one is missing."""
-    pytest.importorskip("selenium.webdriver", reason="needs selenium: pip install 'elbowroom[dev]'")
+    pytest.importorskip("selenium.webdriver", reason="needs selenium: pip install '.[dev]'")
     found = chromium()
     if found is None:
         pytest.skip(MISSING)

@@ -85,12 +85,38 @@ class Scene:
         return sum(thing.sent for thing in self.things.values())
 
 
+class Client:
+    """A page with a camera."""
+
+    def __init__(self, width: int, height: int) -> None:
+        self.camera = Handle("camera", image_width=width, image_height=height)
+
+    def atomic(self) -> Any:
+        return contextlib.nullcontext()
+
+
 class Server:
     """A server with a scene and nobody looking."""
 
     def __init__(self) -> None:
         self.scene = Scene()
         self.initial_camera = Handle("camera")
+        self.clients: dict[int, Any] = {}
+        self.came: list[Any] = []
+
+    def on_client_connect(self, callback: Any) -> None:
+        self.came.append(callback)
+
+    def get_clients(self) -> dict[int, Any]:
+        return self.clients
+
+    def connect(self, width: int, height: int) -> Any:
+        """A page with a window of that size opens."""
+        client = Client(width, height)
+        self.clients[len(self.clients)] = client
+        for callback in self.came:
+            callback(client)
+        return client
 
     def atomic(self) -> Any:
         return contextlib.nullcontext()

@@ -19,12 +19,12 @@ import elbowroom as er
 from elbowroom.cell.record_file import read
 from elbowroom.cell.runner import Cell
 from elbowroom.model import catalogue
-from elbowroom.viewer.setup import RANGES, SCENARIOS, Setup
+from elbowroom.viewer.setup import RANGES, SCENARIOS, Setup, name_of
 
 COLOURS = 30  # a canvas of one colour has 1, the floor and the sky alone some 10
 CHANGED = 1.0  # grey levels of 255, mean over the canvas: two pictures of one paused scene differ by less than 0.1
 TIME = r"· (\d+\.\d) s"
-WORKS = ("working", "resting", "avoiding", "slowed")
+WORKS = ("working", "resting", "avoiding", "slowed", "waiting")
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def demo(browser, tmp_path_factory):
 def page(browser, demo):
     """The browser, with the page open, the cell of a panda in it, running, and this page steering."""
     go(browser)
-    for label, wanted in (("scenario", "cell"), ("arm", "panda")):
+    for label, wanted in (("scenario", name_of("scenario", "cell")), ("arm", "panda")):
         browser.tab("Scene")
         if browser.value(label) != wanted:
             browser.choose(label, wanted)
@@ -107,6 +107,61 @@ def test_the_page_is_drawn_and_asks_for_nothing_outside(page, demo):
     assert "Uncaught" not in page.story()
 
 
+BOXES = """
+const box = each => { const r = each.getBoundingClientRect(); return [r.left, r.top, r.right, r.bottom]; };
+const tabs = [...document.querySelectorAll('[role=tab]')].filter(each => each.offsetParent);
+const canvas = [...document.querySelectorAll('canvas')].find(each => each.dataset.engine);
+return {canvas: box(canvas), status: box(document.querySelector('[data-cell]')), tabs: tabs.map(box),
+  cut: tabs.filter(each => each.scrollWidth > each.clientWidth + 1).map(each => each.textContent),
+  window: [innerWidth, innerHeight], sign: document.getElementById('elbowroom-loading') !== null,
+  strip: document.querySelector('[data-strip]') !== null};
+"""
+
+
+@pytest.mark.parametrize("size", [(1440, 900), (900, 700)])
+def test_the_panel_stands_beside_the_scene_and_all_of_the_cell_is_seen(browser, demo, tmp_path, size):
+    exact = {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": False}
+    browser.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", exact)
+    try:
+        browser.open(demo.address)
+        browser.until(lambda: not browser.run(BOXES)["sign"], "what says that it loads goes away")
+        browser.until(lambda: browser.run(BOXES)["strip"], "the last minute is there")
+        pause(browser)
+        found = browser.run(BOXES)
+        assert found["canvas"][2] <= found["status"][0] + 1  # nothing lies over the arm
+        assert found["canvas"][2] > 0.6 * size[0]
+        assert len(found["tabs"]) == 6
+        assert len({top for _, top, _, _ in found["tabs"]}) == 1  # one line
+        assert max(right for _, _, right, _ in found["tabs"]) <= size[0]
+        assert found["cut"] == []
+        cell = Cell(Setup(robot="panda").scene())
+        for row in (*cell.body.rows(cell.start, 0 * cell.start), *cell.people_rows):
+            for end in (row[:3], row[3:6]):
+                x, y = browser.place(end)
+                assert found["canvas"][0] < x < found["canvas"][2]
+                assert found["canvas"][1] < y < found["canvas"][3]
+        text = browser.text()
+        for words in ("separation", "approach", "contact", "throughput", "last minute", "Simulation speed"):
+            assert words in text
+        assert text.count("Not a safety-rated device") == 1
+        browser.driver.save_screenshot(str(tmp_path / f"{size[0]}.png"))
+    finally:
+        own = {"width": browser.size[0], "height": browser.size[1], "deviceScaleFactor": 1, "mobile": False}
+        browser.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", own)
+
+
+def test_label_and_panel_say_the_same_and_a_preset_turns_the_camera(page):
+    pause(page)
+    shown = re.search(r"distance to the nearest person\s+(\d\.\d\d) m", page.text())[1]
+    assert re.search(rf"separation\s+{re.escape(shown)} m, needs", page.text())
+    page.tab("View")
+    before = page.run("return __seen.view")
+    page.press("top")
+    page.until(lambda: difference(page.run("return __seen.view"), before) > 0.1, "the camera looks from above")
+    page.press("cell")
+    page.until(lambda: difference(page.run("return __seen.view"), before) < 0.05, "and back")
+
+
 def shown_anew(page, label, name, before):
     """Chooses something while paused, sees it drawn from its beginning, and lets it run a little."""
     page.choose(label, name)
@@ -128,9 +183,11 @@ def test_each_scenario_starts(page):
     cell, _ = shown_anew(page, "arm", "puma560", still(page))  # test 7 is about a joint of this one
     for name in SCENARIOS[1:]:
         if name != "recorded":  # which needs a file
-            seen, said = shown_anew(page, "scenario", name, cell)  # some tests begin alike, but none as the cell does
+            seen, said = shown_anew(
+                page, "scenario", name_of("scenario", name), cell
+            )  # some tests begin alike, but none as the cell does
             assert said.startswith(WORKS), (name, said)
-    shown_anew(page, "scenario", "cell", seen)
+    shown_anew(page, "scenario", name_of("scenario", "cell"), seen)
 
 
 def test_every_arm_of_the_catalogue_shows_and_works(page):
@@ -147,10 +204,10 @@ def test_every_arm_of_the_catalogue_shows_and_works(page):
 
 def test_a_number_that_is_typed_reaches_the_controller_and_comes_back_clamped(page):
     label, high, low = RANGES["influence"].label, RANGES["influence"].high, RANGES["influence"].low
-    page.tab("Controller")
+    page.tab("Control")
     page.type(label, "99")  # the field keeps the focus, so it is not the page that clamps it
     page.until(lambda: float(page.value(label)) == high, "99 m comes back as the most there is")
-    page.until(lambda: page.status().startswith("avoiding"), "somebody 0.7 m away is now avoided")
+    page.until(lambda: page.status().startswith(("avoiding", "waiting")), "somebody 0.7 m away is now avoided")
     page.type(label, "0.001", leave=True)
     page.until(lambda: float(page.value(label)) == low, "0.001 m comes back as the least there is")
     page.until(lambda: page.status().startswith("working"), "and now they are left alone")
@@ -169,7 +226,7 @@ def test_a_person_who_is_dragged_comes_nearer_and_the_arm_moves_away(page, demo)
     leg = feet + np.array([0.0, 0.0, 0.3])
     drag(page, leg, leg + 0.55 * toward)
     assert "Uncaught" not in page.story()  # a page that fails while something is taken draws nothing any more
-    page.until(lambda: page.status().startswith("avoiding"), "they are avoided")
+    page.until(lambda: page.status().startswith(("avoiding", "waiting")), "they are avoided")
     before = time_of(page)
     page.until(lambda: time_of(page) > before + 1.0, "for a second")
     page.press("Save the recording")
@@ -236,16 +293,16 @@ def test_one_page_steers_and_another_watches_until_it_takes_over(page, demo):
 
 
 def test_a_page_that_is_loaded_again_shows_what_was_there_and_steers_on(page):
-    page.tab("Controller")
-    page.choose("joint limits", "potential")
+    page.tab("Control")
+    page.choose("joint limits", name_of("limits", "potential"))
     page.until(lambda: at_work(page), "it works on")
     pause(page)
     before = time_of(page)
     page.reload()
     page.until(lambda: page.status() == "paused" and time_of(page) == before, "it stands where it stood")
     page.until(lambda: "You steer" in page.text(), "and steers")
-    page.tab("Controller")
-    assert page.value("joint limits") == "potential"
+    page.tab("Control")
+    assert page.value("joint limits") == name_of("limits", "potential")
     go(page)
 
 

@@ -68,7 +68,7 @@ def _group(process):
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs Linux")
-@pytest.mark.parametrize("when", ["starting", "live at"])
+@pytest.mark.parametrize("when", ["starting", "the page is at", "live after"])
 def test_ctrl_c_ends_it_at_any_time_without_a_trace_and_with_nobody_left(when):
     process = begin()
     while when not in process.stdout.readline():
@@ -112,7 +112,7 @@ def test_beside_a_recorded_person_it_ends_by_itself_and_prints_the_true_address(
     process = begin("--seconds", "0.2", "--scenario", "recorded", "--motion", str(take))
     said, complained = process.communicate(timeout=120)
     assert process.returncode == 0, complained
-    assert "the cell is live at http://127.0.0.1:" in said
+    assert "the page is at http://127.0.0.1:" in said
     assert complained == ""
 
 
@@ -122,11 +122,11 @@ def test_beside_a_recorded_person_it_ends_by_itself_and_prints_the_true_address(
         (("--robot", "r2d2"), "robot: expected one of"),
         (("--robot", "none.urdf"), "there is no file"),
         (("--tip", "hand"), "tip: expected with a URDF file alone"),
-        (("--scenario", "moon"), "scenario: expected cell, test 1"),
+        (("--scenario", "moon"), "scenario: expected cell, walk past"),
         (("--scenario", "recorded"), "--motion"),
         (("--scenario", "recorded", "--motion", "none.csv"), "motion: expected a recording"),
         (("--scenario", "7"), "puma560"),
-        (("--out", "no such folder"), "--out: there is no folder"),
+        (("--out", __file__), "--out: expected a folder"),
         (("--token", "short"), "token: expected 16 to 128"),
         (("--host", "0.0.0.0"), "host: expected the one address"),
     ],

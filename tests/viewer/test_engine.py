@@ -646,3 +646,80 @@ def test_it_ends_when_the_page_has_gone(desk):
     page.close()
     engine.obey()
     assert engine.quit
+
+
+# --- What is moved by hand, and what it costs ---
+
+
+def test_a_person_in_the_way_is_waited_for_and_the_work_falls_behind_an_undisturbed_arm(desk):
+    engine, page = desk
+    page.send(("drag", (-0.62, -0.25)))
+    engine.obey()
+    cycles(engine, 3000)
+    waits = engine.picture()
+    assert waits["waited"] > 1.0
+    assert 0.0 < waits["farther"] < 1.0
+    assert waits["undisturbed"] > waits["cycles"]
+    assert waits["safety"].had == waits["distance"]
+    assert waits["safety"].needed > engine.cell.guard.limits.clearance
+    page.send(("drag", (-0.62 + 2 * waits["farther"] + 0.3, -0.25)))
+    cycles(engine, 400)
+    assert engine.picture()["waited"] == 0.0
+    engine.restart()
+    again = engine.picture()
+    assert (again["undisturbed"], again["cycles"], again["waited"]) == (0, 0, 0.0)
+
+
+def test_with_nobody_near_nothing_is_lost(desk):
+    engine, page = desk
+    page.send(("drag", (3.0, 0.0)))
+    engine.obey()
+    cycles(engine, 1800)
+    assert engine.picture()["cycles"] == engine.picture()["undisturbed"] > 0
+    page.send(("set", "controller", "F"))  # both take over where they were
+    cycles(engine, 2)
+    assert engine.picture()["cycles"] == engine.picture()["undisturbed"] > 0
+
+
+def test_the_tool_follows_a_goal_that_is_dragged_and_then_works_on(desk):
+    engine, page = desk
+    cycles(engine, 100)
+    place = engine.cell.tool + np.array([-0.1, 0.05, 0.15])
+    page.send(("goal", tuple(place)))
+    cycles(engine, 600)
+    there = engine.picture()
+    assert there["dragged"]
+    np.testing.assert_allclose(there["tool"], place, atol=0.02)
+    page.send(("work_on",))
+    cycles(engine, 2500)
+    assert not engine.picture()["dragged"]
+    assert engine.picture()["cycles"] > there["cycles"]
+    for wrong in ((9.0, 0.0, 0.0), (float("nan"), 0.0, 0.0), ("x", 0, 0), (1.0, 2.0)):
+        page.send(("goal", wrong))
+        engine.obey()
+        assert engine.problem
+        assert not engine.picture()["dragged"]
+
+
+def test_joints_are_set_by_hand_while_paused_and_the_work_goes_on_from_there(desk):
+    engine, page = desk
+    cycles(engine, 20)
+    page.send(("joint", 0, 0.3))
+    engine.obey()
+    assert "pause first" in engine.problem
+    page.send(("pause",))
+    page.send(("joint", 0, 0.3))
+    page.send(("joint", 1, 99.0))
+    engine.obey()
+    shown, generation = engine.picture(), engine.generation
+    assert shown["q"][0] == pytest.approx(0.3, abs=0.02)  # a cycle of 10 ms has passed, so that there is a picture
+    assert shown["q"][1] == pytest.approx(shown["upper"][1], abs=0.02)
+    np.testing.assert_allclose(shown["tool"], engine.cell.arm.pose(shown["q"])[:3, 3], atol=0.02)
+    assert not shown["stopped"]
+    page.send(("joint", 9, 0.0))
+    engine.obey()
+    assert "joint: expected" in engine.problem
+    page.send(("play",))
+    cycles(engine, 300)
+    assert not engine.picture()["stopped"]
+    assert engine.generation == generation  # the page need not be built anew

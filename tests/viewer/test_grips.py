@@ -78,7 +78,7 @@ def test_they_follow_and_stay_when_nothing_moves(cell):
 def test_they_go_with_the_person(cell):
     things = cell.show()
     cell.show(generation=2, people=np.zeros((0, 7)), person=None, nearest=None)
-    assert not [name for name in things if name.startswith("/grips")]
+    assert [name for name in things if name.startswith("/grips")] == ["/grips/goal"]
     cell.show(generation=3, people=np.array([[1, 0, -0.45, 1, 0, 0.75, 0.3]]), person=np.array([1.0, 0, -0.75]))
     assert "/grips/person" in things
     assert "/grips/left" not in things  # a cylinder has no hands
@@ -268,3 +268,21 @@ def test_offsets_are_cut_back():
     np.testing.assert_allclose(cut(np.array([30.0, 40.0]), 10.0), [6.0, 8.0])
     np.testing.assert_array_equal(cut(np.zeros(3), 2.0), np.zeros(3))
     assert cut(np.array([1.0, math.nan]), 1.0) is None
+
+
+# --- The goal ---
+
+
+def test_the_goal_is_dragged_with_or_without_a_person(cell):
+    for gone in (False, True):
+        changes = {"people": np.zeros((0, 7)), "person": None, "nearest": None} if gone else {}
+        things = cell.show(generation=5 + gone, **changes)
+        np.testing.assert_allclose(things["/grips/goal"].position, (0.5, 0.0, 0.5))
+        cell.orders.clear()
+        cell.drag("/grips/goal", "start", (0.5, 0.0, 0.5), (0.5, 0.0, 0.5))
+        cell.drag("/grips/goal", "update", (0.5, 0.0, 0.5), (0.4, 0.1, 0.7))
+        what, place = cell.orders[-1]
+        assert what == "goal"
+        np.testing.assert_allclose(place, (0.4, 0.1, 0.7))
+        cell.drag("/grips/goal", "end", (0.5, 0.0, 0.5), (0.4, 0.1, 0.7))
+        assert cell.grips.held is None

@@ -1,4 +1,4 @@
-"""The sentence of the page: what is wrong is never called work."""
+"""The words and bars of the page: what is wrong is never called work."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import math
 import pytest
 
 from elbowroom.avoidance import Status
-from elbowroom.viewer.panel import GREEN, GREY, RED, facts, judged
+from elbowroom.viewer.gauges import AMBER, ORANGE, Strip, gauges
+from elbowroom.viewer.margins import Margins
+from elbowroom.viewer.panel import GREEN, GREY, RED, detail, facts, judged
 
 
 def seen(**changes):
@@ -54,3 +56,40 @@ def test_what_only_watches_slows_nothing_and_the_page_says_that_it_does():
     assert "would have stopped" in facts(watched | {"would_stop": True})
     assert "supervisor off" in facts(seen(supervision="off"))
     assert "supervisor" not in facts(seen())
+
+
+def test_an_arm_that_stands_for_somebody_says_so_for_how_long_and_what_would_let_it_go_on():
+    waits = seen(status="AVOIDING", waited=18 * 60.0, farther=0.07)
+    assert judged(waits) == ("waiting for room: left hand 0.43 m from wrist", ORANGE)
+    assert detail(waits) == "for 1080 s; goes on when they are 0.07 m farther away"
+    assert detail(waits | {"farther": math.nan}) == "for 1080 s"
+    assert detail(seen(status="AVOIDING", waited=0.2)) == ""
+    assert "go on" in detail(seen(stopped=True))
+
+
+def test_bars_say_what_is_needed_and_had_allowed_and_used():
+    near = Margins(needed=0.4, had=0.3, used=0.1, left=0.3, bears=0.5, part="left_hand")
+    said = gauges(seen(safety=near, undisturbed=4))
+    assert "0.30 m, needs 0.40" in said
+    assert RED in said  # more is needed than is there
+    assert "0.10 of 0.40 m/s" in said
+    assert "0.10 of 0.50 m/s" in said
+    assert "2 of 4 cycles" in said
+    assert RED not in gauges(seen(safety=near._replace(had=1.0), undisturbed=2))
+    assert "not permitted" in gauges(seen(safety=near._replace(bears=0.0, part="<b>")))
+    assert "<b>:" not in gauges(seen(safety=near._replace(bears=0.0, part="<b>")))
+    assert "nobody is there" in gauges(seen(safety=None))
+
+
+def test_the_strip_keeps_a_minute_and_the_worst_of_a_moment():
+    strip, shown = Strip(), {"scenario": "cell", "robot": "panda"}
+    for k in range(3000):  # 100 s, 30 pictures a second
+        strip.add({"t": k / 30, "shown": shown}, RED if k == 2400 else GREEN if k % 2 else AMBER)
+    said = strip.html()
+    assert said.count(RED + " ") == 1
+    assert GREEN + " 9" not in said  # amber is worse, and in every column
+    assert said.count(AMBER + " ") == 119
+    strip.add({"t": 0.0, "shown": shown}, GREEN)
+    assert 'data-strip="1"' in strip.html()  # from the beginning
+    strip.add({"t": 5.0, "shown": shown | {"robot": "ur5e"}}, GREEN)
+    assert 'data-strip="1"' in strip.html()  # another arm

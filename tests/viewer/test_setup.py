@@ -9,7 +9,7 @@ import pytest
 
 from elbowroom.errors import ConfigError
 from elbowroom.model import catalogue
-from elbowroom.viewer.setup import RANGES, SCENARIOS, Setup, chosen, scenario_named
+from elbowroom.viewer.setup import RANGES, SCENARIOS, Setup, chosen, name_of, named, scenario_named
 
 
 @pytest.mark.parametrize("name", RANGES)
@@ -66,7 +66,9 @@ def test_a_recording_must_be_given():
         chosen("panda", scenario="recorded", motion="no such take.csv")
 
 
-@pytest.mark.parametrize("said", ["test 1", "test1", "1", "Test-1", " TEST_1 "])
+@pytest.mark.parametrize(
+    "said", ["test 1", "test1", "1", "Test-1", " TEST_1 ", "walk up to the arm", name_of("scenario", "test 1")]
+)
 def test_a_scenario_by_any_of_its_names(said):
     assert scenario_named(said) == "test 1"
 
@@ -101,3 +103,14 @@ def test_a_start_is_for_the_arm_that_it_was_given_with():
     assert setup.scene().start == (0.6, -1.2, 0.1, 0.0)
     assert setup.changed("robot", "panda").scene().start != (0.6, -1.2, 0.1, 0.0)
     assert setup.changed("scenario", "test 1").scene().start == (0.6, -1.2, 0.1, 0.0)
+
+
+def test_every_scenario_has_a_name_of_its_own_and_tests_their_number():
+    names = [name_of("scenario", each) for each in SCENARIOS]
+    assert len(set(names)) == len(SCENARIOS)
+    assert [named("scenario", each) for each in names] == list(SCENARIOS)
+    for each, name in zip(SCENARIOS, names, strict=True):
+        assert each not in ("cell", "recorded") or name != each
+        assert not each.startswith("test") or name.endswith(f" ({each})")
+    assert (name_of("controller", "K"), name_of("controller", "F")) == ("velocity (K)", "force (F)")
+    assert name_of("robot", "panda") == named("robot", "panda") == "panda"

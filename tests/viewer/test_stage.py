@@ -13,7 +13,7 @@ from elbowroom.errors import ModelWarning
 from elbowroom.geometry import PARKED
 from elbowroom.geometry.skeleton import NAMES
 from elbowroom.model.visuals import Visual
-from elbowroom.viewer import marks, shells, solids
+from elbowroom.viewer import cameras, marks, shells, solids
 from elbowroom.viewer.palette import clothes, names_of
 from elbowroom.viewer.panel import sentence
 from elbowroom.viewer.stage import CALM, CARE, DANGER, Stage, capsule, colour_of, turned
@@ -215,18 +215,50 @@ def test_a_picture_may_lack_what_is_new(server, stage):
 
 
 @pytest.mark.parametrize("floor", [0.0, -0.75])
-def test_arm_and_person_are_in_view_at_first(server, stage, floor):
+@pytest.mark.parametrize("size", [(1110, 900), (570, 700), (1700, 500)])
+@pytest.mark.parametrize("early", [True, False])
+def test_arm_and_person_are_in_view_in_a_window_of_any_shape(server, stage, floor, size, early):
     shown = picture(floor=floor, people=person() + np.array([0, 0, floor + 0.75] * 2 + [0]))
+    page = server.connect(*size) if early else None
     stage.show(shown)
-    eye, middle = np.array(server.initial_camera.position), np.array(server.initial_camera.look_at)
+    camera = (server.connect(*size) if page is None else page).camera
+    inside = in_view(camera, shown, size[0] / size[1])
+    assert inside.max() < 1.0  # nobody is cut off
+    assert inside.max() > 0.7  # nor far away
+
+
+def in_view(camera, shown, aspect):
+    """How far from the middle of the window the ends of all capsules are, 1 at its edges."""
+    eye, middle = np.array(camera.position), np.array(camera.look_at)
     ahead = (middle - eye) / np.linalg.norm(middle - eye)
     right = np.cross(ahead, (0, 0, 1)) / np.linalg.norm(np.cross(ahead, (0, 0, 1)))
-    half = np.tan(server.initial_camera.fov / 2)
-    for row in (*shown["arm"], *shown["people"]):
-        for end in (row[:3], row[3:6]):
-            x, y, z = (float(axis @ (end - eye)) for axis in (right, np.cross(right, ahead), ahead))
-            assert abs(y) < half * z  # neither head nor feet are cut off
-            assert -1.6 < x / (half * z) < 0.8  # of a wide window the panel takes the right quarter
+    ends = np.concatenate([rows[:, k : k + 3] for rows in (shown["arm"], shown["people"]) for k in (0, 3)]) - eye
+    deep = np.tan(camera.fov / 2) * (ends @ ahead)
+    assert (deep > 0).all()
+    return np.maximum(np.abs(ends @ right) / (aspect * deep), np.abs(ends @ np.cross(right, ahead)) / deep)
+
+
+def test_another_scene_is_framed_anew_and_another_controller_is_not(server, stage):
+    page = server.connect(1110, 900)
+    stage.show(picture(shown={"scenario": "cell", "robot": "panda"}))
+    page.camera.position = np.array([9.0, 9.0, 9.0])  # somebody turned it
+    stage.show(picture(generation=2, shown={"scenario": "cell", "robot": "panda"}))
+    assert page.camera.position[0] == 9.0
+    stage.show(picture(generation=3, shown={"scenario": "test 3", "robot": "panda"}))
+    assert page.camera.position[0] != 9.0
+
+
+@pytest.mark.parametrize("name", cameras.FROM)
+def test_every_preset_looks_at_the_cell(server, stage, name):
+    page = server.connect(1110, 900)
+    shown = picture()
+    stage.show(shown)
+    stage.look(page, name)
+    away = np.array(page.camera.position) - np.array(page.camera.look_at)
+    way = np.array(cameras.FROM[name])
+    np.testing.assert_allclose(away / np.linalg.norm(away), way / np.linalg.norm(way), atol=1e-9)
+    if name == "tool":
+        np.testing.assert_allclose(page.camera.look_at, shown["tool"])
 
 
 def test_objects_come_and_go(server, stage):
@@ -406,10 +438,13 @@ def seen(**changes):
 
 
 def test_plain_sentences():
-    assert seen(status="AVOIDING") == "avoiding: 0.43 m to left hand"
-    assert seen(status="SLOWING_HUMAN", law_status="AVOIDING") == "avoiding: 0.43 m to left hand"
-    assert seen() == "working: to object, 0.43 m to left hand"
+    assert seen(status="AVOIDING") == "avoiding: left hand 0.43 m from wrist"
+    assert seen(status="SLOWING_HUMAN", law_status="AVOIDING") == "avoiding: left hand 0.43 m from wrist"
+    assert seen() == "working: to object, left hand 0.43 m from wrist"
+    assert seen(status="AVOIDING", waited=12.3) == "waiting for room: left hand 0.43 m from wrist"
+    assert seen(status="AVOIDING", waited=0.5) == "avoiding: left hand 0.43 m from wrist"
+    assert seen(running=False, waited=12.3) == "paused"
     assert seen(running=False) == "paused"
     assert seen(stopped=True, reason="a person is <b>near</b>") == "stopped: a person is &lt;b&gt;near&lt;/b&gt;"
-    assert seen(status="SLOWING_LIMIT") == "working, slowed by a joint limit"
+    assert seen(status="SLOWING_LIMIT") == "working, slowed by the arm's own limits"
     assert "<script>" not in seen(state="<script>")

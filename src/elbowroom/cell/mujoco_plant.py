@@ -194,5 +194,5 @@ def _engine() -> Any:
     try:
         import mujoco
     except ImportError as missing:
-        raise ElbowroomError("the MuJoCo plant needs MuJoCo: pip install 'elbowroom[mujoco]'") from missing
+        raise ElbowroomError("the MuJoCo plant needs MuJoCo: pip install '.[mujoco]'") from missing
     return mujoco

@@ -157,6 +157,17 @@ class Cell:
         """The next cycle is at t and follows one a period before, as where this cell takes another's place."""
         self._last = t - self.period
 
+    def take_over(self, old: Cell, t: float, *, people: bool = True) -> None:
+        """Stands where another cell of the same arm stood before the cycle at t: its work, joints and people."""
+        if people:
+            self.people = old.people
+        self.task = old.task
+        self.plant.reset(old.state.q)
+        self.plant.read(self.state)
+        self.tool[:] = old.tool
+        self.people_rows[:] = old.people_rows
+        self.goes_on(t)
+
     # ---- one cycle
     def step(self, t: float) -> Command:
         """The cycle at time t (s); until the next one the plant follows the command that is returned."""

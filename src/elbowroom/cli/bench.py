@@ -182,9 +182,7 @@ def _module(suite: Suite) -> Any:
         if name.startswith(missing):
             raise ElbowroomError(f"the benchmark {suite.value!r} is not part of this installation") from error
         extra = "viewer" if suite is Suite.PAGE else "bench"
-        raise ElbowroomError(
-            f"the benchmark {suite.value!r} needs {missing}: pip install 'elbowroom[{extra}]'"
-        ) from error
+        raise ElbowroomError(f"the benchmark {suite.value!r} needs {missing}: pip install '.[{extra}]'") from error
 
 
 @contextmanager

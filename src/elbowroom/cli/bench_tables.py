@@ -179,6 +179,6 @@ def missing(names: list[str]) -> None:
     if not names:
         return
     there = [name for name in names if name not in EXTRAS]
-    advice = [f"{', '.join(there)}: pip install 'elbowroom[bench]'." if there else ""]
+    advice = [f"{', '.join(there)}: pip install '.[bench]'." if there else ""]
     advice += [f"{name}: pip install {EXTRAS[name]}." for name in names if name in EXTRAS]
     line(f"Not installed here: {', '.join(names)}. ", " ".join(filter(None, advice)))

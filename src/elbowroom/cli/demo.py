@@ -9,7 +9,7 @@ import sys
 import warnings
 import webbrowser
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -21,6 +21,8 @@ from .terminal import console, joints, line, note, plain
 if TYPE_CHECKING:
     from ..viewer.setup import Setup
 
+EVERY = 5.0  # s between two lines while the arm is prepared
+
 
 def demo(
     robot: Annotated[
@@ -31,7 +33,9 @@ def demo(
     start: Annotated[
         str, typer.Option(metavar="Q1,Q2,...", help="Joints at the start, rad or m.  [the arm's ready pose]")
     ] = "",
-    scenario: Annotated[str, typer.Option(metavar="NAME", help="cell, test1 to test7, or recorded.")] = "cell",
+    scenario: Annotated[
+        str, typer.Option(metavar="NAME", help='cell, "walk past", "reach in", test1 to test7, or recorded.')
+    ] = "cell",
     motion: Annotated[Path | None, typer.Option(metavar="FILE", help="recorded: a Vicon CSV or a BVH file.")] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Where to serve; a busy one gives the next.")] = 8080,
     host: Annotated[
@@ -51,7 +55,7 @@ def demo(
 
     \b
     elbowroom demo
-    elbowroom demo --robot ur5e --scenario test1
+    elbowroom demo --robot ur5e --scenario "walk past"
     elbowroom demo --robot my_arm.urdf --tip tool0 --out recordings
     elbowroom demo --robot my_arm.urdf --start 0,-1.2,1.5,-1.9,-1.57,0
     elbowroom demo --host 192.168.1.20 --no-open
@@ -60,11 +64,11 @@ def demo(
     the address can steer.  One page steers, others watch and can take over.  Ctrl-C ends it.
     """
     if importlib.util.find_spec("viser") is None:
-        raise ElbowroomError(
-            "the live page needs viser: pip install 'elbowroom[viewer]'; `elbowroom tour` needs nothing"
-        )
-    if not out.is_dir():
-        raise ElbowroomError(f"--out: there is no folder {str(out)!r}")
+        raise ElbowroomError("the live page needs viser: pip install '.[viewer]'; `elbowroom tour` needs nothing")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ElbowroomError(f"--out: expected a folder; {str(out)!r} cannot be one: {error.strerror}") from None
     if xacro:
         os.environ[ALLOWED] = "1"  # the processes of the page read the file, too
     try:
@@ -79,17 +83,35 @@ def demo(
             _prepare(setup)
             return
         secret = new_token() if token is None and not _here(host) else token
-        line("starting; an arm that was never used takes a few seconds to compile")
-        sys.stdout.flush()
+        _said("starting the page")
         with Live(setup, host=host, port=port, token=secret, out=out, warming=True) as live:
-            live.wait()
-            line("the cell is live at", plain(live.address), " (Ctrl-C ends it)")
-            sys.stdout.flush()
+            _said("the page is at", plain(live.address), " (Ctrl-C ends it); it says when the cell is there")
             if open_:
                 webbrowser.open(live.address)
+            _said(plain(f"{live.preparing}; an arm that was never used takes some seconds"))
+            took = live.wait(_Ticks())
+            _said(f"the cell is live after {took:.0f} s")
             live.serve(seconds)
     except KeyboardInterrupt:
         note("ended", "by Ctrl-C", "green")
+
+
+def _said(*parts: Any) -> None:
+    """A line that is seen at once, also where the output is a pipe."""
+    line(*parts)
+    sys.stdout.flush()
+
+
+class _Ticks:
+    """A line every five seconds, so that nobody wonders whether something still happens."""
+
+    def __init__(self) -> None:
+        self._next = EVERY
+
+    def __call__(self, seconds: float) -> None:
+        if seconds >= self._next:
+            _said(f"  ... {self._next:.0f} s")
+            self._next += EVERY
 
 
 def _prepare(setup: Setup) -> None:

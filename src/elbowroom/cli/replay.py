@@ -80,7 +80,7 @@ def replay(
 def needs_viser() -> None:
     """Says how to get what draws, where it is missing."""
     if importlib.util.find_spec("viser") is None:
-        raise ElbowroomError("the page needs viser: pip install 'elbowroom[viewer]'")
+        raise ElbowroomError("the page needs viser: pip install '.[viewer]'")
 
 
 def save(shown: Replay, path: Path, rate: float = 30.0) -> None:

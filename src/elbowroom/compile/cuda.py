@@ -36,7 +36,7 @@ def library() -> Any:
     try:
         import cupy
     except ImportError as error:
-        raise ElbowroomError(f"device 'cuda' needs CuPy (pip install 'elbowroom[gpu]'): {error}") from error
+        raise ElbowroomError(f"device 'cuda' needs CuPy (pip install '.[gpu]'): {error}") from error
     try:
         devices = cupy.cuda.runtime.getDeviceCount()
     except cupy.cuda.runtime.CUDARuntimeError as error:

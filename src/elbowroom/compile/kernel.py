@@ -45,6 +45,14 @@ def bundle(name: str, outputs: tuple[Port, ...]) -> Any:
     """The named tuple for several outputs; it pickles as what it is made of, since no module has its class."""
     made = cast(Any, namedtuple(name.title().replace("_", ""), [p.name for p in outputs]))
     made.__reduce__ = lambda self: (_bundled, (name, outputs, tuple(self)))
+
+    def no_shape(_: Any) -> Any:
+        parts = ", ".join(p.name for p in outputs)
+        raise AttributeError(
+            f"{name} gives {len(outputs)} arrays, each with its own shape: {parts} = ...; np.vstack makes one of them"
+        )
+
+    made.shape = property(no_shape, doc="There is none; it says what to do.")
     return made
 
 

@@ -46,7 +46,7 @@ def pyplot() -> Any:
     try:
         import matplotlib as mpl
     except ImportError as error:
-        raise ElbowroomError("the figures need matplotlib: pip install 'elbowroom[report]'") from error
+        raise ElbowroomError("the figures need matplotlib: pip install '.[report]'") from error
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 

@@ -4,8 +4,8 @@ It takes orders from a pipe, a few a cycle and never waiting for one, and puts a
 thirty times a second.  Nobody who looks at the board can hold it up.
 
     orders    ("set", name, value)  ("play",)  ("pause",)  ("toggle",)  ("step",)  ("reset",)  ("stop",)  ("resume",)
-              ("drag", (x, y))  ("hand", side, (x, y, z))  ("let_go",)  ("record", path)  ("save",)  ("tape", path)
-              ("quit",)
+              ("drag", (x, y))  ("hand", side, (x, y, z))  ("let_go",)  ("goal", (x, y, z))  ("work_on",)
+              ("joint", k, value)  ("record", path)  ("save",)  ("tape", path)  ("quit",)
 
 "toggle" is "pause" or "play", and "tape" is "save" or "record", whichever is not so now: what a page shows of that is a
 moment old.
@@ -20,6 +20,7 @@ however that ended.
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Callable
@@ -36,10 +37,11 @@ from .workplace import LOG, Workplace
 
 RATE = 30.0  # pictures in a second
 MOST_ORDERS = 20  # taken in one cycle; the others wait for the next
-PLAIN = ("play", "pause", "toggle", "step", "reset", "stop", "resume", "let_go", "save", "quit")
-ORDERS = (*PLAIN, "set", "drag", "hand", "record", "tape")
-CONTINUOUS = ("set", "drag", "hand")  # orders of which the last is what counts
+PLAIN = ("play", "pause", "toggle", "step", "reset", "stop", "resume", "let_go", "work_on", "save", "quit")
+ORDERS = (*PLAIN, "set", "drag", "hand", "goal", "joint", "record", "tape")
+CONTINUOUS = ("set", "drag", "hand", "goal", "joint")  # orders of which the last is what counts
 ANEW = ("scenario", "robot")  # what makes another cell; other settings are another controller for this one
+FARTHEST = 3.0  # m from its base: a goal beyond is nowhere near
 STAYS = "the stop stays: press go on"
 
 
@@ -129,6 +131,22 @@ class Engine(Workplace):
     def _let_go(self) -> None:
         for who in self.people:
             who.let_go()
+
+    def _goal(self, place: tuple[float, float, float]) -> None:
+        x, y, z = (float(each) for each in place)
+        if not math.dist((x, y, z), self.cell.arm.model.base[:3, 3]) <= FARTHEST:  # so that NaN is refused
+            raise ValueError(f"goal: expected a place within {FARTHEST:g} m of the arm; got {place!r:.60}")
+        self.drag_goal((x, y, z))
+
+    def _work_on(self) -> None:
+        self.work_on()
+
+    def _joint(self, k: int, value: float) -> None:
+        if self.running or self.held:
+            raise ValueError("joints: pause first; they are set by hand while nothing runs, and no stop lasts")
+        if k not in range(self.cell.arm.n) or not math.isfinite(value):
+            raise ValueError(f"joint: expected one of {self.cell.arm.n} and a number; got {k!r:.20} and {value!r:.20}")
+        self.set_joint(int(k), float(value))
 
     def _set(self, name: str, value: Any) -> None:
         wanted = self.setup.changed(name, value)

@@ -1,4 +1,4 @@
-"""What stands still on the page: light, floor, pedestal, conveyors, and where one looks from."""
+"""What stands still on the page: light, floor, pedestal, conveyors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from .palette import BELT, FLOOR, GRID, HAZE, LINES, RAIL, STEEL
 Array = NDArray[Any]
 
 WIDE = 0.24  # m, of a belt
-HALF = 0.78  # m, of a person's height and of an arm's
 LOW = 0.055  # m: a belt's top, below the middle of what lies on it
 
 
@@ -31,16 +30,6 @@ def light(scene: Any) -> None:
     )
     # No fog: viser's outline of what the pointer is over cannot be drawn in it, and the page would stop.
     scene.set_background_image(np.full((2, 2, 3), HAZE, dtype=np.uint8), format="png")
-
-
-def camera(server: Any, base: Array, floor: float, reach: float) -> None:
-    """Where a page looks from at first: arm and person in view, left of the panel."""
-    size = float(np.clip(reach / 0.85, 1.0, 3.0))
-    middle = np.array([base[0], base[1], max(floor + HALF, float(base[2]) - HALF)])
-    start = server.initial_camera
-    start.look_at = tuple((middle + size * np.array([0.98, 0.21, 0.0])).tolist())
-    start.position = tuple((middle + size * np.array([2.53, -3.55, 1.53])).tolist())
-    start.fov = float(np.radians(40.0))
 
 
 def ground(scene: Any, floor: float, base: Array) -> None:

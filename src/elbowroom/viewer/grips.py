@@ -1,9 +1,10 @@
-"""What a person on the page is taken by: a ring about the feet and the body for all of them, a ball for each hand.
+"""Drag handles: a ring about a person's feet and their body for all of them, a ball for each hand, one for the goal.
 
 They are dragged with the mouse, straight on the things themselves.  A page sends where its pointer is in space, on the
 plane through the point that was taken and across the line of sight:
 
-    hand      follows the pointer on that plane       wanted = offset + (pointer - taken) - the way they went since
+    goal      follows the pointer on that plane
+    hand      too                                     wanted = offset + (pointer - taken) - the way they went since
     person    follows it over the floor               wanted = where they would be, moved to where the ray from the eye
               through the pointer meets the plane z = height of the point that was taken
 
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 
 from . import solids
 from .limbs import FAR, seen
-from .palette import GRIP, names_of
+from .palette import GRIP, PULL, names_of
 from .shells import people_of
 
 Array = NDArray[np.float64]
@@ -37,6 +38,7 @@ INNER, OUTER, HIGH = 0.34, 0.41, 0.012  # m, of the ring
 LIFT = 0.004  # m: above the floor's grid
 HAND = 0.11  # m, the radius of a hand's ball where the hand's own is not known
 LARGER = 1.03  # than the hand, which it covers like a glove
+GOAL = 0.045  # m, the radius of the goal's ball
 STILL = 1e-3  # m: what moved less stays
 
 
@@ -44,15 +46,18 @@ STILL = 1e-3  # m: what moved less stays
 class _Held:
     """What is held, and how things were when it was taken."""
 
-    what: str  # "person", or the side of a hand
+    what: str  # "person", the side of a hand, or "goal"
     client: int
     pointer: Array  # (3,) the point that was taken
-    offset: Array  # of person (2,) or hand (3,)
+    offset: Array  # of person (2,) or hand (3,); of the goal, its place (3,)
     person: Array  # (3,) where they stood
 
 
 class Grips:
-    """Handles of the first person.  `order` is called with ("drag", (x, y)) and ("hand", side, (x, y, z))."""
+    """Handles of the first person and of the goal.
+
+    `order` is called with ("drag", (x, y)), ("hand", side, (x, y, z)) and ("goal", (x, y, z)).
+    """
 
     def __init__(self, server: Any, order: Order, look: Look) -> None:
         self._scene, self._order, self._look = server.scene, order, look
@@ -62,7 +67,7 @@ class Grips:
 
     @property
     def held(self) -> str | None:
-        """What somebody holds: "person", "left", "right" or nothing."""
+        """What somebody holds: "person", "left", "right", "goal" or nothing."""
         return None if self._held is None else self._held.what
 
     # ---- showing
@@ -73,6 +78,9 @@ class Grips:
         if kind != self._generation:
             self._build(picture, person, hands)
             self._generation = kind
+        goal = np.asarray(picture["goal"], dtype=float)
+        if np.isfinite(goal).all():
+            self._move("goal", goal)
         if person is None:
             return
         x, y, z = np.asarray(person, dtype=float)
@@ -84,6 +92,10 @@ class Grips:
         self._held = None
         self._scene.remove_by_name("/grips")
         self._handles = {}
+        ball, round_ = solids.ball(24)
+        glass = {"color": PULL, "opacity": 0.35, "cast_shadow": False, "receive_shadow": False}
+        self._handles["goal"] = self._scene.add_mesh_simple("/grips/goal", ball * np.float32(GOAL), round_, **glass)
+        self._bind(self._handles["goal"], "goal")
         if person is None:
             return
         look = {"color": GRIP, "cast_shadow": False, "receive_shadow": False}
@@ -97,10 +109,9 @@ class Grips:
             )
         for part in parts:
             self._bind(part, "person")
-        ball, faces = solids.ball(24)
         for side in hands:
             radius = LARGER * self._hand_radius(picture, side)
-            handle = self._scene.add_mesh_simple(f"/grips/{side}", ball * np.float32(radius), faces, **look)
+            handle = self._scene.add_mesh_simple(f"/grips/{side}", ball * np.float32(radius), round_, **look)
             self._handles[side] = handle
             self._bind(handle, side)
 
@@ -126,7 +137,7 @@ class Grips:
     # ---- dragging
     def _dragged(self, what: str, event: Any) -> None:
         picture = self._look()
-        if picture is None or picture.get("person") is None:
+        if picture is None or (picture.get("person") is None and what != "goal"):
             self._held = None
             return
         start, pointer = _point(event.start_position), _point(event.end_position)
@@ -141,11 +152,19 @@ class Grips:
             self._held = None
 
     def _take(self, what: str, event: Any, picture: dict[str, Any], start: Array) -> None:
-        offset = picture["offset"] if what == "person" else picture.get("hand_offsets", {}).get(what, np.zeros(3))
-        person = np.array(picture["person"], dtype=float)
+        if what == "goal":
+            offset = picture["goal"]
+        else:
+            offset = picture["offset"] if what == "person" else picture.get("hand_offsets", {}).get(what, np.zeros(3))
+        person = np.array(picture["person"] if picture.get("person") is not None else np.zeros(3), dtype=float)
         self._held = _Held(what, event.client_id, start, np.array(offset, dtype=float), person)
 
     def _follow(self, held: _Held, event: Any, picture: dict[str, Any], pointer: Array) -> None:
+        if held.what == "goal":
+            place = held.offset + (pointer - held.pointer)
+            if np.isfinite(place).all():
+                self._order("goal", (float(place[0]), float(place[1]), float(place[2])))
+            return
         went = np.asarray(picture["person"], dtype=float) - held.person
         if held.what == "person":
             eye = _point(event.client.camera.position)

@@ -32,6 +32,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError, ElbowroomError
+from .front import dress
 from .messages import well_formed
 from .rules import Rules, names_of
 from .wakeup import wake_in_loop
@@ -126,6 +127,8 @@ class Doorkeeper:
             response = pages(connection, request)
             if inspect.isawaitable(response):
                 response = await response
+            if response is not None:
+                dress(response)
         if response is not None:
             for name, value in rules.policy(headers["Host"].lower()).items():
                 response.headers[name] = value
@@ -238,7 +241,7 @@ def _start(door: Doorkeeper, host: str, label: str | None) -> viser.ViserServer:
         import websockets.asyncio.server
         from viser.infra import _infra
     except ImportError as error:
-        raise GuardError(f"the page needs viser {TRIED}: pip install 'elbowroom[viewer]' ({error})") from None
+        raise GuardError(f"the page needs viser {TRIED}: pip install '.[viewer]' ({error})") from None
     if viser.__version__.split(".")[:2] != TRIED.split("."):
         raise GuardError(
             f"viser {TRIED} was expected, {viser.__version__} is installed; its door is not known, so it stays shut"

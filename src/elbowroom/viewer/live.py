@@ -18,7 +18,7 @@ import re
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from types import TracebackType
@@ -43,6 +43,7 @@ STILL = 0.4  # s that the slider of the filter rests before its value counts
 SILENT = 1.0  # s without a picture, after which the page says so
 TOLD = 0.3  # s that pages have to hear of the engine's end
 STARTING = 10.0  # s that the end waits for a child that is just being started
+BREATH = 0.005  # s between two pictures at least: viser sends only while none is being made
 REST = 2.0  # s after the first picture before other arms are compiled
 
 
@@ -129,6 +130,10 @@ class Live:
         if what == "page":
             self._save_page()
             return
+        if what == "camera":
+            name, client = given
+            self.stage.look(client, name)
+            return
         if what in ("record", "tape") and not given:
             given = (str(self._name("csv")),)
         if what == "set" and given[0] == "filter":  # another program: not one for every step of a slider
@@ -173,7 +178,9 @@ class Live:
         self._look_after()
         if data is None or number == self._seen:
             silent = time.monotonic() - self._heard
-            if self._busy:
+            if not self._seen:
+                self.panel.wait(self.preparing, silent, cell=False)
+            elif self._busy:
                 self.panel.wait(self._busy, time.monotonic() - self._busy_since)
             elif self._seen and silent > SILENT:  # it is heard of thirty times a second, paused or not
                 self.panel.lost(f"no news from the cell for {silent:.0f} s")
@@ -185,8 +192,8 @@ class Live:
         self._busy = picture["busy"]
         if not self._busy:
             self._kept.append(data)
-        self.stage.show(picture)
-        with self.page.server.atomic():  # sentence, numbers and buttons come together
+        with self.page.server.atomic():  # scene, sentence, numbers and buttons are of one moment
+            self.stage.show(picture)
             self.grips.show(picture)
             self.panel.show(picture, self._files(picture))
         return True
@@ -218,14 +225,22 @@ class Live:
             self._warmer = start(warm.main, theirs, self.setup)
             theirs.close()
 
-    def wait(self) -> None:
-        """Until there is something to show."""
-        last = time.monotonic() + PATIENCE
+    @property
+    def preparing(self) -> str:
+        """What is done before there is something to show."""
+        return f"preparing {self.setup.robot or 'the arm'}: compiling its controller and supervisor"
+
+    def wait(self, tell: Callable[[float], object] = lambda _: None) -> float:
+        """Until there is something to show; how long that took, s.  `tell` hears again and again how long it has."""
+        begun = time.monotonic()
+        last = begun + PATIENCE
         while not self.show():
             self._check()
+            tell(time.monotonic() - begun)
             if time.monotonic() > last:
                 raise ElbowroomError(f"the cell did not start within {PATIENCE:g} s")
             time.sleep(0.02)
+        return time.monotonic() - begun
 
     def serve(self, seconds: float | None = None) -> None:
         """Shows until Ctrl-C, or for so long; raises if the engine dies."""
@@ -235,7 +250,7 @@ class Live:
             self.show()
             self._check()
             due = max(due + 1 / RATE, time.monotonic())
-            time.sleep(max(0.0, due - time.monotonic()))
+            time.sleep(max(BREATH, due - time.monotonic()))
 
     def _check(self) -> None:
         if not self.engine.is_alive():

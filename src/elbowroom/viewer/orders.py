@@ -17,7 +17,7 @@ from typing import Any
 Order = tuple[Any, ...]
 
 MOST = 200  # that wait
-REPLACED = ("set", "drag", "hand")  # a later one of the same makes the earlier needless
+REPLACED = ("set", "drag", "hand", "goal", "joint")  # a later one of the same makes the earlier needless
 ALWAYS = ("stop", "pause", "toggle", "quit")
 
 

@@ -13,6 +13,9 @@ attraction, repulsion, slow, push          what acts on the tool
 status, law_status, verdict, supervision   what the arm does, controller and supervisor say; stop, watch or off
 stopped, would_stop, reason                the arm is held; a supervisor that only watches would hold it; why
 state, cycles, contacts, touching          how the work goes
+undisturbed, dragged                       cycles of this cell without people (None: no such work); a goal is dragged
+safety, waited, farther                    margins.py: Margins or None, s that the arm has stood for a person, m
+lower, upper                               limits of the joints
 pace, loading                              lateness (median, 99 %, 99.9 %, worst; s), overruns; time to build, s
 busy, problem, recording, recorded, disk, saved      what the engine has to say
 """
@@ -29,6 +32,8 @@ from ..cell.runner import Cell
 from ..cell.task import Handling, PickAndPlace, Task
 from ..geometry import PARKED
 from ..geometry.shapes import RADIUS, A, B
+from .dragged_goal import DRAGGED, DraggedGoal
+from .margins import farther, margins
 
 if TYPE_CHECKING:
     from .workplace import Workplace
@@ -50,6 +55,7 @@ def take(place: Workplace) -> dict[str, Any]:
     lower, upper = cell.controller.lower, cell.controller.upper
     arm = cell.controller.rows[: len(cell.body)]  # the capsules of this cycle, which the controller has placed
     first = place.people[0] if place.people else None
+    found = margins(cell)
     recording, watching = place.tape.recording, cell.scene.supervision == "watch"
     return {
         "generation": place.generation,
@@ -59,6 +65,8 @@ def take(place: Workplace) -> dict[str, Any]:
         "q": cell.state.q.copy(),
         "margins": np.minimum(cell.state.q - lower, upper - cell.state.q),
         "spans": upper - lower,
+        "lower": lower.copy(),
+        "upper": upper.copy(),
         "joints": cell.arm.joint_names,
         "arm": capsules(arm),
         "arm_links": tuple(link + 1 for link in cell.body.links),
@@ -100,6 +108,11 @@ def take(place: Workplace) -> dict[str, Any]:
         "cycles": cell.task.cycles,
         "contacts": place.contacts,
         "touching": cell.plant.touching,
+        "undisturbed": None if place.alone is None else place.alone.cycles,
+        "dragged": cell.task.state == DRAGGED,
+        "safety": found,
+        "waited": place.waiting.seconds,
+        "farther": farther(cell, found),
         "busy": place.busy,
         "problem": place.problem,
         "recording": "" if recording is None else str(recording.path),
@@ -113,6 +126,8 @@ def take(place: Workplace) -> dict[str, Any]:
 
 def carrying(task: Task) -> bool:
     """Whether the tool holds an object."""
+    if isinstance(task, DraggedGoal):
+        return carrying(task.task)
     if not isinstance(task, Handling):
         return False
     return (task.before if task.state == AVOID else task.state) in CARRIED

@@ -20,13 +20,13 @@ from typing import Any, Self
 
 from .curves import Curves
 from .guard import Page, open_page
-from .panel import SAFETY, VIEWS, facts, judged
+from .panel import SAFETY, VIEWS, WIDE, detail, facts, headline, judged
 from .replay import Replay
 from .stage import Stage
 from .steering import Steering
 
 RATE = 30.0  # pictures in a second
-EVERY = 6  # pictures between two renewals of texts, slider and plots, while it plays
+EVERY = 6  # pictures between two renewals of slider and plots, while it plays; texts are of every picture
 SETTLING = 0.7  # s after somebody has moved the slider, in which it is left alone
 JUMP = 1.0  # s
 SPEEDS = ("0.1x", "0.25x", "0.5x", "1x", "2x", "4x", "8x")
@@ -76,6 +76,8 @@ class Player:
         gui, replay = server.gui, self.replay
         first, last = float(replay.times[0]), float(replay.times[-1])
         gui.configure_theme(show_logo=False, show_share_button=False, brand_color=(38, 92, 122))
+        gui.main_panel.dock_right()
+        gui.main_panel.set_width(WIDE)
         self.status = gui.add_html("", order=0)
         self.numbers = gui.add_html("", order=1)
         # what a page says of who steers has its place 2
@@ -85,7 +87,7 @@ class Player:
         self.slider.on_update(self._slid)
         buttons = gui.add_button_group("", tuple(BUTTONS), order=4)
         buttons.on_click(self._clicked)
-        self.speeds = gui.add_dropdown("speed", SPEEDS, initial_value="1x", order=5)
+        self.speeds = gui.add_dropdown("replay speed", SPEEDS, initial_value="1x", order=5)
         self.speeds.on_update(self._sped)
         self.curves = Curves(gui, replay, order=6)
         with gui.add_folder("View", order=8, expand_by_default=False):
@@ -174,21 +176,21 @@ class Player:
         if not changed:
             return False
         picture = self.replay.picture(t)
-        self.stage.show(picture)
         self._count += 1
-        if not self.playing or self._count % EVERY == 0:
-            self._tell(picture, t)
+        with self.page.server.atomic():  # scene and numbers are of one moment
+            self.stage.show(picture)
+            self._say(picture)
+            if not self.playing or self._count % EVERY == 0:
+                self._tell(picture, t)
         return True
 
-    def _tell(self, picture: dict[str, Any], t: float) -> None:
+    def _say(self, picture: dict[str, Any]) -> None:
         said, colour = judged(picture)
         held = "" if self.playing else ' <span style="color:#7b858c;font-weight:400">(paused)</span>'
-        dot = f'<span style="color:{colour};font-size:18px">&#9679;</span>'
-        self.status.content = (
-            f'<div style="font-size:16px;font-weight:600;line-height:1.25;min-height:40px;padding:6px 12px 0">{dot} '
-            f"{said}{held}</div>"
-        )
+        self.status.content = headline(f"{said}{held}", colour, detail(picture))
         self.numbers.content = _line(facts(picture, float(self.replay.times[-1])), "padding-bottom:5px")
+
+    def _tell(self, picture: dict[str, Any], t: float) -> None:
         if time.monotonic() - self._slid_at > SETTLING and abs(self.slider.value - t) > 1e-4:
             self.slider.value = round(t, 3)
         said = _line(html.escape(self.stage.problem), "word-break:break-all") if self.stage.problem else ""

@@ -43,6 +43,8 @@ class Plots:
         }
         self._titles = [gui.add_html("", order=order + 0.1 * k) for k in range(3)]
         self._places = [order + 0.1 * k + 0.05 for k in range(3)]
+        self._under = gui.add_html("", order=order + 0.4)
+        self._what: Any = None
         self._top = 0.5
         grey = {"stroke": "#a9b2b8", "width": 1, "dash": [4, 4]}
         self._distance = self._plot(0, FAR, [{"stroke": COLOURS[0], "width": 2}, grey])
@@ -54,7 +56,10 @@ class Plots:
         last = place == 2
         return self._gui.add_uplot(
             data=(np.array([0.0, 1.0]), *[np.array([np.nan, np.nan])] * len(series)),
-            series=({"label": "s"}, *({"label": str(k), **each} for k, each in enumerate(series))),
+            series=(
+                {"label": "s"},
+                *({"label": str(k), "points": {"show": False}, **each} for k, each in enumerate(series)),
+            ),
             scales={"x": {"time": False, "auto": True}, "y": {"range": (0.0, top)}},
             axes=(small if last else small | {"show": False}, small | {"size": 34, "space": 20}),
             height=HEIGHT + 20 * last,
@@ -69,14 +74,13 @@ class Plots:
         self._count += 1
         if self._count % EVERY:
             return
-        self._picture = picture
         t, values = picture["t"], self._values
-        if self._t and t <= self._t[-1]:
-            if t == self._t[-1]:
-                return
-            self._t.clear()
-            for line in values.values():
-                line.clear()
+        what = picture["shown"].get("scenario"), picture["shown"].get("robot")
+        if what != self._what or (self._t and t < self._t[-1]):
+            self._what = what
+            self._clear()
+        elif self._t and t == self._t[-1]:
+            return
         margins = shares(picture["margins"], picture["spans"])
         if len(margins) != self._n:
             self._n = len(margins)
@@ -91,11 +95,19 @@ class Plots:
         values["speed"].append(picture["tool_speed"])
         values["margins"].append(margins)
 
+    def _clear(self) -> None:
+        """Another scene, or the same from its beginning: nothing of before is left."""
+        self._t.clear()
+        for line in self._values.values():
+            line.clear()
+        for plot, count in ((self._distance, 2), (self._speed, 1), (self._margins, max(self._n, 1))):
+            plot.data = (np.array([0.0, 1.0]), *[np.array([np.nan, np.nan])] * count)
+
     def show(self) -> None:
         """Sends what is new."""
         if len(self._t) < 2:
             return
-        values, picture = self._values, self._picture
+        values = self._values
         t = np.array(self._t)
         self._distance.data = (t, np.array(values["distance"]), np.array(values["influence"]))
         top = next((each for each in TOPS if each > max(values["speed"])), TOPS[-1])
@@ -104,7 +116,10 @@ class Plots:
             self._speed.scales = {"x": {"time": False, "auto": True}, "y": {"range": (0.0, top)}}
         self._speed.data = (t, np.array(values["speed"]))
         self._margins.data = (t, *np.array(values["margins"]).T)
-        distance, least = picture["distance"], values["margins"][-1]
+
+    def say(self, picture: dict[str, Any]) -> None:
+        """The numbers above the plots."""
+        distance, least = picture["distance"], shares(picture["margins"], picture["spans"])
         near = f"{distance:.2f} m" if math.isfinite(distance) else "nobody is there"
         self._title(0, "distance to the nearest person", near)
         self._title(1, "speed of the tool", f"{picture['tool_speed']:.2f} m/s")
@@ -112,8 +127,19 @@ class Plots:
             k = int(np.nanargmin(least))
             name = html.escape(str(picture["joints"][k]))
             self._title(2, "joint margins, %", f"least {least[k]:.0f} % at {name}")
+            self._legend(picture["joints"])
         else:
             self._title(2, "joint margins", "no limits")
+
+    def _legend(self, joints: Any) -> None:
+        """Which colour is which joint: its number, and its name under the pointer."""
+        names = "".join(
+            f'<span title="{html.escape(str(name))}" style="color:{COLOURS[k % len(COLOURS)]}">&#9632; {k + 1}</span>'
+            for k, name in enumerate(joints)
+        )
+        said = f'<div style="{TITLE};margin:-6px 0 6px">joint{names}</div>'
+        if self._under.content != said:
+            self._under.content = said
 
     def _title(self, place: int, what: str, value: str) -> None:
         self._titles[place].content = f'<div style="{TITLE}"><span>{what}</span><b>{value}</b></div>'

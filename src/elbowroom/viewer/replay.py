@@ -20,12 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..cell.conveyor import InFeed
-from ..cell.pick_and_place import BACK_HOME, PICK, PLACE, TO_GOAL
+from ..cell.pick_and_place import AVOID, BACK_HOME, PICK, PLACE, TO_GOAL
 from ..cell.record import Table, read
 from ..cell.task import PickAndPlace
 from ..errors import RecordingError
 from ..geometry.skeleton import SIDES
 from . import picture
+from .margins import GIVES_WAY, STANDS, THERE
 from .replay_cell import ReplayCell, configurations, drawable, vector
 from .setup import Setup
 
@@ -99,6 +100,16 @@ class Replay:
     def speeds(self) -> Array:
         """(rows,) of the tool, m/s."""
         return np.linalg.norm([drawable(self.table[f"tool_v{axis}"]) for axis in "xyz"], axis=0)
+
+    @cached_property
+    def waited(self) -> Array:
+        """(rows,) for how long the arm has stood because of a person, s."""
+        table = self.table
+        told = np.isin(table["status"], GIVES_WAY) | np.isin(table["law_status"], GIVES_WAY) | (table["state"] == AVOID)
+        there = (table["state"] != AVOID) & (np.linalg.norm(self._tool - self._goal, axis=1) <= THERE)
+        still = told & ~there & (self.speeds < STANDS)
+        last = np.maximum.accumulate(np.where(still, -1, np.arange(len(self))))  # the last row in which it did not
+        return np.where(still, self.times - self.times[np.maximum(last, 0)], 0.0)
 
     def moments(self, rate: float) -> Array:
         """Times of the run, `rate` of them a second, from the first cycle to the last."""
@@ -191,6 +202,7 @@ class Replay:
             "cycles": int(table["cycles"][k]),
             "contacts": int(table["contacts"][k]),
             "touching": bool(table["clearance"][k] < 0.0),
+            "waited": float(self.waited[k]),
             "busy": "",
             "problem": "",
             "recording": "",

@@ -27,8 +27,29 @@ from ..model import catalogue
 
 SCENES = Path(__file__).parent / "scenes"
 CELL, RECORDED = "cell", "recorded"
+VISITS = {"walk past": "walk_past", "reach in": "reach_in"}
+"""Scenarios that are the cell with another person, and the variants of its file."""
 TESTS = tuple(f"test {k}" for k in range(1, 8))
-SCENARIOS = (CELL, *TESTS, RECORDED)
+SCENARIOS = (CELL, *VISITS, *TESTS, RECORDED)
+NAMES: dict[str, dict[str, str]] = {
+    "scenario": {
+        CELL: "pick and place",
+        **{name: name for name in VISITS},
+        "test 1": "walk up to the arm (test 1)",
+        "test 2": "walk up, seen late (test 2)",
+        "test 3": "come from the side (test 3)",
+        "test 4": "walk up, force control (test 4)",
+        "test 5": "wander about at work (test 5)",
+        "test 6": "stand beside the goal (test 6)",
+        "test 7": "near a joint limit (test 7)",
+        RECORDED: "a recorded person",
+    },
+    "controller": {"K": "velocity (K)", "F": "force (F)"},
+    "inverse": {"dls": "damped least squares", "transpose": "transpose"},
+    "limits": {"scaling": "slow down near them", "potential": "push away from them", "none": "not felt"},
+    "supervision": {"stop": "limits and stops", "watch": "only watches", "off": "off"},
+}
+"""What a page calls a choice; what is not here is called as it is."""
 
 
 class Range(NamedTuple):
@@ -47,7 +68,7 @@ RANGES: dict[str, Range] = {
     "kp": Range("Attraction gain", "1/s", 0.1, 5.0, 0.1),
     "max_speed": Range("Greatest pull", "m/s", 0.05, 2.0, 0.05),
     "filter": Range("Moving average", "s", 0.0, 1.0, 0.05),
-    "speed": Range("Speed of time", "times", 0.1, 4.0, 0.1),
+    "speed": Range("Simulation speed", "x", 0.1, 4.0, 0.1),
 }
 CHOICES: dict[str, tuple[str, ...]] = {
     "scenario": SCENARIOS,
@@ -127,8 +148,8 @@ class Setup:
         return dataclasses.replace(found, tip=tip) if mine else found
 
     def _placed(self, robot: str | None) -> Scene:
-        if self.scenario == CELL:
-            return Scene.load(SCENES / "cell.toml", robot=robot)
+        if self.scenario == CELL or self.scenario in VISITS:
+            return Scene.load(SCENES / "cell.toml", robot=robot, variant=VISITS.get(self.scenario))
         if self.scenario == RECORDED:
             if not self.motion:
                 raise ConfigError("the scenario recorded needs a recording: elbowroom demo --motion FILE")
@@ -160,10 +181,24 @@ class Setup:
         return dataclasses.replace(scene, controller=tuned, supervision=watched, reset_after=0.0)
 
 
+def name_of(what: str, value: str) -> str:
+    """What a page calls this choice: "test 1" is "walk up to the arm (test 1)"."""
+    return NAMES.get(what, {}).get(value, value)
+
+
+def named(what: str, name: Any) -> Any:
+    """The choice that a page calls so; what nothing is called is left as it is, and refused later."""
+    return next((value for value, given in NAMES.get(what, {}).items() if given == name), name)
+
+
 def scenario_named(text: str) -> str:
-    """The scenario that somebody means: "1", "test1" and "Test 1" are all "test 1"."""
-    found = re.fullmatch(r"(?:test)?[ _-]?([1-7])", text.strip().lower())
-    name = f"test {found[1]}" if found else text.strip().lower()
+    """The scenario that somebody means: "1", "test1", "Test 1" and what the page calls it are all "test 1"."""
+    said = text.strip().lower()
+    found = re.fullmatch(r"(?:test)?[ _-]?([1-7])", said)
+    name = f"test {found[1]}" if found else said.replace("_", " ")
+    for known, given in NAMES["scenario"].items():
+        if name in (given, given.partition(" (")[0]):
+            name = known
     if name not in SCENARIOS:
         raise ConfigError(f"scenario: expected {', '.join(SCENARIOS)}; got {text!r:.40}")
     return name

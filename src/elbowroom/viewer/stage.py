@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..geometry.skeleton import NAMES
-from . import furniture, solids
+from . import cameras, furniture, solids
 from .figures import Figures
 from .limbs import Band, Limbs
 from .looks import Looks
@@ -59,7 +59,14 @@ class Stage:
         self._figures: Figures | None = None
         self._objects: Any = None
         self._shape: tuple[Any, ...] = ()
+        self._what: tuple[Any, ...] = ()
+        self._picture: dict[str, Any] | None = None
         furniture.light(self.scene)
+        server.on_client_connect(self._came)
+
+    def _came(self, client: Any) -> None:
+        """A page that comes, or comes back: its window's shape is known now."""
+        self.look(client)
 
     @property
     def problem(self) -> str:
@@ -69,18 +76,46 @@ class Stage:
     def show(self, picture: dict[str, Any]) -> None:
         """A picture of the engine."""
         shape = (picture["generation"], len(picture["arm"]), len(picture["people"]))
-        if shape != self._shape:
-            self._rebuild(picture)
-            self._shape = shape
         with self.server.atomic():
+            if shape != self._shape:
+                self._rebuild(picture)
+                self._shape = shape
+            shown = picture.get("shown", {})
+            what = (len(picture["arm"]), shown.get("scenario"), shown.get("robot"))
+            if what != self._what:  # another scene, and not another controller for it
+                self._what = what
+                self._frame(picture)
             drawn = self._show_arm(picture)
             self._show_people(picture["people"])
             self._show_objects(picture["objects"])
+            self._picture = picture
             self._marks.show(picture, fingers=self._links.max(initial=0) not in drawn, arrows=self.arrows)
             if self.shells:
                 self._shells.show(picture)
             else:
                 self._shells.hide()
+
+    # ---- where pages look from
+    def look(self, client: Any, name: str = "cell", picture: dict[str, Any] | None = None) -> None:
+        """One page looks at that (cameras.FROM), as its window is wide."""
+        shown = self._picture if picture is None else picture
+        if shown is None or name not in cameras.FROM:
+            return
+        camera = client.camera
+        wide, tall = getattr(camera, "image_width", 0), getattr(camera, "image_height", 0)
+        found = cameras.view(name, shown, wide / tall if wide and tall else cameras.TYPICAL)
+        with client.atomic():
+            camera.up_direction = found.up
+            camera.position, camera.look_at = found.position, found.look_at
+            camera.fov = float(cameras.ANGLE)
+
+    def _frame(self, picture: dict[str, Any]) -> None:
+        """All pages, and those to come, look at the cell."""
+        found, start = cameras.view("cell", picture), self.server.initial_camera
+        start.position, start.look_at = tuple(found.position.tolist()), tuple(found.look_at.tolist())
+        start.fov = float(cameras.ANGLE)
+        for client in self.server.get_clients().values():
+            self.look(client, "cell", picture)
 
     # ---- made anew
     def _rebuild(self, picture: dict[str, Any]) -> None:
@@ -93,8 +128,6 @@ class Stage:
         self._build_arm(arm, picture)
         self._build_people(people, picture)
         self._objects = None
-        reach = float(np.linalg.norm(arm[:, :3] - base, axis=1).max(initial=0.5))
-        furniture.camera(self.server, base, float(picture["floor"]), reach)
         furniture.ground(self.scene, float(picture["floor"]), base)
         furniture.belts(self.scene, picture["belts"], float(picture["floor"]))
         self._marks = Marks(self.scene)

@@ -18,7 +18,7 @@ from typing import Any
 
 from ..errors import ConfigError, ElbowroomError
 from .guard import open_page
-from .panel import facts, judged
+from .panel import detail, facts, judged
 from .stage import Stage
 
 POLICY = (
@@ -30,9 +30,16 @@ SAFETY = "Not a safety-rated device"
 MOST = 100_000  # pictures: an hour at 30 a second is more than anybody watches
 
 STYLE = """
-#sheet { position: fixed; z-index: 5; top: 10px; left: 10px; width: min(290px, calc(100vw - 20px)); overflow: hidden;
-  padding: 9px 12px; border-radius: 8px; background: rgba(255, 255, 255, 0.86); color: #1d2b33;
-  box-shadow: 0 1px 6px rgba(0, 0, 0, 0.12); font: 12px/1.4 system-ui, sans-serif; pointer-events: none; }
+#sheet { position: fixed; z-index: 5; top: 0; bottom: 0; left: 0; width: 290px; box-sizing: border-box; overflow: auto;
+  padding: 12px 14px; background: #ffffff; color: #1d2b33; border-right: 1px solid #d5dade;
+  font: 12px/1.4 system-ui, sans-serif; }
+/* beside the scene, not over it; in a narrow window above it */
+#root { position: fixed; inset: 0 0 0 290px; width: auto !important; height: auto !important;
+  transform: translate(0); overflow: hidden; }
+@media (max-width: 700px) {
+  #sheet { bottom: auto; right: 0; width: auto; height: 150px; border-right: 0; border-bottom: 1px solid #d5dade; }
+  #root { inset: 150px 0 0 0; }
+}
 #sheet h1 { margin: 0 0 2px; font-size: 12px; font-weight: 600; color: #52636d; overflow-wrap: anywhere; }
 #sheet p { margin: 0; }
 #now { font-size: 15px; font-weight: 600; line-height: 1.25; min-height: 2.5em; }
@@ -136,6 +143,9 @@ def _frame(picture: dict[str, Any], sentences: dict[tuple[str, str], int]) -> li
     distance = picture["distance"]
     near = round(distance, 4) if distance < 1e3 else None
     told = f"{facts(picture)} · tool {picture['tool_speed']:.2f} m/s"
+    more = detail(picture)
+    if more:
+        plain = f"{plain} ({more.partition(';')[0]})"
     return [sentences.setdefault((plain, colour), len(sentences)), near, told]
 
 

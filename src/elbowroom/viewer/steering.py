@@ -9,8 +9,8 @@ before viser does.  Of a page that steers this comes through, and nothing else o
     a key                      as it is
 
 What was dropped or held is answered with the true value, to the page that sent it.  Of a page that watches nothing
-comes through but its camera, its button "Steer from this page", and a stop: by the button or the key.  Whoever sees
-that the arm must stand can make it so; that it goes on is for the page that steers.
+comes through but its camera and the buttons for it, its button "Steer from this page", and a stop: by the button or the
+key.  Whoever sees that the arm must stand can make it so; that it goes on is for the page that steers.
 
 The first page steers.  When it goes, the page that comes within `GRACE` seconds, before or after, is taken for the same
 one, loaded again; if none comes, the one that has been there longest steers.  So a page that is alone always does.
@@ -24,11 +24,12 @@ import math
 import time
 from typing import Any
 
-from .panel import KEYS
+from .panel import CAMERAS, KEYS
 
 GRACE = 3.0  # s
 FARTHEST = 100.0  # m
 STOP = "stop"  # what the button says
+FREE = frozenset({STOP, *CAMERAS})  # buttons that every page may press: they stop the arm, or are that page's own
 STOP_KEYS = frozenset(does for _, _, does, order in KEYS if order == (STOP,))  # what the command of the key is called
 LENGTHS = {"wxyz": 4, "position": 3, "start_position": 3, "end_position": 3, "ray_origin": 3, "ray_direction": 3}
 STEERS = '<div style="font-size:12px;color:#55606a;padding:0 12px 4px">You steer.</div>'
@@ -133,7 +134,7 @@ class Steering:
             return
         plain = isinstance(message.updates, dict) and set(message.updates) == {"value"}
         sent = message.updates["value"] if plain else None
-        may = client == self.who or (isinstance(handle, self._group) and sent == STOP)
+        may = client == self.who or (isinstance(handle, self._group) and sent in FREE)
         value = held(handle, sent) if plain and may else None
         if value is None:
             self.dropped += 1

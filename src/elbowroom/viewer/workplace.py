@@ -22,11 +22,15 @@ from ..cell.pace import RealTime
 from ..cell.people import Seen
 from ..cell.runner import Cell
 from ..cell.steered import Steered
+from ..cell.task import Handling, Task
 from ..model.visuals import visuals_of
 from . import picture
 from .board import Board
+from .dragged_goal import DraggedGoal
+from .margins import Waiting
 from .setup import Setup
 from .taping import Tape
+from .undisturbed import Undisturbed
 
 LOG = logging.getLogger("elbowroom.viewer")
 SUMMED_UP = 1.0  # s between two looks at how late the loop was, which takes a tenth of a millisecond
@@ -43,6 +47,8 @@ class Workplace:
         self._ran = False  # whether it would run, were it not held
         self.generation = 0
         self.cell: Cell
+        self.alone: Undisturbed | None = None
+        self.waiting = Waiting()
         self.visuals: tuple[Any, ...] = ()
         self.tape = Tape()
         self.pace: RealTime | None = None
@@ -64,9 +70,12 @@ class Workplace:
         if anew:
             _steer(cell)
             self.cell = cell
+            self.alone = Undisturbed(cell.scene) if isinstance(cell.task, Handling) else None
             self._begin()
         else:
             self._take_over(cell)
+            if self.alone is not None:
+                self.alone = Undisturbed(cell.scene, self.alone, self.t)
         self.setup, self.visuals = setup, drawn
         self.tape.change(cell, self.notes())
         self._cycle()  # so that there is something to show, paused or not
@@ -83,14 +92,8 @@ class Workplace:
 
     def _take_over(self, cell: Cell) -> None:
         """A new cell in the place of the old, whose people, work and joints it has."""
-        old = self.cell
-        cell.people, cell.task = old.people, old.task
-        cell.plant.reset(old.state.q)
-        cell.plant.read(cell.state)
-        cell.tool[:] = old.tool
-        cell.people_rows[:] = old.people_rows
-        cell.goes_on(self.t)
-        self._before += old.plant.contacts
+        cell.take_over(self.cell, self.t)
+        self._before += self.cell.plant.contacts
         self.cell = cell
 
     def restart(self) -> None:
@@ -103,7 +106,11 @@ class Workplace:
         for who in self.cell.people:
             for side in _sides(who):
                 side.reset()
+        self.cell.task = _work(self.cell)
         self.cell.reset()
+        if self.alone is not None:
+            self.alone.reset()
+        self.waiting = Waiting()
         self._k = self._before = 0
 
     @property
@@ -136,12 +143,42 @@ class Workplace:
                 cell.plant.brake()
             self.tape.add(t)
             cell.advance(t, cell.period)
+            self.waiting.look(cell)
+            if self.alone is not None:
+                self.alone.step(t)
             if brake is not None and brake.latched is not None and not self.held:
                 self.hold(brake.reason)
         except Exception as error:
             self._failed(error)
         finally:
             self._k += 1
+
+    # ---- what is moved by hand
+    def drag_goal(self, place: tuple[float, float, float]) -> None:
+        """The tool goes to that place (m) instead of its work, until `work_on`."""
+        task = self.cell.task
+        if isinstance(task, DraggedGoal):
+            task.goal.position = place
+        else:
+            self.cell.task = DraggedGoal(task, place)
+
+    def work_on(self) -> None:
+        """The work goes on where it was."""
+        self.cell.task = _work(self.cell)
+
+    def set_joint(self, k: int, value: float) -> None:
+        """Puts one joint elsewhere, within its limits, while nothing runs."""
+        cell, old = self.cell, self.cell.state.q.copy()
+        lower, upper = cell.controller.lower, cell.controller.upper
+        cell.state.q[k] = min(max(value, lower[k]), upper[k])
+        cell.tool[:] = cell.arm.pose(cell.state.q)[:3, 3]
+        generation = self.generation
+        try:
+            self.build(self.setup, anew=False)  # a supervisor of its own: one that saw the arm jump would stop it
+        except Exception:
+            cell.state.q[:] = old
+            raise
+        self.generation = generation  # the same arm and people; the page need not be built anew
 
     # ---- stops
     @property
@@ -223,6 +260,11 @@ def _sides(who: Seen) -> list[Steered]:
     """Somebody as they are and as they are sensed, which may be the same."""
     found = {id(side): side for side in (who.actual, who.sensed)}
     return [side for side in found.values() if isinstance(side, Steered)]
+
+
+def _work(cell: Cell) -> Task:
+    """The work itself, also while a goal is dragged."""
+    return cell.task.task if isinstance(cell.task, DraggedGoal) else cell.task
 
 
 def _steer(cell: Cell) -> None:

@@ -68,7 +68,7 @@ def test_all_is_every_variant_three_plants_and_four_arms():
 def test_without_mujoco_the_others_run(without):
     without("mujoco")
     assert {job.plant for job in jobs_of_all()} == {"kinematic", "rigid"}
-    with pytest.raises(ElbowroomError, match=r"^the MuJoCo plant needs MuJoCo: pip install 'elbowroom\[mujoco\]'$"):
+    with pytest.raises(ElbowroomError, match=r"^the MuJoCo plant needs MuJoCo: pip install '\.\[mujoco\]'$"):
         ready(jobs_of(brief(), ["mujoco"]))
     ready(jobs_of(brief(), ["kinematic", "rigid"]))
 
@@ -282,7 +282,7 @@ def test_figures_that_fail_do_not_cost_the_report(made, tmp_path, monkeypatch, e
 def test_without_matplotlib_the_report_says_so(made, tmp_path, without):
     without("matplotlib")
     written = write_report(made.outcomes, [], tmp_path, made.jobs, {})
-    assert written.problem == "drawing needs matplotlib: pip install 'elbowroom[report]'"
+    assert written.problem == "drawing needs matplotlib: pip install '.[report]'"
     assert "drawing needs matplotlib" in written.path.read_text()
 
 

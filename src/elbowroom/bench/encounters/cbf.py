@@ -46,7 +46,7 @@ class BarrierLaw:
         try:
             self._solve = importlib.import_module("daqp").solve
         except ImportError as error:
-            raise ElbowroomError("the CBF-QP law needs daqp: pip install 'elbowroom[bench]'") from error
+            raise ElbowroomError("the CBF-QP law needs daqp: pip install '.[bench]'") from error
         self.velocity, self._people = velocity, people
         self._arm, where = arm, place(arm)
         self._body, self._floor, self._lifted = where.body, where.base[2], where.lifted

@@ -38,7 +38,7 @@ def modules(name: str, *needed: str) -> list[Any]:
     try:
         return [importlib.import_module(module) for module in needed]
     except ImportError as error:
-        raise ElbowroomError(f"{name} needs {error.name}: pip install 'elbowroom[bench]'") from error
+        raise ElbowroomError(f"{name} needs {error.name}: pip install '.[bench]'") from error
 
 
 class Placements(NamedTuple):

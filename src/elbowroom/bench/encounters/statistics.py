@@ -72,5 +72,5 @@ def _scipy() -> Any:
     try:
         from scipy import stats
     except ImportError as error:
-        raise ElbowroomError("intervals and tests of rates need scipy: pip install 'elbowroom[bench]'") from error
+        raise ElbowroomError("intervals and tests of rates need scipy: pip install '.[bench]'") from error
     return stats

@@ -84,9 +84,9 @@ def packages() -> Iterator[Finding]:
             else:
                 whole.append(f"{package} {version(package) or known}".strip())
         data = {"use": extra.use, "there": whole, "missing": absent, "broken": broken}
-        mend = f"pip install 'elbowroom[{name}]'"
+        mend = f"pip install '.[{name}]'"
         if broken:
-            mend = f"pip install --force-reinstall 'elbowroom[{name}]'"
+            mend = f"pip install --force-reinstall '.[{name}]'"
             yield Finding(EXTRAS, name, BROKEN, f"{extra.use}: cannot be imported: {', '.join(broken)}", data, mend)
         elif absent:
             yield Finding(EXTRAS, name, MISSING, f"{extra.use}: without {', '.join(absent)}", data, mend)

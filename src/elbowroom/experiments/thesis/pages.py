@@ -24,7 +24,7 @@ from .report_numbers import Check
 from .suite import installed
 
 RESULTS, REPORT, FIGURES = "results.json", "report.html", "figures"
-NO_MATPLOTLIB = "drawing needs matplotlib: pip install 'elbowroom[report]'"
+NO_MATPLOTLIB = "drawing needs matplotlib: pip install '.[report]'"
 
 
 class UnwrittenError(ElbowroomError):

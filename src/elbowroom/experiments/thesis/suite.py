@@ -33,7 +33,7 @@ log.addHandler(logging.NullHandler())
 
 ARMS = ("panda", "iiwa7", "ur10e")
 WITH_ARMS = range(1, 6)
-NO_MUJOCO = "the MuJoCo plant needs MuJoCo: pip install 'elbowroom[mujoco]'"
+NO_MUJOCO = "the MuJoCo plant needs MuJoCo: pip install '.[mujoco]'"
 EVERY = 25  # cycles between two movements of a bar
 Progress = Callable[[int, str, int, int], object]
 """Told the number of the job, its name, its cycles done and in all."""

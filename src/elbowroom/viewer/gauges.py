@@ -1,0 +1,144 @@
+"""Bars of the panel: how much of what is allowed is used now, what the work lost to people, and the last minute.
+
+A bar is the part of what is allowed that is used: full is the limit.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+from collections import deque
+from typing import Any
+
+from .margins import Margins
+
+GREEN, AMBER, RED, GREY, ORANGE = "#3f8f5f", "#d9a441", "#c8372d", "#a9b2b8", "#b5651d"
+CLOSE = 0.7  # of what is allowed: from here on a bar is amber
+TOP = 2.0  # m/s: what is allowed beyond is only called more
+MINUTE, COLUMN = 60.0, 0.5  # s: of the strip, and of a column of it
+BAR = "flex:1;height:7px;background:#e6e9eb;border-radius:3px;overflow:hidden"
+ROW = "display:flex;align-items:center;gap:6px;font-size:12px;line-height:1.5;color:#55606a;white-space:nowrap"
+
+
+def _row(label: str, part: float, value: str, colour: str = "", about: str = "") -> str:
+    """A label, a bar and a number; a part that is no number has no bar."""
+    known = math.isfinite(part)
+    shade = colour or (RED if part >= 1.0 else AMBER if part > CLOSE else GREEN)
+    fill = f'<i style="display:block;height:100%;width:{100 * min(max(part, 0.0), 1.0):.0f}%;background:{shade}"></i>'
+    bar = f'<span style="{BAR}">{fill if known else ""}</span>'
+    return (
+        f'<div style="{ROW}" title="{html.escape(about)}"><span style="width:78px">{label}</span>{bar}'
+        f'<b style="width:138px;text-align:right;font-weight:600">{value}</b></div>'
+    )
+
+
+def _speed(value: float) -> str:
+    return f"{value:.2f}" if value < TOP else f"over {TOP:g}"
+
+
+def gauges(picture: dict[str, Any]) -> str:
+    """The bars of a picture as HTML."""
+    found: Margins | None = picture.get("safety")
+    rows = []
+    if found is None:
+        rows += [_row(label, math.nan, "nobody is there") for label in ("separation", "approach", "contact")]
+    else:
+        part = html.escape(found.part.replace("_", " "))
+        if math.isfinite(found.needed):
+            share = found.needed / found.had if found.had > 0 else math.inf
+            rows.append(
+                _row(
+                    "separation",
+                    share,
+                    f"{found.had:.2f} m, needs {found.needed:.2f}",
+                    about="distance to the nearest person, and what speed and separation need at this speed",
+                )
+            )
+        else:
+            rows.append(_row("separation", math.nan, f"{found.had:.2f} m"))
+        allowed = found.used + max(found.left, 0.0)
+        used = found.used / allowed if allowed > 0 else (1.0 if found.used > 0 else 0.0)
+        rows.append(
+            _row(
+                "approach",
+                used,
+                f"{found.used:.2f} of {_speed(allowed)} m/s",
+                about="speed towards the person: used, allowed",
+            )
+            if math.isfinite(found.left)
+            else _row("approach", math.nan, f"{found.used:.2f} m/s")
+        )
+        if found.bears > 0:
+            rows.append(
+                _row(
+                    "contact",
+                    found.used / found.bears,
+                    f"{found.used:.2f} of {_speed(found.bears)} m/s",
+                    about=f"power and force: the speed at which a contact with the {part} keeps to the force it bears",
+                )
+            )
+        else:
+            why = f"{part}: not permitted" if found.bears == 0 else "a link that stands"
+            rows.append(_row("contact", math.nan, why, about="power and force: contact with this part"))
+    rows.append(_throughput(picture))
+    return f'<div style="padding:2px 12px 0">{"".join(rows)}</div>'
+
+
+def _throughput(picture: dict[str, Any]) -> str:
+    cycles, alone = picture["cycles"], picture.get("undisturbed")
+    about = "cycles done, of those that the same arm does in the same time with nobody there"
+    if alone is None:
+        return _row("throughput", math.nan, "no cycles here", about=about)
+    if not alone:
+        return _row("throughput", math.nan, "first cycle", about=about)
+    part = cycles / alone
+    return _row("throughput", part, f"{cycles} of {alone} cycles", GREEN if part > 0.9 else AMBER, about)
+
+
+class Strip:
+    """The last minute of simulated time as colours: what the arm was doing."""
+
+    def __init__(self) -> None:
+        self._columns: deque[tuple[int, str]] = deque(maxlen=round(MINUTE / COLUMN))
+        self._what: Any = None
+
+    def add(self, picture: dict[str, Any], colour: str) -> None:
+        """What a picture shows; the worst colour of a column counts.  Another scene begins anew."""
+        what, k = (picture["shown"].get("scenario"), picture["shown"].get("robot")), int(picture["t"] / COLUMN)
+        if what != self._what or (self._columns and k < self._columns[-1][0]):
+            self._columns.clear()
+            self._what = what
+        if self._columns and self._columns[-1][0] == k:
+            colour = max(colour, self._columns[-1][1], key=WORSE.index)
+            self._columns.pop()
+        self._columns.append((k, colour))
+
+    def html(self) -> str:
+        """A band, the newest on the right."""
+        if not self._columns:
+            return ""
+        count, now = self._columns.maxlen or 1, self._columns[-1][0]
+        stops, last = [], 0.0
+        for k, colour in self._columns:
+            start = 100.0 * (count - 1 - (now - k)) / count
+            if start < 0.0:
+                continue
+            if start > last + 1e-6:
+                stops.append(f"#eef0f1 {last:.2f}% {start:.2f}%")
+            last = start + 100.0 / count
+            stops.append(f"{colour} {start:.2f}% {last:.2f}%")
+        keys = ((GREEN, "works"), (AMBER, "gives way"), (ORANGE, "waits"), (RED, "stopped"))
+        legend = "".join(
+            f'<span><i style="display:inline-block;width:8px;height:8px;background:{c}"></i> {word}</span>'
+            for c, word in keys
+        )
+        return (
+            f'<div style="padding:3px 12px 0"><div data-strip="{len(self._columns)}" style="height:12px;'
+            f'border-radius:3px;background:linear-gradient(to right,{",".join(stops)})"></div>'
+            '<div style="display:flex;justify-content:space-between;font-size:11px;line-height:1.5;color:#7b858c">'
+            f"<span>last minute:</span>{legend}</div></div>"
+        )
+
+
+WORSE = (GREY, GREEN, AMBER, ORANGE, RED)
+"""From what does not matter to what does."""

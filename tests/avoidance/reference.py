@@ -245,6 +245,9 @@ class Reference:
         self.upper = limits.get("upper", arm.model.upper)
         self.samples = max(1, round(config.smoothing.duration / config.period))
         self.rising = self.ends_that_rise()
+        self.k.at(arm.ready, 0.0 * arm.ready)
+        rest = self.body_rows(arm.ready, 0.0 * arm.ready)
+        self.rests = {(a, b): round(separation(rest[a], rest[b]).surface, 4) for a, b in self_pairs}
         self.sent = []
         self.integral = np.zeros(3)
         self.desired = None
@@ -309,7 +312,9 @@ class Reference:
 
     def one_of_self(self, own, a, b, i):
         field, s = self.config.self_collision, separation(own[a], own[b])
-        f = strength(field, s.axis if field.measure == "axis" else s.surface, s.closing)
+        gap = self.rests[a, b]  # what lies close together at rest is pushed off at seven tenths of that
+        nearer = max(field.influence / (0.7 * gap), 1.0) if gap < 0.08 else 1.0
+        f = strength(field, s.axis if field.measure == "axis" else nearer * s.surface, s.closing)
         if i == a:
             return f, f * s.normal, s.point
         return f, -f * s.normal, s.point - s.axis * s.normal

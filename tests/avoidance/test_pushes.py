@@ -356,7 +356,7 @@ def test_the_base_cannot_give_way():
 
 def test_the_layout_numbers_pairs_as_the_table_does():
     capsules = Body(er.load("panda")).link_capsules
-    layout = Layout(capsules, 2, 1, 3, ((0, 3),), ((True, True),) * len(capsules), False)
+    layout = Layout(capsules, 2, 1, 3, ((0, 3),), (0.08,), ((True, True),) * len(capsules), False)
     assert layout.slots == 7
     assert len(layout.pairs) == layout.own * 7 + 1
     for i in range(layout.own):
@@ -390,3 +390,34 @@ def test_lookahead_and_ease_reach_the_push():
     J = Kinematics(arm.model).at(q, still).jacobian(6, middle)[:3]
     qd = np.linalg.pinv(J) @ (0.3 * up)
     assert push(0.0, qd) == push(0.0, still)
+
+
+# ---- links that the joints between them hold close together
+
+
+def resting(gap):
+    """The body of an arm whose first and third link lie beside each other at the ready pose, that far apart."""
+    bodies = [np.diag([0.01, 0.01, 0.01])] * 3
+    model = er.Arm.from_mdh(
+        a=[0.0, 0.3, 0.1 + gap], alpha=[0.0] * 3, d=[0.0] * 3, mass=[1.0] * 3, com=np.zeros((3, 3)), inertia=bodies,
+        lower=[-3.0] * 3, upper=[3.0] * 3, velocity=[2.0] * 3, ready=[0.0, np.pi / 2, np.pi / 2],
+    ).model  # fmt: skip
+    ends = ((0.3, 0, 0), (0.1 + gap, 0, 0), (0.3, 0, 0))
+    capsules = [LinkCapsule(f"link{k}", k, (0.0, 0.0, 0.0), end, 0.05) for k, end in enumerate(ends)]
+    body = Body(er.Arm(model), capsules=capsules)
+    vars(body)["self_pairs"] = ((0, 2),)  # in a plane they meet so often that they would be left out
+    return body
+
+
+@pytest.mark.parametrize("gap", [0.02, 0.05])
+def test_links_that_rest_close_together_do_not_push_each_other_for_ever(gap):
+    body = resting(gap)
+    controller = Controller(body.arm, Config(period=0.01), body=body)
+    assert controller.layout.self_gaps == (pytest.approx(gap, abs=1e-4),)
+    q = body.arm.ready
+    controller.step(0.0, 0.01, State(q), controller.obstacles(), Goal(body.arm.pose(q)[:3, 3]))
+    assert all(push.strength == 0.0 for push in own_pushes_of(controller, q))
+    nearer = q + np.array([0.0, 0.0, 2.0 * gap])  # the third link's end comes near to the first one
+    assert body.self_gap(nearer[None])[0] < 0.5 * gap
+    controller.step(0.01, 0.01, State(nearer), controller.obstacles(), Goal(body.arm.pose(q)[:3, 3]))
+    assert max(push.strength for push in own_pushes_of(controller, nearer)) > 0.0

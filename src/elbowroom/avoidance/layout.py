@@ -13,6 +13,8 @@ from ..model import LinkCapsule
 
 SAMPLES = 200  # configurations that tell which ends of capsules the joints can lift
 SINGULAR = 1e-9  # m^6: det(J J^T) below is zero but for rounding
+CLOSE = 0.08  # m: links that are nearer at rest are held so by the joints between them, and may be
+PUSHED, HELD = 0.7, 0.4  # parts of that distance at which such links are pushed off, and held apart
 LEVEL = 0.15  # m: an end whose height changes less is held by the base, and no floor pushes it
 
 
@@ -25,6 +27,7 @@ class Layout:
     others: int
     person_capsules: int
     self_pairs: tuple[tuple[int, int], ...]  # capsules of the arm that must stay apart
+    self_gaps: tuple[float, ...]  # m, how far apart they are at the ready pose; CLOSE if that is no less
     lifted: tuple[tuple[bool, bool], ...]  # of each capsule's ends, whether some joint can lift it off a floor
     flat: bool  # whether the tool never moves but in a plane or on a line: then every configuration is singular
 
@@ -32,7 +35,8 @@ class Layout:
     def of(cls, body: Body, people: int, others: int, person_capsules: int, *, self_collision: bool) -> Layout:
         """The layout for a body and obstacles."""
         pairs = body.self_pairs if self_collision else ()
-        return cls(body.link_capsules, people, others, person_capsules, pairs, _lifted(body), _flat(body))
+        gaps = _gaps(body) if pairs else ()
+        return cls(body.link_capsules, people, others, person_capsules, pairs, gaps, _lifted(body), _flat(body))
 
     @property
     def own(self) -> int:
@@ -64,6 +68,12 @@ class Layout:
         size = self.person_capsules
         people = [tuple(range(p * size, (p + 1) * size)) for p in range(self.people)]
         return people + [(self.people * size + k,) for k in range(self.others)]
+
+
+def _gaps(body: Body) -> tuple[float, ...]:
+    """How far apart the arm's own capsules are at the ready pose, to a tenth of a millimetre."""
+    found = body.self_gaps(body.arm.ready[None])[0]
+    return tuple(min(max(round(float(gap), 4), 1e-4), CLOSE) for gap in found)
 
 
 def _lifted(body: Body) -> tuple[tuple[bool, bool], ...]:

@@ -29,7 +29,7 @@ from ..geometry.distance import AXIS_DISTANCE, CLOSING, DISTANCE, NORMAL, POINT_
 from ..geometry.distance import WIDTH as PAIR
 from ..model import Model
 from . import repulsion, workspace
-from .layout import Layout
+from .layout import CLOSE, PUSHED, Layout
 
 STRENGTH = PAIR  # column behind those of `separation`
 WIDTH = PAIR + 1
@@ -131,14 +131,22 @@ def _summed(parts: list[Push]) -> Push:
 
 
 def _against_itself(layout: Layout, pairs: Array, g: SimpleNamespace) -> list[list[Push]]:
-    """The pushes between links that must stay apart, on both of each pair."""
+    """The pushes between links that must stay apart, on both of each pair.
+
+    Many wrists hold links closer together than others are kept apart, and would push for ever: between such a pair the
+    field begins at `PUSHED` of what is between them at the ready pose.
+    """
     parts: list[list[Push]] = [[] for _ in layout.capsules]
     if g.self_collision is None:
         return parts
     first = layout.own * layout.slots
     for k, (i, j) in enumerate(layout.self_pairs):
         row = pairs[first + k]
-        f = repulsion.strength(g.self_collision, measured(g.self_collision, row), row[CLOSING])
+        distance = measured(g.self_collision, row)
+        if layout.self_gaps[k] < CLOSE and g.self_collision.measure != "axis":
+            begins = PUSHED * layout.self_gaps[k]
+            distance = distance * maximum(g.self_collision.influence * (1.0 / begins), 1.0)
+        f = repulsion.strength(g.self_collision, distance, row[CLOSING])
         push, gap = f * row[NORMAL], row[AXIS_DISTANCE]
         parts[i].append(Push(layout.capsules[i].link, f, push, row[POINT_X]))
         parts[j].append(Push(layout.capsules[j].link, f, -push, row[POINT_X] - gap * row[NORMAL]))

@@ -155,12 +155,17 @@ class Body:
 
     def self_gap(self, q: ArrayLike) -> Array:
         """(B,) the least distance between capsules of `self_pairs` at q (B, n), m; inf where there are none."""
+        least: Array = self.self_gaps(q).min(axis=1, initial=np.inf)
+        return least
+
+    def self_gaps(self, q: ArrayLike) -> Array:
+        """(B, pairs) the distances between the capsules of `self_pairs` at q (B, n), m."""
         table = self.kernel.general(q, np.zeros_like(np.asarray(q, dtype=float)))
         if not self.self_pairs:
-            return np.full(len(table), np.inf)
+            return np.zeros((len(table), 0))
         first, second = (np.ascontiguousarray(table[:, list(side)]) for side in zip(*self.self_pairs, strict=True))
-        least: Array = _pair().general(first, second)[..., DISTANCE].min(axis=1)
-        return least
+        found: Array = _pair().general(first, second)[..., DISTANCE]
+        return found
 
     def __reduce__(self) -> tuple[type[Body], tuple[Arm, tuple[LinkCapsule, ...]]]:
         return type(self), (self.arm, self.link_capsules)

@@ -49,7 +49,7 @@ from ...dynamics import whole
 from ...dynamics.kinematics import Frames, accelerations, forward_kinematics, jacobian_at, velocities
 from ...geometry.distance import DISTANCE, LAMBDA_X, LAMBDA_Y, NORMAL, SPEED_Y
 from ...model import Model
-from ..layout import Layout
+from ..layout import CLOSE, HELD, Layout
 from ..separation_speed import braking_speed
 from .contact import contact_speed
 
@@ -413,6 +413,7 @@ def posed(model: Model, layout: Layout, seen: Scene, wish: Array, box: Box, x: A
         for (kind, link, _), contacts in sorted(groups.items())
     ]
     rows += _near_itself(model, layout, frames, wanted, ends, x, rules, yields[THINGS])
+    rows = rows or [Row(np.zeros(model.n), FREE, 0.0, THINGS, FREE)]  # an arm that can meet nothing
     return Posed(rows, allowed, runs, margin)
 
 
@@ -501,7 +502,9 @@ def _near_itself(
         row = x.pairs[first + k]
         normal, shares = row[NORMAL], (row[LAMBDA_X], row[LAMBDA_Y])
         opening = wanted.opening(i, normal, shares[0]) - wanted.opening(j, normal, shares[1])
-        need = -rules.thing_gain * (row[DISTANCE] - rules.keep_off)
+        near = layout.self_gaps[k] < CLOSE
+        off = minimum(rules.keep_off, HELD * layout.self_gaps[k]) if near else rules.keep_off
+        need = -rules.thing_gain * (row[DISTANCE] - off)
         grip: Array = np.zeros(model.n)
         for c, share, sign in zip((i, j), shares, (1.0, -1.0), strict=True):
             link, (a, b) = layout.capsules[c].link, ends[c]

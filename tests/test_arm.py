@@ -662,7 +662,7 @@ def test_two_arms_do_not_share(s):
 def test_unknown_arms_get_near_names():
     with pytest.raises(er.UnknownNameError, match=r"no arm 'pandaa'.*did you mean panda"):
         er.load("pandaa")
-    with pytest.raises(er.UnknownNameError, match=r"catalogue name \(iiwa14, .*ur5e\).*\.urdf or \.toml"):
+    with pytest.raises(er.UnknownNameError, match=r"catalogue name \(iiwa14, .*ur5e\) or a \.urdf, .*or \.toml file"):
         er.load("zzz")
     with pytest.raises(er.ModelError, match="tip names a link of a URDF"):
         er.load("panda", tip="hand")

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,22 @@ def test_pages_take_no_picture_from_elsewhere(page):
     text = (DOCS / page).read_text(encoding="utf-8")
     pictures = re.findall(r"!\[[^\]]*\]\(([^)]+)\)", text)
     assert [p for p in pictures if not (DOCS / page).parent.joinpath(p).is_file()] == []
+
+
+HINTS = re.compile(r"pip install ([^`;:()\"\n]+)")
+WITH_EXTRAS = re.compile(r"'([\w.]+)\[([\w,]+)\]'")
+
+
+def test_install_hints_name_what_can_be_installed():
+    """This package is on no index: it is installed from its own folder, with extras that there are."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    files = [*(ROOT / "src").rglob("*.py"), *DOCS.rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+    hints = [(file.name, hint) for file in files for hint in HINTS.findall(file.read_text("utf-8"))]
+    assert len(hints) > 20
+    assert [hint for hint in hints if re.search(r"\belbowroom\b", hint[1])] == []
+    named = [(file, *found) for file, hint in hints for found in WITH_EXTRAS.findall(hint)]
+    assert {place for _, place, _ in named} == {"."}
+    assert [one for one in named for extra in one[2].split(",") if extra not in extras] == []
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ import pytest
 import elbowroom as er
 from elbowroom.cell import Cell, GoTo, PickAndPlace, Scene, run
 from elbowroom.cli.run import STANDARD
+from elbowroom.dynamics import ready
 from elbowroom.model import catalogue
 from elbowroom.model.export.write_urdf import urdf
 
@@ -45,11 +46,28 @@ def little(folder, size: float, **changes) -> Scene:
     return dataclasses.replace(scene, **changes)
 
 
+def out_of_reach(cell: Cell, task: PickAndPlace, more: float = 0.02) -> list[str]:
+    """Points of a task about the tool at the start, in the order of the task, that are beyond the arm's length.
+
+    `more` is the task's tolerance, within which the tool counts as there.
+    """
+    model = cell.arm.model
+    shoulder = model.p[0]  # the base of these arms is the world
+    points = {name: cell.origin + getattr(task, name) - shoulder for name in ("home", "pick", "place")}
+    return [name for name, point in points.items() if np.linalg.norm(point) > ready.reach(model) + more]
+
+
 def test_a_little_arm_gets_a_little_workplace_and_works_there(tmp_path):
     scene = little(tmp_path, 0.3, duration=20.0)
     cell = Cell(scene)
     task = cell.scene.task
-    assert math.dist(task.pick, task.place) < 0.75 * math.dist(scene.task.pick, scene.task.place)
+    assert out_of_reach(cell, scene.task) == ["place"]
+    assert out_of_reach(cell, task, more=0.0) == []
+    size = math.dist(task.pick, task.place) / math.dist(scene.task.pick, scene.task.place)
+    assert size < 1.0
+    lower = (task.home[2] - task.pick[2]) / (scene.task.home[2] - scene.task.pick[2])
+    assert task.approach == pytest.approx(lower * scene.task.approach)  # heights are scaled alike
+    assert lower <= size * (1 + 1e-9)
     assert run(cell).table()["cycles"][-1] >= 2
     assert Cell(cell.scene).scene == cell.scene  # what was made of it stands alone
 
@@ -66,15 +84,20 @@ def test_a_large_arm_keeps_its_workplace_and_gets_farther_walls(tmp_path):
 
 def test_a_scene_that_is_not_to_be_fitted_is_refused_instead(tmp_path):
     scene = little(tmp_path, 0.3)
-    with pytest.raises(er.ConfigError, match=r"task\.(pick|place): expected a point that little reaches"):
-        Cell(dataclasses.replace(scene, fit=False))
+    name, nearest = refused(dataclasses.replace(scene, fit=False))
+    cell = Cell(dataclasses.replace(scene, fit=False, check_reach=False))
+    first = out_of_reach(cell, scene.task)[0]
+    assert name == f"task.{first}"
+    asked = np.array(getattr(scene.task, first))
+    assert np.linalg.norm(asked - nearest) < np.linalg.norm(asked)  # nearer than where the tool starts
+    assert out_of_reach(cell, dataclasses.replace(scene.task, **{first: tuple(nearest)})) == []
 
 
 def refused(scene: Scene) -> tuple[str, list[float]]:
     """The name of the point, and the nearest one that is reached."""
     with pytest.raises(er.ConfigError) as error:
         Cell(scene)
-    said = re.fullmatch(r"(task\.\w+): expected .*nearest one, \[(.*)\]", str(error.value))
+    said = re.fullmatch(r"(?:.*\.toml: )?(task\.\w+): expected .*nearest one, \[(.*)\]", str(error.value))
     assert said, str(error.value)
     return said[1], [float(x) for x in said[2].split(",")]
 

@@ -73,7 +73,7 @@ def _compiled(path: Path) -> Any:
     try:
         import mujoco
     except ImportError as error:
-        raise ModelError("an MJCF file is read by MuJoCo: pip install 'elbowroom[mujoco]'") from error
+        raise ModelError("an MJCF file is read by MuJoCo: pip install '.[mujoco]'") from error
     try:
         return mujoco.MjModel.from_xml_path(str(path))
     except (ValueError, RuntimeError) as error:  # its text has the element and the line

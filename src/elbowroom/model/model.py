@@ -201,7 +201,7 @@ class Model:
 
     @cached_property
     def digest(self) -> str:
-        """A hash of all in the model but its covers, the same in every process: what its dynamics go by."""
+        """A hash of the model without covers and `has_ready`, the same in every process: what its dynamics go by."""
         h = hashlib.sha256()
         for f in dataclasses.fields(self):
             if f.name in ("capsules", "covers", "has_ready"):
@@ -215,10 +215,11 @@ class Model:
         return int(self.digest[:15], 16)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Model) and (self.digest, self.capsules, self.covers) == (
+        return isinstance(other, Model) and (self.digest, self.capsules, self.covers, self.has_ready) == (
             other.digest,
             other.capsules,
             other.covers,
+            other.has_ready,
         )
 
     def cover(self, name: str) -> tuple[LinkCapsule, ...]:

@@ -59,7 +59,7 @@ def _run(path: str, content: int) -> tuple[bytes, tuple[str, ...]]:
     except subprocess.TimeoutExpired as error:
         raise ModelError(f"{path}: xacro did not end within {SECONDS:g} s") from error
     if done.returncode == _MISSING:
-        raise ModelError(f"{path}: a xacro file is evaluated by the package xacro: pip install 'elbowroom[xacro]'")
+        raise ModelError(f"{path}: a xacro file is evaluated by the package xacro: pip install '.[xacro]'")
     if done.returncode:
         lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
         told = "; ".join(line.strip() for line in lines[-3:]) or f"exit status {done.returncode}"

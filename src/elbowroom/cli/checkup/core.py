@@ -69,7 +69,7 @@ def kernel() -> Iterator[Finding]:
     lines, problem = probe("kernel")
     facts: dict[str, Any] = lines[-1] if lines else {}
     problem = facts.get("error") or problem
-    mend = "pip install --force-reinstall elbowroom llvmlite numpy"
+    mend = "pip install --force-reinstall . llvmlite numpy"
     if "off" not in facts:
         yield Finding(CORE, "self check", BROKEN, f"no kernel could be compiled: {problem or 'no answer'}", facts, mend)
     elif not facts["off"] <= EQUAL:

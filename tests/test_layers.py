@@ -23,10 +23,11 @@ LATER = (
 )
 
 ALLOWED: dict[str, set[str]] = {"errors": set(), "reading": {"errors"}, "algebra": {"errors"}}
-ALLOWED["model"] = {"errors", "reading", "algebra"}
+ALLOWED["disk_cache"] = set()
+ALLOWED["model"] = {"errors", "reading", "algebra", "disk_cache"}
 ALLOWED["dynamics"] = {"errors", "algebra", "model"}
-ALLOWED["compile"] = {"errors", "algebra"}  # machine rooms know nothing of robots
-ALLOWED["arm"] = ALLOWED["dynamics"] | {"dynamics", "compile"}
+ALLOWED["compile"] = {"errors", "algebra", "disk_cache"}  # machine rooms know nothing of robots
+ALLOWED["arm"] = ALLOWED["dynamics"] | {"dynamics", "compile", "disk_cache"}
 _below = ALLOWED["arm"] | {"arm", "reading"}
 for _rooms in LATER:
     for _room in _rooms:

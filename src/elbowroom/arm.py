@@ -7,13 +7,14 @@ SI units, radians, world axes with z up; see docs/conventions.md.
 from __future__ import annotations
 
 import warnings
+from functools import lru_cache
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from . import dynamics
+from . import disk_cache, dynamics
 from .algebra import Program
 from .compile import compiled
 from .compile.kernel import Array, Kernel
@@ -22,7 +23,7 @@ from .compile.method import answer, kernel_method
 from .dynamics.definiteness import examine
 from .dynamics.inverse_kinematics import IKResult, solve
 from .dynamics.kinematics import link_index
-from .dynamics.ready import ready_pose
+from .dynamics.ready import Posed, ready_pose
 from .errors import DtypeError, ElbowroomError, ModelError, ModelWarning, ShapeError
 from .model import Finding, Model, from_dh, from_mdh
 
@@ -99,7 +100,7 @@ class Arm:
         Searched for: off the limits and singularities, clear of itself and of the floor, the tool over the work and
         pointing down where it can (dynamics/ready.py).  The same each time.
         """
-        return self.model.ready if self.model.has_ready else ready_pose(self.model)
+        return self.model.ready if self.model.has_ready else _searched(Posed(self.model)).copy()
 
     def __repr__(self) -> str:
         return f"<Arm {self.name}: {self.n} joints {self.model.kinds}>"
@@ -460,3 +461,10 @@ class Arm:
             raise DtypeError(f"{name}: point must be real numbers; got dtype {where.dtype} from {point!r:.80}")
         batch = np.shape(inputs[0])[:-1]
         return kernel.general(*inputs, np.broadcast_to(where, (*batch, 3)), out=out)
+
+
+@lru_cache(maxsize=64)
+def _searched(posed: Posed) -> Array:
+    """The ready pose, which takes up to some seconds to find: kept on disk, too."""
+    model = posed.model
+    return disk_cache.numbers(lambda: ready_pose(model), model.n, "ready pose", posed.parts)[0]

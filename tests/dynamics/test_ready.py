@@ -66,9 +66,7 @@ def test_a_hanging_arm_has_another():
 
 def test_it_is_searched_for_anew_with_the_same_result():
     model = unposed("panda")
-    first = ready.ready_pose(model)
-    ready._cached.cache_clear()
-    assert (ready.ready_pose(model) == first).all()
+    assert (ready.ready_pose(model) == ready.ready_pose(model)).all()
 
 
 @pytest.mark.parametrize("n", [1, 2, 9])

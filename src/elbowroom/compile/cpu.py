@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import llvmlite
 import numpy as np
 
+from .. import disk_cache as disk
 from ..algebra import Port
-from . import cache as disk
 from . import engine, entry, llvm, loops, team
 from .engine import OfThisProcess
 from .kernel import Array, Kernel, Signature

@@ -32,9 +32,9 @@ from typing import Any, NamedTuple, NoReturn
 import llvmlite
 import numpy as np
 
+from .. import disk_cache as disk
 from ..algebra import Port
 from ..errors import DtypeError, ShapeError
-from . import cache as disk
 from . import engine, entry
 from .cpu import Cpu
 from .entry_code import FLAGS

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -101,27 +100,22 @@ def _reach(placed: Placed) -> float:
 
 def ready_pose(model: Model) -> Array:
     """A configuration (n,) to start from: off the limits and singularities, clear, its tool over the work."""
-    return _cached(_Key(model)).copy()
+    return _Search(model).best()
 
 
-class _Key:
+class Posed:
     """A model by what its ready pose depends on: not its dynamics, nor how its base is turned about the vertical."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        arrays = (model.E, model.p, model.tool, model.lower, model.upper, _up(model))
-        self._same = (model.kinds, tuple(array.tobytes() for array in arrays), model.capsules)
+        arrays = (model.E, model.p, model.tool, model.lower, model.upper, model.ready, _up(model))
+        self.parts = (model.kinds, tuple(array.tobytes() for array in arrays), model.capsules)
 
     def __hash__(self) -> int:
-        return hash(self._same)
+        return hash(self.parts)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Key) and self._same == other._same
-
-
-@lru_cache(maxsize=64)
-def _cached(key: _Key) -> Array:
-    return _Search(key.model).best()
+        return isinstance(other, Posed) and self.parts == other.parts
 
 
 def _up(model: Model) -> Array:

@@ -12,6 +12,7 @@ the arm moves all the same.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -22,11 +23,12 @@ from xml.etree.ElementTree import Element
 import numpy as np
 from numpy.typing import NDArray
 
+from ..disk_cache import numbers as remembered
 from ..errors import ModelError
 from .bounds import LENGTH, bounded
 from .capsules import LinkCapsule, moved_capsule
 from .covering import Cover, covering_capsule, covering_capsules, covering_cylinder
-from .meshes import surfaces
+from .meshes import MAX_BYTES, contents, readers, surfaces
 from .packages import locate
 from .urdf_xml import number, numbers, origin, part, vector
 
@@ -123,19 +125,30 @@ def _mesh(solid: Element, owner: str, urdf: Path | None, shape: LinkShape) -> tu
 
 @lru_cache(maxsize=256)  # both arms of a robot are of the same parts
 def _fitted(path: str, changed: int, size: int, scale: tuple[float, float, float], filename: str) -> tuple[Cover, ...]:
-    points, edges = mesh_points(Path(path))
-    with np.errstate(over="ignore"):  # what is infinite then is refused
-        points = points * np.array(scale)
-    bounded(points, LENGTH, f"mesh {filename!r:.100}: its vertices, scaled,")
-    return tuple(covering_capsules(points, edges))
+    file = Path(path)
+    data = contents(file, MAX_BYTES)
+
+    def fit() -> Array:
+        points, edges = mesh_points(file, data)
+        with np.errstate(over="ignore"):  # what is infinite then is refused
+            points = points * np.array(scale)
+        bounded(points, LENGTH, f"mesh {filename!r:.100}: its vertices, scaled,")
+        return np.array([[*cover.a, *cover.b, cover.radius] for cover in covering_capsules(points, edges)])
+
+    suffix = file.suffix.lower()
+    if suffix == ".gltf":  # its vertices are in files beside it
+        rows = fit()
+    else:
+        rows = remembered(fit, 7, "capsules", suffix, hashlib.sha256(data).hexdigest(), scale, *readers())
+    return tuple(Cover(row[:3], row[3:6], float(row[6])) for row in rows)
 
 
-def mesh_points(path: Path) -> tuple[Array, Array]:
+def mesh_points(path: Path, data: bytes | None = None) -> tuple[Array, Array]:
     """(N, 3) vertices and (E, 2) edges of a mesh file, in its own units."""
     points: list[Array] = []
     faces: list[Array] = []
     count = 0
-    for surface in surfaces(path):
+    for surface in surfaces(path, data):
         points.append(surface.vertices)
         faces.append(surface.faces + count)
         count += len(surface.vertices)

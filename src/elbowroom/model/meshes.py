@@ -8,12 +8,14 @@ Coordinates are the file's own, in metres where it says its unit (COLLADA).
 
 from __future__ import annotations
 
+import importlib.metadata
 import io
 import json
 import logging
 import re
 import warnings
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -40,13 +42,13 @@ _BINARY_STL, _STL_TRIANGLE = 84, 50  # bytes before the triangles, and of each
 _NUMBER = re.compile(rb"^[ \t]*(?:v|vertex)[ \t][^\n]*_", re.MULTILINE)
 
 
-def surfaces(path: str | Path) -> list[Surface]:
-    """What a mesh file shows."""
+def surfaces(path: str | Path, data: bytes | None = None) -> list[Surface]:
+    """What a mesh file shows; `data` is its content where that was read already."""
     path = Path(path)
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
         raise ModelError(f"mesh {path.name!r}: expected one of {', '.join(SUFFIXES)}")
-    data = contents(path, MAX_BYTES)
+    data = contents(path, MAX_BYTES) if data is None else data
     if len(data) > MOST_TEXT and _is_text(suffix, data):
         raise ModelError(f"mesh {path.name!r}: must not be larger than {MOST_TEXT / 1e6:g} MB")
     try:
@@ -59,6 +61,12 @@ def surfaces(path: str | Path) -> list[Surface]:
         raise ModelError(f"mesh {path.name!r}: needs the package {error.name!r}: pip install {error.name}") from error
     except Exception as error:  # whatever a library trips over in a broken file
         raise ModelError(f"mesh {path.name!r}: expected triangles in a file of its kind; {error!r:.80}") from error
+
+
+@cache
+def readers() -> tuple[str, ...]:
+    """The libraries that read the files, with their versions."""
+    return tuple(f"{name} {importlib.metadata.version(name)}" for name in ("trimesh", "pycollada"))
 
 
 def contents(path: Path, most: int) -> bytes:

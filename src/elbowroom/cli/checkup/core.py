@@ -90,7 +90,7 @@ def kernel_cache() -> Iterator[Finding]:
     if told.lower() in ("off", "0", "none"):
         yield Finding(CORE, name, NOTE, f"off, by ELBOWROOM_CACHE={told}: {again}", {"path": None})
         return
-    from elbowroom.compile import cache
+    from elbowroom import disk_cache as cache
 
     path = (Path(told).expanduser() if told else cache._default()) / "kernels"
     data: dict[str, Any] = {"path": str(path), "writable": False}

@@ -1,9 +1,9 @@
-"""Compiled code on disk, so that the next process need not trace or compile.
+"""Files that make the next process start sooner: compiled code, and numbers that take long to find.
 
-An entry is a header line (a checksum and what the caller wants to know about the code) and the object code.  The folder
-is private to its owner; what is truncated, altered, belongs to somebody else or is no plain file is ignored and made
-again.  Writing goes through a temporary file and a rename, so processes that compile the same at once do not meet.
-ELBOWROOM_CACHE names another folder, or `off`.
+An entry is a header line (a checksum and what the caller wants to know about the rest) and the rest: object code, or of
+`numbers` (capsules fitted to a mesh, a ready pose) their bytes.  The folder is private to its owner; what is truncated,
+altered, belongs to somebody else or is no plain file is ignored and made again.  Writing goes through a temporary file
+and a rename, so processes that compile the same at once do not meet.  ELBOWROOM_CACHE names another folder, or `off`.
 
 Every key covers all sources of the package as they were when this module was imported, which is with the first modules
 that trace anything, and not by `import elbowroom`.  A module that is imported later may have been changed in between,
@@ -18,12 +18,13 @@ import json
 import os
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 MAGIC = b"elbowroom-kernel 1 "
 LARGEST = 256 * 1024 * 1024  # bytes of entries; beyond it the oldest go
@@ -103,7 +104,7 @@ def _stamp(found: os.stat_result) -> tuple[int, int, int]:
     return found.st_ino, found.st_size, found.st_mtime_ns
 
 
-SOURCES = Sources(__name__.partition(".")[0], Path(__file__).parent.parent)
+SOURCES = Sources(__name__.partition(".")[0], Path(__file__).parent)
 
 
 def key(*parts: Any) -> str:
@@ -133,6 +134,23 @@ def load(name: str) -> tuple[dict[str, Any], bytes] | None:
     with contextlib.suppress(OSError):
         os.utime(where / name)  # used now: the last to be forgotten
     return known, code
+
+
+def numbers(make: Callable[[], NDArray[np.float64]], width: int, *parts: Any) -> NDArray[np.float64]:
+    """What `make` gives, (k, width) finite numbers, made once for these parts and found again by other processes.
+
+    `parts` are all that the numbers depend on besides the package's sources.
+    """
+    name = key("numbers", width, *parts)
+    found = load(name)
+    if found is not None and found[0] == {"width": width} and len(found[1]) % (8 * width) == 0:
+        known = np.frombuffer(found[1], dtype="<f8").reshape(-1, width).astype(float)
+        if len(known) and np.isfinite(known).all():
+            return known
+    made = np.asarray(make(), dtype=float).reshape(-1, width)
+    if np.isfinite(made).all():
+        store(name, {"width": width}, made.astype("<f8").tobytes())
+    return made
 
 
 def _without_waiting(path: str, flags: int) -> int:

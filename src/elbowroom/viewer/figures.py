@@ -334,10 +334,11 @@ def split(vertices: Array, faces: Array, values: Array, near: float = 0.15) -> s
         return edges[across], first[across] / (first[across] - second[across])
 
     pairs, part = crossed()
-    moved = vertices.astype(float)
+    old = vertices.astype(float)
+    moved = old.copy()
     for corner, other, way in ((pairs[:, 0], pairs[:, 1], part), (pairs[:, 1], pairs[:, 0], 1.0 - part)):
         close = way < near
-        moved[corner[close]] += way[close, None] * (moved[other[close]] - moved[corner[close]])
+        moved[corner[close]] = old[corner[close]] + way[close, None] * (old[other[close]] - old[corner[close]])
         values[corner[close]] = 0.0
     pairs, part = crossed()
     added = moved[pairs[:, 0]] + part[:, None] * (moved[pairs[:, 1]] - moved[pairs[:, 0]])

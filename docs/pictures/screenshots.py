@@ -1,7 +1,7 @@
 """Makes the pictures of the live cell beside itself, in Chromium: `make screenshots`.
 
     python docs/pictures/screenshots.py              all of them
-    python docs/pictures/screenshots.py avoiding     those that are named
+    python docs/pictures/screenshots.py movie        those that are named
 
 The engine is paused and stepped, and every picture waits until the page has drawn that step.  So a browser that draws
 a frame a second makes a moving picture of twelve, and every run makes the same ones, as far as browsers do.
@@ -28,18 +28,16 @@ from browser import Browser  # noqa: E402
 
 from elbowroom.model import catalogue  # noqa: E402
 from elbowroom.viewer.live import Live  # noqa: E402
-from elbowroom.viewer.panel import EVERY  # noqa: E402
+from elbowroom.viewer.panel import EVERY, WIDE  # noqa: E402
 from elbowroom.viewer.setup import Setup  # noqa: E402
 
 VIEW = (1440, 900)  # pixels
 MOVIE = (900, 560)
 RATE = 10.0  # moving pictures a second, of simulated time
 LASTS = 9.0  # s
-TILE = (560, 420)  # of the arms, a picture each
-COLOURS = 256
-EYE, AT = (2.53, -3.55, 1.56), (0.98, 0.21, 0.02)  # the arm on the left, the person beside the panel
-NEAR_EYE, NEAR_AT = (2.3, -3.3, 1.4), (0.6, 0.1, 0.0)  # the arm in the middle
-NO_PANEL = "[data-dock-float], [data-dock-group], [class*=Paper-root] { visibility: hidden !important }"
+TILE = (440, 400)  # of the arms, a picture each
+QUALITY = 88  # of 100, for stills; moving pictures take less
+GONE = "return document.getElementById('elbowroom-loading') === null"
 
 
 class Studio:
@@ -102,17 +100,19 @@ class Studio:
             left -= count
 
     # ---- the page
-    def open(self, eye: tuple[float, float, float] = EYE, at: tuple[float, float, float] = AT) -> None:
-        """The page anew, seen from there: m from the arm's base, for an arm that reaches 0.85 m."""
-        server, picture = self.live.page.server, self.live.board.look()
+    def open(self) -> None:
+        """The page anew, seen as everybody sees it."""
+        server = self.live.page.server
         before = set(server.get_clients())
         self.browser.driver.get(f"{self.live.address}?fixedDpr=1&hideViserLogo")
         self.browser.until(lambda: set(server.get_clients()) - before, "the page is there")
-        camera = server.get_clients()[max(server.get_clients())].camera
-        arm, base = np.asarray(picture["arm"]), np.asarray(picture["base"])
-        size = np.clip(np.linalg.norm(arm[:, :3] - base, axis=1).max() / 0.85, 0.8, 3.0)
-        camera.position, camera.look_at = base + size * np.array(eye), base + size * np.array(at)
         self.drawn()
+        self.browser.until(lambda: self.browser.run(GONE), "what says that it loads has gone")
+
+    def look(self, name: str) -> None:
+        """From another of the page's cameras."""
+        server = self.live.page.server
+        self.order("camera", name, server.get_clients()[max(server.get_clients())])
 
     def drawn(self) -> None:
         """Waits until the page shows what the cell is now."""
@@ -140,37 +140,24 @@ class Studio:
 
 
 def save(image: Image.Image, name: str) -> None:
-    """A PNG of a palette: a third of the size, and nobody sees the difference."""
-    path = HERE / f"{name}.png"
-    image.quantize(COLOURS, kmeans=3, dither=Image.Dither.NONE).save(path, optimize=True)
+    """As WebP: a fifth of a PNG, and no bands on round things."""
+    path = HERE / f"{name}.webp"
+    image.save(path, quality=QUALITY, method=6)
     print(f"{path.name}: {path.stat().st_size / 1000:.0f} kB", flush=True)
 
 
 def views() -> None:
-    """The cell at work; somebody in its way; the shells; the panel; a test of the thesis."""
+    """The cell at work; somebody in its way, with the shells and without."""
     with Studio(VIEW, robot="panda") as studio:
         studio.step(6.4)
         studio.open()
-        save(studio.picture(), "live")
+        save(studio.picture(), "cell")
         studio.order("drag", (-0.35, -0.1))
         studio.order("hand", "left", (-0.25, 0.0, 0.45))
         studio.step(2.4)
         save(studio.picture(), "avoiding")
         studio.order("view", "shells", True)
         save(studio.picture(), "shells")
-        studio.order("view", "shells", False)
-        studio.browser.tab("Controller")
-        whole = studio.picture()
-        left = studio.browser.run(
-            "const at = [...document.querySelectorAll('[role=tablist]')].pop().closest('[class*=Paper-root]')"
-            " ?? document.body; const r = at.getBoundingClientRect(); return [r.left, r.top, r.right, r.bottom]"
-        )
-        save(whole.crop(tuple(round(edge) for edge in left)), "panel")
-        studio.order("let_go")
-        studio.choose(scenario="test 1", robot="puma560")
-        studio.step(8.0)
-        studio.open()
-        save(studio.picture(), "thesis")
 
 
 def arms() -> None:
@@ -181,15 +168,15 @@ def arms() -> None:
     rows = -(-len(names) // columns)
     width, height = TILE
     sheet = Image.new("RGB", (columns * width, rows * height), "white")
-    with Studio(TILE, robot=names[0]) as studio:
+    with Studio((width + WIDE, height), robot=names[0]) as studio:
         for k, name in enumerate(names):
             studio.choose(robot=name)
             studio.step(1.5)
-            studio.open(NEAR_EYE, NEAR_AT)
-            tile = studio.picture(NO_PANEL)
+            studio.open()
+            tile = studio.picture().crop((0, 0, width, height))  # without the panel
             ImageDraw.Draw(tile).text((16, 12), name, fill=(60, 68, 74), font=font)
             sheet.paste(tile, ((k % columns) * width, (k // columns) * height))
-    save(sheet.resize((sheet.width * 3 // 4, sheet.height * 3 // 4), Image.Resampling.LANCZOS), "arms")
+    save(sheet, "arms")
 
 
 def way(t: float) -> tuple[tuple[float, float], float]:

@@ -143,13 +143,12 @@ def test_which_addresses_need_no_token():
 
 
 BARE = """<robot name="x"><link name="base"/>
-<link name="a"><visual><geometry><box size="1 1 1"/></geometry></visual>
-<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<link name="a"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
 <joint name="j" type="revolute"><parent link="base"/><child link="a"/><axis xyz="0 0 1"/>
 <limit lower="-1" upper="1" velocity="1" effort="1"/></joint></robot>"""
 
 
-def test_an_arm_without_collision_shapes_is_refused_in_one_line(tmp_path, capsys):
+def test_an_arm_without_any_shapes_is_refused_in_one_line(tmp_path, capsys):
     file = tmp_path / "bare.urdf"
     file.write_text(BARE)
     with pytest.raises(SystemExit) as ended:

@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 from elbowroom.geometry import PARKED, Person, Sizes
 from elbowroom.geometry.skeleton import NAMES
 from elbowroom.viewer import figures
-from elbowroom.viewer.figures import BONE, Figures, Lengths, body, least_turn, rest, surface, turns
+from elbowroom.viewer.figures import BONE, Figures, Lengths, body, least_turn, rest, split, surface, turns
 
 STEP = 0.05
 
@@ -57,6 +57,23 @@ def test_a_surface_is_closed_and_has_the_volume_of_its_ball():
     chord = 3 * STEP**2 / (8 * 0.5)  # across a cell: how far it is inside the ball
     np.testing.assert_allclose(np.linalg.norm(vertices, axis=1), 0.5, atol=chord)
     assert volume(vertices, faces) == pytest.approx(4 / 3 * np.pi * 0.125, rel=0.02)
+
+
+def test_a_surface_that_is_split_along_a_line_stays_closed_and_no_triangle_lies_across():
+    axes = [np.arange(-0.7, 0.7, STEP)] * 3
+    grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
+    whole = surface(np.linalg.norm(grid, axis=-1) - 0.5, np.full(3, -0.7), STEP)
+    normal = np.array([0.3, 0.2, 0.9])
+    vertices, faces = split(*whole, whole[0] @ normal - 0.11)
+    corners = (vertices @ normal - 0.11)[faces]
+    on = 1e-6  # m: corners are kept as 32-bit numbers
+    assert ((corners > -on).all(axis=1) | (corners < on).all(axis=1)).all()
+    edges = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]])
+    assert len(np.unique(edges, axis=0)) == len(edges)
+    assert {tuple(edge) for edge in edges} == {tuple(edge) for edge in edges[:, ::-1]}
+    assert len(faces) > len(whole[1])
+    shift = 0.15 * STEP * 3**0.5  # m: a corner near the line is moved along its edge, in its own surface
+    assert abs(volume(vertices, faces) - volume(*whole)) < np.pi * shift * STEP  # about the ring that was cut
 
 
 def test_a_person_is_whole_and_of_a_persons_volume():

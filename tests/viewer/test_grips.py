@@ -62,6 +62,7 @@ def test_handles_are_on_the_person(cell):
         np.testing.assert_allclose(things[f"/grips/{side}"].position, cell.now["hands"][side])
     ball = things["/grips/left"]
     assert np.linalg.norm(ball.vertices, axis=1).max() > person()[7, 6]  # else the hand hides it
+    assert 0.1 < ball.opacity < 0.5  # one sees the ball, and the hand in it
     assert things["/grips/person/body"].opacity == 0.0
 
 

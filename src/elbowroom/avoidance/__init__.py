@@ -17,6 +17,7 @@ from .joint_limits import JointLimits as JointLimits
 from .limits import Limits as Limits
 from .obstacles import Obstacles as Obstacles
 from .repulsion import Repulsion as Repulsion
+from .repulsion import strength as strength
 from .safety.sensor import Sensor as Sensor
 from .settings import dumps as dumps
 from .settings import load as load

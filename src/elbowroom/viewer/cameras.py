@@ -23,7 +23,7 @@ NEAR = 1.3  # m from the arm's base: a person farther away is looked for there
 WIDE = 0.12  # m, half of a belt
 TALL, BROAD = 1.9, 0.42  # m: the room a person takes
 FROM: dict[str, tuple[float, float, float]] = {
-    "cell": (0.55, -1.0, 0.42),
+    "cell": (-0.6, -1.0, 0.5),  # the arm before the person, who faces it
     "front": (1.0, 0.0, 0.18),
     "side": (0.0, -1.0, 0.18),
     "top": (0.02, 0.0, 1.0),

@@ -14,6 +14,7 @@ Only the poses of the bones are sent while somebody moves.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -276,7 +277,8 @@ def body(x: Lengths) -> list[Piece]:
         total[near] += np.exp(-SMOOTH * distances(grid[near], [cone])[0])
     values = -np.log(np.maximum(total, 1e-12)) / SMOOTH
     vertices, faces = surface(values, low, GRID)
-    vertices = _belted(vertices, x)
+    for line in _lines(shape, x):  # where one colour ends and another begins, triangles end too
+        vertices, faces = split(vertices, faces, line(vertices.astype(float)))
     off = distances(vertices.astype(float), shape)
     held = np.zeros((len(vertices), len(NAMES)))
     for cone, d in zip(shape, off, strict=True):
@@ -307,15 +309,54 @@ def _edges(x: Lengths) -> Array:
     return heights
 
 
-def _belted(vertices: Array, x: Lengths) -> Array:
-    """Corners near such an edge are put on it, so that it is a line."""
-    edges = _edges(x)
-    z = vertices[:, 2]
-    nearest = edges[np.abs(z[:, None] - edges).argmin(axis=1)]
-    trunk = np.abs(vertices[:, 1]) < 0.42 * x.shoulders
-    put = vertices.copy()
-    put[:, 2] = np.where(trunk & (np.abs(z - nearest) < 0.5 * GRID), nearest, z)
-    return put
+def _lines(shape: list[Cone], x: Lengths) -> Iterator[Callable[[Array], Array]]:
+    """Functions of points (V, 3) that are 0 where the colour of clothes changes."""
+    for colour in (HEAD, SHOE):
+        own, other = ([cone for cone in shape if (cone.colour == colour) is one] for one in (True, False))
+        yield lambda points, own=own, other=other: (  # type: ignore[misc]
+            distances(points, own).min(axis=0) - distances(points, other).min(axis=0)
+        )
+    for height in _edges(x):
+        yield lambda points, height=height: points[:, 2] - height  # type: ignore[misc]
+
+
+def split(vertices: Array, faces: Array, values: Array, near: float = 0.15) -> solids.Solid:
+    """The same surface with corners where linear values of its corners (V,) are 0, and no triangle across.
+
+    An edge that is crossed within `near` of one of its ends gives that corner the value 0 instead of a sliver.
+    """
+    values = np.asarray(values, dtype=float).copy()
+    edges = np.unique(np.sort(faces[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2), axis=1), axis=0).astype(int)
+
+    def crossed() -> tuple[Array, Array]:
+        first, second = values[edges].T
+        across = first * second < 0.0
+        return edges[across], first[across] / (first[across] - second[across])
+
+    pairs, part = crossed()
+    old = vertices.astype(float)
+    moved = old.copy()
+    for corner, other, way in ((pairs[:, 0], pairs[:, 1], part), (pairs[:, 1], pairs[:, 0], 1.0 - part)):
+        close = way < near
+        moved[corner[close]] = old[corner[close]] + way[close, None] * (old[other[close]] - old[corner[close]])
+        values[corner[close]] = 0.0
+    pairs, part = crossed()
+    added = moved[pairs[:, 0]] + part[:, None] * (moved[pairs[:, 1]] - moved[pairs[:, 0]])
+    new = {(int(i), int(j)): len(moved) + k for k, (i, j) in enumerate(pairs)}
+    sides = np.sign(values)[faces.astype(int)]
+    whole = (sides.min(axis=1) >= 0) | (sides.max(axis=1) <= 0)
+    pieces = [faces[whole].astype(np.uint32)]
+    for face in faces[~whole].astype(int):
+        ring: list[int] = []
+        for i, j in zip(face, np.roll(face, -1), strict=True):
+            ring.append(int(i))
+            if values[i] * values[j] < 0.0:
+                ring.append(new[min(i, j), max(i, j)])
+        on = [k for k, corner in enumerate(ring) if corner >= len(moved) or values[corner] == 0.0]
+        ring = ring[on[0] :] + ring[: on[0]]
+        for part_ in (ring[: on[1] - on[0] + 1], [*ring[on[1] - on[0] :], ring[0]]):
+            pieces.append(np.array([(part_[0], part_[k], part_[k + 1]) for k in range(1, len(part_) - 1)], np.uint32))
+    return np.concatenate([moved, added]).astype(np.float32), np.concatenate(pieces)
 
 
 def _dressed(colours: Array, middles: Array, weights: Array, x: Lengths) -> Array:

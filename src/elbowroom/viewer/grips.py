@@ -37,7 +37,8 @@ BEYOND = 12.0  # m from the eye: a pointer over the horizon means no farther tha
 INNER, OUTER, HIGH = 0.34, 0.41, 0.012  # m, of the ring
 LIFT = 0.004  # m: above the floor's grid
 HAND = 0.11  # m, the radius of a hand's ball where the hand's own is not known
-LARGER = 1.03  # than the hand, which it covers like a glove
+LARGER = 1.03  # than the hand's capsule, so that it can be taken where capsules are shown
+GLASS = 0.3  # opacity of balls: one sees the hand, or the goal, in them
 GOAL = 0.045  # m, the radius of the goal's ball
 STILL = 1e-3  # m: what moved less stays
 
@@ -93,12 +94,13 @@ class Grips:
         self._scene.remove_by_name("/grips")
         self._handles = {}
         ball, round_ = solids.ball(24)
-        glass = {"color": PULL, "opacity": 0.35, "cast_shadow": False, "receive_shadow": False}
+        look: dict[str, Any] = {"cast_shadow": False, "receive_shadow": False}
+        glass = {"color": PULL, "opacity": GLASS, **look}
         self._handles["goal"] = self._scene.add_mesh_simple("/grips/goal", ball * np.float32(GOAL), round_, **glass)
         self._bind(self._handles["goal"], "goal")
         if person is None:
             return
-        look = {"color": GRIP, "cast_shadow": False, "receive_shadow": False}
+        look["color"] = GRIP
         self._handles["person"] = self._scene.add_frame("/grips/person", show_axes=False)
         parts = [self._scene.add_mesh_simple("/grips/person/ring", *ring(), **look)]
         body = self._body(picture, np.asarray(person, dtype=float))
@@ -111,9 +113,9 @@ class Grips:
             self._bind(part, "person")
         for side in hands:
             radius = LARGER * self._hand_radius(picture, side)
-            handle = self._scene.add_mesh_simple(f"/grips/{side}", ball * np.float32(radius), round_, **look)
-            self._handles[side] = handle
-            self._bind(handle, side)
+            size = ball * np.float32(radius)
+            self._handles[side] = self._scene.add_mesh_simple(f"/grips/{side}", size, round_, opacity=GLASS, **look)
+            self._bind(self._handles[side], side)
 
     def _bind(self, handle: Any, what: str) -> None:
         async def dragged(event: Any) -> None:  # in order, on the server's loop

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from elbowroom.cell import Cell, Scene, run
-from elbowroom.cli.run import STANDARD
+from elbowroom.cell.layout import STANDARD
 from elbowroom.dynamics.ready import reach
 from elbowroom.errors import ElbowroomError
 

@@ -12,7 +12,7 @@ import pytest
 
 import elbowroom as er
 from elbowroom.cell import Cell, GoTo, PickAndPlace, Scene, run
-from elbowroom.cli.run import STANDARD
+from elbowroom.cell.layout import STANDARD
 from elbowroom.dynamics import ready
 from elbowroom.model import catalogue
 from elbowroom.model.export.write_urdf import urdf

@@ -10,8 +10,21 @@ import numpy as np
 import pytest
 
 import elbowroom as er
-from elbowroom.cell.suitability import conditioning, covers, mass_oddities, reach, standard_cell, suitability, unlimited
+from elbowroom.cell import Cell, Scene
+from elbowroom.cell.layout import STANDARD
+from elbowroom.cell.suitability import (
+    Verdict,
+    conditioning,
+    covers,
+    mass_oddities,
+    reach,
+    standard_cell,
+    suitability,
+    unlimited,
+)
+from elbowroom.model import catalogue
 from elbowroom.model.capsules import LinkCapsule
+from elbowroom.model.export.write_urdf import urdf
 from elbowroom.model.visuals import Visual
 
 EYE = tuple(tuple(row) for row in np.eye(4).tolist())
@@ -70,13 +83,40 @@ def test_masses_in_odd_places_are_named():
     assert "7 links have the same mass and inertia" in mass_oddities(er.Arm(same))[0]
 
 
-def test_whether_the_standard_cell_can_be_run_is_a_sentence():
-    panda = er.load("panda")
-    assert standard_cell(panda, 0.1) == (verdict := suitability(panda).cell)
-    assert verdict.possible
-    assert "no collision shapes" in standard_cell(er.Arm(dataclasses.replace(panda.model, capsules=())), 0.1).sentence
-    assert "singular" in standard_cell(panda, 0.0).sentence
-    assert not standard_cell(er.load("planar2"), 0.1).possible
+@pytest.mark.parametrize("name", catalogue.names())
+def test_the_catalogue_can_run_the_standard_cell(name):
+    verdict = standard_cell(name)
+    assert verdict == Verdict(True, "can run the standard cell")
+    assert suitability(er.load(name), name).cell == verdict
+
+
+def test_the_size_of_the_task_is_that_of_the_cell(tmp_path):
+    file = tmp_path / "little.urdf"
+    model = catalogue.load("ur5e")
+    little = [
+        dataclasses.replace(c, a=tuple(0.3 * x for x in c.a), b=tuple(0.3 * x for x in c.b), radius=0.3 * c.radius)
+        for c in model.capsules
+    ]
+    tool = model.tool.copy()
+    tool[:3, 3] *= 0.3
+    file.write_text(urdf(dataclasses.replace(model, p=0.3 * model.p, tool=tool, capsules=tuple(little))))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what a URDF file cannot hold
+        scene = Cell(Scene.load(STANDARD, robot=str(file), variant="alone")).scene
+    size = math.dist(scene.task.pick, scene.task.place) / 0.6
+    assert size < 1.0
+    assert standard_cell(file).sentence == f"can run the standard cell with its task at {size:.2f} of its size"
+
+
+def test_why_the_standard_cell_cannot_be_run(tmp_path):
+    file = tmp_path / "bare.urdf"
+    bare = dataclasses.replace(catalogue.load("ur5e"), capsules=())
+    file.write_text(urdf(bare))
+    assert not standard_cell(file).possible
+    assert standard_cell(file).sentence.startswith("cannot run the standard cell: robot: ")
+    stiff = dataclasses.replace(catalogue.load("ur5e"), lower=np.full(6, -0.01), upper=np.full(6, 0.01))
+    file.write_text(urdf(stiff))
+    assert "expected an arm with room for pick and place" in standard_cell(file).sentence
 
 
 def test_capsules_of_a_files_own_meshes_leave_nothing_out(tmp_path):

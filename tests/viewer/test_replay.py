@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from elbowroom.cell import Cell, Scene, run
+from elbowroom.cell.layout import STANDARD
 from elbowroom.cell.log import Log, notes_of, record_to
 from elbowroom.cell.people import Seen, Stander, Tracked, Walker
 from elbowroom.cell.record import Recording, Table
@@ -20,9 +21,8 @@ from elbowroom.geometry import Body
 from elbowroom.loading import load
 from elbowroom.viewer.panel import sentence
 from elbowroom.viewer.replay import Replay
-from elbowroom.viewer.setup import SCENES
 
-CELL = SCENES / "cell.toml"
+CELL = STANDARD
 ROUNDING = 1e-12  # m: an offset is a difference of recorded places, so the last bits are another sum's
 
 

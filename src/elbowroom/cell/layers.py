@@ -25,7 +25,7 @@ ROBOT = "panda"
 """The arm of a file that names none."""
 OWN = ("tip", "cover", "start", "lower", "upper")
 """Keys that mean nothing for another arm."""
-FILES = (".urdf", ".xml", ".toml")
+FILES = (".urdf", ".xml", ".mjcf", ".xacro", ".toml")
 """How the name of an arm's file ends."""
 LARGEST = 2**20  # bytes of a file
 MOST_LAYERS = 32

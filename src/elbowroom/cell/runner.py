@@ -25,14 +25,14 @@ from numpy.typing import NDArray
 
 from ..arm import Arm
 from ..avoidance import Command, Controller, Goal, Obstacles, State, Status, Supervisor
-from ..errors import ConfigError, ModelError
+from ..errors import ConfigError
 from ..geometry import PARKED, ROW, Body
 from ..model.capsules import BASE
-from .fitting import fitted, refuse_unreachable
+from .layout import laid_out
 from .log import Log as Log
 from .log import record_to as record_to
-from .mounting import limited, plant_of, starting
 from .mounting import mounted as mounted
+from .mounting import plant_of
 from .nearness import Near, Nearness
 from .noise import Noisy
 from .pace import AsFastAsPossible, Pace
@@ -68,11 +68,9 @@ class Cell:
             raise ConfigError(f"{scene.source}: {error}") from error
 
     def _build(self, scene: Scene, plant: Plant | None) -> None:
-        self.arm = mounted(scene)
-        self.start = starting(scene, self.arm)
-        lower, upper = limited(scene, self.arm, self.start)
-        self.body = _body(self.arm, scene.cover)
-        scene = self._laid_out(scene, lower, upper)
+        place = laid_out(scene)
+        scene, lower, upper = place.scene, place.lower, place.upper
+        self.arm, self.body, self.start = place.arm, place.body, place.start
         self.scene, self.period = scene, scene.period
         pose, base = self.arm.pose(self.start), self.arm.model.base[:3, 3]
         self.origin = np.array(pose[:3, 3] if scene.origin == "tool" else base, dtype=float)
@@ -111,16 +109,6 @@ class Cell:
         self.state = State(self.start)
         self.tool, self.tool_velocity = pose[:3, 3].copy(), np.zeros(3)
         self.reset()
-
-    def _laid_out(self, scene: Scene, lower: Array, upper: Array) -> Scene:
-        """The scene as this arm can do it, with the start that was searched for, so that it can be read again."""
-        if not self.arm.model.has_ready and not scene.start:
-            scene = dataclasses.replace(scene, start=tuple(self.start.tolist()))
-        if scene.fit:
-            return fitted(scene, self.arm, self.body, self.start, lower, upper)
-        if scene.check_reach:
-            refuse_unreachable(scene, self.arm, self.body, self.start, lower, upper)
-        return scene
 
     def __repr__(self) -> str:
         people = ", ".join(self._names) or "nobody"
@@ -267,16 +255,6 @@ def _moving(arm: Arm, cover: Body) -> Body:
     """The arm's full body without what is fixed to the floor: what contacts are counted with; else its cover."""
     capsules = [capsule for capsule in arm.model.capsules if capsule.link != BASE]
     return Body(arm, capsules=capsules) if capsules else cover
-
-
-def _body(arm: Any, cover: str) -> Body:
-    try:
-        body = Body(arm, cover=cover or None)
-    except (ModelError, KeyError) as error:
-        raise ConfigError(f"cover: {error}" if cover else f"robot: {error}") from error
-    if all(link == BASE for link in body.links):
-        raise ConfigError(f"robot: {arm.name}: expected capsules on links that move; got them on the fixed base alone")
-    return body
 
 
 def run(

@@ -3,14 +3,16 @@
     found = suitability(arm, "my.urdf", tip="tool0")
     found.reach, found.dexterity, found.covers, found.unlimited, found.odd, found.cell
 
-`elbowroom check` prints it.  Nothing here moves the arm; whether the standard cell can be run is answered from what is
-known before it (`standard_cell`).
+`elbowroom check` prints it.  Nothing here moves the arm; whether the standard cell can be run is answered by laying it
+out for the arm (`standard_cell`).
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import os
+import warnings
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,10 +22,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arm import Arm
-from ..errors import ModelError
+from ..errors import ElbowroomError, ModelError
 from ..model import meshes
 from ..model.covering import Cover, distance_to_segment
 from ..model.visuals import MISSING, Visual, visuals_of
+from ..reading import named
+from .layout import STANDARD, laid_out
+from .pick_and_place import PickAndPlace
+from .scene import Scene
 
 Array = NDArray[Any]
 
@@ -72,8 +78,8 @@ class Suitability:
         return max(self.covers, key=lambda cover: cover.sticks_out, default=None)
 
 
-def suitability(arm: Arm, source: str | os.PathLike[str] = "", tip: str | None = None) -> Suitability:
-    """All of it; `source` and `tip` are what the arm was loaded from, for what it looks like."""
+def suitability(arm: Arm, source: str | os.PathLike[str], tip: str | None = None) -> Suitability:
+    """All of it; `source` and `tip` are what the arm was loaded from: for what it looks like, and for the cell."""
     distance = reach(arm)
     dexterity, manipulability = conditioning(arm, arm.ready, distance)
     return Suitability(
@@ -82,10 +88,10 @@ def suitability(arm: Arm, source: str | os.PathLike[str] = "", tip: str | None =
         dexterity=dexterity,
         manipulability=manipulability,
         capsules=len(arm.model.capsules),
-        covers=tuple(covers(arm, visuals_of(source, tip))) if str(source) else (),
+        covers=tuple(covers(arm, visuals_of(source, tip))),
         unlimited=unlimited(arm),
         odd=tuple(mass_oddities(arm)),
-        cell=standard_cell(arm, dexterity),
+        cell=standard_cell(source, tip),
     )
 
 
@@ -106,17 +112,32 @@ def conditioning(arm: Arm, q: Array, length: float) -> tuple[float, float]:
     return float(s[-1] / s[0]) if s[0] > 0 else 0.0, float(np.prod(translation))
 
 
-def standard_cell(arm: Arm, dexterity: float) -> Verdict:
-    """Whether the pick-and-place cell of `elbowroom demo` can be run with the arm."""
-    if not arm.model.capsules:
-        return Verdict(False, "cannot run the standard cell: it has no collision shapes to keep clear with")
-    if arm.n < 3:
-        return Verdict(False, f"cannot run the standard cell: {arm.n} joints do not bring a tool to points in space")
-    if dexterity < SINGULAR and arm.n >= 6:
-        return Verdict(
-            False, "cannot run the standard cell from its ready pose, which is singular; --start gives another"
-        )
-    return Verdict(True, "can run the standard cell")
+def standard_cell(source: str | os.PathLike[str], tip: str | None = None) -> Verdict:
+    """Whether the pick-and-place cell of `elbowroom demo` can be run with an arm, and how large its task is then.
+
+    The cell is laid out for the arm as it is when it runs; no controller is compiled and nothing moves.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # said when the arm was loaded
+            written = Scene.load(STANDARD, robot=os.fspath(source))
+            place = laid_out(dataclasses.replace(written, tip=tip or ""))
+    except ElbowroomError as error:
+        why = str(error).removeprefix(f"{named(STANDARD)}: ")
+        return Verdict(False, f"cannot run the standard cell: {why}")
+    size = _length(place.scene) / _length(written)
+    if place.scene.task == written.task:
+        return Verdict(True, "can run the standard cell")
+    if math.isclose(size, 1.0):
+        return Verdict(True, "can run the standard cell with its task moved")
+    return Verdict(True, f"can run the standard cell with its task at {size:.2f} of its size")
+
+
+def _length(scene: Scene) -> float:
+    """From pick to place, m."""
+    task = scene.task
+    assert isinstance(task, PickAndPlace)
+    return math.dist(task.pick, task.place)
 
 
 def unlimited(arm: Arm) -> dict[str, tuple[str, ...]]:

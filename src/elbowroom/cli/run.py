@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from ..cell import Cell, RealTime, Recording
 
-STANDARD = Path(__file__).parents[1] / "viewer" / "scenes" / "cell.toml"
-"""The cell of the live page."""
 INTERRUPTED = 130  # what a shell expects of a program that Ctrl-C ended
 EVERY = 20  # cycles between two movements of the bar: drawing takes time that a real-time loop needs
 SHOWN = 12  # stops and resets in the summary
@@ -76,6 +74,7 @@ def run(
     """
     from ..cell import Cell, RealTime, Recording  # what simulates is loaded when something is simulated
     from ..cell import run as run_cell
+    from ..cell.layout import STANDARD
     from ..cell.runner import record_to
     from .run_check import Asked, checked, other_variants, refuse
 

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from ..avoidance import Config
 from ..cell.layers import is_file
+from ..cell.layout import STANDARD
 from ..cell.scene import Scene
 from ..errors import ConfigError
 from ..experiments.thesis.experiment import experiments
@@ -25,7 +26,6 @@ from ..experiments.thesis.outcome import SUPERVISED
 from ..experiments.thesis.suite import beside
 from ..model import catalogue
 
-SCENES = Path(__file__).parent / "scenes"
 CELL, RECORDED = "cell", "recorded"
 VISITS = {"walk past": "walk_past", "reach in": "reach_in"}
 """Scenarios that are the cell with another person, and the variants of its file."""
@@ -149,7 +149,7 @@ class Setup:
 
     def _placed(self, robot: str | None) -> Scene:
         if self.scenario == CELL or self.scenario in VISITS:
-            return Scene.load(SCENES / "cell.toml", robot=robot, variant=VISITS.get(self.scenario))
+            return Scene.load(STANDARD, robot=robot, variant=VISITS.get(self.scenario))
         if self.scenario == RECORDED:
             if not self.motion:
                 raise ConfigError("the scenario recorded needs a recording: elbowroom demo --motion FILE")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import re
 import warnings
 from pathlib import Path
 
@@ -29,7 +30,10 @@ def present(name: str) -> None:
 def test_the_package_knows_none_of_them():
     sources = [*Path(er.__file__).parent.rglob("*.py"), *Path(er.__file__).parent.rglob("*.toml")]
     files = {Path(arm.file).name for arm in ARMS.values()}
-    assert [(path.name, file) for path in sources for file in files if file in path.read_text("utf-8")] == []
+    lines = [(path.name, line) for path in sources for line in path.read_text("utf-8").splitlines()]
+    told = re.compile(r"source = ")  # a catalogue file says where its numbers are from
+    code = [(name, line) for name, line in lines if not (name.endswith(".toml") and told.match(line))]
+    assert [(name, line) for name, line in code if any(file in line for file in files)] == []
 
 
 @pytest.mark.parametrize("name", ARMS)

@@ -23,7 +23,17 @@ kind = "recorded"
 file = "take.csv"
 """
 SEEN = b'robot = "planar2"\nstart = [0.9, -1.7]\n' + PEOPLE
-PICK = b'robot = "planar2"\nstart = [0.9, -1.7]\nsupervision = "watch"\n[task]\nkind = "pick_and_place"\n' + PEOPLE
+PICK = (
+    b"""
+robot = "planar2"
+start = [0.9, -1.7]
+supervision = "watch"
+check_reach = false # the points are beside the arm's plane
+[task]
+kind = "pick_and_place"
+"""
+    + PEOPLE
+)
 
 
 class Recordings(Target):

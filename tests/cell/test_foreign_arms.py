@@ -27,7 +27,9 @@ def present(name: str) -> None:
 
 
 def test_the_package_knows_none_of_them():
-    sources = [*Path(er.__file__).parent.rglob("*.py"), *Path(er.__file__).parent.rglob("*.toml")]
+    package = Path(er.__file__).parent
+    sources = [*package.rglob("*.py"), *package.rglob("*.toml")]
+    sources = [path for path in sources if path.parent.name != "catalogue"]  # which says where its own arms are from
     files = {Path(arm.file).name for arm in ARMS.values()}
     assert [(path.name, file) for path in sources for file in files if file in path.read_text("utf-8")] == []
 

@@ -8,6 +8,7 @@ import re
 import shlex
 import subprocess
 import sys
+import warnings
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from elbowroom.cell import Cell
 from elbowroom.cell.record import read as recorded
 from elbowroom.cli import tour
 from elbowroom.cli.bench import Suite
+from elbowroom.cli.terminal import noted
 from elbowroom.model import catalogue
 from pages import BLOCK, PAGES, outputs, prepare
 
@@ -405,6 +407,35 @@ def test_check_as_json_says_what_the_text_says(run, urdf_file):
     assert status == 1
     assert json.loads(out)["use"] is None
     assert {finding["severity"] for finding in json.loads(out)["findings"]} >= {"error", "warning"}
+
+
+# ---- what is said about an arm's file
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["show"], ["count"], ["codegen", "--out", "code"], ["export", "--format", "mjcf"], ["run", "--check", "--robot"]],
+    ids=" ".join,
+)
+def test_what_is_said_of_an_arm_is_one_line_each_and_once(run, urdf_file, tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    quantities = ["mass_matrix"] if command[0] == "codegen" else []
+    _, _, err = run(*command, urdf_file(urdf(iyy="0.5", more=FINGER)), *quantities)
+    said = [line for line in err.splitlines() if line.startswith(("note: my: ", "warning: my: "))]
+    assert any(line.startswith("note: my: taken as the arm") for line in said)
+    assert any(line.startswith("warning: my: link 'lower': inertia violates") for line in said)
+    assert len(said) == len(set(said))
+    assert "ModelWarning" not in err
+    assert "ModelNotice" not in err
+
+
+def test_other_warnings_are_shown_as_they_were(monkeypatch):
+    shown = []
+    monkeypatch.setattr(warnings, "showwarning", lambda message, *_: shown.append(str(message)))
+    with noted():
+        warnings.simplefilter("always", RuntimeWarning)
+        warnings.warn("something else", RuntimeWarning, stacklevel=1)
+    assert shown == ["something else"]
 
 
 # ---- names from files are text, whatever they look like

@@ -28,7 +28,9 @@ def present(name: str) -> None:
 
 
 def test_the_package_knows_none_of_them():
-    sources = [*Path(er.__file__).parent.rglob("*.py"), *Path(er.__file__).parent.rglob("*.toml")]
+    package = Path(er.__file__).parent
+    sources = [*package.rglob("*.py"), *package.rglob("*.toml")]
+    sources = [path for path in sources if path.parent.name != "catalogue"]  # which says where its own arms are from
     files = {Path(arm.file).name for arm in ARMS.values()}
     lines = [(path.name, line) for path in sources for line in path.read_text("utf-8").splitlines()]
     told = re.compile(r"source = ")  # a catalogue file says where its numbers are from

@@ -23,7 +23,7 @@ import typer
 from .. import __version__
 from ..errors import ElbowroomError
 from . import bench, check, codegen, count, demo, doctor, experiment, export, replay, robots, run, show, tables, tour
-from .terminal import fail, note, styled
+from .terminal import fail, note, noted, styled
 
 app = typer.Typer(
     name="elbowroom",
@@ -107,7 +107,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal without our letters shows ? and goes on
     try:
-        app(args=[word for word in given if word != "--debug"], prog_name="elbowroom")
+        with noted():
+            app(args=[word for word in given if word != "--debug"], prog_name="elbowroom")
     except ElbowroomError as error:
         if debug:
             raise

@@ -11,8 +11,9 @@ import typer
 from ..codegen import generate
 from ..codegen.folder import refuse_taken
 from ..errors import ElbowroomError
+from ..loading import load
 from .show import Tip, What
-from .terminal import line, loaded, plain, table
+from .terminal import line, plain, table
 
 
 class Language(StrEnum):
@@ -64,7 +65,7 @@ def codegen(
         refuse_taken(out, force=force)
     except ElbowroomError as error:
         raise ElbowroomError(str(error).replace("or force", "or --force")) from error
-    arm = loaded(what, tip)
+    arm = load(what, tip)
     code = generate(
         arm,
         quantities,

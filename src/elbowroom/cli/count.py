@@ -20,9 +20,10 @@ from ..counting.compare import Row, comparable, costs
 from ..counting.costs import Cost
 from ..counting.reasons import signed
 from ..dynamics.published import Published
+from ..loading import load
 from ..model import Model
 from .show import Tip
-from .terminal import console, heading, line, loaded, plain, table
+from .terminal import console, heading, line, plain, table
 
 NUMBERS = "3,6,7,12,30"
 LARGEST = 1000  # joints; a polynomial has no bound, a slip of the finger has
@@ -79,7 +80,7 @@ def count(
     if what is not None:
         if n is not None or condition is not None:
             raise typer.BadParameter("an arm has its own joints and twists: leave --n and --condition out")
-        _arm(loaded(what, tip).model, quantity, json)
+        _arm(load(what, tip).model, quantity, json)
         return
     numbers = _numbers(NUMBERS if n is None else n)
     conditions = [condition.value] if condition else [c.value for c in Condition]

@@ -6,14 +6,13 @@ import importlib.util
 import ipaddress
 import os
 import sys
-import warnings
 import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import ElbowroomError, ModelNotice, ModelWarning
+from ..errors import ElbowroomError
 from ..model.xacro import ALLOWED
 from .show import Xacro
 from .terminal import console, joints, line, note, plain
@@ -127,17 +126,14 @@ def _prepare(setup: Setup) -> None:
 
 def _fit(robot: str, tip: str | None) -> None:
     """Refuses an arm of one's own that cannot be kept clear of anything."""
-    from ..loading import read
+    from ..loading import load
     from ..model import catalogue
+    from ..model.visuals import visuals_of
 
     if robot in catalogue.names():
         return
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("ignore", ModelWarning)  # they are said when the cell is made
-        warnings.simplefilter("always", ModelNotice)
-        model = read(robot, tip or None)
-    for warning in caught:
-        note("note", str(warning.message))
+    model = load(robot, tip or None).model
+    visuals_of(robot, tip or None)  # what is not drawn is said here: the other processes are silent
     if not model.capsules:
         raise ElbowroomError(
             f"{robot}: expected collision shapes, to keep the arm clear with; got none: give its links <collision>"

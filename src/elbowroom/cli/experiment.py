@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import shlex
-import warnings
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ..errors import ElbowroomError, ModelWarning
+from ..errors import ElbowroomError
 from .interrupts import Interrupts
 
 FOLDER = "elbowroom-experiments"
@@ -67,7 +66,7 @@ def experiment(
     Ctrl-C keeps what there is: the report is made of the runs that are finished.  The exit status is 1 if a run failed
     or a file could not be written.
     """
-    from ..experiments.thesis.suite import Suite  # what simulates is loaded when something is simulated
+    from ..experiments.thesis.suite import Suite, ready  # what simulates is loaded when something is simulated
     from . import experiment_runs as runs
     from .experiment_tables import listed
 
@@ -78,11 +77,9 @@ def experiment(
         return
     with Interrupts() as interrupts:
         jobs, missing = runs.planned(what, plant and plant.value, robot, tip, motion or [])
-        runs.examined(jobs)
+        ready(jobs)  # asked before anything runs or is written
         suite = Suite(jobs, _folder(out, force))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ModelWarning)  # said before
-            status = runs.made(suite, missing, interrupts, json, _command(what, plant, robot, tip, motion or []))
+        status = runs.made(suite, missing, interrupts, json, _command(what, plant, robot, tip, motion or []))
     raise typer.Exit(status)
 
 

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
 import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from ..errors import ModelWarning
 from ..experiments.thesis.checks import checks, numbers, unjudged
 from ..experiments.thesis.experiment import ARM, TESTS, Job, experiments
 from ..experiments.thesis.outcome import Outcome, rows
 from ..experiments.thesis.pages import NO_MATPLOTLIB, REPORT, UnwrittenError, write_report, write_results
 from ..experiments.thesis.report_numbers import Check
-from ..experiments.thesis.suite import NO_MUJOCO, Suite, installed, jobs_of, jobs_of_all, plants, ready, recorded
+from ..experiments.thesis.suite import NO_MUJOCO, Suite, installed, jobs_of, jobs_of_all, plants, recorded
 from .experiment_tables import summary
 from .interrupts import Interrupts
 from .terminal import console, line, note, plain
@@ -49,15 +47,6 @@ def planned(
     if not set(chosen) <= set(map(str, TESTS)):
         raise typer.BadParameter(f"expected a test from 1 to 7, several as in 1,2, all, or recorded; got {what!r}")
     return [job for k in chosen for job in jobs_of(experiments()[int(k) - 1], kinds, robot, tip)], missing
-
-
-def examined(jobs: list[Job]) -> None:
-    """Asked before anything runs or is written; what looks wrong with an arm's file is said once."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", ModelWarning)
-        ready(jobs)
-    for words in dict.fromkeys(str(warning.message) for warning in caught):
-        note("warning", words)
 
 
 def made(suite: Suite, missing: dict[str, str], interrupts: Interrupts, json: bool, command: str) -> int:

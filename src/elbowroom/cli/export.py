@@ -12,10 +12,11 @@ import typer
 
 from ..arm import Arm
 from ..geometry import Body
+from ..loading import load
 from ..model import Model
 from ..model.export import Export, mjcf_with_notes, urdf_with_notes
 from .show import Tip, What
-from .terminal import loaded, note, writable
+from .terminal import note, writable
 
 
 class Format(StrEnum):
@@ -59,7 +60,7 @@ def export(
         raise typer.BadParameter("--actuators, --no-contacts and --allow-adjust are of --format mjcf alone")
     if out is not None:
         writable(out, force)
-    model = loaded(what, tip).model
+    model = load(what, tip).model
     if cover is not None:
         model = dataclasses.replace(model, capsules=model.cover(cover))
     written = urdf_with_notes(model) if format is Format.URDF else _mjcf(model, actuators, contacts, allow_adjust)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import contextmanager
@@ -13,7 +14,9 @@ import numpy as np
 import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from ..model.xacro import ALLOWED
 from .replay import needs_viser, save_run
+from .show import Xacro
 from .terminal import console, duration, joints, line, note, plain, writable
 
 if TYPE_CHECKING:
@@ -45,6 +48,7 @@ def run(
         str | None, typer.Option(metavar="NAME", help="Another arm: a name, a URDF or a TOML file.")
     ] = None,
     tip: Annotated[str, typer.Option(metavar="LINK", help="Of --robot, a URDF file: where the arm ends.")] = "",
+    xacro: Xacro = False,
     start: Annotated[
         str, typer.Option(metavar="Q1,Q2,...", help="Joints at the start, rad or m.  [the scene's, or a ready pose]")
     ] = "",
@@ -78,6 +82,8 @@ def run(
     from ..cell.runner import record_to
     from .run_check import Asked, checked, other_variants, refuse
 
+    if xacro:
+        os.environ[ALLOWED] = "1"
     for path in (out, html):
         if path is not None:
             writable(path, force)

@@ -9,9 +9,10 @@ from typing import Annotated, Any
 import typer
 
 from .. import dynamics
+from ..loading import load
 from ..model import Model
 from .structure import show_structure
-from .terminal import heading, line, loaded, number, plain, table
+from .terminal import heading, line, number, plain, table
 
 COUNTED = (
     "mass_matrix",
@@ -43,7 +44,7 @@ def show(
     elbowroom show my.urdf --tip tool0
     elbowroom show puma560 --structure          which terms of its equations of motion vanish
     """
-    model = loaded(what, tip).model
+    model = load(what, tip).model
     if structure:
         show_structure(model)
         return

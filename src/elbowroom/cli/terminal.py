@@ -6,8 +6,10 @@ import math
 import os
 import sys
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 from rich import box
 from rich.console import Console
@@ -15,9 +17,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from ..arm import Arm
 from ..errors import ElbowroomError, ModelNotice, ModelWarning
-from ..loading import load
 
 WIDTH = 100  # columns where there is no terminal to ask
 
@@ -112,15 +112,31 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, words: in
     out.print(grid)
 
 
-def loaded(what: str, tip: str | None) -> Arm:
-    """The arm by name or file; what looks wrong with it is said on stderr."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", ModelWarning)
-        warnings.simplefilter("always", ModelNotice)
-        arm = load(what, tip)
-    for warning in caught:
-        note("note" if issubclass(warning.category, ModelNotice) else "warning", str(warning.message))
-    return arm
+@contextmanager
+def noted() -> Iterator[None]:
+    """What is said about arms meanwhile is a line on stderr each, once, instead of a Python warning."""
+    said: set[str] = set()
+    with warnings.catch_warnings():
+        others = warnings.showwarning
+
+        def show(
+            message: Warning | str,
+            category: type[Warning],
+            filename: str,
+            lineno: int,
+            file: TextIO | None = None,
+            line: str | None = None,
+        ) -> None:
+            if not issubclass(category, ModelWarning | ModelNotice):
+                others(message, category, filename, lineno, file, line)
+            elif str(message) not in said:
+                said.add(str(message))
+                note("note" if issubclass(category, ModelNotice) else "warning", str(message))
+
+        warnings.showwarning = show
+        for category in (ModelWarning, ModelNotice):
+            warnings.simplefilter("always", category)
+        yield
 
 
 def writable(out: Path, force: bool) -> None:

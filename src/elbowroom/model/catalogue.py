@@ -7,6 +7,7 @@ SI units.  A key that holds an angle is in radians, or in degrees with `_deg` af
     description, source              one line each; the source is where the numbers come from
     gravity                          [x, y, z] in the world; 9.81 m/s^2 downwards when left out
     ready                            a configuration inside the limits to start from, one number a joint
+    looks                            {wheel, file, tip}: a URDF file in a wheel that shows it (model/looks.py)
     tool.xyz, tool.rpy               the tool in the last frame of the convention
     base.capsules, base.covers       capsules of what stands still, in the base frame; as those of a link
 
@@ -47,6 +48,7 @@ from .bounds import ANGLE, LENGTH, LINK_FIELDS, RATIO, Bound, bounded
 from .capsules import BASE, LinkCapsule, moved_capsule
 from .dh import from_dh, from_mdh
 from .inertia import Body, from_six, moved
+from .looks import Looks
 from .model import STANDARD_GRAVITY, Array, Model, create
 from .rotations import pose, rpy, z_to
 
@@ -76,6 +78,15 @@ def load(name: str) -> Model:
 def from_toml(path: str | os.PathLike[str]) -> Model:
     """The arm that a TOML file of the catalogue's own layout describes."""
     return _model(read_bytes(path, MAX_BYTES, ModelError), named(path))
+
+
+def looks_of(what: str | os.PathLike[str]) -> Looks | None:
+    """Where the looks of an arm of the catalogue, or of a TOML file of its layout, are; None where it does not say."""
+    if os.fspath(what) in names():
+        data = (_SHELF / f"{os.fspath(what)}.toml").read_bytes()
+    else:
+        data = read_bytes(what, MAX_BYTES, ModelError)
+    return _looks(_Table(named(what), "", parse_toml(data, named(what), ModelError)))
 
 
 @dataclass
@@ -223,11 +234,21 @@ def _model(data: bytes, file: str) -> Model:
         "capsules": [capsule for part in covers for capsule in part.own],
         "covers": _by_name(covers),
     }
+    _looks(top)  # no part of the model
     top.close()
     try:
         return convention.assemble(kinds, joints, tool=tool_pose, **header, **columns)
     except ModelError as error:
         raise ModelError(f"{file}: {error}") from error
+
+
+def _looks(top: _Table) -> Looks | None:
+    if not top.has("looks"):
+        return None
+    table = top.inner("looks")
+    found = Looks(table.text("wheel"), table.text("file"), table.text("tip"))
+    table.close()
+    return found
 
 
 def _joint(top: _Table, i: int, content: Any, placement: Callable[[_Table], dict[str, Any]]) -> _Joint:

@@ -130,6 +130,26 @@ def carried(path: str | os.PathLike[str], tip: str | None = None) -> tuple[Eleme
         raise ModelError(f"{named(path)}: {error}") from error
 
 
+def placements_of(path: str | os.PathLike[str], tip: str) -> tuple[str, list[Array]]:
+    """The kinds of the joints to `tip` and each one's frame (4, 4) in the one before: the kinematics alone."""
+    try:
+        tree = _read_tree(read_robot(_text_of(path, False)))
+        moving = _moving_joints(tree, _known(tip, tree))
+        return "".join(_LETTER[joint.kind] for joint in moving), _placements(moving, _seats(tree, moving))
+    except ModelError as error:
+        raise ModelError(f"{named(path)}: {error}") from error
+
+
+def beyond(robot: Element, tip: str) -> set[str]:
+    """The links of a <robot> that hang on the link `tip`."""
+    tree = _read_tree(robot)
+    found = {tip}
+    for joint in tree.joints:  # parents first
+        if joint.parent in found:
+            found.add(joint.child)
+    return found - {tip}
+
+
 def _model(data: str | bytes, tip: str | None, name: str | None, file: Path | None) -> Model:
     robot = read_robot(data)
     tree = _read_tree(robot)
@@ -168,10 +188,7 @@ def _chain(
 ) -> tuple[Model, dict[str, LinkShape]]:
     """The moving joints as a Model, each link with the mass and shape of all it carries; and the links' shapes."""
     turns = [pose(z_to(_axis(joint)), (0, 0, 0)) for joint in moving]  # Z_i; its transpose is its inverse
-    placements = [
-        before.T @ seats[joint.parent][1] @ joint.T @ Z
-        for before, joint, Z in zip([np.eye(4), *turns[:-1]], moving, turns, strict=True)
-    ]
+    placements = _placements(moving, seats)
     parts: list[list[Body]] = [[] for _ in moving]
     for link, (i, T) in seats.items():
         body = tree.bodies[link]
@@ -201,6 +218,15 @@ def _chain(
         **columns,
     )
     return model, shapes
+
+
+def _placements(moving: list[_Joint], seats: _Seats) -> list[Array]:
+    """Each joint's frame (4, 4) in the one before, z along its axis."""
+    turns = [pose(z_to(_axis(joint)), (0, 0, 0)) for joint in moving]
+    return [
+        before.T @ seats[joint.parent][1] @ joint.T @ Z
+        for before, joint, Z in zip([np.eye(4), *turns[:-1]], moving, turns, strict=True)
+    ]
 
 
 def _distinct(capsules: list[LinkCapsule]) -> list[LinkCapsule]:

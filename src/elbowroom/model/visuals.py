@@ -1,7 +1,7 @@
 """What an arm looks like: the <visual> elements of a URDF, as data for those who draw it.
 
     visuals_of("arm.urdf", "tool0")        a tuple of `Visual`, fixed joints merged as `urdf.load` merges them
-    visuals_of("panda")                    (): the arms of the catalogue are drawn by their capsules
+    visuals_of("panda")                    those of a description in an installed wheel (model/looks.py), else ()
 
 Looks have no part in a Model: neither its digest nor anything that is computed depends on them.  Mesh files are found
 here (model/packages.py) and not read: who draws reads them.  What cannot be drawn is named
@@ -22,12 +22,13 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from ..errors import ModelError, ModelWarning
-from . import mjcf
+from . import catalogue, mjcf
 from .bounds import LENGTH, bounded
+from .looks import borrowed
 from .meshes import MAX_BYTES, SUFFIXES
 from .model import Array
 from .packages import locate
-from .urdf import MANY, carried
+from .urdf import MANY, beyond, carried
 from .urdf_xml import number, numbers, origin, part
 
 MISSING = "missing"
@@ -61,13 +62,38 @@ class Visual:
 
 
 def visuals_of(robot: str | os.PathLike[str], tip: str | None = None) -> tuple[Visual, ...]:
-    """What to draw of the arm that `load(robot, tip)` gives; nothing for one that is no URDF file."""
+    """What to draw of the arm that `load(robot, tip)` gives; nothing for one of which only capsules are known."""
     path = Path(robot)
+    if os.fspath(robot) in catalogue.names() or path.suffix.lower() == ".toml":
+        return _of_catalogue(robot)
     if path.suffix.lower() not in (".urdf", ".xml", ".mjcf", ".xacro"):
         return ()
-    if mjcf.is_mjcf(path):
-        return _of_mjcf(path, tip)
+    return _of_mjcf(path, tip) if mjcf.is_mjcf(path) else _of_urdf(path, tip)
+
+
+def _of_catalogue(robot: str | os.PathLike[str]) -> tuple[Visual, ...]:
+    """What a wheel has of the arm, in the frames of our links; without what hangs beyond the arm's end."""
+    where = catalogue.looks_of(robot)
+    if where is None:
+        return ()
+    name = os.fspath(robot)
+    model = catalogue.load(name) if name in catalogue.names() else catalogue.from_toml(robot)
+    found = borrowed(model, where)
+    if found is None:
+        return ()
+    shown = _of_urdf(found.file, found.tip, whole=False)
+    return tuple(
+        visual if visual.kind == MISSING else replace(visual, pose=_plain(found.frames[visual.link] @ visual.pose))
+        for visual in shown
+    )
+
+
+def _of_urdf(path: Path, tip: str | None, *, whole: bool = True) -> tuple[Visual, ...]:
+    """The visuals of a URDF file; not `whole`: of the links up to the tip alone."""
     root, links = carried(path, tip)
+    if not whole and tip is not None:
+        off = beyond(root, tip)
+        links = [each for each in links if each.name not in off]
     materials = _materials(root)
     found: list[Visual] = []
     wrong: list[str] = []
@@ -87,7 +113,7 @@ def visuals_of(robot: str | os.PathLike[str], tip: str | None = None) -> tuple[V
     if wrong:
         told = "; ".join(wrong[:MANY]) + (f"; and {len(wrong) - MANY} more" if len(wrong) > MANY else "")
         message = f"{root.get('name') or path.stem}: not drawn, capsules are shown instead: {told}"
-        warnings.warn(message, ModelWarning, stacklevel=2)
+        warnings.warn(message, ModelWarning, stacklevel=3)
     return tuple(_once_missing(found))
 
 

@@ -13,11 +13,14 @@ import os
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from multiprocessing import resource_tracker
 from multiprocessing.context import SpawnProcess
 from types import ModuleType
 from typing import Any
+
+from ..errors import ModelNotice, ModelWarning
 
 CONTEXT = multiprocessing.get_context("spawn")
 _starting = threading.Lock()
@@ -25,12 +28,19 @@ _starting = threading.Lock()
 
 def start(target: Callable[..., object], *given: Any) -> SpawnProcess:
     """A child process at work; it ends with this one."""
-    child = CONTEXT.Process(target=target, args=given, daemon=True)
+    child = CONTEXT.Process(target=_silent, args=(target, *given), daemon=True)
     if sys.platform != "win32":
         resource_tracker.ensure_running()  # when it starts, which the first child makes it, Ctrl-C is let in again
     with _starting, _unheard(), _bare():
         child.start()
     return child
+
+
+def _silent(target: Callable[..., object], *given: Any) -> None:
+    """What is to say about an arm's file is said once, by the process that the page belongs to."""
+    for category in (ModelWarning, ModelNotice):
+        warnings.simplefilter("ignore", category)
+    target(*given)
 
 
 def end(child: SpawnProcess | None, patience: float = 0.0) -> None:

@@ -42,8 +42,8 @@ def quiet(path: Path, tip: str | None = None):
         return visuals_of(path, tip)
 
 
-def test_a_catalogue_arm_has_none():
-    assert quiet(Path("panda")) == () == quiet(Path("arm.toml"))
+def test_a_catalogue_arm_has_none_unless_its_file_says_where():
+    assert quiet(Path("ur5e")) == () == quiet(Path(urdf.__file__).parent / "catalogue/ur5e.toml")
 
 
 def test_shapes_and_sizes(tmp_path):

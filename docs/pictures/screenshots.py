@@ -33,8 +33,8 @@ from elbowroom.viewer.setup import Setup  # noqa: E402
 
 VIEW = (1440, 900)  # pixels
 MOVIE = (900, 560)
-RATE = 10.0  # moving pictures a second, of simulated time
-LASTS = 9.0  # s
+RATE = 8.0  # moving pictures a second, of simulated time
+LASTS = 8.5  # s
 TILE = (440, 400)  # of the arms, a picture each
 QUALITY = 88  # of 100, for stills; moving pictures take less
 GONE = "return document.getElementById('elbowroom-loading') === null"

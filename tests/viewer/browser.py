@@ -101,6 +101,19 @@ for (const label of document.querySelectorAll('label')) {
 return null;
 """
 
+NAMED = """return [...document.querySelectorAll(arguments[0])]
+  .find(each => each.textContent.trim() === arguments[1] && each.offsetParent) ?? null;"""
+
+AIM = """
+if (!at || at.disabled) return null;
+at.scrollIntoView({block: 'nearest'});
+const box = at.getBoundingClientRect(), middle = [box.left + box.width / 2, box.top + box.height / 2];
+if (!at.contains(document.elementFromPoint(...middle))) return null;
+window.__hit = false;
+at.addEventListener('pointerdown', () => { window.__hit = true; }, {once: true, capture: true});
+return middle;
+"""
+
 CANVAS = """
 const screen = [...document.querySelectorAll('canvas')].filter(each => each.width && each.dataset.engine);
 const canvas = screen.sort((a, b) => b.clientWidth * b.clientHeight - a.clientWidth * a.clientHeight)[0];
@@ -222,6 +235,8 @@ class Browser:
         self.driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": source + tidy})
         exact = {"width": self.size[0], "height": self.size[1], "deviceScaleFactor": 1, "mobile": False}
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", exact)
+        # viser looks for a server that has gone only while its window is the one in front
+        self.driver.execute_cdp_cmd("Emulation.setFocusEmulationEnabled", {"enabled": True})
 
     def close(self) -> None:
         """Ends it, and whatever runs with its folder."""
@@ -324,36 +339,44 @@ class Browser:
     # ---- what one does
     def tab(self, name: str) -> None:
         """A tab of the panel."""
-        found = """return [...document.querySelectorAll('[role=tab]')]
-            .find(each => each.textContent.trim() === arguments[0] && each.offsetParent) ?? null"""
-        self.until(lambda: self.run(found, name) is not None, f"there is a tab {name!r}")
-        self.run(found, name).click()
+        self._click(NAMED, "[role=tab]", name, what=f"a tab {name!r}")
 
     def choose(self, label: str, option: str) -> None:
         """An option of a list, by two clicks."""
-        field = self._field(label)
-        field.click()
-        listed = """const wanted = arguments[0];
-            return [...document.querySelectorAll('[role=option]')]
-              .find(each => each.textContent.trim() === wanted && each.offsetParent) ?? null"""
-        self.until(lambda: self.run(listed, option) is not None, f"{option} is listed under {label}")
-        self.run(listed, option).click()
+        self._click(FIELD, label, what=f"a field {label!r}")
+        self._click(NAMED, "[role=option]", option, what=f"{option!r} listed under {label}")
 
     def type(self, label: str, text: str, *, leave: bool = False) -> None:
         """Text into a field in the place of what stood there; `leave` goes to the next field, as the Tab key does."""
+        from selenium.webdriver import ActionChains
         from selenium.webdriver.common.keys import Keys
 
-        field = self._field(label)
-        field.click()
-        field.send_keys(Keys.CONTROL, "a")
-        field.send_keys(text + (Keys.TAB if leave else ""))
+        self._click(FIELD, label, what=f"a field {label!r}")
+        keys = ActionChains(self.driver).key_down(Keys.CONTROL).send_keys("a").key_up(Keys.CONTROL).send_keys(text)
+        (keys.send_keys(Keys.TAB) if leave else keys).perform()
 
     def press(self, label: str) -> None:
         """A button that is called so."""
-        button = """return [...document.querySelectorAll('button')]
-            .find(each => each.textContent.trim() === arguments[0] && each.offsetParent) ?? null"""
-        self.until(lambda: self.run(button, label) is not None, f"there is a button {label}")
-        self.run(button, label).click()
+        self._click(NAMED, "button", label, what=f"a button {label!r}")
+
+    def _click(self, find: str, *given: str, what: str) -> None:
+        """Clicks with the mouse what a script finds, once it lies in the window with nothing over it.
+
+        Where the panel has moved between the look and the click, something else was hit, and it is looked for again.
+        (The driver's own click takes all for not there after another size of the window.)
+        """
+        script = f"const at = (function () {{{find}}})(...arguments); {AIM}"
+
+        def hit() -> bool:
+            at = self.run(script, *given)
+            if at is None:
+                return False
+            self.mouse("mouseMoved", *at, 0)
+            self.mouse("mousePressed", *at, 1)
+            self.mouse("mouseReleased", *at, 1)
+            return self.run("return __hit")
+
+        self.until(hit, f"there is {what} to click")
 
     def key(self, key: str) -> None:
         """A key, pressed while nothing has the focus."""
@@ -394,10 +417,6 @@ class Browser:
             const next = () => left-- > 0 ? requestAnimationFrame(next) : done(); next();""",
             count,
         )
-
-    def _field(self, label: str) -> Any:
-        self.until(lambda: self.run(FIELD, label) is not None, f"there is a field {label!r}")
-        return self.run(FIELD, label)
 
     # ---- waiting
     def until(self, condition: Any, what: str, seconds: float = WAIT) -> Any:

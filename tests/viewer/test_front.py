@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import gzip
+from pathlib import Path
 
 import pytest
 
 pytest.importorskip("viser")
 
+import viser
 from browser import Browser, need_chromium
 from websockets.datastructures import Headers
 from websockets.http11 import Response
 
-from elbowroom.viewer.front import ONE_STATE, SIGN, dress
+from elbowroom.viewer.front import MENDED, ONE_STATE, RUNS, SIGN, dress, with_sign
 
 PAGE = "<html><head><title>x</title></head><body><div id='root'></div></body></html>"
 
@@ -33,6 +35,12 @@ def test_the_page_gets_its_additions_and_its_true_length(packed):
     assert text.index(ONE_STATE) < text.index("<title>")  # before the page's own scripts
     assert text.count(f'id="{SIGN}"') == 1
     assert response.headers.get_all("Content-Length") == [str(len(response.body))]
+
+
+def test_the_page_of_this_viser_has_the_place_that_is_mended():
+    page = (Path(viser.__file__).parent / "client" / "build" / "index.html").read_text()
+    assert page.count(RUNS) == 1
+    assert with_sign(page).count(MENDED) == 1
 
 
 def test_other_answers_are_left_alone():

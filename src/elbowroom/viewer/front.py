@@ -1,10 +1,13 @@
-"""What is added to viser's page before it is served: a sign while it loads, and one state per frame.
+"""What is added to viser's page before it is served: a sign while it loads, one state per frame, and a mend.
 
 viser 1.1's client takes messages in at the beginning of a frame.  Poses are seen in that frame; meshes that are drawn
 many times, lines and texts only in the next.  On a slow machine a frame lasts a second, and the gripper is where the
 arm will be.  Messages that come while the tab is hidden are taken in at once, and then the next frame shows all of
 them.  So messages are kept until a frame has been drawn, are handed on together, and while the last one is, the page's
 scripts are told that it is hidden; nothing else in the client asks for that.
+
+When a mesh with bones goes, as all do when a page finds its server again, the client takes the bones from a node that
+may be null and asks only whether it is undefined; the error leaves a blank page.  So null is read as undefined there.
 """
 
 from __future__ import annotations
@@ -37,6 +40,8 @@ ONE_STATE = """<script>(() => {
     }
   };
 })();</script>"""
+RUNS = "e.textContent=code;"  # where viser's page makes a script of what it has unpacked
+MENDED = r"""e.textContent=code.replace(/(\.nodeRefFromName\[[\w.$]+\]);/g,"$1??void 0;");"""
 SIGN = "elbowroom-loading"  # the id of what says that the page loads
 
 _STYLE = f"""<style>
@@ -67,7 +72,8 @@ _SCRIPT = f"""<script>(() => {{
 
 
 def with_sign(page: str) -> str:
-    """viser's page with a sign that goes when there is something to see, and with one state per frame."""
+    """viser's page with a sign that goes when there is something to see, one state per frame, and bones that can go."""
+    page = page.replace(RUNS, MENDED, 1)
     return page.replace("<head>", f"<head>{ONE_STATE}{_STYLE}", 1).replace("<body>", f"<body>{_MARKUP}{_SCRIPT}", 1)
 
 

@@ -1,6 +1,6 @@
 """What an arm of the catalogue looks like, borrowed from a robot description in an installed wheel.
 
-    looks = { wheel = "example-robot-data", file = "panda_description/urdf/panda.urdf", tip = "panda_link8" }
+    looks = { wheel = "example-robot-data", file = "an_arm/urdf/an_arm.urdf", tip = "flange" }
 
 says so in a TOML file of the catalogue.  Without the wheel there is nothing, and the arm is drawn by its capsules.
 

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 Array = NDArray[np.float64]
 
 ANGLE = np.radians(40.0)  # v
-ROOM = 1.06  # farther than needed, so that nothing touches the edge
+ROOM = 1.04  # farther than needed, so that nothing touches the edge
 TYPICAL = 1.3  # width to height, of a page that has not said
 NEAR = 1.3  # m from the arm's base: a person farther away is looked for there
 WIDE = 0.12  # m, half of a belt

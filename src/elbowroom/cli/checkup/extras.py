@@ -24,6 +24,7 @@ EXTRA = {
     "report": Extra("figures (experiment, tables, bench --plot)", {"matplotlib": "matplotlib"}, True),
     "mujoco": Extra("arms that MuJoCo moves (--plant mujoco)", {"mujoco-core": "mujoco"}, True),
     "xacro": Extra("robots written as xacro (--xacro)", {"xacro": "xacro"}, True),
+    "looks": Extra("the catalogue's panda drawn with its meshes (demo)", {"example-robot-data": "example_robot_data"}),
     "foreign": Extra(
         "arms of others, for tests",
         {"example-robot-data": "example_robot_data", "rtb-data": "rtbdata", "xacro": "xacro"},

@@ -16,6 +16,7 @@ from elbowroom.cell.record import read
 from elbowroom.cell.runner import Cell
 from elbowroom.cell.steered import Steered
 from elbowroom.model import catalogue
+from elbowroom.model.visuals import visuals_of
 from elbowroom.viewer.board import Board
 from elbowroom.viewer.engine import Engine
 from elbowroom.viewer.setup import SCENARIOS, Setup, chosen
@@ -215,7 +216,7 @@ def test_hands_and_links_are_in_the_picture(desk):
         "center": walls.center,
         "influence": walls.repulsion.influence,
     }
-    assert picture["visuals"] == ()
+    assert picture["visuals"] == visuals_of("panda")  # none without the wheel that has them
 
 
 def test_a_cylinder_has_no_hands(desk):

@@ -24,9 +24,10 @@ EXTRA = {
     "report": Extra("figures (experiment, tables, bench --plot)", {"matplotlib": "matplotlib"}, True),
     "mujoco": Extra("arms that MuJoCo moves (--plant mujoco)", {"mujoco-core": "mujoco"}, True),
     "xacro": Extra("robots written as xacro (--xacro)", {"xacro": "xacro"}, True),
+    "looks": Extra("the catalogue's panda drawn with its meshes (demo)", {"example-robot-data": ""}),
     "foreign": Extra(
         "arms of others, for tests",
-        {"example-robot-data": "example_robot_data", "rtb-data": "rtbdata", "xacro": "xacro"},
+        {"example-robot-data": "", "rtb-data": "rtbdata", "xacro": "xacro"},
     ),
     "gpu": Extra('batches on graphics cards (device="cuda", bench gpu)', {"cupy-cuda13x": "cupy"}),
     "bench": Extra(
@@ -77,7 +78,7 @@ def packages() -> Iterator[Finding]:
         whole, broken, absent = [], [], []
         for package, module in extra.packages.items():
             known, error = results.get(module, ("", "")) if extra.tried else ("", "")
-            if not there(module):
+            if not (there(module) if module else version(package)):  # a wheel of data has no module
                 absent.append(package)
             elif error:
                 broken.append(f"{package} ({error})")

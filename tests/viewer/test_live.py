@@ -20,7 +20,7 @@ from raw_page import Raw, until
 from elbowroom.cell.record import read
 from elbowroom.errors import ElbowroomError
 from elbowroom.viewer.live import Live
-from elbowroom.viewer.setup import RANGES, Setup
+from elbowroom.viewer.setup import RANGES, Setup, name_of
 
 
 @pytest.fixture(scope="module")
@@ -118,9 +118,9 @@ def test_what_the_engine_refuses_the_page_shows_no_longer(live):
     shows(live, lambda p: p["shown"]["influence"] == 0.8)
     live.order("set", "scenario", "test 7")  # which is about another arm
     shows(live, lambda p: "puma560" in p["problem"])
-    live.panel.choices["scenario"].value = "test 7"
+    live.panel.choices["scenario"].value = name_of("scenario", "test 7")
     live.panel.choices["scenario"]._impl.update_timestamp -= 10.0  # some time ago
-    shows(live, lambda p: live.panel.choices["scenario"].value == "cell")
+    shows(live, lambda p: live.panel.choices["scenario"].value == name_of("scenario", "cell"))
     assert "puma560" in live.panel.numbers.content
 
 

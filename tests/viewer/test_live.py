@@ -43,7 +43,8 @@ def shows(live, what, seconds=60.0):
 
 
 def test_the_cell_is_at_work_and_gives_way(live):
-    first = shows(live, lambda p: p["t"] > 0.2)
+    live.order("set", "scenario", "cell")  # whatever ran on this page before
+    first = shows(live, lambda p: p["shown"]["scenario"] == "cell" and p["t"] > 0.2)
     assert live.address.startswith("http://127.0.0.1:")
     live.order("drag", (-0.5, -0.2))
     near = shows(live, lambda p: p["law_status"] == "AVOIDING")

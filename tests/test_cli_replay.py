@@ -9,17 +9,17 @@ import pytest
 pytest.importorskip("viser")
 
 from elbowroom.cell import Cell, Scene, run
+from elbowroom.cell.layout import STANDARD
 from elbowroom.cell.people import Walker
 from elbowroom.cell.record_scene import scene_text
 from elbowroom.cell.runner import record_to
-from elbowroom.viewer.setup import SCENES
 
 PEOPLE = {"visitor": Walker(start=(1.4, 0.3), end=(0.5, 0.1), speed=0.8, shape="standing")}
 
 
 @pytest.fixture(scope="module")
 def scene():
-    return dataclasses.replace(Scene.load(SCENES / "cell.toml"), people=PEOPLE, duration=0.5)
+    return dataclasses.replace(Scene.load(STANDARD), people=PEOPLE, duration=0.5)
 
 
 @pytest.fixture(scope="module")

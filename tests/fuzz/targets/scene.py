@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
+from elbowroom.cell.layout import STANDARD
 from elbowroom.cell.record_scene import scene_of, scene_text
 from elbowroom.cell.runner import Cell, run
 from elbowroom.cell.scene import Scene
 from elbowroom.experiments.thesis.experiment import SCENES as THESIS
-from elbowroom.viewer.setup import SCENES as PAGE
 
 from ..mutate import toml_tree
 from ..mutate.text import lines, raw, words
@@ -80,7 +80,7 @@ class Scenes(Target):
         (folder / "circle.toml").write_bytes(b'extends = "circle.toml"\n')
         (folder / "self.toml").write_bytes(b'extends = "cell.toml"\n')  # the input itself
         self.texts = [SMALL] * 4 + [
-            (PAGE / "cell.toml").read_bytes(),
+            STANDARD.read_bytes(),
             *(path.read_bytes() for path in sorted(THESIS.glob("*.toml"))),
             b'extends = "small.toml"\nrobot = "arm.urdf"\ntip = "tool0"\n[variants.x]\nnoise = 0.1\n',
             b'extends = "self.toml"\n',

@@ -279,7 +279,8 @@ def test_a_function_that_changed_meanwhile_is_not_traced_under_its_old_name(monk
 def test_a_formulation_of_a_user_is_part_of_the_key(monkeypatch):
     what = er.dynamics.quantity("gravity_torque")
     for gain in (2.0, 3.0):
-        monkeypatch.setitem(what.formulations, "mine", functools.partial(lambda model, q, gain: gain * q, gain=gain))
+        mine = functools.partial(lambda model, q, gain: gain * q, gain=gain)
+        monkeypatch.setitem(what.formulations, "mine", er.dynamics.Formulation("mine", mine))
         kernel = er.load("planar2").compile("gravity_torque", method="mine")
         assert np.array_equal(kernel(np.ones(2)), [gain, gain])
 

@@ -432,6 +432,7 @@ def test_the_registry_of_formulations_is_followed(monkeypatch):
         choice(er.load("planar2").model)
     found = set()
     for gain in (1.0, 2.0):
-        monkeypatch.setitem(what.formulations, "mine", lambda model, q, gain=gain: gain * q)
+        mine = er.dynamics.Formulation("mine", lambda model, q, gain=gain: gain * q)
+        monkeypatch.setitem(what.formulations, "mine", mine)
         found.add(identity(choice))
     assert len(found) == 2

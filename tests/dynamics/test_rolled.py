@@ -15,14 +15,13 @@ from elbowroom.algebra import Program, Rolled
 from elbowroom.algebra.rolling import roll
 from elbowroom.compile import compiled, cpu
 from elbowroom.dynamics import crba
-from elbowroom.dynamics.whole_arm import LOOPED
 from elbowroom.errors import TraceError
 from elbowroom.model import Model, chains
 from elbowroom.model.rolled import RolledModel
 from referees import placement
 from strategies import robots
 
-CASES = [(name, method) for name, (_, methods) in LOOPED.items() for method in methods]
+CASES = [(name, method) for name, what in dynamics.REGISTRY.items() for method in what.looped]
 ROUNDING = 1e-11
 """Of the largest entry: some thousand roundings of 1e-16, and M^-1 of random chains magnifies them up to 1e3 times."""
 
@@ -128,11 +127,12 @@ def test_the_code_does_not_grow_with_the_chain() -> None:
 
 
 def test_long_chains_get_loops_and_short_ones_do_not() -> None:
-    joints = LOOPED["mass_matrix"][0]
+    fastest, *_ = dynamics.quantity("mass_matrix").looped
+    joints = dynamics.quantity("mass_matrix").formulation(fastest).loops_from
     f, g = (er.chains.random(n, seed=1).compile("mass_matrix") for n in (joints, joints - 1))
     assert isinstance(f.program, Rolled)
     assert isinstance(g.program, Program)
-    assert f.method == LOOPED["mass_matrix"][1][0]
+    assert f.method == fastest
     q = np.linspace(-1, 1, joints)
     assert np.allclose(f.program.evaluate(q), f(q), rtol=0, atol=ROUNDING * np.abs(f(q)).max())
     assert f.count.sincos == 2 * joints

@@ -11,7 +11,7 @@ import elbowroom as er
 from elbowroom import dynamics
 from elbowroom.algebra import trace
 from elbowroom.algebra.rearrange import rearranged
-from elbowroom.dynamics.whole_arm import BY_BODIES, BY_MOMENTS, BY_SECOND
+from elbowroom.dynamics.quantities import BODIES, SECOND
 from elbowroom.model import create
 from elbowroom.model.base_parameters import regrouped
 from referees import Pinocchio, error, frictionless, physical_chain, physical_tensor, rotation, states, subject
@@ -23,8 +23,8 @@ ROUNDING = 1e-12
 REGROUPED = [
     (name, method)
     for name, q in dynamics.REGISTRY.items()
-    for method in (*q.formulations, *q.variants)
-    if method in BY_MOMENTS and (name, method) not in BY_BODIES
+    for method, way in (q.formulations | q.variants).items()
+    if way.links != BODIES
 ]
 KEPT = {"R": (1, 2, 4, 5, 7, 8, 9), "P": (0, 1, 2, 3)}  # of Pinocchio's m, hx, hy, hz, xx, xy, yy, xz, yz, zz
 
@@ -168,7 +168,8 @@ def test_operations_become_fewer(robot):
         ("coriolis_matrix", "christoffel"),
         ("forward_dynamics", "brandl"),
     ]:
-        traced = plain(regrouped(model, spread=(name, method) in BY_SECOND), name, method)
+        second = dynamics.quantity(name).formulation(method).links == SECOND
+        traced = plain(regrouped(model, spread=second), name, method)
         assert traced.count.total < plain(model, name, method).count.total, name
         if name in ("gravity_torque", "coriolis_matrix"):  # no drives in these: what is compiled is made of it
             assert dynamics.program(model, name, method).operations == rearranged(traced).operations

@@ -10,9 +10,10 @@ import numpy as np
 
 from ..compile.source_support import RANGE, fused, own_sincos
 from ..compile.source_writer import Real
+from ..dynamics import quantity
 from ..model import Model
 from .functions import Function
-from .words import INPUTS, MEANING, WRENCHES, dimensions, indexing, safe
+from .words import INPUTS, WRENCHES, dimensions, indexing, safe
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,9 @@ def _rules(job: Job) -> list[str]:
 
 
 def _about(f: Function, model: Model) -> list[str]:
-    lines = [f"{MEANING[f.quantity]}{' - J^T wrench' if f.wrench and f.quantity == 'inverse_dynamics' else ''}."]
+    lines = [
+        f"{quantity(f.quantity).meaning}{' - J^T wrench' if f.wrench and f.quantity == 'inverse_dynamics' else ''}."
+    ]
     rows = []
     for name, port in f.source.inputs.values():
         meaning = WRENCHES[f.wrench] if port.name == "wrench" else INPUTS.get(port.name, "")

@@ -21,6 +21,7 @@ from . import rnea as rnea
 from . import rnea_base as rnea_base
 from . import walker_orin as walker_orin
 from .quantities import REGISTRY as REGISTRY
+from .quantities import Formulation as Formulation
 from .quantities import Quantity as Quantity
 from .quantities import quantity as quantity
 from .whole_arm import Choice as Choice

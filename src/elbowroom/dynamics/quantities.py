@@ -1,13 +1,15 @@
 """The registry: quantity -> formulations.  Tests, counts, bench, CLI and `Arm` iterate it.
 
-A formulation is rigid-body alone; what the drives bring is added in `whole_arm.py`.
+A new formulation is one file with its function f(model, q, ...) and one record here, which says all that is to be
+known about it.  Formulations are rigid-body alone; a quantity's `drives` says how rotors and friction enter
+(drives.py), and whole_arm.py puts the two together.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from ..errors import UnknownNameError
@@ -33,8 +35,69 @@ from . import (
     walker_orin,
 )
 
-Formulation = Callable[..., Any]
+Function = Callable[..., Any]
 Shape = Callable[[int], tuple[int, ...]]
+
+BODIES, MOMENTS, SECOND = "bodies", "moments", "second moments"
+"""What a formulation knows of a link: mass, centre and inertia tensor; `model.moments` alone, so that it can be given
+the arm with its base parameters; or these, multiplied with the second moments S more than with the inertias."""
+
+
+@dataclass(frozen=True)
+class Formulation:
+    """One way to compute a quantity: its function, and all that the others must know about it."""
+
+    method: str
+    function: Function
+    links: str = BODIES
+    fast: bool = False  # competes, by operation count, when no method is named
+    long: bool = False  # taken without tracing the others for a long chain (whole_arm.LONG)
+    loops_from: int = 0  # joints from which its loops are kept when it is compiled; 0: straight-line code always
+    variant: bool = False  # same name, other numbers, by design
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        """The quantity of the rigid bodies: f(model, q, ...)."""
+        return self.function(*args, **named)
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """Something to compute, with all the ways to compute it."""
+
+    name: str
+    inputs: tuple[str, ...]
+    shape: Shape
+    formulations: dict[str, Formulation]  # by method
+    variants: dict[str, Formulation]  # likewise, those with other numbers
+    drives: Callable[[Function], Function] = drives.absent  # how rotors and friction enter
+    wrench: bool = False  # takes outside wrenches
+    located: bool = False  # is of a point on a link
+    unit: str = ""
+    meaning: str = ""
+
+    @property
+    def fast(self) -> tuple[str, ...]:
+        """Methods that compete when none is named."""
+        return tuple(each.method for each in self.formulations.values() if each.fast)
+
+    @property
+    def long(self) -> str:
+        """The method for a long chain; "" where the fast ones compete there, too."""
+        return next((each.method for each in self.formulations.values() if each.long), "")
+
+    @property
+    def looped(self) -> tuple[str, ...]:
+        """Methods that can be compiled with their loops kept, the fastest first."""
+        found = [each for each in self.formulations.values() if each.loops_from]
+        return tuple(each.method for each in sorted(found, key=lambda each: not each.long))
+
+    def formulation(self, method: str) -> Formulation:
+        """The record of a method."""
+        known = self.formulations | self.variants
+        if method not in known:
+            near = _near(method, known)
+            raise UnknownNameError(f"method of {self.name} must be one of {', '.join(known)}; got {method!r}{near}")
+        return known[method]
 
 
 def scalar(_: int) -> tuple[int, ...]:
@@ -57,43 +120,6 @@ def cube(n: int) -> tuple[int, ...]:
     return (n, n, n)
 
 
-@dataclass(frozen=True)
-class Quantity:
-    """Something to compute, with all the ways to compute it."""
-
-    name: str
-    inputs: tuple[str, ...]
-    shape: Shape
-    formulations: dict[str, Formulation]
-    fast: tuple[str, ...]  # those that compete, by operation count, when no method is named
-    long: str = ""  # the one to take without tracing all for a long chain (whole_arm.LONG)
-    variants: dict[str, Formulation] = field(default_factory=dict)  # same name, other numbers, by design
-    wrench: bool = False  # takes outside wrenches
-    located: bool = False  # is of a point on a link
-    unit: str = ""
-
-    def formulation(self, method: str) -> Formulation:
-        """The function of a method, rigid body alone."""
-        known = self.formulations | self.variants
-        if method not in known:
-            near = _near(method, known)
-            raise UnknownNameError(f"method of {self.name} must be one of {', '.join(known)}; got {method!r}{near}")
-        return known[method]
-
-
-def _quantity(
-    name: str, inputs: str, shape: Shape, formulations: dict[str, Formulation], *, fast: str, **rest: Any
-) -> Quantity:
-    return Quantity(name, tuple(inputs.split()), shape, formulations, tuple(fast.split()), **rest)
-
-
-def _quasi(name: str, inputs: str, function: Formulation) -> Quantity:
-    """A quantity of the diagonalized equations, in its normalized and its unnormalized form."""
-    other = functools.partial(function, normalized=False)
-    variants = {"diagonalized_unnormalized": other}
-    return _quantity(name, inputs, per_joint, {"diagonalized": function}, fast="diagonalized", variants=variants)
-
-
 def _poses(n: int) -> tuple[int, ...]:
     return (n, 4, 4)
 
@@ -110,6 +136,25 @@ def _by_three(n: int) -> tuple[int, ...]:
     return (n, 3)
 
 
+def _quantity(name: str, inputs: str, shape: Shape, *ways: Formulation, **rest: Any) -> Quantity:
+    usual = {each.method: each for each in ways if not each.variant}
+    others = {each.method: each for each in ways if each.variant}
+    return Quantity(name, tuple(inputs.split()), shape, usual, others, **rest)
+
+
+def _quasi(name: str, inputs: str, function: Function, meaning: str) -> Quantity:
+    """A quantity of the diagonalized equations, in its normalized and its unnormalized form."""
+    return _quantity(
+        name,
+        inputs,
+        per_joint,
+        Formulation("diagonalized", function, fast=True),
+        Formulation("diagonalized_unnormalized", functools.partial(function, normalized=False), variant=True),
+        drives=drives.rotors_inside,
+        meaning=meaning,
+    )
+
+
 REGISTRY: dict[str, Quantity] = {
     q.name: q
     for q in (
@@ -117,199 +162,246 @@ REGISTRY: dict[str, Quantity] = {
             "mass_matrix",
             "q",
             square,
-            {
-                "crba": crba.mass_matrix,
-                "gda": gda.mass_matrix,
-                "gdahj": gdahj.mass_matrix,
-                "lagrange_euler": lagrange_euler.mass_matrix,
-                "dalembert": dalembert.mass_matrix,
-                "rnea_columns": columns.mass_matrix,
-            },
-            fast="crba gdahj",
-            long="gdahj",
+            Formulation("crba", crba.mass_matrix, MOMENTS, fast=True, loops_from=16),
+            Formulation("gda", gda.mass_matrix),
+            Formulation("gdahj", gdahj.mass_matrix, fast=True, long=True, loops_from=16),
+            Formulation("lagrange_euler", lagrange_euler.mass_matrix),
+            Formulation("dalembert", dalembert.mass_matrix),
+            Formulation("rnea_columns", columns.mass_matrix, MOMENTS),
+            drives=drives.rotors_on_diagonal,
             unit="kg m^2",
+            meaning="M, symmetric positive definite, rotors included",
         ),
         _quantity(
             "mass_matrix_inverse",
             "q",
             square,
-            {
-                "crba": crba.mass_matrix_inverse,
-                "aba": aba.mass_matrix_inverse,
-                "compliance": compliance.mass_matrix_inverse,
-            },
-            fast="crba aba",
-            long="compliance",
+            Formulation("crba", crba.mass_matrix_inverse, MOMENTS, fast=True),
+            Formulation("aba", aba.mass_matrix_inverse, MOMENTS, fast=True),
+            Formulation("compliance", compliance.mass_matrix_inverse, MOMENTS, long=True, loops_from=16),
+            drives=drives.rotors_inside,
             unit="1/(kg m^2)",
+            meaning="The inverse of M",
         ),
         _quantity(
             "mass_matrix_rate",
             "q qd",
             square,
-            {"christoffel": christoffel.mass_matrix_rate, "gda": gda.mass_matrix_rate},
-            fast="christoffel",
-            variants={"difference": columns.mass_matrix_rate},
+            Formulation("christoffel", christoffel.mass_matrix_rate, SECOND, fast=True, loops_from=12),
+            Formulation("gda", gda.mass_matrix_rate),
+            Formulation("difference", columns.mass_matrix_rate, MOMENTS, variant=True),
             unit="kg m^2/s",
+            meaning="dM/dt along qd",
         ),
         _quantity(
             "coriolis_matrix",
             "q qd",
             square,
-            {
-                "christoffel": christoffel.coriolis_matrix,
-                "lagrange_euler": lagrange_euler.coriolis_matrix,
-                "rnea_columns": columns.coriolis_matrix,
-            },
-            fast="christoffel",
-            variants={"gda": gda.coriolis_matrix},
+            Formulation("christoffel", christoffel.coriolis_matrix, SECOND, fast=True, loops_from=12),
+            Formulation("lagrange_euler", lagrange_euler.coriolis_matrix),
+            Formulation("rnea_columns", columns.coriolis_matrix, MOMENTS),
+            Formulation("gda", gda.coriolis_matrix, variant=True),
             unit="N m s",
+            meaning="C with C qd the Coriolis and centrifugal torque",
         ),
         _quantity(
             "centrifugal_matrix",
             "q qd",
             square,
-            {"gda": gda.centrifugal_matrix, "christoffel": christoffel.centrifugal_matrix},
-            fast="gda christoffel",
+            Formulation("gda", gda.centrifugal_matrix, fast=True),
+            Formulation("christoffel", christoffel.centrifugal_matrix, SECOND, fast=True),
             unit="N m s",
+            meaning="The part of C that multiplies each speed with itself",
         ),
         _quantity(
             "coriolis_transpose_qd",
             "q qd",
             per_joint,
-            {"christoffel": christoffel.coriolis_transpose_qd, "gda": gda.coriolis_transpose_qd},
-            fast="christoffel",
+            Formulation("christoffel", christoffel.coriolis_transpose_qd, MOMENTS, fast=True),
+            Formulation("gda", gda.coriolis_transpose_qd),
             unit="N m",
+            meaning="C^T qd with the Christoffel C, the momentum observer's term",
         ),
         _quantity(
             "christoffel",
             "q",
             cube,
-            {"christoffel": christoffel.christoffel, "lagrange_euler": lagrange_euler.christoffel},
-            fast="christoffel",
+            Formulation("christoffel", christoffel.christoffel, SECOND, fast=True),
+            Formulation("lagrange_euler", lagrange_euler.christoffel),
             unit="kg m^2",
+            meaning="Christoffel symbols of the first kind: Gamma[i][j][k] qd_j qd_k summed is the Coriolis torque",
         ),
         _quantity(
             "gravity_torque",
             "q",
             per_joint,
-            {
-                "rnea": rnea.gravity_torque,
-                "gda": gda.gravity_torque,
-                "rnea_base": rnea_base.gravity_torque,
-                "lagrange_euler": lagrange_euler.gravity_torque,
-                "dalembert": dalembert.gravity_torque,
-            },
-            fast="rnea gda",
+            Formulation("rnea", rnea.gravity_torque, MOMENTS, fast=True, loops_from=12),
+            Formulation("gda", gda.gravity_torque, fast=True),
+            Formulation("rnea_base", rnea_base.gravity_torque),
+            Formulation("lagrange_euler", lagrange_euler.gravity_torque),
+            Formulation("dalembert", dalembert.gravity_torque),
             unit="N m",
+            meaning="The torque that holds the arm still",
         ),
         _quantity(
             "coriolis_torque",
             "q qd",
             per_joint,
-            {
-                "rnea": rnea.coriolis_torque,
-                "gda": gda.coriolis_torque,
-                "christoffel": christoffel.coriolis_torque,
-                "rnea_base": rnea_base.coriolis_torque,
-                "lagrange_euler": lagrange_euler.coriolis_torque,
-                "dalembert": dalembert.coriolis_torque,
-            },
-            fast="rnea",
+            Formulation("rnea", rnea.coriolis_torque, SECOND, fast=True, loops_from=12),
+            Formulation("gda", gda.coriolis_torque),
+            Formulation("christoffel", christoffel.coriolis_torque, MOMENTS),
+            Formulation("rnea_base", rnea_base.coriolis_torque),
+            Formulation("lagrange_euler", lagrange_euler.coriolis_torque),
+            Formulation("dalembert", dalembert.coriolis_torque),
             unit="N m",
+            meaning="C qd",
         ),
         _quantity(
             "bias_torque",
             "q qd",
             per_joint,
-            {"rnea": rnea.bias_torque, "rnea_base": rnea_base.bias_torque},
-            fast="rnea",
+            Formulation("rnea", rnea.bias_torque, SECOND, fast=True, loops_from=12),
+            Formulation("rnea_base", rnea_base.bias_torque),
             unit="N m",
+            meaning="C qd + gravity torque",
         ),
         _quantity(
             "inverse_dynamics",
             "q qd qdd",
             per_joint,
-            {
-                "rnea": rnea.inverse_dynamics,
-                "gda": gda.inverse_dynamics,
-                "rnea_base": rnea_base.inverse_dynamics,
-                "lagrange_euler": lagrange_euler.inverse_dynamics,
-                "dalembert": dalembert.inverse_dynamics,
-                "operator": operators.inverse_dynamics,
-            },
-            fast="rnea",
+            Formulation("rnea", rnea.inverse_dynamics, SECOND, fast=True, loops_from=12),
+            Formulation("gda", gda.inverse_dynamics),
+            Formulation("rnea_base", rnea_base.inverse_dynamics),
+            Formulation("lagrange_euler", lagrange_euler.inverse_dynamics),
+            Formulation("dalembert", dalembert.inverse_dynamics),
+            Formulation("operator", operators.inverse_dynamics),
+            drives=drives.added_to_torque,
             wrench=True,
             unit="N m",
+            meaning="The torque for an acceleration: M qdd + C qd + gravity + friction",
         ),
         _quantity(
             "forward_dynamics",
             "q qd tau",
             per_joint,
-            {
-                "aba": aba.forward_dynamics,
-                "crba": crba.forward_dynamics,
-                "brandl": brandl.forward_dynamics,
-                "kalman": kalman.forward_dynamics,
-                "walker_orin_1": walker_orin.forward_dynamics_1,
-                "walker_orin_2": walker_orin.forward_dynamics_2,
-                "walker_orin_3": walker_orin.forward_dynamics_3,
-                "walker_orin_4": walker_orin.forward_dynamics_4,
-                "diagonalized": diagonalized.forward_dynamics,
-                "diagonalized_unnormalized": diagonalized.forward_dynamics_unnormalized,
-            },
-            fast="brandl crba",
-            long="brandl",
-            variants={"walker_orin_4_short": walker_orin.forward_dynamics_4_short},
+            Formulation("aba", aba.forward_dynamics, MOMENTS),
+            Formulation("crba", crba.forward_dynamics, SECOND, fast=True),
+            Formulation("brandl", brandl.forward_dynamics, SECOND, fast=True, long=True, loops_from=12),
+            Formulation("kalman", kalman.forward_dynamics),
+            Formulation("walker_orin_1", walker_orin.forward_dynamics_1),
+            Formulation("walker_orin_2", walker_orin.forward_dynamics_2),
+            Formulation("walker_orin_3", walker_orin.forward_dynamics_3),
+            Formulation("walker_orin_4", walker_orin.forward_dynamics_4),
+            Formulation("diagonalized", diagonalized.forward_dynamics),
+            Formulation("diagonalized_unnormalized", diagonalized.forward_dynamics_unnormalized),
+            Formulation("walker_orin_4_short", walker_orin.forward_dynamics_4_short, variant=True),
+            drives=drives.taken_from_torque,
             wrench=True,
             unit="rad/s^2",
+            meaning="The acceleration that a torque gives; undoes inverse_dynamics",
         ),
         _quantity(
             "kinetic_energy",
             "q qd",
             scalar,
-            {"rnea": energy.kinetic_energy, "crba": energy.kinetic_energy_from_mass_matrix},
-            fast="rnea crba",
+            Formulation("rnea", energy.kinetic_energy, fast=True),
+            Formulation("crba", energy.kinetic_energy_from_mass_matrix, MOMENTS, fast=True),
+            drives=drives.rotors_in_energy,
             unit="J",
+            meaning="qd^T M qd / 2",
         ),
         _quantity(
             "potential_energy",
             "q",
             scalar,
-            {"kinematics": energy.potential_energy},
-            fast="kinematics",
+            Formulation("kinematics", energy.potential_energy, fast=True),
             unit="J",
+            meaning="Its gradient is gravity_torque",
         ),
         _quantity(
-            "diagonal_inertia", "q", per_joint, {"diagonalized": diagonalized.diagonal_inertia}, fast="diagonalized"
+            "diagonal_inertia",
+            "q",
+            per_joint,
+            Formulation("diagonalized", diagonalized.diagonal_inertia, fast=True),
+            drives=drives.rotors_inside,
+            meaning="D: the inertia each joint feels with the joints beyond it free",
         ),
-        _quasi("quasi_velocities", "q qd", diagonalized.quasi_velocities),
-        _quasi("joint_velocities", "q nu", diagonalized.joint_velocities),
-        _quasi("quasi_forces", "q tau", diagonalized.quasi_forces),
-        _quasi("joint_torques", "q epsilon", diagonalized.joint_torques),
-        _quasi("quasi_coriolis", "q qd", diagonalized.coriolis),
-        _quasi("quasi_acceleration", "q nu tau", diagonalized.quasi_acceleration),
-        _quantity("friction_torque", "qd", per_joint, {"drives": drives.friction_torque}, fast="drives", unit="N m"),
-        _quantity("pose", "q", _pose, {"kinematics": kinematics.pose}, fast="kinematics"),
-        _quantity("poses", "q", _poses, {"kinematics": kinematics.poses}, fast="kinematics"),
-        _quantity("jacobian", "q", _three_by, {"kinematics": kinematics.jacobian}, fast="kinematics", located=True),
+        _quasi(
+            "quasi_velocities",
+            "q qd",
+            diagonalized.quasi_velocities,
+            "Velocities in which the kinetic energy is a sum of squares",
+        ),
+        _quasi("joint_velocities", "q nu", diagonalized.joint_velocities, "qd from the quasi-velocities"),
+        _quasi(
+            "quasi_forces",
+            "q tau",
+            diagonalized.quasi_forces,
+            "The torques as the quasi-velocities feel them; friction is not in it",
+        ),
+        _quasi("joint_torques", "q epsilon", diagonalized.joint_torques, "tau from the quasi-forces"),
+        _quasi(
+            "quasi_coriolis",
+            "q qd",
+            diagonalized.coriolis,
+            "The Coriolis and gravity term of the diagonalized equations",
+        ),
+        _quasi(
+            "quasi_acceleration",
+            "q nu tau",
+            diagonalized.quasi_acceleration,
+            "The rate of the quasi-velocities that torques give; friction is not in it",
+        ),
+        _quantity(
+            "friction_torque",
+            "qd",
+            per_joint,
+            Formulation("drives", drives.friction_torque, fast=True),
+            unit="N m",
+            meaning="viscous qd + Coulomb sign(qd)",
+        ),
+        _quantity(
+            "pose",
+            "q",
+            _pose,
+            Formulation("kinematics", kinematics.pose, fast=True),
+            meaning="The tool in the world, a homogeneous matrix (m)",
+        ),
+        _quantity(
+            "poses",
+            "q",
+            _poses,
+            Formulation("kinematics", kinematics.poses, fast=True),
+            meaning="The link frames in the world, a homogeneous matrix each (m)",
+        ),
+        _quantity(
+            "jacobian",
+            "q",
+            _three_by,
+            Formulation("kinematics", kinematics.jacobian, fast=True),
+            located=True,
+            meaning="v = Jv qd, w = Jw qd: the tool's velocity (m/s) and angular velocity (rad/s), world axes",
+        ),
         _quantity(
             "jacobian_rate",
             "q qd",
             _three_by,
-            {"kinematics": kinematics.jacobian_rate},
-            fast="kinematics",
+            Formulation("kinematics", kinematics.jacobian_rate, fast=True),
             located=True,
+            meaning="The time derivatives of Jv and Jw along qd",
         ),
         _quantity(
             "injected_accelerations",
             "q qd qdd",
             _by_three,
-            {"kinematics": kinematics.injected_accelerations},
-            fast="kinematics",
+            Formulation("kinematics", kinematics.injected_accelerations, fast=True),
             located=True,
+            meaning="The tool's acceleration (m/s^2) by the frame that injects it, world axes",
         ),
     )
 }
+"""`loops_from`: straight-line code knows more zeros, but grows with the square of n and leaves the caches; the numbers
+are where the two took the same time for one state of a random chain (docs/chains.md)."""
 
 
 def quantity(name: str) -> Quantity:

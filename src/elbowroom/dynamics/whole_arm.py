@@ -16,15 +16,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..algebra import Program, Rolled, trace
-from ..algebra.linalg import Array
 from ..algebra.rearrange import rearranged
 from ..algebra.rolling import roll
 from ..model import Model
 from ..model.base_parameters import regrouped
 from ..model.rolled import RolledModel
 from ..model.symbolic import SymbolicModel
-from . import drives
-from .quantities import Formulation, quantity
+from .quantities import BODIES, SECOND, Formulation, Function, quantity
 
 LONG = 30
 """Joints beyond which the asymptotically better method is taken as it is: tracing the others would cost seconds."""
@@ -32,80 +30,24 @@ LONG = 30
 LARGE = 5000
 """Operations beyond which a program stays as it was traced: rearranging saves a few in a hundred and takes seconds."""
 
-LOOPED = {
-    "mass_matrix": (16, ("gdahj", "crba")),
-    "coriolis_matrix": (12, ("christoffel",)),
-    "mass_matrix_rate": (12, ("christoffel",)),
-    "mass_matrix_inverse": (16, ("compliance",)),
-    "inverse_dynamics": (12, ("rnea",)),
-    "bias_torque": (12, ("rnea",)),
-    "coriolis_torque": (12, ("rnea",)),
-    "gravity_torque": (12, ("rnea",)),
-    "forward_dynamics": (12, ("brandl",)),
-}
-"""Quantities that are compiled with their loops kept: from how many joints on, and the methods that can be, the fastest
-first.  Straight-line code knows more zeros but grows with the square of n and leaves the caches; the numbers are where
-the two took the same time for one state of a random chain (docs/chains.md)."""
 
-BY_MOMENTS = ("crba", "rnea", "aba", "brandl", "christoffel", "compliance", "rnea_columns", "difference")
-"""Methods that know links by `model.moments` alone: they are given the arm with its base parameters."""
-
-BY_SECOND = {(name, "rnea") for name in ("inverse_dynamics", "bias_torque", "coriolis_torque")} | {
-    ("forward_dynamics", "brandl"),
-    ("forward_dynamics", "crba"),
-    ("mass_matrix_rate", "christoffel"),
-    ("coriolis_matrix", "christoffel"),
-    ("christoffel", "christoffel"),
-    ("centrifugal_matrix", "christoffel"),
-}
-"""Those among them that multiply with the links' second moments S more than with their inertias."""
-
-BY_BODIES = {("kinetic_energy", "rnea")}
-"""Quantities for which such a method asks for the links' masses and centres after all."""
-
-_FEEL_ROTORS = (
-    "mass_matrix_inverse",
-    "diagonal_inertia",
-    "quasi_velocities",
-    "joint_velocities",
-    "quasi_forces",
-    "joint_torques",
-    "quasi_coriolis",
-    "quasi_acceleration",
-)
-
-
-def whole(name: str, method: str) -> Formulation:
+def whole(name: str, method: str) -> Function:
     """The function of the whole arm, drives included: f(model, q, ...)."""
-    rigid = quantity(name).formulation(method)
-    by_moments = method in BY_MOMENTS and (name, method) not in BY_BODIES
+    what = quantity(name)
+    rigid = what.formulation(method)
 
     def f(model: Model, *inputs: Any, **named: Any) -> Any:
-        if by_moments and isinstance(model, Model) and not isinstance(model, SymbolicModel):
+        if isinstance(model, Model) and not isinstance(model, SymbolicModel):
             # symbols are counted as the papers have them; a rolled model was made of the regrouped one
-            model = regrouped(model, spread=(name, method) in BY_SECOND)
+            model = _known_links(model, rigid)
         return rigid(model, *inputs, **named)
 
-    def mass_matrix(model: Model, q: Array) -> Array:
-        return drives.rotors_on_diagonal(model, f(model, q))
+    return what.drives(f)
 
-    def inverse_dynamics(model: Model, q: Array, qd: Array, qdd: Array, wrench: Array | None = None) -> Array:
-        return f(model, q, qd, qdd, wrench) + drives.rotor_torque(model, qdd) + drives.friction_torque(model, qd)
 
-    def forward_dynamics(model: Model, q: Array, qd: Array, tau: Array, wrench: Array | None = None) -> Array:
-        driving = tau - drives.friction_torque(model, qd)
-        return f(model, q, qd, driving, wrench, joint_inertia=model.rotor_inertia)
-
-    def with_rotors(model: Model, *inputs: Array, **named: Array) -> Array:
-        return f(model, *inputs, **named, joint_inertia=model.rotor_inertia)
-
-    def kinetic_energy(model: Model, q: Array, qd: Array) -> Any:
-        return f(model, q, qd) + drives.rotor_energy(model, qd)
-
-    if name in _FEEL_ROTORS:
-        return with_rotors
-    special = (mass_matrix, inverse_dynamics, forward_dynamics, kinetic_energy)
-    return {g.__name__: g for g in special}.get(name, f)
+def _known_links(model: Model, formulation: Formulation) -> Model:
+    """The model with its base parameters, for a formulation that knows links by their moments alone."""
+    return model if formulation.links == BODIES else regrouped(model, spread=formulation.links == SECOND)
 
 
 def program(
@@ -133,10 +75,10 @@ def program(
 
 def chosen(model: Model, name: str, method: str | None = None, **options: Any) -> tuple[str, Program | Rolled]:
     """The method, and its code as this arm should have it: straight-line, or with loops for a long chain."""
-    joints, methods = LOOPED.get(name, (model.n + 1, ()))
-    if model.n >= joints and not options and (method is None or method in methods):
-        method = method or methods[0]
-        return method, rolled(model, name, method)
+    what = quantity(name)
+    looped = method or next(iter(what.looped), "")
+    if not options and looped in what.looped and model.n >= what.formulation(looped).loops_from:
+        return looped, rolled(model, name, looped)
     return cheapest(model, name, **options) if method is None else (method, program(model, name, method, **options))
 
 
@@ -158,12 +100,11 @@ class Choice:
 
 
 def rolled(model: Model, name: str, method: str) -> Rolled:
-    """The same with its loops over joints kept, for quantities and methods of `LOOPED`."""
+    """The same with its loops over joints kept, for methods that the registry has `loops_from` of."""
     what = quantity(name)
-    own = regrouped(model, spread=(name, method) in BY_SECOND) if method in BY_MOMENTS else model
     return roll(
         whole(name, method),
-        RolledModel(own),
+        RolledModel(_known_links(model, what.formulation(method))),
         what.inputs,
         what.shape(model.n),
         name=name,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 
 class ElbowroomError(Exception):
     """Base of every error raised on purpose by elbowroom."""
@@ -48,3 +50,16 @@ class DivergenceError(ElbowroomError, ArithmeticError):
 
 class TraceError(ElbowroomError, TypeError):
     """An expression used where only a number works, such as an `if` or a `float(...)`."""
+
+
+def close_names(name: object, known: Iterable[str], most: int = 1, cutoff: float = 0.6) -> list[str]:
+    """The known names that look like `name`, the nearest first; none for what is not text."""
+    import difflib  # read when something is wrong already
+
+    return difflib.get_close_matches(name, list(known), most, cutoff) if isinstance(name, str) else []
+
+
+def did_you_mean(name: object, known: Iterable[str], most: int = 1, cutoff: float = 0.6) -> str:
+    """The question for the end of a message, "; did you mean x or y?", or nothing."""
+    near = close_names(name, known, most, cutoff)
+    return f"; did you mean {' or '.join(near)}?" if near else ""

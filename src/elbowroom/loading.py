@@ -6,7 +6,7 @@ from os import PathLike, fspath
 from pathlib import Path
 
 from .arm import Arm
-from .errors import ModelError, UnknownNameError
+from .errors import ModelError, UnknownNameError, did_you_mean
 from .model import Model
 
 
@@ -38,10 +38,7 @@ def read(what: str | PathLike[str], tip: str | None = None, *, xacro: bool = Fal
         return catalogue.from_toml(path)
     if text in _catalogue():
         return catalogue.load(text)
-    import difflib
-
-    near = difflib.get_close_matches(text, _catalogue(), n=2, cutoff=0.5)
-    hint = f"; did you mean {' or '.join(near)}?" if near else ""
+    hint = did_you_mean(text, _catalogue(), 2, 0.5)
     raise UnknownNameError(
         f"no arm {text!r}: expected a catalogue name ({', '.join(_catalogue())}) or a .urdf, .xacro, "
         f".xml (MJCF) or .toml file{hint}"

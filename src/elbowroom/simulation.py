@@ -127,20 +127,26 @@ def tool_history(arm: Arm, q: ArrayLike, qd: ArrayLike) -> ToolHistory:
     return ToolHistory(arm.pose(joints), velocity)
 
 
+def minimum_jerk(s: Any) -> tuple[Any, Any, Any]:
+    """The part of a way done at the part s of its time, 10 s^3 - 15 s^4 + 6 s^5, and its first two derivatives.
+
+    At rest, without acceleration, at both ends; s is a number or an array, held within 0 and 1.
+    """
+    s = np.clip(s, 0.0, 1.0)
+    part = s**3 * (10.0 + s * (6.0 * s - 15.0))
+    return part, 30.0 * s**2 * (1.0 - s) ** 2, 60.0 * s * (1.0 - s) * (1.0 - 2.0 * s)
+
+
 def quintic(q0: ArrayLike, q1: ArrayLike, duration: float, dt: float) -> Trajectory:
-    """From rest at q0 to rest at q1 (n,), without acceleration at either end: 10 s^3 - 15 s^4 + 6 s^5, s = t / T."""
+    """From rest at q0 to rest at q1 (n,), without acceleration at either end."""
     start, end = np.asarray(q0, dtype=float), np.asarray(q1, dtype=float)
     if start.ndim != 1 or start.shape != end.shape:
         raise ShapeError(f"q0 and q1 must have the same shape (n,); got {start.shape} and {end.shape}")
     t = _times(duration, dt)
     s = (t / duration)[:, None]
     way = end - start
-    return Trajectory(
-        t,
-        start + way * s**3 * (10 - 15 * s + 6 * s**2),
-        way * s**2 * (30 - 60 * s + 30 * s**2) / duration,
-        way * s * (60 - 180 * s + 120 * s**2) / duration**2,
-    )
+    part, rate, second = minimum_jerk(s)
+    return Trajectory(t, start + way * part, way * rate / duration, way * second / duration**2)
 
 
 class _Acting(NamedTuple):

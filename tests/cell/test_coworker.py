@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 
 from elbowroom.avoidance import Obstacles
 from elbowroom.cell.coworker import Coworker, RandomWalk, Reach, Recorded, Still, Walk
-from elbowroom.cell.reach import STRETCH, minimum_jerk
+from elbowroom.cell.reach import STRETCH
 from elbowroom.cell.recorded import Motion
 from elbowroom.errors import ElbowroomError, ShapeError
 from elbowroom.geometry import Person
 from elbowroom.geometry.shapes import RADIUS, VELOCITY_A, VELOCITY_B, A, B
+from elbowroom.simulation import minimum_jerk
 
 STEP = 1e-5  # s: a central difference errs by STEP^2/6 of the third derivative, here below 1e-8 m/s
 
@@ -276,9 +277,9 @@ def test_a_walk_on_a_line_and_bad_areas():
 
 
 def test_least_jerk_starts_and_ends_at_rest_and_is_fastest_in_the_middle():
-    assert minimum_jerk(-1) == minimum_jerk(0) == (0, 0)
-    assert minimum_jerk(1) == minimum_jerk(2) == (1, 0)
-    assert minimum_jerk(0.5) == (0.5, 1.875)
+    assert minimum_jerk(-1) == minimum_jerk(0) == (0, 0, 0)
+    assert minimum_jerk(1) == minimum_jerk(2) == (1, 0, 0)
+    assert minimum_jerk(0.5) == (0.5, 1.875, 0)
 
 
 def points(who: Reach, t: float) -> dict[str, np.ndarray]:

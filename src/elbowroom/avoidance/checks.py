@@ -7,14 +7,13 @@ what came.  Numbers become floats on the way.
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
 
-from ..errors import ConfigError
+from ..errors import ConfigError, close_names
 
 SHORTEST = 1e-5
 """s between cycles, at least: no arm takes commands faster, and what is kept of seconds has a row a cycle."""
@@ -118,7 +117,7 @@ def choice(settings: Any, name: str, options: Sequence[str] | Mapping[str, Any])
     """It is one of the options; the nearest is suggested."""
     value = getattr(settings, name)
     if not isinstance(value, str) or value not in options:
-        near = difflib.get_close_matches(value, list(options), 1) if isinstance(value, str) else []
+        near = close_names(value, options)
         hint = f" (did you mean {near[0]!r}?)" if near else ""
         _refuse(settings, name, " or ".join(f'"{o}"' for o in options) + hint)
 

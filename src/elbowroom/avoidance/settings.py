@@ -14,7 +14,6 @@ leaves it out and None is its default.
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import json
 import math
 import os
@@ -24,7 +23,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, NamedTuple, TypeVar
 
-from ..errors import ConfigError
+from ..errors import ConfigError, close_names
 from ..reading import named, parse_toml, read_bytes
 from .checks import FieldError as FieldError
 from .checks import as_number as as_number
@@ -100,7 +99,7 @@ def load(cls: type[T], file: str | os.PathLike[str]) -> T:
 
 def _unknown(key: str, known: Mapping[str, dataclasses.Field[Any]]) -> str:
     inside = [name for name in known if key.startswith(f"{name}_")]  # influence_mm: a unit in the name
-    near = inside or difflib.get_close_matches(key, list(known), 1)
+    near = inside or close_names(key, known)
     if near:
         unit = known[near[0]].metadata.get("unit", "")
         return f"unknown key; did you mean {near[0]}{f' (in {unit})' if unit else ''}?"

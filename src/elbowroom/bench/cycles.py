@@ -12,15 +12,15 @@ Two floors run in the same turns, to tell what the machine does from what a cont
 
 from __future__ import annotations
 
-import gc
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ..cell.pace import collector
 
 Nanoseconds = NDArray[np.int64]
 
@@ -60,21 +60,6 @@ def spread(taken: NDArray[Any]) -> Spread:
     return Spread(*(float(t) * 1e-9 for t in (np.median(taken), p90, p999, taken.max())))
 
 
-@contextmanager
-def frozen() -> Iterator[None]:
-    """The garbage collector out of the way: what there is is never looked at again, and nothing is collected."""
-    was_enabled = gc.isenabled()
-    gc.collect()
-    gc.freeze()
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.unfreeze()
-        if was_enabled:
-            gc.enable()
-
-
 def measure(
     contenders: Mapping[str, Contender],
     *,
@@ -91,7 +76,7 @@ def measure(
     most = max(c.cycles for c in contenders.values())
     floors = {EMPTY: np.zeros(most, np.int64), BUSY: np.zeros(most, np.int64)}
     idle = 100  # empty turns of the busy floor
-    with frozen():
+    with collector:
         for run in runs.values():
             run.warm(WARMEST)
         idle = _like(runs[like].sample(), _busy_sample(idle), idle)

@@ -11,13 +11,12 @@ own, what belongs to that one alone (`OWN`) is dropped.
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..errors import ConfigError
+from ..errors import ConfigError, close_names, did_you_mean
 from ..reading import named, parse_toml, read_bytes
 
 SPECIAL = ("extends", "robots", "variants")
@@ -116,7 +115,7 @@ def layered(table: Mapping[str, Any], robot: str | None = None, variant: str | N
     plain = {key: value for key, value in table.items() if key not in SPECIAL}
     chosen, robots = _tables(table, "variants"), _tables(table, "robots")
     if variant is not None and variant not in chosen:
-        near = difflib.get_close_matches(variant, chosen, 1)
+        near = close_names(variant, chosen)
         hint = f" (did you mean {near[0]!r}?)" if near else ""
         raise ConfigError(f"variants: expected {' or '.join(chosen) or 'none: there are none'}{hint}; got {variant!r}")
     _known(robots)
@@ -145,8 +144,7 @@ def _known(robots: Mapping[str, Mapping[str, Any]]) -> None:
 
     for name, settings in robots.items():
         if not is_file(name) and name not in catalogue.names():
-            near = difflib.get_close_matches(name, catalogue.names(), 1)
-            hint = f"; did you mean {near[0]}?" if near else ""
+            hint = did_you_mean(name, catalogue.names())
             raise ConfigError(f"robots.{name}: expected an arm of the catalogue, or the name of its file{hint}")
         if "robot" in settings:
             raise ConfigError(f"robots.{name}.robot: expected settings for that arm; got {settings['robot']!r}")

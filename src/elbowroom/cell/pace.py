@@ -114,13 +114,13 @@ class RealTime:
 
     def __enter__(self) -> Self:
         self._begin_anew()
-        _collector.enter()
+        collector.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        _collector.exit()
+        collector.__exit__()
 
     def wait(self, k: int) -> float:
         """Returns at the deadline of cycle k, or at once if that has passed; see the head of this file for the time."""
@@ -219,15 +219,15 @@ class Lateness:
         return math.nan
 
 
-class _Collector:
-    """Python's garbage collector, out of the way from the first `enter` to the last `exit`, then as it was found."""
+class Collector:
+    """Python's garbage collector, out of the way from the first `with` to the end of the last, then as it was found."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._depth = 0
         self._was_enabled = self._froze = False
 
-    def enter(self) -> None:
+    def __enter__(self) -> None:
         """Collects once, and then no more.  What is there is frozen, unless somebody had frozen something already."""
         with self._lock:
             self._depth += 1
@@ -243,7 +243,7 @@ class _Collector:
                 self._restore()
                 raise
 
-    def exit(self) -> None:
+    def __exit__(self, *_: object) -> None:
         """One less."""
         with self._lock:
             if self._depth == 1:
@@ -259,7 +259,7 @@ class _Collector:
             gc.enable()
 
 
-_collector = _Collector()
+collector = Collector()
 
 
 def _checked(name: str, period: float) -> float:

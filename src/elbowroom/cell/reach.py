@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from ..geometry import Person, Sizes, Skeleton
 from ..geometry.shapes import A, B
 from ..geometry.skeleton import SIDES, finite
+from ..simulation import minimum_jerk
 from .figure import checked, fixed, floor_point, number
 
 Array = NDArray[np.float64]
@@ -37,12 +38,6 @@ STRETCH = 0.98  # of the arm's length: as far as it is stretched, and as it hang
 NEAREST = 0.1  # m, between the hand's way and the line through the shoulders
 LEANS = np.radians(np.arange(0.0, 61.0))  # what is tried, the least first
 PARTS = np.linspace(0.0, 1.0, 101)  # of the way, where it is checked
-
-
-def minimum_jerk(x: float) -> tuple[float, float]:
-    """The part of the way at this part of the time, and its rate; at rest before 0 and after 1."""
-    x = min(max(x, 0.0), 1.0)
-    return x**3 * (10.0 + x * (6.0 * x - 15.0)), 30.0 * x**2 * (1.0 - x) ** 2
 
 
 def elbow(hand: Array, velocity: Array, upper: float, fore: float, across: Array) -> tuple[Array, Array]:
@@ -181,7 +176,7 @@ class Reach:
             return 0.0, 0.0
         gone -= count * (away + self.pause)
         back = gone > self.reach_time + self.hold
-        part, rate = minimum_jerk((away - gone if back else gone) / self.reach_time)
+        part, rate, _ = minimum_jerk((away - gone if back else gone) / self.reach_time)
         return part, (-rate if back else rate) / self.reach_time
 
     def points(self, t: float) -> tuple[Array, Array]:

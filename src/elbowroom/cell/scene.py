@@ -14,7 +14,6 @@ as they are, without delay: `Sensor.exact()`.
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -24,7 +23,7 @@ from typing import Any, Self
 from ..avoidance import Config, Limits, Sensor
 from ..avoidance.checks import FieldError, as_number, choice, flag, integer, number, positive, setting
 from ..avoidance.settings import read
-from ..errors import ConfigError
+from ..errors import ConfigError, close_names
 from ..reading import named
 from .layers import ROBOT, SPECIAL, is_file, layered, read_file
 from .people import KINDS, Somebody
@@ -199,7 +198,7 @@ def scene(table: Mapping[str, Any], folder: Path | None = None) -> Scene:
     table = {key: value for key, value in table.items() if key not in (*SPECIAL, *EXTRA)}
     for key in table:
         if key not in known:
-            near = difflib.get_close_matches(key, known, 1)
+            near = close_names(key, known)
             hint = f"did you mean {near[0]}?" if near else f"expected {', '.join(known)}"
             raise FieldError(key, problem=f"unknown key; {hint}")
     settings = read(_Plain, {key: value for key, value in table.items() if key not in ("task", "people")})
@@ -226,7 +225,7 @@ def _kind(table: Any, kinds: Mapping[str, type[Any]], path: str) -> Any:
         raise FieldError(f"{path}.kind", expected)
     kind = table["kind"]
     if not isinstance(kind, str) or kind not in kinds:
-        near = difflib.get_close_matches(kind, kinds, 1) if isinstance(kind, str) else []
+        near = close_names(kind, kinds)
         raise FieldError(f"{path}.kind", expected + (f" (did you mean {near[0]!r}?)" if near else ""), kind)
     return read(kinds[kind], {key: value for key, value in table.items() if key != "kind"}, path)
 

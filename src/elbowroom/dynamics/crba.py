@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..algebra.linalg import Array, cholesky_solve, ltdl, matrix, vector, zeros
-from ..algebra.loops import pairs, scan
+from ..algebra.loops import on_diagonal, pairs, scan
 from ..model import Model
 from .kinematics import Joints
 from .rnea import inverse_dynamics
@@ -87,9 +87,5 @@ def mass_matrix_inverse(model: Model, q: Array, joint_inertia: Array | None = No
 
 
 def _with(M: Array, joint_inertia: Array | None) -> Array:
-    if joint_inertia is None:
-        return M
-    M = M.copy()
-    for i, extra in enumerate(joint_inertia.tolist()):
-        M[i, i] = M[i, i] + extra
-    return M
+    heavier: Array = M if joint_inertia is None else on_diagonal(M, joint_inertia)
+    return heavier

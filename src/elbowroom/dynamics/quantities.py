@@ -8,11 +8,11 @@ known about it.  Formulations are rigid-body alone; a quantity's `drives` says h
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import UnknownNameError
+from ..errors import UnknownNameError, did_you_mean
 from . import (
     aba,
     brandl,
@@ -95,7 +95,7 @@ class Quantity:
         """The record of a method."""
         known = self.formulations | self.variants
         if method not in known:
-            near = _near(method, known)
+            near = did_you_mean(method, known, 3, 0.5)
             raise UnknownNameError(f"method of {self.name} must be one of {', '.join(known)}; got {method!r}{near}")
         return known[method]
 
@@ -407,14 +407,6 @@ are where the two took the same time for one state of a random chain (docs/chain
 def quantity(name: str) -> Quantity:
     """The registered quantity of this name."""
     if name not in REGISTRY:
-        near = _near(name, REGISTRY)
+        near = did_you_mean(name, REGISTRY, 3, 0.5)
         raise UnknownNameError(f"no quantity {name!r}{near}; expected one of {', '.join(REGISTRY)}")
     return REGISTRY[name]
-
-
-def _near(name: str, known: Iterable[str]) -> str:
-    """A hint at the names that look alike."""
-    import difflib
-
-    found = difflib.get_close_matches(name, list(known), n=3, cutoff=0.5)
-    return f"; did you mean {' or '.join(found)}?" if found else ""

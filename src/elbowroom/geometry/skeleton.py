@@ -13,7 +13,6 @@ m/s, world frame with z up.
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -28,7 +27,7 @@ from ..compile import compiled
 from ..compile.kernel import Kernel
 from ..compile.lock import compiled_once
 from ..compile.method import answer, kernel_method
-from ..errors import DtypeError, ShapeError, UnknownNameError
+from ..errors import DtypeError, ShapeError, UnknownNameError, close_names
 
 Array = NDArray[Any]
 
@@ -191,7 +190,7 @@ def _known(points: Sequence[str]) -> tuple[str, ...]:
     names = tuple(ALIASES.get(name, name) for name in points)
     for given, name in zip(points, names, strict=True):
         if name not in POINTS:
-            near = difflib.get_close_matches(str(given), (*POINTS, *ALIASES), n=2) or POINTS
+            near = close_names(str(given), (*POINTS, *ALIASES), 2) or POINTS
             raise UnknownNameError(f"no point {given!r} in a skeleton; expected {' or '.join(near)}")
         if names.count(name) > 1:
             raise ValueError(f"points: {name!r} is there twice")

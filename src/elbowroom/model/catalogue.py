@@ -31,7 +31,6 @@ A "frames" joint whose axis is not z is re-expressed: its link's frame is turned
 
 from __future__ import annotations
 
-import difflib
 import importlib.resources
 import math
 import os
@@ -42,7 +41,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from ..errors import ModelError, UnknownNameError
+from ..errors import ModelError, UnknownNameError, close_names
 from ..reading import named, parse_toml, read_bytes
 from .bounds import ANGLE, LENGTH, LINK_FIELDS, RATIO, Bound, bounded
 from .capsules import BASE, LinkCapsule, moved_capsule
@@ -68,7 +67,7 @@ def load(name: str) -> Model:
     """The arm of that name."""
     known = names()
     if name not in known:
-        near = difflib.get_close_matches(str(name).lower(), known)
+        near = close_names(str(name).lower(), known, 3)
         hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else "."
         raise UnknownNameError(f"no robot {name!r} in the catalogue{hint} It has: {', '.join(known)}")
     file = f"{name}.toml"
@@ -180,7 +179,7 @@ class _Table:
     def close(self) -> None:
         for key in self.content:
             if key not in self.asked:
-                near = difflib.get_close_matches(key, self.asked, 1) or sorted(set(self.asked))
+                near = close_names(key, self.asked) or sorted(set(self.asked))
                 raise ModelError(
                     f"{self.file}: {self.path}{key}: unknown key; expected {' or '.join(near)}; "
                     f"got {self.content[key]!r:.500}"

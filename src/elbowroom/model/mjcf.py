@@ -20,7 +20,6 @@ not the arm's.
 
 from __future__ import annotations
 
-import difflib
 import math
 import os
 import warnings
@@ -31,7 +30,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ModelError, ModelNotice, ModelWarning
+from ..errors import ModelError, ModelNotice, ModelWarning, close_names
 from ..reading import named, read_bytes
 from . import tips
 from .bounds import LENGTH, bounded
@@ -214,7 +213,7 @@ def _tip(robot: _Robot, tip: str) -> tuple[int, Array]:
     if tip in sites:
         return int(robot.m.site_bodyid[sites[tip]]), robot.T("site", sites[tip])
     known = [*bodies, *sites][1:]
-    near = difflib.get_close_matches(tip, known, n=5) or known
+    near = close_names(tip, known, 5) or known
     raise ModelError(f"there is no body or site {tip!r} to be the tip; choose from {quoted(near)}")
 
 

@@ -21,7 +21,6 @@ from it (model/visuals.py, by way of `carried`).  Transmissions and simulator ex
 
 from __future__ import annotations
 
-import difflib
 import math
 import os
 import warnings
@@ -34,7 +33,7 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from ..errors import ModelError, ModelNotice, ModelWarning
+from ..errors import ModelError, ModelNotice, ModelWarning, close_names
 from ..reading import named, read_up_to
 from . import tips
 from .bounds import INERTIA, MASS, bounded
@@ -295,7 +294,7 @@ def _guessed(tree: _Tree, name: str, file: Path | None) -> str:
 
 def _known(tip: str, tree: _Tree) -> str:
     if tip not in tree.bodies:
-        near = difflib.get_close_matches(tip, tree.bodies, n=5) or tree.bodies
+        near = close_names(tip, tree.bodies, 5) or tree.bodies
         raise ModelError(f"there is no link {tip!r} to be the tip; choose from {quoted(near)}")
     return tip
 

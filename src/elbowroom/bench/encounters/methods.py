@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -14,7 +13,7 @@ import numpy as np
 from ...arm import Arm
 from ...avoidance import Config, Controller, Goal, Limits, Repulsion, Sensor, State, Supervisor, Workspace
 from ...avoidance.obstacles import Obstacles
-from ...errors import UnknownNameError
+from ...errors import UnknownNameError, did_you_mean
 from .cbf import BarrierLaw
 from .peers import Mink, Pink
 from .run import CAPSULES, Factory
@@ -117,7 +116,6 @@ def method(name: str) -> str:
     known = {key.lower().replace(" ", "-"): key for key in ALL}
     wanted = name.strip().lower().replace(" ", "-")
     if wanted not in known:
-        near = difflib.get_close_matches(wanted, known, n=2, cutoff=0.5)
-        hint = f"; did you mean {' or '.join(near)}?" if near else ""
+        hint = did_you_mean(wanted, known, 2, 0.5)
         raise UnknownNameError(f"no method {name!r}: expected one of {', '.join(known)}, or curve{hint}")
     return known[wanted]

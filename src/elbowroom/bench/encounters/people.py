@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from ...cell.reach import STRETCH, standing_points
 from ...geometry import Sizes
 from ...geometry.skeleton import SIDES, Skeleton
+from ...simulation import minimum_jerk
 
 Array = NDArray[np.float64]
 
@@ -95,8 +96,7 @@ class Grasp:
 
     def part(self, t: Array) -> Array:
         """How far the hand is on its way to the target at times t."""
-        x = np.clip(np.minimum(t - self.start, self.end - t) / self.time, 0.0, 1.0)
-        done: Array = x**3 * (10.0 + x * (6.0 * x - 15.0))
+        done: Array = minimum_jerk(np.minimum(t - self.start, self.end - t) / self.time)[0]
         return done
 
 

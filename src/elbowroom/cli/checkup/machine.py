@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import platform
 import shutil
 import socket
 import subprocess
@@ -12,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from ...bench.report import cpu_name
 from .parts import MACHINE, NOTE, OK, Finding, probe, said, there
 
 PORT = 8080
@@ -26,8 +26,8 @@ def cpu() -> Iterator[Finding]:
     except AttributeError:  # not everywhere
         usable = os.cpu_count() or 1
     threads = f"{usable} thread{'' if usable == 1 else 's'}"
-    data: dict[str, Any] = {"name": _cpu_name(), "threads": usable}
-    yield Finding(MACHINE, "CPU", OK, f"{_cpu_name()}, {threads}", data)
+    data: dict[str, Any] = {"name": cpu_name(), "threads": usable}
+    yield Finding(MACHINE, "CPU", OK, f"{cpu_name()}, {threads}", data)
     try:
         from elbowroom.compile import engine
 
@@ -38,14 +38,6 @@ def cpu() -> Iterator[Finding]:
     lanes, fused = target.lanes("double"), "fused multiply-add" if target.fma else "no fused multiply-add"
     text = f"{target.vector_bits} bits: {lanes} states of a batch at once; {fused}; kernels are made for {target.cpu}"
     yield Finding(MACHINE, "vectors", OK, text, {"bits": target.vector_bits, "fma": target.fma, "cpu": target.cpu})
-
-
-def _cpu_name() -> str:
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
-            return next(line.split(":", 1)[1].strip() for line in file if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or platform.machine() or "unknown"
 
 
 def gpu() -> Iterator[Finding]:

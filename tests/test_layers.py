@@ -24,8 +24,9 @@ LATER = (
 
 ALLOWED: dict[str, set[str]] = {"errors": set(), "reading": {"errors"}, "algebra": {"errors"}}
 ALLOWED["disk_cache"] = set()
+ALLOWED["arrays"] = {"errors"}
 ALLOWED["model"] = {"errors", "reading", "algebra", "disk_cache"}
-ALLOWED["dynamics"] = {"errors", "algebra", "model"}
+ALLOWED["dynamics"] = {"errors", "arrays", "algebra", "model"}
 ALLOWED["compile"] = {"errors", "algebra", "disk_cache"}  # machine rooms know nothing of robots
 ALLOWED["arm"] = ALLOWED["dynamics"] | {"dynamics", "compile", "disk_cache"}
 _below = ALLOWED["arm"] | {"arm", "reading"}

@@ -32,6 +32,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .arm import Arm
+from .arrays import finite
 from .compile.kernel import Array
 from .errors import DivergenceError, ElbowroomError, ShapeError, UnknownNameError
 
@@ -95,7 +96,7 @@ def simulate(
     if method not in METHODS:
         raise UnknownNameError(f"method must be one of {', '.join(METHODS)}; got {method!r}")
     forces = _Forces(arm, torque, wrench)
-    x = np.concatenate([_state(arm, "q", q), _state(arm, "qd", qd), [0.0]])  # the work rides along
+    x = np.concatenate([finite("q", q, (arm.n,)), finite("qd", qd, (arm.n,)), [0.0]])  # the work rides along
     t = _times(duration, dt)
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows is found and told with its time
         states, torques = _adaptive(forces, x, t) if method == "adaptive" else _stepped(forces, x, t, method)
@@ -291,29 +292,12 @@ def _times(duration: float, dt: float) -> Array:
     return np.linspace(0.0, duration, steps + 1)
 
 
-def _state(arm: Arm, name: str, given: ArrayLike) -> Array:
-    array = np.asarray(given, dtype=float)
-    if array.shape != (arm.n,):
-        raise ShapeError(f"{name} must have shape ({arm.n},); got {array.shape}")
-    if not np.isfinite(array).all():
-        raise ValueError(f"{name} must be finite; got {array}")
-    return array
-
-
 def _applied(name: str, given: ArrayLike | Applied, shapes: tuple[tuple[int, ...], ...]) -> Callable[..., Array]:
     """A function of (t, q, qd) whose values are checked."""
 
-    def checked(value: ArrayLike, where: str) -> Array:
-        array = np.array(value, dtype=float)  # a copy: a function may fill the same array every time
-        if array.shape not in shapes:
-            raise ShapeError(f"{name} must have shape {' or '.join(map(str, shapes))}; got {array.shape}{where}")
-        if not np.isfinite(array).all():
-            raise ValueError(f"{name} must be finite; got {array}{where}")
-        return array
-
     if callable(given):
-        return lambda t, q, qd: checked(given(t, q, qd), f" at t = {t:.6g} s")
-    constant = checked(given, "")
+        return lambda t, q, qd: finite(name, given(t, q, qd), *shapes, where=f" at t = {t:.6g} s")
+    constant = finite(name, given, *shapes)
     return lambda t, q, qd: constant
 
 

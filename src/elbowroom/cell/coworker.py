@@ -24,9 +24,9 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..arrays import finite
 from ..geometry import Person
 from ..geometry.shapes import RADIUS, A, B
-from ..geometry.skeleton import finite
 from .figure import Figure, Shape, checked, figure, fixed, floor_point, number
 from .reach import Reach as Reach
 from .recorded import Recorded as Recorded

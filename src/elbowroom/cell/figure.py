@@ -15,10 +15,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..arrays import finite
 from ..errors import ShapeError
 from ..geometry import ROW, Person
 from ..geometry.shapes import RADIUS, VELOCITY_A, VELOCITY_B, A, B
-from ..geometry.skeleton import finite
 
 Array = NDArray[np.float64]
 Shape = Literal["cylinder", "standing"]

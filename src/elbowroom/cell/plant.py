@@ -22,8 +22,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..arm import Arm
+from ..arrays import finite
 from ..avoidance import Command, State
-from ..errors import DivergenceError, ModelError, ShapeError
+from ..errors import DivergenceError, ModelError
 from ..geometry import Body
 from .contact import Contacts, Surfaces, own_body, people_rows
 from .drive import GAIN, Drive
@@ -211,12 +212,7 @@ def heavier(arm: Arm, mass_error: float = 0.0, payload: float = 0.0) -> Arm:
 
 def configuration(arm: Arm, q: ArrayLike) -> Array:
     """q (n,), or what is wrong with it."""
-    array = np.asarray(q, dtype=float)
-    if array.shape != (arm.n,):
-        raise ShapeError(f"q must have shape ({arm.n},), the joints of {arm.name}; got {array.shape}")
-    if not np.isfinite(array).all():
-        raise ValueError(f"q must be finite; got {array}")
-    return array
+    return finite("q", q, (arm.n,), where=f" for {arm.name}")
 
 
 def positive_time(dt: float) -> float:

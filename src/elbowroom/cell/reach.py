@@ -26,9 +26,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import finite
 from ..geometry import Person, Sizes, Skeleton
 from ..geometry.shapes import A, B
-from ..geometry.skeleton import SIDES, finite
+from ..geometry.skeleton import SIDES
 from ..simulation import minimum_jerk
 from .figure import checked, fixed, floor_point, number
 

@@ -19,8 +19,9 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..arrays import finite
 from ..geometry.shapes import VELOCITY_A, VELOCITY_B, A, B
-from ..geometry.skeleton import SIDES, finite
+from ..geometry.skeleton import SIDES
 from .coworker import Coworker
 from .figure import number
 

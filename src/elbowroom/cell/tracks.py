@@ -22,8 +22,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..arrays import finite
 from ..errors import ShapeError, UnknownNameError
-from ..geometry.skeleton import finite
 from .figure import fixed, number
 
 Array = NDArray[np.float64]

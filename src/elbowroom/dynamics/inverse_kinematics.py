@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..algebra.linalg import Array
-from ..errors import DtypeError, ShapeError
+from ..arrays import finite
 from ..model import Model
 
 
@@ -47,13 +47,6 @@ def rotation_vector(R: Array) -> Array:
     return half
 
 
-def _numbers(what: str, value: ArrayLike) -> Array:
-    array = np.asarray(value)
-    if array.dtype.kind not in "fiu":
-        raise DtypeError(f"inverse_kinematics: {what} must be real numbers; got dtype {array.dtype}")
-    return array.astype(float)
-
-
 def solve(
     model: Model,
     pose: Callable[[Array], Array],
@@ -66,16 +59,10 @@ def solve(
     restarts: int,
 ) -> IKResult:
     """The best found from `start` and, while that fails, from seeded random configurations within the limits."""
-    goal, q0 = _numbers("T", T), _numbers("start", start)
+    goal = finite("inverse_kinematics: T", T, (4, 4))
+    q0 = finite("inverse_kinematics: start", start, (model.n,))
     if restarts < 0 or iterations < 1:
         raise ValueError(f"inverse_kinematics: restarts must be >= 0 and iterations >= 1; got {restarts}, {iterations}")
-    if goal.shape != (4, 4):
-        raise ShapeError(f"inverse_kinematics: T must have shape (4, 4); got {goal.shape}")
-    if q0.shape != (model.n,):
-        raise ShapeError(f"inverse_kinematics: start must have shape ({model.n},); got {q0.shape}")
-    for what, value in (("T", goal), ("start", q0)):
-        if not np.isfinite(value).all():
-            raise ValueError(f"inverse_kinematics: {what} must be finite; got {value}")
     if not np.array_equal(goal[3], [0, 0, 0, 1]):
         raise ValueError(f"inverse_kinematics: the last row of T must be 0 0 0 1; got {goal[3]}")
     R = goal[:3, :3]

@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..arrays import finite
 from ..errors import UnknownNameError
 from .shapes import RADIUS, ROW, VELOCITY_A, VELOCITY_B, A, B, Capsule
-from .skeleton import LIMBS, MIDDLE, SIDES, Sizes, Skeleton, finite
+from .skeleton import LIMBS, MIDDLE, SIDES, Sizes, Skeleton
 
 Array = NDArray[Any]
 

@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import DtypeError, ShapeError
+from ..arrays import finite
+from ..errors import ShapeError
 
 Array = NDArray[np.float64]
 
@@ -33,17 +34,10 @@ _REST: Array = np.zeros(3)
 
 
 def _numbers(what: str, value: ArrayLike) -> Array:
-    try:
-        array = np.asarray(value)
-    except ValueError as error:  # rows of different lengths
-        raise ShapeError(f"{what} must be one array of numbers; got {value!r:.80}") from error
-    if array.dtype.kind not in "fiu":
-        raise DtypeError(f"{what} must be real numbers; got dtype {array.dtype} from {value!r:.80}")
-    if not np.isfinite(array).all():
-        raise ValueError(f"{what} must be finite; got {value!r:.80}")
+    array = finite(what, value)
     if (np.abs(array) > LARGEST).any():
         raise ValueError(f"{what} must be within {LARGEST:g} of zero (SI units); got {value!r:.80}")
-    return array.astype(float)
+    return array
 
 
 def _point(what: str, value: ArrayLike) -> Array:

@@ -18,16 +18,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..algebra import sqrt, where
 from ..algebra.linalg import matrix, vector
+from ..arrays import finite
 from ..compile import compiled
 from ..compile.kernel import Kernel
 from ..compile.lock import compiled_once
 from ..compile.method import answer, kernel_method
-from ..errors import DtypeError, ShapeError, UnknownNameError, close_names
+from ..errors import UnknownNameError, close_names
 
 Array = NDArray[Any]
 
@@ -202,18 +202,3 @@ def _known(points: Sequence[str]) -> tuple[str, ...]:
     if missing:
         raise ValueError(f"a skeleton needs {'; '.join(missing)} besides {', '.join(names)}")
     return names
-
-
-def finite(what: str, value: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """Finite floats of this shape, refused by name."""
-    try:
-        array = np.asarray(value)
-    except ValueError as error:  # rows of different lengths
-        raise ShapeError(f"{what} must be one array; got {value!r:.80}") from error
-    if array.dtype.kind not in "fiu":
-        raise DtypeError(f"{what} must be real numbers; got dtype {array.dtype} from {value!r:.80}")
-    if array.shape != shape:
-        raise ShapeError(f"{what} must have shape {shape}; got {array.shape}")
-    if not np.isfinite(array).all():
-        raise ValueError(f"{what} must be finite; got {value!r:.80}")
-    return array.astype(float)

@@ -15,10 +15,11 @@ import elbowroom as er
 from elbowroom.avoidance import Command, State, Status
 from elbowroom.cell import Kinematic, MuJoCo, RigidBody, heavier
 from elbowroom.cell import motion as motion_room
-from elbowroom.cell.contact import RELEASE, Contacts, Surfaces
+from elbowroom.cell.contact import RELEASE, Contacts
 from elbowroom.cell.drive import LAG, Drive
 from elbowroom.cell.motion import rigid_motion, step
 from elbowroom.geometry import Body, Capsule, Person
+from elbowroom.geometry.clearance import Clearance
 from elbowroom.model import create
 
 PLANTS = (Kinematic, RigidBody, MuJoCo)
@@ -413,7 +414,7 @@ def test_a_person_who_walks_into_the_arm_is_a_contact(panda, kind):
 def test_all_plants_see_the_same_contacts(name):
     arm = er.load(name)
     plants = [Kinematic(arm), RigidBody(arm), MuJoCo(arm), MuJoCo(arm, pushes=False)]
-    surfaces = Surfaces(Body(arm))
+    clearance = Clearance(Body(arm))
     rng = np.random.default_rng(1)
     seen = set()
     for k in range(150):
@@ -422,7 +423,7 @@ def test_all_plants_see_the_same_contacts(name):
         rows = np.array(person.rows[: 1 + k % len(person.rows)])
         if k % 5 == 0:
             rows[:, 3:6] = rows[:, :3]  # spheres
-        distance = surfaces.distance(q, rows)
+        distance = clearance.of(q, rows)[1].surfaces
         if abs(distance) < 1e-3:  # m; a person's speed here, or an engine's rounding, may decide
             continue
         for plant in plants:
@@ -454,7 +455,7 @@ def test_another_cover_is_another_shape():
     q = arm.ready
     beside = np.add(arm.pose(q)[:3, 3], [0.0, 0.09, 0.0])  # m: within the thesis' wide forearm, outside the wrist
     rows = pillar(beside, 0.0, height=0.01, radius=0.01)
-    expected = [bool(Surfaces(shape).distance(q, rows) <= 0) for shape in (Body(arm), body)]
+    expected = [bool(Clearance(shape).of(q, rows)[1].surfaces <= 0) for shape in (Body(arm), body)]
     assert expected == [False, True]
     for kind in PLANTS:
         for cover, touches in zip((None, body), expected, strict=True):

@@ -1,11 +1,9 @@
 """Whether an arm touches somebody, and how often it has.
 
     contacts = Contacts();  contacts.see(t, touching)        counts touches from what is seen now and then
-    surfaces = Surfaces(body);  surfaces.distance(q, rows)   of the arm's moving capsules from a person's, m
 
 A touch that lasts is one touch, and one that is interrupted for less than `RELEASE` is still the same: bodies that are
-pressed together may part for a moment, in an engine as in life.  Capsules of the fixed base are left out: a person who
-leans against a column has not been touched by an arm.
+pressed together may part for a moment, in an engine as in life.
 """
 
 from __future__ import annotations
@@ -17,18 +15,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..arm import Arm
 from ..errors import ConfigError, ShapeError
-from ..geometry import PARKED, ROW, Body
-from ..geometry.pairs import Pairs
-from ..model.capsules import BASE
+from ..geometry import ROW, Body
 
 Array = NDArray[np.float64]
 
 RELEASE = 0.1
 """s: arm and person must be apart for so long before the next touch is another one."""
-
-
-PERSON = 14
-"""Capsules that there is room for from the start: one person's."""
 
 
 class Contacts:
@@ -49,31 +41,6 @@ class Contacts:
             self.count += not self.touching and t - self._last > RELEASE
             self._last = t
         self.touching = touching
-
-
-class Surfaces:
-    """The moving capsules of a body, and how near capsule rows come to them."""
-
-    def __init__(self, body: Body) -> None:
-        moving = [capsule for capsule in body.link_capsules if capsule.link != BASE]
-        self._body = Body(body.arm, capsules=moving) if moving else None
-        self._still = np.zeros(body.arm.n)
-        self._rows: Array = np.empty((0, ROW))
-        self._pairs: Pairs | None = None
-        self.distance(body.arm.ready, np.tile(PARKED, (PERSON, 1)))  # compiled now, not in the middle of a run
-
-    def distance(self, q: Array, rows: Array) -> float:
-        """The least distance of surfaces (m) at q (n,) from rows (k, 13), negative in overlap; inf without any."""
-        if self._body is None or not len(rows):
-            return math.inf
-        own = len(self._body)
-        if self._pairs is None or len(self._rows) - own < len(rows):  # room for more people than ever before
-            self._pairs = Pairs(own, len(rows))
-            self._rows = np.tile(PARKED, (own + len(rows), 1))
-        self._body.rows(q, self._still, out=self._rows[:own])
-        self._rows[own : own + len(rows)] = rows
-        self._rows[own + len(rows) :] = PARKED
-        return self._pairs.least(self._rows).distance
 
 
 def own_body(arm: Arm, body: Body | None) -> Body | None:

@@ -26,7 +26,8 @@ from ..arrays import finite
 from ..avoidance import Command, State
 from ..errors import DivergenceError, ModelError
 from ..geometry import Body
-from .contact import Contacts, Surfaces, own_body, people_rows
+from ..geometry.clearance import Clearance
+from .contact import Contacts, own_body, people_rows
 from .drive import GAIN, Drive
 from .motion import kinematic_motion, rigid_motion
 
@@ -79,7 +80,7 @@ class _Joints:
         self._q, self._qd = arm.ready.astype(float), np.zeros(arm.n)
         self._contacts = Contacts()
         chosen = own_body(arm, body)
-        self._surfaces = None if chosen is None else Surfaces(chosen)
+        self._clearance = None if chosen is None else Clearance(chosen)
         self.drive: Drive
 
     @property
@@ -114,8 +115,8 @@ class _Joints:
 
     def _touch(self, person_rows: Array | None) -> None:
         distance = math.inf
-        if person_rows is not None and self._surfaces is not None:
-            distance = self._surfaces.distance(self._q, people_rows(person_rows))
+        if person_rows is not None and self._clearance is not None:
+            distance = self._clearance.of(self._q, people_rows(person_rows))[1].surfaces
         self._contacts.see(self.t, distance <= 0.0)
 
 

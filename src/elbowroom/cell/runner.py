@@ -23,17 +23,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arm import Arm
 from ..avoidance import Command, Controller, Goal, Obstacles, State, Status, Supervisor
 from ..errors import ConfigError
 from ..geometry import PARKED, ROW, Body
-from ..model.capsules import BASE
+from ..geometry.clearance import NOBODY, Clearance
 from .layout import laid_out
 from .log import Log as Log
 from .log import record_to as record_to
 from .mounting import mounted as mounted
 from .mounting import plant_of
-from .nearness import Near, Nearness
 from .noise import Noisy
 from .pace import AsFastAsPossible, Pace
 from .people import Seen, made
@@ -102,7 +100,9 @@ class Cell:
         self.people_rows = np.tile(PARKED, (sum(sizes), 1))
         ends = np.cumsum([0, *sizes]).tolist()
         self._places = [self.people_rows[a:b] for a, b in pairwise(ends)]
-        self._cover, self._whole = Nearness(self.body, sum(sizes)), Nearness(_moving(self.arm, self.body), sum(sizes))
+        self._near = Clearance(self.body, sum(sizes))
+        other = bool(scene.cover and self.arm.model.capsules)
+        self._touch = Clearance(Body(self.arm), sum(sizes)) if other else self._near
         self._axes = scene.controller.repulsion.measure == "axis"
         self.task: Task = scene.task.placed(self.origin).begin(pose[:3, 3])
         self.task.goal.rotation = pose[:3, :3]  # tasks say where; a controller that turns the tool keeps it as it rests
@@ -133,7 +133,7 @@ class Cell:
         self.tool[:] = self.arm.pose(self.start)[:3, 3]
         self.task.start(self.tool)
         self.command: Command = self.controller.command
-        self.near = self.clearance = Near(math.inf, math.inf)
+        self.near = self.clearance = NOBODY
         self.verdict: Status | None = None
         self.margin = math.nan
         self.age, self.resets, self._stopped = 0.0, 0, math.nan
@@ -195,8 +195,10 @@ class Cell:
         self.tool[:] = self.arm.pose(q)[:3, 3]
         self.tool_velocity[:] = self.arm.jacobian(q)[0] @ qd
         self._place(t)
-        self.near = self._cover.of(q, self.people_rows)
-        self.clearance = self._whole.of(q, self.people_rows)
+        self.near, moving = self._near.of(q, self.people_rows)
+        if self._touch is not self._near:  # the controller keeps another shape clear than the one that touches
+            _, moving = self._touch.of(q, self.people_rows)
+        self.clearance = moving
 
     def _place(self, t: float) -> None:
         """People where they are at t."""
@@ -249,12 +251,6 @@ class _Echo:
     def step(self, t: float, dt: float, state: State, obstacles: Obstacles, goal: Goal) -> Command:
         """The last command again."""
         return self._controller.command
-
-
-def _moving(arm: Arm, cover: Body) -> Body:
-    """The arm's full body without what is fixed to the floor: what contacts are counted with; else its cover."""
-    capsules = [capsule for capsule in arm.model.capsules if capsule.link != BASE]
-    return Body(arm, capsules=capsules) if capsules else cover
 
 
 def run(

@@ -1,7 +1,8 @@
 """Fitting a workplace to an arm: can it do the task from where it starts, and what would it be able to do?
 
 The arm's motion through a whole cycle of the task is computed ahead, as the controller would move it: steps along the
-way, each solved by damped least squares, with the null space drawn back to the start.  With q_k the joints at step k,
+way, each solved by damped least squares with the controller's weights of slow joints, the null space drawn back to the
+start.  With q_k the joints at step k,
 
     error      how far the tool stays from the way, m
     margin     the least part of a limit's margin that is left, 1 outside of it: a controller slows a joint inside
@@ -26,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arm import Arm
+from ..avoidance.resolution import speed_weights
 from ..dynamics.inverse_kinematics import rotation_vector
 from ..dynamics.ready import spread
 from ..errors import ConfigError
@@ -89,6 +91,8 @@ class Follower:
         given = np.array(scene.limits.velocities or arm.model.velocity, dtype=float)
         self.speeds = np.where(np.isfinite(given) & (given > 0), given, unknown)
         span = np.where(np.isfinite(upper - lower), upper - lower, np.inf)
+        weights = speed_weights(arm.model)
+        self.weights = np.ones(arm.n) if weights is None else weights
         self.margins = np.minimum(scene.controller.joint_limits.margin, 0.25 * span)
 
     def towards(self, q: Array, target: Array, steps: int, pull: float = PULL) -> tuple[Array, Array]:
@@ -101,9 +105,10 @@ class Follower:
             if self.rotation is not None:
                 turn = np.array([rotation_vector(self.rotation @ each.T) for each in pose[:, :3, :3]])
                 J, error = np.concatenate([Jv, Jw], axis=1), np.concatenate([error, turn], axis=1)
-            square = J @ J.swapaxes(1, 2) + DAMPING**2 * np.eye(J.shape[1])
-            back = np.linalg.solve(square, J).swapaxes(1, 2)  # (B, n, 3): the damped pseudo-inverse
-            rest = pull * (self.start - q)
+            weighted = J * self.weights
+            square = weighted @ weighted.swapaxes(1, 2) + DAMPING**2 * np.eye(J.shape[1])
+            back = np.linalg.solve(square, weighted * self.weights).swapaxes(1, 2)  # (B, n, m): the damped inverse
+            rest = pull * self.weights * (self.start - q)
             change = (back @ error[..., None])[..., 0] + ((eye - back @ J) @ rest[..., None])[..., 0]
             q = np.clip(q + change, self.lower, self.upper)
         return q, self.arm.pose(q)[:, :3, 3]

@@ -11,8 +11,8 @@ start.  With q_k the joints at step k,
     time       of the cycle at the task's speed, or as fast as the slowest joint allows
 
 `fitted` keeps a scene whose task the arm can do.  Otherwise it looks for the largest copy of the task's shape, scaled
-and shifted, that it can, and puts floor and walls where they fit.  `refuse_unreachable` is for scenes that are not to
-be changed: it names the point, and the nearest one that the tool gets to.
+and shifted, that it can, puts floor and walls where they fit, and moves people along with it.  `refuse_unreachable` is
+for scenes that are not to be changed: it names the point, and the nearest one that the tool gets to.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +33,7 @@ from ..dynamics.inverse_kinematics import rotation_vector
 from ..dynamics.ready import spread
 from ..errors import ConfigError
 from ..geometry import Body
+from .people import Movable, Somebody
 from .pick_and_place import PickAndPlace
 from .points import Point
 from .scene import Scene
@@ -194,7 +196,7 @@ def fitted(scene: Scene, arm: Arm, body: Body, start: Array, lower: Array, upper
             "limits, clear of itself: give it another start, or a task with points of your own"
         )
     chosen, gap = found
-    scene = dataclasses.replace(scene, task=chosen, fit=False)
+    scene = dataclasses.replace(scene, task=chosen, people=_along(scene.people, task, chosen), fit=False)
     return _apart(_around(scene, chosen.placed(origin), arm), gap)
 
 
@@ -218,6 +220,13 @@ def _largest(
             k = int(np.argmax(good))
             return tasks[k], float(found.gap[k])
     return None
+
+
+def _along(people: Mapping[str, Somebody], before: PickAndPlace, after: PickAndPlace) -> dict[str, Somebody]:
+    """People moved as the middle of pick and place is, on the floor: they come to the work, wherever it is now."""
+    middles = [0.5 * (np.array(task.pick) + np.array(task.place)) for task in (before, after)]
+    dx, dy, _ = (middles[1] - middles[0]).tolist()
+    return {name: who.moved(dx, dy) if isinstance(who, Movable) else who for name, who in people.items()}
 
 
 def _apart(scene: Scene, gap: float) -> Scene:

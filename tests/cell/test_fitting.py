@@ -12,7 +12,7 @@ import pytest
 
 import elbowroom as er
 from elbowroom.cell import Cell, GoTo, PickAndPlace, Scene, Stander, Walker, run
-from elbowroom.cell.layout import STANDARD
+from elbowroom.cell.layout import STANDARD, laid_out
 from elbowroom.dynamics import ready
 from elbowroom.model import catalogue
 from elbowroom.model.export.write_urdf import urdf
@@ -80,6 +80,18 @@ def test_a_large_arm_keeps_its_workplace_and_gets_farther_walls(tmp_path):
     assert outer > scene.controller.workspace.outer
     for point in (cell.scene.task.pick, cell.scene.task.place, cell.scene.task.home):
         assert np.linalg.norm(cell.origin + point) < outer
+
+
+def test_belts_lie_across_where_an_arm_can_hardly_turn():
+    """A UR5e whose base and wrist turn by 0.2 rad has little room to the sides, and more to the front."""
+    scene = Scene.load(STANDARD, robot="ur5e", variant="alone")
+    model, start = catalogue.load("ur5e"), laid_out(scene).start
+    lower, upper = model.lower.copy(), model.upper.copy()
+    lower[[0, 4]], upper[[0, 4]] = start[[0, 4]] - 0.2, start[[0, 4]] + 0.2
+    task = laid_out(dataclasses.replace(scene, lower=tuple(lower), upper=tuple(upper))).scene.task
+    x, y, _ = np.abs(np.array(task.pick) - task.place)
+    assert x > 0.5 * math.dist(scene.task.pick, scene.task.place)
+    assert y < 1e-9
 
 
 def test_people_go_with_the_work():

@@ -49,6 +49,7 @@ SCALES = (1.0, 0.85, 0.7, 0.6, 0.5, 0.42, 0.35, 0.28, 0.22, 0.17, 0.12)
 LOWER = (1.0, 0.4)  # part of the heights, besides: a slow lift takes long for them
 SHIFTS = ((0.0, 0.0), (0.0, -0.1), (0.0, 0.1), (-0.15, 0.0), (0.15, 0.0), (-0.15, -0.1), (0.15, -0.1), (-0.3, 0.0))
 """Along x and z, for a task in its full size, the one that changes least first."""
+TURNED = 0.5  # a task with its belts across x counts as so much smaller: one of them is between person and arm
 SLOWER = 1.4  # a fitted cycle may take this much longer than the task would with an arm that follows at once
 USED = 0.7  # part of a joint's speed that the way may need; the rest is for giving way
 WANTED_MARGIN, WANTED_GAP, WANTED_EASE = 0.6, 0.05, 0.4  # m the second, of a fitted task: with less the arm is slow
@@ -182,10 +183,11 @@ def fitted(scene: Scene, arm: Arm, body: Body, start: Array, lower: Array, upper
     least = LEAST_GAP if pushed is None else ROUNDING * pushed.influence
     if written.fine(task.tolerance, LEAST_MARGIN, least, LEAST_EASE, longest)[0] and _inside(scene, task, origin):
         return scene
+    centre = follower.tool - origin if scene.origin == "base" else np.zeros(3)
+    sizes = sorted(itertools.product(SCALES, (False, True)), key=lambda size: -size[0] * (TURNED if size[1] else 1.0))
     tasks = [
-        _moved(task, scale, low, dx, dz, turned, follower.tool - origin if scene.origin == "base" else np.zeros(3))
-        for turned in (False, True)
-        for scale in SCALES
+        _moved(task, scale, low, dx, dz, turned, centre)
+        for scale, turned in sizes
         for low in LOWER
         for dx, dz in SHIFTS
     ]

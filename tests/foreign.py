@@ -2,6 +2,7 @@
 
 python tests/foreign.py [NAME ...]      runs each through the standard cell and prints the table
 python tests/foreign.py --write         writes the table of all into docs/cell/foreign_arms.md
+python tests/foreign.py --write NAME    writes the rows of some into it, and leaves the others as they are
 """
 
 from __future__ import annotations
@@ -56,6 +57,9 @@ ARMS = {
     "talos": Foreign("talos_data/robots/talos_full_v2.urdf", "arm_right_7_link", "PAL Talos, torso and right arm"),
     "talos_arm": Foreign("talos_data/robots/talos_left_arm.urdf", "arm_left_7_link", "PAL Talos, left arm alone"),
     "tiago": Foreign("tiago_description/robots/tiago_no_hand.urdf", "wrist_ft_tool_link", "PAL Tiago, lift and arm"),
+    "tiago_pro": Foreign(
+        "tiago_pro_description/robots/tiago_pro.urdf", "arm_left_tool_link", "PAL Tiago Pro, lift and left arm"
+    ),
     "pr2": Foreign("pr2_description/urdf/pr2.urdf", "r_gripper_tool_frame", "Willow Garage PR2, lift and right arm"),
     "g1": Foreign("g1_description/urdf/g1_29dof_rev_1_0.urdf", "left_rubber_hand", "Unitree G1, waist and left arm"),
     "centauro": Foreign("centauro_description/urdf/centauro.urdf", "arm1_8", "IIT Centauro, left arm"),
@@ -125,19 +129,28 @@ def line(cells: tuple[str, ...]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
+def written(page: str, rows: dict[str, str]) -> str:
+    """A page with these rows, by arm, in its table; those of other known arms stay as they are."""
+    found = re.search(r"\| arm \|.*?\n(?!\|)", page, flags=re.S)
+    if found is None:
+        raise ValueError("expected a table whose head begins with | arm |; got a page without one")
+    old = {each.split("|")[1].strip(): each for each in found[0].splitlines()[2:]}
+    kept = [(old | rows)[name] for name in ARMS if name in old | rows]
+    table = [line(HEAD), line(("---",) * len(HEAD)), *kept]
+    return page[: found.start()] + "\n".join(table) + "\n" + page[found.end() :]
+
+
 if __name__ == "__main__":
     logging.disable(logging.WARNING)
     names = [name for name in sys.argv[1:] if name != "--write"] or list(ARMS)
-    table = [line(HEAD), line(("---",) * len(HEAD))]
-    print(*table, sep="\n", flush=True)
+    print(line(HEAD), line(("---",) * len(HEAD)), sep="\n", flush=True)
+    rows = {}
     for name in names:
         try:
-            table.append(line(row(ran(name))))
+            rows[name] = line(row(ran(name)))
         except ElbowroomError as error:
             print(f"{name}: {error}", file=sys.stderr, flush=True)
             continue
-        print(table[-1], flush=True)
-    if "--write" in sys.argv:
-        page = PAGE.read_text(encoding="utf-8")
-        whole = "\n".join(table)
-        PAGE.write_text(re.sub(r"\| arm \|.*?\n(?!\|)", lambda _: whole + "\n", page, flags=re.S), encoding="utf-8")
+        print(rows[name], flush=True)
+        if "--write" in sys.argv:
+            PAGE.write_text(written(PAGE.read_text(encoding="utf-8"), rows), encoding="utf-8")

@@ -39,6 +39,28 @@ def test_damped_least_squares_minimises_what_it_says(seed, shape, damping):
     assert np.abs(gradient).max() < 1e-9 * max(1.0, float(np.linalg.norm(J)) ** 2)
 
 
+@given(seeds, shapes, st.floats(0.01, 1.0))
+def test_with_weights_the_least_squares_are_of_weighted_joints(seed, shape, damping):
+    """The minimum of |J x - v|^2 + lambda^2 |D^-1 x|^2: its gradient there, times D, is zero."""
+    J, v = drawn(seed, shape)
+    d = np.random.default_rng(seed + 1).uniform(0.05, 1.0, shape[1])
+    x = as_float(damped(J, v, damping, d))
+    gradient = d * (J.T @ (J @ x - v)) + damping**2 * x / d
+    assert np.abs(gradient).max() < 1e-9 * max(1.0, float(np.linalg.norm(J)) ** 2)  # as without weights
+    b = as_float(transposed(J, v, 0.0, d))
+    np.testing.assert_allclose(b, d * as_float(transposed(J * d, v, 0.0)), rtol=1e-12, atol=0)
+
+
+@given(seeds, st.tuples(st.just(3), st.integers(4, 8)))
+def test_a_task_does_not_feel_the_weighted_null_space_either(seed, shape):
+    J, x = drawn(seed, shape)[0], np.random.default_rng(seed + 1).standard_normal(shape[1])
+    d = np.random.default_rng(seed + 2).uniform(0.1, 1.0, shape[1])
+    if np.linalg.svd(J * d)[1].min() < 0.01:
+        return
+    # eps^2 / (sigma^2 + eps^2) <= 1e-4 of J x is left
+    assert np.linalg.norm(J @ as_float(unfelt(J, x, d))) <= 2e-4 * np.linalg.norm(J @ x) + 1e-9
+
+
 @given(seeds, st.tuples(st.just(3), st.integers(3, 8)))
 def test_with_little_damping_it_is_the_pseudo_inverse(seed, shape):
     J, v = drawn(seed, shape)

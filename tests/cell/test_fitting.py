@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import elbowroom as er
-from elbowroom.cell import Cell, GoTo, PickAndPlace, Scene, run
-from elbowroom.cell.layout import STANDARD
+from elbowroom.cell import Cell, GoTo, PickAndPlace, Scene, Stander, Walker, run
+from elbowroom.cell.layout import STANDARD, laid_out
 from elbowroom.dynamics import ready
 from elbowroom.model import catalogue
 from elbowroom.model.export.write_urdf import urdf
@@ -80,6 +80,40 @@ def test_a_large_arm_keeps_its_workplace_and_gets_farther_walls(tmp_path):
     assert outer > scene.controller.workspace.outer
     for point in (cell.scene.task.pick, cell.scene.task.place, cell.scene.task.home):
         assert np.linalg.norm(cell.origin + point) < outer
+
+
+def test_belts_lie_across_where_an_arm_can_hardly_turn():
+    """A UR5e whose base and wrist turn by 0.2 rad has little room to the sides, and more to the front."""
+    scene = Scene.load(STANDARD, robot="ur5e", variant="alone")
+    model, start = catalogue.load("ur5e"), laid_out(scene).start
+    lower, upper = model.lower.copy(), model.upper.copy()
+    lower[[0, 4]], upper[[0, 4]] = start[[0, 4]] - 0.2, start[[0, 4]] + 0.2
+    task = laid_out(dataclasses.replace(scene, lower=tuple(lower), upper=tuple(upper))).scene.task
+    x, y, _ = np.abs(np.array(task.pick) - task.place)
+    assert x > 0.5 * math.dist(scene.task.pick, scene.task.place)
+    assert y < 1e-9
+
+
+def test_people_go_with_the_work():
+    """A task two metres off comes to the arm, and who walks up to it, too."""
+    task = PickAndPlace(home=(2.0, 1.0, 0.5), pick=(2.0, 1.3, 0.4), place=(2.0, 0.7, 0.4))
+    walker, anybody = Walker((4.0, 1.0), (2.5, 1.2)), Anybody()
+    cell = Cell(Scene(origin="base", fit=True, task=task, people={"ann": walker, "bob": anybody}))
+    found = cell.scene.task
+    before, after = ((np.array(each.pick) + each.place)[:2] / 2 for each in (task, found))
+    assert np.linalg.norm(after) < 1.0 < np.linalg.norm(before)
+    people = cell.scene.people
+    for name in ("start", "end"):
+        np.testing.assert_allclose(
+            getattr(people["ann"], name) - after, getattr(walker, name) - before, rtol=0, atol=1e-12
+        )
+    assert people["bob"] is anybody  # who cannot be moved stays
+
+
+class Anybody(Stander):
+    """A person whose settings have no `moved`."""
+
+    moved = None
 
 
 def test_a_scene_that_is_not_to_be_fitted_is_refused_instead(tmp_path):

@@ -12,7 +12,7 @@ import pytest
 import elbowroom as er
 from elbowroom.dynamics import ready
 from elbowroom.loading import read
-from foreign import ARMS, ran
+from foreign import ARMS, PAGE, ran, written
 
 
 def present(name: str) -> None:
@@ -36,6 +36,16 @@ def test_the_package_knows_none_of_them():
     told = re.compile(r"source = ")  # a catalogue file says where its numbers are from
     code = [(name, line) for name, line in lines if not (name.endswith(".toml") and told.match(line))]
     assert [(name, line) for name, line in code if any(file in line for file in files)] == []
+
+
+def test_some_rows_of_the_table_can_be_written_alone():
+    page = PAGE.read_text("utf-8")
+    assert written(page, {}) == page
+    assert [name for name in ARMS if f"\n| {name} |" not in page] == []
+    changed = written(page, {"z1": "| z1 | new |"})
+    assert changed == re.sub(r"\| z1 \|.*", "| z1 | new |", page)
+    with pytest.raises(ValueError, match="expected a table"):
+        written("no table\n", {})
 
 
 @pytest.mark.parametrize("name", ARMS)

@@ -11,7 +11,7 @@ from handwritten import NINE, vicon
 
 from elbowroom.avoidance.settings import FieldError, read
 from elbowroom.cell import RandomWalk, Reach, Reacher, Recorded, Scene, Stander, Still, Tracked, Walk, Walker, Wanderer
-from elbowroom.cell.people import KINDS, made
+from elbowroom.cell.people import KINDS, Movable, made
 from elbowroom.cell.scene import scene
 from elbowroom.errors import ConfigError, RecordingError
 
@@ -84,6 +84,24 @@ def test_points_count_from_the_origin_and_stand_on_the_floor():
     places = np.array([wander.point(t)[0] for t in np.linspace(0.0, wander.period, 500)])
     assert (places.min(axis=0)[:2] >= [1.0, -0.6]).all()
     assert (places.max(axis=0)[:2] <= [2.0, 0.4]).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_everybody_can_be_moved(kind, take, tmp_path):
+    take(frames=40)
+    who = scene({"people": {"ann": {"kind": kind} | tomllib.loads(TEXT[kind])}}, tmp_path).people["ann"]
+    assert isinstance(who, Movable)
+    here, there = (each.make(ORIGIN, FLOOR).actual for each in (who, who.moved(0.4, -0.7)))
+    for t in (0.0, 0.1, 1.3, 2.2):
+        shift = np.zeros(13)
+        shift[[0, 3]], shift[[1, 4]] = 0.4, -0.7  # both ends; radius and velocities are the same
+        # a sum of a few numbers of order one, and what is divided by distances of a tenth of a metre
+        np.testing.assert_allclose(rows_at(there, t), rows_at(here, t) + shift, rtol=0, atol=1e-9)
+
+
+def test_a_take_without_a_position_stays_where_it_was_recorded(take):
+    who = Tracked(take(frames=40))
+    assert who.moved(0.4, -0.7) is who
 
 
 def test_sizes_reach_the_body():

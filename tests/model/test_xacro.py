@@ -6,6 +6,7 @@ import importlib.util
 import warnings
 
 import pytest
+import trimesh
 
 import elbowroom as er
 from elbowroom.errors import ModelError, ModelNotice
@@ -75,6 +76,33 @@ def test_a_package_under_another_name_is_told(file, tmp_path):
     (notice,) = caught
     assert notice.category is ModelNotice
     assert "package 'gone' was not found" in str(notice.message)
+
+
+@needs_xacro
+def test_that_is_told_once_where_meshes_are_of_that_package_too(file, tmp_path):
+    (tmp_path / "urdf").mkdir()
+    inner = tmp_path / "urdf/arm.xacro"
+    inner.write_text(ARM.replace("$(find parts)", "$(find gone)/parts"))
+    solid = '<collision><geometry><mesh filename="package://gone/box.stl"/></geometry></collision>'
+    (tmp_path / "parts/link.xacro").write_text(PART.replace("</inertial>", f"</inertial>{solid}"))
+    trimesh.creation.box((0.1, 0.1, 0.2)).export(tmp_path / "box.stl")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        arm = er.load(inner, xacro=True)
+    assert arm.model.capsules
+    assert [str(each.message) for each in caught] == [
+        "toy: package 'gone' was not found; its files were taken from the model's folder"
+    ]
+
+
+@needs_xacro
+def test_a_file_is_evaluated_again_where_one_that_it_includes_has_changed(file, monkeypatch):
+    assert er.load(file, xacro=True).model.mass.tolist() == [2, 4, 6]
+    with monkeypatch.context() as patch:
+        patch.setattr(xacro.subprocess, "run", lambda *_, **__: pytest.fail("it ran, and nothing had changed"))
+        assert er.load(file, xacro=True).model.mass.tolist() == [2, 4, 6]
+    (file.parent / "parts/link.xacro").write_text(PART.replace("${k * 2}", "${k * 10}"))
+    assert er.load(file, xacro=True).model.mass.tolist() == [10, 20, 30]
 
 
 @needs_xacro

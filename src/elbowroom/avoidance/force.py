@@ -31,7 +31,7 @@ from ..dynamics import whole
 from ..dynamics.kinematics import forward_kinematics, jacobian_at, jacobian_rate
 from . import joint_limits
 from .attraction import held, rotation_error
-from .law import Memory, Situation, attraction, combined, finished, given_way, information, off_limits
+from .law import Memory, Situation, attraction, combined, finished, given_way, information, off_limits, to_posture
 from .resolution import damped, unfelt
 
 
@@ -153,8 +153,10 @@ def _operational(s: Situation, M: Array) -> tuple[Array, Array]:
     if s.g.task == "pose":
         turning = held(force.kp * rotation_error(s.R_tool, s.goal.rotation), force.max_acceleration)
         f = np.concatenate([f, turning * s.slow - force.kv * v[3:]])
-    free = (s.g.posture * force.kv * s.slow) * (s.goal.posture - s.q) - force.null_damping * s.qd
-    acceleration = damped(s.J, f - _drift(s), s.g.damping) + unfelt(s.J, free)
+    posture = (s.g.posture * force.kv * s.slow) * (s.goal.posture - s.q)
+    posture = posture if s.weights is None else s.weights * posture
+    free = posture - force.null_damping * s.qd
+    acceleration = damped(s.J, f - _drift(s), s.g.damping, s.weights) + unfelt(s.J, free, s.weights)
     return M @ acceleration, f
 
 
@@ -178,8 +180,8 @@ def _joint(s: Situation, M: Array, desired: Array, dt: Any) -> tuple[Array, Arra
         R = frames.R[last] @ s.model.tool[:3, :3]
         turning = held(s.g.attraction.rotation_gain * rotation_error(R, s.goal.rotation), s.g.attraction.max_turn)
         velocity, J = np.concatenate([velocity, turning * s.slow]), np.vstack(there)
-    rest = (s.g.posture * s.slow) * (s.goal.posture - desired)
-    speed = damped(J, velocity, s.g.damping) + unfelt(J, rest)
+    rest = to_posture(s, desired)
+    speed = damped(J, velocity, s.g.damping, s.weights) + unfelt(J, rest, s.weights)
     torque = M @ (force.kp * s.slow * (desired - s.q) - force.kv * (s.qd - speed))
     return torque, _within(desired + speed * dt, s.lower, s.upper)
 

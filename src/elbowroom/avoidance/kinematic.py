@@ -21,7 +21,7 @@ def pushed_speeds(s: Situation) -> list[Array]:
     speeds = []
     for push in s.pushes:
         J = jacobian_at(s.model, s.frames, push.link, push.point).Jv
-        speeds.append(resolved(s.g.inverse, J, push.vector, s.g.push_damping))
+        speeds.append(resolved(s.g.inverse, J, push.vector, s.g.push_damping, s.weights))
     return speeds
 
 

@@ -26,7 +26,7 @@ from . import joint_limits
 from .attraction import pull, slow_down_factor, turn
 from .layout import Layout
 from .pushes import Push, gathered, least
-from .resolution import openness, resolved, unfelt
+from .resolution import openness, resolved, speed_weights, unfelt
 from .smoothing import average
 from .status import Status
 
@@ -89,6 +89,7 @@ class Situation(NamedTuple):
     R_tool: Array  # (3, 3)
     J: Array  # (m, n) of the task at the tool
     J_task: Array  # (m, n) that the task is resolved with: J, or the alternate one
+    weights: Array | None  # (n,) of the joints where some are slow
     goal: Goal
     pushes: list[Push]
     push: Any  # the greatest of people and things, m/s
@@ -157,6 +158,7 @@ def situation(
         frames.R[last] @ model.tool[:3, :3],
         J,
         J_task,
+        speed_weights(model),
         wanted,
         *gathered(model, layout, frames, pairs, g),
         distance,
@@ -188,13 +190,19 @@ def combined(s: Situation, drawn: Array, each: list[Array], more: Array | None =
     if way == "auto":
         way = "null" if s.g.controller == "K" else "joint"
     still = np.zeros(s.model.n)
-    rest = unfelt(s.J_task, (s.g.posture * s.slow) * (s.goal.posture - s.q))
+    rest = unfelt(s.J_task, to_posture(s, s.q), s.weights)
     if way == "tool":
         pushed = given_way(s, each, still if more is None else more)
-        return resolved(s.g.inverse, s.J_task, drawn + s.J @ pushed, s.g.damping) + rest
-    speed = resolved(s.g.inverse, s.J_task, drawn, s.g.damping) + rest
+        return resolved(s.g.inverse, s.J_task, drawn + s.J @ pushed, s.g.damping, s.weights) + rest
+    speed = resolved(s.g.inverse, s.J_task, drawn, s.g.damping, s.weights) + rest
     speed = speed if more is None else speed + more
     return given_way(s, each, speed, spared=way == "null")
+
+
+def to_posture(s: Situation, q: Array) -> Array:
+    """Joint speeds (n,) from q to the rest posture, of a slow joint by its weight."""
+    speed = (s.g.posture * s.slow) * (s.goal.posture - q)
+    return speed if s.weights is None else s.weights * speed
 
 
 def given_way(s: Situation, each: list[Array], speed: Array, *, spared: bool = False) -> Array:
@@ -225,7 +233,7 @@ def given_way(s: Situation, each: list[Array], speed: Array, *, spared: bool = F
         c = s.g.reluctance
         for a, e, own, share, wanted in wishes:
             lack = minimum(maximum(wanted - a @ speed, 0.0), own) * share
-            along = unfelt(s.J_task, e)
+            along = unfelt(s.J_task, e, s.weights)
             r = (a @ along) * share
             speed = speed + along * (lack * (r / (r * r + c * c)))
     for a, e, own, share, wanted in wishes:
@@ -285,7 +293,8 @@ def finished(
 def information(s: Situation, limit: Any, attracted: Array, repelled: Array) -> Array:
     """The numbers of INFO."""
     limit = where(s.own > AVOIDING, 0.0, limit)
-    open_ = 1.0 if s.layout.flat else openness(s.J[:3], s.g.damping)
+    Jv = s.J[:3] if s.weights is None else s.J[:3] * s.weights
+    open_ = 1.0 if s.layout.flat else openness(Jv, s.g.damping)
     status: Any = 0.0
     for k, holds in enumerate(
         (open_ < CLOSED, limit < SLOWED, s.slow < SLOWED, s.push > AVOIDING, s.distance <= 0.0), start=1

@@ -1,7 +1,8 @@
 """Fitting a workplace to an arm: can it do the task from where it starts, and what would it be able to do?
 
 The arm's motion through a whole cycle of the task is computed ahead, as the controller would move it: steps along the
-way, each solved by damped least squares, with the null space drawn back to the start.  With q_k the joints at step k,
+way, each solved by damped least squares with the controller's weights of slow joints, the null space drawn back to the
+start.  With q_k the joints at step k,
 
     error      how far the tool stays from the way, m
     margin     the least part of a limit's margin that is left, 1 outside of it: a controller slows a joint inside
@@ -10,8 +11,8 @@ way, each solved by damped least squares, with the null space drawn back to the 
     time       of the cycle at the task's speed, or as fast as the slowest joint allows
 
 `fitted` keeps a scene whose task the arm can do.  Otherwise it looks for the largest copy of the task's shape, scaled
-and shifted, that it can, and puts floor and walls where they fit.  `refuse_unreachable` is for scenes that are not to
-be changed: it names the point, and the nearest one that the tool gets to.
+and shifted, that it can, puts floor and walls where they fit, and moves people along with it.  `refuse_unreachable` is
+for scenes that are not to be changed: it names the point, and the nearest one that the tool gets to.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,10 +28,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arm import Arm
+from ..avoidance.resolution import speed_weights
 from ..dynamics.inverse_kinematics import rotation_vector
 from ..dynamics.ready import spread
 from ..errors import ConfigError
 from ..geometry import Body
+from .people import Movable, Somebody
 from .pick_and_place import PickAndPlace
 from .points import Point
 from .scene import Scene
@@ -45,6 +49,7 @@ SCALES = (1.0, 0.85, 0.7, 0.6, 0.5, 0.42, 0.35, 0.28, 0.22, 0.17, 0.12)
 LOWER = (1.0, 0.4)  # part of the heights, besides: a slow lift takes long for them
 SHIFTS = ((0.0, 0.0), (0.0, -0.1), (0.0, 0.1), (-0.15, 0.0), (0.15, 0.0), (-0.15, -0.1), (0.15, -0.1), (-0.3, 0.0))
 """Along x and z, for a task in its full size, the one that changes least first."""
+TURNED = 0.5  # a task with its belts across x counts as so much smaller: one of them is between person and arm
 SLOWER = 1.4  # a fitted cycle may take this much longer than the task would with an arm that follows at once
 USED = 0.7  # part of a joint's speed that the way may need; the rest is for giving way
 WANTED_MARGIN, WANTED_GAP, WANTED_EASE = 0.6, 0.05, 0.4  # m the second, of a fitted task: with less the arm is slow
@@ -89,6 +94,8 @@ class Follower:
         given = np.array(scene.limits.velocities or arm.model.velocity, dtype=float)
         self.speeds = np.where(np.isfinite(given) & (given > 0), given, unknown)
         span = np.where(np.isfinite(upper - lower), upper - lower, np.inf)
+        weights = speed_weights(arm.model)
+        self.weights = np.ones(arm.n) if weights is None else weights
         self.margins = np.minimum(scene.controller.joint_limits.margin, 0.25 * span)
 
     def towards(self, q: Array, target: Array, steps: int, pull: float = PULL) -> tuple[Array, Array]:
@@ -101,9 +108,10 @@ class Follower:
             if self.rotation is not None:
                 turn = np.array([rotation_vector(self.rotation @ each.T) for each in pose[:, :3, :3]])
                 J, error = np.concatenate([Jv, Jw], axis=1), np.concatenate([error, turn], axis=1)
-            square = J @ J.swapaxes(1, 2) + DAMPING**2 * np.eye(J.shape[1])
-            back = np.linalg.solve(square, J).swapaxes(1, 2)  # (B, n, 3): the damped pseudo-inverse
-            rest = pull * (self.start - q)
+            weighted = J * self.weights
+            square = weighted @ weighted.swapaxes(1, 2) + DAMPING**2 * np.eye(J.shape[1])
+            back = np.linalg.solve(square, weighted * self.weights).swapaxes(1, 2)  # (B, n, m): the damped inverse
+            rest = pull * self.weights * (self.start - q)
             change = (back @ error[..., None])[..., 0] + ((eye - back @ J) @ rest[..., None])[..., 0]
             q = np.clip(q + change, self.lower, self.upper)
         return q, self.arm.pose(q)[:, :3, 3]
@@ -175,10 +183,11 @@ def fitted(scene: Scene, arm: Arm, body: Body, start: Array, lower: Array, upper
     least = LEAST_GAP if pushed is None else ROUNDING * pushed.influence
     if written.fine(task.tolerance, LEAST_MARGIN, least, LEAST_EASE, longest)[0] and _inside(scene, task, origin):
         return scene
+    centre = follower.tool - origin if scene.origin == "base" else np.zeros(3)
+    sizes = sorted(itertools.product(SCALES, (False, True)), key=lambda size: -size[0] * (TURNED if size[1] else 1.0))
     tasks = [
-        _moved(task, scale, low, dx, dz, turned, follower.tool - origin if scene.origin == "base" else np.zeros(3))
-        for turned in (False, True)
-        for scale in SCALES
+        _moved(task, scale, low, dx, dz, turned, centre)
+        for scale, turned in sizes
         for low in LOWER
         for dx, dz in SHIFTS
     ]
@@ -189,7 +198,7 @@ def fitted(scene: Scene, arm: Arm, body: Body, start: Array, lower: Array, upper
             "limits, clear of itself: give it another start, or a task with points of your own"
         )
     chosen, gap = found
-    scene = dataclasses.replace(scene, task=chosen, fit=False)
+    scene = dataclasses.replace(scene, task=chosen, people=_along(scene.people, task, chosen), fit=False)
     return _apart(_around(scene, chosen.placed(origin), arm), gap)
 
 
@@ -213,6 +222,13 @@ def _largest(
             k = int(np.argmax(good))
             return tasks[k], float(found.gap[k])
     return None
+
+
+def _along(people: Mapping[str, Somebody], before: PickAndPlace, after: PickAndPlace) -> dict[str, Somebody]:
+    """People moved as the middle of pick and place is, on the floor: they come to the work, wherever it is now."""
+    middles = [0.5 * (np.array(task.pick) + np.array(task.place)) for task in (before, after)]
+    dx, dy, _ = (middles[1] - middles[0]).tolist()
+    return {name: who.moved(dx, dy) if isinstance(who, Movable) else who for name, who in people.items()}
 
 
 def _apart(scene: Scene, gap: float) -> Scene:

@@ -10,12 +10,13 @@ data there, while the person went on; a straight line through the gap is the bes
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +52,14 @@ class Somebody(Protocol):
         """The coworker, with the scene's origin (3,) and the height of its floor, m."""
 
 
+@runtime_checkable
+class Movable(Protocol):
+    """Settings of a person who can be put elsewhere, as all of this module are."""
+
+    def moved(self, dx: float, dy: float) -> Somebody:
+        """The same person with all that they do dx and dy (m) farther along x and y."""
+
+
 def _points(settings: Any, **sizes: int) -> None:
     """Sequences of so many numbers of a cell's size; kept as tuples."""
     for name, size in sizes.items():
@@ -60,6 +69,16 @@ def _points(settings: Any, **sizes: int) -> None:
             expected = f"{size} numbers from -{FAR:g} to {FAR:g} (m)"
             raise FieldError(name, expected, value, place=type(settings).__name__)
         object.__setattr__(settings, name, tuple(numbers))
+
+
+Settings = TypeVar("Settings", bound=Any)
+
+
+def _moved(settings: Settings, dx: float, dy: float, *names: str) -> Settings:
+    """Settings with points of these names, x and y first, moved."""
+    points = {name: getattr(settings, name) for name in names}
+    moved = {name: (x + dx, y + dy, *rest) for name, (x, y, *rest) in points.items()}
+    return dataclasses.replace(settings, **moved)
 
 
 def _figure(settings: Any) -> None:
@@ -110,6 +129,10 @@ class Walker:
         options: dict[str, Any] = {"shape": self.shape} | {name: getattr(self, name) for name in named}
         return _made(Walk(start, end, self.speed, self.periods, **options))
 
+    def moved(self, dx: float, dy: float) -> Self:
+        """The walk, so much (m) farther along x and y."""
+        return _moved(self, dx, dy, "start", "end")
+
 
 @dataclass(frozen=True)
 class Wanderer:
@@ -141,6 +164,11 @@ class Wanderer:
         named = ("shape", "facing", "turn", "height", "radius")
         options: dict[str, Any] = {"floor": floor} | {name: getattr(self, name) for name in named}
         return _made(RandomWalk(self.seed, area, self.max_speed, **options))
+
+    def moved(self, dx: float, dy: float) -> Self:
+        """The area, so much (m) farther along x and y."""
+        x0, x1, y0, y1 = self.area
+        return dataclasses.replace(self, area=(x0 + dx, x1 + dx, y0 + dy, y1 + dy))
 
 
 @dataclass(frozen=True)
@@ -174,6 +202,10 @@ class Reacher:
         options: dict[str, Any] = {name: getattr(self, name) for name in named}
         return _made(Reach(np.array(stands), target, **options))
 
+    def moved(self, dx: float, dy: float) -> Self:
+        """Feet and target, so much (m) farther along x and y."""
+        return _moved(self, dx, dy, "position", "target")
+
 
 @dataclass(frozen=True)
 class Stander:
@@ -196,6 +228,10 @@ class Stander:
         if self.shape == "cylinder":
             return _made(Still(Person.cylinder(at, self.height, self.radius)))
         return _made(Still(Person.standing(at, self.facing, self.height)))
+
+    def moved(self, dx: float, dy: float) -> Self:
+        """The person, so much (m) farther along x and y."""
+        return _moved(self, dx, dy, "position")
 
 
 @dataclass(frozen=True)
@@ -237,6 +273,10 @@ class Tracked:
             placement = placement.then((float(x), float(y), 0.0))
         options: dict[str, Any] = {"rate": self.rate or None, "start": start, "end": self.end, "floor": floor}
         return Seen(Recorded(motion, placement, bridge=self.bridge, **options), Recorded(motion, placement, **whole))
+
+    def moved(self, dx: float, dy: float) -> Self:
+        """The take, so much (m) farther along x and y; one without a position stays where it was recorded."""
+        return self if self.position is None else _moved(self, dx, dy, "position")
 
 
 def _first(motion: Motion, bridge: float) -> float | None:

@@ -61,7 +61,12 @@ def locate(filename: str, description: Path) -> Found:
         path = _inside(rest, own, what)
     except ModelError as error:
         raise ModelError(f"{what}: not found: no package {package!r:.60} in {_places(description)}") from error
-    return Found(path, f"package {package!r} was not found; its files were taken from the model's folder")
+    return Found(path, taken_instead(package))
+
+
+def taken_instead(package: str) -> str:
+    """What is said where the files of the model's folder stand in for those of a package."""
+    return f"package {package!r} was not found; its files were taken from the model's folder"
 
 
 def model_folders(description: Path) -> list[Path]:

@@ -43,7 +43,7 @@ from .inertia import NOTHING, Body, from_six, merge, moved
 from .model import Array, Model, create
 from .rotations import pose, z_to
 from .urdf_xml import MAX_BYTES, number, only, origin, part, quoted, read_robot, vector
-from .xacro import expanded, is_xacro
+from .xacro import Expanded, expanded, is_xacro
 
 ROUNDING = 1e-15
 """What is this small beside its neighbours is left over from rounding, and would cost operations."""
@@ -84,16 +84,17 @@ def load(
 
     `name` replaces the robot's name in the file.  `xacro` says that a xacro file may be evaluated (model/xacro.py).
     """
-    data = _text_of(path, xacro)
+    data, notices = _text_of(path, xacro)
     try:
-        return _model(data, tip, name, Path(path))
+        return _model(data, tip, name, Path(path), notices)
     except ModelError as error:
         raise ModelError(f"{named(path)}: {error}") from error
 
 
-def _text_of(path: str | os.PathLike[str], xacro: bool) -> bytes:
+def _text_of(path: str | os.PathLike[str], xacro: bool) -> Expanded:
+    """The URDF in a file; of a xacro file the one that it gives."""
     data = read_up_to(path, MAX_BYTES + 1, ModelError)
-    return expanded(Path(path), data, xacro) if is_xacro(Path(path), data, xacro) else data
+    return expanded(Path(path), data, xacro) if is_xacro(Path(path), data, xacro) else Expanded(data)
 
 
 def parse(text: str | bytes, tip: str | None = None, *, name: str | None = None) -> Model:
@@ -112,7 +113,7 @@ class Carried(NamedTuple):
 
 def carried(path: str | os.PathLike[str], tip: str | None = None) -> tuple[Element, list[Carried]]:
     """The <robot> of a URDF file, and all of its links as they ride on the chain that `load(path, tip)` gives."""
-    data = _text_of(path, False)
+    data = _text_of(path, False).urdf
     try:
         robot = read_robot(data)
         tree = _read_tree(robot)
@@ -132,7 +133,7 @@ def carried(path: str | os.PathLike[str], tip: str | None = None) -> tuple[Eleme
 def placements_of(path: str | os.PathLike[str], tip: str) -> tuple[str, list[Array]]:
     """The kinds of the joints to `tip` and each one's frame (4, 4) in the one before: the kinematics alone."""
     try:
-        tree = _read_tree(read_robot(_text_of(path, False)))
+        tree = _read_tree(read_robot(_text_of(path, False).urdf))
         moving = _moving_joints(tree, _known(tip, tree))
         return "".join(_LETTER[joint.kind] for joint in moving), _placements(moving, _seats(tree, moving))
     except ModelError as error:
@@ -149,7 +150,9 @@ def beyond(robot: Element, tip: str) -> set[str]:
     return found - {tip}
 
 
-def _model(data: str | bytes, tip: str | None, name: str | None, file: Path | None) -> Model:
+def _model(
+    data: str | bytes, tip: str | None, name: str | None, file: Path | None, notices: tuple[str, ...] = ()
+) -> Model:
     robot = read_robot(data)
     tree = _read_tree(robot)
     name = name or robot.get("name") or ("robot" if file is None else file.stem)
@@ -166,7 +169,7 @@ def _model(data: str | bytes, tip: str | None, name: str | None, file: Path | No
     missing = [f"joint {joint.name!r} has no {what}" for joint in moving for what in _missing_limits(joint)]
     if missing:
         warnings.warn(f"{name}: taken as unlimited: {'; '.join(missing)}", ModelWarning, stacklevel=3)
-    for notice in dict.fromkeys(notice for shape in shapes.values() for notice in shape.notices):
+    for notice in dict.fromkeys([*notices, *(each for shape in shapes.values() for each in shape.notices)]):
         warnings.warn(f"{name}: {notice}", ModelNotice, stacklevel=3)
     seen = [link for link, shape in shapes.items() if shape.visual and shape.capsules]
     if seen:

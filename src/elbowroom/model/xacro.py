@@ -11,18 +11,27 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import warnings
-from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
-from ..errors import ModelError, ModelNotice
+from ..errors import ModelError
 from .urdf_xml import MAX_BYTES
 
 ALLOWED = "ELBOWROOM_XACRO"
 SECONDS = 30.0
 MEMORY = 2 * 1024**3
-_NOTICE = "elbowroom notice: "
+KEPT = 16
+"""Evaluations that are kept: an arm is read for its model and again for its looks."""
+_NOTICE, _FILE = "elbowroom notice: ", "elbowroom file: "
+_PATHS = ("ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH")
 _MISSING = 3  # exit status of the process where the package is not installed
+
+
+class Expanded(NamedTuple):
+    """A URDF, and what is worth saying about how it came to be."""
+
+    urdf: bytes
+    notices: tuple[str, ...] = ()
 
 
 def is_xacro(path: Path, data: bytes, allowed: bool) -> bool:
@@ -34,23 +43,42 @@ def _permitted() -> bool:
     return os.environ.get(ALLOWED) == "1"
 
 
-def expanded(path: Path, data: bytes, allowed: bool) -> bytes:
-    """The URDF that a xacro file gives."""
+def expanded(path: Path, data: bytes, allowed: bool) -> Expanded:
+    """The URDF that a xacro file gives; evaluated again where it, or a file that it includes, has changed."""
     if not (allowed or _permitted()):
         raise ModelError(
             f"{path}: this is a xacro file, which runs expressions when it is read; if you trust it: --xacro "
             "(xacro=True in Python), or run xacro first, as in: xacro arm.xacro > arm.urdf"
         )
-    urdf, notices = _run(str(path.absolute()), hash(data))
-    for notice in notices:
-        warnings.warn(f"{path.name}: {notice}", ModelNotice, stacklevel=5)
-    return urdf
+    key = (str(path.absolute()), data, *(os.environ.get(name) for name in _PATHS))
+    kept = _evaluated.get(key)
+    if kept is None or any(_stamp(file) != stamp for file, stamp in kept[1].items()):
+        found, files = _run(str(path.absolute()))
+        kept = found, {file: _stamp(file) for file in files}
+        _evaluated.pop(key, None)
+        _evaluated[key] = kept
+        while len(_evaluated) > KEPT:
+            _evaluated.pop(next(iter(_evaluated)), None)
+    return kept[0]
 
 
-@lru_cache(maxsize=16)  # an arm is read for its model and again for its looks
-def _run(path: str, content: int) -> tuple[bytes, tuple[str, ...]]:
+_evaluated: dict[tuple[str | bytes | None, ...], tuple[Expanded, dict[str, tuple[int, int] | None]]] = {}
+"""By path, content and where packages are looked for: the URDF, and the files that it includes as they were then."""
+
+
+def _stamp(file: str) -> tuple[int, int] | None:
+    """What changes with a file."""
+    try:
+        found = os.stat(file)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
+
+
+def _run(path: str) -> tuple[Expanded, list[str]]:
+    """What xacro gives, and the files that it included."""
     command = [sys.executable, "-c", _PROGRAM, path, str(MEMORY)]
-    kept = ("PATH", "HOME", "PYTHONPATH", "ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH", "SYSTEMROOT")
+    kept = ("PATH", "HOME", "PYTHONPATH", *_PATHS, "SYSTEMROOT")
     environment = {key: os.environ[key] for key in kept if key in os.environ}
     try:
         done = subprocess.run(
@@ -66,8 +94,10 @@ def _run(path: str, content: int) -> tuple[bytes, tuple[str, ...]]:
         raise ModelError(f"{path}: xacro does not take it: {told[-300:]}")
     if len(done.stdout) > MAX_BYTES:
         raise ModelError(f"{path}: xacro must not give more than {MAX_BYTES / 1e6:g} MB")
-    lines = done.stderr.decode("utf-8", "replace").splitlines()
-    return done.stdout, tuple(dict.fromkeys(line[len(_NOTICE) :] for line in lines if line.startswith(_NOTICE)))
+    lines = done.stderr.decode("utf-8", "surrogateescape").splitlines()
+    notices = dict.fromkeys(line[len(_NOTICE) :] for line in lines if line.startswith(_NOTICE))
+    files = [line[len(_FILE) :] for line in lines if line.startswith(_FILE)]
+    return Expanded(done.stdout, tuple(notices)), files
 
 
 _PROGRAM = f"""
@@ -79,14 +109,14 @@ except ImportError:
 path, memory = sys.argv[1], int(sys.argv[2])
 from pathlib import Path
 from xacro import substitution_args
-from elbowroom.model.packages import model_folders, package_folders
+from elbowroom.model.packages import model_folders, package_folders, taken_instead
 def find(name):
     for folder in package_folders(name, Path(path)):
         return str(folder)
     own = model_folders(Path(path))
     if len(own) < 2:
         raise RuntimeError(f"no package {{name!r}} in the tree of the file or ROS_PACKAGE_PATH")
-    print(f"{_NOTICE}package {{name!r}} was not found; its files are taken from the model's folder", file=sys.stderr)
+    print("{_NOTICE}" + taken_instead(name), file=sys.stderr)
     return str(own[-1])
 substitution_args._eval_find = find
 try:
@@ -98,5 +128,7 @@ try:
     text = xacro.process_file(path).toxml()
 except (Exception, SystemExit) as error:
     sys.exit(f"{{type(error).__name__}}: {{error}}")
+for file in dict.fromkeys(xacro.all_includes):
+    print("{_FILE}" + file, file=sys.stderr)
 sys.stdout.buffer.write(text.encode("utf-8"))
 """

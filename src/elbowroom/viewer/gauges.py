@@ -10,11 +10,17 @@ import math
 from collections import deque
 from typing import Any
 
-from .margins import Margins
+from .margins import FORBIDDEN, STANDING, UNKNOWN, Margins
 
 GREEN, AMBER, RED, GREY, ORANGE = "#3f8f5f", "#d9a441", "#c8372d", "#a9b2b8", "#b5651d"
 CLOSE = 0.7  # of what is allowed: from here on a bar is amber
 TOP = 2.0  # m/s: what is allowed beyond is only called more
+NO_CONTACT = {
+    FORBIDDEN: "power and force: contact with this part of the body is not permitted",
+    STANDING: "power and force: this link does not move",
+    UNKNOWN: "power and force: this person is one shape without named parts, so that what it bears is not known;"
+    " a supervisor takes no contact as permitted then",
+}
 MINUTE, COLUMN = 60.0, 0.5  # s: of the strip, and of a column of it
 BAR = "flex:1;height:7px;background:#e6e9eb;border-radius:3px;overflow:hidden"
 ROW = "display:flex;align-items:center;gap:6px;font-size:12px;line-height:1.5;color:#55606a;white-space:nowrap"
@@ -41,7 +47,8 @@ def gauges(picture: dict[str, Any]) -> str:
     found: Margins | None = picture.get("safety")
     rows = []
     if found is None:
-        rows += [_row(label, math.nan, "nobody is there") for label in ("separation", "approach", "contact")]
+        why = "not known" if math.isfinite(picture["distance"]) else "nobody is there"
+        rows += [_row(label, math.nan, why) for label in ("separation", "approach", "contact")]
     else:
         part = html.escape(found.part.replace("_", " "))
         if math.isfinite(found.needed):
@@ -68,7 +75,7 @@ def gauges(picture: dict[str, Any]) -> str:
             if math.isfinite(found.left)
             else _row("approach", math.nan, f"{found.used:.2f} m/s")
         )
-        if found.bears > 0:
+        if not found.why:
             rows.append(
                 _row(
                     "contact",
@@ -78,9 +85,10 @@ def gauges(picture: dict[str, Any]) -> str:
                 )
             )
         else:
-            why = f"{part}: not permitted" if found.bears == 0 else "a link that stands"
-            rows.append(_row("contact", math.nan, why, about="power and force: contact with this part"))
-    rows.append(_throughput(picture))
+            said = f"{part}: {found.why}" if found.why == FORBIDDEN else found.why
+            rows.append(_row("contact", math.nan, said, about=NO_CONTACT.get(found.why, "")))
+    if "undisturbed" in picture:  # a recording does not say what would have been
+        rows.append(_throughput(picture))
     return f'<div style="padding:2px 12px 0">{"".join(rows)}</div>'
 
 

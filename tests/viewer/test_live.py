@@ -212,7 +212,7 @@ def test_a_page_that_leaves_while_its_camera_is_set_is_no_error(live):
         until(live.page.server.get_clients)
         (client,) = live.page.server.get_clients().values()
     until(lambda: not live.page.server.get_clients())
-    live.stage.look(client)
+    live.stage.look(client, "top")  # from where it did not look before
     buffer = client._websock_connection.get_message_buffer()
     assert buffer.done
     assert not buffer._warned_push_after_done  # which viser does once, perhaps when the page came and left at once

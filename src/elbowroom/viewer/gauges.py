@@ -110,12 +110,19 @@ class Strip:
         self._columns: deque[tuple[int, str]] = deque(maxlen=round(MINUTE / COLUMN))
         self._what: Any = None
 
-    def add(self, picture: dict[str, Any], colour: str) -> None:
-        """What a picture shows; the worst colour of a column counts.  Another scene begins anew."""
+    def begin(self, picture: dict[str, Any]) -> bool:
+        """Another scene, or the same from its beginning, begins anew, also while paused; whether this one does."""
         what, k = (picture["shown"].get("scenario"), picture["shown"].get("robot")), int(picture["t"] / COLUMN)
-        if what != self._what or (self._columns and k < self._columns[-1][0]):
-            self._columns.clear()
-            self._what = what
+        if what == self._what and not (self._columns and k < self._columns[-1][0]):
+            return False
+        self._columns.clear()
+        self._what = what
+        return True
+
+    def add(self, picture: dict[str, Any], colour: str) -> None:
+        """What a picture shows; the worst colour of a column counts."""
+        self.begin(picture)
+        k = int(picture["t"] / COLUMN)
         if self._columns and self._columns[-1][0] == k:
             colour = max(colour, self._columns[-1][1], key=WORSE.index)
             self._columns.pop()
@@ -141,7 +148,7 @@ class Strip:
             for c, word in keys
         )
         return (
-            f'<div style="padding:3px 12px 0"><div data-strip="{len(self._columns)}" style="height:12px;'
+            f'<div style="padding:3px 12px 4px"><div data-strip="{len(self._columns)}" style="height:12px;'
             f'border-radius:3px;background:linear-gradient(to right,{",".join(stops)})"></div>'
             '<div style="display:flex;justify-content:space-between;font-size:11px;line-height:1.5;color:#7b858c">'
             f"<span>last minute:</span>{legend}</div></div>"

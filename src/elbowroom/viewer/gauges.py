@@ -21,6 +21,7 @@ NO_CONTACT = {
     UNKNOWN: "power and force: this person is one shape without named parts, so that what it bears is not known;"
     " a supervisor takes no contact as permitted then",
 }
+EMPTY = "#eef0f1"  # of the strip, where nothing was
 MINUTE, COLUMN = 60.0, 0.5  # s: of the strip, and of a column of it
 BAR = "flex:1;height:7px;background:#e6e9eb;border-radius:3px;overflow:hidden"
 ROW = "display:flex;align-items:center;gap:6px;font-size:12px;line-height:1.5;color:#55606a;white-space:nowrap"
@@ -129,17 +130,15 @@ class Strip:
         self._columns.append((k, colour))
 
     def html(self) -> str:
-        """A band, the newest on the right."""
-        if not self._columns:
-            return ""
-        count, now = self._columns.maxlen or 1, self._columns[-1][0]
-        stops, last = [], 0.0
+        """A band, the newest on the right; grey where nothing was."""
+        count, now = self._columns.maxlen or 1, self._columns[-1][0] if self._columns else 0
+        stops, last = [] if self._columns else [f"{EMPTY} 0% 100%"], 0.0
         for k, colour in self._columns:
             start = 100.0 * (count - 1 - (now - k)) / count
             if start < 0.0:
                 continue
             if start > last + 1e-6:
-                stops.append(f"#eef0f1 {last:.2f}% {start:.2f}%")
+                stops.append(f"{EMPTY} {last:.2f}% {start:.2f}%")
             last = start + 100.0 / count
             stops.append(f"{colour} {start:.2f}% {last:.2f}%")
         keys = ((GREEN, "works"), (AMBER, "gives way"), (ORANGE, "waits"), (RED, "stopped"))

@@ -268,7 +268,7 @@ class Panel:
         self.numbers.content = _line("<br>".join((*told, f'<span style="font-size:11px">{SAFETY}</span>')))
         self.gauges.content = gauges(picture)
         if self._strip.begin(picture):
-            self.strip.content = ""
+            self.strip.content = self._strip.html()
         if picture["running"]:
             self._strip.add(picture, GREEN if said.startswith("working") else colour)  # slowed by the arm's own limits
         self.plots.say(picture)

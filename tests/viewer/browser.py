@@ -231,6 +231,8 @@ class Browser:
             const style = document.createElement('style');
             style.textContent = {TIDY!r};
             document.head.append(style);
+            const sign = document.getElementById('elbowroom-loading');
+            if (sign) window.__seen.sign = [sign.innerText, sign.getBoundingClientRect().toJSON()];
         }});"""
         self.driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": source + tidy})
         exact = {"width": self.size[0], "height": self.size[1], "deviceScaleFactor": 1, "mobile": False}

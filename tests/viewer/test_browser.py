@@ -19,6 +19,7 @@ import elbowroom as er
 from elbowroom.cell.record_file import read
 from elbowroom.cell.runner import Cell
 from elbowroom.model import catalogue
+from elbowroom.viewer.dragged_goal import DRAGGED
 from elbowroom.viewer.setup import RANGES, SCENARIOS, Setup, name_of
 
 COLOURS = 30  # a canvas of one colour has 1, the floor and the sky alone some 10
@@ -111,10 +112,14 @@ BOXES = """
 const box = each => { const r = each.getBoundingClientRect(); return [r.left, r.top, r.right, r.bottom]; };
 const tabs = [...document.querySelectorAll('[role=tab]')].filter(each => each.offsetParent);
 const canvas = [...document.querySelectorAll('canvas')].find(each => each.dataset.engine);
+const groups = [...document.querySelectorAll('[class*=Flex-root]')].filter(each =>
+  each.offsetParent && each.children.length > 1 && [...each.children].every(one => one.tagName === 'BUTTON'));
 return {canvas: box(canvas), status: box(document.querySelector('[data-cell]')), tabs: tabs.map(box),
   cut: tabs.filter(each => each.scrollWidth > each.clientWidth + 1).map(each => each.textContent),
   window: [innerWidth, innerHeight], sign: document.getElementById('elbowroom-loading') !== null,
-  strip: document.querySelector('[data-strip]') !== null};
+  strip: +document.querySelector('[data-strip]').dataset.strip, said: __seen.sign,
+  broken: groups.filter(each => new Set([...each.children].map(one => box(one)[1])).size > 1)
+    .map(each => each.innerText)};
 """
 
 
@@ -125,9 +130,19 @@ def test_the_panel_stands_beside_the_scene_and_all_of_the_cell_is_seen(browser, 
     try:
         browser.open(demo.address)
         browser.until(lambda: not browser.run(BOXES)["sign"], "what says that it loads goes away")
+        go(browser)
         browser.until(lambda: browser.run(BOXES)["strip"], "the last minute is there")
         pause(browser)
+        text = browser.text()
+        browser.press("reset")
+        browser.until(lambda: time_of(browser) == 0.0, "the arm is where it begins")
+        browser.tab("View")
+        browser.until(lambda: "top" in browser.text(), "the cameras are there")
         found = browser.run(BOXES)
+        said, over = found["said"]
+        assert "loading" in said  # in the place of a white page
+        assert [over["left"], over["top"], over["right"], over["bottom"]] == [0, 0, *size]
+        assert found["broken"] == []  # buttons of a group stand on one line
         assert found["canvas"][2] <= found["status"][0] + 1  # nothing lies over the arm
         assert found["canvas"][2] > 0.6 * size[0]
         assert len(found["tabs"]) == 6
@@ -140,8 +155,9 @@ def test_the_panel_stands_beside_the_scene_and_all_of_the_cell_is_seen(browser, 
                 x, y = browser.place(end)
                 assert found["canvas"][0] < x < found["canvas"][2]
                 assert found["canvas"][1] < y < found["canvas"][3]
-        text = browser.text()
-        for words in ("separation", "approach", "contact", "throughput", "last minute", "Simulation speed"):
+                top = browser.run("return document.elementFromPoint(arguments[0], arguments[1]).tagName", x, y)
+                assert top == "CANVAS"  # nothing lies there
+        for words in ("separation", "approach", "contact", "throughput", "last minute", "simulation speed"):
             assert words in text
         assert text.count("Not a safety-rated device") == 1
         browser.driver.save_screenshot(str(tmp_path / f"{size[0]}.png"))
@@ -155,11 +171,105 @@ def test_label_and_panel_say_the_same_and_a_preset_turns_the_camera(page):
     shown = re.search(r"distance to the nearest person\s+(\d\.\d\d) m", page.text())[1]
     assert re.search(rf"separation\s+{re.escape(shown)} m, needs", page.text())
     page.tab("View")
-    before = page.run("return __seen.view")
-    page.press("top")
-    page.until(lambda: difference(page.run("return __seen.view"), before) > 0.1, "the camera looks from above")
+    last = before = page.run("return __seen.view")
+    for name in ("front", "side", "top", "tool"):
+        page.press(name)
+        page.until(lambda last=last: difference(page.run("return __seen.view"), last) > 0.1, f"the camera: {name}")
+        last = steady(page)
     page.press("cell")
     page.until(lambda: difference(page.run("return __seen.view"), before) < 0.05, "and back")
+
+
+def steady(page):
+    """Where the camera looks from when two looks, some frames apart, are the same."""
+    seen = [page.run("return __seen.view")]
+
+    def same():
+        page.frames(2)
+        seen.append(page.run("return __seen.view"))
+        return difference(*seen[-2:]) < 1e-6
+
+    page.until(same, "the camera stands")
+    return seen[-1]
+
+
+LINE = """
+const canvas = document.querySelector('.uplot canvas'), [r, g, b] = [0x26, 0x5c, 0x7a];
+const data = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+let count = 0;
+for (let k = 0; k < data.length; k += 4)
+  count += Math.abs(data[k] - r) + Math.abs(data[k + 1] - g) + Math.abs(data[k + 2] - b) < 30 && data[k + 3] > 200;
+return count;
+"""  # pixels of the first plot that have the colour of its line
+
+
+def test_plots_and_the_last_minute_begin_anew_with_the_scenario(page):
+    page.until(lambda: time_of(page) > 0.5 and page.run(LINE) > 20, "a line is drawn")
+    page.until(lambda: page.run(BOXES)["strip"], "and the last minute")
+    pause(page)
+    page.tab("Scene")
+    page.choose("scenario", name_of("scenario", "walk past"))
+    page.until(lambda: time_of(page) == 0.0 and page.run(LINE) == 0, "nothing is left of it")
+    page.until(lambda: not page.run(BOXES)["strip"], "nor of the minute")
+
+
+def recording(page):
+    """Starts a recording; its file."""
+    page.tab("Record")
+    page.press("Record")
+    return page.until(lambda: re.search(r"recording to (\S+\.csv)", page.text()), "it records")[1]
+
+
+def test_a_goal_that_is_dragged_is_followed_until_it_is_let_go_of(page):
+    pause(page)
+    page.press("reset")
+    page.until(lambda: time_of(page) == 0.0, "it begins")
+    file = recording(page)
+    page.tab("Scene")
+    cell = Cell(Setup(robot="panda").scene())
+    cell.step(0.0)
+    goal = np.array(cell.task.goal.position)
+    assert "Back to work" not in page.text()
+    for _ in range(4):  # a page that is slow to see what lies under the mouse may need a try more
+        page.drag(page.place(goal), page.place(goal + np.array([0.0, 0.0, 0.2])))
+        page.frames(3)
+        if "Back to work" in page.text():
+            break
+    page.until(lambda: "Back to work" in page.text(), "the goal was taken")
+    go(page)
+    page.until(lambda: "following the dragged goal" in page.status(), "the tool follows it")
+    page.until(lambda: time_of(page) > 1.0 and page.number(r"speed of the tool\s+(\d\.\d\d) m/s") < 0.01, "it is there")
+    page.press("Back to work")
+    page.until(lambda: "dragged" not in page.status() and at_work(page), "the work goes on")
+    page.tab("Record")
+    page.press("Save the recording")
+    page.until(lambda: "recorded:" in page.text(), "it is saved")
+    rows = read(file)
+    tool, wanted = (np.stack([rows[f"{name}_{k}"] for k in "xyz"], axis=1) for name in ("tool", "goal"))
+    followed = rows["state"] == DRAGGED
+    last = np.flatnonzero(followed)[-1]
+    assert np.linalg.norm(wanted[last] - goal) > 0.1
+    assert np.linalg.norm(wanted[last] - tool[last]) < 0.02  # m, where it stands
+    assert not followed[-1]
+
+
+def test_joints_are_moved_by_hand_while_nothing_runs(page):
+    label = er.load("panda").joint_names[0]
+    page.tab("Joints")
+    page.until(lambda: "Pause, to move joints by hand" in page.text(), "it says how")
+    assert page.value(label) is None
+    pause(page)
+    page.press("reset")
+    page.until(lambda: page.value(label) and time_of(page) == 0.0, "a slider a joint")
+    before, apart = still(page), page.number(r"separation\s+(\d\.\d\d) m")
+    page.type(label, "1.2", leave=True)
+    page.until(lambda: difference(page.pixels(), before) > CHANGED, "the arm has moved")
+    page.until(lambda: abs(page.number(r"separation\s+(\d\.\d\d) m") - apart) > 0.05, "with what is measured of it")
+    assert float(page.value(label)) == 1.2
+    assert "refused" not in page.text()
+    go(page)
+    page.until(lambda: page.value(label) is None and at_work(page), "it works on from there, and no slider is left")
+    page.press("reset")
 
 
 def shown_anew(page, label, name, before):
@@ -220,9 +330,7 @@ def test_a_person_who_is_dragged_comes_nearer_and_the_arm_moves_away(page, demo)
     feet = np.array(cell.people[0].actual.point(0.0)[0])
     toward = np.array(cell.tool) - feet
     toward[2] = 0.0
-    page.tab("Record")
-    page.press("Record")
-    file = page.until(lambda: re.search(r"recording to (\S+\.csv)", page.text()), "it records")[1]
+    file = recording(page)
     leg = feet + np.array([0.0, 0.0, 0.3])
     drag(page, leg, leg + 0.55 * toward)
     assert "Uncaught" not in page.story()  # a page that fails while something is taken draws nothing any more

@@ -207,6 +207,17 @@ def test_many_connects_and_disconnects_leave_nothing_behind(live):
     assert after["objects"] < before["objects"] + 150
 
 
+def test_a_page_that_leaves_while_its_camera_is_set_is_no_error(live):
+    with Raw(live.address, camera=True):
+        until(live.page.server.get_clients)
+        (client,) = live.page.server.get_clients().values()
+    until(lambda: not live.page.server.get_clients())
+    live.stage.look(client, "top")  # from where it did not look before
+    buffer = client._websock_connection.get_message_buffer()
+    assert buffer.done
+    assert not buffer._warned_push_after_done  # which viser does once, perhaps when the page came and left at once
+
+
 def test_scenes_that_come_and_go_leave_nothing_behind(live):
     """F24: what was drawn of another scene is gone, on the server too."""
     sizes = []

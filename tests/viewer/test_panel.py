@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import pytest
 
 from elbowroom.avoidance import Status
+from elbowroom.cell import Cell, Scene
+from elbowroom.cell.layout import STANDARD
+from elbowroom.cell.people import Stander
 from elbowroom.viewer.gauges import AMBER, ORANGE, Strip, gauges
-from elbowroom.viewer.margins import Margins
+from elbowroom.viewer.margins import FORBIDDEN, UNKNOWN, Margins, margins
 from elbowroom.viewer.panel import GREEN, GREY, RED, detail, facts, judged
 
 
@@ -76,9 +80,30 @@ def test_bars_say_what_is_needed_and_had_allowed_and_used():
     assert "0.10 of 0.50 m/s" in said
     assert "2 of 4 cycles" in said
     assert RED not in gauges(seen(safety=near._replace(had=1.0), undisturbed=2))
-    assert "not permitted" in gauges(seen(safety=near._replace(bears=0.0, part="<b>")))
-    assert "<b>:" not in gauges(seen(safety=near._replace(bears=0.0, part="<b>")))
-    assert "nobody is there" in gauges(seen(safety=None))
+    none = near._replace(bears=math.nan, part="<b>")
+    assert "not permitted" in gauges(seen(safety=none._replace(why=FORBIDDEN)))
+    assert "<b>:" not in gauges(seen(safety=none._replace(why=FORBIDDEN)))
+    assert "nobody is there" in gauges(seen(safety=None, distance=math.inf))
+    assert "nobody is there" not in gauges(seen(safety=None))  # somebody is, but how fast all is was not recorded
+    assert "throughput" not in gauges(seen(safety=near))  # of a recording
+
+
+@pytest.mark.parametrize(("shape", "several", "part"), [("cylinder", False, ""), ("standing", True, "hand")])
+def test_contact_is_judged_by_the_part_of_the_body_that_is_nearest(shape, several, part):
+    people = {"near": Stander(shape=shape, position=(0.75, 0.0))}
+    people |= {"far": Stander(shape=shape, position=(3.0, 0.0))} if several else {}
+    cell = Cell(dataclasses.replace(Scene.load(STANDARD), people=people))
+    cell.step(0.0)
+    found = margins(cell)
+    said = gauges(seen(safety=found))
+    if part:
+        assert found.part.startswith("person 0 ")
+        assert found.bears > 0.0
+        assert "not permitted" not in said
+    else:  # one shape has no parts, and none is made up
+        assert found.why == UNKNOWN
+        assert "body part unknown" in said
+        assert "not permitted" not in said.replace("takes no contact as permitted", "")
 
 
 def test_the_strip_keeps_a_minute_and_the_worst_of_a_moment():
@@ -93,3 +118,7 @@ def test_the_strip_keeps_a_minute_and_the_worst_of_a_moment():
     assert 'data-strip="1"' in strip.html()  # from the beginning
     strip.add({"t": 5.0, "shown": shown | {"robot": "ur5e"}}, GREEN)
     assert 'data-strip="1"' in strip.html()  # another arm
+    assert not strip.begin({"t": 5.1, "shown": shown | {"robot": "ur5e"}})
+    assert strip.begin({"t": 0.0, "shown": shown})  # chosen while paused: nothing is left of what was before
+    assert 'data-strip="0"' in strip.html()
+    assert GREEN + " " not in strip.html()

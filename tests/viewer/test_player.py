@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -104,6 +105,8 @@ def test_in_chromium_keys_move_time(player, tmp_path):
         first = browser.pixels()
         assert "Not a safety-rated device" in browser.text()
         assert "<b>run.csv" in browser.text()
+        assert re.search(r"separation\s+\d\.\d\d m, needs \d\.\d\d", browser.text())
+        assert "throughput" not in browser.text()  # which no recording holds
         browser.key("l")
         browser.until(lambda: "1.0 s of 2.5 s" in browser.text(), "a second on")
         browser.key(".")

@@ -19,6 +19,7 @@ from elbowroom.cell.steered import Steered
 from elbowroom.errors import RecordingError
 from elbowroom.geometry import Body
 from elbowroom.loading import load
+from elbowroom.viewer.margins import margins
 from elbowroom.viewer.panel import sentence
 from elbowroom.viewer.replay import Replay
 
@@ -69,6 +70,7 @@ def whole(tmp_path_factory):
                 "objects": np.array(cell.task.objects),
                 "nearest": (*cell.controller.nearest_points(), *cell.controller.nearest()),
                 "repulsion": np.array(cell.controller.command.repulsion),
+                "safety": margins(cell),
             }
         )
 
@@ -101,6 +103,23 @@ def test_a_picture_is_what_was(whole):
         assert picture["t"] == replay.times[k] == k * 0.01
     assert {replay.picture(t)["carrying"] for t in replay.times[::50]} == {True, False}
     assert any(sentence(replay.picture(t)).startswith("avoiding: ") for t in replay.times[::25])
+
+
+def test_the_bars_are_those_of_the_run(whole):
+    replay, truth = whole
+    for k in range(1, 1300, 37):
+        found, was = replay.picture(replay.times[k])["safety"], truth[k]["safety"]
+        assert was.part.endswith(found.part)
+        assert found.why == was.why
+        # capsules and nearest points have other roundings here, see above
+        np.testing.assert_allclose(found[:5], was[:5], rtol=1e-6, atol=1e-9)
+    assert len({round(truth[k]["safety"].used, 3) for k in range(0, 1300, 37)}) > 5  # it moved
+
+
+def test_bars_need_the_speeds_of_the_joints(tmp_path, few_lines):
+    replay = Replay(with_cell(few_lines["scene"], 3, "qd2", "nan", tmp_path / "run.csv"))
+    assert replay.picture(replay.times[3])["safety"] is None
+    assert replay.picture(replay.times[2])["safety"] is not None
 
 
 def test_times_outside_are_held_within(whole):

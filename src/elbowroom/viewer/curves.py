@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .plots import COLOURS, FAR, HEIGHT, TOPS, shares
+from .plots import COLOURS, FAR, HEIGHT, TITLE, TOPS, shares
 from .replay import Replay
 
 Array = NDArray[np.float64]
@@ -66,7 +66,7 @@ class Curves:
             scales={"x": {"time": False, "auto": True}, "y": {"range": (0.0, top)}},
             axes=(small if last else small | {"show": False}, small | {"size": 34, "space": 20}),
             height=HEIGHT + 20 * last,
-            padding=(6, 10, 0, 0),
+            padding=(6, 10, 0 if last else 7, 0),
             legend={"show": False},
             cursor={"show": False},
             order=order,
@@ -93,7 +93,4 @@ class Curves:
         self._title("margin", "least joint margin, % of half the range", least)
 
     def _title(self, name: str, what: str, value: str) -> None:
-        self._titles[name].content = (
-            '<div style="font-size:12px;padding:2px 12px 0;display:flex;justify-content:space-between;color:#55606a">'
-            f'<span>{what}</span><b style="color:#2b343a">{value}</b></div>'
-        )
+        self._titles[name].content = f'<div style="{TITLE}"><span>{what}</span><b>{value}</b></div>'

@@ -51,10 +51,12 @@ _STYLE = f"""<style>
 #{SIGN} i {{ width: 34px; height: 34px; border: 4px solid #b9c4ca; border-top-color: #265c7a; border-radius: 50%;
   animation: elbowroom-turns 1s linear infinite; }}
 @keyframes elbowroom-turns {{ to {{ transform: rotate(360deg) }} }}
-/* five tabs on one line, however narrow the panel is */
+/* six tabs on one line, however narrow the panel is */
 [role=tablist] {{ flex-wrap: nowrap !important; }}
 [role=tablist] [role=tab] {{ padding: 8px 2px !important; flex: 1 1 auto; min-width: max-content; font-size: 12.5px; }}
 [role=tablist] [role=tab] * {{ overflow: visible !important; padding: 0 !important; }}
+/* five buttons beside their label, too */
+[data-size=compact-xs] {{ --button-padding-x: 3px !important; }}
 </style>"""
 _MARKUP = f"""<div id="{SIGN}" role="status"><b>elbowroom</b><i></i><span>loading the page</span></div>"""
 # The panel says when the cell is there (`data-cell`); then two frames more, so that it has been drawn.

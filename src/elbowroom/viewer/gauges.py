@@ -10,11 +10,18 @@ import math
 from collections import deque
 from typing import Any
 
-from .margins import Margins
+from .margins import FORBIDDEN, STANDING, UNKNOWN, Margins
 
 GREEN, AMBER, RED, GREY, ORANGE = "#3f8f5f", "#d9a441", "#c8372d", "#a9b2b8", "#b5651d"
 CLOSE = 0.7  # of what is allowed: from here on a bar is amber
 TOP = 2.0  # m/s: what is allowed beyond is only called more
+NO_CONTACT = {
+    FORBIDDEN: "power and force: contact with this part of the body is not permitted",
+    STANDING: "power and force: this link does not move",
+    UNKNOWN: "power and force: this person is one shape without named parts, so that what it bears is not known;"
+    " a supervisor takes no contact as permitted then",
+}
+EMPTY = "#eef0f1"  # of the strip, where nothing was
 MINUTE, COLUMN = 60.0, 0.5  # s: of the strip, and of a column of it
 BAR = "flex:1;height:7px;background:#e6e9eb;border-radius:3px;overflow:hidden"
 ROW = "display:flex;align-items:center;gap:6px;font-size:12px;line-height:1.5;color:#55606a;white-space:nowrap"
@@ -41,7 +48,8 @@ def gauges(picture: dict[str, Any]) -> str:
     found: Margins | None = picture.get("safety")
     rows = []
     if found is None:
-        rows += [_row(label, math.nan, "nobody is there") for label in ("separation", "approach", "contact")]
+        why = "not known" if math.isfinite(picture["distance"]) else "nobody is there"
+        rows += [_row(label, math.nan, why) for label in ("separation", "approach", "contact")]
     else:
         part = html.escape(found.part.replace("_", " "))
         if math.isfinite(found.needed):
@@ -68,7 +76,7 @@ def gauges(picture: dict[str, Any]) -> str:
             if math.isfinite(found.left)
             else _row("approach", math.nan, f"{found.used:.2f} m/s")
         )
-        if found.bears > 0:
+        if not found.why:
             rows.append(
                 _row(
                     "contact",
@@ -78,9 +86,10 @@ def gauges(picture: dict[str, Any]) -> str:
                 )
             )
         else:
-            why = f"{part}: not permitted" if found.bears == 0 else "a link that stands"
-            rows.append(_row("contact", math.nan, why, about="power and force: contact with this part"))
-    rows.append(_throughput(picture))
+            said = f"{part}: {found.why}" if found.why == FORBIDDEN else found.why
+            rows.append(_row("contact", math.nan, said, about=NO_CONTACT.get(found.why, "")))
+    if "undisturbed" in picture:  # a recording does not say what would have been
+        rows.append(_throughput(picture))
     return f'<div style="padding:2px 12px 0">{"".join(rows)}</div>'
 
 
@@ -102,29 +111,34 @@ class Strip:
         self._columns: deque[tuple[int, str]] = deque(maxlen=round(MINUTE / COLUMN))
         self._what: Any = None
 
-    def add(self, picture: dict[str, Any], colour: str) -> None:
-        """What a picture shows; the worst colour of a column counts.  Another scene begins anew."""
+    def begin(self, picture: dict[str, Any]) -> bool:
+        """Another scene, or the same from its beginning, begins anew, also while paused; whether this one does."""
         what, k = (picture["shown"].get("scenario"), picture["shown"].get("robot")), int(picture["t"] / COLUMN)
-        if what != self._what or (self._columns and k < self._columns[-1][0]):
-            self._columns.clear()
-            self._what = what
+        if what == self._what and not (self._columns and k < self._columns[-1][0]):
+            return False
+        self._columns.clear()
+        self._what = what
+        return True
+
+    def add(self, picture: dict[str, Any], colour: str) -> None:
+        """What a picture shows; the worst colour of a column counts."""
+        self.begin(picture)
+        k = int(picture["t"] / COLUMN)
         if self._columns and self._columns[-1][0] == k:
             colour = max(colour, self._columns[-1][1], key=WORSE.index)
             self._columns.pop()
         self._columns.append((k, colour))
 
     def html(self) -> str:
-        """A band, the newest on the right."""
-        if not self._columns:
-            return ""
-        count, now = self._columns.maxlen or 1, self._columns[-1][0]
-        stops, last = [], 0.0
+        """A band, the newest on the right; grey where nothing was."""
+        count, now = self._columns.maxlen or 1, self._columns[-1][0] if self._columns else 0
+        stops, last = [] if self._columns else [f"{EMPTY} 0% 100%"], 0.0
         for k, colour in self._columns:
             start = 100.0 * (count - 1 - (now - k)) / count
             if start < 0.0:
                 continue
             if start > last + 1e-6:
-                stops.append(f"#eef0f1 {last:.2f}% {start:.2f}%")
+                stops.append(f"{EMPTY} {last:.2f}% {start:.2f}%")
             last = start + 100.0 / count
             stops.append(f"{colour} {start:.2f}% {last:.2f}%")
         keys = ((GREEN, "works"), (AMBER, "gives way"), (ORANGE, "waits"), (RED, "stopped"))
@@ -133,7 +147,7 @@ class Strip:
             for c, word in keys
         )
         return (
-            f'<div style="padding:3px 12px 0"><div data-strip="{len(self._columns)}" style="height:12px;'
+            f'<div style="padding:3px 12px 4px"><div data-strip="{len(self._columns)}" style="height:12px;'
             f'border-radius:3px;background:linear-gradient(to right,{",".join(stops)})"></div>'
             '<div style="display:flex;justify-content:space-between;font-size:11px;line-height:1.5;color:#7b858c">'
             f"<span>last minute:</span>{legend}</div></div>"

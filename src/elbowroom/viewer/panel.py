@@ -45,6 +45,7 @@ CAMERAS = ("cell", "front", "side", "top", "tool")
 HEADLINE = "font-size:15px;font-weight:600;line-height:1.25;min-height:38px;padding:2px 12px 0"
 WAITS = 1.0  # s that the arm has stood for a person, from which on it waits
 WIDE = 330  # px, of the panel
+JOINED = "/\u2060"  # a stroke that no line ends after
 TURN = 2 * math.pi  # rad: how far a joint without limits is turned by hand
 SLOWED = {"SLOWING_LIMIT": "the arm's own limits", "SLOWING_SINGULARITY": "a singularity"}
 Order = Callable[..., None]
@@ -216,7 +217,11 @@ class Panel:
     def _slider(self, name: str, value: float) -> Any:
         about = RANGES[name]
         slider = self._gui.add_slider(
-            f"{about.label}, {about.unit}", min=about.low, max=about.high, step=about.step, initial_value=value
+            f"{about.label}, {about.unit.replace('/', JOINED)}",
+            min=about.low,
+            max=about.high,
+            step=about.step,
+            initial_value=value,
         )
         slider.on_update(self._choosing(name))
         return slider
@@ -262,6 +267,8 @@ class Panel:
         told += [html.escape(picture["disk"])] if picture["disk"] else []
         self.numbers.content = _line("<br>".join((*told, f'<span style="font-size:11px">{SAFETY}</span>')))
         self.gauges.content = gauges(picture)
+        if self._strip.begin(picture):
+            self.strip.content = self._strip.html()
         if picture["running"]:
             self._strip.add(picture, GREEN if said.startswith("working") else colour)  # slowed by the arm's own limits
         self.plots.say(picture)
@@ -273,7 +280,7 @@ class Panel:
             return
         if self._count % SELDOM == 0:
             self.strip.content = self._strip.html()
-        self.timing.content = _line(timing(picture), "padding-top:6px")
+        self.timing.content = _line(timing(picture), "padding:6px 12px")
         self.tape.label = "Save the recording" if picture["recording"] else "Record"
         self.files.content = _line(html.escape(files).replace("\n", "<br>"), "padding-top:6px;word-break:break-all")
         if self.work.visible != bool(picture.get("dragged")):
@@ -309,7 +316,7 @@ class Panel:
             about = (
                 "Moves the arm by hand; rad, or m where a joint slides." if free else "Pause, to move joints by hand."
             )
-            self._joints_about.content = _line(about, "padding-top:6px")
+            self._joints_about.content = _line(about, "padding:6px 12px")
             for slider in self.joints:
                 slider.visible = free
         if not free:

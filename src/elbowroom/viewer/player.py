@@ -19,6 +19,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from .curves import Curves
+from .gauges import gauges
 from .guard import Page, open_page
 from .panel import SAFETY, VIEWS, WIDE, detail, facts, headline, judged
 from .replay import Replay
@@ -89,6 +90,7 @@ class Player:
         buttons.on_click(self._clicked)
         self.speeds = gui.add_dropdown("replay speed", SPEEDS, initial_value="1x", order=5)
         self.speeds.on_update(self._sped)
+        self.gauges = gui.add_html("", order=5.5)
         self.curves = Curves(gui, replay, order=6)
         with gui.add_folder("View", order=8, expand_by_default=False):
             for name in VIEWS:
@@ -189,6 +191,7 @@ class Player:
         held = "" if self.playing else ' <span style="color:#7b858c;font-weight:400">(paused)</span>'
         self.status.content = headline(f"{said}{held}", colour, detail(picture))
         self.numbers.content = _line(facts(picture, float(self.replay.times[-1])), "padding-bottom:5px")
+        self.gauges.content = gauges(picture)
 
     def _tell(self, picture: dict[str, Any], t: float) -> None:
         if time.monotonic() - self._slid_at > SETTLING and abs(self.slider.value - t) > 1e-4:

@@ -26,7 +26,7 @@ from ..cell.task import PickAndPlace
 from ..errors import RecordingError
 from ..geometry.skeleton import SIDES
 from . import picture
-from .margins import GIVES_WAY, STANDS, THERE
+from .margins import GIVES_WAY, STANDS, THERE, Margins, at_nearest
 from .replay_cell import ReplayCell, configurations, drawable, vector
 from .setup import Setup
 
@@ -75,6 +75,8 @@ class Replay:
         self._person, self._object = vector(self.table, "person", 3), vector(self.table, "object", 3)
         self._pull, self._push = (np.nan_to_num(vector(self.table, name, 3)) for name in ("attraction", "repulsion"))
         self._hands = {side: vector(self.table, f"{side}_hand", 3) for side in SIDES}
+        speeds = vector(self.table, "qd", self.table.n)
+        self._qd, self._left = speeds, np.asarray(self.table.get("margin", np.full(len(speeds), np.nan)), float)
         self._belts = Belts(self)
         self._agrees()
 
@@ -202,6 +204,7 @@ class Replay:
             "cycles": int(table["cycles"][k]),
             "contacts": int(table["contacts"][k]),
             "touching": bool(table["clearance"][k] < 0.0),
+            "safety": None if found is None else self._margins(k, found[1]),
             "waited": float(self.waited[k]),
             "busy": "",
             "problem": "",
@@ -212,6 +215,18 @@ class Replay:
             "pace": None,
             "loading": 0.0,
         }
+
+    def _margins(self, k: int, nearest: tuple[Array, Array, str, str]) -> Margins | None:
+        """What was needed and had, allowed and used in a row; None where the speeds of its joints are not there."""
+        cell, q, qd, had = self.cell, self._q[k], self._qd[k], float(self.table["distance_surfaces"][k])
+        if not (np.isfinite(qd).all() and math.isfinite(had)):
+            return None
+        at, beside, own, part = nearest
+        i = cell.body.names.index(own)
+        row = cell.body.rows(q, qd)[i]
+        return at_nearest(
+            cell.arm, q, qd, (row, cell.body.links[i], at, beside, part), had, float(self._left[k]), cell.stopping
+        )
 
     def _offset(self, k: int, at: Array) -> Array:
         """How far the first person is from where they would be, (x, y)."""

@@ -33,6 +33,7 @@ from ..loading import load
 from ..model.bounds import ANGLE
 from ..model.visuals import visuals_of
 from . import picture
+from .margins import Stopping, stopping
 
 Array = NDArray[np.float64]
 
@@ -57,6 +58,7 @@ class ReplayCell:
         self._rows = np.zeros((self._own + self.ends[-1], ROW))
         self._pairs = Pairs(self._own, self.ends[-1]) if self.people else None
         self.visuals = self._visuals()
+        self.stopping = self._stopping()
 
     # ---- what stood there
     def _scene(self, path: Path, robot: str | None) -> Scene | None:
@@ -135,6 +137,17 @@ class ReplayCell:
 
     def _visuals(self) -> tuple[Any, ...]:
         return () if self.scene is None else visuals_of(self.scene.robot, self.scene.tip or None)
+
+    def _stopping(self) -> Stopping | None:
+        """What the supervisor of the run asked for; None where there was none."""
+        scene = self.scene
+        if scene is None or scene.supervision == "off":
+            return None
+        try:
+            return stopping(scene.limits, self.arm, self.lower, self.upper, scene.period)
+        except ConfigError as error:
+            self.warnings.append(f"what the supervisor asked for is not shown: {error}")
+            return None
 
     @property
     def belts(self) -> list[tuple[Array, Array]]:

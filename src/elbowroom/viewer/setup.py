@@ -63,12 +63,12 @@ class Range(NamedTuple):
 
 
 RANGES: dict[str, Range] = {
-    "influence": Range("Distance of influence", "m", 0.1, 1.5, 0.05),
-    "gain": Range("Repulsion gain", "m/s", 0.01, 1.0, 0.01),
-    "kp": Range("Attraction gain", "1/s", 0.1, 5.0, 0.1),
-    "max_speed": Range("Greatest pull", "m/s", 0.05, 2.0, 0.05),
-    "filter": Range("Moving average", "s", 0.0, 1.0, 0.05),
-    "speed": Range("Simulation speed", "x", 0.1, 4.0, 0.1),
+    "influence": Range("distance of influence", "m", 0.1, 1.5, 0.05),
+    "gain": Range("repulsion gain", "m/s", 0.01, 1.0, 0.01),
+    "kp": Range("attraction gain", "1/s", 0.1, 5.0, 0.1),
+    "max_speed": Range("greatest pull", "m/s", 0.05, 2.0, 0.05),
+    "filter": Range("moving average", "s", 0.0, 1.0, 0.05),
+    "speed": Range("simulation speed", "x", 0.1, 4.0, 0.1),
 }
 CHOICES: dict[str, tuple[str, ...]] = {
     "scenario": SCENARIOS,

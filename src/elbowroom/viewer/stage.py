@@ -8,6 +8,7 @@ only some have (`visuals`, `poses`, `shells`, ...): then that is not shown.
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -104,7 +105,7 @@ class Stage:
         camera = client.camera
         wide, tall = getattr(camera, "image_width", 0), getattr(camera, "image_height", 0)
         found = cameras.view(name, shown, wide / tall if wide and tall else cameras.TYPICAL)
-        with client.atomic():
+        with departing(client), client.atomic():
             camera.up_direction = found.up
             camera.position, camera.look_at = found.position, found.look_at
             camera.fov = float(cameras.ANGLE)
@@ -191,3 +192,15 @@ class Stage:
             )
         if self._objects is not None:
             self._objects.batched_positions = (places - np.array([0.0, 0.0, LOW])).astype(np.float32)
+
+
+def departing(client: Any) -> AbstractContextManager[None]:
+    """While it lasts, the page may leave: viser then warns of what never arrives, which is no error here.
+
+    A page can leave at any moment, so that asking beforehand whether it is there does not help.
+    """
+    try:
+        found: AbstractContextManager[None] = client._websock_connection.get_message_buffer().sanctioned_dead_writes()
+    except AttributeError:  # a viser that does not warn
+        return nullcontext()
+    return found

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from elbowroom.cell import Cell, Scene, run
-from elbowroom.cell.record import read
+from elbowroom.cell.recording.table import read
 from elbowroom.cell.runner import record_to
 
 

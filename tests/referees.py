@@ -15,9 +15,9 @@ import numpy as np
 import pinocchio as pin
 
 import elbowroom as er
-from elbowroom.bench.peers import pinocchio_model
+from elbowroom.bench.peers.dynamics import pinocchio_model
+from elbowroom.export.write_mjcf import bare_mjcf
 from elbowroom.model import Model, catalogue, chains, create
-from elbowroom.model.export.write_mjcf import bare_mjcf
 
 STATES = 1000
 TOLERANCE = 1e-10

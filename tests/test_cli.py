@@ -19,9 +19,9 @@ import typer
 import elbowroom as er
 from elbowroom import cli, dynamics
 from elbowroom.cell import Cell
-from elbowroom.cell.record import read as recorded
+from elbowroom.cell.recording.table import read as recorded
 from elbowroom.cli import tour
-from elbowroom.cli.bench import Suite
+from elbowroom.cli.bench.command import Suite
 from elbowroom.cli.terminal import noted
 from elbowroom.model import catalogue
 from pages import BLOCK, PAGES, outputs, prepare

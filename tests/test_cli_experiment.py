@@ -15,11 +15,12 @@ from pathlib import Path
 import pytest
 
 from elbowroom import cli
-from elbowroom.cell.record import read as read_recording
+from elbowroom.cell.recording.table import read as read_recording
 from elbowroom.cli import experiment_runs
-from elbowroom.cli.interrupts import Interrupts
-from elbowroom.experiments.thesis import pages, suite
+from elbowroom.cli.terminal import Interrupts
+from elbowroom.experiments.thesis import suite
 from elbowroom.experiments.thesis.experiment import SCENES, TESTS, experiments, read
+from elbowroom.experiments.thesis.report import files as pages
 from elbowroom.experiments.thesis.suite import installed
 
 SECONDS = 0.4

@@ -15,11 +15,11 @@ import elbowroom as er
 from elbowroom import counting, dynamics
 from elbowroom.algebra import cross, trace
 from elbowroom.cli import count as command
-from elbowroom.cli.structure import show_structure
+from elbowroom.cli.show import show_structure
 from elbowroom.counting import costs, markdown
 from elbowroom.counting.compare import comparable
+from elbowroom.counting.costs import tensor_rotations
 from elbowroom.counting.reasons import verdict
-from elbowroom.counting.tensors import tensor_rotations
 from elbowroom.dynamics.published import PUBLISHED, published
 from elbowroom.dynamics.structure import Entry, structure
 from elbowroom.model import catalogue

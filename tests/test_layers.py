@@ -102,7 +102,7 @@ FORMULAS = ("algebra", "dynamics", "geometry", "avoidance")
 MACHINE = {"os", "time", "datetime", "pathlib", "tempfile", "subprocess", "socket", "random", "io", "shutil"}
 
 
-DOORS = {"avoidance/settings.py", "avoidance/recorder.py"}
+DOORS = {"avoidance/settings.py", "avoidance/safety/flight_recorder.py"}
 """Where settings files enter and recordings leave; the rest of these rooms computes."""
 
 

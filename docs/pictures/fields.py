@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from elbowroom.avoidance.attraction import Attraction, slow_down_factor
-from elbowroom.avoidance.joint_limits import JointLimits, potential, scaling
-from elbowroom.avoidance.repulsion import Repulsion, demand, strength
-from elbowroom.avoidance.smoothing import Filter
+from elbowroom.avoidance.control.attraction import Attraction, slow_down_factor
+from elbowroom.avoidance.control.joint_limits import JointLimits, potential, scaling
+from elbowroom.avoidance.control.repulsion import Repulsion, demand, strength
+from elbowroom.avoidance.control.smoothing import Filter
 from elbowroom.experiments.figures import LOOK, pyplot
 
 HERE = Path(__file__).parent

@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from elbowroom.bench import chart
+from elbowroom.bench.charts import times as chart
 from elbowroom.bench.gpu import CardReport, CardRow
 from elbowroom.bench.report import US, FirstCall, Report, Row
 from elbowroom.experiments import figures

@@ -27,9 +27,9 @@ sys.path.insert(0, str(HERE.parents[1] / "tests" / "viewer"))
 from browser import Browser  # noqa: E402
 
 from elbowroom.model import catalogue  # noqa: E402
-from elbowroom.viewer.live import Live  # noqa: E402
-from elbowroom.viewer.panel import EVERY, WIDE  # noqa: E402
-from elbowroom.viewer.setup import Setup  # noqa: E402
+from elbowroom.viewer.session.live import Live  # noqa: E402
+from elbowroom.viewer.panel.panel import EVERY, WIDE  # noqa: E402
+from elbowroom.viewer.session.setup import Setup  # noqa: E402
 
 VIEW = (1440, 900)  # pixels
 MOVIE = (900, 560)

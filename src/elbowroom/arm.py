@@ -20,10 +20,10 @@ from .compile import compiled
 from .compile.kernel import Array, Kernel
 from .compile.lock import COMPILING
 from .compile.method import answer, kernel_method
-from .dynamics.definiteness import examine
 from .dynamics.inverse_kinematics import IKResult, solve
 from .dynamics.kinematics import link_index
 from .dynamics.ready import Posed, ready_pose
+from .dynamics.whole_arm import examine
 from .errors import DtypeError, ElbowroomError, ModelError, ModelWarning, ShapeError
 from .model import Finding, Model, from_dh, from_mdh
 

@@ -16,7 +16,7 @@ import pinocchio as pin
 
 import elbowroom as er
 from elbowroom.avoidance import Controller, Goal, State
-from elbowroom.bench.peers import pinocchio_model
+from elbowroom.bench.peers.dynamics import pinocchio_model
 from elbowroom.geometry import Body
 
 PARALLEL_ANGLE = math.radians(10.0)

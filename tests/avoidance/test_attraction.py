@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from lifting import four_ways
 from scipy.spatial.transform import Rotation
 
-from elbowroom.avoidance.attraction import (
+from elbowroom.avoidance.control.attraction import (
     Attraction,
     Path,
     Pole,

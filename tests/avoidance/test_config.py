@@ -24,7 +24,7 @@ from elbowroom.avoidance import (
     load,
     loads,
 )
-from elbowroom.avoidance.config import structure
+from elbowroom.avoidance.control.config import structure
 from elbowroom.avoidance.settings import leaves, lifted, rows
 from elbowroom.errors import ConfigError
 from elbowroom.geometry import Body

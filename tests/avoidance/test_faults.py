@@ -16,10 +16,10 @@ from supervising import ARM, LOG, PERIOD, PERSON, WALK, Cell, Fake, Panda, asser
 import elbowroom as er
 from elbowroom.avoidance import Config, Controller, Force, Goal, Limits, Obstacles, State, Status, Supervisor
 from elbowroom.avoidance import settings as tables
-from elbowroom.avoidance.belief import AGE_FALLS
-from elbowroom.avoidance.precedence import WAITING
-from elbowroom.avoidance.repulsion import Repulsion
-from elbowroom.avoidance.saturation import SUMMARY
+from elbowroom.avoidance.control.repulsion import Repulsion
+from elbowroom.avoidance.safety.perception import AGE_FALLS
+from elbowroom.avoidance.safety.saturation import SUMMARY
+from elbowroom.avoidance.safety.stop import WAITING
 from elbowroom.errors import ConfigError, ModelError
 from elbowroom.geometry import PARKED, Sphere
 

@@ -14,7 +14,7 @@ from test_kinematic import ALONE, SOFT, one_capsule, open_configurations, step
 
 import elbowroom as er
 from elbowroom.avoidance import Attraction, Config, Controller, Force, Goal, JointLimits, State
-from elbowroom.avoidance.force import clamped
+from elbowroom.avoidance.control.force_law import clamped
 from elbowroom.geometry import Body, Sphere, distance
 
 FREE = ALONE | {"repulsion": SOFT, "controller": "F", "superposition": "joint"}

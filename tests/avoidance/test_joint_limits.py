@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from lifting import four_ways
 
 import elbowroom as er
-from elbowroom.avoidance.joint_limits import JointLimits, potential, scaling
+from elbowroom.avoidance.control.joint_limits import JointLimits, potential, scaling
 from elbowroom.errors import ConfigError
 
 LOWER, UPPER = np.array([-1.0]), np.array([2.0])

@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 import elbowroom as er
 from elbowroom.avoidance import Config, Controller, Goal, Limits, MovingAverage, Sensor, State, Status, Supervisor
 from elbowroom.avoidance import settings as tables
-from elbowroom.avoidance.belief import CLOCK, TOLD
-from elbowroom.avoidance.fitting import Facts
-from elbowroom.avoidance.limiter import Limiter
-from elbowroom.avoidance.limits import UNLIMITED, bounds
-from elbowroom.avoidance.pushes import WIDTH
+from elbowroom.avoidance.control.pushes import WIDTH
+from elbowroom.avoidance.safety.compatibility import Facts
 from elbowroom.avoidance.safety.filter import TOUCHED, joint_box, ramp
-from elbowroom.avoidance.saturation import SUMMARY
-from elbowroom.avoidance.separation_speed import braking_speed, separation_distance, separation_speed
+from elbowroom.avoidance.safety.limiter import Limiter
+from elbowroom.avoidance.safety.limits import UNLIMITED, bounds
+from elbowroom.avoidance.safety.perception import CLOCK, TOLD
+from elbowroom.avoidance.safety.saturation import SUMMARY
+from elbowroom.avoidance.safety.separation_speed import braking_speed, separation_distance, separation_speed
 from elbowroom.errors import ConfigError
 from elbowroom.geometry import Body, Capsule, Person, pair_row
 from elbowroom.geometry.distance import DISTANCE, LAMBDA_X, NORMAL

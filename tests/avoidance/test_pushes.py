@@ -11,8 +11,8 @@ from test_kinematic import ALONE, SOFT, one_capsule, step
 
 import elbowroom as er
 from elbowroom.avoidance import Config, Controller, Goal, Repulsion, State, Workspace
-from elbowroom.avoidance.controller import Layout
-from elbowroom.avoidance.pushes import STRENGTH, WIDTH, gathered
+from elbowroom.avoidance.control.controller import Layout
+from elbowroom.avoidance.control.pushes import STRENGTH, WIDTH, gathered
 from elbowroom.dynamics.kinematics import forward_kinematics
 from elbowroom.geometry import Body, Capsule, Sphere, distance
 from elbowroom.model import LinkCapsule

@@ -9,7 +9,7 @@ import pytest
 from supervising import ARM, PERIOD, Cell, fast
 
 from elbowroom.avoidance import Status
-from elbowroom.avoidance.recorder import EVENTS, KEPT, Recorder, columns
+from elbowroom.avoidance.safety.flight_recorder import EVENTS, KEPT, Recorder, columns
 
 
 def recorder(rows=10, after=3):

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lifting import four_ways
 
-from elbowroom.avoidance import repulsion
-from elbowroom.avoidance.repulsion import PROFILES, Repulsion, bounded, demand, strength
+from elbowroom.avoidance.control import repulsion
+from elbowroom.avoidance.control.repulsion import PROFILES, Repulsion, bounded, demand, strength
 from elbowroom.errors import ConfigError
 
 FAR = 1.0e6  # a parked obstacle

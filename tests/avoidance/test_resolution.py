@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from lifting import ROUNDING
 
 import elbowroom as er
-from elbowroom.avoidance.resolution import damped, openness, resolved, transposed, unfelt
+from elbowroom.avoidance.control.least_squares import damped, openness, resolved, transposed, unfelt
 from elbowroom.compile import compiled
 
 seeds = st.integers(0, 2**32 - 1)

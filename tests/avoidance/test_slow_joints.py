@@ -19,7 +19,7 @@ from elbowroom.avoidance import (
     Repulsion,
     State,
 )
-from elbowroom.avoidance.resolution import SLOW_SLIDE, speed_weights
+from elbowroom.avoidance.control.least_squares import SLOW_SLIDE, speed_weights
 from elbowroom.geometry import Sphere
 from elbowroom.model import Model, catalogue, create
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import elbowroom as er
-from elbowroom.avoidance.smoothing import Filter, MovingAverage, average
+from elbowroom.avoidance.control.smoothing import Filter, MovingAverage, average
 from elbowroom.compile import compiled
 from elbowroom.errors import ConfigError
 

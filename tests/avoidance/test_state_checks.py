@@ -13,8 +13,8 @@ from supervising import ARM, PERIOD, Cell
 
 import elbowroom as er
 from elbowroom.avoidance import Limits, Status
-from elbowroom.avoidance.limits import bounds
-from elbowroom.avoidance.state_checks import CHECKS, StateChecks, checked
+from elbowroom.avoidance.safety.limits import bounds
+from elbowroom.avoidance.safety.state_checks import CHECKS, StateChecks, checked
 from elbowroom.errors import ConfigError
 
 SCARA = er.load("scara")  # revolute and prismatic joints

@@ -15,9 +15,9 @@ from supervising import ARM, EXACT, LOG, PERIOD, PERSON, WALK, Cell, Fake, asser
 
 import elbowroom as er
 from elbowroom.avoidance import Config, Controller, Force, Goal, Limits, Obstacles, State, Status, Supervisor
-from elbowroom.avoidance.latch import IMMEDIATE
 from elbowroom.avoidance.safety.filter import TOUCHED
-from elbowroom.avoidance.saturation import SUMMARY
+from elbowroom.avoidance.safety.saturation import SUMMARY
+from elbowroom.avoidance.safety.stop import IMMEDIATE
 from elbowroom.geometry import Body, Capsule, Sphere, distance
 
 NAN, INF = math.nan, math.inf

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lifting import four_ways
 
-from elbowroom.avoidance.repulsion import Repulsion, strength
-from elbowroom.avoidance.workspace import Workspace, distances, floor_push, inner_push, outer_push
+from elbowroom.avoidance.control.repulsion import Repulsion, strength
+from elbowroom.avoidance.control.workspace import Workspace, distances, floor_push, inner_push, outer_push
 from elbowroom.errors import ConfigError
 
 CELL = Workspace(floor=0.1, inner=0.3, outer=1.2, center=(0.1, -0.2, 0.3))

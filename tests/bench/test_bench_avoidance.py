@@ -13,9 +13,9 @@ import pytest
 
 from elbowroom.avoidance import Config, Repulsion
 from elbowroom.bench import avoidance, cycles
+from elbowroom.bench.avoidance import STATES, Batch, Loop, at_work
 from elbowroom.bench.cycles import BUSY, EMPTY, Contender, measure, spread
-from elbowroom.bench.loop import STATES, Batch, Loop, at_work
-from elbowroom.bench.peers_avoidance import mujoco_scene, pinocchio_scene, steppers
+from elbowroom.bench.peers.avoidance import mujoco_scene, pinocchio_scene, steppers
 from elbowroom.bench.scene import FRAMES, PERIOD, Scene, of_rows, placed, scene
 from elbowroom.geometry.distance import DISTANCE
 from elbowroom.geometry.pairs import Pairs

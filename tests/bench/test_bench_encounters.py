@@ -15,12 +15,10 @@ from elbowroom.bench.encounters import METHODS, SEARCH, compare, report, simulat
 from elbowroom.bench.encounters import people as walking
 from elbowroom.bench.encounters import run as loop
 from elbowroom.bench.encounters.cbf import BarrierLaw
-from elbowroom.bench.encounters.metrics import measured
+from elbowroom.bench.encounters.metrics import measured, paired, rate, ratio
 from elbowroom.bench.encounters.peers import Mink, Pink, placements
-from elbowroom.bench.encounters.scene import PERIOD, REACHED, STAND, place, scene
-from elbowroom.bench.encounters.sensor import FRAME, GAP, LATENCY, NOISE, frames
-from elbowroom.bench.encounters.statistics import paired, rate, ratio
-from elbowroom.cell.reach import elbow
+from elbowroom.bench.encounters.scene import FRAME, GAP, LATENCY, NOISE, PERIOD, REACHED, STAND, frames, place, scene
+from elbowroom.cell.people.reach import elbow
 from elbowroom.errors import ElbowroomError, UnknownNameError
 from elbowroom.geometry import Pairs
 from elbowroom.geometry.distance import DISTANCE

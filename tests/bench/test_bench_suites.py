@@ -11,8 +11,10 @@ import pytest
 
 from elbowroom import UnknownNameError, chains, load
 from elbowroom.avoidance import Config
-from elbowroom.bench import avoidance, batch, distance, dynamics, frax, ours, peers
+from elbowroom.bench import avoidance, batch, distance, dynamics
 from elbowroom.bench import chains as lengths
+from elbowroom.bench.peers import dynamics as peers
+from elbowroom.bench.peers import frax, ours
 from elbowroom.bench.report import OURS_OUT, ROBOTS, US, Report
 from elbowroom.bench.scene import scene
 

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.spatial.transform import Rotation
 
-from elbowroom.cell.bvh import Joint, joint_frames, read_bvh
-from elbowroom.cell.joint_names import usual_names
-from elbowroom.cell.recorded import Motion, Recorded, read_motion
+from elbowroom.cell.mocap.bvh import Joint, joint_frames, read_bvh, usual_names
+from elbowroom.cell.mocap.recorded import Motion, Recorded, read_motion
 from elbowroom.errors import RecordingError
 
 

@@ -11,9 +11,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from elbowroom.avoidance import Obstacles
-from elbowroom.cell.coworker import Coworker, RandomWalk, Reach, Recorded, Still, Walk
-from elbowroom.cell.reach import STRETCH
-from elbowroom.cell.recorded import Motion
+from elbowroom.cell.mocap.recorded import Motion
+from elbowroom.cell.people.coworker import Coworker, RandomWalk, Reach, Recorded, Still, Walk
+from elbowroom.cell.people.reach import STRETCH
 from elbowroom.errors import ElbowroomError, ShapeError
 from elbowroom.geometry import Person
 from elbowroom.geometry.shapes import RADIUS, VELOCITY_A, VELOCITY_B, A, B

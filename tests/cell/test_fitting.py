@@ -14,8 +14,8 @@ import elbowroom as er
 from elbowroom.cell import Cell, GoTo, PickAndPlace, Scene, Stander, Walker, run
 from elbowroom.cell.layout import STANDARD, laid_out
 from elbowroom.dynamics import ready
+from elbowroom.export.write_urdf import urdf
 from elbowroom.model import catalogue
-from elbowroom.model.export.write_urdf import urdf
 
 
 @pytest.mark.parametrize("name", catalogue.names())

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 import elbowroom as er
 from elbowroom.avoidance import Command, State, Status
 from elbowroom.cell import Kinematic, MuJoCo, PlantClient, PlantServer, RigidBody, Stop
-from elbowroom.cell.link import AT_ONCE, outside
-from elbowroom.cell.packet import HEADER, LARGEST, NUMBERS, VERSION, Decoder, Encoder, Kind, Order, Tally
+from elbowroom.connect.packet import HEADER, LARGEST, NUMBERS, VERSION, Decoder, Encoder, Kind, Order, Tally
+from elbowroom.connect.plant_server import AT_ONCE, outside
 from elbowroom.geometry import Capsule
 
 PERIOD, TIMEOUT = 0.01, 0.1  # s

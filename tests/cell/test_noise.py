@@ -7,7 +7,7 @@ import pytest
 from handwritten import vicon
 
 from elbowroom.cell import Noisy, Recorded, Still, Walk
-from elbowroom.cell.coworker import Coworker
+from elbowroom.cell.people.coworker import Coworker
 from elbowroom.geometry import Person
 from elbowroom.geometry.shapes import RADIUS, A, B
 

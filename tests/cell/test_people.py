@@ -11,7 +11,7 @@ from handwritten import NINE, vicon
 
 from elbowroom.avoidance.settings import FieldError, read
 from elbowroom.cell import RandomWalk, Reach, Reacher, Recorded, Scene, Stander, Still, Tracked, Walk, Walker, Wanderer
-from elbowroom.cell.people import KINDS, Movable, made
+from elbowroom.cell.people.settings import KINDS, Movable, made
 from elbowroom.cell.scene import scene
 from elbowroom.errors import ConfigError, RecordingError
 

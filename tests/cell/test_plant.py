@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 import elbowroom as er
 from elbowroom.avoidance import Command, State, Status
 from elbowroom.cell import Kinematic, MuJoCo, RigidBody, heavier
-from elbowroom.cell import motion as motion_room
-from elbowroom.cell.contact import RELEASE, Contacts
-from elbowroom.cell.drive import LAG, Drive
-from elbowroom.cell.motion import rigid_motion, step
+from elbowroom.cell.plants import plant as motion_room
+from elbowroom.cell.plants.contact import RELEASE, Contacts
+from elbowroom.cell.plants.drive import LAG, Drive
+from elbowroom.cell.plants.plant import rigid_motion, step
 from elbowroom.geometry import Body, Capsule, Person
 from elbowroom.geometry.clearance import Clearance
 from elbowroom.model import create
@@ -538,7 +538,7 @@ def test_without_mujoco_the_extra_is_named(panda, monkeypatch):
 
 
 def test_capsules_point_anywhere():
-    from elbowroom.cell.mujoco_plant import _turns_z_to
+    from elbowroom.cell.plants.mujoco import _turns_z_to
 
     axes = np.array([[0, 0, 1], [0, 0, -1], [1, 0, 0], [0, -1, 0], [0.3, 0.2, -0.9], [1e-9, 0, -1], [0, 0, 0]], float)
     length = np.linalg.norm(axes, axis=1)

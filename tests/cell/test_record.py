@@ -23,10 +23,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import elbowroom
-import elbowroom.cell.record as record
-import elbowroom.cell.record_writer as record_writer
+import elbowroom.cell.recording.table as record
+import elbowroom.cell.recording.writer as record_writer
 from elbowroom.avoidance import Status
-from elbowroom.cell.record import SIGNALS, TEXT, Recording, columns, read
+from elbowroom.cell.recording.table import SIGNALS, TEXT, Recording, columns, read
 from elbowroom.errors import ElbowroomError, RecordingError, UnknownNameError
 
 # numpy's arrays of text lose zeros at the end, so no text has any

@@ -11,12 +11,12 @@ import pytest
 from elbowroom.avoidance import Config, Limits, Sensor, Workspace
 from elbowroom.cell import Cell, Scene, run
 from elbowroom.cell.layers import read_file, variants
-from elbowroom.cell.log import Log
-from elbowroom.cell.people import Reacher, Seen, Stander, Tracked, Walker, Wanderer
-from elbowroom.cell.record import Recording, read
-from elbowroom.cell.record_scene import NOTE, scene_of, scene_text
+from elbowroom.cell.people.dragged import Steered
+from elbowroom.cell.people.settings import Reacher, Seen, Stander, Tracked, Walker, Wanderer
+from elbowroom.cell.recording.log import Log
+from elbowroom.cell.recording.scene_note import NOTE, scene_of, scene_text
+from elbowroom.cell.recording.table import Recording, read
 from elbowroom.cell.runner import record_to
-from elbowroom.cell.steered import Steered
 from elbowroom.cell.task import GoTo
 from elbowroom.errors import ConfigError
 from elbowroom.experiments.thesis.experiment import SCENES

@@ -16,7 +16,7 @@ from scipy.spatial.transform import Rotation
 
 import elbowroom as er
 from elbowroom.avoidance import Config, Controller, Goal, Limits, Sensor, State, Status, Supervisor
-from elbowroom.cell.recorded import Motion, Placement, Recorded, info_file, read_motion, read_placement
+from elbowroom.cell.mocap.recorded import Motion, Placement, Recorded, info_file, read_motion, read_placement
 from elbowroom.errors import RecordingError
 from elbowroom.geometry import PARKED, Person
 from elbowroom.geometry.shapes import VELOCITY_A, A

@@ -13,7 +13,7 @@ import pytest
 from handwritten import vicon
 
 import elbowroom as er
-import elbowroom.cell.record_writer as record_writer
+import elbowroom.cell.recording.writer as record_writer
 from elbowroom.avoidance import Config, Force, Limits, Repulsion, Sensor, Status
 from elbowroom.cell import (
     Cell,
@@ -32,8 +32,8 @@ from elbowroom.cell import (
     Walker,
     run,
 )
-from elbowroom.cell.people import Seen
-from elbowroom.cell.record import read
+from elbowroom.cell.people.settings import Seen
+from elbowroom.cell.recording.table import read
 from elbowroom.cell.runner import mounted, record_to
 from elbowroom.cell.scene import PlantSettings, scene
 from elbowroom.errors import ConfigError

@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from elbowroom.cell import Still, Walk
-from elbowroom.cell.steered import STRETCH, Steered
+from elbowroom.cell.people.dragged import STRETCH, Steered
 from elbowroom.geometry import Person
 from elbowroom.geometry.shapes import VELOCITY_A, A, B
 

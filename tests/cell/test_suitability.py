@@ -22,9 +22,9 @@ from elbowroom.cell.suitability import (
     suitability,
     unlimited,
 )
+from elbowroom.export.write_urdf import urdf
 from elbowroom.model import catalogue
 from elbowroom.model.capsules import LinkCapsule
-from elbowroom.model.export.write_urdf import urdf
 from elbowroom.model.visuals import Visual
 
 EYE = tuple(tuple(row) for row in np.eye(4).tolist())

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from elbowroom.cell.recorded import Motion, Placement
+from elbowroom.cell.mocap.recorded import Motion, Placement
 from elbowroom.errors import ShapeError, UnknownNameError
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from handwritten import NINE, vicon
 
-import elbowroom.cell.files as files
-from elbowroom.cell.recorded import Recorded, read_motion, read_vicon
+import elbowroom.cell.mocap.files as files
+from elbowroom.cell.mocap.recorded import Recorded, read_motion, read_vicon
 from elbowroom.errors import ElbowroomError, RecordingError
 
 

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 import elbowroom as er
 from ccompiler import CC, FUSED, STRICT, called, compiled, library, needs_cc
 from elbowroom import codegen
-from elbowroom.codegen import selftest, words
+from elbowroom.codegen import files, selftest
 from elbowroom.errors import ElbowroomError, UnknownNameError
 from strategies import robots
 
@@ -241,10 +241,10 @@ def test_names_from_a_file_stay_in_their_comments(tmp_path):
 
 
 def test_what_a_comment_cannot_hold():
-    assert words.safe("a */ b") == "a * / b"
-    assert words.safe("*\\\n/") == "* / /"
+    assert files.safe("a */ b") == "a * / b"
+    assert files.safe("*\\\n/") == "* / /"
     for text in ("**/", "*//*", "/**/", "//", "*/*/", EVIL):
-        assert not re.search(r"\*/|/\*|//|\\|\?\?|\n", words.safe(text))
+        assert not re.search(r"\*/|/\*|//|\\|\?\?|\n", files.safe(text))
 
 
 def test_the_header_says_what_is_what():
@@ -260,12 +260,12 @@ def test_the_header_says_what_is_what():
 
 def test_every_quantity_and_input_has_words():
     assert all(er.dynamics.quantity(name).meaning for name in QUANTITIES)
-    assert set(words.INPUTS) == {name for q in er.dynamics.REGISTRY.values() for name in q.inputs}
+    assert set(files.INPUTS) == {name for q in er.dynamics.REGISTRY.values() for name in q.inputs}
 
 
 @pytest.mark.parametrize("shape", [(2, 3), (2, 3, 4)])
 def test_the_index_formula_is_numpy_s_order(shape):
-    formula = re.search(r"x\[(.*)\]", words.indexing("x", shape))[1]
+    formula = re.search(r"x\[(.*)\]", files.indexing("x", shape))[1]
     flat = np.arange(np.prod(shape)).reshape(shape)
     for place in np.ndindex(*shape):
         assert flat[place] == eval(formula, dict(zip("ijk", place, strict=False)))

@@ -20,7 +20,7 @@ import elbowroom as er
 from elbowroom import disk_cache as cache
 from elbowroom.algebra import sin
 from elbowroom.avoidance import Config, Controller, Repulsion
-from elbowroom.avoidance.repulsion import PROFILES
+from elbowroom.avoidance.control.repulsion import PROFILES
 from elbowroom.compile import compiled
 from elbowroom.errors import TraceError
 

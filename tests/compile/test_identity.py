@@ -329,7 +329,7 @@ def test_what_is_known_by_name_has_an_identity(helper, text):
     assert identity(of_a_user(text)) == identity(of_a_user(text))
 
 
-@pytest.mark.parametrize("names", [{}, {"__name__": "numpy"}, {"__name__": "elbowroom.cell.drive"}])
+@pytest.mark.parametrize("names", [{}, {"__name__": "numpy"}, {"__name__": "elbowroom.cell.plants.drive"}])
 def test_code_that_only_says_it_is_ours_is_looked_into(names):
     """As notebooks and pages run it, in a namespace that may have no name, or any."""
     text = (

@@ -14,7 +14,7 @@ import pytest
 
 import elbowroom as er
 from elbowroom.algebra import Repeated, Table, sin, trace
-from elbowroom.cell.drive import Drive
+from elbowroom.cell.plants.drive import Drive
 from elbowroom.compile import compiled
 from elbowroom.compile.kernel import Kernel, Signature
 from elbowroom.geometry import Body, Skeleton

@@ -17,7 +17,7 @@ from elbowroom.compile import compiled, cpu, cuda, engine, llvm
 from elbowroom.compile import repeated as loops
 from elbowroom.compile.lower import lower
 from elbowroom.compile.source import Dialect, Source
-from elbowroom.compile.source_support import fused, own_sincos
+from elbowroom.compile.source_writer import fused, own_sincos
 
 DTYPES = [np.float64, np.float32]
 

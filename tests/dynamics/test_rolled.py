@@ -158,7 +158,7 @@ def test_rows_have_no_numbered_joints() -> None:
 
 def test_pinocchio_on_twenty_joints() -> None:
     pin = pytest.importorskip("pinocchio")
-    from elbowroom.bench.peers import pinocchio_model
+    from elbowroom.bench.peers.dynamics import pinocchio_model
 
     arm = er.chains.random(20, seed=4)
     model = pinocchio_model(pin, arm.model)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import elbowroom as er
-from elbowroom.dynamics.definiteness import LEAST, LOST, lost_joint
+from elbowroom.dynamics.whole_arm import LEAST, LOST, lost_joint
 from elbowroom.errors import ModelError, ModelWarning
 from elbowroom.model import LinkCapsule, bounds, create, urdf
 from elbowroom.model.rotations import z_to

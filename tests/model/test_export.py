@@ -19,12 +19,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import elbowroom as er
-from elbowroom import geometry
+from elbowroom import export, geometry
 from elbowroom.errors import ModelError
-from elbowroom.model import LinkCapsule, catalogue, chains, create, export, urdf
-from elbowroom.model.export import bodies
-from elbowroom.model.export.write_mjcf import bare_mjcf
-from elbowroom.model.export.write_urdf import NO_LIMIT, roll_pitch_yaw
+from elbowroom.export import bodies
+from elbowroom.export.write_mjcf import bare_mjcf
+from elbowroom.export.write_urdf import NO_LIMIT, roll_pitch_yaw
+from elbowroom.model import LinkCapsule, catalogue, chains, create, urdf
 from elbowroom.model.rotations import pose, rpy, rx, ry, rz, z_to
 from referees import CATALOGUE, Pinocchio, error, loop, mujoco_accepts, rotation, states, subject
 from strategies import robots

@@ -13,8 +13,8 @@ import pytest
 import elbowroom as er
 from elbowroom.cell.suitability import STICKS_OUT, covers
 from elbowroom.errors import ModelError, ModelNotice
+from elbowroom.export.write_urdf import urdf
 from elbowroom.model import catalogue, looks
-from elbowroom.model.export.write_urdf import urdf
 from elbowroom.model.visuals import visuals_of
 
 SHOWN = [name for name in catalogue.names() if catalogue.looks_of(name)]

@@ -151,7 +151,7 @@ def test_an_unknown_tip_lists_near_names(file):
 
 
 def test_what_the_exporter_writes_is_read_back(tmp_path):
-    from elbowroom.model.export import mjcf as write
+    from elbowroom.export import mjcf as write
 
     arm = er.load("ur5e")
     (tmp_path / "ur5e.xml").write_text(write(arm.model))

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import elbowroom as er
+from elbowroom import export
 from elbowroom.errors import ModelError, ModelNotice, ModelWarning
-from elbowroom.model import export, findings, urdf
+from elbowroom.model import findings, urdf
 from elbowroom.model.rotations import pose, rpy, rz
 from referees import error
 

@@ -8,7 +8,7 @@ import time
 
 import numpy as np
 
-from elbowroom.viewer.board import Board
+from elbowroom.viewer.session.exchange import Board
 
 
 def test_the_newest_is_seen():

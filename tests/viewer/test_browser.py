@@ -16,11 +16,11 @@ pytest.importorskip("viser")
 from browser import Browser, Demo, need_chromium
 
 import elbowroom as er
-from elbowroom.cell.record_file import read
+from elbowroom.cell.recording.file import read
 from elbowroom.cell.runner import Cell
 from elbowroom.model import catalogue
-from elbowroom.viewer.dragged_goal import DRAGGED
-from elbowroom.viewer.setup import RANGES, SCENARIOS, Setup, name_of
+from elbowroom.viewer.session.dragged_goal import DRAGGED
+from elbowroom.viewer.session.setup import RANGES, SCENARIOS, Setup, name_of
 
 COLOURS = 30  # a canvas of one colour has 1, the floor and the sky alone some 10
 CHANGED = 1.0  # grey levels of 255, mean over the canvas: two pictures of one paused scene differ by less than 0.1

@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 
 from elbowroom.avoidance import State
-from elbowroom.cell.people import Seen
-from elbowroom.cell.record import read
+from elbowroom.cell.people.dragged import Steered
+from elbowroom.cell.people.settings import Seen
+from elbowroom.cell.recording.table import read
 from elbowroom.cell.runner import Cell
-from elbowroom.cell.steered import Steered
 from elbowroom.model import catalogue
 from elbowroom.model.visuals import visuals_of
-from elbowroom.viewer.board import Board
-from elbowroom.viewer.engine import Engine
-from elbowroom.viewer.setup import SCENARIOS, Setup, chosen
-from elbowroom.viewer.workplace import TOO_LARGE
+from elbowroom.viewer.session.engine import Engine
+from elbowroom.viewer.session.exchange import Board
+from elbowroom.viewer.session.setup import SCENARIOS, Setup, chosen
+from elbowroom.viewer.session.workplace import TOO_LARGE
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from hypothesis.extra.numpy import arrays
 
 from elbowroom.geometry import PARKED, Person, Sizes
 from elbowroom.geometry.skeleton import NAMES
-from elbowroom.viewer import figures
-from elbowroom.viewer.figures import BONE, Figures, Lengths, body, least_turn, rest, split, surface, turns
+from elbowroom.viewer.scene3d import people as figures
+from elbowroom.viewer.scene3d.people import BONE, Figures, Lengths, body, least_turn, rest, split, surface, turns
 
 STEP = 0.05
 

@@ -12,8 +12,8 @@ from fake_page import Server, person, picture
 from hypothesis import given
 from hypothesis import strategies as st
 
-from elbowroom.viewer import grips
-from elbowroom.viewer.grips import Grips, cut, over_floor
+from elbowroom.viewer.session import drag_handles
+from elbowroom.viewer.session.drag_handles import Grips, cut, over_floor
 
 EYE = (4.0, -3.0, 1.5)
 
@@ -88,13 +88,13 @@ def test_they_go_with_the_person(cell):
 
 
 def test_the_ring_lies_on_the_floor_and_is_whole():
-    vertices, faces = grips.ring()
+    vertices, faces = drag_handles.ring()
     assert vertices[:, 2].min() == 0.0
-    assert vertices[:, 2].max() == pytest.approx(grips.HIGH)
+    assert vertices[:, 2].max() == pytest.approx(drag_handles.HIGH)
     a, b, c = (vertices[faces[:, k]].astype(float) for k in range(3))
     volume = np.einsum("ij,ij->", a, np.cross(b, c)) / 6  # positive only if faces look outwards
-    flat = math.pi * (grips.OUTER**2 - grips.INNER**2) + 4 * 0.055 * 0.07
-    assert volume == pytest.approx(flat * grips.HIGH, rel=0.01)  # 64 corners of a circle leave out 0.2 %
+    flat = math.pi * (drag_handles.OUTER**2 - drag_handles.INNER**2) + 4 * 0.055 * 0.07
+    assert volume == pytest.approx(flat * drag_handles.HIGH, rel=0.01)  # 64 corners of a circle leave out 0.2 %
     assert len(np.unique(faces)) == len(vertices)
 
 
@@ -102,8 +102,8 @@ def test_viser_takes_it_all():
     """A real server, so that what the fake one allows is what viser allows."""
     pytest.importorskip("viser")
     from elbowroom.model.visuals import Visual
-    from elbowroom.viewer.guard import open_page
-    from elbowroom.viewer.stage import Stage
+    from elbowroom.viewer.access.server import open_page
+    from elbowroom.viewer.scene3d.scene import Stage
 
     box = Visual("some", 1, "box", (0.1, 0.1, 0.1), tuple(map(tuple, np.eye(4))), colour=(1.0, 0.0, 0.0, 0.5))
     walls = {"floor": -0.5, "inner": 0.3, "outer": 0.9, "center": (0.0, 0.0, 0.3)}
@@ -165,12 +165,12 @@ def test_no_pointer_leads_out_of_the_room(eye, pointer, height):
     if found is not None:
         # straight down one is below the eye; else within BEYOND of it
         flat = np.hypot(*(np.array(pointer) - eye)[:2])
-        assert np.linalg.norm(found - eye[:2]) <= max(grips.BEYOND * (1 + 1e-9), flat)
+        assert np.linalg.norm(found - eye[:2]) <= max(drag_handles.BEYOND * (1 + 1e-9), flat)
 
 
 def test_over_the_horizon_is_as_far_as_it_goes():
     eye = np.array([0.0, 0.0, 1.0])
-    np.testing.assert_allclose(over_floor(eye, np.array([1.0, 0.0, 1.5]), -0.75), [grips.BEYOND, 0.0])
+    np.testing.assert_allclose(over_floor(eye, np.array([1.0, 0.0, 1.5]), -0.75), [drag_handles.BEYOND, 0.0])
     np.testing.assert_allclose(over_floor(eye, np.array([1.0, 0.0, 0.5]), 0.0), [2.0, 0.0])
     assert over_floor(eye, eye, 0.0) is None
 
@@ -233,7 +233,7 @@ def test_whatever_is_sent_orders_are_finite_and_near(end, eye):
         cell.drag(name, "update", (1.0, 0.2, 0.0), end, eye=eye)
         cell.drag(name, "end", (1.0, 0.2, 0.0), end, eye=eye)
     for what, *_, offset in cell.orders:
-        most = grips.FARTHEST if what == "drag" else grips.ARM
+        most = drag_handles.FARTHEST if what == "drag" else drag_handles.ARM
         assert all(isinstance(x, float) and math.isfinite(x) for x in offset)
         assert math.hypot(*offset) <= most * (1 + 1e-9)
 

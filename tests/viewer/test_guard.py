@@ -16,9 +16,9 @@ import pytest
 from browser import Browser
 
 from elbowroom.errors import ConfigError
-from elbowroom.viewer import guard
-from elbowroom.viewer.guard import GuardError, open_page
-from elbowroom.viewer.rules import QUERY, Rules, names_of, new_token
+from elbowroom.viewer.access import server as guard
+from elbowroom.viewer.access.policy import QUERY, Rules, names_of, new_token
+from elbowroom.viewer.access.server import GuardError, open_page
 
 viser = pytest.importorskip("viser")
 sync_client = pytest.importorskip("websockets.sync.client")

@@ -17,10 +17,10 @@ pytest.importorskip("viser")
 
 from raw_page import Raw, until
 
-from elbowroom.cell.record import read
+from elbowroom.cell.recording.table import read
 from elbowroom.errors import ElbowroomError
-from elbowroom.viewer.live import Live
-from elbowroom.viewer.setup import RANGES, Setup, name_of
+from elbowroom.viewer.session.live import Live
+from elbowroom.viewer.session.setup import RANGES, Setup, name_of
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from elbowroom.viewer.orders import MOST, Orders
+from elbowroom.viewer.session.exchange import MOST, Orders
 
 
 @pytest.fixture

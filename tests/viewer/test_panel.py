@@ -10,10 +10,10 @@ import pytest
 from elbowroom.avoidance import Status
 from elbowroom.cell import Cell, Scene
 from elbowroom.cell.layout import STANDARD
-from elbowroom.cell.people import Stander
-from elbowroom.viewer.gauges import AMBER, ORANGE, Strip, gauges
-from elbowroom.viewer.margins import FORBIDDEN, UNKNOWN, Margins, margins
-from elbowroom.viewer.panel import GREEN, GREY, RED, detail, facts, judged
+from elbowroom.cell.people.settings import Stander
+from elbowroom.viewer.panel.gauges import AMBER, ORANGE, Strip, gauges
+from elbowroom.viewer.panel.margins import FORBIDDEN, UNKNOWN, Margins, margins
+from elbowroom.viewer.panel.panel import GREEN, GREY, RED, detail, facts, judged
 
 
 def seen(**changes):

@@ -14,9 +14,8 @@ from browser import Browser, chromium
 from test_replay import recorded, walked
 
 from elbowroom.cell import Cell
-from elbowroom.viewer.curves import thinned
-from elbowroom.viewer.player import Player, about
-from elbowroom.viewer.replay import Replay
+from elbowroom.viewer.replay.player import Player, about, thinned
+from elbowroom.viewer.replay.recorded import Replay
 
 
 @pytest.fixture(scope="module")

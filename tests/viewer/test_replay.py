@@ -10,18 +10,18 @@ import pytest
 
 from elbowroom.cell import Cell, Scene, run
 from elbowroom.cell.layout import STANDARD
-from elbowroom.cell.log import Log, notes_of, record_to
-from elbowroom.cell.people import Seen, Stander, Tracked, Walker
-from elbowroom.cell.record import Recording, Table
-from elbowroom.cell.record_scene import NOTE, scene_text
+from elbowroom.cell.people.dragged import Steered
+from elbowroom.cell.people.settings import Seen, Stander, Tracked, Walker
+from elbowroom.cell.recording.log import Log, notes_of, record_to
+from elbowroom.cell.recording.scene_note import NOTE, scene_text
+from elbowroom.cell.recording.table import Recording, Table
 from elbowroom.cell.runner import mounted
-from elbowroom.cell.steered import Steered
 from elbowroom.errors import RecordingError
 from elbowroom.geometry import Body
 from elbowroom.loading import load
-from elbowroom.viewer.margins import margins
-from elbowroom.viewer.panel import sentence
-from elbowroom.viewer.replay import Replay
+from elbowroom.viewer.panel.margins import margins
+from elbowroom.viewer.panel.panel import sentence
+from elbowroom.viewer.replay.recorded import Replay
 
 CELL = STANDARD
 ROUNDING = 1e-12  # m: an offset is a difference of recorded places, so the last bits are another sum's

@@ -9,7 +9,7 @@ import pytest
 
 from elbowroom.errors import ConfigError
 from elbowroom.model import catalogue
-from elbowroom.viewer.setup import RANGES, SCENARIOS, Setup, chosen, name_of, named, scenario_named
+from elbowroom.viewer.session.setup import RANGES, SCENARIOS, Setup, chosen, name_of, named, scenario_named
 
 
 @pytest.mark.parametrize("name", RANGES)

@@ -13,10 +13,11 @@ from elbowroom.errors import ModelWarning
 from elbowroom.geometry import PARKED
 from elbowroom.geometry.skeleton import NAMES
 from elbowroom.model.visuals import Visual
-from elbowroom.viewer import cameras, marks, shells, solids
-from elbowroom.viewer.palette import clothes, names_of
-from elbowroom.viewer.panel import sentence
-from elbowroom.viewer.stage import CALM, CARE, DANGER, Stage, capsule, colour_of, turned
+from elbowroom.viewer.panel.panel import sentence
+from elbowroom.viewer.scene3d import cameras, overlays, shells
+from elbowroom.viewer.scene3d import triangles as solids
+from elbowroom.viewer.scene3d.palette import clothes, names_of
+from elbowroom.viewer.scene3d.scene import CALM, CARE, DANGER, Stage, capsule, colour_of, turned
 
 EYE = tuple(map(tuple, np.eye(4)))
 
@@ -274,7 +275,7 @@ def test_the_path_fades_and_begins_anew(server, stage):
         stage.show(picture(t=0.1 * k, tool=np.array([0.1 * k, 0.0, 0.0])))
     path = server.scene.things["/marks/path"]
     np.testing.assert_allclose(path.points[-1], [[0.3, 0, 0], [0.4, 0, 0]], atol=1e-6)
-    assert len(path.points) == marks.TRAIL  # as many as there are colours
+    assert len(path.points) == overlays.TRAIL  # as many as there are colours
     assert tuple(path.colors[0, 0]) != tuple(path.colors[-1, 1])
     stage.show(picture(t=0.1, tool=np.array([0.1, 0.0, 0.0])))  # back in time
     assert not path.visible
@@ -284,14 +285,14 @@ def test_arrows_are_drawn_where_something_pushes(server, stage):
     stage.show(picture(repulsion=np.array([0.0, 0.5, 0.0]), attraction=np.zeros(3)))
     push, pull = server.scene.things["/marks/push"], server.scene.things["/marks/pull"]
     assert (push.visible, pull.visible) == (True, False)
-    np.testing.assert_allclose(push.points[0], [[0.4, 0, 0.5], [0.4, 0.5 * marks.SCALE, 0.5]], atol=1e-6)
+    np.testing.assert_allclose(push.points[0], [[0.4, 0, 0.5], [0.4, 0.5 * overlays.SCALE, 0.5]], atol=1e-6)
 
 
 def test_the_least_distance_is_between_surfaces():
     arm, people = np.array([[0, 0, 0, 0, 0, 1, 0.1]]), np.array([[1, 0, 0, 1, 0, 1, 0.2]])
-    ends = marks.surfaces(arm, people, np.array([0, 0, 0.5]), np.array([1, 0, 0.5]))
+    ends = overlays.surfaces(arm, people, np.array([0, 0, 0.5]), np.array([1, 0, 0.5]))
     np.testing.assert_allclose(ends, [[0.1, 0, 0.5], [0.8, 0, 0.5]], atol=1e-12)
-    into = marks.surfaces(arm, people, np.array([0, 0, 0.5]), np.array([0.25, 0, 0.5]))
+    into = overlays.surfaces(arm, people, np.array([0, 0, 0.5]), np.array([0.25, 0, 0.5]))
     np.testing.assert_array_equal(into, [[0, 0, 0.5], [0.25, 0, 0.5]])  # they overlap
 
 

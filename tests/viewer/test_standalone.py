@@ -15,8 +15,8 @@ from test_replay import recorded, walked
 
 from elbowroom.cell import Cell
 from elbowroom.errors import ConfigError, ElbowroomError
-from elbowroom.viewer.replay import Replay
-from elbowroom.viewer.standalone import write
+from elbowroom.viewer.replay.recorded import Replay
+from elbowroom.viewer.replay.standalone import write
 
 TITLE = 'a <script>alert(1)</script> & "title" </script>'
 

@@ -13,10 +13,10 @@ viser = pytest.importorskip("viser")
 import msgspec.msgpack  # noqa: E402
 from raw_page import Raw, until  # noqa: E402
 
-from elbowroom.viewer import steering  # noqa: E402
-from elbowroom.viewer.guard import open_page  # noqa: E402
-from elbowroom.viewer.panel import KEYS  # noqa: E402
-from elbowroom.viewer.steering import Steering, sound  # noqa: E402
+from elbowroom.viewer.access import steering  # noqa: E402
+from elbowroom.viewer.access.server import open_page  # noqa: E402
+from elbowroom.viewer.access.steering import Steering, sound  # noqa: E402
+from elbowroom.viewer.panel.panel import KEYS  # noqa: E402
 
 
 class Desk:

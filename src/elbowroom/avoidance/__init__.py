@@ -4,25 +4,25 @@ Not a safety-rated device: informed by ISO 10218:2025 / ISO/TS 15066, not certif
 controller.
 """
 
-from .attraction import Attraction as Attraction
-from .attraction import Path as Path
-from .attraction import Pole as Pole
-from .command import Command as Command
-from .command import Goal as Goal
-from .command import State as State
-from .config import Config as Config
-from .config import Force as Force
-from .controller import Controller as Controller
-from .joint_limits import JointLimits as JointLimits
-from .limits import Limits as Limits
-from .obstacles import Obstacles as Obstacles
-from .repulsion import Repulsion as Repulsion
-from .repulsion import strength as strength
+from .control.attraction import Attraction as Attraction
+from .control.attraction import Path as Path
+from .control.attraction import Pole as Pole
+from .control.command import Command as Command
+from .control.command import Goal as Goal
+from .control.command import State as State
+from .control.config import Config as Config
+from .control.config import Force as Force
+from .control.controller import Controller as Controller
+from .control.joint_limits import JointLimits as JointLimits
+from .control.obstacles import Obstacles as Obstacles
+from .control.repulsion import Repulsion as Repulsion
+from .control.repulsion import strength as strength
+from .control.smoothing import MovingAverage as MovingAverage
+from .control.workspace import Workspace as Workspace
+from .safety.limits import Limits as Limits
 from .safety.sensor import Sensor as Sensor
+from .safety.status import Status as Status
+from .safety.supervisor import Supervisor as Supervisor
 from .settings import dumps as dumps
 from .settings import load as load
 from .settings import loads as loads
-from .smoothing import MovingAverage as MovingAverage
-from .status import Status as Status
-from .supervisor import Supervisor as Supervisor
-from .workspace import Workspace as Workspace

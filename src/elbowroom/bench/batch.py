@@ -24,8 +24,8 @@ from .. import __version__
 from ..arm import Arm
 from ..compile.cpu import BLOCK
 from ..loading import load
-from . import ours
-from .peers import Found, peers
+from .peers import ours
+from .peers.dynamics import Found, peers
 from .report import OURS_OUT, ROBOTS, ROUNDS, US, Contender, Report, Row, cpu_name, raced
 
 QUANTITIES = ("inverse_dynamics", "forward_dynamics", "mass_matrix", "coriolis_matrix")

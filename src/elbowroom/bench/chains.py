@@ -13,8 +13,8 @@ import numpy as np
 
 from .. import __version__, chains
 from ..arm import Arm
-from . import ours
-from .peers import Found, peers
+from .peers import ours
+from .peers.dynamics import Found, peers
 from .report import ROUNDS, US, Contender, Report, Row, cpu_name, raced
 
 JOINTS = (6, 7, 10, 13, 20, 30, 50, 100)

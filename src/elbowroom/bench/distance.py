@@ -22,7 +22,7 @@ import numpy as np
 from .. import __version__, geometry
 from ..geometry.pairs import Pairs
 from ..geometry.shapes import RADIUS, A, B
-from .peers_avoidance import capsule_shape, pinocchio_scene
+from .peers.avoidance import capsule_shape, pinocchio_scene
 from .report import ROUNDS, US, Contender, Report, Row, cpu_name, raced
 from .scene import Placed, Scene, of_rows, scene
 

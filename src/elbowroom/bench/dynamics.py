@@ -9,8 +9,8 @@ import numpy as np
 from .. import __version__
 from ..arm import Arm
 from ..loading import load
-from . import ours
-from .peers import peers
+from .peers import ours
+from .peers.dynamics import peers
 from .report import OURS_OUT, ROBOTS, ROUNDS, US, Contender, Report, Row, cpu_name, raced
 
 QUANTITIES = (

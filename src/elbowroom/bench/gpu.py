@@ -25,10 +25,10 @@ from ..arm import Arm
 from ..compile import cuda
 from ..compile.cuda import CudaKernel
 from ..compile.cuda_source import LAYOUTS, WARP, Layout
-from ..compile.source_support import sincos_steps
+from ..compile.source_writer import sincos_steps
 from ..errors import ElbowroomError
 from ..loading import load
-from . import frax
+from .peers import frax
 from .report import ROBOTS, US, Report, Row, cpu_name
 
 QUANTITIES = (

@@ -28,12 +28,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arm import Arm
-from ..avoidance.resolution import speed_weights
+from ..avoidance.control.least_squares import speed_weights
 from ..dynamics.inverse_kinematics import rotation_vector
 from ..dynamics.ready import spread
 from ..errors import ConfigError
 from ..geometry import Body
-from .people import Movable, Somebody
+from .people.settings import Movable, Somebody
 from .pick_and_place import PickAndPlace
 from .points import Point
 from .scene import Scene

@@ -1,4 +1,6 @@
-"""What a cell is before it runs: the arm in its place, its joints at the start, and the task where the arm can do it.
+"""What a scene's settings become before a cell can run: the arm in its place, its joints, its plant.
+
+What a cell is before it runs: the arm in its place, its joints at the start, and the task where the arm can do it.
 
 Nothing is compiled for a controller here, so `elbowroom check` can ask for it, too.
 """
@@ -6,21 +8,100 @@ Nothing is compiled for a controller here, so `elbowroom check` can ask for it, 
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..arm import Arm
-from ..errors import ConfigError, ModelError
+from ..avoidance import Controller
+from ..errors import ConfigError, ModelError, UnknownNameError
 from ..geometry import Body
+from ..loading import load
+from ..model.bounds import ANGLE
 from ..model.capsules import BASE
 from .fitting import fitted, refuse_unreachable
-from .mounting import limited, mounted, starting
+from .plants.mujoco import MuJoCo
+from .plants.plant import ROUNDED, Kinematic, Plant, RigidBody
 from .scene import Scene
 
 Array = NDArray[np.float64]
+
+
+def mounted(scene: Scene) -> Arm:
+    """The arm, its base turned by quarter turns so that the resting tool is on the +x side."""
+    try:
+        arm = load(scene.robot, scene.tip or None)
+    except UnknownNameError as error:
+        raise ConfigError(f"robot: {error}") from error
+    if not scene.face:
+        return arm
+    start = starting(scene, arm)
+    x, y, _ = arm.pose(start)[:3, 3] - arm.model.base[:3, 3]
+    quarters = round(math.atan2(y, x) / (math.pi / 2)) % 4
+    if quarters == 0:
+        return arm
+    c, s = ((1, 0), (0, 1), (-1, 0), (0, -1))[-quarters % 4]
+    turned = np.array([[c, -s, 0, 0], [s, c, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]], dtype=float)
+    return Arm(arm.model.with_base(turned @ arm.model.base))
+
+
+def starting(scene: Scene, arm: Arm) -> Array:
+    """Where the joints start (n,), rad or m; where they rest, if the scene does not say."""
+    start = joints(scene.start, arm, "start", arm.ready)
+    for i in np.flatnonzero(np.abs(start) > ANGLE.most):  # sine and cosine have few digits there, or none
+        joint = arm.joint_names[i]
+        raise ConfigError(f"start[{i}]: expected joint {joint!r} within {ANGLE.most:g} rad or m; got {start[i]:g}")
+    return start
+
+
+def joints(values: tuple[float, ...], arm: Arm, name: str, default: Array) -> Array:
+    """A number a joint (n,), `default` if there are none."""
+    if not values:
+        return np.array(default, dtype=float)
+    if len(values) != arm.n:
+        raise ConfigError(f"{name}: expected {arm.n} numbers, one a joint of {arm.name}; got {len(values)}")
+    return np.array(values, dtype=float)
+
+
+def limited(scene: Scene, arm: Arm, start: Array) -> tuple[Array, Array]:
+    """The task's joint limits, within the arm's own and about the start; or a ConfigError that names the joint."""
+    model = arm.model
+    lower, upper = (joints(getattr(scene, end), arm, end, getattr(model, end)) for end in ("lower", "upper"))
+    for i, joint in enumerate(arm.joint_names):
+        own = f"the arm's own limits, {model.lower[i]:g} to {model.upper[i]:g}"
+        if lower[i] < model.lower[i] - ROUNDED:
+            raise ConfigError(f"lower[{i}]: expected joint {joint!r} within {own}; got {lower[i]:g}")
+        if upper[i] > model.upper[i] + ROUNDED:
+            raise ConfigError(f"upper[{i}]: expected joint {joint!r} within {own}; got {upper[i]:g}")
+        if not lower[i] < upper[i]:
+            raise ConfigError(
+                f"lower[{i}]: expected less than upper, {upper[i]:g}, for joint {joint!r}; got {lower[i]:g}"
+            )
+        if not lower[i] <= start[i] <= upper[i]:
+            within = f"joint {joint!r} within its limits, {lower[i]:g} to {upper[i]:g}"
+            raise ConfigError(f"start[{i}]: expected {within}; got {start[i]:g}")
+    return lower, upper
+
+
+def plant_of(scene: Scene, arm: Arm, controller: Controller, capsules: int) -> Plant:
+    """The plant that the scene asks for, with room for so many capsules of people."""
+    settings = scene.plant
+    if settings.kind == "kinematic":
+        if controller.makes_torque:
+            raise ConfigError("plant.kind: expected rigid or mujoco, since the controller makes torques; got kinematic")
+        return Kinematic(arm)
+    options: dict[str, Any] = {
+        "drive": "torque" if controller.makes_torque else "velocity",
+        "mass_error": settings.mass_error,
+        "payload": settings.payload,
+    }
+    return RigidBody(arm, **options) if settings.kind == "rigid" else MuJoCo(arm, capsules, **options)
+
+
 STANDARD = Path(__file__).parent / "scenes" / "cell.toml"
 """The standard cell: that of the live page, of `elbowroom run` without a file, and of `elbowroom check`."""
 

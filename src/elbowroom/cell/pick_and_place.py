@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..avoidance import Goal
-from ..avoidance.attraction import Path, Pole
+from ..avoidance.control.attraction import Path, Pole
 from ..avoidance.settings import FieldError, less, non_negative, positive, setting
 from .conveyor import Conveyor, InFeed, OutFeed
 from .points import FAR, Point, away, checked_point, near_point, shifted

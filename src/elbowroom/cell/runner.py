@@ -27,16 +27,15 @@ from ..avoidance import Command, Controller, Goal, Obstacles, State, Status, Sup
 from ..errors import ConfigError
 from ..geometry import PARKED, ROW, Body
 from ..geometry.clearance import NOBODY, Clearance
-from .layout import laid_out
-from .log import Log as Log
-from .log import record_to as record_to
-from .mounting import mounted as mounted
-from .mounting import plant_of
-from .noise import Noisy
+from .layout import laid_out, plant_of
+from .layout import mounted as mounted
 from .pace import AsFastAsPossible, Pace
-from .people import Seen, made
-from .plant import Plant
-from .record import Recording
+from .people.sensor_noise import Noisy
+from .people.settings import Seen, made
+from .plants.plant import Plant
+from .recording.log import Log as Log
+from .recording.log import record_to as record_to
+from .recording.table import Recording
 from .scene import Scene
 from .task import Task
 

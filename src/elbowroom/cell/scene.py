@@ -26,7 +26,7 @@ from ..avoidance.settings import read
 from ..errors import ConfigError, close_names
 from ..reading import named
 from .layers import ROBOT, SPECIAL, is_file, layered, read_file
-from .people import KINDS, Somebody
+from .people.settings import KINDS, Somebody
 from .task import TASKS, Rest, TaskSettings
 
 SUPERVISION = ("stop", "watch", "off")

@@ -22,7 +22,10 @@ import typer
 
 from .. import __version__
 from ..errors import ElbowroomError
-from . import bench, check, codegen, count, demo, doctor, experiment, export, replay, robots, run, show, tables, tour
+from . import check, codegen, count, demo, doctor, experiment, export, replay, run, show, tour
+from . import count as tables
+from . import show as robots
+from .bench import command as bench
 from .terminal import fail, note, noted, styled
 
 app = typer.Typer(

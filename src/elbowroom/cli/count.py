@@ -1,4 +1,7 @@
-"""`elbowroom count`: what every method costs in operations, beside the published figures."""
+"""`elbowroom tables`: the papers' tables and curves, ours beside theirs, as a page and as pictures.
+
+`elbowroom count`: what every method costs in operations, beside the published figures.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import json as json_
 import sys
 import time
 from enum import StrEnum
+from pathlib import Path
 from types import TracebackType
 from typing import Annotated
 
@@ -16,14 +20,33 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from .. import counting, dynamics
 from ..algebra.polynomial import shown
+from ..bench import papers
 from ..counting.compare import Row, comparable, costs
 from ..counting.costs import Cost
 from ..counting.reasons import signed
 from ..dynamics.published import Published
+from ..experiments import figures, page
 from ..loading import load
 from ..model import Model
 from .show import Tip
 from .terminal import console, heading, line, plain, table
+
+
+def tables(
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to write into; made if it is not there.")],
+) -> None:
+    """Write the papers' tables and curves, ours beside theirs: HTML, PNG, SVG.
+
+    \b
+    elbowroom tables --out papers               then open papers/index.html
+    """
+    figures.pyplot()  # before anything is measured
+    with Waiting() as waiting:
+        timings = papers.run(progress=waiting)
+        written = page.write(out, timings, progress=waiting)
+    for path in written:
+        line(plain(path))
+
 
 NUMBERS = "3,6,7,12,30"
 LARGEST = 1000  # joints; a polynomial has no bound, a slip of the finger has

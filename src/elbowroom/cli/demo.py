@@ -18,7 +18,7 @@ from .show import Xacro
 from .terminal import console, joints, line, note, plain
 
 if TYPE_CHECKING:
-    from ..viewer.setup import Setup
+    from ..viewer.session.setup import Setup
 
 EVERY = 5.0  # s between two lines while the arm is prepared
 
@@ -71,9 +71,9 @@ def demo(
     if xacro:
         os.environ[ALLOWED] = "1"  # the processes of the page read the file, too
     try:
-        from ..viewer.live import Live
-        from ..viewer.rules import new_token
-        from ..viewer.setup import chosen
+        from ..viewer.access.policy import new_token
+        from ..viewer.session.live import Live
+        from ..viewer.session.setup import chosen
 
         setup = chosen(robot, tip, scenario, "" if motion is None else str(motion.absolute()), start=joints(start))
         setup.scene()  # what is wrong is said here, not in the other process
@@ -117,10 +117,10 @@ def _prepare(setup: Setup) -> None:
     """Compiles what the page may be asked for."""
     from rich.live import Live as Shown
 
-    from ..viewer import warm
+    from ..viewer.session import precompile
 
     with Shown(console=console(stderr=True), transient=True) as shown:
-        count = warm.prepare(setup, lambda said: shown.update(plain(f"compiling {said}")))
+        count = precompile.prepare(setup, lambda said: shown.update(plain(f"compiling {said}")))
     line(f"{count} cells are compiled")
 
 

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from ..errors import ElbowroomError
-from .interrupts import Interrupts
+from .terminal import Interrupts
 
 FOLDER = "elbowroom-experiments"
 
@@ -68,7 +68,7 @@ def experiment(
     """
     from ..experiments.thesis.suite import Suite, ready  # what simulates is loaded when something is simulated
     from . import experiment_runs as runs
-    from .experiment_tables import listed
+    from .experiment_runs import listed
 
     if what is None:
         if json or motion:

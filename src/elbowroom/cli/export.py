@@ -11,10 +11,10 @@ from typing import Annotated
 import typer
 
 from ..arm import Arm
+from ..export import Export, mjcf_with_notes, urdf_with_notes
 from ..geometry import Body
 from ..loading import load
 from ..model import Model
-from ..model.export import Export, mjcf_with_notes, urdf_with_notes
 from .show import Tip, What
 from .terminal import note, writable
 

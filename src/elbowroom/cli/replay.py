@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import ElbowroomError
-from .interrupts import Interrupts
-from .terminal import line, note, writable
+from .terminal import Interrupts, line, note, writable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ..cell import Cell, Recording
-    from ..viewer.replay import Replay
+    from ..viewer.replay.recorded import Replay
 
 
 def replay(
@@ -52,7 +51,7 @@ def replay(
     if html is not None:
         writable(html, force)
     needs_viser()
-    from ..viewer.replay import Replay
+    from ..viewer.replay.recorded import Replay
 
     shown = Replay(file, robot=robot)
     for warning in shown.warnings:
@@ -60,8 +59,8 @@ def replay(
     if html is not None:
         save(shown, html, rate)
         return
-    from ..viewer.player import Player
-    from ..viewer.rules import LOOPBACK, new_token
+    from ..viewer.access.policy import LOOPBACK, new_token
+    from ..viewer.replay.player import Player
 
     if token is None and host not in LOOPBACK:
         token = new_token()
@@ -85,7 +84,7 @@ def needs_viser() -> None:
 
 def save(shown: Replay, path: Path, rate: float = 30.0) -> None:
     """Writes a run as one HTML file."""
-    from ..viewer.standalone import write
+    from ..viewer.replay.standalone import write
 
     with Interrupts() as interrupts:
 
@@ -101,8 +100,8 @@ def save(shown: Replay, path: Path, rate: float = 30.0) -> None:
 
 def save_run(cell: Cell, recording: Recording, path: Path) -> None:
     """Writes what has been recorded of a cell as one HTML file."""
-    from ..cell.log import notes_of
-    from ..cell.record import Table
-    from ..viewer.replay import Replay
+    from ..cell.recording.log import notes_of
+    from ..cell.recording.table import Table
+    from ..viewer.replay.recorded import Replay
 
     save(Replay(path, table=Table(recording.table(), cell.arm.n, notes_of(cell))), path)

@@ -8,6 +8,6 @@ The steps are those of the compiled kernels, written by `compile.source`.
 """
 
 from .folder import Code as Code
+from .folder import cuda as cuda
 from .folder import generate as generate
 from .folder import write as write
-from .kernels import cuda as cuda

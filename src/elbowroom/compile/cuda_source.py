@@ -22,8 +22,7 @@ from typing import Literal
 
 from ..algebra import Port, Program, Repeated
 from .source import Dialect, Reach, Source, Trig
-from .source_support import bits, fused, own_sincos
-from .source_writer import Real
+from .source_writer import Real, bits, fused, own_sincos
 
 Layout = Literal["rows", "columns"]
 LAYOUTS: tuple[Layout, ...] = ("rows", "columns")

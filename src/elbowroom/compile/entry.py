@@ -1,4 +1,11 @@
-"""A CPython function written in LLVM IR: checks, allocation and kernel in one call, without ctypes.
+"""The LLVM IR of a CPython function around a kernel: checks, allocation, the call.
+
+    one state       every input a plain array of its port's shape          the check for NaN, then `one`
+    a batch         every input a plain array with one axis in front       `many`, the interpreter's lock let go
+
+Plain: an ndarray of float64, aligned and contiguous.  Whatever else comes goes to the Python function.
+
+A CPython function written in LLVM IR: checks, allocation and kernel in one call, without ctypes.
 
     arm.mass_matrix(q)          arm.mass_matrix(q, out=M)           kernel(q, out=kernel.empty())
 
@@ -26,22 +33,251 @@ from typing import Any
 import numpy as np
 
 from ..algebra import Port
-from .entry_code import (
-    ALIGNED,
-    DATA,
-    DESCR,
-    DIMS,
-    FLAGS,
-    NDIM,
-    STRIDES,
-    TABLE,
-    TUPLE_ITEMS,
-    TUPLE_SIZE,
-    TYPE,
-    WRITEABLE,
-    Entry,
+from .loops import DONE, Compilable
+
+TYPE = 8  # offsets in bytes: object's type
+DATA, NDIM, DIMS, STRIDES, DESCR, FLAGS = 16, 24, 32, 40, 56, 64  # ndarray
+TUPLE_SIZE, TUPLE_ITEMS = 16, 24
+ALIGNED, WRITEABLE = 0x100, 0x400
+SUMS = 4  # that the check for NaN keeps apart
+TABLE = (  # what the code finds at run time: types, functions of CPython and NumPy
+    "ndarray",
+    "float64",
+    "new_from_descr",
+    "vectorcall",
+    "out",
+    "new_float",
+    "incref",
+    "decref",
+    "allocate",
+    "save_thread",
+    "restore_thread",
+    "bundle",
+    "many",
 )
-from .loops import Compilable
+
+
+class Entry:
+    """The lines of `entry` and `bind`."""
+
+    def __init__(self, program: Compilable) -> None:
+        self.program = program
+        self.lines: list[str] = []
+        self.count = ""  # how many states; empty for one
+        self._next = 0
+        self._write()
+
+    def put(self, text: str) -> str:
+        """A new register."""
+        self._next += 1
+        self.lines.append(f"  %e{self._next} = {text}")
+        return f"%e{self._next}"
+
+    def field(self, kind: str, where: str, offset: int) -> str:
+        """What lies so many bytes behind an address."""
+        return self.put(f"load {kind}, ptr {self.put(f'getelementptr i8, ptr {where}, i64 {offset}')}")
+
+    def of_table(self, name: str) -> str:
+        """A type or function that is found at run time."""
+        table = self.put("load ptr, ptr @table")
+        return self.put(f"load ptr, ptr {self.put(f'getelementptr ptr, ptr {table}, i64 {TABLE.index(name)}')}")
+
+    def argument(self, k: int) -> str:
+        """The k-th object that the caller gave."""
+        return self.put(f"load ptr, ptr {self.put(f'getelementptr ptr, ptr %args, i64 {k}')}")
+
+    def proceed_if(self, condition: str, otherwise: str = "slow") -> None:
+        """Go on where the condition holds, else to another place."""
+        self._next += 1
+        self.lines.append(f"  br i1 {condition}, label %go{self._next}, label %{otherwise}")
+        self.lines.append(f"go{self._next}:")
+
+    def _write(self) -> None:
+        inputs = self.program.inputs
+        self.lines += [
+            "@table = internal global ptr null",
+            "define void @bind(ptr %t) {",
+            "  store ptr %t, ptr @table",
+            "  ret void",
+            "}",
+            "define ptr @entry(ptr %self, ptr %args, i64 %nargs, ptr %names) {",
+        ]
+        self.proceed_if(self.put(f"icmp eq i64 %nargs, {len(inputs)}"))
+        first = self.argument(0)
+        self.proceed_if(self.put(f"icmp eq ptr {self.field('ptr', first, TYPE)}, {self.of_table('ndarray')}"))
+        deeper = self.put(f"icmp eq i32 {self.field('i32', first, NDIM)}, {len(inputs[0].shape) + 1}")
+        self.lines.append(f"  br i1 {deeper}, label %batch, label %state")
+        self.lines.append("state:")
+        self.way("state")
+        self.lines.append("batch:")
+        self.count = self.field("i64", self.field("ptr", first, DIMS), 0)
+        self.proceed_if(self.put(f"icmp sgt i64 {self.count}, 0"))
+        self.proceed_if(self.put(f"icmp ne ptr {self.of_table('many')}, null"))  # compiled when first asked for
+        self.way("batch")
+        self.lines.append("slow:")
+        slow, call = self.field("ptr", "%self", TUPLE_ITEMS), self.of_table("vectorcall")
+        self.lines += [f"  %r = call ptr {call}(ptr {slow}, ptr %args, i64 %nargs, ptr %names)", "  ret ptr %r"]
+        self.lines += ["nothing:", "  ret ptr null", "}"]
+
+    def way(self, name: str) -> None:
+        """From the arguments to the result, for one state or a batch."""
+        data = []
+        for k, port in enumerate(self.program.inputs):
+            array = self.argument(k)
+            self.plain(array, port, ALIGNED)
+            data.append(self.field("ptr", array, DATA))
+        if not self.count:
+            self.finite(data)
+        self.lines.append(f"  br i1 {self.put('icmp eq ptr %names, null')}, label %{name}_fresh, label %{name}_named")
+        self.lines.append(f"{name}_named:")
+        self.into_given(data)
+        self.lines.append(f"{name}_fresh:")
+        self.into_new(data)
+
+    def plain(self, array: str, port: Port, flags: int) -> None:
+        """Go on if the object is a contiguous float64 ndarray of the port's shape, or a batch of it."""
+        shape = self.shape(port)
+        self.proceed_if(self.put(f"icmp eq ptr {self.field('ptr', array, TYPE)}, {self.of_table('ndarray')}"))
+        self.proceed_if(self.put(f"icmp eq ptr {self.field('ptr', array, DESCR)}, {self.of_table('float64')}"))
+        self.proceed_if(self.put(f"icmp eq i32 {self.field('i32', array, NDIM)}, {len(shape)}"))
+        dims, strides = self.field("ptr", array, DIMS), self.field("ptr", array, STRIDES)
+        found = self.put(f"and i32 {self.field('i32', array, FLAGS)}, {flags}")
+        fits = self.put(f"icmp eq i32 {found}, {flags}")
+        stride = 8
+        for axis in reversed(range(len(shape))):
+            right = self.put(f"icmp eq i64 {self.field('i64', dims, 8 * axis)}, {shape[axis]}")
+            fits = self.put(f"and i1 {fits}, {right}")
+            right = self.put(f"icmp eq i64 {self.field('i64', strides, 8 * axis)}, {stride}")
+            fits = self.put(f"and i1 {fits}, {right}")
+            stride *= port.shape[axis - len(shape)] if axis or not self.count else 1
+        self.proceed_if(fits)
+
+    def finite(self, data: list[str]) -> None:
+        """Go on if no input is NaN or infinite: then x - x is zero, in several sums that do not wait for each other."""
+        sums, turn, tail = ["zeroinitializer"] * SUMS, 0, "0.0"
+        for where, port in zip(data, self.program.inputs, strict=True):
+            whole = port.size - port.size % 4
+            for start in range(0, whole, 4):
+                at = self.put(f"getelementptr double, ptr {where}, i64 {start}")
+                x = self.put(f"load <4 x double>, ptr {at}, align 8")
+                sums[turn] = self.put(f"fadd <4 x double> {sums[turn]}, {self.put(f'fsub <4 x double> {x}, {x}')}")
+                turn = (turn + 1) % SUMS
+            for k in range(whole, port.size):
+                x = self.put(f"load double, ptr {self.put(f'getelementptr double, ptr {where}, i64 {k}')}")
+                tail = self.put(f"fadd double {tail}, {self.put(f'fsub double {x}, {x}')}")
+        total = sums[0]
+        for part in sums[1:]:
+            total = self.put(f"fadd <4 x double> {total}, {part}")
+        for lane in range(4):
+            x = self.put(f"extractelement <4 x double> {total}, i32 {lane}")
+            tail = self.put(f"fadd double {tail}, {x}")
+        self.proceed_if(self.put(f"fcmp oeq double {tail}, 0.0"))
+
+    def shape(self, port: Port) -> list[str]:
+        """The axes of an array of this port: numbers, and the register that holds the batch's length."""
+        return [*([self.count] if self.count else []), *map(str, port.shape)]
+
+    def size(self, port: Port) -> str:
+        """How many numbers an array of this port holds."""
+        return self.put(f"mul i64 {self.count}, {port.size}") if self.count else str(port.size)
+
+    def apart(self, x: str, x_size: str, y: str, y_size: str) -> str:
+        """Whether two arrays of doubles share no memory."""
+        x_end = self.put(f"getelementptr double, ptr {x}, i64 {x_size}")
+        y_end = self.put(f"getelementptr double, ptr {y}, i64 {y_size}")
+        return self.put(f"or i1 {self.put(f'icmp ule ptr {x_end}, {y}')}, {self.put(f'icmp ule ptr {y_end}, {x}')}")
+
+    def compute(self, data: list[str], places: list[str], otherwise: str) -> None:
+        """Call the kernel; where a batch stops, go elsewhere."""
+        pointers = [*data, *places]
+        if not self.count:
+            self.lines.append(f"  call void @one({', '.join(f'ptr {p}' for p in pointers)})")
+            return
+        array = self.put(f"alloca [{len(pointers)} x ptr]")
+        for k, pointer in enumerate(pointers):
+            at = self.put(f"getelementptr ptr, ptr {array}, i64 {k}")
+            self.lines.append(f"  store ptr {pointer}, ptr {at}")
+        many = self.of_table("many")
+        thread = self.put(f"call ptr {self.of_table('save_thread')}()")
+        answer = self.put(f"call i64 {many}(ptr {array}, i64 {self.count})")
+        self.lines.append(f"  call void {self.of_table('restore_thread')}(ptr {thread})")
+        self.proceed_if(self.put(f"icmp eq i64 {answer}, {DONE}"), otherwise)
+
+    def into_given(self, data: list[str]) -> None:
+        """f(q, out=M): one keyword, named `out`, with a writeable array that lies on no input.
+
+        Of several outputs a named tuple of such arrays, as `Kernel.empty` makes it, none on another.
+        """
+        self.proceed_if(self.put(f"icmp eq i64 {self.field('i64', '%names', TUPLE_SIZE)}, 1"))
+        self.proceed_if(self.put(f"icmp eq ptr {self.field('ptr', '%names', TUPLE_ITEMS)}, {self.of_table('out')}"))
+        given = self.argument(len(self.program.inputs))
+        outputs = self.program.outputs
+        arrays = [given]
+        if len(outputs) > 1:
+            self.proceed_if(self.put(f"icmp eq ptr {self.field('ptr', given, TYPE)}, {self.of_table('bundle')}"))
+            # tuple.__new__ makes a named tuple of any length
+            self.proceed_if(self.put(f"icmp eq i64 {self.field('i64', given, TUPLE_SIZE)}, {len(outputs)}"))
+            arrays = [self.field("ptr", given, TUPLE_ITEMS + 8 * k) for k in range(len(outputs))]
+        others = [(where, self.size(port)) for where, port in zip(data, self.program.inputs, strict=True)]
+        places = []
+        for array, port in zip(arrays, outputs, strict=True):
+            self.plain(array, port, ALIGNED | WRITEABLE)
+            place, size = self.field("ptr", array, DATA), self.size(port)
+            for where, other in others:
+                self.proceed_if(self.apart(place, size, where, other))
+            others.append((place, size))
+            places.append(place)
+        self.compute(data, places, "slow")
+        self.lines.append(f"  call void {self.of_table('incref')}(ptr {given})")
+        self.lines.append(f"  ret ptr {given}")
+
+    def into_new(self, data: list[str]) -> None:
+        """f(q): a new array, a float for a scalar, or a named tuple of new arrays."""
+        outputs = self.program.outputs
+        if not outputs[0].shape and not self.count:
+            number = self.put("alloca double")
+            self.compute(data, [number], "slow")
+            value = self.put(f"load double, ptr {number}")
+            result = self.put(f"call ptr {self.of_table('new_float')}(double {value})")
+            self.lines.append(f"  ret ptr {result}")
+            return
+        arrays = [self.new_array(port) for port in outputs]
+        self.compute(data, [self.field("ptr", array, DATA) for array in arrays], "undo")
+        together = arrays[0]
+        if len(arrays) > 1:
+            kind = self.of_table("bundle")
+            together = self.put(f"call ptr {self.of_table('allocate')}(ptr {kind}, i64 {len(arrays)})")
+            self.or_nothing(together)
+            for k, array in enumerate(arrays):
+                at = self.put(f"getelementptr i8, ptr {together}, i64 {TUPLE_ITEMS + 8 * k}")
+                self.lines.append(f"  store ptr {array}, ptr {at}")
+        self.lines.append(f"  ret ptr {together}")
+        if self.count:  # stopped at a NaN: the arrays go, and the Python way says where it is
+            self.lines.append("undo:")
+            for array in arrays:
+                self.lines.append(f"  call void {self.of_table('decref')}(ptr {array})")
+            self.lines.append("  br label %slow")
+
+    def new_array(self, port: Port) -> str:
+        """A new array for an output."""
+        shape = self.shape(port)
+        dims = self.put(f"alloca [{len(shape)} x i64]")
+        for axis, size in enumerate(shape):
+            at = self.put(f"getelementptr i64, ptr {dims}, i64 {axis}")
+            self.lines.append(f"  store i64 {size}, ptr {at}")
+        descr = self.of_table("float64")
+        self.lines.append(f"  call void {self.of_table('incref')}(ptr {descr})")  # the new array keeps it
+        array = self.put(
+            f"call ptr {self.of_table('new_from_descr')}(ptr {self.of_table('ndarray')}, ptr {descr}, "
+            f"i32 {len(shape)}, ptr {dims}, ptr null, ptr null, i32 0, ptr null)"
+        )
+        self.or_nothing(array)
+        return array
+
+    def or_nothing(self, made: str) -> None:
+        """Give up with the error that is set if there was no memory."""
+        self.proceed_if(self.put(f"icmp ne ptr {made}, null"), otherwise="nothing")
+
 
 NEW_FROM_DESCR = 94  # place in NumPy's C API table
 FASTCALL_WITH_KEYWORDS = 0x0080 | 0x0002

@@ -34,7 +34,7 @@ from .ir import Writer
 from .loops import HEAP, Compilable, arguments, finite, gathering, many, single, tables
 from .lower import Lowered, lower
 from .repeated import loop
-from .rolled_functions import function as rolled_function
+from .rolled import function as rolled_function
 from .transpose import into_columns, into_rows
 
 ROOM = "@room = internal global [64 x i64] zeroinitializer"  # the loader's table of outside functions lies behind it

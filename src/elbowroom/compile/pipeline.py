@@ -37,7 +37,7 @@ from ..algebra import Port
 from ..errors import DtypeError, ShapeError
 from . import engine, entry
 from .cpu import Cpu
-from .entry_code import FLAGS
+from .entry import FLAGS
 from .kernel import Array, Kernel
 from .llvm import ROOM
 from .pipeline_code import BYTES, CHECK, CONTIGUOUS, FINE, FLOAT, TABLE, module

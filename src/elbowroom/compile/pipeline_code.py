@@ -17,8 +17,7 @@ Records are rows of 64-bit words in memory that does not move:
 
 from __future__ import annotations
 
-from .entry import MORE
-from .entry_code import ALIGNED, DATA, DESCR, DIMS, FLAGS, NDIM, TUPLE_ITEMS, TYPE
+from .entry import ALIGNED, DATA, DESCR, DIMS, FLAGS, MORE, NDIM, TUPLE_ITEMS, TYPE
 
 CONTIGUOUS = 0x1
 BYTES = 32  # offset of the content of a bytes object

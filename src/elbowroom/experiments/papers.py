@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 
 from .. import counting, dynamics
 from ..algebra.polynomial import Polynomial, shown
-from ..counting.costs import Cost
+from ..counting.costs import Cost, tensor_rotations
 from ..counting.reasons import reason, verdict
-from ..counting.tensors import tensor_rotations
 from ..dynamics.published import EXECUTION_TIMES, PUBLISHED, TABLE_2, Published, published
 
 NAMES = {

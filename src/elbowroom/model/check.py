@@ -2,7 +2,7 @@
 
 `Model` itself refuses what never has a meaning (a negative mass, reversed limits) and magnitudes that no formula could
 take (model/bounds.py).  Here are the things that a sound arm may have by design, so they warn; whether the arm as a
-whole still has a positive definite mass matrix is asked where the mass matrix is known (dynamics/definiteness.py).
+whole still has a positive definite mass matrix is asked where the mass matrix is known (dynamics/whole_arm.py).
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from defusedxml.ElementTree import fromstring
 from numpy.typing import NDArray
 
 from ..errors import ModelError
-from .surfaces import Colour, Surface, checked
+from .meshes import Colour, Surface, checked
 
 Array = NDArray[Any]
 

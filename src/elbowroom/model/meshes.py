@@ -1,4 +1,6 @@
-"""Mesh files as triangles: STL, OBJ, PLY, OFF, GLB and glTF by trimesh, COLLADA (.dae) by pycollada.
+"""Triangles of one colour: what a mesh file is made of.
+
+Mesh files as triangles: STL, OBJ, PLY, OFF, GLB and glTF by trimesh, COLLADA (.dae) by pycollada.
 
 A file is data here.  Of the files that it names (material libraries, buffers) only those in its own folder are opened,
 never a picture; its size is capped, and a file that is not what it should be is a ModelError that names it.  Triangles
@@ -17,7 +19,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,9 +27,28 @@ from numpy.typing import NDArray
 from ..errors import ModelError
 from ..reading import regular
 from .packages import real
-from .surfaces import Colour, Surface, checked
 
 Array = NDArray[Any]
+Colour = tuple[float, float, float, float]
+
+
+class Surface(NamedTuple):
+    """Triangles of one colour; None where the file has none for it."""
+
+    vertices: Array  # (V, 3)
+    faces: Array  # (F, 3)
+    colour: Colour | None = None
+
+
+def checked(vertices: Array, faces: Array, colour: Colour | None = None) -> Surface:
+    """A surface whose faces are all of its own vertices, and these all in use."""
+    if not len(faces):
+        return Surface(np.zeros((0, 3)), np.zeros((0, 3), dtype=int), colour)
+    if vertices.ndim != 2 or vertices.shape[1] != 3 or faces.min() < 0 or faces.max() >= len(vertices):
+        raise ModelError("expected faces whose corners are in the file")
+    used, where = np.unique(faces, return_inverse=True)
+    return Surface(vertices[used], where.reshape(-1, 3), colour)
+
 
 SUFFIXES = (".stl", ".obj", ".dae", ".glb", ".gltf", ".ply", ".off")
 MAX_BYTES = 50_000_000

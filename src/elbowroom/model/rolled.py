@@ -9,8 +9,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
-from ..algebra.carried import Turn
-from ..algebra.rolling import Roll, Rows
+from ..algebra.rolling import Roll, Rows, Turn
 from ..algebra.tensors import PrincipalForm
 from .model import Array, Model, Split
 

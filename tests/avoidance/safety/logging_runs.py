@@ -11,8 +11,7 @@ from elbowroom.avoidance.safety.filter import NO_MARGIN
 from elbowroom.bench.encounters import SEARCH
 from elbowroom.bench.encounters.methods import supervised
 from elbowroom.bench.encounters.run import run
-from elbowroom.bench.encounters.scene import place, scene
-from elbowroom.bench.encounters.sensor import frames
+from elbowroom.bench.encounters.scene import frames, place, scene
 
 PROBLEM = ("start", "low", "up", "A", "need", "yields")
 POSED = ("rows", "lack", "ramp", "wish", "allowed")

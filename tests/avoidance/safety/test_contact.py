@@ -15,7 +15,7 @@ import elbowroom as er
 from elbowroom.avoidance import Attraction, Config, Controller, Limits, Repulsion, Sensor
 from elbowroom.avoidance.safety.contact import MODES, OF_CAPSULE, REGIONS, contact_speed, table
 from elbowroom.avoidance.safety.filter import _mobility, _seen, moving
-from elbowroom.avoidance.saturation import SUMMARY
+from elbowroom.avoidance.safety.saturation import SUMMARY
 from elbowroom.dynamics.kinematics import forward_kinematics
 from elbowroom.geometry import Capsule, Person
 from elbowroom.geometry.skeleton import NAMES

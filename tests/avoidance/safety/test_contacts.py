@@ -7,7 +7,7 @@ import pytest
 
 import elbowroom as er
 from elbowroom.avoidance import Config, Controller, Goal, Limits, Sensor, State, Status, Supervisor
-from elbowroom.avoidance.saturation import SUMMARY
+from elbowroom.avoidance.safety.saturation import SUMMARY
 from elbowroom.geometry import Capsule, Person, Sphere
 
 PERIOD = 0.01

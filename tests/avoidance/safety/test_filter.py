@@ -17,7 +17,6 @@ from supervising import ARM, PERIOD, PERSON, Cell
 from ccompiler import FUSED, called, library, needs_cc
 from elbowroom.algebra import trace
 from elbowroom.avoidance import Config, Controller, Force, Limits, Repulsion, Sensor
-from elbowroom.avoidance.limiter import solver
 from elbowroom.avoidance.safety.filter import (
     CHANGED,
     GIVEN,
@@ -34,10 +33,11 @@ from elbowroom.avoidance.safety.filter import (
     opened,
     pulled_back,
 )
+from elbowroom.avoidance.safety.limiter import solver
 from elbowroom.bench.encounters.scene import place
 from elbowroom.compile import compiled
 from elbowroom.compile.source import Dialect, Source
-from elbowroom.compile.source_support import fused
+from elbowroom.compile.source_writer import fused
 from elbowroom.dynamics.kinematics import forward_kinematics
 from elbowroom.geometry import Pairs
 from elbowroom.geometry.distance import CLOSING

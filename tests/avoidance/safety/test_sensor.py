@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from elbowroom.avoidance import Limits, Sensor
 from elbowroom.avoidance import settings as tables
-from elbowroom.avoidance.belief import CLOCK, TOLD
-from elbowroom.avoidance.obstacles import Obstacles
-from elbowroom.avoidance.watch import Watch
+from elbowroom.avoidance.control.obstacles import Obstacles
+from elbowroom.avoidance.safety.perception import CLOCK, TOLD, Watch
 from elbowroom.errors import ConfigError
 from elbowroom.geometry import Sphere
 

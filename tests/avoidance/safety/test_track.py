@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from elbowroom.avoidance import Limits, Sensor
-from elbowroom.avoidance.belief import FIRST_SPEED, OF_SENSOR, RULES, Rules, Track
+from elbowroom.avoidance.safety.perception import FIRST_SPEED, OF_SENSOR, RULES, Rules, Track
 from elbowroom.avoidance.safety.sensor import UNKNOWN
 
 SENSORS = {

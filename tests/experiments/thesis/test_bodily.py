@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from elbowroom.experiments.thesis.bodily import EVERY, GENTLE, bodily
+from elbowroom.experiments.thesis.metrics import EVERY, GENTLE, bodily
 from elbowroom.geometry import Body
 from elbowroom.loading import load
 

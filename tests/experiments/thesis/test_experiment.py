@@ -10,16 +10,16 @@ from functools import cache
 import numpy as np
 import pytest
 
-from elbowroom.cell.record import columns
-from elbowroom.cell.record import read as read_recording
+from elbowroom.cell.recording.table import columns
+from elbowroom.cell.recording.table import read as read_recording
 from elbowroom.cell.runner import mounted
 from elbowroom.errors import ConfigError, ElbowroomError, RecordingError
 from elbowroom.experiments.thesis.checks import checks, numbers
 from elbowroom.experiments.thesis.experiment import ARM, SCENES, TESTS, Experiment, Job, experiments, read, run_job
 from elbowroom.experiments.thesis.outcome import SUPERVISED
 from elbowroom.experiments.thesis.suite import installed
+from elbowroom.export import urdf
 from elbowroom.loading import load
-from elbowroom.model.export import urdf
 
 THESIS = {  # chapter 4, sections 4.1.1 to 4.1.4; written here on its own, so that the data files cannot drift
     (1, "min_distance"): 0.75,

@@ -10,8 +10,9 @@ import pytest
 
 import elbowroom as er
 from elbowroom.errors import ConfigError, UnknownNameError
-from elbowroom.experiments.thesis import plots, plots_look, plots_scenes
-from elbowroom.experiments.thesis.layout_views import SIDE, TOP, View, draw_capsules, stadium, window
+from elbowroom.experiments.thesis.figures import figures as plots
+from elbowroom.experiments.thesis.figures import scenes, style
+from elbowroom.experiments.thesis.figures.views import SIDE, TOP, View, draw_capsules, stadium, window
 from elbowroom.experiments.thesis.outcome import Outcome
 from elbowroom.geometry import Capsule
 
@@ -141,12 +142,12 @@ def test_thinning_keeps_every_peak():
     t = np.linspace(0, 1, 50_001)
     curve = np.sin(7 * t)
     curve[12_345], curve[40_001] = 5.0, -5.0
-    rows = plots_look.thinned(t, curve, bins=100)
+    rows = style.thinned(t, curve, bins=100)
     assert len(rows) <= 202
     assert {0, 12_345, 40_001, 50_000} <= set(rows.tolist())
     assert (np.diff(rows) > 0).all()
     few = np.linspace(0, 1, 50)
-    assert len(plots_look.thinned(few, few)) == 50
+    assert len(style.thinned(few, few)) == 50
 
 
 def lightness(colour):
@@ -165,7 +166,7 @@ def lightness(colour):
 )
 def test_lines_of_one_figure_differ_without_colour(together):
     for one, other in itertools.combinations(together, 2):
-        a, b = plots_look.STYLE[one], plots_look.STYLE[other]
+        a, b = style.STYLE[one], style.STYLE[other]
         dash = a["linestyle"] != b["linestyle"]
         width = max(a["linewidth"], b["linewidth"]) >= 1.5 * min(a["linewidth"], b["linewidth"])
         light = abs(lightness(a["color"]) - lightness(b["color"])) > 0.2
@@ -213,19 +214,19 @@ def test_a_window_has_room_for_arm_and_person(view, outcomes):
 
 def test_moments_show_every_state_and_the_nearest_approach(outcomes):
     table = outcomes[1].table
-    rows = plots_scenes.moments(table)
-    assert len(rows) == plots_scenes.SNAPSHOTS
+    rows = scenes.moments(table)
+    assert len(rows) == scenes.SNAPSHOTS
     assert int(np.argmin(table["distance_axes"])) in rows
-    assert len({str(table["state"][row]) for row in rows}) == plots_scenes.SNAPSHOTS
+    assert len({str(table["state"][row]) for row in rows}) == scenes.SNAPSHOTS
     plain = table | {"state": np.full(ROWS, "resting")}
-    assert 4 <= len(plots_scenes.moments(plain)) <= plots_scenes.SNAPSHOTS
+    assert 4 <= len(scenes.moments(plain)) <= scenes.SNAPSHOTS
 
 
 def test_stations_are_goals_that_stay(outcomes):
     table = dict(outcomes[1].table)
-    np.testing.assert_allclose(plots_scenes.stations(table), [[0.5, 0.3, 0.6], [0.5, -0.3, 0.6]])
+    np.testing.assert_allclose(scenes.stations(table), [[0.5, 0.3, 0.6], [0.5, -0.3, 0.6]])
     table["goal_x"] = np.linspace(0, 1, ROWS)  # always on its way
-    assert plots_scenes.stations(table).shape == (0, 3)
+    assert scenes.stations(table).shape == (0, 3)
 
 
 def test_a_number_lies_on_no_curve():
@@ -241,8 +242,8 @@ def test_a_number_lies_on_no_curve():
         for _, curve in curves:
             axis.plot(t, curve)
         axis.set(xlim=(0.0, 48.0), ylim=(-0.1, 3.6))
-        plots_look.mark(axis, 24.0, 0.75, "0.75 m", curves=curves)
-        plots_look.mark(axis, 24.0, 0.75, "0.75 m")
+        style.mark(axis, 24.0, 0.75, "0.75 m", curves=curves)
+        style.mark(axis, 24.0, 0.75, "0.75 m")
         figure.draw_without_rendering()
         turn = axis.transData.inverted()
         clear = []

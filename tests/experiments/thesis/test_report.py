@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from elbowroom.experiments.thesis.figures.figures import FIGURES, Drawn
 from elbowroom.experiments.thesis.outcome import Outcome
-from elbowroom.experiments.thesis.plots import FIGURES, Drawn
-from elbowroom.experiments.thesis.report import Check, report
-from elbowroom.experiments.thesis.report_numbers import deviation, met, shown
-from elbowroom.experiments.thesis.report_page import inline_svg, paragraphs, text
-from elbowroom.experiments.thesis.report_texts import METRICS, SAFETY, SHOWN, TESTS, TOLERANCE
+from elbowroom.experiments.thesis.report.html import inline_svg, paragraphs, text
+from elbowroom.experiments.thesis.report.numbers import deviation, met, shown
+from elbowroom.experiments.thesis.report.report import Check, report
+from elbowroom.experiments.thesis.report.texts import METRICS, SAFETY, SHOWN, TESTS, TOLERANCE
 
 NASTY = '<script>alert("x")</script> & co.csv'
 VOID = {"meta", "br", "path", "use", "img", "link"}

@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from elbowroom.cell import record_writer
-from elbowroom.cell.record import read as read_recording
+from elbowroom.cell.recording import writer
+from elbowroom.cell.recording.table import read as read_recording
 from elbowroom.cell.runner import Cell
 from elbowroom.errors import DivergenceError, ElbowroomError, RecordingError
-from elbowroom.experiments.thesis import pages, suite
+from elbowroom.experiments.thesis import suite
 from elbowroom.experiments.thesis.experiment import ARM, SCENES, Job, experiments, read
-from elbowroom.experiments.thesis.pages import UnwrittenError, write_report, write_results
+from elbowroom.experiments.thesis.report import files as pages
+from elbowroom.experiments.thesis.report.files import UnwrittenError, write_report, write_results
 from elbowroom.experiments.thesis.suite import ARMS, Suite, installed, jobs_of, jobs_of_all, ready, recorded
 
 
@@ -181,7 +182,7 @@ def full_after(monkeypatch, size):
     """A disk with room for so many bytes of recordings."""
     left = [size]
 
-    def write(file, data, real=record_writer._write):
+    def write(file, data, real=writer._write):
         if left[0] <= 0:
             raise OSError(errno.ENOSPC, "No space left on device")
         some = data[: left[0]]

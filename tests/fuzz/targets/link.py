@@ -20,10 +20,10 @@ import numpy as np
 
 import elbowroom as er
 from elbowroom.avoidance import Command, State
-from elbowroom.cell.link import STATE_HEAD, PlantServer, joints_check
-from elbowroom.cell.packet import HEADER, MAGIC, VERSION, Kind, Stop
-from elbowroom.cell.plant import Kinematic, RigidBody
-from elbowroom.cell.remote import PlantClient
+from elbowroom.cell.plants.plant import Kinematic, RigidBody
+from elbowroom.connect.packet import HEADER, MAGIC, VERSION, Kind, Stop
+from elbowroom.connect.plant_server import STATE_HEAD, PlantServer, joints_check
+from elbowroom.connect.remote_plant import PlantClient
 from elbowroom.geometry import ROW, Person
 
 from ..mutate.numbers import extreme, gentle, number

@@ -124,7 +124,7 @@ class Meshes(Target):
     name, suffix, share = "mesh", ".mesh", 10.0
 
     def __init__(self, folder: Path) -> None:
-        from elbowroom.viewer import surfaces
+        from elbowroom.viewer.scene3d import meshes as surfaces
 
         super().__init__(folder)
         self.read = surfaces.read

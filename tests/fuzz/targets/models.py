@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from elbowroom import Arm, dynamics
+from elbowroom.export import urdf as export
 from elbowroom.model import Model
-from elbowroom.model.export import urdf as export
 
 from ..target import Broken
 

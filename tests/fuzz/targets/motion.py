@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from elbowroom.cell.recorded import Recorded, read_motion, read_placement
+from elbowroom.cell.mocap.recorded import Recorded, read_motion, read_placement
 from elbowroom.geometry import ROW
 
 from ..mutate.text import cells, changed, encode, lines, raw, words

@@ -91,9 +91,9 @@ class Page(Target):
 
     # ---- the page
     def _open(self) -> None:
-        from elbowroom.viewer import live as live_module
-        from elbowroom.viewer.engine import Engine
-        from elbowroom.viewer.setup import Setup
+        from elbowroom.viewer.session import live as live_module
+        from elbowroom.viewer.session.engine import Engine
+        from elbowroom.viewer.session.setup import Setup
 
         self._heard = _Heard()
         logging.getLogger().addHandler(self._heard)

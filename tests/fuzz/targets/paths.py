@@ -11,11 +11,11 @@ import numpy as np
 
 import elbowroom as er
 from elbowroom import avoidance
-from elbowroom.cell.record import read
-from elbowroom.cell.recorded import read_motion, read_placement
+from elbowroom.cell.mocap.recorded import read_motion, read_placement
+from elbowroom.cell.recording.table import read
 from elbowroom.cell.scene import Scene
-from elbowroom.viewer import surfaces
-from elbowroom.viewer.replay import Replay
+from elbowroom.viewer.replay.recorded import Replay
+from elbowroom.viewer.scene3d import meshes
 
 from ..mutate.text import raw, strange
 from ..target import Target
@@ -32,7 +32,7 @@ READERS: dict[str, Callable[[Any], object]] = {
     "placement": read_placement,
     "recording": read,
     "replay": Replay,
-    "surfaces": surfaces.read,
+    "surfaces": meshes.read,
 }
 SUFFIXES = (
     "", ".urdf", ".toml", ".csv", ".bvh", ".xml", ".stl", ".dae", ".json", ".TOML", ".urdf.", ".csv/",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from elbowroom.cell.record import read
+from elbowroom.cell.recording.table import read
 from elbowroom.cell.runner import Cell, record_to, run
 from elbowroom.cell.scene import Scene
 
@@ -76,7 +76,7 @@ class Recordings(Target):
         return b"".join(found[:k]), b"".join(found[k:])
 
     def feed(self, data: bytes) -> bool:
-        from elbowroom.viewer.replay import Replay
+        from elbowroom.viewer.replay.recorded import Replay
 
         self.file.write_bytes(data)
         table = read(self.file)

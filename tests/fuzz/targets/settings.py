@@ -11,7 +11,7 @@ import numpy as np
 
 import elbowroom as er
 from elbowroom.avoidance import Config, Controller, Goal, Limits, State, Supervisor, dumps, loads
-from elbowroom.avoidance.config import structure
+from elbowroom.avoidance.control.config import structure
 from elbowroom.avoidance.settings import leaves
 
 from ..mutate import toml_tree

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from elbowroom import loading
+from elbowroom.export import urdf as export
 from elbowroom.model import catalogue
-from elbowroom.model.export import urdf as export
 from elbowroom.model.visuals import visuals_of
 
 from ..mutate import xml_tree

@@ -49,9 +49,9 @@ from ...dynamics import whole
 from ...dynamics.kinematics import Frames, accelerations, forward_kinematics, jacobian_at, velocities
 from ...geometry.distance import DISTANCE, LAMBDA_X, LAMBDA_Y, NORMAL, SPEED_Y
 from ...model import Model
-from ..layout import CLOSE, HELD, Layout
-from ..separation_speed import braking_speed
+from ..control.pairs import CLOSE, HELD, Layout
 from .contact import contact_speed
+from .separation_speed import braking_speed
 
 STEPS, ROUNDS = 4, 10  # of the solver: steps in a round, and rounds at most; one is mostly enough
 SLACK = 1e-10  # of a constraint's grip: what it yields by, so that constraints which depend on others do no harm

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ...arm import Arm
 from ...avoidance import Config, Goal, State
-from ...avoidance.obstacles import Obstacles
+from ...avoidance.control.obstacles import Obstacles
 from ...errors import ElbowroomError
 from ...geometry import Pairs
 from ...geometry.distance import DISTANCE, LAMBDA_X, LAMBDA_Y, NORMAL, SPEED_Y

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...arm import Arm
 from ...avoidance import Config, Controller, Goal, Limits, Repulsion, Sensor, State, Supervisor, Workspace
-from ...avoidance.obstacles import Obstacles
+from ...avoidance.control.obstacles import Obstacles
 from ...errors import UnknownNameError, did_you_mean
 from .cbf import BarrierLaw
 from .peers import Mink, Pink

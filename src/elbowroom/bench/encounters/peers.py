@@ -1,4 +1,4 @@
-"""mink and Pink in encounters: their problems of bench/peers_avoidance.py, with people who turn as well as move.
+"""mink and Pink in encounters: their problems of bench/peers/avoidance.py, with people who turn as well as move.
 
 They get the task of the K controller (the tool drawn at most as fast as the package's default), the same capsules,
 joint limits and solver; no floor.  Neither looks at the person's velocity.  Where a problem has no answer, the arm
@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from ...arm import Arm
 from ...avoidance import Attraction, Goal, State
-from ...avoidance.obstacles import Obstacles
+from ...avoidance.control.obstacles import Obstacles
 from ...errors import ElbowroomError
 from ...geometry import Person
 from ...geometry.shapes import A, B
-from ..peers_avoidance import INFLUENCE, NEAREST, SOLVER, mink_problem, pink_problem
+from ..peers.avoidance import INFLUENCE, NEAREST, SOLVER, mink_problem, pink_problem
 from ..scene import Frame, of_rows
 from ..scene import Scene as Shown
 from .run import CAPSULES

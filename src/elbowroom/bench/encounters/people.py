@@ -6,7 +6,7 @@ nothing reacts to the arm.
 
     walking    smooth ramps of `RISE` seconds to a speed drawn from `WALK`, r and angle of the place in step
     hand       straight in the axes of the body from the side to the target and back, each way with the least jerk, its
-               greatest speed drawn from `HAND`; the elbow by the two links of cell/reach.py
+               greatest speed drawn from `HAND`; the elbow by the two links of cell/people/reach.py
     whole      if a point were faster than `limb_speed` all the same, the person does everything so much slower
 
 The capsules are those of `geometry.Skeleton` (13).  Legs hang straight below the hips and do not stride; feet and the
@@ -23,7 +23,7 @@ from functools import cache, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from ...cell.reach import STRETCH, standing_points
+from ...cell.people.reach import STRETCH, standing_points
 from ...geometry import Sizes
 from ...geometry.skeleton import SIDES, Skeleton
 from ...simulation import minimum_jerk
@@ -173,7 +173,7 @@ def leant(offsets: Array, lean: Array) -> Array:
 
 
 def elbows(shoulder: Array, hand: Array, upper: float, fore: float) -> Array:
-    """(T, 3): the elbows of cell/reach.py, for shoulders and hands (T, 3) in the axes of the body, y to the left."""
+    """(T, 3): the elbows of cell/people/reach.py, for shoulders and hands (T, 3) in the axes of the body, y to the left."""
     r = hand - shoulder
     d = np.linalg.norm(r, axis=1, keepdims=True)
     along = 0.5 * d + (upper**2 - fore**2) / (2 * d)

@@ -14,11 +14,10 @@ from ...errors import ElbowroomError
 from ...loading import load
 from ..report import cpu_name, load_average
 from .methods import ALL, METHODS, expanded
-from .metrics import RunResult
+from .metrics import Interval, Paired, RunResult, paired, rate, ratio
 from .people import LIMB_SPEED
 from .scene import DURATION, SEARCH
 from .simulate import compare
-from .statistics import Interval, Paired, paired, rate, ratio
 
 ROBOTS = ("panda", "ur5e", "iiwa14")
 RUNS = 100

@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 
 from ...arm import Arm
 from ...avoidance import Goal, State
-from ...avoidance.obstacles import Obstacles
+from ...avoidance.control.obstacles import Obstacles
 from ...geometry.skeleton import NAMES
-from .scene import PERIOD, REACHED, Scene
-from .sensor import Frames
+from .scene import PERIOD, REACHED, Frames, Scene
 
 Array = NDArray[np.float64]
 Factory = Callable[[Arm, int, str], Any]

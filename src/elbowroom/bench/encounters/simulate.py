@@ -19,8 +19,7 @@ from .methods import controller
 from .metrics import RunResult, measured
 from .people import LIMB_SPEED
 from .run import Factory, run
-from .scene import DURATION, place, scene
-from .sensor import frames
+from .scene import DURATION, frames, place, scene
 
 
 @dataclass(frozen=True)

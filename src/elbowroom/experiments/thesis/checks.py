@@ -14,8 +14,8 @@ import numpy as np
 
 from .experiment import ARM
 from .outcome import Outcome, Table, find
-from .report_numbers import Check
-from .report_texts import TOLERANCE
+from .report.numbers import Check
+from .report.texts import TOLERANCE
 
 NEAR_LIMIT = 3.0  # degrees from the limit of 10 that still count as "close to" it
 LIMIT = 10.0

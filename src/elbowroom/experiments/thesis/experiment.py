@@ -17,12 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from ...cell.layers import is_file, layered, merged, read_file, variants
-from ...cell.record import Recording
+from ...cell.recording.table import Recording
 from ...cell.runner import Cell, record_to, run
 from ...cell.scene import Scene, scene
 from ...errors import ConfigError, RecordingError
-from .bodily import bodily
-from .metrics import metrics
+from .metrics import bodily, metrics
 from .outcome import SUPERVISED, Outcome
 
 SCENES = Path(__file__).parent / "scenes"

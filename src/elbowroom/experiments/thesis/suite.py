@@ -19,8 +19,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ...cell.people import made
-from ...cell.record import Recording
+from ...cell.people.settings import made
+from ...cell.recording.table import Recording
 from ...cell.runner import Cell, mounted
 from ...cell.scene import PLANTS
 from ...errors import ConfigError, ElbowroomError, ModelError, RecordingError

@@ -1,0 +1,210 @@
+"""What goes into a controller and what comes out: plain holders of arrays that a loop fills again and again."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...errors import ShapeError
+from ..safety.status import Status
+from .velocity_law import GOAL, INDEX, INFO
+
+Array = NDArray[np.float64]
+
+
+def _vector(name: str, value: ArrayLike, size: int) -> Array:
+    array = np.array(value, dtype=float)
+    if array.shape != (size,):
+        raise ShapeError(f"{name} must have shape ({size},); got {array.shape}")
+    return array
+
+
+def measured(state: Any, name: str, n: int) -> Array | None:
+    """q or qd of a state, whatever that is, if it is an array of n finite numbers."""
+    x = getattr(state, name, None)
+    if not isinstance(x, np.ndarray) or x.shape != (n,) or x.dtype.kind not in "fiu":
+        return None
+    return x if np.isfinite(x).all() else None
+
+
+class State:
+    """The joints as measured: positions, speeds, and when (s, monotonic).  Assign into the arrays in a loop."""
+
+    __slots__ = ("q", "qd", "t")
+
+    def __init__(self, q: ArrayLike, qd: ArrayLike | None = None, t: float = 0.0) -> None:
+        self.q: Array = np.array(q, dtype=float)
+        if self.q.ndim != 1:
+            raise ShapeError(f"q must have one axis; got shape {self.q.shape}")
+        self.qd: Array = np.zeros_like(self.q) if qd is None else _vector("qd", qd, len(self.q))
+        self.t = float(t)
+
+    def __repr__(self) -> str:
+        return f"State(q={self.q}, qd={self.qd}, t={self.t:g})"
+
+
+class Goal:
+    """Where the tool should be: position (3,), m; its velocity (3,); its orientation (3, 3); and until when.
+
+    `t` is when the goal was given and `valid_for` how long it holds (s).  To move the goal, assign to them, whole or
+    in part.
+    """
+
+    __slots__ = ("_position", "_rotation", "_velocity", "packed", "t", "valid_for")
+
+    def __init__(
+        self,
+        position: ArrayLike,
+        velocity: ArrayLike = (0.0, 0.0, 0.0),
+        rotation: ArrayLike | None = None,
+        *,
+        t: float = 0.0,
+        valid_for: float = np.inf,
+    ) -> None:
+        self._pack(np.zeros(GOAL))
+        self.position = _vector("position", position, 3)
+        self.velocity = _vector("velocity", velocity, 3)
+        R = np.eye(3) if rotation is None else np.array(rotation, dtype=float)
+        if R.shape != (3, 3) or not np.allclose(R @ R.T, np.eye(3), atol=1e-6) or np.linalg.det(R) < 0:
+            raise ValueError(f"rotation must be a rotation matrix (3, 3); got\n{R}")
+        self.rotation = R
+        self.t, self.valid_for = float(t), float(valid_for)
+
+    def _pack(self, packed: Array) -> None:
+        """The parts are views of one array."""
+        self.packed: Array = packed
+        self._position, self._velocity = packed[:3], packed[3:6]
+        self._rotation = packed[6:].reshape(3, 3)
+
+    def __getstate__(self) -> tuple[Array, float, float]:
+        return self.packed, self.t, self.valid_for
+
+    def __setstate__(self, state: tuple[Array, float, float]) -> None:
+        packed, self.t, self.valid_for = state
+        self._pack(packed)
+
+    @property
+    def position(self) -> Array:
+        """(3,) m."""
+        return self._position
+
+    @position.setter
+    def position(self, value: ArrayLike) -> None:
+        """Moves the goal."""
+        self._position[:] = value
+
+    @property
+    def velocity(self) -> Array:
+        """(3,) m/s."""
+        return self._velocity
+
+    @velocity.setter
+    def velocity(self, value: ArrayLike) -> None:
+        """Says how fast the goal moves."""
+        self._velocity[:] = value
+
+    @property
+    def rotation(self) -> Array:
+        """(3, 3)."""
+        return self._rotation
+
+    @rotation.setter
+    def rotation(self, value: ArrayLike) -> None:
+        """Turns the goal."""
+        self._rotation[:] = value
+
+    def __repr__(self) -> str:
+        return f"Goal(position={self.position}, velocity={self.velocity})"
+
+
+class Command:
+    """What the arm should do now.  A controller fills the same one at every step: copy what you keep.
+
+    qd, tau (n,)             joint speeds; torques, zero where the controller does not make any
+    q (n,)                   where qd leads from the measured position in one dt; arms that take positions want a set
+                             point of their own that qd is summed into
+    tool_velocity (6,)       linear and angular, what qd makes of the tool
+    acceleration (3,)        of the tool that tau gives; zero for velocity laws
+    margin                   m/s, what a supervisor leaves of the allowed speed towards people, where that is least
+    status, info (see law.INFO), and by name: distance, axis_distance, slow, push, openness, limit
+    """
+
+    __slots__ = ("acceleration", "dt", "info", "margin", "q", "qd", "reason", "status", "t", "tau", "tool_velocity")
+
+    def __init__(self, n: int) -> None:
+        self.q: Array = np.zeros(n)
+        self.qd: Array = np.zeros(n)
+        self.tau: Array = np.zeros(n)
+        self.tool_velocity: Array = np.zeros(6)
+        self.acceleration: Array = np.zeros(3)
+        self.info: Array = np.zeros(len(INFO))
+        self.status = Status.OK
+        self.reason = ""
+        self.t = 0.0
+        self.dt = 0.0
+        self.margin = math.nan
+
+    @property
+    def distance(self) -> float:
+        """To the nearest obstacle, between surfaces, m; beyond 1e5 there is none."""
+        return float(self.info[INDEX["distance"]])
+
+    @property
+    def axis_distance(self) -> float:
+        """The same between axes, m."""
+        return float(self.info[INDEX["axis_distance"]])
+
+    @property
+    def slow(self) -> float:
+        """How much of the attraction is left near people (3.77), 0 to 1."""
+        return float(self.info[INDEX["slow"]])
+
+    @property
+    def push(self) -> float:
+        """The greatest push of a person or thing on a capsule, m/s."""
+        return float(self.info[INDEX["push"]])
+
+    @property
+    def openness(self) -> float:
+        """Near 1 far from singularities of the tool, 0 at one."""
+        return float(self.info[INDEX["openness"]])
+
+    @property
+    def limit(self) -> float:
+        """The least joint-limit factor (3.74); 0 while the floor, a shell or the arm itself pushes."""
+        return float(self.info[INDEX["limit"]])
+
+    @property
+    def attraction(self) -> Array:
+        """What draws the tool (3,)."""
+        return self.info[INDEX["attraction_x"] : INDEX["attraction_x"] + 3]
+
+    @property
+    def repulsion(self) -> Array:
+        """What the pushes make of the tool (3,)."""
+        return self.info[INDEX["repulsion_x"] : INDEX["repulsion_x"] + 3]
+
+    def copy(self) -> Command:
+        """A command of its own that no step overwrites."""
+        other = Command(len(self.q))
+        for name in ("q", "qd", "tau", "tool_velocity", "acceleration", "info"):
+            np.copyto(getattr(other, name), getattr(self, name))
+        for name in ("status", "reason", "t", "dt", "margin"):
+            setattr(other, name, getattr(self, name))
+        return other
+
+    def __repr__(self) -> str:
+        return f"<Command {self.status} qd={np.round(self.qd, 4)}, {self.distance:.3f} m clear>"
+
+
+def still(command: Command, status: Status, reason: str, q: Any = None) -> Command:
+    """The command to stand still, with its reason."""
+    for array in (command.qd, command.tau, command.tool_velocity, command.acceleration):
+        array[:] = 0.0
+    if q is not None:
+        command.q[:] = q
+    command.status, command.reason = status, reason
+    return command

@@ -1,0 +1,381 @@
+"""A controller: an arm, settings and places for obstacles, compiled; then `step`, which allocates nothing.
+
+One step is three compiled calls: the arm's capsules with their velocities, the pair table (all distances and pushes,
+in SIMD lanes), and the law.  `step` does not raise: what cannot be computed is a command to stand still with a status
+that says why.  It does not latch, watch clocks or hold limits either: that is the supervisor's part (supervisor.py).
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...algebra import Table, trace, where
+from ...algebra.linalg import Array as Scalars
+from ...arm import Arm
+from ...compile import compiled
+from ...compile.pipeline import Call, Copy
+from ...errors import ConfigError, ShapeError
+from ...geometry import ROW, Body
+from ...geometry.distance import LAMBDA_X, LAMBDA_Y, pair_row
+from ...geometry.shapes import A, B
+from ...model import Model
+from ..safety.saturation import HUGE
+from ..safety.status import Status
+from ..settings import leaves, lifted
+from . import force_law, velocity_law
+from .command import Command, Goal, State, measured, still
+from .config import Config, structure
+from .obstacles import Obstacles
+from .pairs import Layout
+from .pushes import WIDTH, pair
+from .repulsion import PROFILES
+from .velocity_law import GOAL, INDEX, STATUSES, memory_size, situation, unpacked
+
+Array = NDArray[np.float64]
+
+
+CHUNK = 1024  # states that `many` takes at a time: their pair tables fill a few megabytes
+
+
+class Many(NamedTuple):
+    """What `Controller.many` gives, a row a state; `info` in the order of law.INFO."""
+
+    qd: Array  # (B, n), unfiltered
+    tau: Array  # (B, n), zero for velocity laws
+    info: Array  # (B, 14)
+
+
+def _expect(name: str, value: Any, kind: type, hint: str) -> None:
+    if not isinstance(value, kind):
+        raise ConfigError(f"{name}: expected {kind.__name__}; got {value!r:.60}; {hint}")
+
+
+@dataclass(frozen=True)
+class _PairTable:
+    """What makes the pair table of a layout.  Gains are inputs: settings that differ in them alone give the same."""
+
+    config: Config
+
+    def __call__(self, layout: Layout) -> Table:
+        inputs = {"x": (ROW,), "y": (ROW,), "gains": (len(leaves(self.config)),)}
+        program = trace(self._row, None, inputs, name="pairs", output="pairs")
+        first, second = zip(*layout.pairs, strict=True)
+        return Table(program, layout.rows, (first, second))
+
+    def _row(self, _: Any, x: Scalars, y: Scalars, gains: Scalars) -> Scalars:
+        return pair(x, y, lifted(self.config, gains.tolist()).repulsion, pair_row)
+
+    def compiled_as(self) -> tuple[Any, ...]:
+        return structure(self.config), PROFILES
+
+
+@dataclass(frozen=True)
+class _Law:
+    """The law over any scalar, (model, q, qd, ...) -> what a step gives; gains are inputs."""
+
+    config: Config
+    layout: Layout
+    lower: Array
+    upper: Array
+
+    def __call__(self, model: Model, **inputs: Scalars) -> dict[str, Any]:
+        g, limits = lifted(self.config, inputs["gains"].tolist()), (self.lower, self.upper)
+        given = (inputs[k] for k in ("q", "qd", "pairs", "goal", "posture"))
+        s = situation(model, self.layout, g, limits, *given)
+        dt, restart = inputs["clock"]
+        samples = self.config.smoothing.samples(self.config.period)
+        law = velocity_law.law if self.config.controller == "K" else force_law.law
+        found = law(s, unpacked(inputs["memory"], model.n), dt, restart, inputs["oldest"], samples)
+        size: Any = 0.0
+        for value in (*found["qd"], *found["tool_velocity"], *found.get("tau", ())):
+            size = size + value * value
+        found["info"][_STATUS] = where(size < HUGE, found["info"][_STATUS], float(_SENSELESS))
+        return found
+
+    def compiled_as(self) -> tuple[Any, ...]:
+        return structure(self.config), PROFILES, self.layout, self.lower, self.upper
+
+
+class Controller:
+    """Keeps an arm clear of what it is shown while the tool goes to its goal.
+
+    `posture` (n,) is where the joints rest when the task leaves them free (`arm.ready` if omitted); `lower` and `upper`
+    (n,) replace the arm's own joint limits in the law.
+
+    A copy, or what is unpickled, goes on from where the original was, with memory of its own.
+    """
+
+    def __init__(
+        self,
+        arm: Arm,
+        config: Config | None = None,
+        *,
+        body: Body | None = None,
+        people: int = 1,
+        others: int = 0,
+        person_capsules: int = 14,
+        posture: ArrayLike | None = None,
+        lower: ArrayLike | None = None,
+        upper: ArrayLike | None = None,
+    ) -> None:
+        _expect("arm", arm, Arm, "er.load makes one")
+        _expect(
+            "config", Config() if config is None else config, Config, 'avoidance.load(Config, "cell.toml") reads a file'
+        )
+        self.arm = arm
+        self.config = Config() if config is None else config
+        self.body = Body(arm) if body is None else body
+        if self.body.arm.model.digest != arm.model.digest:
+            same = "of this very arm, its payload, tool and base included: Body(arm)"
+            raise ConfigError(f"body: expected {arm.name}'s, {same}; got that of another {self.body.arm.name}")
+        self._seen = Obstacles(people, others, person_capsules)
+        self.layout = Layout.of(
+            self.body, people, others, person_capsules, self_collision=self.config.self_collision is not None
+        )
+        n = arm.n
+        self.posture = self._joints("posture", posture, arm.ready)
+        self.lower = self._joints("lower", lower, arm.model.lower, finite=False)
+        self.upper = self._joints("upper", upper, arm.model.upper, finite=False)
+        if not (self.lower < self.upper).all():
+            raise ConfigError(f"lower must be below upper for every joint; got {self.lower} and {self.upper}")
+        self.samples = self.config.smoothing.samples(self.config.period)
+        self.all_rows = np.zeros((self.layout.rows + max(1, people * person_capsules), ROW))
+        """The arm's capsules, the obstacles', and people as a supervisor last saw them: what its filter measures to."""
+        self._compile()
+        # everything else that a step writes to
+        self.pairs = self._table.empty()  # (P, 13) after a step: separations and strengths, see geometry.distance
+        self._results = self._law.empty()
+        self._clock = np.zeros(2)
+        self._oldest = np.zeros(n)  # (n,) what the moving average lets go
+        self._memory = np.zeros(memory_size(n))
+        self._ring = np.zeros((self.samples, n))
+        self._slot = 0
+        self._gains = np.array([value for _, value in leaves(self.config)])
+        self._started = False
+        self._ready()
+        self.command = Command(n)
+        results = self._results
+        # The command's arrays are those that the law fills; what it does not make stays zero.
+        self.command.q, self.command.qd, self.command.info = results.q, results.qd, results.info
+        self.command.tool_velocity = results.tool_velocity
+        if self.makes_torque:
+            self.command.tau, self.command.acceleration = results.tau, results.acceleration
+
+    # ---- building
+    def _joints(self, name: str, value: ArrayLike | None, default: Array, *, finite: bool = True) -> Array:
+        array = np.array(default if value is None else value, dtype=float)
+        if array.shape != (self.arm.n,):
+            raise ShapeError(f"{name} must have shape ({self.arm.n},); got {array.shape}")
+        if np.isnan(array).any() or (finite and not np.isfinite(array).all()):
+            raise ValueError(f"{name} must be numbers; got {array}")
+        return array
+
+    @property
+    def makes_torque(self) -> bool:
+        """Whether `command.tau` holds torques."""
+        return self.config.controller == "F" and self.config.force.method != "linearised"
+
+    @property
+    def delay(self) -> float:
+        """How late the moving average makes it, s: part of the reaction time."""
+        return 0.0 if self.makes_torque else self.config.smoothing.delay(self.config.period)
+
+    def _compile(self) -> None:
+        config, layout, n = self.config, self.layout, self.arm.n
+        inputs = {
+            "q": (n,),
+            "qd": (n,),
+            "pairs": (len(layout.pairs), WIDTH),
+            "goal": (GOAL,),
+            "posture": (n,),
+            "memory": (memory_size(n),),
+            "gains": (len(leaves(config)),),
+            "clock": (2,),
+            "oldest": (n,),
+        }
+        law = _Law(config, layout, self.lower, self.upper)
+        self._table = compiled(_PairTable(config), layout)
+        self._law = compiled(law, self.arm.model, inputs, name="law", method=config.controller)
+
+    def _ready(self) -> None:
+        """What a step enters and writes to besides its arrays: functions and views, which no copy can take along."""
+        self._tabulate, self._step = (kernel.fast(kernel.general) for kernel in (self._table, self._law))
+        self._rows = self.all_rows[: self.layout.rows]
+        self._own, self._others = self._rows[: self.layout.own], self._rows[self.layout.own :]
+        self.body.rows(self.arm.ready, np.zeros(self.arm.n))  # compiled now, not in the loop
+        results: Any = self._results
+        self._clock_view, self._oldest_view, self._memory_view = (
+            x.data for x in (self._clock, self._oldest, self._memory)
+        )
+        self._ring_views = [row.data for row in self._ring]
+        self._new_memory_view, self._info_view = results.memory.data, results.info.data
+        self._raw_view = getattr(results, "raw", self._oldest).data
+
+    def __getstate__(self) -> dict[str, Any]:
+        made = ("_tabulate", "_step", "_rows", "_own", "_others", "_ring_views")
+        return {k: v for k, v in vars(self).items() if k not in made and not k.endswith("_view")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._ready()
+
+    def __copy__(self) -> Controller:
+        return copy.deepcopy(self)  # two that wrote to the same arrays would be neither
+
+    def __repr__(self) -> str:
+        kind = f"F {self.config.force.method}" if self.config.controller == "F" else "K"
+        return f"<Controller {kind} of {self.arm.name}: {self.layout.own} capsules, {len(self.layout.pairs)} pairs>"
+
+    def tune(self, config: Config) -> None:
+        """Other gains, from the next step on; what chooses the program must be the same."""
+        if structure(config) != structure(self.config):
+            raise ConfigError("tune changes gains alone; another controller, method or filter length needs a new one")
+        self.config = config
+        self._gains[:] = [value for _, value in leaves(config)]
+
+    def obstacles(self, *, own: bool = False) -> Obstacles:
+        """New, empty places as this controller takes them; `own` ones are its own memory, and nothing is copied."""
+        return Obstacles(*self._seen.layout, rows=self._others if own else None)
+
+    def reset(self) -> None:
+        """Forgets what was carried from step to step: the integral, the filter, the joint goal."""
+        self._memory[:] = 0.0
+        self._ring[:] = 0.0
+        self._slot = 0
+        self._started = False
+
+    # ---- running
+    def step(self, t: float, dt: float, state: State, obstacles: Obstacles, goal: Goal) -> Command:
+        """The command for the time t, dt after the last.  Never raises; see `Command.status`."""
+        command = self.command
+        try:
+            self._compute(dt, state, obstacles, goal)
+        except Exception as error:  # a loop must go on: the arm stands still and the command says why
+            q = measured(state, "q", self.arm.n)
+            fine = q is not None and measured(state, "qd", self.arm.n) is not None
+            status = Status.STOP_INTERNAL if fine or state is None else Status.STOP_STATE_INVALID
+            still(command, status, f"{type(error).__name__}: {error}", q)
+            command.t, command.dt = t, dt
+            return command
+        return self.finish(t, dt)
+
+    def _compute(self, dt: float, state: State, obstacles: Obstacles, goal: Goal) -> None:
+        q, qd = state.q, state.qd
+        if not dt >= 0.0:
+            raise ValueError(f"dt must not be negative; got {dt}")
+        if not self._started:
+            self._memory[-self.arm.n :] = q  # the joint goal begins where the arm is
+        self.body.rows(q, qd, out=self._own)
+        if obstacles.rows is not self._others:
+            if obstacles.layout != self._seen.layout:
+                expected = f"{self._seen.layout} (people, things, capsules a person)"
+                raise ShapeError(
+                    f"obstacles must have places {expected}, as obstacles() makes them; got {obstacles.layout}"
+                )
+            self._others[...] = obstacles.rows
+        self._tabulate(self._rows, self._gains, out=self.pairs)
+        self.begin(dt, obstacles)
+        memory, clock = self._memory, self._clock
+        self._step(
+            q, qd, self.pairs, goal.packed, self.posture, memory, self._gains, clock, self._oldest, out=self._results
+        )
+        if self._info_view[_STATUS] == _SENSELESS:
+            raise ArithmeticError(SENSELESS)
+
+    # ---- the same by another's hand: what a pipeline of a supervisor runs
+    def calls(self, q: Array, qd: Array, goal: Array) -> list[Call | Copy]:
+        """A step between `begin` and `finish`, on these arrays and the controller's own places for obstacles."""
+        law = q, qd, self.pairs, goal, self.posture, self._memory, self._gains, self._clock, self._oldest
+        return [
+            Call(self.body.kernel, (q, qd), self._own),
+            Call(self._table, (self._rows, self._gains), self.pairs),
+            Call(self._law, law, self._results),
+        ]
+
+    @property
+    def started(self) -> bool:
+        """Whether a step was made since the start or the last reset."""
+        return self._started
+
+    def begin(self, dt: float, obstacles: Obstacles) -> None:
+        """Before the law is computed for dt."""
+        self._seen = obstacles
+        obstacles.reads += 1
+        view: Any = self._clock_view
+        view[0], view[1] = dt, float(self._slot + 1 == self.samples)
+        self._oldest_view[:] = self._ring_views[self._slot]
+
+    def finish(self, t: float, dt: float) -> Command:
+        """After it: what is remembered, and the command; an ArithmeticError where it made no sense."""
+        status = self._info_view[_STATUS]
+        if status == _SENSELESS:
+            raise ArithmeticError(SENSELESS)
+        self._memory_view[:] = self._new_memory_view
+        if self.samples > 1 and not self.makes_torque:
+            self._ring_views[self._slot][:] = self._raw_view
+        self._slot = self._slot + 1 if self._slot + 1 < self.samples else 0
+        self._started = True
+        command = self.command
+        command.t, command.dt, command.status, command.reason = t, dt, STATUSES[int(status)], ""
+        return command
+
+    def many(self, q: ArrayLike, qd: ArrayLike, rows: ArrayLike, goals: ArrayLike, *, threads: int = 1) -> Many:
+        """The law for B independent states at once, without memory or filter: for planning, learning, maps.
+
+        q, qd (B, n); rows (B, K, 13) obstacle rows in the layout of `obstacles()`, or (K, 13) for all; goals (B, 3)
+        positions or (B, 15) packed goals.  Raises where an input does not fit.
+        """
+        q, qd = np.atleast_2d(np.asarray(q, float)), np.atleast_2d(np.asarray(qd, float))
+        B, n = len(q), self.arm.n
+        others = np.broadcast_to(np.asarray(rows, float), (B, self.layout.slots, ROW))
+        packed = np.zeros((B, GOAL))
+        given = np.atleast_2d(np.asarray(goals, float))
+        if given.shape[-1] not in (3, GOAL):
+            raise ShapeError(f"goals must have shape (B, 3) or (B, {GOAL}); got {given.shape}")
+        packed[:, 6:GOAL] = np.eye(3).ravel()
+        packed[:, : given.shape[-1]] = given
+        found = Many(np.empty((B, n)), np.zeros((B, n)), np.empty((B, len(INDEX))))
+        for first in range(0, B, CHUNK):
+            part = slice(first, min(first + CHUNK, B))
+            size = part.stop - first
+            table = np.concatenate([self.body.kernel(q[part], qd[part], threads=threads), others[part]], axis=1)
+            gains = np.broadcast_to(self._gains, (size, len(self._gains)))
+            pairs = self._table(table, gains, threads=threads)
+            memory = np.zeros((size, memory_size(n)))
+            memory[:, -n:] = q[part]
+            clock = np.broadcast_to((self.config.period, 0.0), (size, 2))
+            posture = np.broadcast_to(self.posture, (size, n))
+            state = q[part], qd[part], pairs, packed[part], posture, memory, gains, clock, np.zeros((size, n))
+            results = self._law(*state, threads=threads)
+            found.qd[part] = results.qd if self.makes_torque else results.unfiltered
+            found.info[part] = results.info
+            if self.makes_torque:
+                found.tau[part] = results.tau
+        return found
+
+    @property
+    def rows(self) -> Array:
+        """(K, 13) the capsules of the last step: the arm's, then the obstacles'.  The next step overwrites them."""
+        return self._rows
+
+    def nearest_points(self) -> tuple[Array, Array]:
+        """Where the nearest two are nearest, after a step: points (3,) of the arm's axis and of the obstacle's."""
+        pair = int(self._results.info[INDEX["nearest"]])
+        i, k = divmod(pair, self.layout.slots)
+        x, y, row = self._own[i], self._others[k], self.pairs[pair]
+        return x[A] + row[LAMBDA_X] * (x[B] - x[A]), y[A] + row[LAMBDA_Y] * (y[B] - y[A])
+
+    def nearest(self) -> tuple[str, str]:
+        """The names of the arm's capsule and of the obstacle that are nearest, after a step."""
+        i, k = divmod(int(self._results.info[INDEX["nearest"]]), self.layout.slots)
+        return self.layout.capsules[i].name, self._seen.name(k)
+
+
+_STATUS = INDEX["status"]
+SENSELESS = "the law's numbers are not finite; a goal, a person or a speed is too far from real"
+_SENSELESS = STATUSES.index(Status.STOP_INTERNAL)

@@ -1,0 +1,468 @@
+"""What is believed about people: never less than the sensor has said, and more the longer it is silent.
+
+Of a person's capsule:
+
+    it grows by its age       radius + v age,  v = human_speed, or its measured speed if that is greater; age is the
+                              person's, and sinks slowly after a silence, or the arm would feel every frame come
+    it jumped: it is covered  radius + moved + what the old one was thicker by, for `jump_confirm`: both are inside
+    it is no longer reported  it stays where it was last seen, and grows, until `clear_confirm` of reports without it
+
+That is the body that a promise is made for.  Another one, `predicted`, is where the capsule is likely to be now: a
+Kalman filter of constant velocity for each end (`Track`), carried on to t; its radius is the one last seen.
+
+A point between the ends of an axis moves no farther than the ends do, so a capsule thickened by that distance holds
+the old one.  Ends that were swapped are the same capsule; the pairing that moved less counts.
+
+Of a person: a frame is taken if its stamp is newer than that of the last one taken and not from the future, no radius
+is negative and no number beyond sense; else it is refused, and the last good one stays and ages.  Data is stale when it
+is older than `max_age`.  A person is known once somebody was seen, or nobody for `clear_confirm`.
+
+What is remembered is a row of 32 numbers a capsule, its 13 as last seen, SEEN, COVER, UNTIL, LOST and its Track, and a
+row of 6 a person: RAW and GOOD, the stamps of the last frame and of the last good one, ALONE, since when nobody was
+there, KNOWN, COUNT, of the capsules that are there, and HELD, the age that bodies are grown by.
+
+Keeps what is believed about people, cycle by cycle; belief.py says what that is.
+
+The supervisor does not hand a controller the caller's obstacles but its own copy, `predicted`.
+
+"No data" never means "no human".  Data older than `max_age` stops the arm; before the first of a person it is held, and
+waits.  A report of nobody is data: it must keep coming too.  Somebody last seen is kept, wherever they were, until
+reports of nobody have been consistent for `clear_confirm`; as long as these come, that time is no stop.  Before anybody
+was ever seen the same time is waited, and the arm is held meanwhile.
+
+Things (`Obstacles.put`) have no stamps and no people in them: they are passed on as they are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...algebra import Program, maximum, minimum, sqrt, trace, where
+from ...algebra.linalg import Array, dot, vector
+from ...compile import compiled
+from ...compile.pipeline import Call, Copy
+from ...errors import ShapeError
+from ...geometry import PARKED, ROW
+from ...geometry.shapes import RADIUS, A, B
+from ..control.obstacles import Obstacles
+from ..control.velocity_law import GOAL
+from .limits import Limits
+
+SEEN, COVER, UNTIL, LOST = range(ROW, ROW + 4)
+TRACK = slice(ROW + 4, ROW + 19)
+MEMORY = ROW + 19
+RAW, GOOD, ALONE, KNOWN, COUNT, HELD = range(6)
+PERSON = 6
+CLOCK = ("t", "dt", "stop", "overlap")  # stop, overlap: 0 or 1; what the limiter needs besides
+NEVER = -1e300  # s: the stamp of what never was, for compiled code takes finite numbers alone
+FAR = 5e5  # m: whoever is beyond is a parked row
+FIRST_SPEED = 1.5  # m/s: of a limb seen for the first time, one standard deviation
+LARGEST = 1e13  # m^2: the squares of a capsule's numbers add up to less, those of a parked one too
+MOST_COVER = 1e6  # m: jumps that go on and on still give a number
+RULES = (
+    "human_speed",
+    "max_human_speed",
+    "jump_allowance",
+    "jump_confirm",
+    "clear_confirm",
+    "max_age",
+    "clock_tolerance",
+    "noise",
+    "velocity_noise",
+    "limb_acceleration",
+)
+OF_SENSOR = {"noise": "noise", "velocity_noise": "velocity_noise", "limb_acceleration": "acceleration"}
+"""Those rules that are the sensor's, and what it calls them."""
+AGE_FALLS = 5.0  # 1/s: how fast a person's held age sinks to what it is
+TOLD = ("stale", "waiting", "refused", "jumped", "missing", "changed", "age")  # all but the last count people
+
+
+class Rules(NamedTuple):
+    """The settings of `Limits` that count here."""
+
+    human_speed: Any
+    max_human_speed: Any
+    jump_allowance: Any
+    jump_confirm: Any
+    clear_confirm: Any
+    max_age: Any
+    clock_tolerance: Any
+    noise: Any
+    velocity_noise: Any
+    limb_acceleration: Any
+
+
+class Track(NamedTuple):
+    """A Kalman filter of constant velocity for both ends of a capsule; all coordinates share one covariance.
+
+    Between frames, h apart, the velocity wanders as white noise of acceleration with density s (m^2/s^3) lets it:
+
+        P' = F P F^T + s [h^3/3, h^2/2; h^2/2, h],   F = [1, h; 0, 1]
+
+    and a frame corrects by the position, then by the velocity that came with it.
+    """
+
+    ends: Array  # (6,) m, both ends
+    speed: Array  # (6,) m/s
+    xx: Any  # covariance: m^2, m^2/s, m^2/s^2
+    xv: Any
+    vv: Any
+
+    def at(self, h: Any) -> Array:
+        """The ends (6,) h seconds on."""
+        return self.ends + self.speed * h
+
+    def corrected(self, ends: Array, speed: Array, h: Any, rules: Rules) -> Track:
+        """After a frame, h after the last."""
+        s = rules.limb_acceleration * rules.limb_acceleration * 0.1  # a limb pushes one way for a tenth of a second
+        xx = self.xx + h * (2.0 * self.xv + h * self.vv) + s * (h * h * h) * (1.0 / 3.0)
+        xv = self.xv + h * self.vv + s * (h * h) * 0.5
+        vv = self.vv + s * h
+        x, v = self.at(h), self.speed
+        spread = xx + rules.noise * rules.noise
+        weight = 1.0 / where(spread > 0.0, spread, 1.0)
+        gain_x, gain_v, off = xx * weight, xv * weight, ends - x
+        x, v = x + off * gain_x, v + off * gain_v
+        xx, xv, vv = xx * (1.0 - gain_x), xv * (1.0 - gain_x), vv - gain_v * xv
+        spread = vv + rules.velocity_noise * rules.velocity_noise
+        weight = 1.0 / where(spread > 0.0, spread, 1.0)
+        gain_x, gain_v, off = xv * weight, vv * weight, speed - v
+        x, v = x + off * gain_x, v + off * gain_v
+        return Track(x, v, xx - gain_x * xv, xv * (1.0 - gain_v), maximum(vv * (1.0 - gain_v), 0.0))
+
+    @classmethod
+    def started(cls, ends: Array, speed: Array, rules: Rules) -> Track:
+        """From one frame: a velocity that was measured well counts, else the limb is at rest and may be fast."""
+        doubt = FIRST_SPEED * FIRST_SPEED
+        measured = rules.velocity_noise * rules.velocity_noise
+        weight = doubt / (doubt + measured)
+        return cls(ends, speed * weight, rules.noise * rules.noise, 0.0, weight * measured)
+
+
+class Frame(NamedTuple):
+    """What a capsule needs to know of its person's frame; the first two are conditions."""
+
+    fresh: Any  # it is new and good
+    restart: Any  # it came after a silence
+    stamp: Any
+    age: Any  # that bodies are grown by
+
+
+def _moved(row: Array, last: Array) -> tuple[Any, Any]:
+    """The greater distance of the two ends, paired the way that moved less; whether that way swaps them."""
+
+    def apart(x: slice, y: slice) -> Any:
+        step = row[x] - last[y]
+        return dot(step, step)
+
+    straight, crossed = maximum(apart(A, A), apart(B, B)), maximum(apart(A, B), apart(B, A))
+    return sqrt(minimum(straight, crossed)), crossed < straight
+
+
+class Kept(NamedTuple):
+    """One capsule after a look."""
+
+    believed: Array  # (13,) as last seen, grown
+    predicted: Array  # (13,) as it is likely to be now
+    pace: Any  # m/s, how fast it may move
+    grown: Any  # m, by which the believed body is thicker than the one seen
+    memory: Array  # (32,)
+    jumped: Any  # conditions
+    missing: Any
+    there: Any
+
+
+def kept(row: Array, memory: Array, frame: Frame, t: Any, rules: Rules) -> Kept:
+    """What becomes of one capsule."""
+    fresh, restart, stamp, age = frame
+    last, (seen, cover, until, lost) = memory[:ROW], memory[ROW : TRACK.start]
+    here, was = row[0] < FAR, last[0] < FAR
+    came, missing = fresh & here, fresh & was & ~here
+    moved, swapped = _moved(row, last)
+    carried = where(was & (stamp < until), cover, 0.0)
+    jumped = came & was & (rules.max_human_speed * (stamp - seen) + rules.jump_allowance < moved)
+    covering = moved + maximum(last[RADIUS] + carried - row[RADIUS], 0.0)
+    followed = where(carried > 0.0, carried + moved, 0.0)  # the old place must stay inside
+    cover = where(came, minimum(where(jumped, covering, followed), MOST_COVER), cover)
+    until = where(jumped, stamp + rules.jump_confirm, until)
+    lost = where(came | (missing & (restart | (lost <= seen))), stamp, lost)  # the first frame without it
+    cleared = missing & (rules.clear_confirm <= stamp - lost)
+    track = _tracked(row, memory[TRACK], came, ~was | restart | jumped, swapped, stamp - seen, rules)
+    seen = where(came, stamp, seen)
+    choices = zip(row, last, PARKED.tolist(), strict=True)
+    now = vector(*(where(came, new, where(cleared, nowhere, old)) for new, old, nowhere in choices))
+    there = now[0] < FAR
+    speed = sqrt(maximum(*(dot(x, x) for x in (track.speed[:3], track.speed[3:]))))
+    pace = minimum(maximum(speed, rules.human_speed), rules.max_human_speed)
+    covered = where(t < until, cover, 0.0)
+    grown = pace * maximum(age, t - seen) + covered
+    believed, predicted = now.copy(), now.copy()
+    believed[RADIUS] = now[RADIUS] + where(there, grown, 0.0)
+    ends = track.at(minimum(maximum(t - seen, 0.0), rules.max_age))
+    predicted[:RADIUS] = [where(there, x, nowhere) for x, nowhere in zip(ends, PARKED[:RADIUS].tolist(), strict=True)]
+    predicted[RADIUS] = now[RADIUS] + where(there, covered, 0.0)
+    for body in (believed, predicted):
+        body[RADIUS + 1 :] = [where(there, x, 0.0) for x in track.speed]
+    remembered = np.array([*now, seen, cover, until, lost, *track.ends, *track.speed, track.xx, track.xv, track.vv])
+    return Kept(believed, predicted, pace, grown, remembered, jumped, there & (seen < lost), there)
+
+
+def _tracked(row: Array, memory: Array, came: Any, anew: Any, swapped: Any, h: Any, rules: Rules) -> Track:
+    """The track after a look: corrected by a frame, started by a first one, else as it was."""
+    order = [*range(3, 6), *range(3)]
+    ends, speed = row[:RADIUS], row[RADIUS + 1 :]
+    ends, speed = (vector(*(where(swapped, x[k], x[i]) for i, k in enumerate(order))) for x in (ends, speed))
+    old = Track(memory[:6], memory[6:12], *memory[12:])
+    gap = minimum(maximum(h, 0.0), 1.0)
+    numbers = zip(
+        *(
+            [*track.ends, *track.speed, track.xx, track.xv, track.vv]
+            for track in (Track.started(ends, speed, rules), old.corrected(ends, speed, gap, rules), old)
+        ),
+        strict=True,
+    )
+    chosen = vector(*(where(came, where(anew, first, next_), before) for first, next_, before in numbers))
+    return Track(chosen[:6], chosen[6:12], *chosen[12:])
+
+
+def _wrong(rows: list[Array]) -> Any:
+    """Whether a person's capsules cannot be: numbers beyond sense, or a negative radius."""
+    wrong: Any = False
+    for row in rows:
+        wrong = wrong | (row @ row > LARGEST) | (row[RADIUS] < 0.0)
+    return wrong
+
+
+class Seen(NamedTuple):
+    """A person after a look."""
+
+    capsules: list[Kept]
+    memory: Array  # (6,)
+    told: list[Any]  # TOLD of them
+
+
+def person(rows: list[Array], memories: list[Array], memory: Array, stamp: Any, clock: Array, rules: Rules) -> Seen:
+    """What becomes of all of a person's capsules."""
+    raw, good, alone, known, count, held = memory
+    t, dt = clock[0], clock[1]
+    fresh = (good < stamp) & (stamp <= t + rules.clock_tolerance) & ~_wrong(rows)
+    restart = rules.max_age < stamp - good
+    refused = (stamp != raw) & ~fresh & (stamp > NEVER)
+    last = where(fresh, stamp, good)
+    age = minimum(maximum(t - last, 0.0), rules.max_age)
+    held = maximum(age, where(restart, 0.0, held - AGE_FALLS * dt * (held - age)))
+    capsules = [
+        kept(row, memo, Frame(fresh, restart, stamp, held), t, rules) for row, memo in zip(rows, memories, strict=True)
+    ]
+    jumped: Any = False
+    missing: Any = False
+    there: Any = 0.0
+    for capsule in capsules:
+        jumped, missing = jumped | capsule.jumped, missing | capsule.missing
+        there = there + where(capsule.there, 1.0, 0.0)
+    alone = where(fresh & restart, stamp, alone)
+    met = fresh & ((there > 0.0) | (rules.clear_confirm <= stamp - alone))
+    known = where(met, 1.0, known)
+    ever = last > NEVER  # before the first frame the arm waits
+    stale = ever & ((t < last - rules.clock_tolerance) | (last + rules.max_age < t))
+    conditions = (stale, known < 0.5, refused, jumped, fresh & missing, there != count)
+    told = [*(where(c, 1.0, 0.0) for c in conditions), maximum(t - last, 0.0)]
+    return Seen(capsules, vector(stamp, last, alone, known, there, held), told)
+
+
+def watching(layout: tuple[int, int, int]) -> Program:
+    """The program over all capsules; things are passed on.  `told` is TOLD, added up over the people; age the greatest.
+
+    goal is an input only because compiled code refuses what is not finite.
+    """
+    people, others, size = layout
+
+    def watch(_: Any, **x: Array) -> dict[str, Any]:
+        capsules: list[Kept] = []
+        persons = []
+        told: list[Any] = [0.0] * len(TOLD)
+        for p in range(people):
+            place = slice(p * size, (p + 1) * size)
+            rows, memories = list(x["rows"][place]), list(x["memory"][place])
+            found = person(rows, memories, x["people"][p], x["stamps"][p], x["clock"], Rules(*x["rules"]))
+            capsules += found.capsules
+            persons.append(found.memory)
+            *counts, age = found.told
+            told = [total + count for total, count in zip(told[:-1], counts, strict=True)] + [maximum(told[-1], age)]
+        things = range(people * size, people * size + others)
+        passed = [x["rows"][k] for k in things]
+        return {
+            "believed": np.array([c.believed for c in capsules] or [PARKED]),
+            "predicted": np.array([*(c.predicted for c in capsules), *passed]),
+            "pace": np.array([[c.pace, c.grown] for c in capsules] or [[0.0, 0.0]]),
+            "memory": np.array(
+                [*(c.memory for c in capsules), *(np.array([*x["rows"][k], *x["memory"][k, ROW:]]) for k in things)]
+            ),
+            "people": np.array(persons, dtype=object).reshape(people, PERSON),
+            "stamps": np.array([memory[GOOD] for memory in persons], dtype=object),
+            "told": vector(*told),
+        }
+
+    slots = people * size + others
+    inputs = {
+        "rows": (slots, ROW),
+        "stamps": (people,),
+        "memory": (slots, MEMORY),
+        "people": (people, PERSON),
+        "clock": (len(CLOCK),),
+        "rules": (len(RULES),),
+        "goal": (GOAL,),
+    }
+    return trace(watch, None, inputs, name="watch")
+
+
+Array = NDArray[np.float64]
+Note = Callable[[str, float, str], None]  # kind, time, text
+
+
+class Watch:
+    """`look` once a cycle; then `predicted` is what a controller should see, and `told` (7,) is belief.TOLD.
+
+    `clock` (4,) is belief.CLOCK, which others read too.
+    """
+
+    def __init__(self, layout: tuple[int, int, int], limits: Limits, clock: Array, note: Note) -> None:
+        people, others, size = layout
+        self.predicted = Obstacles(people, others, size)
+        self.rejected = self.jumps = self.lost = 0  # counts: frames refused, with a jump, with somebody missing
+        self._limits, self._clock, self._note = limits, clock, note
+        self._things = slice(people * size, None)
+        self._things_until = math.inf  # s, until when the last sound places of things will do
+        self._kernel = kernel = compiled(watching, layout)
+        self._run = kernel.fast(kernel.general)
+        self._out = out = kernel.empty()
+        self.told, self.pace, self.believed = out.told, out.pace, out.believed
+        """(7,); (S, 2) how fast each capsule may be, m/s, and what it has grown by, m; (S, 13) as last seen, grown."""
+        self.told[:] = 0.0
+        self.pace[:] = limits.human_speed, 0.0
+        self.believed[:] = PARKED
+        self._memory, self._people = np.zeros_like(out.memory), np.zeros_like(out.people)
+        self._memory[:, :ROW] = PARKED
+        self._people[:] = NEVER, NEVER, NEVER, 0.0, 0.0, 0.0
+        self._out = self._shared()
+        known = {"max_age": limits.oldest} | {name: getattr(limits.sensor, field) for name, field in OF_SENSOR.items()}
+        self._rules = np.array([known[name] if name in known else getattr(limits, name) for name in RULES])
+        self._oldest = limits.oldest
+        self._clean, self._stamps = np.tile(PARKED, (len(self.predicted.rows), 1)), np.zeros(people)
+        self._no_goal = np.zeros(GOAL)
+
+    def write_to(self, predicted: Obstacles, believed: Array) -> None:
+        """From now on in another's memory, so that nobody need be copied there at every step."""
+        predicted.copy_from(self.predicted)
+        believed[:] = self.believed
+        self.predicted, self.believed = predicted, believed
+        self._out = self._shared()
+
+    def _shared(self) -> Any:
+        """The arrays that a look fills, some of them others' too."""
+        places = self.predicted
+        return self._out._replace(believed=self.believed, predicted=places.rows, stamps=places.stamps)
+
+    def calls(self, rows: Array, stamps: Array, goal: Array) -> list[Call | Copy]:
+        """A look as steps of a pipeline, for obstacles in these arrays; the last two are for its end."""
+        inputs = rows, stamps, self._memory, self._people, self._clock, self._rules, goal
+        look = Call(self._kernel, inputs, self._out)
+        return [look, Copy(self._out.memory, self._memory), Copy(self._out.people, self._people)]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in vars(self).items() if k != "_run"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._run = self._kernel.fast(self._kernel.general)
+
+    def look(self, t: float, obstacles: Obstacles, goal: Array) -> bool:
+        """Takes the obstacles as they are at time t; False if some number of obstacles or goal is not finite."""
+        if obstacles.layout != self.predicted.layout:
+            raise ShapeError(
+                f"obstacles must have the places (people, others, capsules) {self.predicted.layout}; "
+                f"got {obstacles.layout}"
+            )
+        clock, out = self._clock, self._out
+        clock[0] = t
+        sound = True
+        try:
+            stamps, rules = obstacles.stamps, self._rules
+            self._run(obstacles.rows, stamps, self._memory, self._people, clock, rules, goal, out=out)
+        except (ValueError, TypeError):
+            sound = False
+            self._guarded(t, obstacles)
+        self._memory[:] = out.memory
+        self._people[:] = out.people
+        self.looked(obstacles)
+        return sound
+
+    def looked(self, obstacles: Obstacles) -> None:
+        """These obstacles were looked at."""
+        self.predicted.names = obstacles.names
+        obstacles.reads += 1
+
+    @property
+    def waiting(self) -> bool:
+        """Whether the arm is held until somebody was seen, or nobody for long enough."""
+        return bool(self.told[1] > 0.0)
+
+    def stale(self, t: float) -> str:
+        """What is too old, as a sentence; nothing if all is well."""
+        if self.told[0] > 0.0:
+            for p, good in enumerate(self._people[:, GOOD].tolist()):
+                if good > NEVER and not good - self._limits.clock_tolerance <= t <= good + self._oldest:
+                    oldest = f"max_age, {self._oldest:g} s"
+                    return f"person {p}: the last good data is older than {oldest}: {t - good:.4f} s"
+        if t > self._things_until:
+            return f"things: their places were not finite for {self._oldest:g} s"
+        return ""
+
+    def remark(self, t: float) -> None:
+        """Counts and tells what the last look found."""
+        refused, jumped, missing, changed = (int(x) for x in self.told[2:6].tolist())
+        self.rejected += refused
+        self.jumps += jumped
+        self.lost += missing
+        if refused:
+            self._note("rejected_frames", t, "a person's frame was refused: not finite, not possible, or not new")
+        if jumped:
+            self._note("jumps", t, "a person jumped farther than people can; old and new place are both kept")
+        if missing:
+            self._note("lost", t, "somebody is no longer seen; kept, and growing, until confirmed gone")
+        if changed:
+            self.predicted.counts[:] = self._people[:, COUNT]
+
+    def forget(self, t: float) -> None:
+        """After a step of the clock back to t: stamps from before mean nothing, the places of people still do."""
+        memory, people = self._memory, self._people
+        memory[:, [SEEN, LOST]] = t
+        memory[:, UNTIL] = np.where(memory[:, COVER] > 0, t + self._limits.jump_confirm, t)
+        people[:, [RAW, GOOD]] = NEVER
+        people[:, KNOWN] = 0.0
+        self._things_until = math.inf
+
+    def _guarded(self, t: float, obstacles: Obstacles) -> None:
+        """The slow way in, where not everything is finite: a frame with such a number is made one that is refused."""
+        np.copyto(self._clean, obstacles.rows)
+        finite: NDArray[np.bool_] = np.isfinite(self._clean).all(axis=1)  # type: ignore[assignment]
+        for p in range(self.predicted.people):
+            place = self.predicted.place(p)
+            if not finite[place].all():
+                self._clean[place] = PARKED
+                self._clean[place, RADIUS] = -1.0
+        wrong = ~finite[self._things]
+        if wrong.any():
+            self._clean[self._things][wrong] = self._memory[self._things, :ROW][wrong]
+            self._things_until = min(self._things_until, t + self._oldest)
+            self._note("rejected_things", t, "the place of a thing is not finite; its last one is kept")
+        else:
+            self._things_until = math.inf
+        self._stamps[:] = np.nan_to_num(obstacles.stamps, nan=-NEVER, posinf=-NEVER, neginf=NEVER)
+        fixed = self._clock, self._rules, self._no_goal
+        self._run(self._clean, self._stamps, self._memory, self._people, *fixed, out=self._out)

@@ -1,0 +1,445 @@
+"""The supervisor: stands between a controller and an arm, and lets through only what it can answer for.
+
+Informed by ISO 10218:2025 / ISO/TS 15066, not certified; run it under a certified safety controller.
+
+    supervisor = Supervisor(controller, Limits())
+    command = supervisor.step(t, dt, state, obstacles, goal)    # as Controller.step; never raises
+    supervisor.reset(t)                                         # after a stop, once its reason has gone
+
+One cycle: time (timing.py), the joints' state (state_checks.py), people (watch.py), the goal's age, the controller
+itself, limits (limiter.py), the flight recorder (recorder.py).  Doubt stops the arm, and a stop is latched (latch.py).
+
+A stop is controlled, the last command run down along its own direction, where the joints' state can be trusted; with a
+state that is stale or cannot be true it is immediate, all zeros, and stays so until reset.  With torques that means an
+arm without torque: its brakes must take over, and `command.status` says so in the same cycle.
+
+precedence.py says which status is shown where several apply.
+"""
+
+from __future__ import annotations
+
+import copy
+import logging
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...arm import Arm
+from ...compile.pipeline import Pipeline
+from ...errors import ConfigError
+from ..control.command import Command, Goal, State, measured
+from ..control.controller import Controller
+from ..control.obstacles import Obstacles
+from ..control.velocity_law import GOAL
+from .compatibility import examined, facts, same_joints
+from .contact import table
+from .flight_recorder import Recorder
+from .limiter import Limiter
+from .limits import Limits
+from .perception import CLOCK, TOLD, Watch
+from .saturation import HUGE, SUMMARY
+from .state_checks import StateChecks, Timing
+from .status import Status
+from .stop import HELD, IMMEDIATE, OVERLAP, Hold, Latch, shown
+
+Array = NDArray[np.float64]
+REQUESTED = Status.STOP_INTERNAL  # a stop that the operator asked for; its reason begins with "operator"
+_OVERLAPS = CLOCK.index("overlap")
+_REFUSED = TOLD.index("refused")
+_MARGIN = SUMMARY.index("margin")
+_STOPS = frozenset(id(s) for s in Status if s.stops)  # an enum's own hash is Python code
+
+
+def _nothing() -> None:
+    """Where nothing can be lacking."""
+
+
+class Steps(Protocol):
+    """What a supervisor can stand around; what more it may say about itself is in fitting.py."""
+
+    arm: Arm
+
+    def step(self, t: float, dt: float, state: State, obstacles: Obstacles, goal: Goal) -> Command:
+        """The command for now."""
+
+
+class Supervisor:
+    """Limits, watches and stops.  See the module's docstring.
+
+    joint_names   of the plant, base first: refused unless they are the arm's
+    places        (people, others, capsules a person) of the obstacles, for a controller without a `layout`
+    on_command    called with every command before it is returned; if it raises, the arm stops
+    acting        False where the arm is not given these commands, so that it need not follow them (F28)
+
+    A copy, or what is unpickled, stands where the original stood, with memory of its own: what was latched is latched,
+    and who was seen is remembered.  It is for looking ahead, or for another process: an arm obeys one supervisor.
+    """
+
+    def __init__(
+        self,
+        controller: Steps,
+        limits: Limits | None = None,
+        *,
+        joint_names: Sequence[str] | None = None,
+        places: tuple[int, int, int] | None = None,
+        on_command: Callable[[Command], object] | None = None,
+        acting: bool = True,
+    ) -> None:
+        if not hasattr(controller, "step") or not hasattr(controller, "arm"):
+            raise ConfigError(f"controller: expected a Controller; got {controller!r:.60}")
+        if limits is not None and not isinstance(limits, Limits):
+            raise ConfigError(f"limits: expected Limits; got {limits!r:.60}; a Config belongs to the Controller")
+        self.controller, self.arm, self.on_command = controller, controller.arm, on_command
+        self.limits = limits = Limits() if limits is None else limits
+        self.permit = True  # False withdraws the permission to move: the arm stops
+        examined(self.arm)
+        if joint_names is not None:
+            same_joints(self.arm, joint_names)
+        known = facts(controller, limits, places)
+        self.bounds, self.period, self.reaction = known.bounds, known.period, known.reaction
+        self._has_pairs, self._tolerance = known.pairs is not None, limits.clock_tolerance
+        self.recorder = Recorder(self.arm.n, limits.record, self.period, limits.record_after)
+        self._latch = Latch(self.recorder)
+        self.timing = Timing(limits, self.period, self._latch.note)
+        self._clock = np.zeros(len(CLOCK))
+        self.watch = watch = Watch(known.places, limits, self._clock, self._latch.note)
+        rows = self._share()
+        self.limiter = Limiter(
+            self.arm.model, known, limits, self._clock, watch.told, watch.pace, rows, self.timing.longest
+        )
+        self.command = command = Command(self.arm.n)
+        out = self.limiter.out
+        command.qd, command.q, command.tau, command.tool_velocity = out.qd, out.q, out.tau, out.tool_velocity
+        command.q[:] = self.arm.ready  # until there is a state
+        given = self.limiter.last if acting else np.zeros(self.arm.n)  # our own copy: the caller has command.qd
+        self.state_checks = StateChecks(self.arm, limits, self.bounds, given, torque=known.torque)
+        self._no_info = np.full_like(command.info, np.nan)
+        self._still = command.acceleration
+        self._regions: list[tuple[str, ...]] | None = None if limits.mode == "separation" else []
+        self._hold = Hold(self.arm)
+        self._started, self._standing = False, True
+        self._asked = ""  # why the operator wants a stop
+        self._exceptions = self._saturated = self._slowed = 0
+        self._bind()
+
+    def _bind(self) -> None:
+        """The ordinary cycle as one native call: what is believed, the body, pairs, the law, the filter.
+
+        Only for the package's own controller, whose parts are known; all others are asked by `step`.
+        """
+        self._cycle: Callable[..., Any] | None = None
+        self._correct: Callable[..., Any] = _nothing
+        self._view: Any = self._clock.data
+        controller, limiter = self.controller, self.limiter
+        if type(controller) is not Controller or not limiter.whole:
+            return
+        q, qd, goal, places = np.zeros(self.arm.n), np.zeros(self.arm.n), np.zeros(GOAL), controller.obstacles()
+        stamps = np.zeros(places.people)
+        look, *remember = self.watch.calls(places.rows, stamps, goal)
+        wanted, tau = controller.command.qd, controller.command.tau
+        filtered = limiter.calls(q, qd, wanted, tau, controller.pairs)
+        steps = [look, *controller.calls(q, qd, goal), *filtered, *remember]
+        self._cycle = Pipeline(steps, takes=(q, qd, places.rows, stamps, goal)).run
+        self._correct = limiter.corrections(q, qd, tau)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in vars(self).items() if k not in ("_cycle", "_correct", "_view")}
+
+    def _share(self) -> Array | None:
+        """What is believed about people is written where the controller reads it; all of its rows, if it has such."""
+        if not self._has_pairs:
+            return None
+        controller: Any = self.controller
+        rows: Array = controller.all_rows
+        self.watch.write_to(controller.obstacles(own=True), rows[controller.layout.rows :])
+        return rows
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._share()  # copied arrays are no longer parts of each other
+        self._bind()
+
+    def __copy__(self) -> Supervisor:
+        return copy.deepcopy(self)  # one that shared its latch with another would be none
+
+    def __repr__(self) -> str:
+        state = f"stopped, {self.latched}: {self.reason}" if self.latched else "not stopped"
+        return f"<Supervisor of {self.controller!r}: {state}>"
+
+    # ---- from outside
+    @property
+    def latched(self) -> Status | None:
+        """The stop that needs a reset, if there is one."""
+        return self._latch.status
+
+    @property
+    def reason(self) -> str:
+        """Why the arm was stopped."""
+        return self._latch.reason
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """How often things have happened, by name."""
+        return {
+            "stops": self._latch.stops,
+            "resets_refused": self._latch.refused,
+            "overruns": self.timing.overruns,
+            "rejected_frames": self.watch.rejected,
+            "jumps": self.watch.jumps,
+            "lost": self.watch.lost,
+            "exceptions": self._exceptions,
+            "saturated": self._saturated,
+            "slowed": self._slowed,
+        }
+
+    def stop(self, reason: str = "asked to") -> None:
+        """Stops the arm from the next cycle on, latched.  May be called from any thread."""
+        self._asked = reason or "asked to"
+
+    def reset(self, t: float) -> bool:
+        """Ends a stop: True if the arm may move again; False while there is a reason to stop or the arm moves.
+
+        A refused reset is not remembered: give it again.  After one that ended a stop the next joint state is taken as
+        the first: so an arm that was put elsewhere, which is a jump, is taken where it is now.
+        """
+        if self.latched is None:
+            return True
+        wanted = bool(self._asked) or not self.permit
+        but = "the operator wants it to stand" if wanted else "" if self._standing else "the arm still moves"
+        if not self._latch.open(t, but):
+            return False
+        self.limiter.go()
+        self.state_checks.forget()
+        forget = getattr(self.controller, "reset", None)
+        if forget is not None:
+            forget()
+        return True
+
+    # ---- one cycle
+    def step(self, t: float, dt: float, state: State, obstacles: Obstacles, goal: Goal) -> Command:
+        """The command for the time t.  dt counts in the first cycle alone, then it is measured.  Never raises."""
+        try:
+            timing, watch, latch, limiter, command = self.timing, self.watch, self._latch, self.limiter, self.command
+            q, qd = state.q, state.qd
+            if latch.doubted is not None:
+                latch.begin()
+            if timing.tick(t, dt, state.t) is not None or self._asked or not self.permit:
+                self._uneasy()
+                if timing.stepped:
+                    if math.isfinite(t):
+                        watch.forget(t)
+                        self.state_checks.forget()
+                    return self._blind(t, state)
+            self._clock[1] = step = timing.dt
+            implausible = self.state_checks.look(state.t, q, qd)
+            if implausible is not None:
+                latch.doubt(implausible, self.state_checks.reason)
+            usable = t - goal.t <= goal.valid_for and goal.t <= t + self._tolerance
+            asked, pairs = self._at_once(t, step, q, qd, obstacles, goal) if usable else None, limiter.no_pairs
+            if asked is None:
+                try:
+                    sound = watch.look(t, obstacles, goal.packed)
+                except Exception as error:
+                    sound = False
+                    latch.doubt(Status.STOP_INTERNAL, f"obstacles: {error}")
+                if not sound:
+                    usable = self._sound(t, goal) and usable
+                if latch.doubted in IMMEDIATE:
+                    watch.remark(t)
+                    return self._blind(t, state)
+                if not usable:
+                    goal = self._held(t, q)
+                elif self._hold.active:
+                    self._hold.active = False
+                if not self._started:
+                    np.clip(qd, -self.bounds.velocity, self.bounds.velocity, out=limiter.last)
+                    self._started = True
+                asked = self._ask(t, step, state, goal)
+                if asked is not None and self._has_pairs:
+                    pairs = self.controller.pairs  # type: ignore[attr-defined]  # `_has_pairs` looked for it
+                if asked is None or latch.doubted is not None or latch.status is not None:
+                    latch.close(t)
+                    limiter.ramp(q, qd, pairs)
+                else:
+                    try:
+                        limiter.allow(q, qd, asked.qd, asked.tau, pairs)
+                    except (ValueError, TypeError) as error:
+                        self._stop_now(t, q, qd, pairs, Status.STOP_INTERNAL, f"controller: {error}")
+            else:
+                pairs = self.controller.pairs  # type: ignore[attr-defined]  # as above
+            command.t, command.dt, command.margin = t, step, limiter.summary[_MARGIN]
+            if limiter.summary[0] == 0.0 and usable and asked is not None:
+                command.status, command.reason = asked.status, ""
+                command.info, command.acceleration = asked.info, asked.acceleration
+            elif not self._attend(t, q, qd, pairs, asked):
+                return self._blind(t, state)
+            if self.on_command is not None and not self._called_back():
+                self._stop_now(t, q, qd, pairs, Status.STOP_INTERNAL, latch.doubt_reason)
+                command.status, command.reason = latch.status or Status.STOP_INTERNAL, latch.reason
+            limiter.keep()
+            self.recorder.write(limiter.record, command.status)
+            if self._regions is not None and obstacles.names != self._regions and watch.told[_REFUSED] == 0.0:
+                self._met(obstacles)  # with the frame that was taken, for the cycles to come
+            return command
+        except Exception as error:  # whatever it was: the arm stands still, and the command says why
+            self._exceptions += 1
+            self._latch.doubt(Status.STOP_INTERNAL, f"{type(error).__name__}: {error}")
+            return self._blind(t, state)
+
+    def _at_once(self, t: float, dt: float, q: Array, qd: Array, obstacles: Obstacles, goal: Goal) -> Command | None:
+        """An ordinary cycle up to its limited command, and what was asked; None if it is none, and nothing was done.
+
+        Numbers that are not finite end it before anything is remembered, and the long way finds out which.
+        """
+        cycle, latch = self._cycle, self._latch
+        if cycle is None or latch.status is not None or latch.doubted is not None or not self._started:
+            return None
+        controller: Any = self.controller
+        if self._hold.active or not controller.started or "step" in vars(controller):
+            return None
+        if obstacles.layout != self.watch.predicted.layout:
+            return None
+        self._view[0] = t
+        controller.begin(dt, self.watch.predicted)
+        try:
+            if cycle(q, qd, obstacles.rows, obstacles.stamps, goal.packed) is not None:
+                return None
+            command: Command = controller.finish(t, dt)
+        except (ValueError, TypeError, ArithmeticError):
+            return None
+        self.watch.looked(obstacles)
+        if self.limiter.lacking:
+            self._correct()
+        return command
+
+    def _attend(self, t: float, q: Array, qd: Array, pairs: Array, asked: Command | None) -> bool:
+        """Every cycle that is not an ordinary one: its stops and its status.  False if the command is not finite."""
+        latch, limits, command = self._latch, self.limits, self.command
+        _, human, limit, speed, fastest, commanded, distance, people, size, marks, *_ = (
+            self.limiter.out.summary.tolist()
+        )
+        if marks:
+            self.watch.remark(t)
+            stale = self.watch.stale(t)
+            if stale:
+                self._stop_now(t, q, qd, pairs, Status.STOP_HUMAN_STALE, stale)
+        if speed > limits.overspeed:
+            why = f"a joint moves at {speed:.2f} times its velocity limit"
+            self._stop_now(t, q, qd, pairs, Status.STOP_LIMIT, why)
+        if 0.0 < limits.stop_distance > people:
+            why = f"a person is {people:.3f} m away; the arm stops at {limits.stop_distance:g} m"
+            self._stop_now(t, q, qd, pairs, Status.STOP_HUMAN, why)
+        if distance <= 0.0 and limits.in_collision == "stop":
+            self._stop_now(t, q, qd, pairs, Status.IN_COLLISION, OVERLAP)
+        if not size < HUGE:
+            latch.doubt(Status.STOP_INTERNAL, "the limited command is not finite")
+            return False
+        known = asked is not None and latch.status is None
+        command.info = self._no_info if asked is None else asked.info
+        # `known` has seen that something was asked, which the checker does not follow
+        command.acceleration = asked.acceleration if known else self._still  # type: ignore[union-attr]
+        self._show(t, Status.OK if asked is None else asked.status, human, limit, distance)
+        self._standing = fastest <= limits.standing and (commanded == 0.0 or self.limiter.torque)
+        if latch.immediate:
+            self.limiter.nothing()
+        return True
+
+    def _met(self, obstacles: Obstacles) -> None:
+        """Which parts of people there are, for what contact they bear."""
+        self._regions = list(obstacles.names)
+        self.limiter.bears[:] = table(self._regions, obstacles.person_capsules)
+
+    def _uneasy(self) -> None:
+        """Doubts for what time and the operator say."""
+        if self.timing.stop is not None:
+            self._latch.doubt(self.timing.stop, self.timing.reason)
+        if self._asked or not self.permit:
+            self._latch.doubt(REQUESTED, f"operator: {self._asked or 'permission withdrawn'}")
+            self._asked = ""
+
+    def _ask(self, t: float, dt: float, state: State, goal: Goal) -> Command | None:
+        """The controller's command, None if there is none to be had."""
+        try:
+            asked = self.controller.step(t, dt, state, self.watch.predicted, goal)
+            status = asked.status
+            if id(status) in _STOPS:
+                self._latch.doubt(status, f"controller: {asked.reason}")
+                return None
+            if not self._has_pairs:
+                self._clock[_OVERLAPS] = status is Status.IN_COLLISION
+            return asked
+        except Exception as error:
+            self._exceptions += 1
+            self._latch.doubt(Status.STOP_INTERNAL, f"controller: {type(error).__name__}: {error}")
+            return None
+
+    def _stop_now(self, t: float, q: Array, qd: Array, pairs: Array, status: Status, why: str) -> None:
+        """A stop for what only showed after the limits: the command is made again, on the way to a standstill."""
+        self._latch.doubt(status, why)
+        if self._latch.status is None:
+            self._latch.close(t)
+            self.limiter.ramp(q, qd, pairs)
+
+    def _called_back(self) -> bool:
+        """Shows the command to the user's callback; False if that failed."""
+        try:
+            self.on_command(self.command)  # type: ignore[misc]  # called only where there is one
+            return True
+        except Exception as error:
+            self._exceptions += 1
+            self._latch.doubt(Status.STOP_INTERNAL, f"on_command: {type(error).__name__}: {error}")
+            return False
+
+    def _sound(self, t: float, goal: Goal) -> bool:
+        """After something was found that is not finite: whether the goal is; doubts the things if these are not."""
+        things = self.watch.stale(t)
+        if things.startswith("things"):
+            self._latch.doubt(Status.STOP_HUMAN_STALE, things)
+        return bool(np.isfinite(goal.packed).all())
+
+    def _held(self, t: float, q: Array) -> Goal:
+        """Holds the tool where it is, for want of a valid goal; but not for ever."""
+        new = not self._hold.active
+        goal = self._hold.goal(t, q)
+        if new:
+            self._latch.tell(t, Status.HOLD_COMMAND_TIMEOUT, HELD, logging.WARNING)
+        if t - self._hold.since >= self.limits.hold_time:
+            self._latch.doubt(Status.STOP_COMMS, f"no valid goal for {self.limits.hold_time:g} s")
+        return goal
+
+    def _blind(self, t: float, state: State) -> Command:
+        """All zeros, at once: the state, the time or this supervisor itself cannot be trusted."""
+        self._latch.close(t)
+        self.limiter.nothing()
+        command = self.command
+        q = None if self._started else measured(state, "q", self.arm.n)
+        if q is not None:
+            command.q[:] = q  # nothing was commanded yet: where the arm is
+        self._started = True  # zeros were: a later cycle of this stop must not begin with the speed that it measures
+        command.t, command.dt, command.info, command.acceleration = t, self.timing.dt, self._no_info, self._still
+        command.margin = math.nan
+        command.status, command.reason = self._latch.status or Status.STOP_INTERNAL, self._latch.reason
+        self._standing = False
+        if self.on_command is not None:
+            self._called_back()
+        try:
+            self.recorder.write_blind(t, state, command.status)
+        except Exception:  # a state that no row can hold; evidence is worth less than an answer
+            self._exceptions += 1
+        return command
+
+    def _show(self, t: float, said: Status, human: float, limit: float, distance: float) -> None:
+        """The status and its reason; what is new is told."""
+        command, before = self.command, self.command.status
+        if self._latch.status is not None:
+            command.status, command.reason = self._latch.status, self._latch.reason
+            return
+        status, reason = shown(distance, self._hold.active, self.watch.waiting, human, limit, said)
+        command.status, command.reason = status, reason
+        self._slowed += human < 1.0
+        self._saturated += limit < 1.0
+        if reason and status is not before and status is not Status.HOLD_COMMAND_TIMEOUT:
+            self._latch.note(status, t, reason, logging.WARNING if status is Status.IN_COLLISION else logging.INFO)

@@ -1,0 +1,311 @@
+"""The people of a scene as settings: what a file says about each of them, and the coworker that comes of it.
+
+    [people.visitor]
+    kind = "walk"                  walk, random, reach, still or recorded
+    start = [2.5, 0.0]             m, from the scene's origin
+
+`make` gives what the sensor shows and what is true.  They differ for a recording with gaps alone: the sensor has old
+data there, while the person went on; a straight line through the gap is the best that is known of that.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, Self, TypeVar, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...avoidance.checks import FieldError, as_number, choice, integer, non_negative, number, positive, setting
+from ...errors import ConfigError, RecordingError
+from ...geometry import Person
+from ...geometry.skeleton import POINTS
+from ..mocap.recorded import Placement, info_file, read_motion, read_placement
+from ..mocap.tracks import Motion
+from ..points import FAR
+from .coworker import Coworker, RandomWalk, Reach, Recorded, Still, Walk
+
+Array = NDArray[np.float64]
+SHAPES = ("cylinder", "standing")
+RADIUS = 0.2  # m: half as deep as broad shoulders are wide; the thesis does not give its cylinder's
+WHOLE = 1e6  # s: longer than any gap
+FASTEST = 20.0  # m/s: what is faster is a slip of units
+LONGEST = 86400.0  # s: likewise
+
+
+class Seen(NamedTuple):
+    """Somebody as a sensor shows them, and as they are."""
+
+    sensed: Coworker
+    actual: Coworker
+
+
+class Somebody(Protocol):
+    """Settings of a person."""
+
+    def make(self, origin: Array, floor: float) -> Seen:
+        """The coworker, with the scene's origin (3,) and the height of its floor, m."""
+
+
+@runtime_checkable
+class Movable(Protocol):
+    """Settings of a person who can be put elsewhere, as all of this module are."""
+
+    def moved(self, dx: float, dy: float) -> Somebody:
+        """The same person with all that they do dx and dy (m) farther along x and y."""
+
+
+def _points(settings: Any, **sizes: int) -> None:
+    """Sequences of so many numbers of a cell's size; kept as tuples."""
+    for name, size in sizes.items():
+        value = getattr(settings, name)
+        numbers = [as_number(x) for x in value] if isinstance(value, list | tuple | np.ndarray) else []
+        if len(numbers) != size or not all(x is not None and abs(x) <= FAR for x in numbers):
+            expected = f"{size} numbers from -{FAR:g} to {FAR:g} (m)"
+            raise FieldError(name, expected, value, place=type(settings).__name__)
+        object.__setattr__(settings, name, tuple(numbers))
+
+
+Settings = TypeVar("Settings", bound=Any)
+
+
+def _moved(settings: Settings, dx: float, dy: float, *names: str) -> Settings:
+    """Settings with points of these names, x and y first, moved."""
+    points = {name: getattr(settings, name) for name in names}
+    moved = {name: (x + dx, y + dy, *rest) for name, (x, y, *rest) in points.items()}
+    return dataclasses.replace(settings, **moved)
+
+
+def _figure(settings: Any) -> None:
+    choice(settings, "shape", SHAPES)
+    number(settings, "height", least=0.5, most=2.5)
+    number(settings, "radius", least=0.02, most=1.0)
+
+
+def _made(who: Any) -> Seen:
+    return Seen(who, who)
+
+
+@dataclass(frozen=True)
+class Walker:
+    """Somebody who walks back and forth (`Walk`)."""
+
+    start: tuple[float, float] = setting((2.5, 0.0), "m", "where they begin, from the origin")
+    end: tuple[float, float] = setting((1.0, 0.0), "m", "where they turn")
+    speed: float = setting(0.3, "m/s", "of walking")
+    periods: float | None = setting(None, "", "there and back so often, halves too; for ever if left out")
+    pause: float = setting(0.0, "s", "waited at each end")
+    delay: float = setting(0.0, "s", "waited before the first step")
+    acceleration: float | None = setting(None, "m/s^2", "of turning round; at once if left out, as in the thesis")
+    shape: str = setting("cylinder", "", "cylinder or standing")
+    height: float = setting(1.8, "m", "of the person")
+    radius: float = setting(RADIUS, "m", "of the cylinder")
+
+    def __post_init__(self) -> None:
+        _points(self, start=2, end=2)
+        if self.start == self.end:
+            raise FieldError(
+                "end", "another point than start; still is the kind of who stays", self.end, place="Walker"
+            )
+        positive(self, "speed", most=FASTEST)
+        non_negative(self, "pause", "delay", most=LONGEST)
+        if self.acceleration is not None:
+            positive(self, "acceleration", most=1000.0)
+        if self.periods is not None:
+            positive(self, "periods", most=1e6)
+            if self.periods * 2 % 1:
+                raise FieldError("periods", "a multiple of a half", self.periods, place="Walker")
+        _figure(self)
+
+    def make(self, origin: Array, floor: float) -> Seen:
+        """The walk."""
+        start, end = (np.array([origin[0] + x, origin[1] + y, floor]) for x, y in (self.start, self.end))
+        named = ("pause", "delay", "acceleration", "height", "radius")
+        options: dict[str, Any] = {"shape": self.shape} | {name: getattr(self, name) for name in named}
+        return _made(Walk(start, end, self.speed, self.periods, **options))
+
+    def moved(self, dx: float, dy: float) -> Self:
+        """The walk, so much (m) farther along x and y."""
+        return _moved(self, dx, dy, "start", "end")
+
+
+@dataclass(frozen=True)
+class Wanderer:
+    """Somebody who moves at random (`RandomWalk`)."""
+
+    seed: int = setting(1, "", "the same seed gives the same path")
+    area: tuple[float, float, float, float] = setting((0.3, 2.0, -1.2, 1.2), "m", "x0, x1, y0, y1 from the origin")
+    max_speed: float = setting(2.0, "m/s", "what is never exceeded")
+    turn: float = setting(0.0, "rad", "how far the body turns to the side that it moves to")
+    facing: float = setting(math.pi, "rad", "where a standing person looks; pi: at an arm that faces +x")
+    shape: str = setting("cylinder", "", "cylinder or standing")
+    height: float = setting(1.8, "m", "of the person")
+    radius: float = setting(RADIUS, "m", "of the cylinder")
+
+    def __post_init__(self) -> None:
+        integer(self, "seed", 0, 2**63 - 1)
+        _points(self, area=4)
+        x0, x1, y0, y1 = self.area
+        if not (x0 <= x1 and y0 <= y1 and (x0 < x1 or y0 < y1)):
+            raise FieldError("area", "x0, x1, y0, y1 with x0 <= x1 and y0 <= y1, not both equal", self.area)
+        positive(self, "max_speed", most=FASTEST)
+        number(self, "turn", "facing", least=-100.0, most=100.0)
+        _figure(self)
+
+    def make(self, origin: Array, floor: float) -> Seen:
+        """The random walk."""
+        x0, x1, y0, y1 = self.area
+        area = (origin[0] + x0, origin[0] + x1, origin[1] + y0, origin[1] + y1)
+        named = ("shape", "facing", "turn", "height", "radius")
+        options: dict[str, Any] = {"floor": floor} | {name: getattr(self, name) for name in named}
+        return _made(RandomWalk(self.seed, area, self.max_speed, **options))
+
+    def moved(self, dx: float, dy: float) -> Self:
+        """The area, so much (m) farther along x and y."""
+        x0, x1, y0, y1 = self.area
+        return dataclasses.replace(self, area=(x0 + dx, x1 + dx, y0 + dy, y1 + dy))
+
+
+@dataclass(frozen=True)
+class Reacher:
+    """Somebody who stands and reaches in with one hand (`Reach`)."""
+
+    position: tuple[float, float] = setting((1.0, 0.0), "m", "where they stand, from the origin")
+    target: tuple[float, float, float] = setting((0.2, 0.0, 0.0), "m", "what the hand goes to, from the origin")
+    start: float = setting(1.0, "s", "when the hand leaves")
+    reach_time: float = setting(0.9, "s", "of the hand's way")
+    hold: float = setting(1.0, "s", "the hand stays there")
+    pause: float = setting(1.0, "s", "until the next time")
+    times: int | None = setting(None, "", "how often; for ever if left out")
+    hand: str = setting("right", "", "right or left")
+    height: float = setting(1.8, "m", "of the person")
+
+    def __post_init__(self) -> None:
+        _points(self, position=2, target=3)
+        choice(self, "hand", ("right", "left"))
+        positive(self, "reach_time", most=LONGEST)
+        non_negative(self, "start", "hold", "pause", most=LONGEST)
+        if self.times is not None:
+            integer(self, "times", 1, 10**6)
+        number(self, "height", least=0.5, most=2.5)
+
+    def make(self, origin: Array, floor: float) -> Seen:
+        """The reach."""
+        stands = (origin[0] + self.position[0], origin[1] + self.position[1], floor)
+        target = origin + np.array(self.target)
+        named = ("start", "reach_time", "hold", "pause", "times", "hand", "height")
+        options: dict[str, Any] = {name: getattr(self, name) for name in named}
+        return _made(Reach(np.array(stands), target, **options))
+
+    def moved(self, dx: float, dy: float) -> Self:
+        """Feet and target, so much (m) farther along x and y."""
+        return _moved(self, dx, dy, "position", "target")
+
+
+@dataclass(frozen=True)
+class Stander:
+    """Somebody, or something as large, that stays."""
+
+    position: tuple[float, float] = setting((1.0, 0.0), "m", "where they stand, from the origin")
+    facing: float = setting(math.pi, "rad", "where a standing person looks")
+    shape: str = setting("cylinder", "", "cylinder or standing")
+    height: float = setting(1.8, "m", "of the person")
+    radius: float = setting(RADIUS, "m", "of the cylinder")
+
+    def __post_init__(self) -> None:
+        _points(self, position=2)
+        number(self, "facing", least=-100.0, most=100.0)
+        _figure(self)
+
+    def make(self, origin: Array, floor: float) -> Seen:
+        """The person, at rest."""
+        at = (origin[0] + self.position[0], origin[1] + self.position[1], floor)
+        if self.shape == "cylinder":
+            return _made(Still(Person.cylinder(at, self.height, self.radius)))
+        return _made(Still(Person.standing(at, self.facing, self.height)))
+
+    def moved(self, dx: float, dy: float) -> Self:
+        """The person, so much (m) farther along x and y."""
+        return _moved(self, dx, dy, "position")
+
+
+@dataclass(frozen=True)
+class Tracked:
+    """A recorded person (`Recorded`)."""
+
+    file: str = setting("", "", "a Vicon CSV or a BVH file")
+    position: tuple[float, float] | None = setting(
+        None, "m", "where the hips are on average, from the origin; where the recording has them if left out"
+    )
+    turn: float = setting(0.0, "rad", "by which the take is turned about the vertical, before it is moved")
+    rate: float = setting(0.0, "Hz", "pictures of the sensor in a second; 0: as the recording has them")
+    bridge: float = setting(0.0, "s", "gaps up to this are filled for the sensor too")
+    end: str = setting("hold", "", "after the last frame: hold (they stay) or stale (the sensor is silent)")
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.file, str | Path) or not str(self.file):
+            raise FieldError("file", "the name of a recording, Vicon CSV or BVH", self.file, place="Tracked")
+        object.__setattr__(self, "file", str(self.file))
+        non_negative(self, "rate", most=10_000.0)
+        non_negative(self, "bridge", most=WHOLE)
+        number(self, "turn", least=-100.0, most=100.0)
+        choice(self, "end", ("hold", "stale"))
+        if self.position is not None:
+            _points(self, position=2)
+
+    def make(self, origin: Array, floor: float) -> Seen:
+        """The recording as the sensor has it; and with every gap filled."""
+        path = Path(self.file)
+        motion, info = read_motion(path), info_file(path)
+        placement = read_placement(info) if os.path.isfile(info) else Placement()
+        placement = placement.then((0.0, 0.0, floor), self.turn)
+        start = _first(motion, self.bridge)
+        whole: dict[str, Any] = {"bridge": WHOLE, "start": start, "end": "hold", "floor": floor}
+        if self.position is not None:
+            take = Recorded(motion, placement, **whole)
+            hips = np.mean([take.point(t)[0] for t in np.linspace(0.0, take.duration, 200)], axis=0)
+            x, y = origin[:2] + np.array(self.position) - hips[:2]
+            placement = placement.then((float(x), float(y), 0.0))
+        options: dict[str, Any] = {"rate": self.rate or None, "start": start, "end": self.end, "floor": floor}
+        return Seen(Recorded(motion, placement, bridge=self.bridge, **options), Recorded(motion, placement, **whole))
+
+    def moved(self, dx: float, dy: float) -> Self:
+        """The take, so much (m) farther along x and y; one without a position stays where it was recorded."""
+        return self if self.position is None else _moved(self, dx, dy, "position")
+
+
+def _first(motion: Motion, bridge: float) -> float | None:
+    """When the sensor has its first whole frame, s: with every gap filled there may be one before, and a shift in time.
+
+    None if it never has one, which `Recorded` refuses.
+    """
+    seen = motion.only([name for name in motion.points if name in POINTS]).bridged(bridge)
+    return float(seen.times[int(np.argmax(seen.complete))]) if seen.complete.any() else None
+
+
+def made(people: Mapping[str, Somebody], origin: Array, floor: float) -> dict[str, Seen]:
+    """The people of a scene by name; a ConfigError says who cannot be."""
+    found = {}
+    for name, who in people.items():
+        try:
+            found[name] = who.make(origin, floor)
+        except RecordingError:
+            raise  # begins with its own file
+        except ValueError as error:
+            raise ConfigError(f"people.{name}: {error}") from error
+    return found
+
+
+KINDS: dict[str, type[Any]] = {
+    "walk": Walker,
+    "random": Wanderer,
+    "reach": Reacher,
+    "still": Stander,
+    "recorded": Tracked,
+}
+"""What `kind` says in a scene's file."""

@@ -1,0 +1,227 @@
+"""A plant in another process: the controller's side of link.py, with the interface of any plant.
+
+    plant = PlantClient(arm, address)
+    plant.wait(5.0)                     until the plant answers: the only call that takes its time
+    plant.reset(q)                      or plant.unlatch(), to go on where the arm stands
+    plant.write(command); plant.advance(dt, person_rows); plant.read(state)
+
+Nothing here raises because of the other side, and nothing waits for it.  A connection that is lost, half-open or reset
+looks the same: no states come, `state.t` stays what it was, `connected` turns False, and a supervisor stops the arm for
+its stale state.  The client then says hello again under a new session, and the plant does not move for that one before
+it is reset.
+
+With `lockstep` (of client and server alike) `advance`, `reset` and `unlatch` wait for their answer, at most `patience`.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+import selectors
+import socket
+import time
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..arm import Arm
+from ..avoidance import Command, State
+from ..cell.plants.contact import people_rows
+from ..cell.plants.plant import configuration, positive_time
+from ..errors import ConfigError, ShapeError
+from ..geometry import ROW
+from .packet import NUMBERS, Decoder, Encoder, Kind, Order, Stop, Tally
+from .plant_server import LONGEST, STATE_HEAD, STATUSES, TIMEOUT, Address, joints_check, local_only
+
+Array = NDArray[np.float64]
+PATIENCE = 2.0  # s
+AT_ONCE = 1024  # messages taken at a time: more than a system keeps, and an end all the same
+
+
+class PlantClient:
+    """A plant behind a socket.  See the module's docstring."""
+
+    def __init__(
+        self,
+        arm: Arm,
+        address: Address,
+        *,
+        timeout: float = TIMEOUT,
+        lockstep: bool = False,
+        patience: float = PATIENCE,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.arm, self.clock, self.lockstep = arm, clock, lockstep
+        self.timeout, self.patience = positive_time(timeout), positive_time(patience)
+        self.dropped = Tally()
+        self.unsent = 0
+        self.contacts, self.touching = 0, False
+        self.stop_reason = Stop.START
+        self._decoder, self._order, self._encoder = Decoder(self.dropped), Order(self.dropped), Encoder()
+        self._joints = joints_check(arm)
+        self._q, self._qd, self._t = np.zeros(arm.n), np.zeros(arm.n), -math.inf
+        self._stamp = -math.inf  # s, of the newest state
+        self._answered = 0  # sequence number of ours that it answers
+        self._greeted = -math.inf  # s, when we last said hello
+        self._left_alone = False  # lockstep: an answer did not come
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        try:
+            self._socket.connect((local_only(address[0]), address[1]))
+        except (OSError, ConfigError) as error:
+            self._socket.close()
+            raise ConfigError(f"address: expected one of this machine; got {address}: {error}") from error
+        self._socket.setblocking(False)
+        self._arrivals = selectors.DefaultSelector()
+        self._arrivals.register(self._socket, selectors.EVENT_READ)
+        self._hello()
+
+    # ---- what is known about the other side
+    @property
+    def connected(self) -> bool:
+        """Whether the plant answers: its last state is younger than `timeout`; in lockstep, its last answer came."""
+        if self._stamp == -math.inf:
+            return False
+        return not self._left_alone if self.lockstep else self.clock() - self._stamp <= self.timeout
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the plant waits for a reset, as far as is known; `stop_reason.text` says why."""
+        return self.stop_reason is not Stop.NONE
+
+    @property
+    def lost(self) -> int:
+        """Messages that had not come when a later one did."""
+        return self._order.lost
+
+    def wait(self, seconds: float) -> bool:
+        """Waits until the plant answers, at most so long; whether it does."""
+        end = self.clock() + seconds
+        while True:
+            self._pump()
+            if self.connected or self.clock() >= end:
+                return self.connected
+            self._arrivals.select(0.01)
+
+    # ---- as any plant
+    def reset(self, q: ArrayLike) -> None:
+        """The arm at rest at q (n,); ends a stop.  For simulated arms: a real one cannot jump."""
+        self._encoder.numbers[: self.arm.n] = configuration(self.arm, q)
+        self._ask(Kind.PLACE, self.arm.n)
+
+    def unlatch(self) -> None:
+        """Ends a stop where the arm stands; the plant refuses while the arm still moves."""
+        self._ask(Kind.RESET, 0)
+
+    def write(self, command: Command) -> None:
+        """What the drive follows until the next write."""
+        n, numbers = self.arm.n, self._encoder.numbers
+        try:
+            numbers[0] = _STATUS_NUMBER[command.status]
+            numbers[1 : 1 + n], numbers[1 + n : 1 + 2 * n] = command.qd, command.tau
+        except (KeyError, ValueError, TypeError):  # no command at all: the plant hears none, and stops
+            self.unsent += 1
+            return
+        self._send(Kind.COMMAND, 1 + 2 * n)
+
+    def brake(self) -> None:
+        """The drive's own stop, until the next write."""
+        self._send(Kind.BRAKE, 0)
+
+    def advance(self, dt: float, person_rows: Array | None = None) -> None:
+        """Tells the plant where people are; in lockstep dt seconds pass there, else time passes by itself."""
+        rows = np.empty(0) if person_rows is None else people_rows(person_rows).ravel()
+        if len(rows) >= NUMBERS:
+            raise ShapeError(f"person_rows must have at most {NUMBERS // ROW} rows; got {len(rows) // ROW}")
+        if not 0 < dt <= LONGEST:
+            raise ValueError(f"dt must be above 0 and at most {LONGEST:g} s; got {dt!r}")
+        self._encoder.numbers[0] = dt
+        self._encoder.numbers[1 : 1 + len(rows)] = rows
+        self._ask(Kind.ADVANCE, 1 + len(rows))
+
+    def read(self, state: State) -> None:
+        """Fills state.q, state.qd and state.t from the newest message, if there ever was one.
+
+        t is when the plant took it, on the clock that all processes of this machine share; in lockstep, s since reset.
+        """
+        self._pump()
+        if self._stamp > -math.inf:
+            state.q[:], state.qd[:], state.t = self._q, self._qd, self._t
+
+    def close(self) -> None:
+        """Gives the socket back."""
+        self._arrivals.close()
+        self._socket.close()
+
+    def __enter__(self) -> PlantClient:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # ---- messages
+    def _hello(self) -> None:
+        """Asks for control, as somebody new."""
+        self._greeted = self.clock()
+        self._encoder.begin(secrets.randbits(64) | 1)
+        self._order.begin()
+        self._answered = 0
+        self._encoder.numbers[:2] = self.arm.n, self._joints
+        self._send(Kind.HELLO, 2)
+
+    def _send(self, kind: Kind, n: int) -> None:
+        try:
+            self._socket.send(self._encoder.pack(kind, self.clock(), n))
+        except OSError:  # nobody there, or no room: the next one may get through
+            self.unsent += 1
+
+    def _ask(self, kind: Kind, n: int) -> None:
+        """Sends; in lockstep waits for the answer."""
+        self._send(kind, n)
+        self._pump()
+        if not self.lockstep:
+            return
+        asked, end = self._encoder.sequence, self.clock() + self.patience
+        while self._answered < asked and self.clock() < end:
+            self._arrivals.select(max(0.0, end - self.clock()))
+            self._receive()
+        self._left_alone = self._answered < asked
+
+    def _pump(self) -> None:
+        """Takes what has come, and says hello if that is not enough."""
+        self._receive()
+        if not self.connected and self.clock() - self._greeted > self.timeout:
+            self._hello()
+
+    def _receive(self) -> None:
+        for _ in range(AT_ONCE):
+            try:
+                size = self._socket.recv_into(self._decoder.buffer)
+            except OSError:  # nothing more has come, or nobody listens there now
+                return
+            if self._decoder.unpack(size):
+                self._take()
+
+    def _take(self) -> bool:
+        message, drop, n = self._decoder, self.dropped.drop, self.arm.n
+        if message.kind is not Kind.STATE:
+            return drop("kind")
+        if message.session != self._encoder.session:
+            return drop("session")
+        numbers = message.numbers
+        if len(numbers) != STATE_HEAD + 2 * n or numbers[2] not in _STOP_NUMBERS:
+            return drop("numbers")
+        if message.stamp > self.clock() + self.timeout:
+            return drop("future")
+        if not self._order.admit(message.sequence):
+            return False
+        self._stamp, self._t = message.stamp, float(numbers[0])
+        self._answered = int(numbers[1])
+        self.stop_reason = Stop(int(numbers[2]))
+        self.touching, self.contacts = bool(numbers[3]), int(numbers[4])
+        self._q[:], self._qd[:] = numbers[STATE_HEAD : STATE_HEAD + n], numbers[STATE_HEAD + n :]
+        return True
+
+
+_STATUS_NUMBER = {status: float(k) for k, status in enumerate(STATUSES)}
+_STOP_NUMBERS = frozenset(float(stop) for stop in Stop)

@@ -1,0 +1,301 @@
+"""The report: one HTML file that needs nothing else, from whatever runs there are.
+
+    report(outcomes, figures, Path("report.html"), checks=checks, discussion=texts, settings={"gains": toml})
+
+Figures are inline SVG, there are no scripts and no links that lead elsewhere.  Names and texts that come from files are
+escaped.  A test that was not run, or failed, is told as missing with its reason; the rest stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
+
+from .... import __version__
+from ..figures.figures import FIGURES, Drawn
+from ..outcome import Outcome
+from .html import STYLE, Section, inline_svg, paragraphs, table, text
+from .numbers import ABSENT, beside, listed_checks, listed_runs, met, shown
+from .numbers import Check as Check
+from .texts import ARMS, INTRODUCTION, METRICS, RECORDED, SAFETY, SHOWN, TESTS, TOLERANCE, Name
+
+PLANTS = ("kinematic", "rigid", "mujoco")
+
+Settings = Mapping[str, str | Mapping[str, object]]
+"""Title -> a text such as TOML, shown as it is, or names with their values."""
+
+
+@dataclass(frozen=True)
+class _Report:
+    """Everything that the sections are made of."""
+
+    outcomes: Sequence[Outcome]
+    figures: Mapping[str, Drawn]
+    checks: Sequence[Check]
+    discussion: Mapping[str, str]
+    settings: Settings
+    expected: Sequence[int]
+    missing: Mapping[str, str]
+    robot: str
+    plants: Sequence[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        seen = dict.fromkeys(run.plant for run in self.outcomes)
+        order = [plant for plant in PLANTS if plant in seen] + [plant for plant in seen if plant not in PLANTS]
+        object.__setattr__(self, "plants", order)
+
+    def runs(self, test: int) -> list[Outcome]:
+        """The runs of a test with the main arm."""
+        return [run for run in self.outcomes if run.test == test and run.robot == self.robot]
+
+
+def report(
+    outcomes: Iterable[Outcome],
+    figures: Mapping[str, Drawn],
+    path: Path,
+    *,
+    checks: Iterable[Check] = (),
+    discussion: Mapping[str, str] | None = None,
+    settings: Settings | None = None,
+    expected: Iterable[int] = tuple(TESTS),
+    missing: Mapping[str, str] | None = None,
+    robot: str | None = None,
+    command: str = "elbowroom experiment all",
+) -> Path:
+    """Writes the report and returns its path.
+
+    `discussion` has texts by "1" to "7" (a test), "summary", "arms" and "recorded"; empty lines part paragraphs.
+    `expected` are the tests that were asked for, `missing` says why something is not there: by "1" to "7" or a name of
+    yours.  `robot` is the arm of the tests; others go into a table of their own (the first run's if omitted).
+    `command` is the call that makes the same numbers again.
+    """
+    runs = list(outcomes)
+    arm = robot or next((run.robot for run in runs if run.test is not None), runs[0].robot if runs else "")
+    whole = _Report(
+        runs,
+        dict(figures),
+        list(checks),
+        {str(key): value for key, value in (discussion or {}).items()},
+        settings or {},
+        list(expected),
+        {str(key): value for key, value in (missing or {}).items()},
+        arm,
+    )
+    sections = [_summary(whole), *(_test(whole, test) for test in whole.expected)]
+    sections += [part for part in (_arms(whole), _recorded(whole), _settings(whole)) if part is not None]
+    sections.append(_reproduce(command))
+    part = path.with_name(
+        path.name + ".part"
+    )  # a report that could not be written whole does not take the old one's place
+    part.write_text(_page(whole, sections), encoding="utf-8")
+    part.replace(path)
+    return path
+
+
+def _page(whole: _Report, sections: Sequence[Section]) -> str:
+    several = "The seven experiments" if len(whole.expected) == len(TESTS) else "Experiments of the thesis"
+    title = several if len(whole.expected) > 1 else "An experiment of the thesis"
+    if not whole.expected:
+        title = "Recorded people"
+    links = "".join(f'<li><a href="#{part.anchor}">{escape(part.short)}</a></li>' for part in sections)
+    plants = ", ".join(whole.plants) or "none"
+    body = "\n".join(
+        f'<section id="{part.anchor}"><h2>{escape(part.title)}</h2>\n{part.html}</section>' for part in sections
+    )
+    return "\n".join(
+        [
+            "<!doctype html>",
+            '<html lang="en"><head><meta charset="utf-8">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            f"<title>{title}, by elbowroom {escape(__version__)}</title><style>{STYLE}</style></head><body>",
+            f'<nav aria-label="Contents"><b>Contents</b><ol>{links}</ol></nav>',
+            f"<main><h1>{title}</h1>",
+            f'<p class="lead">elbowroom {escape(__version__)}. Arm: {text(whole.robot or "none")}. '
+            f"Plants: {text(plants)}.</p>",
+            *(f"<p>{text(words)}</p>" for words in INTRODUCTION if whole.expected),
+            f'<p class="note">{text(SAFETY)}</p>',
+            _absent(whole),
+            body,
+            f"<footer>{text(SAFETY)} elbowroom {escape(__version__)}.</footer>",
+            "</main></body></html>",
+            "",
+        ]
+    )
+
+
+def _absent(whole: _Report) -> str:
+    """What is not in the report, and why."""
+    items = [f"Test {test}: {_reason(whole, test)}" for test in whole.expected if not whole.runs(test)]
+    known = {str(test) for test in whole.expected if not whole.runs(test)}
+    for name, reason in whole.missing.items():
+        if name not in known:
+            items.append(f"Test {name}: {reason}" if name.isdigit() else f"{name}: {reason}")
+    for test in whole.expected:
+        there = {run.plant for run in whole.runs(test)}
+        lacking = [plant for plant in whole.plants if plant not in there]
+        if there and lacking:
+            items.append(f"Test {test}: no run on {', '.join(lacking)}.")
+    if not items:
+        return ""
+    listed = "".join(f"<li>{text(item)}</li>" for item in items)
+    return f'<div class="note"><b>This report is not complete.</b><ul>{listed}</ul></div>'
+
+
+def _reason(whole: _Report, test: int) -> str:
+    return whole.missing.get(str(test), "not run.")
+
+
+def _summary(whole: _Report) -> Section:
+    """All of the thesis' numbers in one table, and the checks that do not hold."""
+    rows: list[Sequence[str]] = []
+    counted = [0, 0]
+    for test in whole.expected:
+        for metric, variant, thesis in _thesis_numbers(whole, test):
+            name = METRICS.get(metric, Name(metric, "", 3))
+            cells = []
+            for plant in whole.plants:
+                run = next((r for r in whole.runs(test) if r.variant == variant and r.plant == plant), None)
+                value = None if run is None else run.metrics.get(metric)
+                cells.append(beside(metric, value, thesis))
+                fits = None if value is None else met(metric, value, thesis)
+                counted = [counted[0] + (fits is True), counted[1] + (fits is not None)]
+            tolerance = TOLERANCE.get(metric)
+            allowed = "none" if tolerance is None else f"±{100 * tolerance:.0f} %"
+            rows.append([f"{test}", text(name.words), shown(thesis, name), allowed, *cells])
+    holds = sum(check.met for check in whole.checks)
+    words = []
+    if counted[1]:
+        words.append(f"{counted[0]} of {counted[1]} numbers are within their tolerance of the thesis'.")
+    if whole.checks:
+        words.append(f"{holds} of {len(whole.checks)} results that are said in words hold.")
+    parts = [f"<p>{' '.join(words)}</p>"] if words else []
+    if rows:
+        head = ["test", "number", "thesis", "tolerance", *map(escape, whole.plants)]
+        parts.append(table(head, rows, words=2))
+    else:
+        parts.append("<p>No run here has a number of the thesis to be held against.</p>")
+    for title, chosen in (
+        ("Results that do not hold", [check for check in whole.checks if not check.met]),
+        ("Results across tests", [check for check in whole.checks if check.test is None and check.met]),
+    ):
+        if chosen:
+            parts.append(f"<h3>{title}</h3>{listed_checks(chosen, named=True)}")
+    parts.append(paragraphs(whole.discussion.get("summary", "")))
+    return Section("summary", "Summary", "Summary", "\n".join(parts))
+
+
+def _thesis_numbers(whole: _Report, test: int) -> list[tuple[str, str, float]]:
+    """(metric, variant, number) of a test's runs, each once; a supervised run is not what the thesis ran."""
+    found: dict[tuple[str, str], float] = {}
+    for run in whole.runs(test):
+        if not run.supervised:
+            found |= {(metric, run.variant): number for metric, number in run.thesis.items()}
+    return [(metric, variant, number) for (metric, variant), number in found.items()]
+
+
+def _test(whole: _Report, test: int) -> Section:
+    about, runs = TESTS.get(test), whole.runs(test)
+    title = f"Test {test}" + ("" if about is None else f": {about.title}")
+    short = f"{test}" + ("" if about is None else f". {about.title}")
+    parts = []
+    if about is not None:
+        rows = (("The thesis", about.thesis), ("Here", about.ours))
+        parts.append('<dl class="two">' + "".join(f"<dt>{a}</dt><dd>{text(b)}</dd>" for a, b in rows) + "</dl>")
+    if not runs:
+        parts.append(f'<p class="note"><b>Missing.</b> {text(_reason(whole, test))}</p>')
+        return Section(f"test-{test}", title, short, "\n".join(parts))
+    if str(test) in whole.missing:
+        parts.append(f'<p class="note"><b>Not complete.</b> {text(_reason(whole, test))}</p>')
+    checks = [check for check in whole.checks if check.test == test]
+    if checks:
+        parts.append(f"<h3>Results</h3>{listed_checks(checks)}")
+    parts.append(paragraphs(whole.discussion.get(str(test), "")))
+    several = len(whole.plants) > 1
+    parts += [_figure(number, drawn, several) for number, drawn in _figures(whole, test)]
+    parts.append(f"<h3>Numbers</h3>{_numbers(whole, test)}")
+    return Section(f"test-{test}", title, short, "\n".join(parts))
+
+
+def _figures(whole: _Report, test: int) -> list[tuple[str, Drawn]]:
+    order = {number: k for k, number in enumerate(FIGURES)}
+    mine = [(number, drawn) for number, drawn in whole.figures.items() if drawn.test == test]
+    return sorted(mine, key=lambda pair: order.get(pair[0], len(order)))
+
+
+def _figure(number: str, drawn: Drawn, several: bool) -> str:
+    """The figure and its caption, which names the plant where there are several."""
+    name = f"Figure {number}"
+    if drawn.svg is None:
+        return f'<p class="note"><b>{escape(name)} is missing.</b> {text(drawn.missing or "It was not drawn.")}</p>'
+    prefix = "f" + "".join(c if c.isalnum() else "_" for c in number) + "-"
+    picture = inline_svg(drawn.svg.read_text(encoding="utf-8"), prefix, f"{name}. {drawn.caption}")
+    plant = f" Plant: {text(drawn.plant)}." if several and drawn.plant else ""
+    return f"<figure>{picture}<figcaption><b>{escape(name)}.</b> {text(drawn.caption)}{plant}</figcaption></figure>"
+
+
+def _numbers(whole: _Report, test: int) -> str:
+    """The metrics of a test, a block a variant, a column a plant."""
+    runs = whole.runs(test)
+    variants = list(dict.fromkeys(run.variant for run in sorted(runs, key=lambda run: run.supervised)))
+    rows: list[Sequence[str]] = []
+    for variant in variants:
+        mine = {run.plant: run for run in runs if run.variant == variant}
+        if len(variants) > 1:
+            rows.append([text(variant.replace("_", " "))])
+        for metric in SHOWN.get(test, tuple(METRICS)):
+            if not any(metric in run.metrics for run in mine.values()):
+                continue
+            bare = [run.thesis for run in mine.values() if not run.supervised]
+            thesis = next((numbers[metric] for numbers in bare if metric in numbers), None)
+            values = [
+                beside(metric, mine[p].metrics.get(metric), thesis) if p in mine else ABSENT for p in whole.plants
+            ]
+            name = METRICS.get(metric, Name(metric, "", 3))
+            rows.append([text(name.words), ABSENT if thesis is None else shown(thesis, name), *values])
+    if all(row[1] == ABSENT for row in rows if len(row) > 1):  # nothing to stand beside
+        return table(["", *map(escape, whole.plants)], [row if len(row) == 1 else [row[0], *row[2:]] for row in rows])
+    return table(["", "thesis", *map(escape, whole.plants)], rows)
+
+
+def _arms(whole: _Report) -> Section | None:
+    runs = [run for run in whole.outcomes if run.test is not None and run.robot != whole.robot]
+    if not runs:
+        return None
+    runs.sort(key=lambda run: run.robot)  # stable: within an arm as they were run
+    cells = [[text(run.robot), str(run.test), text(run.variant.replace("_", " ")), text(run.plant)] for run in runs]
+    html = "<p>The same tests with other arms. Least distances are to the person.</p>"
+    html += listed_runs(runs, ("arm", "test", "variant", "plant"), cells, ARMS)
+    return Section("arms", "Other arms", "Other arms", html + paragraphs(whole.discussion.get("arms", "")))
+
+
+def _recorded(whole: _Report) -> Section | None:
+    runs = [run for run in whole.outcomes if run.scene is not None]
+    if not runs:
+        return None
+    cells = [[text(run.scene), text(run.robot), text(run.variant.replace("_", " ")), text(run.plant)] for run in runs]
+    html = "<p>Recorded people in the cell. Nothing is tuned for a file.</p>"
+    html += listed_runs(runs, ("scene", "arm", "variant", "plant"), cells, RECORDED)
+    return Section(
+        "recorded", "Recorded people", "Recorded people", html + paragraphs(whole.discussion.get("recorded", ""))
+    )
+
+
+def _settings(whole: _Report) -> Section | None:
+    if not whole.settings:
+        return None
+    parts = []
+    for title, values in whole.settings.items():
+        if isinstance(values, str):
+            parts.append(f"<details><summary>{text(title)}</summary><pre>{escape(values)}</pre></details>")
+        else:
+            rows = [[text(name), text(value)] for name, value in values.items()]
+            parts.append(f"<h3>{text(title)}</h3>{table(['setting', 'value'], rows, words=2)}")
+    return Section("settings", "Settings", "Settings", "\n".join(parts))
+
+
+def _reproduce(command: str) -> Section:
+    words = "Nothing is left to chance: the same version on the same machine gives the same numbers."
+    html = f"<p>{words}</p><pre>{escape(command)}</pre>"
+    return Section("reproduce", "How to reproduce", "How to reproduce", html)

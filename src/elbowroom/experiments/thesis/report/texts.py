@@ -1,0 +1,217 @@
+"""What the report says of each test, and the names of its numbers.  Facts of the thesis' chapter 4, in our words.
+
+What the report says about the results, test by test: of the arm and the gains that come with elbowroom.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class About(NamedTuple):
+    """A test in words: its title, what the thesis did and found, and what is run here."""
+
+    title: str
+    thesis: str
+    ours: str
+
+
+TESTS: dict[int, About] = {
+    1: About(
+        "a frontal approach",
+        "K controller, influence 1 m between axes. The arm rests; a coworker walks towards it along x at about 0.3 "
+        "m/s, turns and walks back, several times. The arm gives way and returns to rest each time; the moving "
+        "average takes the vibration out of the motion. Least distance 0.75 m, least x difference 0.82 m, peak x "
+        "speed 0.56 m/s.",
+        "The same walk, with the moving average and without it, and once under the supervisor.",
+    ),
+    2: About(
+        "half the influence",
+        "As test 1 with an influence of 0.5 m: least distance 0.35 m, least x difference 0.32 m, peak x speed 0.41 "
+        "m/s, and a smoother velocity.",
+        "The walk of test 1 with the smaller influence.",
+    ),
+    3: About(
+        "an approach from the side",
+        "K controller, influence 0.7 m. The coworker starts 2.5 m away and comes along y at 0.2 m/s. Mainly axis 1 "
+        "moves. Least distance 0.50 m, least y difference 0.52 m.",
+        "The same walk along y.",
+    ),
+    4: About(
+        "the force controller",
+        "As test 1 with the F controller: least x difference 0.70 m, peak x speed 0.61 m/s. Joints that carry little "
+        "inertia move more. The text sets its 0.70 m beside test 1's 0.75 m, which was a distance and no x "
+        "difference.",
+        "The scene of test 1 with the F controller.",
+    ),
+    5: About(
+        "pick and place beside a person",
+        "K controller, influence 1 m. The arm carries an object from one conveyor to another through seven states "
+        "while a coworker moves at random. The task was done without contact; no numbers are given.",
+        "A cell of two conveyors with the seven states, and a coworker on a seeded smooth random walk.",
+    ),
+    6: About(
+        "a goal that cannot be reached",
+        "The goal lies near an obstacle that stands still, and the arm is trapped: it swings along x and never "
+        "arrives. No numbers are given.",
+        "A goal within reach of the repulsion of a person who stands still. The plain field is meant to fail here.",
+    ),
+    7: About(
+        "the limit of joint 3",
+        "A coworker comes to 25 cm and forces joint 3 towards a limit of 10 degrees. A weak potential fails to hold "
+        "it; a strong one holds it near 10 degrees with jerks; the scaling factor holds it at 12.4 degrees and "
+        "smoothly. The thesis' table gives an influence of 1 m and a random approach, its text 0.7 m and a frontal "
+        "one.",
+        "The text's scene, 0.7 m and frontal, three times: weak potential, strong potential, scaling factor. The 10 "
+        "degrees are a limit of the task, not of the arm.",
+    ),
+}
+
+
+class Name(NamedTuple):
+    """A metric in words: what it is, its unit, how many decimals are worth showing, and its name above a column."""
+
+    words: str
+    unit: str = ""
+    decimals: int = 0
+    short: str = ""
+
+
+METRICS: dict[str, Name] = {
+    "min_distance": Name("least distance, between axes", "m", 3, "least, axes"),
+    "min_surface_distance": Name("least distance, between surfaces of the cover", "m", 3, "least, surfaces"),
+    "min_clearance": Name("least distance, full body", "m", 3, "least, full body"),
+    "min_x_difference": Name("least x difference", "m", 3),
+    "min_y_difference": Name("least y difference", "m", 3),
+    "peak_x_speed": Name("peak x speed of the tool", "m/s", 3),
+    "peak_y_speed": Name("peak y speed of the tool", "m/s", 3),
+    "peak_tool_speed": Name("peak speed of the tool", "m/s", 3, "peak speed"),
+    "peak_toward_speed": Name("peak speed towards the person", "m/s", 3),
+    "rms_jerk": Name("RMS jerk of the tool", "m/s³", 1, "RMS jerk"),
+    "vibration": Name("vibration above 2 Hz, RMS", "m/s", 4),
+    "contacts": Name("contacts"),
+    "cycles": Name("cycles completed", short="cycles"),
+    "min_joint3_deg": Name("least angle of joint 3", "°", 1),
+    "oscillation_amplitude": Name("swing of the tool, half of the way", "m", 3),
+    "oscillation_frequency": Name("frequency of the swing", "Hz", 2),
+    "return_error": Name("tool from its start, at the end", "m", 3),
+    "goal_error": Name("tool from its goal, at the end", "m", 3),
+    "reached": Name("goal reached, within 2 cm"),
+    "stops": Name("stops by the supervisor (bare runs: would-be)", short="stops"),
+    "stopped_time": Name("time stopped", "s", 1),
+    "joint_travel": Name("travel of each joint", "rad", 2),
+    "peak_joint_speeds": Name("peak speed of each joint", "rad/s", 2),
+    "duration": Name("duration", "s", 1),
+    "limit_hits": Name("joint ends hit", short="ends hit"),
+    "min_self_distance": Name("least distance of the arm from itself", "m", 3, short="from itself"),
+    "min_height": Name("least height above the floor", "m", 3, short="height"),
+}
+
+SHOWN: dict[int, tuple[str, ...]] = {
+    1: ("min_distance", "min_surface_distance", "min_x_difference", "peak_x_speed", "rms_jerk", "vibration",
+        "return_error", "contacts", "limit_hits", "stops"),
+    2: ("min_distance", "min_surface_distance", "min_x_difference", "peak_x_speed", "rms_jerk", "vibration",
+        "return_error", "contacts", "limit_hits", "stops"),
+    3: ("min_distance", "min_surface_distance", "min_y_difference", "peak_y_speed", "rms_jerk", "joint_travel",
+        "return_error", "contacts", "limit_hits", "stops"),
+    4: ("min_distance", "min_surface_distance", "min_x_difference", "peak_x_speed", "rms_jerk", "joint_travel",
+        "peak_joint_speeds", "return_error", "contacts", "limit_hits", "stops"),
+    5: ("cycles", "contacts", "min_distance", "min_surface_distance", "min_clearance", "peak_tool_speed",
+        "peak_toward_speed", "rms_jerk", "limit_hits", "stops", "duration"),
+    6: ("reached", "goal_error", "oscillation_amplitude", "oscillation_frequency", "min_distance", "contacts", "stops"),
+    7: ("min_joint3_deg", "rms_jerk", "vibration", "min_distance", "peak_x_speed", "contacts", "stops"),
+}  # fmt: skip
+"""The metrics that the table of a test shows."""
+
+ARMS = (
+    "min_distance",
+    "min_surface_distance",
+    "min_clearance",
+    "peak_tool_speed",
+    "rms_jerk",
+    "cycles",
+    "contacts",
+    "limit_hits",
+    "min_self_distance",
+    "min_height",
+)
+RECORDED = ("duration", "min_distance", "min_surface_distance", "min_clearance", "cycles", "contacts", "stops")
+"""The columns of the tables of other arms and of recorded people."""
+
+TOLERANCE = {"min_distance": 0.15, "min_x_difference": 0.15, "min_y_difference": 0.15, "peak_x_speed": 0.25}
+"""How far from the thesis' number counts as met, as a part of it; other numbers have no tolerance."""
+
+SAFETY = (
+    "Informed by ISO 10218:2025 / ISO/TS 15066, not certified; run it under a certified safety controller."
+)  # fmt: skip
+
+INTRODUCTION = (
+    "The tests of the thesis' chapter 4, run again: its numbers beside ours. The arm of the thesis is"
+    " not named and its gains are not printed, so no run can equal it; the tolerances say how near counts as met.",
+    "Distances are between axes unless they say otherwise, as the thesis reports them: the distance between surfaces "
+    "is less by the radii of both capsules. Peaks are sizes. RMS jerk and vibration are made at one bandwidth (a grid"
+    " of 20 ms) for all plants.",
+)
+
+
+DISCUSSION: dict[str, str] = {
+    "summary": (
+        "What is not known of the original: the arm, its gains, where the coworker turns, how long the average is, "
+        "and the zero of joint 3. So agreement shows that there is one set of gains with which the published laws "
+        "give the published numbers, all together and on three plants. It does not show that it is the same set.\n\n"
+        "The gains were searched once, over tests 1 to 4 on the kinematic plant, and then rounded. Tests 5 to 7, "
+        "the other plants and the other arms had no part in that. In tests 5 to 7 the scene was chosen so that "
+        "the effect shows, and in test 7 the strengths of the two potentials.\n\n"
+        "Here the peaks of speed come from the moving average: one of 0.7 s answers a third of a second late, so "
+        "the arm waits and then hurries. Without it the tool moves at about the coworker's own speed, which is "
+        "half of the thesis' peaks."
+    ),
+    "1": (
+        "Without the average there is no vibration here to take out, only corners, where the coworker turns on the "
+        "spot. The thesis saw vibration, at a cycle of 0.158 s, and does not say where it came from. A sensor that "
+        "is a centimetre off makes some: then the tool trembles without the average and is calm with it.\n\n"
+        "The calm is paid for with delay. The supervisor counts that delay, and slows the arm on its way back "
+        "towards the coworker."
+    ),
+    "2": (
+        "Between surfaces only centimetres are left. An influence between axes says little about safety: most of "
+        "half a metre lies inside the two bodies."
+    ),
+    "3": (
+        "The arm swings about its first axis, out of the way; the other joints bring the tool back towards its place."
+    ),
+    "4": (
+        "Rates are what the inertia matrix changes: joint 3, which carries a fifth of what the first two carry, "
+        "becomes the fastest, and the first joint is spared. The way that a joint goes in all is much the same as "
+        "under K. The wrist moves in neither, since nothing pushes beyond the lower arm."
+    ),
+    "5": (
+        "The variant `fast` has a coworker of up to 2 m/s, faster than the arm may be. How that ends depends on "
+        "the seed, and nothing in the method promises that it ends well."
+    ),
+    "6": (
+        "The goal is within reach: alone, the tool gets there. Beside the obstacle it is caught where pull and "
+        "push are equal, and swings, because with the moving average the push comes late. Without the average it "
+        "is caught as well, but stands still. So being caught belongs to the field, and swinging to the filter. "
+        "The scene was chosen: in most others the tool is caught too, and the swing dies out."
+    ),
+    "7": (
+        "Both methods act after the moving average here. As printed, before it, they are late: a potential that is "
+        "steep enough to stop a joint makes it swing wider and wider, and a factor lets it run into its end with the "
+        "speed that the average remembers.\n\n"
+        "The factor of (3.74) lets a joint creep up to the limit, the nearer the longer one waits, so its least angle "
+        "says more about the length of the run than about the method. The limit is one of the task. What the "
+        "supervisor says of the arm's own limits is in the column `verdict` of the recordings."
+    ),
+    "arms": (
+        "The same gains, with each arm's own cover and a pose that gives the tool room to give way. The thesis' "
+        "numbers stand beside them for orientation; there is no reason why another arm should meet them. A scheme of "
+        "one push at a time, added at the tool, does not keep an arm off itself, its joints' ends or the floor: where "
+        "that happens the motion could not be made, and the row says so."
+    ),
+    "recorded": (
+        "elbowroom's own settings, not the thesis'. The sensor has the recording's gaps, in which its data grows "
+        "old; contacts and distances are those of the person with the gaps filled. Under the supervisor data older "
+        "than 0.1 s stops the arm until an operator resets it."
+    ),
+}

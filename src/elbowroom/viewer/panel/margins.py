@@ -1,0 +1,168 @@
+"""Live margins: how far the arm is from what its supervisor allows, at the pair of arm and person that are nearest.
+
+    needed   C + Z + v_h (T_r + T_s) + v_r (T_r + T_s / 2)      separation, m, with T_s the time that a stop takes now
+    had      the distance, m
+    used     v_r, m/s: how fast the nearest point of the arm comes towards the person, 0 if it leaves
+    left     the supervisor's own margin, m/s: what the worst of all pairs leaves of the allowed speed; so used + left
+             is allowed here at least
+    bears    m/s: the speed at which a contact would keep to the force that this part of the body bears
+             (avoidance/safety/contact.py); NaN where there is none, and `why` says so
+
+Of a cell that runs (`margins`), and of one that was recorded: `at_nearest` takes what a recording holds too.
+`Waiting` says for how long the arm has stood because of a person, and how much farther away they would have to be.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...arm import Arm
+from ...avoidance import Status
+from ...avoidance.safety.contact import OF_CAPSULE, REGIONS, contact_speed
+from ...avoidance.safety.limits import Limits, bounds
+from ...cell.pick_and_place import AVOID
+from ...cell.runner import Cell
+from ...cell.task import Handling
+from ...geometry.shapes import VELOCITY_A, VELOCITY_B, A, B
+from ...geometry.skeleton import NAMES
+
+Array = NDArray[np.float64]
+
+STANDS, MOVES = 0.01, 0.03  # m/s: a slower tool stands, and one that stood moves when it is faster
+THERE = 0.02  # m: a tool that is so near its goal has nothing to wait for
+GIVES_WAY = (Status.AVOIDING, Status.SLOWING_HUMAN)
+
+
+FORBIDDEN = "not permitted"
+STANDING = "a link that stands"
+UNKNOWN = "body part unknown"
+"""Why there is no speed of a contact; a person who is one shape, such as a cylinder, has no named parts."""
+
+
+class Margins(NamedTuple):
+    """See the module's docstring; NaN where it is not known."""
+
+    needed: float
+    had: float
+    used: float
+    left: float
+    bears: float
+    part: str  # of the person
+    why: str = ""  # there is no `bears`
+
+
+class Stopping(NamedTuple):
+    """What speed and separation ask for: the limits, how fast joints can brake (rad/s^2 or m/s^2), and T_r (s)."""
+
+    limits: Limits
+    acceleration: Array
+    reaction: float
+
+    def needed(self, qd: Array, used: float) -> float:
+        """The separation that is needed at these speeds, m."""
+        limits, reaction = self.limits, self.reaction
+        stopping = float(np.max(np.abs(qd) / (self.acceleration * limits.stop_factor), initial=0.0))
+        return limits.clearance + limits.human_speed * (reaction + stopping) + used * (reaction + 0.5 * stopping)
+
+
+def stopping(limits: Limits, arm: Arm, lower: Array, upper: Array, period: float) -> Stopping | None:
+    """As a supervisor with these limits computes it; None where it does not keep people apart."""
+    if not limits.separation:
+        return None
+    return Stopping(limits, bounds(limits, arm, lower, upper).acceleration, limits.latency + period)
+
+
+def margins(cell: Cell) -> Margins | None:
+    """Of this cycle; None where nobody is there."""
+    if not cell.people or not math.isfinite(cell.near.surfaces):
+        return None
+    controller, guard = cell.controller, cell.guard
+    own, part = controller.nearest()
+    k = [capsule.name for capsule in controller.layout.capsules].index(own)
+    rules = None
+    if guard is not None and guard.limits.separation:
+        rules = Stopping(guard.limits, guard.bounds.acceleration, guard.reaction)
+    nearest = (controller.rows[k], controller.layout.capsules[k].link, *controller.nearest_points(), part)
+    return at_nearest(cell.arm, cell.state.q, cell.state.qd, nearest, cell.near.surfaces, cell.margin, rules)
+
+
+def at_nearest(
+    arm: Arm,
+    q: Array,
+    qd: Array,
+    nearest: tuple[Array, int, Array, Array, str],
+    had: float,
+    left: float,
+    rules: Stopping | None,
+) -> Margins | None:
+    """Of an arm in that state; None where it touches somebody, as no direction is known then.
+
+    `nearest` is the arm's capsule (13 numbers, shapes.py), its link, the nearest points of arm and person and the
+    name of the person's part.
+    """
+    row, link, at, beside, part = nearest
+    way = beside - at
+    apart = float(np.linalg.norm(way))
+    if not 0.0 < apart < 100.0:
+        return None
+    normal, along = way / apart, row[B] - row[A]
+    share = float(np.clip((at - row[A]) @ along / max(float(along @ along), 1e-12), 0.0, 1.0))
+    used = max(0.0, float(normal @ ((1.0 - share) * row[VELOCITY_A] + share * row[VELOCITY_B])))
+    needed = math.nan if rules is None else rules.needed(qd, used)
+    bears, why = _bears(arm, q, link, at, normal, part)
+    return Margins(needed, had, used, left, bears, part, why)
+
+
+def _bears(arm: Arm, q: Array, link: int, at: Array, normal: Array, part: str) -> tuple[float, str]:
+    """The speed of a contact that this part bears, m/s; NaN, and why, where there is none."""
+    name = next((each for each in NAMES if part == each or part.endswith(f" {each}")), "")  # "person 1 left_hand"
+    if name not in OF_CAPSULE:
+        return math.nan, FORBIDDEN if name else UNKNOWN
+    if link < 0:
+        return math.nan, STANDING
+    frames = arm.poses(q)[: link + 1]
+    axes, places = frames[:, :3, 2], frames[:, :3, 3]
+    turns = np.array([kind == "R" for kind in arm.model.kinds[: link + 1]])
+    speeds = np.where(turns[:, None], np.cross(axes, at - places), axes) @ normal
+    a = np.zeros(arm.n)
+    a[: link + 1] = speeds
+    mobility = float(a @ np.linalg.solve(arm.mass_matrix(q), a))
+    region = REGIONS[OF_CAPSULE[name]]
+    return float(contact_speed(region.bears, 1.0 / region.mass, mobility)), ""
+
+
+class Waiting:
+    """For how long (s) the arm has stood because of a person."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def look(self, cell: Cell) -> None:
+        """After every cycle."""
+        speed = float(np.linalg.norm(cell.tool_velocity))
+        why = (
+            cell.task.state == AVOID or cell.command.status in GIVES_WAY or cell.controller.command.status in GIVES_WAY
+        )
+        why = why and (cell.task.state == AVOID or math.dist(cell.tool, cell.task.goal.position) > THERE)
+        stands = speed < (MOVES if self.seconds else STANDS)
+        self.seconds = self.seconds + cell.period if why and stands else 0.0
+
+
+def farther(cell: Cell, found: Margins | None) -> float:
+    """By how much (m) people would have to be farther away for the arm to go on; NaN if that is not known."""
+    info, config = cell.controller.command, cell.controller.config
+    distance = info.axis_distance if config.repulsion.measure == "axis" else info.distance
+    task: Any = cell.task
+    if isinstance(task, Handling) and task.state == AVOID:
+        wanted = task.settings.safety + task.settings.hysteresis
+    elif info.status is Status.AVOIDING:
+        wanted = config.repulsion.influence
+    elif found is not None and found.needed > found.had:
+        return found.needed - found.had
+    else:
+        return math.nan
+    return max(0.0, wanted - distance)

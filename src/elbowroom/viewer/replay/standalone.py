@@ -1,0 +1,183 @@
+"""One HTML file that plays a run in 3D, offline: viser's client, the recorded scene, and a sheet with the numbers.
+
+    write((replay.picture(t) for t in times), "run.html", rate=30.0, title="Pick and place")
+
+viser's player has play and pause (space), a slider for time and a choice of speed.  It keeps the scene but no panel, so
+the sheet is ours: a script looks at the player's time and says what was going on then.  The file's content policy
+forbids it to reach for anything outside itself.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from ...errors import ConfigError, ElbowroomError
+from ..access.server import open_page
+from ..panel.panel import detail, facts, judged
+from ..scene3d.scene import Stage
+
+POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval' blob: data:; worker-src blob: data:; "
+    "style-src 'unsafe-inline'; img-src data: blob:; font-src data:; connect-src data: blob:; base-uri 'none'; "
+    "form-action 'none'"
+)
+SAFETY = "Not a safety-rated device"
+MOST = 100_000  # pictures: an hour at 30 a second is more than anybody watches
+
+STYLE = """
+#sheet { position: fixed; z-index: 5; top: 0; bottom: 0; left: 0; width: 290px; box-sizing: border-box; overflow: auto;
+  padding: 12px 14px; background: #ffffff; color: #1d2b33; border-right: 1px solid #d5dade;
+  font: 12px/1.4 system-ui, sans-serif; }
+/* beside the scene, not over it; in a narrow window above it */
+#root { position: fixed; inset: 0 0 0 290px; width: auto !important; height: auto !important;
+  transform: translate(0); overflow: hidden; }
+@media (max-width: 700px) {
+  #sheet { bottom: auto; right: 0; width: auto; height: 150px; border-right: 0; border-bottom: 1px solid #d5dade; }
+  #root { inset: 150px 0 0 0; }
+}
+#sheet h1 { margin: 0 0 2px; font-size: 12px; font-weight: 600; color: #52636d; overflow-wrap: anywhere; }
+#sheet p { margin: 0; }
+#now { font-size: 15px; font-weight: 600; line-height: 1.25; min-height: 2.5em; }
+#now::before { content: "\\25CF"; margin-right: 0.35em; color: var(--colour, #7b858c); }
+#facts { color: #52636d; font-variant-numeric: tabular-nums; }
+#sheet svg { display: block; width: 100%; height: 48px; margin: 6px 0 1px; }
+#sheet small { font-size: 11px; color: #52636d; }
+#safety { margin-top: 4px !important; font-weight: 600; }
+"""
+
+SHEET = """
+<aside id="sheet" aria-live="off">
+  <h1>{title}</h1>
+  <p id="now"></p>
+  <p id="facts"></p>
+  <svg viewBox="0 0 300 64" preserveAspectRatio="none" role="img" aria-label="distance to the nearest person over time">
+    <line x1="0" x2="300" y1="63" y2="63" stroke="#b9c4ca" vector-effect="non-scaling-stroke"></line>
+    <polyline id="curve" fill="none" stroke="#265c7a" stroke-width="1.6" vector-effect="non-scaling-stroke"></polyline>
+    <line id="cursor" y1="0" y2="64" stroke="#d6783c" stroke-width="1.6" vector-effect="non-scaling-stroke"></line>
+  </svg>
+  <small id="scale"></small>
+  <p id="safety">{safety}.</p>
+</aside>
+"""
+
+SCRIPT = """
+(() => {
+  const run = JSON.parse(document.getElementById("run").textContent);
+  const [now, facts, cursor] = ["now", "facts", "cursor"].map((id) => document.getElementById(id));
+  const last = run.frames.length - 1, top = run.top;
+  if (top > 0) {
+    document.getElementById("curve").setAttribute("points", run.frames.map(([, d], k) =>
+      d === null ? "" : (300 * k / Math.max(last, 1)).toFixed(2) + "," + (62 - 58 * Math.min(d / top, 1)).toFixed(2)
+    ).join(" "));
+    document.getElementById("scale").textContent =
+      "distance, 0 to " + top.toFixed(1) + " m, over " + (last / run.rate).toFixed(1) + " s";
+  } else {
+    document.querySelector("#sheet svg").remove();
+  }
+  let shown = -1;
+  function tell() {
+    const slider = document.querySelector('[role="slider"][aria-valuenow]');
+    const time = slider === null ? 0 : parseFloat(slider.getAttribute("aria-valuenow"));
+    const k = Math.max(0, Math.min(last, Math.floor(time * run.rate + 1e-6)));
+    if (k !== shown) {
+      shown = k;
+      const [said, colour] = run.sentences[run.frames[k][0]];
+      now.textContent = said;
+      now.style.setProperty("--colour", colour);
+      facts.textContent = run.frames[k][2];
+      const x = 300 * k / Math.max(last, 1);
+      cursor.setAttribute("x1", x);
+      cursor.setAttribute("x2", x);
+    }
+    requestAnimationFrame(tell);
+  }
+  tell();
+})();
+"""
+
+
+def write(
+    pictures: Iterable[dict[str, Any]], path: str | os.PathLike[str], *, rate: float = 30.0, title: str = ""
+) -> int:
+    """Writes the pictures, `rate` of them a second, into one HTML file; returns how many there were.
+
+    Texts of the pictures and the title are shown as they are, never as markup.  Nothing is left of the file if it
+    cannot be written whole.
+    """
+    if not 0.1 <= rate <= 240.0:
+        raise ConfigError(f"rate: expected 0.1 to 240 pictures a second; got {rate!r}")
+    page = open_page("127.0.0.1", 0, clients=1, label=title or "elbowroom")
+    frames: list[list[Any]] = []
+    sentences: dict[tuple[str, str], int] = {}
+    try:
+        stage, recorder = Stage(page.server), None
+        for picture in pictures:
+            if len(frames) == MOST:
+                raise ConfigError(f"pictures: expected at most {MOST}; there are more, so take fewer a second")
+            if recorder is not None:
+                recorder.insert_sleep(1.0 / rate)
+            stage.show(picture)
+            if recorder is None:  # it begins with all that is there
+                recorder = page.server.get_scene_serializer()
+            frames.append(_frame(picture, sentences))
+        if recorder is None:
+            raise ConfigError("pictures: expected one at least; there are none")
+        if len(frames) > 1:
+            recorder.insert_sleep(1.0 / rate)
+        client = recorder.as_html()
+    finally:
+        page.stop()
+    _save(Path(path), _assembled(client, frames, sentences, rate, title or "elbowroom"))
+    return len(frames)
+
+
+def _frame(picture: dict[str, Any], sentences: dict[tuple[str, str], int]) -> list[Any]:
+    """Sentence (by number), distance and facts of a picture, for the sheet."""
+    said, colour = judged(picture)
+    plain = html.unescape(said)  # it is escaped for the panel; the sheet sets text, not markup
+    distance = picture["distance"]
+    near = round(distance, 4) if distance < 1e3 else None
+    told = f"{facts(picture)} · tool {picture['tool_speed']:.2f} m/s"
+    more = detail(picture)
+    if more:
+        plain = f"{plain} ({more.partition(';')[0]})"
+    return [sentences.setdefault((plain, colour), len(sentences)), near, told]
+
+
+def _assembled(
+    client: str, frames: list[list[Any]], sentences: dict[tuple[str, str], int], rate: float, title: str
+) -> str:
+    """viser's page with the policy, the title and the sheet."""
+    known = [frame[1] for frame in frames if frame[1] is not None]
+    top = min(max([0.0, *known]), 3.0)
+    run = {"rate": rate, "top": top, "sentences": list(sentences), "frames": frames}
+    data = json.dumps(run, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    name = html.escape(title)
+    head = f'<meta http-equiv="Content-Security-Policy" content="{POLICY}"><style>{STYLE}</style>'
+    sheet = SHEET.format(title=name, safety=SAFETY)
+    body = f'{sheet}<script type="application/json" id="run">{data}</script><script>{SCRIPT}</script>'
+    for mark in ("<head>", "</body>", "<title>", "</title>"):
+        if mark not in client:
+            raise ElbowroomError(f"viser's page was expected to have {mark}; it has not, so no file was written")
+    before, rest = client.split("<title>", 1)
+    _, after = rest.split("</title>", 1)
+    client = f"{before}<title>{name}</title>{after}"
+    client = client.replace("<head>", f"<head>{head}", 1)
+    at = client.rindex("</body>")
+    return client[:at] + body + client[at:]
+
+
+def _save(path: Path, text: str) -> None:
+    """All of it or nothing."""
+    part = path.with_name(f".{path.name}.part")
+    try:
+        part.write_text(text, encoding="utf-8")
+        part.replace(path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise ElbowroomError(f"{path}: cannot be written: {error.strerror or error}") from None

@@ -1,0 +1,227 @@
+"""What is shown: a scenario, an arm, and the settings that the page can change, all checked before they are used.
+
+    Setup(scenario="cell", robot="panda", controller="K", influence=0.5).scene()
+
+A value from a page is never trusted: `Setup.changed` clamps numbers to their ranges and refuses names it does not know.
+An arm from a file can be chosen if that file was given at the start (`own`), and then by its bare name.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ...avoidance import Config
+from ...cell.layers import is_file
+from ...cell.layout import STANDARD
+from ...cell.scene import Scene
+from ...errors import ConfigError
+from ...experiments.thesis.experiment import experiments
+from ...experiments.thesis.outcome import SUPERVISED
+from ...experiments.thesis.suite import beside
+from ...model import catalogue
+
+CELL, RECORDED = "cell", "recorded"
+VISITS = {"walk past": "walk_past", "reach in": "reach_in"}
+"""Scenarios that are the cell with another person, and the variants of its file."""
+TESTS = tuple(f"test {k}" for k in range(1, 8))
+SCENARIOS = (CELL, *VISITS, *TESTS, RECORDED)
+NAMES: dict[str, dict[str, str]] = {
+    "scenario": {
+        CELL: "pick and place",
+        **{name: name for name in VISITS},
+        "test 1": "walk up to the arm (test 1)",
+        "test 2": "walk up, seen late (test 2)",
+        "test 3": "come from the side (test 3)",
+        "test 4": "walk up, force control (test 4)",
+        "test 5": "wander about at work (test 5)",
+        "test 6": "stand beside the goal (test 6)",
+        "test 7": "near a joint limit (test 7)",
+        RECORDED: "a recorded person",
+    },
+    "controller": {"K": "velocity (K)", "F": "force (F)"},
+    "inverse": {"dls": "damped least squares", "transpose": "transpose"},
+    "limits": {"scaling": "slow down near them", "potential": "push away from them", "none": "not felt"},
+    "supervision": {"stop": "limits and stops", "watch": "only watches", "off": "off"},
+}
+"""What a page calls a choice; what is not here is called as it is."""
+
+
+class Range(NamedTuple):
+    """A number that a page may change: what it means, from where to where, in which steps."""
+
+    label: str
+    unit: str
+    low: float
+    high: float
+    step: float
+
+
+RANGES: dict[str, Range] = {
+    "influence": Range("distance of influence", "m", 0.1, 1.5, 0.05),
+    "gain": Range("repulsion gain", "m/s", 0.01, 1.0, 0.01),
+    "kp": Range("attraction gain", "1/s", 0.1, 5.0, 0.1),
+    "max_speed": Range("greatest pull", "m/s", 0.05, 2.0, 0.05),
+    "filter": Range("moving average", "s", 0.0, 1.0, 0.05),
+    "speed": Range("simulation speed", "x", 0.1, 4.0, 0.1),
+}
+CHOICES: dict[str, tuple[str, ...]] = {
+    "scenario": SCENARIOS,
+    "controller": ("K", "F"),
+    "inverse": ("dls", "transpose"),
+    "limits": ("scaling", "potential", "none"),
+    "supervision": ("stop", "watch", "off"),
+}
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Everything that a page can choose.  None: as the scenario has it."""
+
+    scenario: str = CELL
+    robot: str | None = None
+    controller: str | None = None
+    inverse: str | None = None
+    limits: str | None = None
+    supervision: str | None = None
+    filter: float | None = None
+    influence: float | None = None
+    gain: float | None = None
+    kp: float | None = None
+    max_speed: float | None = None
+    speed: float = 1.0
+    motion: str = ""
+    own: str = ""
+    tip: str = ""
+    start: tuple[float, ...] = ()  # of the arm `started`
+    started: str = ""
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """The arms that can be chosen: the catalogue, and the file's bare name if there is one."""
+        own = (Path(self.own).name,) if self.own else ()
+        return (*own, *catalogue.names())
+
+    @property
+    def scenarios(self) -> tuple[str, ...]:
+        """The scenarios that can be chosen."""
+        return tuple(name for name in SCENARIOS if name != RECORDED or self.motion)
+
+    def changed(self, name: str, value: Any) -> Setup:
+        """With one thing changed: numbers within their ranges, names that exist."""
+        if name in RANGES:
+            number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
+            if not math.isfinite(number):
+                raise ConfigError(f"{name}: expected a number; got {value!r:.40}")
+            low, high = RANGES[name].low, RANGES[name].high
+            held: dict[str, Any] = {name: min(max(number, low), high)}
+            return dataclasses.replace(self, **held)
+        if name in CHOICES:
+            if value not in CHOICES[name]:
+                raise ConfigError(f"{name}: expected one of {', '.join(CHOICES[name])}; got {value!r:.40}")
+            if name == "scenario":  # another scene has settings of its own
+                kept = {name: getattr(self, name) for name in ("speed", "motion", "own", "tip", "start", "started")}
+                return Setup(value, self.robot, **kept)
+            chosen: dict[str, Any] = {name: value}
+            return dataclasses.replace(self, **chosen)
+        if name == "robot":
+            if value not in self.arms:
+                raise ConfigError(f"robot: expected one of {', '.join(self.arms)}; got {value!r:.40}")
+            return dataclasses.replace(self, robot=value)
+        raise ConfigError(f"{name!r:.40}: there is nothing of that name to change")
+
+    def scene(self) -> Scene:
+        """The scene, settings changed as asked for."""
+        return self._tuned(self._plain())
+
+    def _plain(self) -> Scene:
+        mine = bool(self.own) and self.robot == Path(self.own).name
+        robot, tip = (self.own, self.tip) if mine else (self.robot, "")
+        found = self._placed(robot)
+        if self.start and self.robot == self.started:
+            found = dataclasses.replace(found, start=self.start)
+        return dataclasses.replace(found, tip=tip) if mine else found
+
+    def _placed(self, robot: str | None) -> Scene:
+        if self.scenario == CELL or self.scenario in VISITS:
+            return Scene.load(STANDARD, robot=robot, variant=VISITS.get(self.scenario))
+        if self.scenario == RECORDED:
+            if not self.motion:
+                raise ConfigError("the scenario recorded needs a recording: elbowroom demo --motion FILE")
+            take = Path(self.motion)
+            return beside(take, take.stem).scene(SUPERVISED, "kinematic", robot)
+        test = experiments()[TESTS.index(self.scenario)]
+        return test.scene(test.main()[0] if test.test != 7 else "scaling", "kinematic", robot)
+
+    def _tuned(self, scene: Scene) -> Scene:
+        config = scene.controller
+        changes: dict[str, Any] = {}
+        if self.controller is not None:
+            changes["controller"] = self.controller
+        if self.inverse is not None:
+            changes["inverse"] = self.inverse
+        parts: Mapping[str, Mapping[str, Any]] = {
+            "repulsion": {"influence": self.influence, "gain": self.gain},
+            "attraction": {"kp": self.kp, "max_speed": self.max_speed},
+            "smoothing": {"duration": self.filter},
+            "joint_limits": {"method": self.limits},
+        }
+        for part, wanted in parts.items():
+            given = {name: value for name, value in wanted.items() if value is not None}
+            if given:
+                changes[part] = dataclasses.replace(getattr(config, part), **given)
+        tuned: Config = dataclasses.replace(config, **changes) if changes else config
+        watched = scene.supervision if self.supervision is None else self.supervision
+        # on the page a person is the operator: nothing but "go on" ends a stop
+        return dataclasses.replace(scene, controller=tuned, supervision=watched, reset_after=0.0)
+
+
+def name_of(what: str, value: str) -> str:
+    """What a page calls this choice: "test 1" is "walk up to the arm (test 1)"."""
+    return NAMES.get(what, {}).get(value, value)
+
+
+def named(what: str, name: Any) -> Any:
+    """The choice that a page calls so; what nothing is called is left as it is, and refused later."""
+    return next((value for value, given in NAMES.get(what, {}).items() if given == name), name)
+
+
+def scenario_named(text: str) -> str:
+    """The scenario that somebody means: "1", "test1", "Test 1" and what the page calls it are all "test 1"."""
+    said = text.strip().lower()
+    found = re.fullmatch(r"(?:test)?[ _-]?([1-7])", said)
+    name = f"test {found[1]}" if found else said.replace("_", " ")
+    for known, given in NAMES["scenario"].items():
+        if name in (given, given.partition(" (")[0]):
+            name = known
+    if name not in SCENARIOS:
+        raise ConfigError(f"scenario: expected {', '.join(SCENARIOS)}; got {text!r:.40}")
+    return name
+
+
+def chosen(
+    robot: str, tip: str = "", scenario: str = CELL, motion: str = "", *, start: tuple[float, ...] = ()
+) -> Setup:
+    """What a command line asks for: an arm of the catalogue or of a file, a scenario, and a recorded person's file.
+
+    `start` is where that arm's joints start, its ready pose if left out.
+    """
+    if motion and not Path(motion).is_file():
+        raise ConfigError(f"motion: expected a recording, Vicon CSV or BVH; there is no file {motion!r}")
+    if not is_file(robot):
+        if tip:
+            raise ConfigError(f"tip: expected with a URDF file alone; got {tip!r:.40} with {robot!r:.40}")
+        asked = Setup(scenario_named(scenario), motion=motion, start=start, started=robot if start else "")
+        return asked.changed("robot", robot)
+    own = Path(robot).absolute()
+    if not own.is_file():
+        raise ConfigError(f"robot: there is no file {robot!r}")
+    if own.name in catalogue.names():
+        raise ConfigError(f"robot: expected a file that is not called like an arm of the catalogue; got {robot!r}")
+    own_start: dict[str, Any] = {"start": start, "started": own.name if start else ""}
+    return Setup(scenario_named(scenario), own.name, motion=motion, own=str(own), tip=tip, **own_start)

@@ -1,0 +1,336 @@
+"""The same cell with nobody in it, step for step beside the one that is shown: what the work would be without people.
+
+    alone = Undisturbed(scene);  alone.step(t);  alone.cycles
+
+A cycle of it takes a tenth of a millisecond.  It has the same controller and supervisor, so that all of the difference
+is what people cost.
+
+The cell that a page shows, and whatever happens to it: others take its place, it is stopped, recorded and shown.
+
+A stop belongs to the workplace, not to a supervisor that may be changed for another: `held` says why, whoever wanted
+it, and nothing but `go_on` ends it.  While it lasts
+
+    supervision "stop"      the supervisor keeps the arm standing, time goes on, and it must agree to `go_on`
+    "watch", "off"          nothing runs
+
+An error in a cycle, or in what is shown of it, is a stop too, and nothing runs.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...avoidance import Supervisor
+from ...cell.pace import RealTime
+from ...cell.people.coworker import Coworker
+from ...cell.people.dragged import Steered
+from ...cell.people.settings import Seen
+from ...cell.runner import Cell
+from ...cell.scene import Scene
+from ...cell.task import Handling, Task
+from ...geometry.shapes import A, B
+from ...model.visuals import visuals_of
+from .. import snapshot
+from ..panel.margins import Waiting
+from .dragged_goal import DraggedGoal
+from .exchange import Board
+from .recording import Tape
+from .setup import Setup
+
+Array = NDArray[np.float64]
+AWAY = np.array([40.0, 0.0, 0.0])  # m
+
+
+class _Away:
+    """Somebody who does what they do far away, where it does not matter: nobody needs to be waited for."""
+
+    def __init__(self, who: Coworker) -> None:
+        self._who, self.names = who, who.names
+
+    def look(self, t: float, rows: Array) -> float | None:
+        """As they are, far away."""
+        stamp = self._who.look(t, rows)
+        rows[:, A] += AWAY
+        rows[:, B] += AWAY
+        return stamp
+
+    def point(self, t: float) -> tuple[Array, Array]:
+        """Where they are, and how fast."""
+        at, velocity = self._who.point(t)
+        return at + AWAY, velocity
+
+
+class Undisturbed:
+    """A cell without people; `cycles` is how often the work was done."""
+
+    def __init__(self, scene: Scene, instead_of: Undisturbed | None = None, t: float = 0.0) -> None:
+        self.cell = Cell(scene)
+        away: Any = [_Away(who.actual) for who in self.cell.people]
+        self.cell.people = [Seen(who, who) for who in away]
+        if instead_of is not None:  # with another controller, from where the last one was
+            self.cell.take_over(instead_of.cell, t, people=False)
+
+    @property
+    def cycles(self) -> int:
+        """How often the work was done."""
+        return self.cell.task.cycles
+
+    def reset(self) -> None:
+        """From the beginning."""
+        self.cell.reset()
+
+    def step(self, t: float) -> None:
+        """The cycle at t, and the time until the next."""
+        self.cell.step(t)
+        self.cell.advance(t, self.cell.period)
+
+
+LOG = logging.getLogger("elbowroom.viewer")
+SUMMED_UP = 1.0  # s between two looks at how late the loop was, which takes a tenth of a millisecond
+TOO_LARGE = "the picture is too large to show"
+
+
+class Workplace:
+    """A cell, and the board that it is shown on."""
+
+    def __init__(self, board: Board, setup: Setup, clock: Callable[[], float] = time.monotonic) -> None:
+        self.board, self.setup, self.clock = board, setup, clock
+        self.running = True
+        self.problem = self.busy = self.held = ""
+        self._ran = False  # whether it would run, were it not held
+        self.generation = 0
+        self.cell: Cell
+        self.alone: Undisturbed | None = None
+        self.waiting = Waiting()
+        self.visuals: tuple[Any, ...] = ()
+        self.tape = Tape()
+        self.pace: RealTime | None = None
+        self._late: tuple[float, ...] | None = None
+        self._summed = -SUMMED_UP
+        self._k = self._before = 0
+        self.build(setup)
+
+    # ---- the cell
+    def build(self, setup: Setup, *, anew: bool = True) -> None:
+        """Another cell, or (not `anew`) the same one with another controller; the old stays if it cannot be made."""
+        started = self.clock()
+        self._tell(f"loading {setup.robot or 'the arm'}" if anew else "changing the controller")
+        try:
+            cell = Cell(setup.scene())
+            drawn = visuals_of(cell.scene.robot, cell.scene.tip or None)
+        finally:
+            self.busy = ""
+        if anew:
+            _steer(cell)
+            self.cell = cell
+            self.alone = Undisturbed(cell.scene) if isinstance(cell.task, Handling) else None
+            self._begin()
+        else:
+            self._take_over(cell)
+            if self.alone is not None:
+                self.alone = Undisturbed(cell.scene, self.alone, self.t)
+        self.setup, self.visuals = setup, drawn
+        self.tape.change(cell, self.notes())
+        self._cycle()  # so that there is something to show, paused or not
+        if self.held:
+            self.hold(self.held)
+        self.generation += 1
+        self.loading = self.clock() - started
+
+    def _tell(self, what: str) -> None:
+        """Says what will take a while, with the last picture: none comes until it is done."""
+        self.busy = what
+        if self.generation:
+            self.show()
+
+    def _take_over(self, cell: Cell) -> None:
+        """A new cell in the place of the old, whose people, work and joints it has."""
+        cell.take_over(self.cell, self.t)
+        self._before += self.cell.plant.contacts
+        self.cell = cell
+
+    def restart(self) -> None:
+        """From the beginning; a recording ends, since its time would go back."""
+        self.close()
+        self._begin()
+        self._cycle()
+
+    def _begin(self) -> None:
+        for who in self.cell.people:
+            for side in _sides(who):
+                side.reset()
+        self.cell.task = _work(self.cell)
+        self.cell.reset()
+        if self.alone is not None:
+            self.alone.reset()
+        self.waiting = Waiting()
+        self._k = self._before = 0
+
+    @property
+    def people(self) -> list[Steered]:
+        """Who is dragged: the first person, as they are and as they are sensed."""
+        return _sides(self.cell.people[0]) if self.cell.people else []
+
+    @property
+    def t(self) -> float:
+        """Simulated time, s."""
+        return self._k * self.cell.period
+
+    @property
+    def contacts(self) -> int:
+        """Contacts since the beginning, under all controllers."""
+        return self._before + self.cell.plant.contacts
+
+    def cycle(self) -> None:
+        """One cycle of the cell; none while it is held and has no supervisor that keeps the arm standing."""
+        if not self.held or self.brake is not None:
+            self._cycle()
+
+    def _cycle(self) -> None:
+        t, cell, brake = self.t, self.cell, self.brake
+        try:
+            if self.held and brake is not None and brake.latched is None:
+                brake.stop(self.held)
+            cell.step(t)
+            if self.held and brake is None:
+                cell.plant.brake()
+            self.tape.add(t)
+            cell.advance(t, cell.period)
+            self.waiting.look(cell)
+            if self.alone is not None:
+                self.alone.step(t)
+            if brake is not None and brake.latched is not None and not self.held:
+                self.hold(brake.reason)
+        except Exception as error:
+            self._failed(error)
+        finally:
+            self._k += 1
+
+    # ---- what is moved by hand
+    def drag_goal(self, place: tuple[float, float, float]) -> None:
+        """The tool goes to that place (m) instead of its work, until `work_on`."""
+        task = self.cell.task
+        if isinstance(task, DraggedGoal):
+            task.goal.position = place
+        else:
+            self.cell.task = DraggedGoal(task, place)
+
+    def work_on(self) -> None:
+        """The work goes on where it was."""
+        self.cell.task = _work(self.cell)
+
+    def set_joint(self, k: int, value: float) -> None:
+        """Puts one joint elsewhere, within its limits, while nothing runs."""
+        cell, old = self.cell, self.cell.state.q.copy()
+        lower, upper = cell.controller.lower, cell.controller.upper
+        cell.state.q[k] = min(max(value, lower[k]), upper[k])
+        cell.tool[:] = cell.arm.pose(cell.state.q)[:3, 3]
+        generation = self.generation
+        try:
+            self.build(self.setup, anew=False)  # a supervisor of its own: one that saw the arm jump would stop it
+        except Exception:
+            cell.state.q[:] = old
+            raise
+        self.generation = generation  # the same arm and people; the page need not be built anew
+
+    # ---- stops
+    @property
+    def brake(self) -> Supervisor | None:
+        """The supervisor, where it may stop the arm."""
+        return self.cell.guard if self.cell.scene.supervision == "stop" else None
+
+    def hold(self, reason: str) -> None:
+        """The arm stands from now on, until `go_on`."""
+        self.held = self.held or reason
+        if self.brake is None:
+            self._stand()
+
+    def _stand(self) -> None:
+        """Nothing runs."""
+        self.running, self._ran = False, self.running or self._ran
+        self.cell.state.qd[:] = self.cell.tool_velocity[:] = 0.0  # the next cycle reads them anew
+
+    def go_on(self) -> None:
+        """Ends a stop, if the supervisor agrees; one that only watches is asked, but need not."""
+        guard, brake = self.cell.guard, self.brake
+        if brake is not None and brake.latched is not None and not self.running:
+            self._cycle()  # it judges by its last cycle, which was perhaps the one that it was told to stop in
+        if guard is not None and not guard.reset(self.t):
+            why = guard.recorder.events[-1].text.removeprefix("reset refused: ")
+            if brake is not None:
+                self.running = True  # the arm stands, and with time the reason may go
+                raise ValueError(f"the stop stays: {why}")
+            if not self.held:
+                raise ValueError(f"the supervisor, which only watches, would not go on: {why}")
+        if self.held:
+            self.held = ""
+            self.running, self._ran = self.running or self._ran, False
+
+    def _failed(self, error: Exception) -> None:
+        """What should not happen: the arm stands, and the page says why."""
+        said = f"{type(error).__name__}: {error}"
+        if said != self.problem:  # once, not thirty times a second
+            LOG.error("the arm is held", exc_info=error)
+        self.problem = said
+        self.hold(self.problem)
+        self._stand()
+
+    # ---- what is shown
+    def show(self) -> None:
+        """Puts up what is now; without what the arm's file draws where that is too large."""
+        try:
+            now = self.picture()
+        except Exception as error:
+            self._failed(error)
+            return
+        if self.board.put(now) is False:
+            self.board.put(now | {"visuals": (), "problem": TOO_LARGE})
+
+    def picture(self) -> dict[str, Any]:
+        """All that a page shows of this moment."""
+        return snapshot.take(self)
+
+    def lateness(self) -> tuple[float, ...] | None:
+        """How late cycles began since the loop started: median, 99 %, 99.9 %, worst (s); and how many overran."""
+        now = self.clock()
+        if self.pace is not None and now - self._summed >= SUMMED_UP:
+            found = self.pace.summary()
+            self._summed = now
+            self._late = found.median, found.p99, found.p999, found.worst, found.overruns
+        return self._late
+
+    def notes(self) -> dict[str, str]:
+        """What is chosen, for a recording; how fast it was shown does not matter to it."""
+        chosen = dataclasses.asdict(self.setup)
+        return {name: str(value) for name, value in chosen.items() if value not in (None, "") and name != "speed"}
+
+    def close(self) -> None:
+        """Ends a recording."""
+        self.tape.end()
+
+
+def _sides(who: Seen) -> list[Steered]:
+    """Somebody as they are and as they are sensed, which may be the same."""
+    found = {id(side): side for side in (who.actual, who.sensed)}
+    return [side for side in found.values() if isinstance(side, Steered)]
+
+
+def _work(cell: Cell) -> Task:
+    """The work itself, also while a goal is dragged."""
+    return cell.task.task if isinstance(cell.task, DraggedGoal) else cell.task
+
+
+def _steer(cell: Cell) -> None:
+    """Everybody in it can be dragged."""
+    steered = []
+    for who in cell.people:
+        hand = Steered(who.actual)
+        steered.append(Seen(hand, hand) if who.sensed is who.actual else Seen(Steered(who.sensed), hand))
+    cell.people = steered

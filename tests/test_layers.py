@@ -12,10 +12,11 @@ import elbowroom as er
 SOURCE = Path(er.__file__).parent
 ORDER = ["errors", "reading", "algebra", "model", "dynamics", "arm"]
 LATER = (
-    ["chains", "loading", "simulation", "codegen"],
+    ["chains", "loading", "simulation", "codegen", "export"],
     ["geometry"],
     ["avoidance"],
     ["cell"],
+    ["connect"],
     ["counting"],
     ["experiments", "bench"],
     ["viewer"],

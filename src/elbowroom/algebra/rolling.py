@@ -1,8 +1,4 @@
-"""Structures of scalars: nested tuples, named tuples and arrays, taken apart and put together again.
-
-One step of a rolled loop: its symbols, its Program, and which scalars that it carries are constant or equal.
-
-Tracing a recursion into loops.
+"""Tracing a recursion into loops.
 
 A function written with `each`, `scan` and `pairs` (loops.py) runs once over a `Roll` instead of a whole number.  What
 it indexes by joint are `Rows`: columns of numbers, one a joint.  A step's index is a `Turn`, a turn of the loop at a
@@ -11,7 +7,7 @@ different code (they turn or slide, say) are of different kinds, and a step is t
 
 What customisation does for straight-line code holds here for whatever is the same at all joints of a kind: a column
 with one number is that number, equal columns are one, and what a recursion carries is assumed to be constant and equal
-until a trace of its step shows otherwise (carried.py), so that symmetric matrices stay symmetric and zeros zero.
+until a trace of its step shows otherwise, so that symmetric matrices stay symmetric and zeros zero.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""Control loops without a robot: what a controller is handed, how, and an arm that follows it.
-
-`elbowroom bench avoidance`: one whole cycle, from the joints' state and the person's capsules to a command.
+"""`elbowroom bench avoidance`: one whole cycle, from the joints' state and the person's capsules to a command.
 
 The states are those of an arm that follows its commands: the K controller has run on the scene before, and what it
 lived through is shown to everybody.  The reference, to which ratios are given, is that controller under its supervisor,

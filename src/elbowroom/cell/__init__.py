@@ -1,8 +1,8 @@
 """A simulated cell: the people in it, what moves, and time."""
 
-from ..connect.packet import Stop as Stop
-from ..connect.plant_server import PlantServer as PlantServer
-from ..connect.remote_plant import PlantClient as PlantClient
+import importlib
+from typing import Any
+
 from .conveyor import Conveyor as Conveyor
 from .mocap.recorded import Motion as Motion
 from .mocap.recorded import Placement as Placement
@@ -40,3 +40,12 @@ from .task import PickAndPlace as PickAndPlace
 from .task import Rest as Rest
 from .task import Task as Task
 from .task import TaskSettings as TaskSettings
+
+_CONNECT = ("PlantClient", "PlantServer", "Stop")
+
+
+def __getattr__(name: str) -> Any:
+    """Names of elbowroom.connect, which stands above this room; earlier versions had them here."""
+    if name in _CONNECT:
+        return getattr(importlib.import_module("elbowroom.connect"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

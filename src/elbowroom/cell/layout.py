@@ -1,6 +1,4 @@
-"""What a scene's settings become before a cell can run: the arm in its place, its joints, its plant.
-
-What a cell is before it runs: the arm in its place, its joints at the start, and the task where the arm can do it.
+"""The layout of a cell before it runs: the arm in its place, joints at the start, its plant, the task where it fits.
 
 Nothing is compiled for a controller here, so `elbowroom check` can ask for it, too.
 """

@@ -1,7 +1,4 @@
-"""`elbowroom tables`: the papers' tables and curves, ours beside theirs, as a page and as pictures.
-
-`elbowroom count`: what every method costs in operations, beside the published figures.
-"""
+"""`elbowroom count` and `elbowroom tables`: operations by method, and the papers' tables, ours beside theirs."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The work of `elbowroom experiment`: runs, files, and what is said about them.
-
-What `elbowroom experiment` prints: the list of tests, and a line a run.
-"""
+"""The work of `elbowroom experiment`: runs, files, and what is printed about them."""
 
 from __future__ import annotations
 

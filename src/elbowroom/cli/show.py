@@ -1,8 +1,6 @@
-"""`elbowroom show NAME --structure`: which terms of an arm's equations of motion vanish identically.
+"""`elbowroom show` and `elbowroom robots`: everything that is known about one arm, and the catalogue.
 
-`elbowroom robots`: the catalogue.
-
-`elbowroom show`: everything that is known about one arm, and what its dynamics cost.
+`show NAME --structure` says which terms of an arm's equations of motion vanish identically.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Ctrl-C that waits for a good moment.
-
-What every command prints with: consoles, tables and text that is safe to show.
-"""
+"""What every command prints with: consoles, tables and safe text; and Ctrl-C that waits for a good moment."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What a header says about quantities and their inputs, and text from files made safe for a comment.
-
-The files of a generated folder, as text: header, source, CMake and README.  The same arm gives the same bytes.
-"""
+"""The files of a generated folder, as text: header, source, CMake and README.  The same arm gives the same bytes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The same bodies as CUDA kernels.
-
-A folder of C: generated as text, then written.
-"""
+"""A folder of C, generated as text and then written; and the same bodies as CUDA kernels."""
 
 from __future__ import annotations
 

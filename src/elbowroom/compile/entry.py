@@ -1,22 +1,18 @@
-"""The LLVM IR of a CPython function around a kernel: checks, allocation, the call.
-
-    one state       every input a plain array of its port's shape          the check for NaN, then `one`
-    a batch         every input a plain array with one axis in front       `many`, the interpreter's lock let go
-
-Plain: an ndarray of float64, aligned and contiguous.  Whatever else comes goes to the Python function.
-
-A CPython function written in LLVM IR: checks, allocation and kernel in one call, without ctypes.
+"""A CPython function written in LLVM IR: checks, allocation and kernel in one call, without ctypes.
 
     arm.mass_matrix(q)          arm.mass_matrix(q, out=M)           kernel(q, out=kernel.empty())
 
-takes this way when every argument is a plain float64 array of the kernel's shape, contiguous and finite, or every one a
-batch of them along one axis in front.  Anything else (lists, float32, NaN, a wrong shape, more axes, other keywords) is
-handed to the kernel's Python `__call__`, which computes it or says what is wrong.  The code (entry_code.py) reads
-CPython's and NumPy's objects at offsets; `supported` checks on real arrays that they are where we look, and where they
-are not (another interpreter, a free-threaded build) the Python way serves alone.
+takes this way when every argument is a plain float64 array of the kernel's shape, contiguous and finite, or every one
+a batch of them along one axis in front.  Anything else (lists, float32, NaN, a wrong shape, more axes, other keywords)
+is handed to the kernel's Python `__call__`, which computes it or says what is wrong.  The code reads CPython's and
+NumPy's objects at offsets; `supported` checks on real arrays that they are where we look, and where they are not
+(another interpreter, a free-threaded build) the Python way serves alone.
 
 Addresses of this process (types, functions) are not in the code, which is cached on disk, but in a table that `bind`
 hands over after loading.
+
+    one state       every input a plain array of its port's shape          the check for NaN, then `one`
+    a batch         every input a plain array with one axis in front       `many`, the interpreter's lock let go
 """
 
 from __future__ import annotations

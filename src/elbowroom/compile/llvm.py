@@ -14,7 +14,7 @@ over blocks that looks those pointers up, and its `many` calls `one` for each ar
 
 A Repeated has one function for a turn of its program, and `one` and `block` are loops around it (repeated.py).
 
-A Rolled has loops over its joints in `one` and in `block` (rolled_functions.py).
+A Rolled has loops over its joints in `one` and in `block` (rolled.py).
 
 The code has no fast-math: sums and products are done as written and fused by `lower` alone, so one state and the same
 state in a batch give the same bits.  Long programs are cut into functions of `CHUNK` steps (cut.py).

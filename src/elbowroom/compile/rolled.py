@@ -1,6 +1,4 @@
-"""Loops over joints as LLVM IR: what the functions `one` and `block` of a Rolled share (rolled_functions.py).
-
-The functions of a Rolled: `one` for one state, `block` for as many as there are lanes.
+"""Loops over joints as LLVM IR: the functions of a Rolled, `one` for one state, `block` for as many as there are lanes.
 
 In `one`, columns lie one after the other in a scratch array, each with `lanes` times a whole number of entries: joint
 i is at place i + pad, the first `pad` places are empty.  Then every joint has its place in an aligned block of lanes,
@@ -16,8 +14,6 @@ elements (j, i) and (i, j) that joint i writes again, later; so nothing needs to
 
 `block` computes as many states as there are lanes, one a lane, each by the same operations as `one`: a place of a
 column holds all states, and every loop is over single joints.
-
-One turn of a loop as LLVM IR: the steps of its Program over scalars or lanes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""What generated text stands on: the macro EW_FMA, and `ew_sincos`, the steps of sincos.py as C.
+"""Lines of C, one value a line: what ir.Writer is for LLVM IR, so that sincos.py is written once for both.
+
+The generated text stands on
 
     EW_FMA(a, b, c)   a * b + c: fused where the target does that in hardware, as its compiler says; else a product
                       and a sum, since a fused step in software costs a hundred of them.  -DEW_USE_FMA=0 or 1 overrules.
@@ -7,8 +9,6 @@
 
 A compiler that fuses on its own (gcc's -ffp-contract=fast) cannot hurt ew_sincos where EW_FMA fuses too: the products
 that must be rounded alone are read by fused steps as well, so they are kept.
-
-Lines of C, one value a line: what ir.Writer is for LLVM IR, so that sincos.py is written once for both.
 """
 
 from __future__ import annotations

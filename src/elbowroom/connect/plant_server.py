@@ -1,4 +1,4 @@
-"""Plant and controller in two processes, over a local socket: the plant's side.  The other is remote.py.
+"""Plant and controller in two processes, over a local socket: the plant's side.  The other is remote_plant.py.
 
     plant process         PlantServer(Kinematic(arm), ("127.0.0.1", 5005)).serve()
     controller process    plant = PlantClient(arm, ("127.0.0.1", 5005));  then as any plant

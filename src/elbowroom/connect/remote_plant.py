@@ -1,4 +1,4 @@
-"""A plant in another process: the controller's side of link.py, with the interface of any plant.
+"""A plant in another process: the controller's side of plant_server.py, with the interface of any plant.
 
     plant = PlantClient(arm, address)
     plant.wait(5.0)                     until the plant answers: the only call that takes its time

@@ -1,10 +1,10 @@
-"""What the three ways to turn a symmetric tensor cost, by tracing them; the thesis' Appendix I.
-
-What a method costs on a chain of n revolute joints: traced for small n, a polynomial from there on.
+"""Operation counts of a method on a chain of n revolute joints: traced for small n, a polynomial from there on.
 
 The first joints meet a standing base and the last ones a bare tip, so a count becomes a polynomial only from some n on.
 `cost` looks for the least such n and degree: the polynomial goes through degree + 1 counts exactly (Fractions) and must
 meet the two beyond them.  Nobody traces Lagrange-Euler for 30 joints.
+
+`tensor_rotations` counts the three ways to turn a symmetric tensor (thesis, Appendix I).
 """
 
 from __future__ import annotations

@@ -1,10 +1,4 @@
-"""Whether the mass matrix of a model can be computed with: finite, and positive definite with digits to spare.
-
-Eliminated from the tip inwards, M = L^T D L, and D_k is the inertia that joint k moves while the joints beyond it are
-free.  It is at most M_kk, where they are locked, and what is left of M_kk has lost as many digits as the quotient says.
-The quotient does not depend on units: a slide beside a turning joint, or a light tip on a heavy arm, is no loss.
-
-Quantities of the whole arm: a formulation's rigid bodies, and the drives.
+"""Quantities of the whole arm: a formulation's rigid bodies, and the drives.
 
 For every method
 
@@ -13,6 +7,11 @@ For every method
 where M has the rotors' inertia on its diagonal.  Methods that know links by their moments alone are given the arm's
 base parameters (`model.base_parameters`), and an arm's own program is rearranged (`algebra.rearrange`): up to rounding
 the same numbers, in fewer operations.  Symbols are counted as the papers have them.
+
+A mass matrix can be computed with if it is finite, and positive definite with digits to spare.  Eliminated from the
+tip inwards, M = L^T D L, and D_k is the inertia that joint k moves while the joints beyond it are free.  It is at most
+M_kk, where they are locked, and what is left of M_kk has lost as many digits as the quotient says. The quotient does
+not depend on units: a slide beside a turning joint, or a light tip on a heavy arm, is no loss.
 """
 
 from __future__ import annotations

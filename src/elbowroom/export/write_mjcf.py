@@ -1,10 +1,4 @@
-"""Which of the arm's own geoms may touch each other in MuJoCo.
-
-A cover is wider than the arm, and the capsules of neighbours overlap by construction, so that most pairs must not push.
-MuJoCo excludes pairs of bodies, and lists pairs of geoms that touch whatever is excluded.  So a pair of bodies of which
-all capsules may meet is left alone; any other is excluded, and those of its capsules that may meet are listed.
-
-MJCF: the arm for MuJoCo.
+"""MJCF: the arm for MuJoCo.
 
     base            a body where the model's base stands, with the base's capsules; it holds the chain
     link i          a body at (E_i, p_i) in the one before, with mass, centre and full tensor
@@ -14,7 +8,7 @@ MJCF: the arm for MuJoCo.
     capsules        geoms, spheres where the axis has no length, without mass
     ready           a keyframe
 
-Capsules meet the world, and those of the arm itself only in the pairs that are asked for (contacts.py).
+Capsules meet the world, and those of the arm itself only in the pairs that are asked for.
 
 The servos of `velocity` and `position` stand for a drive with its own controller: gravity is compensated within the
 effort limit, and the gains are those of joint i alone at `ready`, all other joints held, with its inertia m_i:
@@ -22,6 +16,10 @@ effort limit, and the gains are those of joint i alone at `ready`, all other joi
     velocity    kv = w m_i                        position    kp = w^2 m_i,  kv = 2 w m_i (critically damped)
 
 MuJoCo takes bodies that could exist alone; for others see bodies.py.
+
+A cover is wider than the arm, and the capsules of neighbours overlap by construction, so that most pairs must not push.
+MuJoCo excludes pairs of bodies, and lists pairs of geoms that touch whatever is excluded.  So a pair of bodies of which
+all capsules may meet is left alone; any other is excluded, and those of its capsules that may meet are listed.
 """
 
 from __future__ import annotations
@@ -36,10 +34,11 @@ import numpy as np
 from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
+from ..dynamics import whole
 from ..errors import ModelError
 from ..model.capsules import BASE
 from ..model.model import Array, Model
-from ..model.rotations import pose, rz
+from ..model.rotations import pose
 from .bodies import realizable
 from .xml_text import Export, add, document, element, name_of_ours, names
 
@@ -271,7 +270,7 @@ def _geoms(body: Element, model: Model, link: int, contacts: bool) -> None:
 
 def _actuate(root: Element, model: Model, actuators: str, bandwidth: float) -> None:
     actuator = add(root, "actuator")
-    inertia = np.array([_inertia_at_joint(model, i) for i in range(model.n)])
+    inertia = np.diag(np.asarray(whole("mass_matrix", "crba")(model, model.ready), dtype=float))
     for i, name in enumerate(model.joint_names):
         force = _both_sides(model.effort[i])
         common = {"name": name, "joint": name, "forcerange": force}
@@ -282,24 +281,6 @@ def _actuate(root: Element, model: Model, actuators: str, bandwidth: float) -> N
         else:
             kp, kv = bandwidth**2 * inertia[i], 2 * bandwidth * inertia[i]
             add(actuator, "position", **common, ctrlrange=_range(model, i), kp=kp, kv=kv)
-
-
-def _inertia_at_joint(model: Model, j: int) -> float:
-    """M_jj at `ready`: what joint j carries, about or along its axis, and its rotor."""
-    total, T = float(model.rotor_inertia[j]), np.eye(4)
-    z = np.array([0.0, 0.0, 1.0])  # in frame j, which T starts from
-    for i in range(j, model.n):
-        if i > j:
-            q = model.ready[i]
-            moved = pose(rz(q), (0, 0, 0)) if model.revolute(i) else pose(np.eye(3), (0, 0, q))
-            T = T @ pose(model.E[i], model.p[i]) @ moved
-        if model.revolute(j):
-            arm = np.cross(z, T[:3, :3] @ model.com[i] + T[:3, 3])
-            axis = T[:3, :3].T @ z
-            total += float(model.mass[i] * arm @ arm + axis @ model.inertia[i] @ axis)
-        else:
-            total += float(model.mass[i])
-    return total
 
 
 # ---- what the caller adds

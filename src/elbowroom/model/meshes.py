@@ -1,6 +1,4 @@
-"""Triangles of one colour: what a mesh file is made of.
-
-Mesh files as triangles: STL, OBJ, PLY, OFF, GLB and glTF by trimesh, COLLADA (.dae) by pycollada.
+"""Mesh files as triangles: STL, OBJ, PLY, OFF, GLB and glTF by trimesh, COLLADA (.dae) by pycollada.
 
 A file is data here.  Of the files that it names (material libraries, buffers) only those in its own folder are opened,
 never a picture; its size is capped, and a file that is not what it should be is a ModelError that names it.  Triangles

@@ -14,7 +14,7 @@ status, law_status, verdict, supervision   what the arm does, controller and sup
 stopped, would_stop, reason                the arm is held; a supervisor that only watches would hold it; why
 state, cycles, contacts, touching          how the work goes
 undisturbed, dragged                       cycles of this cell without people (None: no such work); a goal is dragged
-safety, waited, farther                    margins.py: Margins or None, s that the arm has stood for a person, m
+safety, waited, farther                    panel/margins.py: Margins or None, s that the arm has stood for a person, m
 lower, upper                               limits of the joints
 pace, loading                              lateness (median, 99 %, 99.9 %, worst; s), overruns; time to build, s
 busy, problem, recording, recorded, disk, saved      what the engine has to say
@@ -155,7 +155,7 @@ def shells(cell: Cell) -> dict[str, Any]:
 
 
 def shown(place: Workplace) -> dict[str, Any]:
-    """What the settings are now, by the names of setup.py."""
+    """What the settings are now, by the names of session/setup.py."""
     config = place.cell.controller.config
     return {
         "scenario": place.setup.scenario,

@@ -189,7 +189,7 @@ def full_after(monkeypatch, size):
         left[0] -= len(some)
         return real(file, some)
 
-    monkeypatch.setattr(record_writer, "_write", write)
+    monkeypatch.setattr(writer, "_write", write)
 
 
 def test_a_full_disk_costs_recordings_and_no_numbers(jobs, tmp_path, monkeypatch):

@@ -2,7 +2,7 @@
 
 One step is three compiled calls: the arm's capsules with their velocities, the pair table (all distances and pushes,
 in SIMD lanes), and the law.  `step` does not raise: what cannot be computed is a command to stand still with a status
-that says why.  It does not latch, watch clocks or hold limits either: that is the supervisor's part (supervisor.py).
+that says why.  It does not latch, watch clocks or hold limits either: that is the part of safety/supervisor.py.
 """
 
 from __future__ import annotations

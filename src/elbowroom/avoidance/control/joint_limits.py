@@ -8,10 +8,10 @@ With x the distance to a limit and D the margin in which it is felt, both in the
                        mended    the same towards the limit, 1 away   a joint can always leave
 
 The mended factor acts after the moving average: one that is averaged with the rest is late, and the joint runs through
-its limit (law.py).  The potential points away from the limit, on both sides of it; x is held at `floor` from below, so
-it stays finite.  The factor is 0 at the limit and beyond.  A joint without a limit (infinite) is never acted on.  Where
-the margins of the two limits overlap, the potentials add and the smaller factor counts; the mended forms' margin is at
-most a quarter of the joint's range, so there it never happens.
+its limit (velocity_law.py).  The potential points away from the limit, on both sides of it; x is held at `floor` from
+below, so it stays finite.  The factor is 0 at the limit and beyond.  A joint without a limit (infinite) is never acted
+on.  Where the margins of the two limits overlap, the potentials add and the smaller factor counts; the mended forms'
+margin is at most a quarter of the joint's range, so there it never happens.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What both controllers share: the task, the attraction, the pushes, and how joint speeds come of them.
+"""The velocity law (K), and what the force law (F) shares with it: task, attraction, pushes, joint speeds.
 
 A law is traced once per arm and structure, over inputs
 
@@ -8,10 +8,8 @@ A law is traced once per arm and structure, over inputs
     posture (n,)    where joints rest
     clock (2,)      dt, and 1 at the filter's wrap  oldest (n,)     the filter's oldest sample
 
-The K controller: repulsion and attraction as velocities (thesis, section 3.9.1).
-
-Each push is a velocity of its control point, turned into joint speeds by that point's own Jacobian (3.49), (3.51).
-The tool's velocity is that of the attraction plus what the pushes make of it (3.50), (3.55).
+In K (thesis, section 3.9.1) each push is a velocity of its control point, turned into joint speeds by that point's own
+Jacobian (3.49), (3.51).  The tool's velocity is that of the attraction plus what the pushes make of it (3.50), (3.55).
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""What keeps people safe whatever the controller wants: sensors, what is believed about people, the filter."""
+"""What keeps people safe whatever the controller wants: supervisor, filter, limits, perception, stops, recorder."""

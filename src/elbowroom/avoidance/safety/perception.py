@@ -1,4 +1,4 @@
-"""What is believed about people: never less than the sensor has said, and more the longer it is silent.
+"""Perception: what is believed about people, never less than the sensor has said, and more the longer it is silent.
 
 Of a person's capsule:
 
@@ -21,9 +21,8 @@ What is remembered is a row of 32 numbers a capsule, its 13 as last seen, SEEN, 
 row of 6 a person: RAW and GOOD, the stamps of the last frame and of the last good one, ALONE, since when nobody was
 there, KNOWN, COUNT, of the capsules that are there, and HELD, the age that bodies are grown by.
 
-Keeps what is believed about people, cycle by cycle; belief.py says what that is.
-
-The supervisor does not hand a controller the caller's obstacles but its own copy, `predicted`.
+`Watch` keeps it, cycle by cycle.  The supervisor does not hand a controller the caller's obstacles but its own copy,
+`predicted`.
 
 "No data" never means "no human".  Data older than `max_age` stops the arm; before the first of a person it is held, and
 waits.  A report of nobody is data: it must keep coming too.  Somebody last seen is kept, wherever they were, until
@@ -321,7 +320,6 @@ def watching(layout: tuple[int, int, int]) -> Program:
     return trace(watch, None, inputs, name="watch")
 
 
-Array = NDArray[np.float64]
 Note = Callable[[str, float, str], None]  # kind, time, text
 
 

@@ -1,4 +1,4 @@
-"""Whether time runs as it should: late cycles, old or repeated joint states, clocks that step.
+"""Checks of time and of the joint state: does the clock run as it should, and can the reported joints be true?
 
 Time is what the caller says it is (s, monotonic); this room reads no clock.  The time between cycles is measured from
 it, since a period is only what was meant.  With g the gap to the last cycle and T the period:
@@ -8,7 +8,7 @@ it, since a period is only what was meant.  With g the gap to the last cycle and
                         a joint state older than max_state_age, from the future, or older than the one before
                         the same joint state, or the same time, for more than max_repeats further cycles
 
-Whether a joint state can be true: where the joint can be, and reached by the motion that it reports.
+A joint state can be true where the joint can be, and if the motion that it reports leads there.
 
 q, qd and the stamp are of this reading, q-, qd- of the one before, h the time between the two stamps, w the speed that
 the joint was given for that time.  A joint is not believed if

@@ -1,19 +1,19 @@
-"""What a stop is: a reason that stays until somebody resets it.
+"""Stops: a reason that stays until it is reset, the goal to hold meanwhile, and which status is shown.
 
 In a cycle any part may `doubt`; the first doubt counts, unless a later one is immediate.  `close` latches it.  Only
 `open` ends a latched stop, and not while the last cycle had a doubt.  Everything that happens is an event of the flight
-recorder and a line in the log "elbowroom.avoidance"; what may come often is told once a second, and counted always.
+recorder and a line in the log "elbowroom.avoidance"; what may come often is reported once a second, and counted always.
 
-The goal that stands in for one that is not valid any more: where the tool was when that happened.
+The fallback goal is the tool pose at the time at which the caller's goal expired.
 
-Which status a command shows where several apply: the first of
+Where several statuses apply, a command shows the first of
 
-a latched stop, with its own reason
-IN_COLLISION            the arm overlaps what is believed to be there
-HOLD_COMMAND_TIMEOUT    the goal is not valid any more
-SLOWING_HUMAN           the command was slowed for a person, or the arm waits to know whether anybody is there
-SLOWING_LIMIT           the command was scaled for a joint's limit
-what the controller says: AVOIDING, its own slowing, OK
+    a latched stop, with its own reason
+    IN_COLLISION            the arm overlaps what is believed to be there
+    HOLD_COMMAND_TIMEOUT    the goal is not valid any more
+    SLOWING_HUMAN           the command was slowed for a person, or the arm waits to know whether anybody is there
+    SLOWING_LIMIT           the command was scaled for a joint's limit
+    what the controller says: AVOIDING, its own slowing, OK
 """
 
 from __future__ import annotations

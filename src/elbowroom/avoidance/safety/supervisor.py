@@ -6,14 +6,14 @@ Informed by ISO 10218:2025 / ISO/TS 15066, not certified; run it under a certifi
     command = supervisor.step(t, dt, state, obstacles, goal)    # as Controller.step; never raises
     supervisor.reset(t)                                         # after a stop, once its reason has gone
 
-One cycle: time (timing.py), the joints' state (state_checks.py), people (watch.py), the goal's age, the controller
-itself, limits (limiter.py), the flight recorder (recorder.py).  Doubt stops the arm, and a stop is latched (latch.py).
+One cycle: time and the joints' state (state_checks.py), people (perception.py), the goal's age, the controller itself,
+limits (limiter.py), the flight recorder (flight_recorder.py).  Doubt stops the arm, and a stop is latched (stop.py).
 
 A stop is controlled, the last command run down along its own direction, where the joints' state can be trusted; with a
 state that is stale or cannot be true it is immediate, all zeros, and stays so until reset.  With torques that means an
 arm without torque: its brakes must take over, and `command.status` says so in the same cycle.
 
-precedence.py says which status is shown where several apply.
+stop.py says which status is shown where several apply.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _nothing() -> None:
 
 
 class Steps(Protocol):
-    """What a supervisor can stand around; what more it may say about itself is in fitting.py."""
+    """What a supervisor can stand around; what more it may say about itself is in compatibility.py."""
 
     arm: Arm
 

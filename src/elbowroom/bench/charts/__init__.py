@@ -1,1 +1,1 @@
-"""TODO room."""
+"""Pictures of the benchmarks."""

@@ -1,4 +1,4 @@
-"""What came of an encounter, from the arm's joints and the people as they truly were.
+"""Figures of an encounter, from the arm's joints and the people as they truly were.
 
 touched       a capsule of the arm that joints move and one of a person overlap at a control time
 approach      they do while the arm's own motion of the last cycle closes that pair faster than `APPROACH`
@@ -10,7 +10,7 @@ jerk          root of the mean, over time and joints, of the squared second diff
               divided by the period squared, rad/s^3
 fastest       the greatest commanded speed of a joint in velocity limits of the model
 
-How sure the figures are: intervals at 95 %, and a test for pairs.
+Intervals at 95 %, and a test for pairs:
 
 rate        Clopper and Pearson's exact interval for k events in n runs; no event in n: below about 3 / n
 paired      McNemar's exact test for two methods in the same scenes: with b scenes in which only the one touched and

@@ -173,7 +173,7 @@ def leant(offsets: Array, lean: Array) -> Array:
 
 
 def elbows(shoulder: Array, hand: Array, upper: float, fore: float) -> Array:
-    """(T, 3): the elbows of cell/people/reach.py, for shoulders and hands (T, 3) in the axes of the body, y to the left."""
+    """(T, 3): elbows as in cell/people/reach.py, for shoulders and hands (T, 3) in the axes of the body, y left."""
     r = hand - shoulder
     d = np.linalg.norm(r, axis=1, keepdims=True)
     along = 0.5 * d + (upper**2 - fore**2) / (2 * d)

@@ -1,11 +1,4 @@
-"""What a method is shown of the people: frames with their time of capture, late, noisy and sometimes missing.
-
-camera   50 frames/s of the skeleton's points, each coordinate with an error of 1 cm (standard deviation), velocities
-         by the difference to the fifth frame before, as a driver of a skeleton camera makes them; all frames of a
-         run come late by one latency, drawn from 30 to 100 ms; now and then no frame is taken for 20 to 120 ms
-ideal    the truth of this very cycle, velocities included
-
-Encounters: an arm that goes between random goals while people walk about it and reach into its work.
+"""Encounters: an arm that goes between random goals while people walk about it and reach into its work.
 
 `scene(place, seed, people)` is made from a seed alone: the same seed gives the same goals and people for every method,
 and nothing in it was chosen by looking at what a method does there.
@@ -17,6 +10,13 @@ and nothing in it was chosen by looking at what a method does there.
     floor     `STAND` below the arm's base: the arm is on a stand
 
 Seeds for figures begin at 0; `SEARCH` and above are for choosing settings.  No figure may be taken from the latter.
+
+What a method is shown of the people, frames with their time of capture:
+
+camera   50 frames/s of the skeleton's points, each coordinate with an error of 1 cm (standard deviation), velocities
+         by the difference to the fifth frame before, as a driver of a skeleton camera makes them; all frames of a
+         run come late by one latency, drawn from 30 to 100 ms; now and then no frame is taken for 20 to 120 ms
+ideal    the truth of this very cycle, velocities included
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""TODO room."""
+"""The libraries that a user would take instead, and our own calls beside them."""

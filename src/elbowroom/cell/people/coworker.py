@@ -4,7 +4,7 @@
     Walk(start, end, speed)                    back and forth between two points of the floor (thesis, chapter 4)
     RandomWalk(seed, area, max_speed)          smooth, seeded, within an area and a speed
     Reach(position, target)                    stands, reaches to a point with one hand and withdraws (reach.py)
-    Recorded(file)                             a recording (recorded.py)
+    Recorded(file)                             a recording (mocap/recorded.py)
 
 The path of a random walk is a sum of sines for each axis, with whole numbers n of waves in one round,
 

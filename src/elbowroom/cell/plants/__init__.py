@@ -1,1 +1,1 @@
-"""TODO room."""
+"""What moves: kinematic, rigid-body and MuJoCo plants behind one interface, the drive, and contacts."""

@@ -1,4 +1,17 @@
-"""How the joints move in one step: two formulas over any scalar, and their kernels.
+"""Plants: arms that move, behind one interface.
+
+    plant = Kinematic(arm)                      joints follow the commanded speeds, within limits
+    plant = RigidBody(arm, mass_error=0.3)      masses, friction, torque limits: our own forward dynamics
+    plant = MuJoCo(arm)                         another engine's dynamics and contacts (mujoco.py)
+
+    plant.reset(q)
+    plant.write(command)                        what the drive follows until the next write
+    plant.advance(dt, person_rows)              time passes
+    plant.read(state)                           q, qd, t
+
+Time is an argument here: nothing waits, and the same calls give the same numbers.
+
+Two formulas over any scalar move the joints in one step.
 
 **Speeds within limits.**  A joint changes its speed at its limit of acceleration until it has the wanted one, and keeps
 that; the position is the exact integral.
@@ -19,19 +32,6 @@ Both are found together by `SWEEPS` rounds of Gauss-Seidel, one joint after the 
     p_i <- p_i - v_i / W_ii, within +-c_i h           l_i <- what brings v_i into ((lower - q) / h, (upper - q) / h)
 
 A joint beyond its limit is not thrown back: it may stay, and comes no farther out.
-
-Plants: arms that move, behind one interface.
-
-    plant = Kinematic(arm)                      joints follow the commanded speeds, within limits
-    plant = RigidBody(arm, mass_error=0.3)      masses, friction, torque limits: our own forward dynamics
-    plant = MuJoCo(arm)                         another engine's dynamics and contacts (mujoco_plant.py)
-
-    plant.reset(q)
-    plant.write(command)                        what the drive follows until the next write
-    plant.advance(dt, person_rows)              time passes
-    plant.read(state)                           q, qd, t
-
-Time is an argument here: nothing waits, and the same calls give the same numbers.
 """
 
 from __future__ import annotations
@@ -253,7 +253,7 @@ class Kinematic(_Joints):
 
 
 class RigidBody(_Joints):
-    """Masses, friction and torque limits: our own forward dynamics, in steps of `substep` or less (motion.py).
+    """Masses, friction and torque limits: our own forward dynamics, in steps of `substep` or less (plant.py).
 
     `drive` says what is commanded: "velocity", by an inner loop of computed torque with its `gain` (drive.py), or
     "torque".  `mass_error` 0.3 makes every link 30 % heavier than `arm` says, and `payload` (kg) hangs at the tool:

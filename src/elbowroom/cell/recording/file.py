@@ -47,7 +47,7 @@ SIGNALS: Mapping[str, tuple[str, ...]] = {  # what the thesis logs
     "least distance": ("distance_axes",),
 }
 NOTE = "scene.toml"
-"""The key of the note that holds the scene (record_scene.py)."""
+"""The key of the note that holds the scene (scene_note.py)."""
 LATER = ("left_hand", "right_hand", "attraction", "repulsion"), ("margin",)
 """Quantities that older recordings do not have, in the order in which they came; they are NaN there."""
 MOST_JOINTS = 100

@@ -1,4 +1,4 @@
-"""A cell's cycles as rows of a recording (record.py has the columns)."""
+"""A cell's cycles as rows of a recording (table.py has the columns)."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Log:
 def notes_of(cell: Cell) -> dict[str, str]:
     """What the scene is, for the first lines of a recording.
 
-    The whole scene is the note "scene.toml" (record_scene.py), so that the run can be shown again.  A scene of
+    The whole scene is the note "scene.toml" (scene_note.py), so that the run can be shown again.  A scene of
     settings that no file can hold, such as a person of one's own making, has no such note.
     """
     said = {"title": cell.scene.title, "robot": cell.arm.name, "plant": cell.plant_kind}

@@ -8,9 +8,9 @@
     recording.table()["distance_axes"]            # arrays, for metrics
     read("run.csv")                               # the same numbers, bit by bit
 
-`append` copies the row into memory and is done.  A thread of its own (record_writer.py) turns rows into text and writes
+`append` copies the row into memory and is done.  A thread of its own (writer.py) turns rows into text and writes
 them, so a disk that is slow or full does not hold up the loop, and a process that is killed loses less than a second.
-What the file looks like is in record_file.py.
+What the file looks like is in file.py.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""TODO room."""
+"""`elbowroom bench`: the command, and what it prints for each benchmark."""

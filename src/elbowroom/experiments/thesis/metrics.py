@@ -1,10 +1,4 @@
-"""What a motion does to the arm itself: whether it could be made at all.
-
-limit_hits         how often a joint came to its end, at more than `GENTLE` (rad/s or m/s)
-min_self_distance  between surfaces of the arm's own links that must not meet, m
-min_height         of the lowest surface of the moving links above the floor, m
-
-Numbers of a run, from its recording.
+"""Numbers of a run, from its recording.
 
 Least distances, differences and peaks are over the rows of the table.  Jerk and vibration would change with the rate of
 recording; so they are made at one bandwidth, from the tool's position on a grid of h = `GRID` = 20 ms, whatever the
@@ -23,6 +17,12 @@ s = sin(pi f h) / (pi f h): all of a few hertz, and nothing of 50 Hz.
 Oscillation is that of the tool along the axis in the last third of the run: half of the way from its least to its
 greatest place, and the frequency with the most power.  Metres, seconds, radians; degrees where the name says so.  What
 a run does not have, such as a distance to nobody, is None.
+
+What a motion does to the arm itself:
+
+    limit_hits         how often a joint came to its end, at more than `GENTLE` (rad/s or m/s)
+    min_self_distance  between surfaces of the arm's own links that must not meet, m
+    min_height         of the lowest surface of the moving links above the floor, m
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""TODO room."""
+"""Who may load the page, who may steer it, and the server that asks."""

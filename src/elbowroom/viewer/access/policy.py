@@ -1,13 +1,11 @@
-"""Who may load the page and who may talk to it, as data.
+"""Access policy: host, origin, token, and which messages of a page are read.
 
-request                                                       refused because
-`Host` is not ours                                            a foreign name can be made to mean 127.0.0.1 (rebinding)
-`Origin` is not ours, is `null`, or comes twice               a page of any site can open a websocket to 127.0.0.1
-a websocket without `Origin`                                  every browser sends one, and nothing of ours lacks one
-a query with other words than `QUERY`                         viser's client follows `?websocket=` to any server
-no token, or a wrong one, where one is needed                 the address can be reached from other machines
-
-Messages from pages: which there are, and whether one has the form that viser's own types say.
+    request                                                     refused because
+    `Host` is not ours                                          a foreign name can be made to mean 127.0.0.1 (rebinding)
+    `Origin` is not ours, is `null`, or comes twice             a page of any site can open a websocket to 127.0.0.1
+    a websocket without `Origin`                                every browser sends one, and nothing of ours lacks one
+    a query with other words than `QUERY`                       viser's client follows `?websocket=` to any server
+    no token, or a wrong one, where one is needed               the address can be reached from other machines
 
 viser trusts its page: a message that it cannot read ends the connection, and one with a list where a name should be
 ends in a traceback on the terminal.  So whoever reads a page's messages drops what `well_formed` refuses.

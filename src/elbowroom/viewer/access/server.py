@@ -1,25 +1,24 @@
-"""The senders of a viser server are woken for every message, whichever thread it comes from.
-
-viser 1.1 keeps what is to be sent in buffers.  A sender that has nothing left waits for its buffer's `asyncio.Event`,
-which `push` sets twice: in the thread that has the message, and once more in the server's loop.  An asyncio event is
-not made for other threads.  If the first `set` falls between the sender's look at the flag and its entry into the list
-of those who wait, it wakes nobody; the second finds the flag set and does nothing, and so does every later one.  A page
-that is alone then shows nothing new any more, until another one is opened.
-
-So the event is exchanged for one that only the loop's own thread can set.
-
-The page's door: viser's server, made to refuse whom `rules` refuses.
+"""The page's server: viser's, made to refuse whom the access policy refuses.
 
 viser 1.1 answers anybody.  Here a refused request gets 403, one page more than `clients` gets 503, as does a page that
 comes before the server is built, and the right `?token=...` gets 303 to `/` with a cookie, which the page's websocket
 then carries (viser's client drops the query from the websocket's address, so the token cannot go there).  What a page
-sends is read only if it is a message (messages.py).  Every answer has a content policy: the page can reach its own
+sends is read only if it is a message (policy.py).  Every answer has a content policy: the page can reach its own
 server only, and no other page may frame it.
 
 viser has no hook for any of this, so the `serve` that it calls is replaced while it starts, in viser's own namespace.
 That leans on viser's inside.  So the version is checked, the replacement must have been used, and then the door is
 tried from outside with a foreign `Host` and a foreign `Origin`.  If anything differs, the server is stopped and
 `GuardError` is raised.
+
+It also mends how viser wakes its senders.  viser 1.1 keeps what is to be sent in buffers.  A sender that has nothing
+left waits for its buffer's `asyncio.Event`, which `push` sets twice: in the thread that has the message, and once more
+in the server's loop.  An asyncio event is not made for other threads.  If the first `set` falls between the sender's
+look at the flag and its entry into the list of those who wait, it wakes nobody; the second finds the flag set and does
+nothing, and so does every later one.  A page that is alone then shows nothing new any more, until another one is
+opened.
+
+So the event is exchanged for one that only the loop's own thread can set.
 """
 
 from __future__ import annotations

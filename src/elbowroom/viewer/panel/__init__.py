@@ -1,1 +1,1 @@
-"""TODO room."""
+"""The panel beside the scene: status, settings, margins, gauges and plots."""

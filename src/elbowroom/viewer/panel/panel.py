@@ -41,7 +41,7 @@ LABELS = {
 TUNED = ("influence", "gain", "kp", "max_speed", "filter")
 VIEWS = {"meshes": "meshes", "figures": "people as bodies", "shells": "shells", "arrows": "arrows"}
 CAMERAS = ("cell", "front", "side", "top", "tool")
-"""What a page can look at; see furniture.py."""
+"""What a page can look at; see scene3d/static_scene.py."""
 HEADLINE = "font-size:15px;font-weight:600;line-height:1.25;min-height:38px;padding:2px 12px 0"
 WAITS = 1.0  # s that the arm has stood for a person, from which on it waits
 WIDE = 330  # px, of the panel
@@ -158,7 +158,7 @@ class Panel:
         gui.main_panel.set_width(WIDE)
         self.status = gui.add_html("", order=0)
         self.numbers = gui.add_html("", order=1)
-        # what a page says of who steers has its place 2 (steering.py)
+        # what a page says of who steers has its place 2 (access/steering.py)
         self.run = gui.add_button_group("time", ("pause", "step", "reset"), order=3)
         self.brake = gui.add_button_group("motion", ("stop", "go on"), order=3.1)
         for group in (self.run, self.brake):
@@ -358,7 +358,7 @@ class Panel:
 
 
 def headline(said: str, colour: str, more: str = "", there: bool = True) -> str:
-    """The sentence at the top as HTML; front.py looks at `data-cell`."""
+    """The sentence at the top as HTML; access/page.py looks at `data-cell`."""
     dot = f'<span style="color:{colour};font-size:18px;line-height:0.8">&#9679;</span>'
     under = f'<div style="font-weight:400;font-size:12px;color:#55606a">{more}</div>' if more else ""
     return f'<div data-cell="{"there" if there else "loading"}" style="{HEADLINE}">{dot} {said}{under}</div>'

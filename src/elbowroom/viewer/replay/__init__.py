@@ -1,1 +1,1 @@
-"""TODO room."""
+"""A recording again: as a page with a slider for time, and as one HTML file."""

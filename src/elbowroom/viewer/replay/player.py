@@ -4,13 +4,11 @@
         print(player.address)
         player.serve()
 
-One page steers, others watch and can take over (steering.py); what pages send is held within its range there and once
-more where it is used.
+One page steers, others watch and can take over (access/steering.py); what pages send is held within its range there and
+once more where it is used.
 
-Plots over a whole run, with a line at the present time.
-
-A plot has at most `SHOWN` points.  Where a run has more cycles, a point is the worst of those it stands for: the least
-distance, the greatest speed, the least margin.
+Its plots are over the whole run, with a line at the present time, and have at most `SHOWN` points.  Where a run has
+more cycles, a point is the worst of those it stands for: the least distance, the greatest speed, the least margin.
 """
 
 from __future__ import annotations

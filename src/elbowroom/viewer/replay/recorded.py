@@ -144,7 +144,7 @@ class Replay:
             )
 
     def picture(self, t: float) -> dict[str, Any]:
-        """The picture at that time; see picture.py."""
+        """The picture at that time; see snapshot.py."""
         k = self.row(t)
         cell, table = self.cell, self.table
         arm, people, moved = self.bodies(k)

@@ -1,1 +1,1 @@
-"""TODO room."""
+"""What is drawn: arm, people, static scene, overlays, shells and cameras."""

@@ -1,7 +1,5 @@
 """The arm as its URDF draws it: meshes and shapes in the frames of its links (model/visuals.py).
 
-Mesh files as surfaces to draw (model/meshes.py), with smooth and sharp edges.
-
 Where two triangles meet at less than `CREASE` the edge is smooth, else sharp; a page makes normals from shared corners,
 so the corners of sharp edges are doubled.
 """

@@ -2,8 +2,8 @@
 
     stage = Stage(server);  stage.shells = True;  stage.show(picture)
 
-Only poses are sent while things move; meshes once for each arm and scene (limbs.py, looks.py).  A picture may lack what
-only some have (`visuals`, `poses`, `shells`, ...): then that is not shown.
+Only poses are sent while things move; meshes once for each arm and scene (capsules.py, meshes.py).  A picture may lack
+what only some have (`visuals`, `poses`, `shells`, ...): then that is not shown.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Surfaces that one cannot see: where the arm may be, and how far around a person it is pushed away.
 
-The workspace's shells are those of avoidance/control/workspace.py: two half-spheres and a floor.  Round a person lies the
-surface at the distance of influence; as seen from the middle of the body it is where a ray from outside first comes so
-near to a capsule, found by stepping along the ray by the distance that is left (sphere tracing):
+The workspace's shells are those of avoidance/control/workspace.py: two half-spheres and a floor.  Round a person lies
+the surface at the distance of influence; as seen from the middle of the body it is where a ray from outside first
+comes so near to a capsule, found by stepping along the ray by the distance that is left (sphere tracing):
 
     |p - segment_k| - r_k = influence,     p = middle + s u
 

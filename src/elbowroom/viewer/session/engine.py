@@ -1,6 +1,6 @@
 """The process that runs the cell: at its own rate, whatever the page does.
 
-It takes orders from a pipe, a few a cycle and never waiting for one, and puts a picture (picture.py) on the board
+It takes orders from a pipe, a few a cycle and never waiting for one, and puts a picture (snapshot.py) on the board
 thirty times a second.  Nobody who looks at the board can hold it up.
 
     orders    ("set", name, value)  ("play",)  ("pause",)  ("toggle",)  ("step",)  ("reset",)  ("stop",)  ("resume",)

@@ -1,10 +1,8 @@
-"""The board between two processes: one puts up what is now, the other looks when it likes.  Neither ever waits.
+"""What passes between the page and the engine: snapshots one way, orders the other; nobody waits.
 
-Two slots in shared memory take turns.  The writer fills the one that nobody is pointed to and then points to it; a
-reader copies the slot and looks whether the writer has come round to it meanwhile, in which case it copies again.  A
-picture that does not fit is left out and counted.
-
-What pages want, on its way to the engine: nobody waits for a pipe that is full.
+Snapshots go through a wait-free double buffer in shared memory: one writer, many readers.  The writer fills the slot
+that nobody is pointed to and then points to it; a reader copies the slot and looks whether the writer has come round to
+it meanwhile, in which case it copies again.  A snapshot that does not fit is left out and counted.
 
     orders = Orders(pipe);  orders.send("drag", (0.1, 0.0));  orders.close()
 

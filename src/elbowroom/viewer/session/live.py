@@ -4,8 +4,8 @@
         print(live.address)
         live.serve()
 
-One page steers, others watch and can take over (steering.py).  A third process compiles the other arms when nobody else
-needs the time (warm.py), and a fourth writes an HTML page of the last minutes when it is asked for.
+One page steers, others watch and can take over (access/steering.py).  A third process compiles the other arms when
+nobody else needs the time (precompile.py), and a fourth writes an HTML page of the last minutes when it is asked for.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def end(child: SpawnProcess | None, patience: float = 0.0) -> None:
 
 
 def _waken(child: SpawnProcess) -> None:
-    """One that works only when nobody else does (warm.py) needs the processor to end, too."""
+    """One that works only when nobody else does (precompile.py) needs the processor to end, too."""
     with contextlib.suppress(OSError, AttributeError):  # gone already, or a system without this
         if child.pid is not None:
             os.sched_setscheduler(child.pid, os.SCHED_OTHER, os.sched_param(0))

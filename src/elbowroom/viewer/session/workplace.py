@@ -1,11 +1,4 @@
-"""The same cell with nobody in it, step for step beside the one that is shown: what the work would be without people.
-
-    alone = Undisturbed(scene);  alone.step(t);  alone.cycles
-
-A cycle of it takes a tenth of a millisecond.  It has the same controller and supervisor, so that all of the difference
-is what people cost.
-
-The cell that a page shows, and whatever happens to it: others take its place, it is stopped, recorded and shown.
+"""The cell that a page shows, and what happens to it: it is exchanged, stopped, recorded and shown.
 
 A stop belongs to the workplace, not to a supervisor that may be changed for another: `held` says why, whoever wanted
 it, and nothing but `go_on` ends it.  While it lasts
@@ -14,6 +7,10 @@ it, and nothing but `go_on` ends it.  While it lasts
     "watch", "off"          nothing runs
 
 An error in a cycle, or in what is shown of it, is a stop too, and nothing runs.
+
+`Undisturbed` is the same cell with nobody in it, step for step beside the one that is shown: what the work would be
+without people.  A cycle of it takes a tenth of a millisecond, with the same controller and supervisor, so that all of
+the difference is what people cost.
 """
 
 from __future__ import annotations

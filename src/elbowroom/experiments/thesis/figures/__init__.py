@@ -1,1 +1,1 @@
-"""TODO room."""
+"""The figures of the thesis' chapter 4, drawn from recordings."""

@@ -3,7 +3,7 @@
     draw("4.2", outcomes, view, [Path("fig.svg"), Path("fig.pdf")])
     draw_all(outcomes, view, folder)         every figure whose runs are there; the others are told with what they lack
 
-Figure 4.13, the state diagram of the cell, is no recording's.  One look for all (plots_look.py); the thesis' numbers
+Figure 4.13, the state diagram of the cell, is no recording's.  One look for all (style.py); the thesis' numbers
 are thin dashed lines with their values.
 """
 

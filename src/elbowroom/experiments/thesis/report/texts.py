@@ -1,7 +1,4 @@
-"""What the report says of each test, and the names of its numbers.  Facts of the thesis' chapter 4, in our words.
-
-What the report says about the results, test by test: of the arm and the gains that come with elbowroom.
-"""
+"""Texts of the report: what each test is about, the names of its numbers, and what came out, in our words."""
 
 from __future__ import annotations
 

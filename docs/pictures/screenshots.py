@@ -27,8 +27,8 @@ sys.path.insert(0, str(HERE.parents[1] / "tests" / "viewer"))
 from browser import Browser  # noqa: E402
 
 from elbowroom.model import catalogue  # noqa: E402
-from elbowroom.viewer.session.live import Live  # noqa: E402
 from elbowroom.viewer.panel.panel import EVERY, WIDE  # noqa: E402
+from elbowroom.viewer.session.live import Live  # noqa: E402
 from elbowroom.viewer.session.setup import Setup  # noqa: E402
 
 VIEW = (1440, 900)  # pixels
@@ -54,7 +54,7 @@ class Studio:
         self.marks = 0
         self.order("pause")
         self.order("reset")
-        self.until(lambda picture: not picture["running"] and picture["t"] < 0.05)
+        self.until(lambda picture: not picture.running and picture.t < 0.05)
 
     def __enter__(self) -> Studio:
         return self
@@ -78,25 +78,25 @@ class Studio:
             if what(picture):
                 return picture
             time.sleep(0.02)
-        raise RuntimeError(f"never came; the cell says: {picture['status']} {picture['problem']}")
+        raise RuntimeError(f"never came; the cell says: {picture.status} {picture.problem}")
 
     def choose(self, **wanted: Any) -> None:
         """Another scenario, arm or setting."""
         for name, value in wanted.items():
             self.order("set", name, value)
-            self.until(lambda picture, name=name, value=value: picture["shown"][name] == value)
+            self.until(lambda picture, name=name, value=value: picture.scene.shown[name] == value)
 
     def step(self, seconds: float, shown: bool = True) -> None:
         """Simulated time passes; the page sees about every thirtieth of it, as always, or only what is asked for."""
-        start = self.live.board.look()["t"]
+        start = self.live.board.look().t
         self.order("step")
-        period = self.until(lambda picture: picture["t"] > start, shown)["t"] - start
+        period = self.until(lambda snapshot: snapshot.t > start, shown).t - start
         left, some = round(seconds / period) - 1, max(1, round(1 / (30 * period)))
         while left > 0:
-            count, before = min(some, left), self.live.board.look()["t"]
+            count, before = min(some, left), self.live.board.look().t
             for _ in range(count):
                 self.order("step")
-            self.until(lambda picture, wanted=before + (count - 0.5) * period: picture["t"] > wanted, shown)
+            self.until(lambda picture, wanted=before + (count - 0.5) * period: picture.t > wanted, shown)
             left -= count
 
     # ---- the page

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from typing import Any
 
 import numpy as np
+
+from elbowroom.viewer.snapshot import SceneView, Snapshot
 
 
 class Handle:
@@ -129,31 +132,31 @@ def person(x: float = 1.0, y: float = 0.2) -> np.ndarray:
     return Person.standing((x, y, -0.75)).rows[:, :7].copy()
 
 
-def picture(**changes: Any) -> dict[str, Any]:
-    """A picture of an arm of two capsules beside somebody, with all that an engine gives."""
+def snapshot(**changes: Any) -> Snapshot:
+    """An arm of two capsules beside somebody; what changes may be of the moment or of the scene."""
     people = changes.pop("people", person())
     hands = {} if len(people) != 13 else {"left": people[7, :3], "right": people[8, :3]}
-    return {
-        "generation": 1,
-        "t": 0.0,
+    known = {each.name for each in dataclasses.fields(SceneView)}
+    belt = np.array([0.0, 0.3, 0.0]), np.array([1.0, 0.3, 0.0])
+    scene = {"arm_links": (0, 1), "floor": -0.75, "belts": (belt,), "shown": {"influence": 0.4}}
+    scene |= {name: changes.pop(name) for name in known & changes.keys()}
+    moment: dict[str, Any] = {
         "arm": np.array([[0, 0, 0, 0, 0, 0.4, 0.07], [0, 0, 0.4, 0.4, 0, 0.5, 0.05]]),
-        "arm_links": (0, 1),
         "people": people,
         "tool": np.array([0.4, 0.0, 0.5]),
         "tool_pose": np.eye(4),
         "goal": np.array([0.5, 0.0, 0.5]),
-        "objects": np.zeros((0, 3)),
-        "base": np.zeros(3),
-        "floor": -0.75,
-        "belts": [(np.array([0.0, 0.3, 0.0]), np.array([1.0, 0.3, 0.0]))],
         "distance": 0.3,
         "nearest": (np.array([0.4, 0.0, 0.5]), np.array([1.0, 0.2, 0.4]), "wrist", "torso"),
         "attraction": np.array([0.1, 0.0, 0.0]),
-        "repulsion": np.zeros(3),
-        "shown": {"influence": 0.4},
         "person": np.array([1.0, 0.2, -0.75]),
-        "offset": np.zeros(2),
         "hands": hands,
         "hand_offsets": {side: np.zeros(3) for side in hands},
-        **changes,
     }
+    return Snapshot(scene=SceneView(**scene), **(moment | changes))
+
+
+def at_work(**changes: Any) -> Snapshot:
+    """An arm at work 0.43 m from a left hand, for what a page says of it."""
+    moment: dict[str, Any] = {"distance": 0.43, "nearest": (0, 0, "wrist", "left_hand"), "state": "to_object"}
+    return snapshot(**({"verdict": "OK", "cycles": 2, "t": 3.0} | moment | changes))

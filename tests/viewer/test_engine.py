@@ -41,22 +41,20 @@ def cycles(engine, count):
 def test_a_person_who_is_dragged_near_makes_the_arm_give_way(desk):
     engine, page = desk
     cycles(engine, 50)
-    before = engine.picture()
-    assert before["status"] in ("OK", "SLOWING_LIMIT")
+    before = engine.snapshot()
+    assert before.status in ("OK", "SLOWING_LIMIT")
     page.send(("drag", (-0.5, 0.0)))
     cycles(engine, 200)
-    after = engine.picture()
-    assert after["law_status"] == "AVOIDING"
-    assert after["distance"] < before["distance"] - 0.2
-    np.testing.assert_allclose(after["offset"], [-0.5, 0.0], atol=1e-3)
-    np.testing.assert_allclose(
-        after["people"][:, :2] - before["people"][:, :2], np.tile([-0.5, 0.0], (13, 1)), atol=1e-3
-    )
-    at, beside, link, part = after["nearest"]
+    after = engine.snapshot()
+    assert after.law_status == "AVOIDING"
+    assert after.distance < before.distance - 0.2
+    np.testing.assert_allclose(after.offset, [-0.5, 0.0], atol=1e-3)
+    np.testing.assert_allclose(after.people[:, :2] - before.people[:, :2], np.tile([-0.5, 0.0], (13, 1)), atol=1e-3)
+    at, beside, link, part = after.nearest
     assert link in engine.cell.body.names
     assert part in engine.cell.people[0].actual.names
     # the axes' nearest points are as far apart as the distance between axes, for the pair that is nearest by surface
-    assert np.linalg.norm(at - beside) >= after["axes"] - 1e-9
+    assert np.linalg.norm(at - beside) >= after.axes - 1e-9
 
 
 def test_numbers_are_tuned_at_once(desk):
@@ -68,7 +66,7 @@ def test_numbers_are_tuned_at_once(desk):
     assert engine.cell is cell
     assert engine.cell.controller.config.repulsion.influence == 1.5  # held
     assert engine.cell.controller.config.attraction.max_speed == 0.3
-    assert engine.picture()["shown"]["max_speed"] == 0.3
+    assert engine.snapshot().scene.shown["max_speed"] == 0.3
 
 
 def test_another_controller_takes_over_where_the_last_one_was(desk):
@@ -76,28 +74,28 @@ def test_another_controller_takes_over_where_the_last_one_was(desk):
     page.send(("set", "influence", 0.7))
     page.send(("drag", (-0.2, 0.1)))
     cycles(engine, 300)
-    before, task = engine.picture(), engine.cell.task
+    before, task = engine.snapshot(), engine.cell.task
     page.send(("set", "controller", "F"))
     engine.obey()
-    after = engine.picture()
+    after = engine.snapshot()
     assert engine.generation == 2
     assert engine.cell.controller.config.controller == "F"
     assert engine.cell.controller.config.repulsion.influence == 0.7
     assert engine.cell.task is task
-    assert after["t"] == pytest.approx(before["t"] + 0.01)  # it has made its first cycle
-    assert (after["cycles"], after["contacts"]) == (before["cycles"], before["contacts"])
+    assert after.t == pytest.approx(before.t + 0.01)  # it has made its first cycle
+    assert (after.cycles, after.contacts) == (before.cycles, before.contacts)
     for key in ("q", "people", "offset", "tool", "goal"):
         # in that cycle nothing went faster than 2.7 m/s or rad/s
-        np.testing.assert_allclose(after[key], before[key], atol=0.027, err_msg=key)
+        np.testing.assert_allclose(getattr(after, key), getattr(before, key), atol=0.027, err_msg=key)
     at, speeds = [], []
     for _ in range(100):
         cycles(engine, 1)
         at.append(engine.cell.state.q.copy())
         speeds.append(np.abs(engine.cell.state.qd).max())
-    assert not engine.picture()["stopped"]
+    assert not engine.snapshot().stopped
     assert max(speeds) > 0.01  # it is at work again
     # joints go on from where they were: no cycle moves them by more than their fastest, 2.7 rad/s, in 10 ms
-    assert np.abs(np.diff([before["q"], *at], axis=0)).max() < 0.027
+    assert np.abs(np.diff([before.q, *at], axis=0)).max() < 0.027
 
 
 def test_a_stop_outlives_the_controller(desk):
@@ -107,9 +105,9 @@ def test_a_stop_outlives_the_controller(desk):
     cycles(engine, 60)
     page.send(("set", "limits", "none"))
     cycles(engine, 3)
-    picture = engine.picture()
-    assert picture["stopped"]
-    assert "asked to" in picture["reason"]
+    picture = engine.snapshot()
+    assert picture.stopped
+    assert "asked to" in picture.reason
 
 
 def test_another_arm_begins_anew(desk):
@@ -117,8 +115,8 @@ def test_another_arm_begins_anew(desk):
     cycles(engine, 20)
     page.send(("set", "robot", "puma560"))
     engine.obey()
-    picture = engine.picture()
-    assert (picture["generation"], picture["t"], picture["shown"]["robot"]) == (2, 0.01, "puma560")
+    picture = engine.snapshot()
+    assert (picture.generation, picture.t, picture.scene.shown["robot"]) == (2, 0.01, "puma560")
 
 
 @pytest.mark.parametrize(("name", "value"), [("robot", "puma560"), ("scenario", "test 1"), ("controller", "F")])
@@ -127,11 +125,11 @@ def test_what_is_chosen_in_a_pause_is_shown_at_once(desk, name, value):
     page.send(("pause",))
     page.send(("set", name, value))
     engine.obey()
-    picture = engine.picture()
-    assert not picture["running"]
-    assert np.abs(picture["arm"][:, :6]).max() > 0.1  # capsules have their places
-    assert all(np.isfinite(picture[key]).all() for key in ("arm", "attraction", "repulsion", "tool"))
-    assert picture["nearest"][2] in engine.cell.body.names
+    picture = engine.snapshot()
+    assert not picture.running
+    assert np.abs(picture.arm[:, :6]).max() > 0.1  # capsules have their places
+    assert all(np.isfinite(getattr(picture, key)).all() for key in ("arm", "attraction", "repulsion", "tool"))
+    assert picture.nearest[2] in engine.cell.body.names
 
 
 def test_a_reset_ends_a_recording(desk, tmp_path):
@@ -156,8 +154,8 @@ def test_what_toggles_goes_by_what_is_so_now(desk, tmp_path):
     for name in ("one.csv", "two.csv"):
         page.send(("tape", str(tmp_path / name)))
     cycles(engine, 1)
-    assert engine.picture()["saved"].startswith(str(tmp_path / "one.csv"))
-    assert engine.picture()["recording"] == ""
+    assert engine.snapshot().saved.startswith(str(tmp_path / "one.csv"))
+    assert engine.snapshot().recording == ""
     assert not (tmp_path / "two.csv").exists()
 
 
@@ -165,7 +163,7 @@ def test_while_another_arm_is_made_the_board_says_so(desk, monkeypatch):
     engine, page = desk
     cycles(engine, 5)
     told = []
-    monkeypatch.setattr(engine.board, "put", lambda picture: told.append(picture["busy"]))
+    monkeypatch.setattr(engine.board, "put", lambda picture: told.append(picture.busy))
     page.send(("set", "robot", "puma560"))
     engine.obey()
     assert told == ["loading puma560"]
@@ -195,28 +193,28 @@ def test_hands_and_links_are_in_the_picture(desk):
     engine, page = desk
     page.send(("hand", "left", (0.1, 0.0, 0.2)))
     cycles(engine, 150)
-    picture, names = engine.picture(), engine.cell.people[0].actual.names
+    picture, names = engine.snapshot(), engine.cell.people[0].actual.names
     for side in ("left", "right"):
-        row = picture["people"][names.index(f"{side}_hand")]
-        np.testing.assert_allclose(picture["hands"][side], 0.5 * (row[:3] + row[3:6]), atol=1e-12)
-    np.testing.assert_allclose(picture["hand_offsets"]["left"], [0.1, 0.0, 0.2], atol=1e-3)
-    assert not picture["hand_offsets"]["right"].any()
+        row = picture.people[names.index(f"{side}_hand")]
+        np.testing.assert_allclose(picture.hands[side], 0.5 * (row[:3] + row[3:6]), atol=1e-12)
+    np.testing.assert_allclose(picture.hand_offsets["left"], [0.1, 0.0, 0.2], atol=1e-3)
+    assert not picture.hand_offsets["right"].any()
     arm = engine.cell.arm
-    assert picture["poses"].shape == (arm.n + 1, 4, 4)
-    np.testing.assert_array_equal(picture["poses"][0], arm.model.base)
-    np.testing.assert_array_equal(picture["poses"][1:], arm.poses(picture["q"]))
-    assert len(picture["arm_links"]) == len(picture["arm"])
-    assert len(picture["people_names"]) == len(picture["people"])
+    assert picture.poses.shape == (arm.n + 1, 4, 4)
+    np.testing.assert_array_equal(picture.poses[0], arm.model.base)
+    np.testing.assert_array_equal(picture.poses[1:], arm.poses(picture.q))
+    assert len(picture.scene.arm_links) == len(picture.arm)
+    assert len(picture.scene.people_names) == len(picture.people)
     walls = engine.cell.controller.config.workspace
     assert walls is not None  # the cell of the page has a floor and an outer sphere to show
-    assert picture["shells"] == {
+    assert picture.scene.shells == {
         "floor": walls.floor,
         "inner": walls.inner,
         "outer": walls.outer,
         "center": walls.center,
         "influence": walls.repulsion.influence,
     }
-    assert picture["visuals"] == visuals_of("panda")  # none without the wheel that has them
+    assert picture.scene.visuals == visuals_of("panda")  # none without the wheel that has them
 
 
 def test_a_cylinder_has_no_hands(desk):
@@ -224,8 +222,8 @@ def test_a_cylinder_has_no_hands(desk):
     page.send(("set", "scenario", "test 1"))
     page.send(("hand", "left", (0.1, 0.0, 0.0)))
     engine.obey()
-    picture = engine.picture()
-    assert (picture["hands"], picture["hand_offsets"]) == ({}, {})
+    picture = engine.snapshot()
+    assert (picture.hands, picture.hand_offsets) == ({}, {})
     assert "left" in engine.problem
 
 
@@ -234,8 +232,8 @@ def test_it_carries_from_the_grip_to_the_release(desk):
     seen = set()
     for _ in range(900):
         engine.cycle()
-        picture = engine.picture()
-        seen.add((picture["state"], picture["carrying"]))
+        picture = engine.snapshot()
+        seen.add((picture.state, picture.carrying))
     assert ("to_goal", True) in seen
     assert ("to_object", False) in seen
     assert ("to_object", True) not in seen
@@ -248,11 +246,11 @@ def test_every_scenario_starts_and_runs(scenario, take):
     engine = Engine(orders, Board(), setup)
     cycles(engine, 150)
     page.close()
-    shown = engine.picture()
-    assert (shown["problem"], shown["stopped"]) == ("", False)
-    assert shown["t"] > 1.4
-    assert shown["shown"]["scenario"] == scenario
-    assert len(shown["people"])
+    shown = engine.snapshot()
+    assert (shown.problem, shown.stopped) == ("", False)
+    assert shown.t > 1.4
+    assert shown.scene.shown["scenario"] == scenario
+    assert len(shown.people)
 
 
 @pytest.mark.parametrize("robot", catalogue.names())
@@ -275,7 +273,7 @@ def test_a_long_run_keeps_no_memory(desk):
         for k in range(count):
             page.send(("drag", (0.3 * (k % 7), 0.0)))
             cycles(engine, 1)
-            engine.board.put(engine.picture())
+            engine.board.put(engine.snapshot())
 
     gc.disable()
     try:
@@ -311,7 +309,7 @@ def test_an_order_that_makes_no_sense_changes_nothing_and_is_told(desk, order):
     cycles(engine, 1)
     assert (engine.setup, engine.generation) == (setup, generation)
     assert engine.problem
-    assert engine.picture()["problem"] == engine.problem
+    assert engine.snapshot().problem == engine.problem
 
 
 def test_stop_and_resume(desk):
@@ -319,11 +317,11 @@ def test_stop_and_resume(desk):
     cycles(engine, 100)
     page.send(("stop",))
     cycles(engine, 60)
-    assert engine.picture()["stopped"]
+    assert engine.snapshot().stopped
     assert np.abs(engine.cell.state.qd).max() < 1e-9
     page.send(("resume",))
     cycles(engine, 60)
-    assert not engine.picture()["stopped"]
+    assert not engine.snapshot().stopped
 
 
 def stands(engine, count):
@@ -342,7 +340,7 @@ def test_nobody_but_the_page_ends_a_stop(desk):
     page.send(("stop",))
     cycles(engine, 60)
     assert stands(engine, 500)
-    assert engine.picture()["stopped"]
+    assert engine.snapshot().stopped
 
 
 class Blind:
@@ -360,19 +358,19 @@ def test_a_supervisors_own_stop_stays_too(desk):
     who = engine.cell.people[0]
     engine.cell.people[0] = Seen(Blind(who.actual), who.actual)
     cycles(engine, 250)
-    picture = engine.picture()
-    assert (picture["stopped"], picture["status"], picture["verdict"]) == (True, *["STOP_HUMAN_STALE"] * 2)
+    picture = engine.snapshot()
+    assert (picture.stopped, picture.status, picture.verdict) == (True, *["STOP_HUMAN_STALE"] * 2)
     reason = engine.cell.guard.reason
-    assert picture["reason"] == reason
+    assert picture.reason == reason
     assert stands(engine, 500)
     page.send(("resume",))
     cycles(engine, 1)
     assert "there is still a reason" in engine.problem
-    assert engine.picture()["stopped"]
+    assert engine.snapshot().stopped
     for supervision in ("watch", "off", "stop"):
         page.send(("set", "supervision", supervision))
         cycles(engine, 1)
-        assert engine.picture()["reason"] == reason
+        assert engine.snapshot().reason == reason
 
 
 @pytest.mark.parametrize("supervision", ["stop", "watch", "off"])
@@ -383,9 +381,9 @@ def test_a_stop_is_a_stop_whatever_the_supervisor_may_do(desk, supervision):
     assert np.abs(engine.cell.state.qd).max() > 0.01
     page.send(("stop",))
     engine.obey()
-    picture = engine.picture()
-    assert (picture["stopped"], picture["supervision"]) == (True, supervision)
-    assert picture["running"] is (supervision == "stop")
+    picture = engine.snapshot()
+    assert (picture.stopped, picture.scene.supervision) == (True, supervision)
+    assert picture.running is (supervision == "stop")
     if supervision == "stop":
         cycles(engine, 60)  # on its way to a standstill
     assert stands(engine, 100)
@@ -399,8 +397,8 @@ def test_a_stop_is_a_stop_whatever_the_supervisor_may_do(desk, supervision):
     page.send(("resume",))
     page.send(("play",))
     cycles(engine, 60)
-    picture = engine.picture()
-    assert (picture["stopped"], picture["reason"], picture["running"], engine.problem) == (False, "", True, "")
+    picture = engine.snapshot()
+    assert (picture.stopped, picture.reason, picture.running, engine.problem) == (False, "", True, "")
     assert np.abs(engine.cell.state.qd).max() > 0.01
 
 
@@ -420,11 +418,11 @@ def test_a_supervisor_that_watches_would_stop_and_does_not(desk):
     who = engine.cell.people[0]
     engine.cell.people[0] = Seen(Blind(who.actual), who.actual)
     cycles(engine, 50)
-    assert engine.picture()["would_stop"] is False
+    assert engine.snapshot().would_stop is False
     cycles(engine, 200)
-    picture = engine.picture()
-    assert (picture["stopped"], picture["would_stop"], picture["supervision"]) == (False, True, "watch")
-    assert picture["reason"]
+    picture = engine.snapshot()
+    assert (picture.stopped, picture.would_stop, picture.scene.supervision) == (False, True, "watch")
+    assert picture.reason
     assert not stands(engine, 5)
 
 
@@ -443,7 +441,7 @@ def test_no_change_ends_a_stop(desk, change, paused, latched):
     page.send(("set", *change))
     page.send(("play",))
     engine.obey()
-    assert engine.picture()["stopped"]
+    assert engine.snapshot().stopped
     cycles(engine, 60)  # one that was not latched comes to a standstill, or has one
     assert stands(engine, 30)
     page.send(("set", "supervision", "stop"))
@@ -451,11 +449,11 @@ def test_no_change_ends_a_stop(desk, change, paused, latched):
     page.send(("reset",))
     cycles(engine, 1)
     assert stands(engine, 30)
-    assert engine.picture()["reason"] == "asked to on the page"
+    assert engine.snapshot().reason == "asked to on the page"
     page.send(("resume",))
     page.send(("play",))
     cycles(engine, 60)
-    assert not engine.picture()["stopped"]
+    assert not engine.snapshot().stopped
     assert np.abs(engine.cell.state.qd).max() > 0.01
 
 
@@ -469,7 +467,7 @@ def test_a_stop_without_its_supervisor_holds_the_arm_where_it_is(desk, supervisi
     for order in (("set", "supervision", supervision), ("set", "controller", "F"), ("set", "limits", "none")):
         page.send(order)
         engine.obey()
-        assert not engine.picture()["running"]
+        assert not engine.snapshot().running
         found = State(at)
         engine.cell.plant.read(found)  # after the cycle that a new controller makes, to be shown
         np.testing.assert_array_equal(found.q, at)
@@ -481,12 +479,12 @@ def test_a_stop_in_a_pause_is_told_at_once_and_can_be_taken_back(desk):
     page.send(("pause",))
     page.send(("stop",))
     engine.obey()
-    assert engine.picture()["stopped"]
+    assert engine.snapshot().stopped
     page.send(("resume",))
     page.send(("play",))
     engine.obey()
     cycles(engine, 60)
-    assert not engine.picture()["stopped"]
+    assert not engine.snapshot().stopped
 
 
 def test_a_pause_on_the_way_to_a_standstill_is_no_trap(desk):
@@ -498,12 +496,12 @@ def test_a_pause_on_the_way_to_a_standstill_is_no_trap(desk):
     page.send(("resume",))
     engine.obey()
     assert engine.problem == "the stop stays: the arm still moves"
-    assert engine.picture()["stopped"]
+    assert engine.snapshot().stopped
     assert engine.running  # else it would never stand
     cycles(engine, 60)
     page.send(("resume",))
     engine.obey()
-    assert not engine.picture()["stopped"]
+    assert not engine.snapshot().stopped
 
 
 @pytest.mark.parametrize("order", [("reset",), (), 5, ("drag",), ("set", [], {})])
@@ -538,18 +536,18 @@ def watched(engine):
     return obey, told
 
 
-@pytest.mark.parametrize("where", ["cycle", "picture"])
+@pytest.mark.parametrize("where", ["cycle", "snapshot"])
 def test_what_goes_wrong_in_the_loop_is_a_stop(desk, where, monkeypatch, caplog):
     engine, page = desk
     cycles(engine, 50)
     with monkeypatch.context() as broken, caplog.at_level(logging.ERROR, "elbowroom.viewer"):
-        broken.setattr(*((engine.cell, "step") if where == "cycle" else (engine, "picture")), lambda *_: [][1])
+        broken.setattr(*((engine.cell, "step") if where == "cycle" else (engine, "snapshot")), lambda *_: [][1])
         cycles(engine, 1)
         engine.show()
         engine.show()
-    picture = engine.picture()
-    assert (picture["stopped"], picture["running"]) == (True, False)
-    assert picture["reason"] == picture["problem"] == "IndexError: list index out of range"
+    picture = engine.snapshot()
+    assert (picture.stopped, picture.running) == (True, False)
+    assert picture.reason == picture.problem == "IndexError: list index out of range"
     assert caplog.text.count("Traceback") == 1
     page.send(("resume",))
     engine.obey()
@@ -576,11 +574,12 @@ def test_a_picture_that_is_too_large_is_shown_without_its_meshes_and_told():
     _, orders = multiprocessing.Pipe()
     engine = Engine(orders, Board(30_000), Setup(robot="planar2"))  # bytes: a picture takes some 8000
     engine.show()
-    assert engine.board.look()["problem"] == ""
+    assert engine.board.look().problem == ""
+    engine.build(engine.setup)
     engine.visuals = tuple(range(30_000))
     engine.show()
     seen = engine.board.look()
-    assert (seen["problem"], seen["visuals"]) == (TOO_LARGE, ())
+    assert (seen.problem, seen.scene.visuals) == (TOO_LARGE, ())
 
 
 def test_a_change_of_settings_is_another_file_of_the_recording(desk, tmp_path):
@@ -592,8 +591,8 @@ def test_a_change_of_settings_is_another_file_of_the_recording(desk, tmp_path):
     page.send(("set", "influence", 0.8))
     page.send(("set", "gain", 0.33))  # before there is a row: the same file
     cycles(engine, 31)  # one before the order
-    assert engine.picture()["recording"] == str(tmp_path / "run-2.csv")
-    assert "run.csv (21 cycles)" in engine.picture()["saved"]
+    assert engine.snapshot().recording == str(tmp_path / "run-2.csv")
+    assert "run.csv (21 cycles)" in engine.snapshot().saved
     page.send(("set", "controller", "F"))
     engine.obey()
     page.send(("set", "robot", "planar2"))
@@ -610,7 +609,7 @@ def test_a_change_of_settings_is_another_file_of_the_recording(desk, tmp_path):
     assert [table.notes.get("gain") for table in tables] == [None, "0.33", "0.33", "0.33"]
     assert [table.notes.get("controller") for table in tables] == [None, None, "F", "F"]
     assert [table.notes["robot"] for table in tables] == ["panda"] * 3 + ["planar2"]
-    assert engine.picture()["saved"] == f"{tmp_path / 'run.csv'} to run-5.csv (58 cycles in 4 files)"
+    assert engine.snapshot().saved == f"{tmp_path / 'run.csv'} to run-5.csv (58 cycles in 4 files)"
     assert (tmp_path / "run-3.csv").read_text() == "not ours"
 
 
@@ -624,10 +623,10 @@ def test_a_next_file_that_cannot_be_is_told(desk, tmp_path):
     folder.rmdir()
     page.send(("set", "influence", 0.8))
     cycles(engine, 5)
-    picture = engine.picture()
-    assert "the recording has ended" in picture["disk"]
-    assert picture["recording"] == ""
-    assert picture["shown"]["influence"] == 0.8
+    picture = engine.snapshot()
+    assert "the recording has ended" in picture.disk
+    assert picture.recording == ""
+    assert picture.scene.shown["influence"] == 0.8
 
 
 def test_a_recording_of_what_was_shown(desk, tmp_path):
@@ -657,18 +656,18 @@ def test_a_person_in_the_way_is_waited_for_and_the_work_falls_behind_an_undistur
     page.send(("drag", (-0.62, -0.25)))
     engine.obey()
     cycles(engine, 3000)
-    waits = engine.picture()
-    assert waits["waited"] > 1.0
-    assert 0.0 < waits["farther"] < 1.0
-    assert waits["undisturbed"] > waits["cycles"]
-    assert waits["safety"].had == waits["distance"]
-    assert waits["safety"].needed > engine.cell.guard.limits.clearance
-    page.send(("drag", (-0.62 + 2 * waits["farther"] + 0.3, -0.25)))
+    waits = engine.snapshot()
+    assert waits.waited > 1.0
+    assert 0.0 < waits.farther < 1.0
+    assert waits.undisturbed > waits.cycles
+    assert waits.safety.had == waits.distance
+    assert waits.safety.needed > engine.cell.guard.limits.clearance
+    page.send(("drag", (-0.62 + 2 * waits.farther + 0.3, -0.25)))
     cycles(engine, 400)
-    assert engine.picture()["waited"] == 0.0
+    assert engine.snapshot().waited == 0.0
     engine.restart()
-    again = engine.picture()
-    assert (again["undisturbed"], again["cycles"], again["waited"]) == (0, 0, 0.0)
+    again = engine.snapshot()
+    assert (again.undisturbed, again.cycles, again.waited) == (0, 0, 0.0)
 
 
 def test_with_nobody_near_nothing_is_lost(desk):
@@ -676,10 +675,10 @@ def test_with_nobody_near_nothing_is_lost(desk):
     page.send(("drag", (3.0, 0.0)))
     engine.obey()
     cycles(engine, 1800)
-    assert engine.picture()["cycles"] == engine.picture()["undisturbed"] > 0
+    assert engine.snapshot().cycles == engine.snapshot().undisturbed > 0
     page.send(("set", "controller", "F"))  # both take over where they were
     cycles(engine, 2)
-    assert engine.picture()["cycles"] == engine.picture()["undisturbed"] > 0
+    assert engine.snapshot().cycles == engine.snapshot().undisturbed > 0
 
 
 def test_the_tool_follows_a_goal_that_is_dragged_and_then_works_on(desk):
@@ -688,18 +687,18 @@ def test_the_tool_follows_a_goal_that_is_dragged_and_then_works_on(desk):
     place = engine.cell.tool + np.array([-0.1, 0.05, 0.15])
     page.send(("goal", tuple(place)))
     cycles(engine, 600)
-    there = engine.picture()
-    assert there["dragged"]
-    np.testing.assert_allclose(there["tool"], place, atol=0.02)
+    there = engine.snapshot()
+    assert there.dragged
+    np.testing.assert_allclose(there.tool, place, atol=0.02)
     page.send(("work_on",))
     cycles(engine, 2500)
-    assert not engine.picture()["dragged"]
-    assert engine.picture()["cycles"] > there["cycles"]
+    assert not engine.snapshot().dragged
+    assert engine.snapshot().cycles > there.cycles
     for wrong in ((9.0, 0.0, 0.0), (float("nan"), 0.0, 0.0), ("x", 0, 0), (1.0, 2.0)):
         page.send(("goal", wrong))
         engine.obey()
         assert engine.problem
-        assert not engine.picture()["dragged"]
+        assert not engine.snapshot().dragged
 
 
 def test_joints_are_set_by_hand_while_paused_and_the_work_goes_on_from_there(desk):
@@ -712,15 +711,15 @@ def test_joints_are_set_by_hand_while_paused_and_the_work_goes_on_from_there(des
     page.send(("joint", 0, 0.3))
     page.send(("joint", 1, 99.0))
     engine.obey()
-    shown, generation = engine.picture(), engine.generation
-    assert shown["q"][0] == pytest.approx(0.3, abs=0.02)  # a cycle of 10 ms has passed, so that there is a picture
-    assert shown["q"][1] == pytest.approx(shown["upper"][1], abs=0.02)
-    np.testing.assert_allclose(shown["tool"], engine.cell.arm.pose(shown["q"])[:3, 3], atol=0.02)
-    assert not shown["stopped"]
+    shown, generation = engine.snapshot(), engine.generation
+    assert shown.q[0] == pytest.approx(0.3, abs=0.02)  # a cycle of 10 ms has passed, so that there is a picture
+    assert shown.q[1] == pytest.approx(shown.scene.upper[1], abs=0.02)
+    np.testing.assert_allclose(shown.tool, engine.cell.arm.pose(shown.q)[:3, 3], atol=0.02)
+    assert not shown.stopped
     page.send(("joint", 9, 0.0))
     engine.obey()
     assert "joint: expected" in engine.problem
     page.send(("play",))
     cycles(engine, 300)
-    assert not engine.picture()["stopped"]
+    assert not engine.snapshot().stopped
     assert engine.generation == generation  # the page need not be built anew

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import math
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from fake_page import Server, person, picture
+from fake_page import Server, person, snapshot
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,11 +23,11 @@ class Cell:
     """Keeps orders, and looks as told."""
 
     def __init__(self) -> None:
-        self.server, self.orders, self.now = Server(), [], picture()
+        self.server, self.orders, self.now = Server(), [], snapshot()
         self.grips = Grips(self.server, lambda *order: self.orders.append(order), lambda: self.now)
 
     def show(self, **changes):
-        self.now = picture(**changes)
+        self.now = snapshot(**changes)
         self.grips.show(self.now)
         return self.server.scene.things
 
@@ -59,7 +60,7 @@ def test_handles_are_on_the_person(cell):
     things = cell.show()
     np.testing.assert_allclose(things["/grips/person"].position, (1.0, 0.2, -0.75), atol=0.01)
     for side in ("left", "right"):
-        np.testing.assert_allclose(things[f"/grips/{side}"].position, cell.now["hands"][side])
+        np.testing.assert_allclose(things[f"/grips/{side}"].position, cell.now.hands[side])
     ball = things["/grips/left"]
     assert np.linalg.norm(ball.vertices, axis=1).max() > person()[7, 6]  # else the hand hides it
     assert 0.1 < ball.opacity < 0.5  # one sees the ball, and the hand in it
@@ -110,12 +111,14 @@ def test_viser_takes_it_all():
     page = open_page("127.0.0.1", 0)
     try:
         stage, orders = Stage(page.server), []
-        shown = picture(visuals=(box,), poses=np.tile(np.eye(4), (2, 1, 1)), shells=walls, objects=np.ones((2, 3)))
+        shown = snapshot(visuals=(box,), poses=np.tile(np.eye(4), (2, 1, 1)), shells=walls, objects=np.ones((2, 3)))
         held = Grips(page.server, lambda *order: orders.append(order), lambda: shown)
         for stage.shells in (True, False):
             for t, generation in ((0.0, 1), (0.1, 1), (0.2, 2)):
-                stage.show(shown | {"t": t, "generation": generation, "tool": np.array([t, 0.0, 0.5])})
-                held.show(shown | {"generation": generation, "person": np.array([1.0 + t, 0.2, -0.75])})
+                tool = np.array([t, 0.0, 0.5])
+                stage.show(dataclasses.replace(shown, t=t, generation=generation, tool=tool))
+                person = np.array([1.0 + t, 0.2, -0.75])
+                held.show(dataclasses.replace(shown, generation=generation, person=person))
         assert page.server.scene._handle_from_node_name["/grips/left"].position[0] == pytest.approx(1.0)
         assert page.server.scene._handle_from_node_name["/grips/person"].position[0] == pytest.approx(1.2)
         assert orders == []

@@ -39,18 +39,18 @@ def shows(live, what, seconds=60.0):
         if what(picture):
             return picture
         time.sleep(0.02)
-    raise AssertionError(f"not within {seconds} s; the last picture: {picture['status']} {picture['problem']}")
+    raise AssertionError(f"not within {seconds} s; the last picture: {picture.status} {picture.problem}")
 
 
 def test_the_cell_is_at_work_and_gives_way(live):
     live.order("set", "scenario", "cell")  # whatever ran on this page before
-    first = shows(live, lambda p: p["shown"]["scenario"] == "cell" and p["t"] > 0.2)
+    first = shows(live, lambda p: p.scene.shown["scenario"] == "cell" and p.t > 0.2)
     assert live.address.startswith("http://127.0.0.1:")
     live.order("drag", (-0.5, -0.2))
-    near = shows(live, lambda p: p["law_status"] == "AVOIDING")
-    assert near["distance"] < first["distance"]
+    near = shows(live, lambda p: p.law_status == "AVOIDING")
+    assert near.distance < first.distance
     live.order("let_go")
-    shows(live, lambda p: abs(p["offset"]).max() < 0.01)
+    shows(live, lambda p: abs(p.offset).max() < 0.01)
 
 
 def test_what_pages_send_reaches_the_engine_held_and_of_one_page_alone(live):
@@ -62,13 +62,13 @@ def test_what_pages_send_reaches_the_engine_held_and_of_one_page_alone(live):
         until(lambda: live.steering_wheel.dropped == 1)
         steers.set(slider, value=1e9)  # F22
         high = RANGES["influence"].high
-        shows(live, lambda p: p["shown"]["influence"] == high)
+        shows(live, lambda p: p.scene.shown["influence"] == high)
         until(lambda: steers.value(slider) == high and watches.value(slider) == high)
         for bad in (float("nan"), "much", None):
             steers.set(slider, value=bad)
         until(lambda: live.steering_wheel.dropped == 4)
-        picture = shows(live, lambda p: p["t"] > 0.0)
-        assert (picture["shown"]["influence"], picture["problem"]) == (high, "")
+        picture = shows(live, lambda p: p.t > 0.0)
+        assert (picture.scene.shown["influence"], picture.problem) == (high, "")
     until(lambda: not live.steering_wheel._pages)
 
 
@@ -77,16 +77,16 @@ def test_a_button_means_what_it_says(live):
     run, gain = live.panel.run, live.panel.sliders["gain"]
     with Raw(live.address) as page:
         until(lambda: live.steering is not None)
-        shows(live, lambda p: p["running"] and run.options[0] == "pause")
+        shows(live, lambda p: p.running and run.options[0] == "pause")
         page.set(run, value="pause")
-        until(lambda: not live.board.look()["running"])
+        until(lambda: not live.board.look().running)
         page.set(run, value="pause")  # nothing was shown meanwhile
         page.set(gain, value=0.33)
-        until(lambda: live.board.look()["shown"]["gain"] == 0.33)  # orders come in order
-        assert not live.board.look()["running"]
+        until(lambda: live.board.look().scene.shown["gain"] == 0.33)  # orders come in order
+        assert not live.board.look().running
         shows(live, lambda p: run.options[0] == "go")
         page.set(run, value="go")
-        shows(live, lambda p: p["running"] and run.options[0] == "pause")
+        shows(live, lambda p: p.running and run.options[0] == "pause")
     until(lambda: not live.steering_wheel._pages)
 
 
@@ -102,7 +102,7 @@ def test_the_sentence_and_the_buttons_of_a_moment_come_together(live, monkeypatc
         until(lambda: live.steering is not None)
         shows(live, lambda p: page.says("cycles done") or page.says("cycle done"))
         live.order("pause")
-        shows(live, lambda p: not p["running"])
+        shows(live, lambda p: not p.running)
         end = time.monotonic() + 60.0
         while not (found := page.at_once(lambda: page.says("> paused<") and page.updates[run._impl.uuid]["options"])):
             assert time.monotonic() < end
@@ -110,15 +110,15 @@ def test_the_sentence_and_the_buttons_of_a_moment_come_together(live, monkeypatc
             time.sleep(0.1)  # nothing is sent while a picture is being made, which takes long here
         assert found[0] == "go"
         live.order("play")
-        shows(live, lambda p: p["running"])
+        shows(live, lambda p: p.running)
     until(lambda: not live.steering_wheel._pages)
 
 
 def test_what_the_engine_refuses_the_page_shows_no_longer(live):
     live.order("set", "influence", 0.8)
-    shows(live, lambda p: p["shown"]["influence"] == 0.8)
+    shows(live, lambda p: p.scene.shown["influence"] == 0.8)
     live.order("set", "scenario", "test 7")  # which is about another arm
-    shows(live, lambda p: "puma560" in p["problem"])
+    shows(live, lambda p: "puma560" in p.problem)
     live.panel.choices["scenario"].value = name_of("scenario", "test 7")
     live.panel.choices["scenario"]._impl.update_timestamp -= 10.0  # some time ago
     shows(live, lambda p: live.panel.choices["scenario"].value == name_of("scenario", "cell"))
@@ -127,20 +127,20 @@ def test_what_the_engine_refuses_the_page_shows_no_longer(live):
 
 def test_scenarios_and_arms_are_shown(live):
     live.order("set", "scenario", "test 3")
-    shows(live, lambda p: p["shown"]["scenario"] == "test 3" and live.stage.generation == p["generation"])
+    shows(live, lambda p: p.scene.shown["scenario"] == "test 3" and live.stage.generation == p.generation)
     live.order("set", "robot", "puma560")
-    shows(live, lambda p: p["shown"]["robot"] == "puma560")
+    shows(live, lambda p: p.scene.shown["robot"] == "puma560")
     live.order("set", "scenario", "cell")
-    shows(live, lambda p: p["shown"]["scenario"] == "cell")
+    shows(live, lambda p: p.scene.shown["scenario"] == "cell")
 
 
 def test_a_recording_and_where_it_is(live):
     live.order("tape")
-    shows(live, lambda p: p["recorded"] > 20)
+    shows(live, lambda p: p.recorded > 20)
     shows(live, lambda p: "recording to" in live.panel.files.content)
     live.order("tape")
-    picture = shows(live, lambda p: not p["recording"])
-    path = Path(picture["saved"].split(" (")[0])
+    picture = shows(live, lambda p: not p.recording)
+    path = Path(picture.saved.split(" (")[0])
     assert path.parent == live.out
     assert len(read(path)["t"]) > 20
     shows(live, lambda p: path.name in live.panel.files.content)
@@ -151,7 +151,7 @@ def test_a_recording_and_where_it_is(live):
 def test_pictures_are_kept_and_no_more_than_that(live):
     shows(live, lambda p: len(live._kept) > 5)
     assert live._kept.maxlen == 3600  # two minutes at thirty a second
-    assert pickle.loads(live._kept[-1])["t"] >= 0.0
+    assert pickle.loads(live._kept[-1]).t >= 0.0
     size = max(len(each) for each in live._kept)
     assert size * live._kept.maxlen < 100e6  # bytes: what a page may take of a desktop's memory
 
@@ -204,7 +204,7 @@ def test_many_connects_and_disconnects_leave_nothing_behind(live):
     assert after["handles"] == before["handles"]
     assert after["messages"] <= before["messages"] + 5  # a few kinds of update come only now and then
     # A page makes some hundred objects; if only one of a kind stayed for each, there would be 200 more.
-    assert after["objects"] < before["objects"] + 150
+    assert after.objects < before.objects + 150
 
 
 def test_a_page_that_leaves_while_its_camera_is_set_is_no_error(live):
@@ -224,7 +224,7 @@ def test_scenes_that_come_and_go_leave_nothing_behind(live):
     for scenario in ("test 1", "cell") * 4:
         live.order("set", "scenario", scenario)
         shows(
-            live, lambda p, name=scenario: p["shown"]["scenario"] == name and live.stage.generation == p["generation"]
+            live, lambda p, name=scenario: p.scene.shown["scenario"] == name and live.stage.generation == p.generation
         )
         if scenario == "cell":
             sizes.append(_size(live)["messages"])

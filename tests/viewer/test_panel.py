@@ -6,6 +6,7 @@ import dataclasses
 import math
 
 import pytest
+from fake_page import at_work
 
 from elbowroom.avoidance import Status
 from elbowroom.cell import Cell, Scene
@@ -16,76 +17,66 @@ from elbowroom.viewer.panel.margins import FORBIDDEN, UNKNOWN, Margins, margins
 from elbowroom.viewer.panel.panel import GREEN, GREY, RED, detail, facts, judged
 
 
-def seen(**changes):
-    picture = {
-        "status": "OK", "law_status": "OK", "verdict": "OK", "distance": 0.43,
-        "nearest": (0, 0, "wrist", "left_hand"), "stopped": False, "reason": "",
-        "touching": False, "running": True, "state": "to_object", "supervision": "stop",
-        "would_stop": False, "cycles": 2, "contacts": 0, "t": 3.0,
-    }  # fmt: skip
-    return picture | changes
-
-
 @pytest.mark.parametrize("status", [status for status in Status if status is not Status.OK])
 def test_green_is_for_work_alone(status):
-    said, colour = judged(seen(status=status.value))
+    said, colour = judged(at_work(status=status.value))
     assert colour != GREEN
     if status.value.startswith("STOP") or status is Status.IN_COLLISION:
         assert colour == RED
         assert "work" not in said
     if not status.stops:  # a controller's own stop is the arm's
-        assert judged(seen(law_status=status.value))[1] != GREEN
+        assert judged(at_work(law_status=status.value))[1] != GREEN
 
 
 @pytest.mark.parametrize(("distance", "said"), [(0.0, "overlapping somebody"), (-0.03, "overlapping somebody")])
 def test_an_overlap_is_told_paused_or_not(distance, said):
     for running in (True, False):
-        assert judged(seen(distance=distance, running=running)) == (said, RED)
+        assert judged(at_work(distance=distance, running=running)) == (said, RED)
 
 
 def test_what_is_not_known_is_told():
-    assert judged(seen(distance=math.nan)) == ("how near people are is not known", RED)
-    assert "sure that nobody" in judged(seen(distance=math.inf, status="SLOWING_HUMAN"))[0]
+    assert judged(at_work(distance=math.nan)) == ("how near people are is not known", RED)
+    assert "sure that nobody" in judged(at_work(distance=math.inf, status="SLOWING_HUMAN"))[0]
 
 
 def test_a_stop_is_told_before_all_else_and_paused_before_work():
-    assert judged(seen(stopped=True, reason="asked to", running=False)) == ("stopped: asked to", RED)
-    assert judged(seen(running=False)) == ("paused", GREY)
+    assert judged(at_work(stopped=True, reason="asked to", running=False)) == ("stopped: asked to", RED)
+    assert judged(at_work(running=False)) == ("paused", GREY)
 
 
 def test_what_only_watches_slows_nothing_and_the_page_says_that_it_does():
-    watched = seen(verdict="SLOWING_HUMAN", supervision="watch")
+    watched = at_work(verdict="SLOWING_HUMAN", supervision="watch")
     assert judged(watched)[1] == GREEN
     assert "supervisor only watches" in facts(watched)
-    assert "would have stopped" in facts(watched | {"would_stop": True})
-    assert "supervisor off" in facts(seen(supervision="off"))
-    assert "supervisor" not in facts(seen())
+    assert "would have stopped" in facts(dataclasses.replace(watched, would_stop=True))
+    assert "supervisor off" in facts(at_work(supervision="off"))
+    assert "supervisor" not in facts(at_work())
 
 
 def test_an_arm_that_stands_for_somebody_says_so_for_how_long_and_what_would_let_it_go_on():
-    waits = seen(status="AVOIDING", waited=18 * 60.0, farther=0.07)
+    waits = at_work(status="AVOIDING", waited=18 * 60.0, farther=0.07)
     assert judged(waits) == ("waiting for room: left hand 0.43 m from wrist", ORANGE)
     assert detail(waits) == "for 1080 s; goes on when they are 0.07 m farther away"
-    assert detail(waits | {"farther": math.nan}) == "for 1080 s"
-    assert detail(seen(status="AVOIDING", waited=0.2)) == ""
-    assert "go on" in detail(seen(stopped=True))
+    assert detail(dataclasses.replace(waits, farther=math.nan)) == "for 1080 s"
+    assert detail(at_work(status="AVOIDING", waited=0.2)) == ""
+    assert "go on" in detail(at_work(stopped=True))
 
 
 def test_bars_say_what_is_needed_and_had_allowed_and_used():
     near = Margins(needed=0.4, had=0.3, used=0.1, left=0.3, bears=0.5, part="left_hand")
-    said = gauges(seen(safety=near, undisturbed=4))
+    said = gauges(at_work(safety=near, undisturbed=4))
     assert "0.30 m, needs 0.40" in said
     assert RED in said  # more is needed than is there
     assert "0.10 of 0.40 m/s" in said
     assert "0.10 of 0.50 m/s" in said
     assert "2 of 4 cycles" in said
-    assert RED not in gauges(seen(safety=near._replace(had=1.0), undisturbed=2))
+    assert RED not in gauges(at_work(safety=near._replace(had=1.0), undisturbed=2))
     none = near._replace(bears=math.nan, part="<b>")
-    assert "not permitted" in gauges(seen(safety=none._replace(why=FORBIDDEN)))
-    assert "<b>:" not in gauges(seen(safety=none._replace(why=FORBIDDEN)))
-    assert "nobody is there" in gauges(seen(safety=None, distance=math.inf))
-    assert "nobody is there" not in gauges(seen(safety=None))  # somebody is, but how fast all is was not recorded
-    assert "throughput" not in gauges(seen(safety=near))  # of a recording
+    assert "not permitted" in gauges(at_work(safety=none._replace(why=FORBIDDEN)))
+    assert "<b>:" not in gauges(at_work(safety=none._replace(why=FORBIDDEN)))
+    assert "nobody is there" in gauges(at_work(safety=None, distance=math.inf))
+    assert "nobody is there" not in gauges(at_work(safety=None))  # somebody is, but how fast all is was not recorded
+    assert "throughput" not in gauges(at_work(safety=near, replayed=True))  # of a recording
 
 
 @pytest.mark.parametrize(("shape", "several", "part"), [("cylinder", False, ""), ("standing", True, "hand")])
@@ -95,7 +86,7 @@ def test_contact_is_judged_by_the_part_of_the_body_that_is_nearest(shape, severa
     cell = Cell(dataclasses.replace(Scene.load(STANDARD), people=people))
     cell.step(0.0)
     found = margins(cell)
-    said = gauges(seen(safety=found))
+    said = gauges(at_work(safety=found))
     if part:
         assert found.part.startswith("person 0 ")
         assert found.bears > 0.0
@@ -109,16 +100,16 @@ def test_contact_is_judged_by_the_part_of_the_body_that_is_nearest(shape, severa
 def test_the_strip_keeps_a_minute_and_the_worst_of_a_moment():
     strip, shown = Strip(), {"scenario": "cell", "robot": "panda"}
     for k in range(3000):  # 100 s, 30 pictures a second
-        strip.add({"t": k / 30, "shown": shown}, RED if k == 2400 else GREEN if k % 2 else AMBER)
+        strip.add(at_work(t=k / 30, shown=shown), RED if k == 2400 else GREEN if k % 2 else AMBER)
     said = strip.html()
     assert said.count(RED + " ") == 1
     assert GREEN + " 9" not in said  # amber is worse, and in every column
     assert said.count(AMBER + " ") == 119
-    strip.add({"t": 0.0, "shown": shown}, GREEN)
+    strip.add(at_work(t=0.0, shown=shown), GREEN)
     assert 'data-strip="1"' in strip.html()  # from the beginning
-    strip.add({"t": 5.0, "shown": shown | {"robot": "ur5e"}}, GREEN)
+    strip.add(at_work(t=5.0, shown=shown | {"robot": "ur5e"}), GREEN)
     assert 'data-strip="1"' in strip.html()  # another arm
-    assert not strip.begin({"t": 5.1, "shown": shown | {"robot": "ur5e"}})
-    assert strip.begin({"t": 0.0, "shown": shown})  # chosen while paused: nothing is left of what was before
+    assert not strip.begin(at_work(t=5.1, shown=shown | {"robot": "ur5e"}))
+    assert strip.begin(at_work(t=0.0, shown=shown))  # chosen while paused: nothing is left of what was before
     assert 'data-strip="0"' in strip.html()
     assert GREEN + " " not in strip.html()

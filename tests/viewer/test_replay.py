@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -52,7 +53,7 @@ def walked(delay=0.0, **changes):
 
 def distances(replay):
     """Recomputed from the bodies, and recorded."""
-    found = [replay.cell.nearest(replay._q[k], replay.bodies(k)[1])[0] for k in range(len(replay))]
+    found = [replay.cell.nearest(replay.q[k], replay.bodies(k)[1])[0] for k in range(len(replay))]
     return np.array(found), replay.table["distance_surfaces"]
 
 
@@ -64,14 +65,14 @@ def whole(tmp_path_factory):
 
     def seen(k):
         truth.append(
-            {
-                "people": cell.people_rows.copy(),
-                "arm": cell.controller.rows[: len(cell.body)].copy(),
-                "objects": np.array(cell.task.objects),
-                "nearest": (*cell.controller.nearest_points(), *cell.controller.nearest()),
-                "repulsion": np.array(cell.controller.command.repulsion),
-                "safety": margins(cell),
-            }
+            SimpleNamespace(
+                people=cell.people_rows.copy(),
+                arm=cell.controller.rows[: len(cell.body)].copy(),
+                objects=np.array(cell.task.objects),
+                nearest=(*cell.controller.nearest_points(), *cell.controller.nearest()),
+                repulsion=np.array(cell.controller.command.repulsion),
+                safety=margins(cell),
+            )
         )
 
     path = recorded(tmp_path_factory.mktemp("replay") / "run.csv", cell, 1300, seen=seen)
@@ -89,44 +90,44 @@ def test_the_distance_of_the_bodies_is_the_recorded_one(whole):
 def test_a_picture_is_what_was(whole):
     replay, truth = whole
     for k in range(0, 1300, 37):
-        picture, was = replay.picture(replay.times[k]), truth[k]
-        np.testing.assert_array_equal(picture["people"], was["people"][:, :7])
+        picture, was = replay.snapshot(replay.times[k]), truth[k]
+        np.testing.assert_array_equal(picture.people, was.people[:, :7])
         # the run computed the arm with its speeds; another program, so other roundings
-        np.testing.assert_allclose(picture["arm"], was["arm"][:, :7], atol=ROUNDING)
-        assert len(picture["objects"]) == len(was["objects"]), k
+        np.testing.assert_allclose(picture.arm, was.arm[:, :7], atol=ROUNDING)
+        assert len(picture.objects) == len(was.objects), k
         # sums of steps there, one product here
-        np.testing.assert_allclose(np.sort(picture["objects"], 0), np.sort(was["objects"], 0), atol=1e-9)
-        for mine, theirs in zip(picture["nearest"][:2], was["nearest"][:2], strict=True):
+        np.testing.assert_allclose(np.sort(picture.objects, 0), np.sort(was.objects, 0), atol=1e-9)
+        for mine, theirs in zip(picture.nearest[:2], was.nearest[:2], strict=True):
             np.testing.assert_allclose(mine, theirs, atol=1e-9)
-        assert was["nearest"][3].endswith(picture["nearest"][3])  # "person 0 left_hand"
-        np.testing.assert_array_equal(picture["repulsion"], was["repulsion"])
-        assert picture["t"] == replay.times[k] == k * 0.01
-    assert {replay.picture(t)["carrying"] for t in replay.times[::50]} == {True, False}
-    assert any(sentence(replay.picture(t)).startswith("avoiding: ") for t in replay.times[::25])
+        assert was.nearest[3].endswith(picture.nearest[3])  # "person 0 left_hand"
+        np.testing.assert_array_equal(picture.repulsion, was.repulsion)
+        assert picture.t == replay.times[k] == k * 0.01
+    assert {replay.snapshot(t).carrying for t in replay.times[::50]} == {True, False}
+    assert any(sentence(replay.snapshot(t)).startswith("avoiding: ") for t in replay.times[::25])
 
 
 def test_the_bars_are_those_of_the_run(whole):
     replay, truth = whole
     for k in range(1, 1300, 37):
-        found, was = replay.picture(replay.times[k])["safety"], truth[k]["safety"]
+        found, was = replay.snapshot(replay.times[k]).safety, truth[k].safety
         assert was.part.endswith(found.part)
         assert found.why == was.why
         # capsules and nearest points have other roundings here, see above
         np.testing.assert_allclose(found[:5], was[:5], rtol=1e-6, atol=1e-9)
-    assert len({round(truth[k]["safety"].used, 3) for k in range(0, 1300, 37)}) > 5  # it moved
+    assert len({round(truth[k].safety.used, 3) for k in range(0, 1300, 37)}) > 5  # it moved
 
 
 def test_bars_need_the_speeds_of_the_joints(tmp_path, few_lines):
     replay = Replay(with_cell(few_lines["scene"], 3, "qd2", "nan", tmp_path / "run.csv"))
-    assert replay.picture(replay.times[3])["safety"] is None
-    assert replay.picture(replay.times[2])["safety"] is not None
+    assert replay.snapshot(replay.times[3]).safety is None
+    assert replay.snapshot(replay.times[2]).safety is not None
 
 
 def test_times_outside_are_held_within(whole):
     replay, _ = whole
-    assert replay.picture(-5.0)["t"] == 0.0
-    assert replay.picture(1e9)["t"] == replay.times[-1]
-    assert replay.picture(0.0149)["t"] == 0.01  # the last cycle that had begun
+    assert replay.snapshot(-5.0).t == 0.0
+    assert replay.snapshot(1e9).t == replay.times[-1]
+    assert replay.snapshot(0.0149).t == 0.01  # the last cycle that had begun
     assert len(replay) == 1300
     assert len(replay.moments(30.0)) == 390  # 12.99 s
 
@@ -156,12 +157,12 @@ def test_a_cell_that_cannot_be_drawn_does_not_end_a_replay(tmp_path, few_lines, 
     for row in (0, 3):
         replay = Replay(with_cell(few_lines[notes], row, column, value, tmp_path / "run.csv"))
         for t in replay.times:
-            picture = replay.picture(t)
-            assert np.isfinite(picture["arm"]).all()
-            assert np.isfinite(picture["people"]).all()
+            picture = replay.snapshot(t)
+            assert np.isfinite(picture.arm).all()
+            assert np.isfinite(picture.people).all()
         if column == "q1":
             assert any("positions to show: 1, the first at t = " in warning for warning in replay.warnings)
-            shown, beside = replay.picture(replay.times[row])["q"], replay.picture(replay.times[max(row - 1, 1)])["q"]
+            shown, beside = replay.snapshot(replay.times[row]).q, replay.snapshot(replay.times[max(row - 1, 1)]).q
             np.testing.assert_array_equal(shown, beside)
 
 
@@ -204,16 +205,16 @@ def test_dragged_people_and_hands_are_where_they_were(tmp_path):
     np.testing.assert_allclose(computed, kept, atol=ROUNDING)
     assert replay.warnings == []
     assert np.ptp(kept) > 0.1
-    picture = replay.picture(1.7)
-    np.testing.assert_allclose(picture["offset"], (-0.2, 0.1), atol=1e-3)  # the follower is nearly there
-    assert picture["hand_offsets"]["right"][2] > 0.3
-    assert picture["hands"]["left"] == pytest.approx([replay.table[f"left_hand_{axis}"][170] for axis in "xyz"])
+    picture = replay.snapshot(1.7)
+    np.testing.assert_allclose(picture.offset, (-0.2, 0.1), atol=1e-3)  # the follower is nearly there
+    assert picture.hand_offsets["right"][2] > 0.3
+    assert picture.hands["left"] == pytest.approx([replay.table[f"left_hand_{axis}"][170] for axis in "xyz"])
 
 
 def test_hands_count_in_the_distance(tmp_path):
     """The test above could not fail if the nearest thing never was a hand."""
     replay = Replay(dragged(tmp_path / "run.csv"))
-    replay._hands = {side: np.full_like(places, np.nan) for side, places in replay._hands.items()}
+    replay.hands = {side: np.full_like(places, np.nan) for side, places in replay.hands.items()}
     computed, kept = distances(replay)
     assert np.abs(computed - kept).max() > 0.02
 
@@ -226,8 +227,8 @@ def test_a_run_that_begins_anew_in_between_is_shown_in_the_order_of_its_rows(tmp
     replay = Replay(path)
     assert len(replay) == 50
     assert (np.diff(replay.times) > 0).all()
-    np.testing.assert_array_equal(replay.picture(replay.times[35])["people"], replay.picture(replay.times[5])["people"])
-    assert replay.picture(replay.times[35])["t"] == pytest.approx(0.35)
+    np.testing.assert_array_equal(replay.snapshot(replay.times[35]).people, replay.snapshot(replay.times[5]).people)
+    assert replay.snapshot(replay.times[35]).t == pytest.approx(0.35)
 
 
 # ---- recordings that do not tell all
@@ -269,13 +270,13 @@ def test_an_older_recording_is_shown_as_far_as_it_tells(tmp_path):
     assert replay.warnings == [
         "the recording does not hold its scene, as older ones do not; people are shown as figures"
     ]
-    picture = replay.picture(0.03)
-    np.testing.assert_array_equal(picture["arm"], Body(arm).rows(arm.ready, np.zeros(6))[:, :7])
-    assert len(picture["people"]) == 13
-    assert picture["nearest"] is None  # who that is, and how large, is not known
-    assert picture["distance"] == 0.7
-    np.testing.assert_allclose(picture["people"][1, 3:5], (0.9, 0.2), atol=1e-9)  # the hip above the feet
-    assert picture["floor"] == -0.5
+    picture = replay.snapshot(0.03)
+    np.testing.assert_array_equal(picture.arm, Body(arm).rows(arm.ready, np.zeros(6))[:, :7])
+    assert len(picture.people) == 13
+    assert picture.nearest is None  # who that is, and how large, is not known
+    assert picture.distance == 0.7
+    np.testing.assert_allclose(picture.people[1, 3:5], (0.9, 0.2), atol=1e-9)  # the hip above the feet
+    assert picture.scene.floor == -0.5
     assert sentence(picture) == "resting, 0.70 m"
 
 
@@ -284,7 +285,7 @@ def test_an_arm_that_is_not_known_can_be_said(tmp_path):
     path.write_text(path.read_text().replace("# robot: panda", "# robot: my own"))
     with pytest.raises(RecordingError, match=r"run\.csv: its arm is 'my own', which cannot be had"):
         Replay(path)
-    assert Replay(path, robot="panda").picture(0.0)["arm"].shape[1] == 7
+    assert Replay(path, robot="panda").snapshot(0.0).arm.shape[1] == 7
     with pytest.raises(RecordingError, match="expected an arm of 7 joints; puma560 has 6"):
         Replay(path, robot="puma560")
 
@@ -297,9 +298,9 @@ def test_a_motion_that_is_gone_leaves_a_figure(tmp_path):
     replay = Replay(tmp_path / "run.csv", table=Table(table, cell.arm.n, notes_of(cell)))
     assert "anna is shown as a standing figure" in replay.warnings[0]
     assert "take.csv: there is no such file" in replay.warnings[0]
-    picture = replay.picture(0.05)
-    assert picture["nearest"] is None
-    np.testing.assert_allclose(picture["people"][1, 3:5], picture["person"][:2], atol=1e-6)  # the hip above the feet
+    picture = replay.snapshot(0.05)
+    assert picture.nearest is None
+    np.testing.assert_allclose(picture.people[1, 3:5], picture.person[:2], atol=1e-6)  # the hip above the feet
 
 
 def test_files_that_changed_are_told(tmp_path):
@@ -342,7 +343,7 @@ def test_a_recording_that_was_cut_off_is_shown_to_its_last_row(tmp_path):
     replay = Replay(path)
     assert len(replay) == 9
     assert "the end is torn off" in replay.warnings[0]
-    assert replay.picture(math.inf)["t"] == pytest.approx(0.08)
+    assert replay.snapshot(math.inf).t == pytest.approx(0.08)
 
 
 def test_without_people_nothing_is_near(tmp_path):
@@ -350,8 +351,8 @@ def test_without_people_nothing_is_near(tmp_path):
     arm = mounted(scene)
     replay = Replay(tmp_path / "run.csv", table=Table(made(arm), arm.n, {NOTE: scene_text(scene)}))
     assert replay.warnings == []
-    picture = replay.picture(0.0)
-    assert picture["nearest"] is picture["person"] is None
-    assert picture["distance"] == math.inf
-    assert picture["people"].shape == (0, 7)
+    picture = replay.snapshot(0.0)
+    assert picture.nearest is picture.person is None
+    assert picture.distance == math.inf
+    assert picture.people.shape == (0, 7)
     assert sentence(picture) == "resting"

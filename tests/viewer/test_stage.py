@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from fake_page import Server, person, picture
+from fake_page import Server, at_work, person, snapshot
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -142,11 +142,11 @@ def stage(server):
 
 
 def test_capsules_stand_where_the_rows_say(server, stage):
-    shown = picture()
+    shown = snapshot()
     stage.figures = False
     stage.show(shown)
     things = server.scene.things
-    for name, rows in (("/arm", shown["arm"]), ("/people", shown["people"])):
+    for name, rows in (("/arm", shown.arm), ("/people", shown.people)):
         tubes, balls = things[f"{name}/tubes"], things[f"{name}/balls"]
         k = len(rows)
         np.testing.assert_allclose(balls.batched_positions.reshape(k, 6), rows[:, :6], atol=1e-6)
@@ -157,20 +157,20 @@ def test_capsules_stand_where_the_rows_say(server, stage):
 
 
 def test_moving_makes_nothing_new_and_sends_little(server, stage):
-    stage.show(picture())
+    stage.show(snapshot())
     made, rng = server.scene.made, np.random.default_rng(0)
     sent = server.scene.sent
     for k in range(1, 11):
         rows = person(x=1.0 + 0.01 * k)
         rows[:, 3:6] += rng.normal(0, 0.003, (13, 3))  # limbs of recorded people change their lengths
-        arm = picture()["arm"] + 0.001 * k
-        stage.show(picture(people=rows, arm=arm, t=0.03 * k, tool=np.array([0.4 + 0.01 * k, 0, 0.5])))
+        arm = snapshot().arm + 0.001 * k
+        stage.show(snapshot(people=rows, arm=arm, t=0.03 * k, tool=np.array([0.4 + 0.01 * k, 0, 0.5])))
     assert server.scene.made == made
     # assignments for each picture, whatever the number of the arm's capsules; and place and turn of a person's bones
     bones = sum("/bone" in name for name in server.scene.things)
     assert (server.scene.sent - sent) / 10 < 25 + 2 * bones
     before = server.scene.sent
-    stage.show(picture(people=rows, arm=arm, t=0.3, tool=np.array([0.5, 0, 0.5])))
+    stage.show(snapshot(people=rows, arm=arm, t=0.3, tool=np.array([0.5, 0, 0.5])))
     assert server.scene.sent - before < 10  # nothing has moved
 
 
@@ -178,7 +178,7 @@ def test_who_is_not_there_is_not_shown(server, stage):
     rows = person()
     rows[:] = PARKED[:7]
     rows[3] = np.nan
-    stage.show(picture(people=rows, nearest=None))
+    stage.show(snapshot(people=rows, nearest=None))
     for part in ("tubes", "balls"):
         thing = server.scene.things[f"/people/{part}"]
         assert np.isfinite(thing.batched_positions).all()
@@ -187,7 +187,7 @@ def test_who_is_not_there_is_not_shown(server, stage):
 
 
 def test_helmets_look_where_people_do(server, stage):
-    stage.show(picture())
+    stage.show(snapshot())
     helmet = server.scene.things["/helmets"]
     w, x, y, z = helmet.batched_wxyzs[0]
     front = [1 - 2 * (y * y + z * z), 2 * (x * y + w * z), 2 * (x * z - w * y)]
@@ -196,22 +196,19 @@ def test_helmets_look_where_people_do(server, stage):
 
 
 def test_another_scene_is_built_anew(server, stage):
-    stage.show(picture())
+    stage.show(snapshot())
     old = server.scene.things["/people/balls"]
-    stage.show(picture(generation=2, people=np.zeros((0, 7)), nearest=None))
+    stage.show(snapshot(generation=2, people=np.zeros((0, 7)), nearest=None))
     assert old.removed
     assert not [name for name in server.scene.things if name.startswith("/people")]
     assert stage.generation == 2
-    stage.show(picture(generation=2))  # somebody more, without a word
+    stage.show(snapshot(generation=2))  # somebody more, without a word
     assert "/people/balls" in server.scene.things
 
 
-def test_a_picture_may_lack_what_is_new(server, stage):
-    bare = picture()
-    for key in ("tool_pose", "arm_links", "hands", "hand_offsets", "shown"):
-        del bare[key]
+def test_a_snapshot_may_lack_what_not_every_source_has(server, stage):
     stage.shells = True
-    stage.show(bare)
+    stage.show(snapshot(tool_pose=None, arm_links=None, hands={}, hand_offsets={}, shown={}))
     assert not server.scene.things["/marks/tool/open"].visible
 
 
@@ -219,7 +216,7 @@ def test_a_picture_may_lack_what_is_new(server, stage):
 @pytest.mark.parametrize("size", [(1110, 900), (570, 700), (1700, 500)])
 @pytest.mark.parametrize("early", [True, False])
 def test_arm_and_person_are_in_view_in_a_window_of_any_shape(server, stage, floor, size, early):
-    shown = picture(floor=floor, people=person() + np.array([0, 0, floor + 0.75] * 2 + [0]))
+    shown = snapshot(floor=floor, people=person() + np.array([0, 0, floor + 0.75] * 2 + [0]))
     page = server.connect(*size) if early else None
     stage.show(shown)
     camera = (server.connect(*size) if page is None else page).camera
@@ -233,7 +230,7 @@ def in_view(camera, shown, aspect):
     eye, middle = np.array(camera.position), np.array(camera.look_at)
     ahead = (middle - eye) / np.linalg.norm(middle - eye)
     right = np.cross(ahead, (0, 0, 1)) / np.linalg.norm(np.cross(ahead, (0, 0, 1)))
-    ends = np.concatenate([rows[:, k : k + 3] for rows in (shown["arm"], shown["people"]) for k in (0, 3)]) - eye
+    ends = np.concatenate([rows[:, k : k + 3] for rows in (shown.arm, shown.people) for k in (0, 3)]) - eye
     deep = np.tan(camera.fov / 2) * (ends @ ahead)
     assert (deep > 0).all()
     return np.maximum(np.abs(ends @ right) / (aspect * deep), np.abs(ends @ np.cross(right, ahead)) / deep)
@@ -241,30 +238,30 @@ def in_view(camera, shown, aspect):
 
 def test_another_scene_is_framed_anew_and_another_controller_is_not(server, stage):
     page = server.connect(1110, 900)
-    stage.show(picture(shown={"scenario": "cell", "robot": "panda"}))
+    stage.show(snapshot(shown={"scenario": "cell", "robot": "panda"}))
     page.camera.position = np.array([9.0, 9.0, 9.0])  # somebody turned it
-    stage.show(picture(generation=2, shown={"scenario": "cell", "robot": "panda"}))
+    stage.show(snapshot(generation=2, shown={"scenario": "cell", "robot": "panda"}))
     assert page.camera.position[0] == 9.0
-    stage.show(picture(generation=3, shown={"scenario": "test 3", "robot": "panda"}))
+    stage.show(snapshot(generation=3, shown={"scenario": "test 3", "robot": "panda"}))
     assert page.camera.position[0] != 9.0
 
 
 @pytest.mark.parametrize("name", cameras.FROM)
 def test_every_preset_looks_at_the_cell(server, stage, name):
     page = server.connect(1110, 900)
-    shown = picture()
+    shown = snapshot()
     stage.show(shown)
     stage.look(page, name)
     away = np.array(page.camera.position) - np.array(page.camera.look_at)
     way = np.array(cameras.FROM[name])
     np.testing.assert_allclose(away / np.linalg.norm(away), way / np.linalg.norm(way), atol=1e-9)
     if name == "tool":
-        np.testing.assert_allclose(page.camera.look_at, shown["tool"])
+        np.testing.assert_allclose(page.camera.look_at, shown.tool)
 
 
 def test_objects_come_and_go(server, stage):
     for count in (2, 3, 0, 1):
-        stage.show(picture(objects=np.ones((count, 3))))
+        stage.show(snapshot(objects=np.ones((count, 3))))
         assert ("/objects" in server.scene.things) == (count > 0)
         if count:
             assert len(server.scene.things["/objects"].batched_positions) == count
@@ -272,17 +269,17 @@ def test_objects_come_and_go(server, stage):
 
 def test_the_path_fades_and_begins_anew(server, stage):
     for k in range(5):
-        stage.show(picture(t=0.1 * k, tool=np.array([0.1 * k, 0.0, 0.0])))
+        stage.show(snapshot(t=0.1 * k, tool=np.array([0.1 * k, 0.0, 0.0])))
     path = server.scene.things["/marks/path"]
     np.testing.assert_allclose(path.points[-1], [[0.3, 0, 0], [0.4, 0, 0]], atol=1e-6)
     assert len(path.points) == overlays.TRAIL  # as many as there are colours
     assert tuple(path.colors[0, 0]) != tuple(path.colors[-1, 1])
-    stage.show(picture(t=0.1, tool=np.array([0.1, 0.0, 0.0])))  # back in time
+    stage.show(snapshot(t=0.1, tool=np.array([0.1, 0.0, 0.0])))  # back in time
     assert not path.visible
 
 
 def test_arrows_are_drawn_where_something_pushes(server, stage):
-    stage.show(picture(repulsion=np.array([0.0, 0.5, 0.0]), attraction=np.zeros(3)))
+    stage.show(snapshot(repulsion=np.array([0.0, 0.5, 0.0]), attraction=np.zeros(3)))
     push, pull = server.scene.things["/marks/push"], server.scene.things["/marks/pull"]
     assert (push.visible, pull.visible) == (True, False)
     np.testing.assert_allclose(push.points[0], [[0.4, 0, 0.5], [0.4, 0.5 * overlays.SCALE, 0.5]], atol=1e-6)
@@ -297,11 +294,11 @@ def test_the_least_distance_is_between_surfaces():
 
 
 def test_the_line_is_labelled_coloured_and_hidden(server, stage):
-    stage.show(picture(distance=0.05))
+    stage.show(snapshot(distance=0.05))
     least, label = server.scene.things["/marks/least"], server.scene.things["/marks/label"]
     assert (tuple(least.colors), label.text) == (DANGER, "0.05 m")
     for nothing in ({"nearest": None}, {"distance": 5.0}, {"nearest": (np.full(3, np.nan), np.zeros(3), "", "")}):
-        stage.show(picture(**nothing))
+        stage.show(snapshot(**nothing))
         assert not least.visible
         assert not label.visible
 
@@ -311,27 +308,27 @@ def test_the_line_is_labelled_coloured_and_hidden(server, stage):
 
 def test_shells_on_demand(server, stage):
     wanted = {"floor": -0.5, "inner": 0.3, "outer": 0.9, "center": (0.0, 0.0, 0.3), "influence": 0.1}
-    stage.show(picture(shells=wanted))
+    stage.show(snapshot(shells=wanted))
     assert not [name for name in server.scene.things if name.startswith("/shells")]
     stage.shells = True
-    stage.show(picture(shells=wanted))
+    stage.show(snapshot(shells=wanted))
     parts = {name.removeprefix("/shells/") for name in server.scene.things if name.startswith("/shells")}
     assert {"workspace/inner", "workspace/outer", "workspace/floor", "people/0"} <= parts
     outer = server.scene.things["/shells/workspace/outer"]
     assert outer.vertices[:, 2].min() == pytest.approx(0.0, abs=1e-6)
     np.testing.assert_allclose(np.linalg.norm(outer.vertices, axis=1), 0.9, rtol=1e-5)
-    stage.show(picture(shells=wanted | {"inner": None, "outer": 1.2}))
+    stage.show(snapshot(shells=wanted | {"inner": None, "outer": 1.2}))
     assert "/shells/workspace/inner" not in server.scene.things
     assert server.scene.things["/shells/workspace/outer"].vertices.max() == pytest.approx(1.2)
     stage.shells = False
-    stage.show(picture(shells=wanted))
+    stage.show(snapshot(shells=wanted))
     assert not [name for name in server.scene.things if name.startswith("/shells")]
 
 
 def test_a_person_who_only_walks_has_one_surface(server, stage):
     stage.shells = True
     for k in range(9):
-        stage.show(picture(people=person(x=1.0 + 0.1 * k), t=0.1 * k))
+        stage.show(snapshot(people=person(x=1.0 + 0.1 * k), t=0.1 * k))
     around = server.scene.things["/shells/people/0"]
     assert around.sent == 8  # its place, each time; no new triangles
     assert around.position[0] == pytest.approx(1.8)
@@ -375,7 +372,7 @@ def scales(server, row):
 def test_meshes_replace_the_capsules_of_their_links(server, stage):
     poses = np.tile(np.eye(4), (2, 1, 1))
     poses[1, :3, 3] = (0.0, 0.0, 0.4)
-    shown = picture(visuals=(visual(1, colour=(1.0, 0.0, 0.0, 0.5)),), poses=poses)
+    shown = snapshot(visuals=(visual(1, colour=(1.0, 0.0, 0.0, 0.5)),), poses=poses)
     stage.show(shown)
     thing = server.scene.things["/looks/1/0_0"]
     assert (thing.color, thing.opacity) == ((255, 0, 0), 0.5)
@@ -398,7 +395,7 @@ def test_a_mesh_that_fails_is_named_and_its_capsules_shown(server, stage, tmp_pa
     poses = np.tile(np.eye(4), (2, 1, 1))
     visuals = (visual(0), visual(1), visual(1, "mesh", (1.0, 1.0, 1.0), mesh=str(bad)))
     with pytest.warns(ModelWarning, match=r"bad\.stl"):
-        stage.show(picture(visuals=visuals, poses=poses))
+        stage.show(snapshot(visuals=visuals, poses=poses))
     assert "bad.stl" in stage.problem
     assert scales(server, 0) < 1e-5
     assert scales(server, 1) > 0.01
@@ -408,20 +405,20 @@ def test_the_page_can_say_why_a_mesh_is_missing(server, stage, recwarn):
     """Whoever read the URDF has warned on the terminal; the reason comes with the picture."""
     poses = np.tile(np.eye(4), (2, 1, 1))
     lost = visual(1, "missing", (), reason="link 'fore': mesh 'gone.stl': not found in the model's folder")
-    stage.show(picture(visuals=(visual(0), lost), poses=poses))
+    stage.show(snapshot(visuals=(visual(0), lost), poses=poses))
     assert stage.problem == f"not drawn, capsules are shown instead: {lost.reason}"
     assert scales(server, 1) > 0.01
     assert not recwarn.list  # not a second time
-    stage.show(picture(generation=2, visuals=(visual(0), *12 * [lost]), poses=poses))
+    stage.show(snapshot(generation=2, visuals=(visual(0), *12 * [lost]), poses=poses))
     assert stage.problem.endswith("; and 2 more")
-    stage.show(picture(generation=3, visuals=(visual(0),), poses=poses))
+    stage.show(snapshot(generation=3, visuals=(visual(0),), poses=poses))
     assert stage.problem == ""
 
 
 def test_shapes_of_visuals_have_their_sizes(server, stage):
     poses = np.tile(np.eye(4), (2, 1, 1))
     shapes = (("sphere", (0.2,)), ("cylinder", (0.1, 0.6)), ("capsule", (0.1, 0.4)), ("box", (0.2, 0.2, 0.6)))
-    stage.show(picture(visuals=tuple(visual(0, kind, size) for kind, size in shapes), poses=poses))
+    stage.show(snapshot(visuals=tuple(visual(0, kind, size) for kind, size in shapes), poses=poses))
     tops = [server.scene.things[f"/looks/0/{k}_0"].vertices[:, 2].max() for k in range(4)]
     np.testing.assert_allclose(tops, [0.2, 0.3, 0.3, 0.3], rtol=1e-6)
 
@@ -430,12 +427,7 @@ def test_shapes_of_visuals_have_their_sizes(server, stage):
 
 
 def seen(**changes):
-    picture = {
-        "status": "OK", "law_status": "OK", "verdict": "OK", "distance": 0.43,
-        "nearest": (0, 0, "wrist", "left_hand"), "stopped": False, "reason": "",
-        "touching": False, "running": True, "state": "to_object",
-    }  # fmt: skip
-    return sentence(picture | changes)
+    return sentence(at_work(**changes))
 
 
 def test_plain_sentences():

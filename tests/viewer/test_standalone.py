@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 
@@ -29,9 +30,9 @@ def replay(tmp_path_factory):
 @pytest.fixture(scope="module")
 def page(replay, tmp_path_factory):
     path = tmp_path_factory.mktemp("page") / "run.html"
-    pictures = [replay.picture(t) for t in replay.moments(10.0)]
-    pictures[3]["state"] = "</script><img src=x onerror=alert(1)>"
-    pictures[3]["status"] = "OK"
+    pictures = [replay.snapshot(t) for t in replay.moments(10.0)]
+    wicked = "</script><img src=x onerror=alert(1)>"
+    pictures[3] = dataclasses.replace(pictures[3], state=wicked, status="OK")
     assert write(pictures, path, rate=10.0, title=TITLE) == 30
     return path
 
@@ -60,8 +61,8 @@ def test_names_are_text(page):
 
 
 def test_what_cannot_be_written_is_told_and_leaves_nothing(replay, tmp_path):
-    one = [replay.picture(0.0)]
-    with pytest.raises(ConfigError, match="pictures: expected one at least"):
+    one = [replay.snapshot(0.0)]
+    with pytest.raises(ConfigError, match="snapshots: expected one at least"):
         write([], tmp_path / "run.html")
     for rate in (0.0, float("nan"), 1e9):
         with pytest.raises(ConfigError, match="rate: expected"):
@@ -81,7 +82,7 @@ def test_what_cannot_be_written_is_told_and_leaves_nothing(replay, tmp_path):
 def test_the_distances_of_the_sheet_are_the_recorded_ones(page, replay):
     text = page.read_text(encoding="utf-8")
     run = json.loads(re.search(r'id="run">(.*?)</script>', text, re.DOTALL)[1])
-    kept = [replay.picture(t)["distance"] for t in replay.moments(10.0)]
+    kept = [replay.snapshot(t).distance for t in replay.moments(10.0)]
     np.testing.assert_allclose([frame[1] for frame in run["frames"]], kept, atol=5.1e-5)  # four decimals
 
 

@@ -85,15 +85,16 @@ def needs_viser() -> None:
 def save(shown: Replay, path: Path, rate: float = 30.0) -> None:
     """Writes a run as one HTML file."""
     from ..viewer.replay.standalone import write
+    from ..viewer.snapshot import Snapshot
 
     with Interrupts() as interrupts:
 
-        def pictures() -> Iterator[dict[str, object]]:
+        def snapshots() -> Iterator[Snapshot]:
             for t in shown.moments(rate):
                 interrupts.check()
-                yield shown.picture(t)
+                yield shown.snapshot(t)
 
-        count = write(pictures(), path, rate=rate, title=shown.title)
+        count = write(snapshots(), path, rate=rate, title=shown.title)
     size = path.stat().st_size / 1e6
     line(f"{path}: {count} pictures, {shown.duration:.1f} s, {size:.1f} MB; it opens in any browser, offline")
 

@@ -87,8 +87,8 @@ class Recordings(Target):
         if (np.diff(replay.times) < 0).any():
             raise Broken("the times of a replay decrease")
         for t in (first, 0.5 * (first + last), last, last + 1.0, -1.0):
-            picture = replay.picture(t)
-            if not picture["shown"]:
+            picture = replay.snapshot(t)
+            if not picture.scene.shown:
                 raise Broken("a picture of a replay shows nothing")
         _ = replay.margins, replay.speeds, replay.title, replay.duration
         return True

@@ -10,6 +10,7 @@ import math
 from collections import deque
 from typing import Any
 
+from ..snapshot import Snapshot
 from .margins import FORBIDDEN, STANDING, UNKNOWN, Margins
 
 GREEN, AMBER, RED, GREY, ORANGE = "#3f8f5f", "#d9a441", "#c8372d", "#a9b2b8", "#b5651d"
@@ -43,12 +44,12 @@ def _speed(value: float) -> str:
     return f"{value:.2f}" if value < TOP else f"over {TOP:g}"
 
 
-def gauges(picture: dict[str, Any]) -> str:
-    """The bars of a picture as HTML."""
-    found: Margins | None = picture.get("safety")
+def gauges(snapshot: Snapshot) -> str:
+    """The bars of a snapshot as HTML."""
+    found: Margins | None = snapshot.safety
     rows = []
     if found is None:
-        why = "not known" if math.isfinite(picture["distance"]) else "nobody is there"
+        why = "not known" if math.isfinite(snapshot.distance) else "nobody is there"
         rows += [_row(label, math.nan, why) for label in ("separation", "approach", "contact")]
     else:
         part = html.escape(found.part.replace("_", " "))
@@ -88,13 +89,13 @@ def gauges(picture: dict[str, Any]) -> str:
         else:
             said = f"{part}: {found.why}" if found.why == FORBIDDEN else found.why
             rows.append(_row("contact", math.nan, said, about=NO_CONTACT.get(found.why, "")))
-    if "undisturbed" in picture:  # a recording does not say what would have been
-        rows.append(_throughput(picture))
+    if not snapshot.replayed:  # a recording does not say what would have been
+        rows.append(_throughput(snapshot))
     return f'<div style="padding:2px 12px 0">{"".join(rows)}</div>'
 
 
-def _throughput(picture: dict[str, Any]) -> str:
-    cycles, alone = picture["cycles"], picture.get("undisturbed")
+def _throughput(snapshot: Snapshot) -> str:
+    cycles, alone = snapshot.cycles, snapshot.undisturbed
     about = "cycles done, of those that the same arm does in the same time with nobody there"
     if alone is None:
         return _row("throughput", math.nan, "no cycles here", about=about)
@@ -111,19 +112,19 @@ class Strip:
         self._columns: deque[tuple[int, str]] = deque(maxlen=round(MINUTE / COLUMN))
         self._what: Any = None
 
-    def begin(self, picture: dict[str, Any]) -> bool:
+    def begin(self, snapshot: Snapshot) -> bool:
         """Another scene, or the same from its beginning, begins anew, also while paused; whether this one does."""
-        what, k = (picture["shown"].get("scenario"), picture["shown"].get("robot")), int(picture["t"] / COLUMN)
+        what, k = (snapshot.scene.shown.get("scenario"), snapshot.scene.shown.get("robot")), int(snapshot.t / COLUMN)
         if what == self._what and not (self._columns and k < self._columns[-1][0]):
             return False
         self._columns.clear()
         self._what = what
         return True
 
-    def add(self, picture: dict[str, Any], colour: str) -> None:
-        """What a picture shows; the worst colour of a column counts."""
-        self.begin(picture)
-        k = int(picture["t"] / COLUMN)
+    def add(self, snapshot: Snapshot, colour: str) -> None:
+        """What a snapshot shows; the worst colour of a column counts."""
+        self.begin(snapshot)
+        k = int(snapshot.t / COLUMN)
         if self._columns and self._columns[-1][0] == k:
             colour = max(colour, self._columns[-1][1], key=WORSE.index)
             self._columns.pop()

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..session.setup import CHOICES, RANGES, Setup, name_of, named
+from ..snapshot import Snapshot
 from .gauges import AMBER, GREEN, GREY, ORANGE, RED, Strip, gauges
 from .plots import Plots
 
@@ -29,8 +30,8 @@ KEYS = (
 """What is on the key, what viser calls it, what it does, and the order."""
 BUTTONS = {"pause": "pause", "go": "play", "step": "step", "reset": "reset", "stop": "stop", "go on": "resume"}
 """What is on a button, and its order: a page may show one for a moment that says what is so already."""
-EVERY = 3  # pictures between two renewals of plots and elements; texts are of every picture, as the scene is
-SELDOM = 15  # pictures between two renewals of the last minute's strip
+EVERY = 3  # snapshots between two renewals of plots and elements; texts are of every snapshot, as the scene is
+SELDOM = 15  # snapshots between two renewals of the last minute's strip
 SETTLING = 0.7  # s after somebody has moved an element, in which it is left alone
 LABELS = {
     "controller": "control law",
@@ -51,60 +52,60 @@ SLOWED = {"SLOWING_LIMIT": "the arm's own limits", "SLOWING_SINGULARITY": "a sin
 Order = Callable[..., None]
 
 
-def sentence(picture: dict[str, Any]) -> str:
+def sentence(snapshot: Snapshot) -> str:
     """What the arm is doing, as one would say it."""
-    return judged(picture)[0]
+    return judged(snapshot)[0]
 
 
-def judged(picture: dict[str, Any]) -> tuple[str, str]:
+def judged(snapshot: Snapshot) -> tuple[str, str]:
     """What the arm is doing, and the colour of that.  "working" is only said where nothing else is to be said."""
-    status, law, verdict = picture["status"], picture["law_status"], picture["verdict"]
-    distance = picture["distance"]
-    if picture["stopped"]:
-        return f"stopped: {html.escape(picture['reason'] or verdict)}", RED
-    if picture["touching"]:
+    status, law, verdict = snapshot.status, snapshot.law_status, snapshot.verdict
+    distance = snapshot.distance
+    if snapshot.stopped:
+        return f"stopped: {html.escape(snapshot.reason or verdict)}", RED
+    if snapshot.touching:
         return "touching somebody", RED
     if "IN_COLLISION" in (status, law, verdict) or distance <= 0:
         return "overlapping somebody", RED
-    if not picture["running"]:
+    if not snapshot.running:
         return "paused", GREY
     if math.isnan(distance):
         return "how near people are is not known", RED
     if status.startswith("STOP"):
         return f"stopped: {_words(status[5:])}", RED
-    if picture.get("waited", 0.0) >= WAITS:
-        return f"waiting for room: {near(picture)}", ORANGE
+    if snapshot.waited >= WAITS:
+        return f"waiting for room: {near(snapshot)}", ORANGE
     if "AVOIDING" in (law, status):
-        return f"avoiding: {near(picture)}", RED if distance < 0.1 else AMBER
+        return f"avoiding: {near(snapshot)}", RED if distance < 0.1 else AMBER
     if "SLOWING_HUMAN" in (law, status):
-        if not math.isfinite(distance):  # an empty picture is believed after limits.clear_confirm
+        if not math.isfinite(distance):  # an empty snapshot is believed after limits.clear_confirm
             return "slowed until it is sure that nobody is there", AMBER
-        return f"slowed by somebody near: {near(picture)}", AMBER
+        return f"slowed by somebody near: {near(snapshot)}", AMBER
     for each in (law, status):
         if each in SLOWED:
             return f"working, slowed by {SLOWED[each]}", AMBER
         if each not in ("", "OK", "AVOIDING"):
             return _words(each), AMBER
-    apart = f", {near(picture)}" if distance < 3.0 else ""
-    state = _words(picture["state"])
+    apart = f", {near(snapshot)}" if distance < 3.0 else ""
+    state = _words(snapshot.state)
     return f"{state if state == 'resting' else f'working: {state}'}{apart}", GREEN
 
 
-def near(picture: dict[str, Any]) -> str:
+def near(snapshot: Snapshot) -> str:
     """How near whom: torso 0.33 m from flange."""
-    apart, nearest = f"{picture['distance']:.2f} m", picture["nearest"]
+    apart, nearest = f"{snapshot.distance:.2f} m", snapshot.nearest
     if nearest is None:
         return apart
     own, part = (html.escape(str(name).replace("_", " ")) for name in nearest[2:4])
     return f"{part} {apart} from {own}"
 
 
-def detail(picture: dict[str, Any]) -> str:
+def detail(snapshot: Snapshot) -> str:
     """What goes with the sentence: for how long, and what would let the arm go on."""
-    waited, farther = picture.get("waited", 0.0), picture.get("farther", math.nan)
-    if picture["stopped"]:
+    waited, farther = snapshot.waited, snapshot.farther
+    if snapshot.stopped:
         return "it goes on when the reason has gone and somebody presses go on"
-    if not picture["running"] or waited < WAITS:
+    if not snapshot.running or waited < WAITS:
         return ""
     said = f"for {waited:.0f} s"
     if farther > 0.0:
@@ -116,26 +117,26 @@ def _words(status: str) -> str:
     return html.escape(status.replace("_", " ").lower())
 
 
-def facts(picture: dict[str, Any], whole: float | None = None) -> str:
+def facts(snapshot: Snapshot, whole: float | None = None) -> str:
     """Numbers under the sentence, and what the supervisor is for; `whole` (s) is how long a run is that has ended."""
-    cycles, contacts = picture["cycles"], picture["contacts"]
+    cycles, contacts = snapshot.cycles, snapshot.contacts
     said = [
         f"{cycles} {'cycle' if cycles == 1 else 'cycles'} done",
         f"{contacts} {'contact' if contacts == 1 else 'contacts'}",
-        f"{picture['t']:.1f} s" if whole is None else f"{picture['t']:.1f} s of {whole:.1f} s",
+        f"{snapshot.t:.1f} s" if whole is None else f"{snapshot.t:.1f} s of {whole:.1f} s",
     ]
-    if picture.get("would_stop"):
+    if snapshot.would_stop:
         said.append("supervisor only watches; it would have stopped the arm")
-    elif picture.get("supervision", "stop") != "stop":
-        said.append("supervisor off" if picture["supervision"] == "off" else "supervisor only watches")
+    elif snapshot.scene.supervision != "stop":
+        said.append("supervisor off" if snapshot.scene.supervision == "off" else "supervisor only watches")
     return " · ".join(said)
 
 
-def timing(picture: dict[str, Any]) -> str:
+def timing(snapshot: Snapshot) -> str:
     """How well the controller's loop keeps its time."""
-    if picture["pace"] is None:
+    if snapshot.pace is None:
         return ""
-    median, _, most, _, overruns = picture["pace"]
+    median, _, most, _, overruns = snapshot.pace
     return (
         f"control loop: late by {1e3 * median:.2f} ms (median), {1e3 * most:.2f} ms (99.9 %),"
         f" {overruns:.0f} {'overrun' if overruns == 1 else 'overruns'}"
@@ -254,25 +255,25 @@ class Panel:
             self._order(BUTTONS[event.target.value])
 
     # ---- showing
-    def show(self, picture: dict[str, Any], files: str = "") -> None:
-        """The numbers of a picture; elements that the engine sees otherwise are set right."""
-        self.plots.add(picture)
-        if picture["busy"]:
-            self.wait(picture["busy"], 0.0)
+    def show(self, snapshot: Snapshot, files: str = "") -> None:
+        """The numbers of a snapshot; elements that the engine sees otherwise are set right."""
+        self.plots.add(snapshot)
+        if snapshot.busy:
+            self.wait(snapshot.busy, 0.0)
             return
-        said, colour = judged(picture)
-        self._say(said, colour, detail(picture))
-        told = [facts(picture)]
-        told += [f"refused: {html.escape(picture['problem'])}"] if picture["problem"] else []
-        told += [html.escape(picture["disk"])] if picture["disk"] else []
+        said, colour = judged(snapshot)
+        self._say(said, colour, detail(snapshot))
+        told = [facts(snapshot)]
+        told += [f"refused: {html.escape(snapshot.problem)}"] if snapshot.problem else []
+        told += [html.escape(snapshot.disk)] if snapshot.disk else []
         self.numbers.content = _line("<br>".join((*told, f'<span style="font-size:11px">{SAFETY}</span>')))
-        self.gauges.content = gauges(picture)
-        if self._strip.begin(picture):
+        self.gauges.content = gauges(snapshot)
+        if self._strip.begin(snapshot):
             self.strip.content = self._strip.html()
-        if picture["running"]:
-            self._strip.add(picture, GREEN if said.startswith("working") else colour)  # slowed by the arm's own limits
-        self.plots.say(picture)
-        pause = "pause" if picture["running"] else "go"
+        if snapshot.running:
+            self._strip.add(snapshot, GREEN if said.startswith("working") else colour)  # slowed by the arm's own limits
+        self.plots.say(snapshot)
+        pause = "pause" if snapshot.running else "go"
         if self.run.options[0] != pause:
             self.run.options = (pause, "step", "reset")
         self._count += 1
@@ -280,14 +281,14 @@ class Panel:
             return
         if self._count % SELDOM == 0:
             self.strip.content = self._strip.html()
-        self.timing.content = _line(timing(picture), "padding:6px 12px")
-        self.tape.label = "Save the recording" if picture["recording"] else "Record"
+        self.timing.content = _line(timing(snapshot), "padding:6px 12px")
+        self.tape.label = "Save the recording" if snapshot.recording else "Record"
         self.files.content = _line(html.escape(files).replace("\n", "<br>"), "padding-top:6px;word-break:break-all")
-        if self.work.visible != bool(picture.get("dragged")):
-            self.work.visible = bool(picture.get("dragged"))
+        if self.work.visible != bool(snapshot.dragged):
+            self.work.visible = bool(snapshot.dragged)
         self.plots.show()
-        self._show_joints(picture)
-        self._agree(picture)
+        self._show_joints(snapshot)
+        self._agree(snapshot)
 
     def wait(self, what: str, seconds: float, *, cell: bool = True) -> None:
         """Says that something takes a while, and for how long it has; `cell` says whether there is one to see."""
@@ -300,9 +301,9 @@ class Panel:
     def _say(self, said: str, colour: str, more: str = "", there: bool = True) -> None:
         self.status.content = headline(said, colour, more, there)
 
-    def _show_joints(self, picture: dict[str, Any]) -> None:
+    def _show_joints(self, snapshot: Snapshot) -> None:
         """A slider a joint; other ones for another arm.  They can be moved while nothing runs."""
-        lower, upper, names = picture["lower"], picture["upper"], picture["joints"]
+        lower, upper, names = snapshot.scene.lower, snapshot.scene.upper, snapshot.scene.joints
         key = (tuple(names), lower.tobytes(), upper.tobytes())
         if key != self._joints_of:
             self._joints_of, self._joints_free = key, None
@@ -310,7 +311,7 @@ class Panel:
                 slider.remove()
             with self._joints_tab:
                 self.joints = [self._joint(k, str(name), lower[k], upper[k]) for k, name in enumerate(names)]
-        free = not picture["running"] and not picture["stopped"]
+        free = not snapshot.running and not snapshot.stopped
         if free != self._joints_free:
             self._joints_free = free
             about = (
@@ -322,7 +323,7 @@ class Panel:
         if not free:
             return
         now = time.time()
-        for slider, value in zip(self.joints, picture["q"], strict=True):
+        for slider, value in zip(self.joints, snapshot.q, strict=True):
             value = round(min(max(float(value), slider.min), slider.max), 3)
             if abs(slider.value - value) > 2e-3 and now - slider.update_timestamp > SETTLING:
                 slider.value = value
@@ -341,10 +342,10 @@ class Panel:
         slider.on_update(moved)
         return slider
 
-    def _agree(self, picture: dict[str, Any]) -> None:
+    def _agree(self, snapshot: Snapshot) -> None:
         """Elements show what is true, whatever a page sent; not while somebody is still at it."""
         now = time.time()
-        for name, value in picture["shown"].items():
+        for name, value in snapshot.scene.shown.items():
             element = self.choices.get(name) or self.sliders.get(name) or (self.speed if name == "speed" else None)
             if element is None or value is None:
                 continue

@@ -13,8 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from ..snapshot import Snapshot
+
 SHOWN = 240  # points of a plot
-EVERY = 3  # pictures between two points, so that a plot holds 24 s
+EVERY = 3  # snapshots between two points, so that a plot holds 24 s
 FAR = 1.5  # m: a distance beyond is drawn there
 TOPS = (0.25, 0.5, 1.0, 2.0, 5.0, 20.0)  # m/s: where the speed's axis may end
 COLOURS = ("#265c7a", "#d6783c", "#5a7a3c", "#8a5fa8", "#b0434a", "#3f9c9c", "#8c7a3f", "#6b7680")
@@ -69,19 +71,19 @@ class Plots:
             order=self._places[place],
         )
 
-    def add(self, picture: dict[str, Any]) -> None:
-        """Takes the numbers of a picture; time that went back begins anew."""
+    def add(self, snapshot: Snapshot) -> None:
+        """Takes the numbers of a snapshot; time that went back begins anew."""
         self._count += 1
         if self._count % EVERY:
             return
-        t, values = picture["t"], self._values
-        what = picture["shown"].get("scenario"), picture["shown"].get("robot")
+        t, values = snapshot.t, self._values
+        what = snapshot.scene.shown.get("scenario"), snapshot.scene.shown.get("robot")
         if what != self._what or (self._t and t < self._t[-1]):
             self._what = what
             self._clear()
         elif self._t and t == self._t[-1]:
             return
-        margins = shares(picture["margins"], picture["spans"])
+        margins = shares(snapshot.margins, snapshot.scene.spans)
         if len(margins) != self._n:
             self._n = len(margins)
             values["margins"].clear()
@@ -90,9 +92,9 @@ class Plots:
             lines = [{"stroke": COLOURS[k % len(COLOURS)], "width": 1.5} for k in range(self._n)]
             self._margins = self._plot(2, 100.0, lines)
         self._t.append(t)
-        values["distance"].append(min(picture["distance"], FAR))
-        values["influence"].append(picture["shown"]["influence"])
-        values["speed"].append(picture["tool_speed"])
+        values["distance"].append(min(snapshot.distance, FAR))
+        values["influence"].append(snapshot.scene.shown["influence"])
+        values["speed"].append(snapshot.tool_speed)
         values["margins"].append(margins)
 
     def _clear(self) -> None:
@@ -117,17 +119,17 @@ class Plots:
         self._speed.data = (t, np.array(values["speed"]))
         self._margins.data = (t, *np.array(values["margins"]).T)
 
-    def say(self, picture: dict[str, Any]) -> None:
+    def say(self, snapshot: Snapshot) -> None:
         """The numbers above the plots."""
-        distance, least = picture["distance"], shares(picture["margins"], picture["spans"])
+        distance, least = snapshot.distance, shares(snapshot.margins, snapshot.scene.spans)
         near = f"{distance:.2f} m" if math.isfinite(distance) else "nobody is there"
         self._title(0, "distance to the nearest person", near)
-        self._title(1, "speed of the tool", f"{picture['tool_speed']:.2f} m/s")
+        self._title(1, "speed of the tool", f"{snapshot.tool_speed:.2f} m/s")
         if np.isfinite(least).any():
             k = int(np.nanargmin(least))
-            name = html.escape(str(picture["joints"][k]))
+            name = html.escape(str(snapshot.scene.joints[k]))
             self._title(2, "joint margins, %", f"least {least[k]:.0f} % at {name}")
-            self._legend(picture["joints"])
+            self._legend(snapshot.scene.joints)
         else:
             self._title(2, "joint margins", "no limits")
 

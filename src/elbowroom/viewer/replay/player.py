@@ -30,10 +30,11 @@ from ..panel.gauges import gauges
 from ..panel.panel import SAFETY, VIEWS, WIDE, detail, facts, headline, judged
 from ..panel.plots import COLOURS, FAR, HEIGHT, TITLE, TOPS, shares
 from ..scene3d.scene import Stage
+from ..snapshot import Snapshot
 from .recorded import Replay
 
-RATE = 30.0  # pictures in a second
-EVERY = 6  # pictures between two renewals of slider and plots, while it plays; texts are of every picture
+RATE = 30.0  # snapshots in a second
+EVERY = 6  # snapshots between two renewals of slider and plots, while it plays; texts are of every snapshot
 SETTLING = 0.7  # s after somebody has moved the slider, in which it is left alone
 JUMP = 1.0  # s
 SPEEDS = ("0.1x", "0.25x", "0.5x", "1x", "2x", "4x", "8x")
@@ -183,29 +184,29 @@ class Player:
             t, changed, self._changed = self.t, self._changed, False
         if not changed:
             return False
-        picture = self.replay.picture(t)
+        snapshot = self.replay.snapshot(t)
         self._count += 1
         with self.page.server.atomic():  # scene and numbers are of one moment
-            self.stage.show(picture)
-            self._say(picture)
+            self.stage.show(snapshot)
+            self._say(snapshot)
             if not self.playing or self._count % EVERY == 0:
-                self._tell(picture, t)
+                self._tell(snapshot, t)
         return True
 
-    def _say(self, picture: dict[str, Any]) -> None:
-        said, colour = judged(picture)
+    def _say(self, snapshot: Snapshot) -> None:
+        said, colour = judged(snapshot)
         held = "" if self.playing else ' <span style="color:#7b858c;font-weight:400">(paused)</span>'
-        self.status.content = headline(f"{said}{held}", colour, detail(picture))
-        self.numbers.content = _line(facts(picture, float(self.replay.times[-1])), "padding-bottom:5px")
-        self.gauges.content = gauges(picture)
+        self.status.content = headline(f"{said}{held}", colour, detail(snapshot))
+        self.numbers.content = _line(facts(snapshot, float(self.replay.times[-1])), "padding-bottom:5px")
+        self.gauges.content = gauges(snapshot)
 
-    def _tell(self, picture: dict[str, Any], t: float) -> None:
+    def _tell(self, snapshot: Snapshot, t: float) -> None:
         if time.monotonic() - self._slid_at > SETTLING and abs(self.slider.value - t) > 1e-4:
             self.slider.value = round(t, 3)
         said = _line(html.escape(self.stage.problem), "word-break:break-all") if self.stage.problem else ""
         if self.undrawn.content != said:
             self.undrawn.content = said
-        self.curves.show(t, picture)
+        self.curves.show(t, snapshot)
 
     def serve(self, seconds: float | None = None) -> None:
         """Plays until Ctrl-C, or for so long."""
@@ -297,16 +298,16 @@ class Curves:
         line[k], line[k + 1] = 0.0, top
         return line
 
-    def show(self, t: float, picture: dict[str, Any]) -> None:
+    def show(self, t: float, snapshot: Snapshot) -> None:
         """Moves the lines to that time, and writes the numbers of then."""
         if len(self.x) > 1:
             for name, (values, top) in self._lines.items():
                 self._plots[name].data = (self.x, values, self.cursor(t, top))
-        distance = picture["distance"]
+        distance = snapshot.distance
         near = f"{distance:.3f} m" if math.isfinite(distance) else "nobody is there"
         self._title("distance", "distance to the nearest person", near)
-        self._title("speed", "speed of the tool", f"{picture['tool_speed']:.2f} m/s")
-        margins = shares(picture["margins"], picture["spans"])
+        self._title("speed", "speed of the tool", f"{snapshot.tool_speed:.2f} m/s")
+        margins = shares(snapshot.margins, snapshot.scene.spans)
         least = f"{np.nanmin(margins):.0f} %" if np.isfinite(margins).any() else "no limits"
         self._title("margin", "least joint margin, % of half the range", least)
 

@@ -1,7 +1,7 @@
 """A recording as pictures: what the live page showed, at any time of a run that is over.
 
     replay = Replay("run.csv")
-    stage.show(replay.picture(12.5))           the last cycle that had begun by then
+    stage.show(replay.snapshot(12.5))           the last cycle that had begun by then
 
 Joints, places, statuses and distances are the recorded ones.  The bodies are computed from them: the arm's capsules
 from its joints, the people's from the scene at that time, the first of them with feet and palms where they were
@@ -25,9 +25,8 @@ from ...cell.recording.table import Table, read
 from ...cell.task import PickAndPlace
 from ...errors import RecordingError
 from ...geometry.skeleton import SIDES
-from .. import snapshot
 from ..panel.margins import GIVES_WAY, STANDS, THERE, Margins, at_nearest
-from ..session.setup import Setup
+from ..snapshot import SceneView, Snapshot
 from .recorded_cell import ReplayCell, configurations, drawable, vector
 
 Array = NDArray[np.float64]
@@ -62,7 +61,7 @@ class Replay:
         self.times: Array = t[0] + np.concatenate([[0.0], np.cumsum(np.where(steps < 0, self.period, steps))])
         self.cell = ReplayCell(self.path, self.table, robot)
         self.warnings = [*([self.table.torn] if self.table.torn else []), *self.cell.warnings]
-        self._q, known = configurations(self.table, self.table.n)
+        self.q, known = configurations(self.table, self.table.n)
         if not known.any():
             raise RecordingError(f"{self.path}: expected joint positions in columns 'q1' ...; no row has them")
         if not known.all():
@@ -71,13 +70,15 @@ class Replay:
                 f"cycles without joint positions to show: {int((~known).sum())}, the first at t = {t[row]:g} s;"
                 " the arm is shown where it was before"
             )
-        self._tool, self._goal = vector(self.table, "tool", 3), vector(self.table, "goal", 3)
-        self._person, self._object = vector(self.table, "person", 3), vector(self.table, "object", 3)
-        self._pull, self._push = (np.nan_to_num(vector(self.table, name, 3)) for name in ("attraction", "repulsion"))
-        self._hands = {side: vector(self.table, f"{side}_hand", 3) for side in SIDES}
+        self.tool, self.goal = vector(self.table, "tool", 3), vector(self.table, "goal", 3)
+        self.person, self._object = vector(self.table, "person", 3), vector(self.table, "object", 3)
+        self.attraction, self.repulsion = (
+            np.nan_to_num(vector(self.table, name, 3)) for name in ("attraction", "repulsion")
+        )
+        self.hands = {side: vector(self.table, f"{side}_hand", 3) for side in SIDES}
         speeds = vector(self.table, "qd", self.table.n)
         self._qd, self._left = speeds, np.asarray(self.table.get("margin", np.full(len(speeds), np.nan)), float)
-        self._belts = Belts(self)
+        self.belts = Belts(self)
         self._agrees()
 
     def __len__(self) -> int:
@@ -96,7 +97,7 @@ class Replay:
     @cached_property
     def margins(self) -> Array:
         """(rows, n) how far each joint is from its nearer limit."""
-        return np.minimum(self._q - self.cell.lower, self.cell.upper - self._q)
+        return np.minimum(self.q - self.cell.lower, self.cell.upper - self.q)
 
     @cached_property
     def speeds(self) -> Array:
@@ -108,7 +109,7 @@ class Replay:
         """(rows,) for how long the arm has stood because of a person, s."""
         table = self.table
         told = np.isin(table["status"], GIVES_WAY) | np.isin(table["law_status"], GIVES_WAY) | (table["state"] == AVOID)
-        there = (table["state"] != AVOID) & (np.linalg.norm(self._tool - self._goal, axis=1) <= THERE)
+        there = (table["state"] != AVOID) & (np.linalg.norm(self.tool - self.goal, axis=1) <= THERE)
         still = told & ~there & (self.speeds < STANDS)
         last = np.maximum.accumulate(np.where(still, -1, np.arange(len(self))))  # the last row in which it did not
         return np.where(still, self.times - self.times[np.maximum(last, 0)], 0.0)
@@ -124,9 +125,9 @@ class Replay:
     def bodies(self, k: int) -> tuple[Array, Array, dict[str, Array]]:
         """Capsules of arm (i, 13) and people (j, 13) in a row, and how far hands are from where they would be."""
         still = np.zeros(self.table.n)
-        hands = {side: places[k] for side, places in self._hands.items()}
-        people, moved = self.cell.people_at(float(self.table["t"][k]), self._person[k], hands)
-        return self.cell.body.rows(self._q[k], still), people, moved
+        hands = {side: places[k] for side, places in self.hands.items()}
+        people, moved = self.cell.people_at(float(self.table["t"][k]), self.person[k], hands)
+        return self.cell.body.rows(self.q[k], still), people, moved
 
     def _agrees(self) -> None:
         """Looks at some cycles: are the distances what they were?"""
@@ -135,7 +136,7 @@ class Replay:
         rows = np.unique(np.linspace(0, len(self) - 1, LOOKS).astype(int))
         wrong = []
         for k in rows.tolist():
-            found = self.cell.nearest(self._q[k], self.bodies(k)[1])
+            found = self.cell.nearest(self.q[k], self.bodies(k)[1])
             wrong.append(abs(found[0] - float(self.table["distance_surfaces"][k])) if found else 0.0)
         if not max(wrong) < AGREES:
             self.warnings.append(
@@ -143,82 +144,32 @@ class Replay:
                 " or others than the first person were moved by hand"
             )
 
-    def picture(self, t: float) -> dict[str, Any]:
-        """The picture at that time; see snapshot.py."""
-        k = self.row(t)
-        cell, table = self.cell, self.table
-        arm, people, moved = self.bodies(k)
-        q = self._q[k]
-        found = cell.nearest(q, people) if cell.exact else None
-        hands = {side: places[k] for side, places in self._hands.items() if np.isfinite(places[k]).all()}
-        at = self._person[k] if np.isfinite(self._person[k]).all() else None
-        verdict, status, law = (str(table[name][k]) for name in ("verdict", "status", "law_status"))
-        supervision = "stop" if cell.scene is None else cell.scene.supervision
-        objects, carrying = self._belts.objects(k)
-        return {
-            "generation": 1,
-            "setup": Setup(),
-            "t": float(self.times[k]),
-            "running": True,
-            "q": q.copy(),
-            "margins": np.minimum(q - cell.lower, cell.upper - q),
-            "spans": cell.upper - cell.lower,
-            "joints": cell.arm.joint_names,
-            "arm": snapshot.capsules(arm),
-            "arm_links": tuple(link + 1 for link in cell.body.links),
-            "people": snapshot.capsules(people),
-            "people_names": cell.people_names,
-            "poses": np.concatenate([cell.arm.model.base[None], cell.arm.poses(q)]),
-            "tool_pose": cell.arm.pose(q),
-            "visuals": cell.visuals,
-            "tool": self._tool[k].copy(),
-            "tool_speed": float(self.speeds[k]),
-            "goal": self._goal[k].copy(),
-            "objects": objects,
-            "carrying": carrying,
-            "offset": np.zeros(2) if at is None or not cell.people else self._offset(k, at),
-            "person": at,
-            "hands": hands,
-            "hand_offsets": moved,
-            "belts": cell.belts,
-            "floor": cell.floor,
-            "base": np.array(cell.arm.model.base[:3, 3]),
-            "shells": cell.shells,
-            "shown": self._shown(),
-            "distance": float(table["distance_surfaces"][k]),
-            "clearance": float(table["clearance"][k]),
-            "axes": float(table["distance_axes"][k]),
-            "nearest": None if found is None else found[1],
-            "attraction": self._pull[k].copy(),
-            "repulsion": self._push[k].copy(),
-            "slow": float(table["slow"][k]),
-            "push": float(table["push"][k]),
-            "status": status,
-            "law_status": law,
-            "verdict": verdict,
-            "supervision": supervision,
-            "reason": "",
-            "stopped": verdict.startswith("STOP") and supervision == "stop",
-            "would_stop": verdict.startswith("STOP") and supervision == "watch",
-            "state": str(table["state"][k]),
-            "cycles": int(table["cycles"][k]),
-            "contacts": int(table["contacts"][k]),
-            "touching": bool(table["clearance"][k] < 0.0),
-            "safety": None if found is None else self._margins(k, found[1]),
-            "waited": float(self.waited[k]),
-            "busy": "",
-            "problem": "",
-            "recording": "",
-            "recorded": 0,
-            "disk": "",
-            "saved": "",
-            "pace": None,
-            "loading": 0.0,
-        }
+    def snapshot(self, t: float) -> Snapshot:
+        """What the live page showed at that time."""
+        return Snapshot.from_row(self, self.row(t))
 
-    def _margins(self, k: int, nearest: tuple[Array, Array, str, str]) -> Margins | None:
+    @cached_property
+    def scene_view(self) -> SceneView:
+        """What stays throughout the recording."""
+        cell, scene = self.cell, self.cell.scene
+        return SceneView(
+            shown=self._shown(),
+            supervision="stop" if scene is None else scene.supervision,
+            joints=cell.arm.joint_names,
+            lower=cell.lower,
+            upper=cell.upper,
+            arm_links=tuple(link + 1 for link in cell.body.links),
+            people_names=cell.people_names,
+            visuals=cell.visuals,
+            belts=cell.belts,
+            floor=cell.floor,
+            base=np.array(cell.arm.model.base[:3, 3]),
+            shells=cell.shells,
+        )
+
+    def margins_at(self, k: int, nearest: tuple[Array, Array, str, str]) -> Margins | None:
         """What was needed and had, allowed and used in a row; None where the speeds of its joints are not there."""
-        cell, q, qd, had = self.cell, self._q[k], self._qd[k], float(self.table["distance_surfaces"][k])
+        cell, q, qd, had = self.cell, self.q[k], self._qd[k], float(self.table["distance_surfaces"][k])
         if not (np.isfinite(qd).all() and math.isfinite(had)):
             return None
         at, beside, own, part = nearest
@@ -228,7 +179,7 @@ class Replay:
             cell.arm, q, qd, (row, cell.body.links[i], at, beside, part), had, float(self._left[k]), cell.stopping
         )
 
-    def _offset(self, k: int, at: Array) -> Array:
+    def offset(self, k: int, at: Array) -> Array:
         """How far the first person is from where they would be, (x, y)."""
         return at[:2] - self.cell.people[0].point(float(self.table["t"][k]))[0][:2]
 
@@ -295,7 +246,7 @@ class Belts:
         before = self._gripped[self._gripped < row]
         last: Array = self._replay._object[row - 1]
         if not len(before):
-            return last if math.isfinite(last[0]) else np.array(self._replay._tool[row])
-        tool = self._replay._tool
+            return last if math.isfinite(last[0]) else np.array(self._replay.tool[row])
+        tool = self._replay.tool
         there: Array = tool[row] + (self._pick - tool[before[-1]])
         return there

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -150,13 +151,13 @@ class ReplayCell:
             return None
 
     @property
-    def belts(self) -> list[tuple[Array, Array]]:
+    def belts(self) -> tuple[tuple[Array, Array], ...]:
         """Both ends of the conveyors' belts."""
         here: Any = SimpleNamespace(scene=self.scene, origin=self.origin)
-        return [] if self.scene is None else snapshot.belts(here)
+        return () if self.scene is None else snapshot.belts(here)
 
     @property
-    def shells(self) -> dict[str, Any]:
+    def shells(self) -> Mapping[str, Any]:
         """The workspace's walls."""
         walls = None if self.scene is None else self.scene.controller
         here: Any = SimpleNamespace(controller=SimpleNamespace(config=walls or SimpleNamespace(workspace=None)))

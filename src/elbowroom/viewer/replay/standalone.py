@@ -1,6 +1,6 @@
 """One HTML file that plays a run in 3D, offline: viser's client, the recorded scene, and a sheet with the numbers.
 
-    write((replay.picture(t) for t in times), "run.html", rate=30.0, title="Pick and place")
+    write((replay.snapshot(t) for t in times), "run.html", rate=30.0, title="Pick and place")
 
 viser's player has play and pause (space), a slider for time and a choice of speed.  It keeps the scene but no panel, so
 the sheet is ours: a script looks at the player's time and says what was going on then.  The file's content policy
@@ -20,6 +20,7 @@ from ...errors import ConfigError, ElbowroomError
 from ..access.server import open_page
 from ..panel.panel import detail, facts, judged
 from ..scene3d.scene import Stage
+from ..snapshot import Snapshot
 
 POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval' blob: data:; worker-src blob: data:; "
@@ -27,7 +28,7 @@ POLICY = (
     "form-action 'none'"
 )
 SAFETY = "Not a safety-rated device"
-MOST = 100_000  # pictures: an hour at 30 a second is more than anybody watches
+MOST = 100_000  # snapshots: an hour at 30 a second is more than anybody watches
 
 STYLE = """
 #sheet { position: fixed; z-index: 5; top: 0; bottom: 0; left: 0; width: 290px; box-sizing: border-box; overflow: auto;
@@ -101,32 +102,30 @@ SCRIPT = """
 """
 
 
-def write(
-    pictures: Iterable[dict[str, Any]], path: str | os.PathLike[str], *, rate: float = 30.0, title: str = ""
-) -> int:
-    """Writes the pictures, `rate` of them a second, into one HTML file; returns how many there were.
+def write(snapshots: Iterable[Snapshot], path: str | os.PathLike[str], *, rate: float = 30.0, title: str = "") -> int:
+    """Writes the snapshots, `rate` of them a second, into one HTML file; returns how many there were.
 
-    Texts of the pictures and the title are shown as they are, never as markup.  Nothing is left of the file if it
+    Texts of the snapshots and the title are shown as they are, never as markup.  Nothing is left of the file if it
     cannot be written whole.
     """
     if not 0.1 <= rate <= 240.0:
-        raise ConfigError(f"rate: expected 0.1 to 240 pictures a second; got {rate!r}")
+        raise ConfigError(f"rate: expected 0.1 to 240 snapshots a second; got {rate!r}")
     page = open_page("127.0.0.1", 0, clients=1, label=title or "elbowroom")
     frames: list[list[Any]] = []
     sentences: dict[tuple[str, str], int] = {}
     try:
         stage, recorder = Stage(page.server), None
-        for picture in pictures:
+        for snapshot in snapshots:
             if len(frames) == MOST:
-                raise ConfigError(f"pictures: expected at most {MOST}; there are more, so take fewer a second")
+                raise ConfigError(f"snapshots: expected at most {MOST}; there are more, so take fewer a second")
             if recorder is not None:
                 recorder.insert_sleep(1.0 / rate)
-            stage.show(picture)
+            stage.show(snapshot)
             if recorder is None:  # it begins with all that is there
                 recorder = page.server.get_scene_serializer()
-            frames.append(_frame(picture, sentences))
+            frames.append(_frame(snapshot, sentences))
         if recorder is None:
-            raise ConfigError("pictures: expected one at least; there are none")
+            raise ConfigError("snapshots: expected one at least; there are none")
         if len(frames) > 1:
             recorder.insert_sleep(1.0 / rate)
         client = recorder.as_html()
@@ -136,14 +135,14 @@ def write(
     return len(frames)
 
 
-def _frame(picture: dict[str, Any], sentences: dict[tuple[str, str], int]) -> list[Any]:
-    """Sentence (by number), distance and facts of a picture, for the sheet."""
-    said, colour = judged(picture)
+def _frame(snapshot: Snapshot, sentences: dict[tuple[str, str], int]) -> list[Any]:
+    """Sentence (by number), distance and facts of a snapshot, for the sheet."""
+    said, colour = judged(snapshot)
     plain = html.unescape(said)  # it is escaped for the panel; the sheet sets text, not markup
-    distance = picture["distance"]
+    distance = snapshot.distance
     near = round(distance, 4) if distance < 1e3 else None
-    told = f"{facts(picture)} · tool {picture['tool_speed']:.2f} m/s"
-    more = detail(picture)
+    told = f"{facts(snapshot)} · tool {snapshot.tool_speed:.2f} m/s"
+    more = detail(snapshot)
     if more:
         plain = f"{plain} ({more.partition(';')[0]})"
     return [sentences.setdefault((plain, colour), len(sentences)), near, told]

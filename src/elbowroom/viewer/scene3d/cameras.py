@@ -9,10 +9,12 @@ v is the vertical angle of view, h the horizontal one: tan(h / 2) = aspect tan(v
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from ..snapshot import Snapshot
 
 Array = NDArray[np.float64]
 
@@ -40,17 +42,17 @@ class View(NamedTuple):
     up: Array
 
 
-def points(picture: dict[str, Any]) -> Array:
+def points(snapshot: Snapshot) -> Array:
     """(k, 3) what should be in view: the arm and where it reaches, the person or where they will come to, the belts."""
-    base, floor = np.asarray(picture["base"], dtype=float), float(picture["floor"])
-    arm = np.asarray(picture["arm"], dtype=float)
+    base, floor = np.asarray(snapshot.scene.base, dtype=float), float(snapshot.scene.floor)
+    arm = np.asarray(snapshot.arm, dtype=float)
     thick = np.concatenate([-np.eye(3), np.eye(3)])[:, None] * arm[:, 6:7]
     found = [(arm[:, k : k + 3] + thick).reshape(-1, 3) for k in (0, 3)] + [np.array([[base[0], base[1], floor]])]
-    for ends in picture["belts"]:
+    for ends in snapshot.scene.belts:
         belt = np.asarray(ends, dtype=float)
         for across in (-WIDE, WIDE):
             found += [belt + across * np.array([1.0, 1.0, 0.0]), np.insert(belt[:, :2] + across, 2, floor, axis=1)]
-    person = picture.get("person")
+    person = snapshot.person
     if person is not None and np.isfinite(person).all():
         at = np.asarray(person, dtype=float)[:2] - base[:2]
         away = float(np.linalg.norm(at))
@@ -61,13 +63,13 @@ def points(picture: dict[str, Any]) -> Array:
     return every[np.isfinite(every).all(axis=1) & (np.abs(every) < 50.0).all(axis=1)]
 
 
-def view(name: str, picture: dict[str, Any], aspect: float = TYPICAL) -> View:
+def view(name: str, snapshot: Snapshot, aspect: float = TYPICAL) -> View:
     """The camera of that name for a window of that width to height."""
     if name == "tool":
-        at = np.asarray(picture["tool"], dtype=float)
+        at = np.asarray(snapshot.tool, dtype=float)
         way = _unit(FROM[name])
         return View(at + 1.1 * max(1.0, 1.0 / aspect) * way, at, np.array([0.0, 0.0, 1.0]))
-    return fitted(points(picture), FROM[name], aspect)
+    return fitted(points(snapshot), FROM[name], aspect)
 
 
 def fitted(seen: Array, way: ArrayLike, aspect: float) -> View:

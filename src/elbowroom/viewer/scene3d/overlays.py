@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..snapshot import Snapshot
 from . import triangles
 from .capsules import seen
 from .palette import CALM, FLOOR, PULL, PUSH, TOOL, TRACE, colour_of, linear
@@ -63,25 +64,25 @@ class Marks:
             for name, gap in (("open", OPEN), ("closed", CLOSED))
         ]
 
-    def show(self, picture: dict[str, Any], fingers: bool = True, arrows: bool = True) -> None:
-        """As a picture has it; without fingers where the arm's own are seen."""
-        tool = np.asarray(picture["tool"], dtype=float)
-        self._show_tool(picture, tool, fingers)
-        self._show_path(picture["t"], tool)
-        self._goal.position = picture["goal"]
-        for arrow, velocity in ((self._push, picture["repulsion"]), (self._pull, picture["attraction"])):
+    def show(self, snapshot: Snapshot, fingers: bool = True, arrows: bool = True) -> None:
+        """As a snapshot has it; without fingers where the arm's own are seen."""
+        tool = np.asarray(snapshot.tool, dtype=float)
+        self._show_tool(snapshot, tool, fingers)
+        self._show_path(snapshot.t, tool)
+        self._goal.position = snapshot.goal
+        for arrow, velocity in ((self._push, snapshot.repulsion), (self._pull, snapshot.attraction)):
             pushes = arrows and math.sqrt(float(velocity @ velocity)) > LEAST
             seen(arrow, pushes)
             if pushes:
                 arrow.points = np.array([[tool, tool + SCALE * velocity]], dtype=np.float32)
-        self._show_least(picture)
+        self._show_least(snapshot)
 
-    def _show_tool(self, picture: dict[str, Any], tool: Array, fingers: bool) -> None:
-        pose = picture.get("tool_pose")
+    def _show_tool(self, snapshot: Snapshot, tool: Array, fingers: bool) -> None:
+        pose = snapshot.tool_pose
         self._tool.position = tool
         if pose is not None:
             self._tool.wxyz = triangles.quaternion(np.asarray(pose)[:3, :3])
-        carries = bool(picture.get("carrying"))
+        carries = bool(snapshot.carrying)
         fingers = fingers and pose is not None
         seen(self._fingers[0], fingers and not carries)
         seen(self._fingers[1], fingers and carries)
@@ -99,14 +100,15 @@ class Marks:
             places = np.concatenate([np.repeat(places[:1], TRAIL + 1 - len(places), axis=0), places])
             self._path.points = np.stack([places[:-1], places[1:]], axis=1)
 
-    def _show_least(self, picture: dict[str, Any]) -> None:
-        nearest, distance = picture["nearest"], picture["distance"]
-        shown = nearest is not None and distance < SHOWN and bool(np.isfinite(nearest[0] + nearest[1]).all())
+    def _show_least(self, snapshot: Snapshot) -> None:
+        nearest, distance = snapshot.nearest, snapshot.distance
+        if not distance < SHOWN or nearest is None or not np.isfinite(nearest[0] + nearest[1]).all():
+            nearest = None
         for handle in (self._least, self._ends, self._label):
-            seen(handle, shown)
-        if not shown:
+            seen(handle, nearest is not None)
+        if nearest is None:
             return
-        ends = surfaces(picture["arm"], picture["people"], *nearest[:2])
+        ends = surfaces(snapshot.arm, snapshot.people, *nearest[:2])
         self._least.points = np.array([ends], dtype=np.float32)
         self._ends.batched_positions = np.array(ends, dtype=np.float32)
         self._label.position = 0.5 * (ends[0] + ends[1]) + np.array([0.0, 0.0, 0.02])

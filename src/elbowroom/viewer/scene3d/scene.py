@@ -1,8 +1,8 @@
 """The scene of the page: the arm and the people, belts and objects, what is drawn about them.
 
-    stage = Stage(server);  stage.shells = True;  stage.show(picture)
+    stage = Stage(server);  stage.shells = True;  stage.show(snapshot)
 
-Only poses are sent while things move; meshes once for each arm and scene (capsules.py, meshes.py).  A picture may lack
+Only poses are sent while things move; meshes once for each arm and scene (capsules.py, meshes.py).  A snapshot may lack
 what only some have (`visuals`, `poses`, `shells`, ...): then that is not shown.
 """
 
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...geometry.skeleton import NAMES
+from ..snapshot import Snapshot
 from . import cameras, static_scene, triangles
 from .capsules import Band, Limbs
 from .meshes import Looks
@@ -44,7 +45,7 @@ class Stage:
     """What stands and moves on the page.
 
     `shells` shows the workspace's surfaces and the distance of influence, `meshes` the arm as its URDF draws it instead
-    of its capsules, `arrows` what pushes and pulls; all may be set at any time and count from the next picture on.
+    of its capsules, `arrows` what pushes and pulls; all may be set at any time and count from the next snapshot on.
     `problem` says what could not be drawn.
     """
 
@@ -61,7 +62,7 @@ class Stage:
         self._objects: Any = None
         self._shape: tuple[Any, ...] = ()
         self._what: tuple[Any, ...] = ()
-        self._picture: dict[str, Any] | None = None
+        self._snapshot: Snapshot | None = None
         static_scene.light(self.scene)
         server.on_client_connect(self._came)
 
@@ -74,32 +75,32 @@ class Stage:
         """What could not be drawn, or nothing."""
         return "" if self.generation < 0 else self._looks.problem
 
-    def show(self, picture: dict[str, Any]) -> None:
-        """A picture of the engine."""
-        shape = (picture["generation"], len(picture["arm"]), len(picture["people"]))
+    def show(self, snapshot: Snapshot) -> None:
+        """A snapshot of the engine."""
+        shape = (snapshot.generation, len(snapshot.arm), len(snapshot.people))
         with self.server.atomic():
             if shape != self._shape:
-                self._rebuild(picture)
+                self._rebuild(snapshot)
                 self._shape = shape
-            shown = picture.get("shown", {})
-            what = (len(picture["arm"]), shown.get("scenario"), shown.get("robot"))
+            shown = snapshot.scene.shown
+            what = (len(snapshot.arm), shown.get("scenario"), shown.get("robot"))
             if what != self._what:  # another scene, and not another controller for it
                 self._what = what
-                self._frame(picture)
-            drawn = self._show_arm(picture)
-            self._show_people(picture["people"])
-            self._show_objects(picture["objects"])
-            self._picture = picture
-            self._marks.show(picture, fingers=self._links.max(initial=0) not in drawn, arrows=self.arrows)
+                self._frame(snapshot)
+            drawn = self._show_arm(snapshot)
+            self._show_people(snapshot.people)
+            self._show_objects(snapshot.objects)
+            self._snapshot = snapshot
+            self._marks.show(snapshot, fingers=self._links.max(initial=0) not in drawn, arrows=self.arrows)
             if self.shells:
-                self._shells.show(picture)
+                self._shells.show(snapshot)
             else:
                 self._shells.hide()
 
     # ---- where pages look from
-    def look(self, client: Any, name: str = "cell", picture: dict[str, Any] | None = None) -> None:
+    def look(self, client: Any, name: str = "cell", snapshot: Snapshot | None = None) -> None:
         """One page looks at that (cameras.FROM), as its window is wide."""
-        shown = self._picture if picture is None else picture
+        shown = self._snapshot if snapshot is None else snapshot
         if shown is None or name not in cameras.FROM:
             return
         camera = client.camera
@@ -110,31 +111,31 @@ class Stage:
             camera.position, camera.look_at = found.position, found.look_at
             camera.fov = float(cameras.ANGLE)
 
-    def _frame(self, picture: dict[str, Any]) -> None:
+    def _frame(self, snapshot: Snapshot) -> None:
         """All pages, and those to come, look at the cell."""
-        found, start = cameras.view("cell", picture), self.server.initial_camera
+        found, start = cameras.view("cell", snapshot), self.server.initial_camera
         start.position, start.look_at = tuple(found.position.tolist()), tuple(found.look_at.tolist())
         start.fov = float(cameras.ANGLE)
         for client in self.server.get_clients().values():
-            self.look(client, "cell", picture)
+            self.look(client, "cell", snapshot)
 
     # ---- made anew
-    def _rebuild(self, picture: dict[str, Any]) -> None:
+    def _rebuild(self, snapshot: Snapshot) -> None:
         """Another arm, other people."""
         self._shells.hide()
         for name in ROOTS:
             self.scene.remove_by_name(name)
-        self.generation = picture["generation"]
-        arm, people, base = picture["arm"], picture["people"], np.asarray(picture["base"], dtype=float)
-        self._build_arm(arm, picture)
-        self._build_people(people, picture)
+        self.generation = snapshot.generation
+        arm, people, base = snapshot.arm, snapshot.people, np.asarray(snapshot.scene.base, dtype=float)
+        self._build_arm(arm, snapshot)
+        self._build_people(people, snapshot)
         self._objects = None
-        static_scene.ground(self.scene, float(picture["floor"]), base)
-        static_scene.belts(self.scene, picture["belts"], float(picture["floor"]))
+        static_scene.ground(self.scene, float(snapshot.scene.floor), base)
+        static_scene.belts(self.scene, snapshot.scene.belts, float(snapshot.scene.floor))
         self._marks = Marks(self.scene)
 
-    def _build_arm(self, arm: Array, picture: dict[str, Any]) -> None:
-        links = picture.get("arm_links")
+    def _build_arm(self, arm: Array, snapshot: Snapshot) -> None:
+        links = snapshot.scene.arm_links
         self._links = np.array(links if links is not None and len(links) == len(arm) else range(len(arm)), dtype=int)
         sides = np.array([ARM[k % 2] for k in self._links], dtype=np.uint8).reshape(-1, 3)
         bands = []
@@ -142,29 +143,29 @@ class Stage:
             if np.linalg.norm(row[3:6] - row[:3]) > 0.04:
                 bands += [Band(k, part, min(0.4 * float(row[6]), 0.024), JOINT) for part in (0.0, 1.0)]
         self._arm = Limbs(self.scene, "/arm", sides, np.repeat(sides[:, None], 2, axis=1), bands)
-        visuals = picture.get("visuals") or ()
-        self._looks = Looks(self.scene, "/looks", visuals if picture.get("poses") is not None else ())
+        visuals = snapshot.scene.visuals or ()
+        self._looks = Looks(self.scene, "/looks", visuals if snapshot.poses is not None else ())
 
-    def _build_people(self, people: Array, picture: dict[str, Any]) -> None:
+    def _build_people(self, people: Array, snapshot: Snapshot) -> None:
         self._people = self._figures = None
         if not len(people):
             return
-        names = names_of(len(people), picture.get("people_names"))
+        names = names_of(len(people), snapshot.scene.people_names)
         self._figures = Figures(self.scene, people) if names == NAMES * (len(names) // len(NAMES)) else None
         bands = [Band(k, part, 0.045, TAPE) for k, name in enumerate(names) if name == "torso" for part in (0.3, 0.75)]
         self._people = Limbs(self.scene, "/people", *clothes(names), bands)
 
-    # ---- every picture
-    def _show_arm(self, picture: dict[str, Any]) -> set[int]:
+    # ---- every snapshot
+    def _show_arm(self, snapshot: Snapshot) -> set[int]:
         """Meshes where there are some, capsules elsewhere; the links that are meshes alone."""
-        poses = picture.get("poses")
+        poses = snapshot.poses
         drawn: set[int] = set()
         if self.meshes and poses is not None:
             drawn = self._looks.links
             self._looks.show(np.asarray(poses))
         else:
             self._looks.hide()
-        self._arm.show(picture["arm"], ~np.isin(self._links, list(drawn)))
+        self._arm.show(snapshot.arm, ~np.isin(self._links, list(drawn)))
         return drawn
 
     def _show_people(self, people: Array) -> None:

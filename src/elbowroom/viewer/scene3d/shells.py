@@ -11,11 +11,13 @@ A hollow that a ray crosses on its way in is covered by what lies before it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..snapshot import Snapshot
 from . import triangles
 from .capsules import FAR, seen
 from .palette import INNER, REACH, SHELL, names_of, part_of
@@ -23,7 +25,7 @@ from .palette import INNER, REACH, SHELL, names_of, part_of
 Array = NDArray[Any]
 
 STEPS, ENOUGH = 24, 2e-3  # of a ray, and how near (m) is there
-EVERY = 3  # pictures between two looks at the surface round a person
+EVERY = 3  # snapshots between two looks at the surface round a person
 CHANGED = 0.008  # m: a surface that moved by less stays
 FIRST = ("head", "coworker")  # the parts that a person's capsules begin with
 
@@ -46,21 +48,21 @@ class Shells:
             self._scene.remove_by_name("/shells")
             self._built, self._people, self._groups = None, {}, None
 
-    def show(self, picture: dict[str, Any]) -> None:
-        """As a picture has it."""
-        self._workspace(picture.get("shells") or {})
-        people = np.asarray(picture["people"], dtype=float)
-        influence = picture["shown"].get("influence") if "shown" in picture else None
+    def show(self, snapshot: Snapshot) -> None:
+        """As a snapshot has it."""
+        self._workspace(snapshot.scene.shells or {})
+        people = np.asarray(snapshot.people, dtype=float)
+        influence = snapshot.scene.shown.get("influence")
         if not influence or not len(people):
             return
         if self._groups is None:
-            self._groups = people_of(names_of(len(people), picture.get("people_names")))
-        axis = picture["shown"].get("measure") == "axis"
+            self._groups = people_of(names_of(len(people), snapshot.scene.people_names))
+        axis = snapshot.scene.shown.get("measure") == "axis"
         for k, group in enumerate(self._groups):
             self._around(k, people[group], float(influence), axis)
         self._count += 1
 
-    def _workspace(self, found: dict[str, Any]) -> None:
+    def _workspace(self, found: Mapping[str, Any]) -> None:
         floor, inner, outer = (found.get(key) for key in ("floor", "inner", "outer"))
         center = tuple(found.get("center") or (0.0, 0.0, 0.0))
         what = (floor, inner, outer, center)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -65,7 +66,7 @@ def ground(scene: Any, floor: float, base: Array) -> None:
     scene.add_mesh_simple("/floor/pedestal", *triangles.joined(parts), color=STEEL)
 
 
-def belts(scene: Any, ends: list[tuple[Array, Array]], floor: float) -> None:
+def belts(scene: Any, ends: Sequence[tuple[Array, Array]], floor: float) -> None:
     """Conveyors between two points: rails, legs and a belt on rollers."""
     for k, (start, end) in enumerate(ends):
         start, end = np.asarray(start, dtype=float), np.asarray(end, dtype=float)

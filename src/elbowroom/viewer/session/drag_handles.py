@@ -15,7 +15,7 @@ length before they become orders.  Who takes a handle last, holds it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,10 +26,11 @@ from ..scene3d import triangles
 from ..scene3d.capsules import FAR, seen
 from ..scene3d.palette import GRIP, PULL, names_of
 from ..scene3d.shells import people_of
+from ..snapshot import Snapshot
 
 Array = NDArray[np.float64]
 Order = Callable[..., None]
-Look = Callable[[], dict[str, Any] | None]
+Look = Callable[[], Snapshot | None]
 
 FARTHEST = 10.0  # m: an offset of a person beyond it is cut back
 ARM = 2.0  # m: an offset of a hand
@@ -72,24 +73,24 @@ class Grips:
         return None if self._held is None else self._held.what
 
     # ---- showing
-    def show(self, picture: dict[str, Any]) -> None:
-        """The handles where a picture has the person; other ones for another scene."""
-        person, hands = picture.get("person"), picture.get("hands") or {}
-        kind = (picture["generation"], person is not None, tuple(sorted(hands)))
+    def show(self, snapshot: Snapshot) -> None:
+        """The handles where a snapshot has the person; other ones for another scene."""
+        person, hands = snapshot.person, snapshot.hands or {}
+        kind = (snapshot.generation, person is not None, tuple(sorted(hands)))
         if kind != self._generation:
-            self._build(picture, person, hands)
+            self._build(snapshot, person, hands)
             self._generation = kind
-        goal = np.asarray(picture["goal"], dtype=float)
+        goal = np.asarray(snapshot.goal, dtype=float)
         if np.isfinite(goal).all():
             self._move("goal", goal)
         if person is None:
             return
         x, y, z = np.asarray(person, dtype=float)
-        self._move("person", np.array([x, y, max(z, picture["floor"]) + LIFT]))  # feet may sink in a little
+        self._move("person", np.array([x, y, max(z, snapshot.scene.floor) + LIFT]))  # feet may sink in a little
         for side, at in hands.items():
             self._move(side, np.asarray(at, dtype=float))
 
-    def _build(self, picture: dict[str, Any], person: Array | None, hands: dict[str, Array]) -> None:
+    def _build(self, snapshot: Snapshot, person: Array | None, hands: Mapping[str, Array]) -> None:
         self._held = None
         self._scene.remove_by_name("/grips")
         self._handles = {}
@@ -103,7 +104,7 @@ class Grips:
         look["color"] = GRIP
         self._handles["person"] = self._scene.add_frame("/grips/person", show_axes=False)
         parts = [self._scene.add_mesh_simple("/grips/person/ring", *ring(), **look)]
-        body = self._body(picture, np.asarray(person, dtype=float))
+        body = self._body(snapshot, np.asarray(person, dtype=float))
         if body is not None:  # not seen, but it can be taken
             (vertices, faces), middle = body
             parts.append(
@@ -112,7 +113,7 @@ class Grips:
         for part in parts:
             self._bind(part, "person")
         for side in hands:
-            radius = LARGER * self._hand_radius(picture, side)
+            radius = LARGER * self._hand_radius(snapshot, side)
             size = ball * np.float32(radius)
             self._handles[side] = self._scene.add_mesh_simple(f"/grips/{side}", size, round_, opacity=GLASS, **look)
             self._bind(self._handles[side], side)
@@ -138,42 +139,42 @@ class Grips:
 
     # ---- dragging
     def _dragged(self, what: str, event: Any) -> None:
-        picture = self._look()
-        if picture is None or (picture.get("person") is None and what != "goal"):
+        snapshot = self._look()
+        if snapshot is None or (snapshot.person is None and what != "goal"):
             self._held = None
             return
         start, pointer = _point(event.start_position), _point(event.end_position)
         if event.phase == "start" and start is not None:
-            self._take(what, event, picture, start)
+            self._take(what, event, snapshot, start)
         held = self._held
         if held is None or held.what != what or held.client != event.client_id:
             return
         if pointer is not None:
-            self._follow(held, event, picture, pointer)
+            self._follow(held, event, snapshot, pointer)
         if event.phase == "end":
             self._held = None
 
-    def _take(self, what: str, event: Any, picture: dict[str, Any], start: Array) -> None:
+    def _take(self, what: str, event: Any, snapshot: Snapshot, start: Array) -> None:
         if what == "goal":
-            offset = picture["goal"]
+            offset = snapshot.goal
         else:
-            offset = picture["offset"] if what == "person" else picture.get("hand_offsets", {}).get(what, np.zeros(3))
-        person = np.array(picture["person"] if picture.get("person") is not None else np.zeros(3), dtype=float)
+            offset = snapshot.offset if what == "person" else snapshot.hand_offsets.get(what, np.zeros(3))
+        person = np.array(snapshot.person if snapshot.person is not None else np.zeros(3), dtype=float)
         self._held = _Held(what, event.client_id, start, np.array(offset, dtype=float), person)
 
-    def _follow(self, held: _Held, event: Any, picture: dict[str, Any], pointer: Array) -> None:
+    def _follow(self, held: _Held, event: Any, snapshot: Snapshot, pointer: Array) -> None:
         if held.what == "goal":
             place = held.offset + (pointer - held.pointer)
             if np.isfinite(place).all():
                 self._order("goal", (float(place[0]), float(place[1]), float(place[2])))
             return
-        went = np.asarray(picture["person"], dtype=float) - held.person
+        went = np.asarray(snapshot.person, dtype=float) - held.person
         if held.what == "person":
             eye = _point(event.client.camera.position)
             on_floor = None if eye is None else over_floor(eye, pointer, float(held.pointer[2]))
             if on_floor is None:
                 return
-            went = went[:2] - (np.asarray(picture["offset"], dtype=float) - held.offset)  # by themselves, undragged
+            went = went[:2] - (np.asarray(snapshot.offset, dtype=float) - held.offset)  # by themselves, undragged
             wanted = cut(held.offset + (on_floor - held.pointer[:2]) - went, FARTHEST)
             if wanted is not None:
                 self._order("drag", (float(wanted[0]), float(wanted[1])))
@@ -183,12 +184,12 @@ class Grips:
             self._order("hand", held.what, (float(wanted[0]), float(wanted[1]), float(wanted[2])))
 
     # ---- shapes
-    def _body(self, picture: dict[str, Any], person: Array) -> tuple[triangles.Solid, Array] | None:
+    def _body(self, snapshot: Snapshot, person: Array) -> tuple[triangles.Solid, Array] | None:
         """A capsule about the first person, as tall as they are, and its middle above the feet."""
-        rows = np.asarray(picture["people"], dtype=float)
+        rows = np.asarray(snapshot.people, dtype=float)
         if not len(rows):
             return None
-        rows = rows[people_of(names_of(len(rows), picture.get("people_names")))[0]]
+        rows = rows[people_of(names_of(len(rows), snapshot.scene.people_names))[0]]
         if not (np.abs(rows) < FAR).all():
             return None
         top = float((np.maximum(rows[:, 2], rows[:, 5]) + rows[:, 6]).max() - person[2])
@@ -196,9 +197,9 @@ class Grips:
         length = max(top - 0.05 - 2 * radius, 0.01)
         return triangles.capsule(length, radius), np.array([0.0, 0.0, 0.05 + radius + length / 2])
 
-    def _hand_radius(self, picture: dict[str, Any], side: str) -> float:
-        rows = picture["people"]
-        names = names_of(len(rows), picture.get("people_names"))
+    def _hand_radius(self, snapshot: Snapshot, side: str) -> float:
+        rows = snapshot.people
+        names = names_of(len(rows), snapshot.scene.people_names)
         name = f"{side}_hand"
         return float(rows[names.index(name)][6]) if name in names else HAND
 

@@ -22,7 +22,7 @@ from multiprocessing.sharedctypes import RawArray
 from typing import Any
 
 SIZE = 1 << 18  # bytes of a slot; an arm drawn by its file's meshes takes 45 kB, others some 8 kB
-HEAD = 3  # sequence number of the newest picture, lengths of both slots
+HEAD = 3  # sequence number of the newest snapshot, lengths of both slots
 
 
 class Board:
@@ -35,7 +35,7 @@ class Board:
         self.dropped = 0
 
     def put(self, what: Any) -> bool:
-        """The newest picture; False if it does not fit."""
+        """The newest snapshot; False if it does not fit."""
         data = pickle.dumps(what, protocol=5)
         if len(data) > self._size:
             self.dropped += 1
@@ -50,16 +50,16 @@ class Board:
 
     @property
     def number(self) -> int:
-        """How many pictures there have been."""
+        """How many snapshots there have been."""
         return int(self._head[0])
 
     def look(self) -> Any:
-        """The newest picture, None before the first."""
+        """The newest snapshot, None before the first."""
         data = self.data()
         return None if data is None else pickle.loads(data)
 
     def data(self) -> bytes | None:
-        """The newest picture as it lies there, for `pickle.loads`; None before the first."""
+        """The newest snapshot as it lies there, for `pickle.loads`; None before the first."""
         memory = memoryview(self._slots).cast("B")
         while True:
             number = self._head[0]

@@ -29,6 +29,7 @@ from ..access.server import Page, open_page
 from ..access.steering import Steering
 from ..panel.panel import VIEWS, Panel
 from ..scene3d.scene import Stage
+from ..snapshot import Snapshot
 from . import engine, precompile
 from .drag_handles import Grips
 from .engine import RATE
@@ -36,14 +37,14 @@ from .exchange import Board, Orders
 from .processes import CONTEXT, end, start
 from .setup import Setup
 
-PATIENCE = 120.0  # s, for the first picture: an arm that was never compiled takes a few
-KEPT = 120.0  # s of pictures that are kept for an HTML page, some 8 kB each
+PATIENCE = 120.0  # s, for the first snapshot: an arm that was never compiled takes a few
+KEPT = 120.0  # s of snapshots that are kept for an HTML page, some 8 kB each
 STILL = 0.4  # s that the slider of the filter rests before its value counts
-SILENT = 1.0  # s without a picture, after which the page says so
+SILENT = 1.0  # s without a snapshot, after which the page says so
 TOLD = 0.3  # s that pages have to hear of the engine's end
 STARTING = 10.0  # s that the end waits for a child that is just being started
-BREATH = 0.005  # s between two pictures at least: viser sends only while none is being made
-REST = 2.0  # s after the first picture before other arms are compiled
+BREATH = 0.005  # s between two snapshots at least: viser sends only while none is being made
+REST = 2.0  # s after the first snapshot before other arms are compiled
 
 
 class Live:
@@ -144,15 +145,15 @@ class Live:
 
     def _name(self, ending: str) -> Path:
         """A file that does not exist yet."""
-        picture = self.board.look()
-        shown = {"robot": "arm", "scenario": "cell"} if picture is None else picture["shown"]
+        snapshot = self.board.look()
+        shown = {"robot": "arm", "scenario": "cell"} if snapshot is None else snapshot.scene.shown
         words = (shown["robot"], shown["scenario"], time.strftime("%Y%m%d-%H%M%S"))
         stem = "-".join(["elbowroom", *(re.sub(r"[^A-Za-z0-9-]+", "", str(word)) for word in words)])
         names = (f"{stem}{'' if k == 1 else f'-{k}'}.{ending}" for k in range(1, 1000))
         return next(self.out / name for name in names if not (self.out / name).exists()).absolute()
 
     def _save_page(self) -> None:
-        """Has the kept pictures written, by a process of its own: it takes seconds, and the page goes on."""
+        """Has the kept snapshots written, by a process of its own: it takes seconds, and the page goes on."""
         if self._starting is not None or self._writer is not None:
             return
         if not self._kept:
@@ -160,10 +161,10 @@ class Live:
             return
         path = self._name("html")
         self._page_file = str(path)
-        self._told = f"writing {path}; two minutes of pictures take about half a minute ..."
+        self._told = f"writing {path}; two minutes of snapshots take about half a minute ..."
         kept = list(self._kept)
 
-        def begin() -> None:  # handing the pictures over takes a second, which no page should wait
+        def begin() -> None:  # handing the snapshots over takes a second, which no page should wait
             self._writer = start(write_page, kept, str(path))
             self._starting = None
 
@@ -185,25 +186,25 @@ class Live:
                 self.panel.lost(f"no news from the cell for {silent:.0f} s")
             return False
         self._seen, self._heard = number, time.monotonic()
-        picture = pickle.loads(data)
-        if picture["busy"] and not self._busy:
+        snapshot = pickle.loads(data)
+        if snapshot.busy and not self._busy:
             self._busy_since = time.monotonic()
-        self._busy = picture["busy"]
+        self._busy = snapshot.busy
         if not self._busy:
             self._kept.append(data)
         with self.page.server.atomic():  # scene, sentence, numbers and buttons are of one moment
-            self.stage.show(picture)
-            self.grips.show(picture)
-            self.panel.show(picture, self._files(picture))
+            self.stage.show(snapshot)
+            self.grips.show(snapshot)
+            self.panel.show(snapshot, self._files(snapshot))
         return True
 
-    def _files(self, picture: dict[str, Any]) -> str:
+    def _files(self, snapshot: Snapshot) -> str:
         """What is written where."""
         said = [f"Files go to {self.out.absolute()}"]
-        if picture["recording"]:
-            said.append(f"recording to {picture['recording']}: {picture['recorded']} cycles")
-        elif picture["saved"]:
-            said.append(f"recorded: {picture['saved']}")
+        if snapshot.recording:
+            said.append(f"recording to {snapshot.recording}: {snapshot.recorded} cycles")
+        elif snapshot.saved:
+            said.append(f"recorded: {snapshot.saved}")
         said += [self._told] if self._told else []
         said += [self.stage.problem] if self.stage.problem else []
         return "\n".join(said)
@@ -261,11 +262,11 @@ class Live:
 
 
 def write_page(kept: Sequence[bytes], path: str) -> None:
-    """A process: pictures as one HTML file."""
+    """A process: snapshots as one HTML file."""
     from ..replay.standalone import write
 
     with contextlib.suppress(OSError, AttributeError):
         os.nice(10)  # behind the cell, but not behind everything: somebody waits for it
-    pictures = [pickle.loads(each) for each in kept]
-    title = f"{pictures[-1]['shown']['robot']}, {pictures[-1]['shown']['scenario']}"
-    write(pictures, Path(path), rate=RATE, title=title)
+    snapshots = [pickle.loads(each) for each in kept]
+    title = f"{snapshots[-1].scene.shown['robot']}, {snapshots[-1].scene.shown['scenario']}"
+    write(snapshots, Path(path), rate=RATE, title=title)

@@ -15,11 +15,11 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from typing import Any
 
 from ...bench.report import cpu_name
 from ...cell.pace import PaceSummary, RealTime
 from ...errors import ElbowroomError
+from ..snapshot import Snapshot
 from .live import Live
 from .processes import CONTEXT, end, start
 from .setup import Setup
@@ -92,21 +92,22 @@ def _with(live: Live, count: int, seconds: float) -> Row:
         ours.send("from now")
         live.order("play")  # which begins to count anew
         live.serve(seconds)
-        picture = _until(live, running=True)
+        snapshot = _until(live, running=True)
         ours.send("how much")
         sent = ours.recv() / max(count, 1) / seconds
     finally:
         end(readers)
-    median, p99, p999, worst, overruns = picture["pace"]
+    assert snapshot.pace is not None  # it runs
+    median, p99, p999, worst, overruns = snapshot.pace
     return Row(count, round(seconds / PERIOD), median, p99, p999, worst, int(overruns), sent)
 
 
-def _until(live: Live, running: bool) -> dict[str, Any]:
+def _until(live: Live, running: bool) -> Snapshot:
     while True:
         live.show()
-        picture: dict[str, Any] | None = live.board.look()
-        if picture is not None and picture["running"] is running:
-            return picture
+        snapshot: Snapshot | None = live.board.look()
+        if snapshot is not None and snapshot.running is running:
+            return snapshot
         time.sleep(0.01)
 
 

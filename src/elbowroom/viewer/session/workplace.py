@@ -34,8 +34,8 @@ from ...cell.scene import Scene
 from ...cell.task import Handling, Task
 from ...geometry.shapes import A, B
 from ...model.visuals import visuals_of
-from .. import snapshot
 from ..panel.margins import Waiting
+from ..snapshot import SceneView, Snapshot
 from .dragged_goal import DraggedGoal
 from .exchange import Board
 from .recording import Tape
@@ -112,6 +112,7 @@ class Workplace:
         self._late: tuple[float, ...] | None = None
         self._summed = -SUMMED_UP
         self._k = self._before = 0
+        self._view_of: tuple[Cell, Setup] | None = None
         self.build(setup)
 
     # ---- the cell
@@ -283,16 +284,23 @@ class Workplace:
     def show(self) -> None:
         """Puts up what is now; without what the arm's file draws where that is too large."""
         try:
-            now = self.picture()
+            now = self.snapshot()
         except Exception as error:
             self._failed(error)
             return
         if self.board.put(now) is False:
-            self.board.put(now | {"visuals": (), "problem": TOO_LARGE})
+            bare = dataclasses.replace(now.scene, visuals=())
+            self.board.put(dataclasses.replace(now, scene=bare, problem=TOO_LARGE))
 
-    def picture(self) -> dict[str, Any]:
+    def snapshot(self) -> Snapshot:
         """All that a page shows of this moment."""
-        return snapshot.take(self)
+        return Snapshot.from_cell(self)
+
+    def scene_view(self) -> SceneView:
+        """What stays while the cell does; made once for each."""
+        if self._view_of != (self.cell, self.setup):
+            self._view, self._view_of = SceneView.from_cell(self), (self.cell, self.setup)
+        return self._view
 
     def lateness(self) -> tuple[float, ...] | None:
         """How late cycles began since the loop started: median, 99 %, 99.9 %, worst (s); and how many overran."""

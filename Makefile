@@ -13,7 +13,7 @@ demo: $(VENV)/viewer
 
 # Some minutes; the long tests, marked `slow`, are left to test-all, which runs every test there is.
 test: $(VENV)/dev browser
-	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow"
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow" --hypothesis-profile quick
 
 test-all: $(VENV)/dev browser
 	$(BIN)/python -m pytest -n auto --dist worksteal

@@ -16,6 +16,7 @@ settings.register_profile(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
+settings.register_profile("quick", settings.get_profile("elbowroom"), max_examples=25)  # `make test`
 settings.load_profile("elbowroom")
 
 
@@ -23,7 +24,7 @@ def pytest_configure(config):
     """Kernels of the tests stay out of the user's cache: they have a folder beside pytest's own notes.
 
     It stays from one run to the next, since a kernel's name covers the sources of the package, what it is made of, the
-    compiler and the CPU; `pytest --cache-clear` empties it.  The workers of pytest-xdist inherit it, so that a kernel is
+    compiler and the CPU; `pytest --cache-clear` empties it.  The workers of pytest-xdist inherit it: a kernel is
     compiled once.  Tests of the cache itself have empty folders of their own.
     """
     if "ELBOWROOM_CACHE" not in os.environ:

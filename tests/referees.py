@@ -8,11 +8,13 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import mujoco
 import numpy as np
 import pinocchio as pin
+import pytest
 
 import elbowroom as er
 from elbowroom.bench.peers import pinocchio_model
@@ -328,3 +330,11 @@ def mass_scale(name: str, count: int = STATES) -> np.ndarray:
 
 CATALOGUE = catalogue.names()
 SUBJECTS = (*CATALOGUE, *(f"physical{n}" for n in range(1, 13)), "gdahj3", "gdahj8", "gdahj12")
+
+QUICK = {"panda", "stanford", "scara", "planar2", "physical1", "physical2", "physical4", "gdahj3"}
+"""Seven turning joints, slides first and last, two links, chains at any angle: what is quick and hard enough."""
+
+
+def thinned(names: Iterable[str], quick: Iterable[str] = QUICK) -> list[Any]:
+    """Names of robots as parameters of a test: those that are not `quick` are marked slow."""
+    return [name if name in quick else pytest.param(name, marks=pytest.mark.slow) for name in names]

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from handwritten import BVH, CHANNELS, REST, turned, vicon
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.spatial.transform import Rotation
@@ -16,6 +16,7 @@ from elbowroom.cell.bvh import Joint, joint_frames, read_bvh
 from elbowroom.cell.joint_names import usual_names
 from elbowroom.cell.recorded import Motion, Recorded, read_motion
 from elbowroom.errors import RecordingError
+from strategies import examples
 
 
 @pytest.fixture
@@ -248,7 +249,7 @@ def test_malformed_bvh_files_are_refused_by_line(write, text, message):
     assert "take.bvh" in str(caught.value)
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(st.sampled_from(["csv", "bvh"]), st.data())
 def test_whatever_is_in_a_file_it_is_read_or_refused(tmp_path_factory, kind, data):
     """A piece cut out, or something written over it: a RecordingError or a Motion, nothing else."""

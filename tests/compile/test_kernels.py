@@ -12,7 +12,7 @@ import weakref
 import llvmlite.binding as binding
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import elbowroom as er
@@ -20,6 +20,7 @@ from elbowroom import dynamics
 from elbowroom.algebra import absolute, cos, maximum, minimum, sin, sqrt, trace, where
 from elbowroom.compile import compiled, engine, entry, llvm
 from elbowroom.compile.lower import lower
+from strategies import examples
 
 QUANTITIES = sorted(er.dynamics.REGISTRY)
 # The compiled code fuses products with sums and has its own sines, the Program is evaluated step by step: each of some
@@ -73,7 +74,7 @@ def expressions(x, y):
     return st.recursive(leaves, grow, max_leaves=12)
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(data=st.data())
 def test_random_expressions(data):
     program = trace(

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 import mujoco
 import numpy as np
 import pinocchio as pin
-import pytest
 
 import elbowroom as er
 from elbowroom.bench.peers import pinocchio_model
 from elbowroom.model import Model, catalogue, chains, create
 from elbowroom.model.export.write_mjcf import bare_mjcf
+from marks import slow_where
 
 STATES = 1000
 TOLERANCE = 1e-10
@@ -337,4 +337,4 @@ QUICK = {"panda", "stanford", "scara", "planar2", "physical1", "physical2", "phy
 
 def thinned(names: Iterable[str], quick: Iterable[str] = QUICK) -> list[Any]:
     """Names of robots as parameters of a test: those that are not `quick` are marked slow."""
-    return [name if name in quick else pytest.param(name, marks=pytest.mark.slow) for name in names]
+    return slow_where(lambda name: name not in quick, names)

@@ -24,6 +24,7 @@ from elbowroom.cli import tour
 from elbowroom.cli.bench import Suite
 from elbowroom.cli.terminal import noted
 from elbowroom.model import catalogue
+from marks import slow_where
 from pages import BLOCK, PAGES, outputs, prepare
 
 ROOT = Path(__file__).parent.parent
@@ -256,6 +257,7 @@ def test_show_warns_on_stderr_and_goes_on(run, urdf_file):
     assert "warning" not in out
 
 
+@pytest.mark.slow
 def test_numbers_are_never_cut_short_in_a_narrow_terminal(run, monkeypatch):
     _, wide, _ = run("show", "panda")
     monkeypatch.setenv("COLUMNS", "40")
@@ -802,7 +804,24 @@ def test_a_terminal_without_our_letters(tmp_path):
 # ---- README and docs
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+LONG = {
+    "formulations",
+    "your_own_cell",
+    "controllers",
+    "extending",
+    "walker_orin",
+    "plants",
+    "your_own_urdf",
+    "christoffel",
+}
+"""Pages whose code runs for seconds."""
+
+
+def test_the_long_pages_are_there():
+    assert {page.stem for page in PAGES} >= LONG
+
+
+@pytest.mark.parametrize("page", slow_where(lambda page: page.stem in LONG, PAGES), ids=lambda page: page.name)
 def test_the_code_of_a_page_prints_what_the_page_says(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     prepare(tmp_path)

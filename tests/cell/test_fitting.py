@@ -72,6 +72,7 @@ def test_a_little_arm_gets_a_little_workplace_and_works_there(tmp_path):
     assert Cell(cell.scene).scene == cell.scene  # what was made of it stands alone
 
 
+@pytest.mark.slow
 def test_a_large_arm_keeps_its_workplace_and_gets_farther_walls(tmp_path):
     scene = little(tmp_path, 3.0)
     cell = Cell(scene)
@@ -155,6 +156,7 @@ def test_the_nearest_point_is_the_nearest():
     assert nearest == pytest.approx(straight, abs=0.02)  # stretched out: damped steps arrive slowly there
 
 
+@pytest.mark.slow
 def test_a_start_that_was_searched_for_is_in_the_scene_of_the_cell(tmp_path):
     cell = Cell(little(tmp_path, 1.0))
     assert cell.scene.start == tuple(cell.start)

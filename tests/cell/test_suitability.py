@@ -90,6 +90,7 @@ def test_the_catalogue_can_run_the_standard_cell(name):
     assert suitability(er.load(name), name).cell == verdict
 
 
+@pytest.mark.slow
 def test_the_size_of_the_task_is_that_of_the_cell(tmp_path):
     file = tmp_path / "little.urdf"
     model = catalogue.load("ur5e")

@@ -374,6 +374,7 @@ def test_a_model_cannot_be_exchanged_under_its_kernels():
     assert not arm.with_gravity([0, 0, 0]).gravity_torque([0.1, 0.2]).any()
 
 
+@pytest.mark.slow
 def test_large_outputs_on_a_small_stack():
     """Ten thousand numbers a state take 320 kB of room for the last block of a batch, more than this thread's stack."""
     program = trace(lambda _, x: np.array([x[k % 3] for k in range(10_000)]), None, {"x": (3,)}, name="wide")

@@ -267,6 +267,7 @@ def test_every_arm_does_the_work_of_the_cell(robot):
     assert cell.guard.latched is None
 
 
+@pytest.mark.slow
 def test_a_long_run_keeps_no_memory(desk):
     """F24: the loop runs with the garbage collector off, so nothing in it may be garbage that only that would find."""
     engine, page = desk

@@ -35,6 +35,14 @@ def pytest_configure(config):
             config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
 
 
+def pytest_collection_modifyitems(items):
+    """What drives a browser comes first: one worker does all of it with one Chromium, and none waits for it at the end.
+
+    pytest-xdist gives each worker a stretch of the list, and one that is done takes from the ends of the others'.
+    """
+    items.sort(key=lambda item: item.path.name != "test_browser.py")
+
+
 @pytest.fixture
 def urdf_file(tmp_path):
     """A function that writes URDF text into a file and gives its path."""

@@ -3,12 +3,19 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test fuzz browser lint format bench docs screenshots notebook wheel clean
+# Tests start many processes: what Python compiles of the sources is kept for the next (in __pycache__).
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: demo test test-all fuzz browser lint format bench docs screenshots notebook wheel clean
 
 demo: $(VENV)/viewer
 	$(BIN)/elbowroom demo --out out
 
+# Some minutes; the long tests, marked `slow`, are left to test-all, which runs every test there is.
 test: $(VENV)/dev browser
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow" --hypothesis-profile quick
+
+test-all: $(VENV)/dev browser
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
 # Inputs that nobody would send, for some minutes: SECONDS=600, or INPUTS=100000; SEED=1, TARGETS=urdf,scene.
@@ -24,6 +31,8 @@ lint: $(VENV)/dev
 	$(BIN)/ruff check src tests examples
 	$(BIN)/ruff format --check src tests examples
 	$(BIN)/mypy
+	@echo "pytest --collect-only: every test file imports what is there"
+	@$(BIN)/python -m pytest --collect-only -qq >$(VENV)/collected || { cat $(VENV)/collected; exit 1; }
 
 format: $(VENV)/dev
 	$(BIN)/ruff format src tests examples

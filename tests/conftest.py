@@ -1,4 +1,4 @@
-"""What all tests share: a Hypothesis profile, a cache of kernels of their own, files that live a test, the command."""
+"""What all tests share: a Hypothesis profile, a cache of kernels, files that live a test, the command."""
 
 from __future__ import annotations
 
@@ -16,18 +16,31 @@ settings.register_profile(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
+settings.register_profile("quick", settings.get_profile("elbowroom"), max_examples=25)  # `make test`
 settings.load_profile("elbowroom")
 
-# Kernels compiled by the tests stay out of the user's cache, and what an earlier run left there stays out of the tests.
-# The workers of pytest-xdist inherit the folder, so that a kernel is compiled once.
-_OURS = "ELBOWROOM_CACHE" not in os.environ
-if _OURS:
-    os.environ["ELBOWROOM_CACHE"] = tempfile.mkdtemp(prefix="elbowroom-tests-")
+
+def pytest_configure(config):
+    """Kernels of the tests stay out of the user's cache: they have a folder beside pytest's own notes.
+
+    It stays from one run to the next, since a kernel's name covers the sources of the package, what it is made of, the
+    compiler and the CPU; `pytest --cache-clear` empties it.  The workers of pytest-xdist inherit it: a kernel is
+    compiled once.  Tests of the cache itself have empty folders of their own.
+    """
+    if "ELBOWROOM_CACHE" not in os.environ:
+        notes = getattr(config, "cache", None)
+        folder = notes.mkdir("elbowroom") if notes else tempfile.mkdtemp(prefix="elbowroom-tests-")
+        os.environ["ELBOWROOM_CACHE"] = str(folder)
+        if not notes:
+            config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
 
 
-def pytest_unconfigure():
-    if _OURS:
-        shutil.rmtree(os.environ["ELBOWROOM_CACHE"], ignore_errors=True)
+def pytest_collection_modifyitems(items):
+    """What drives a browser comes first: one worker does all of it with one Chromium, and none waits for it at the end.
+
+    pytest-xdist gives each worker a stretch of the list, and one that is done takes from the ends of the others'.
+    """
+    items.sort(key=lambda item: item.path.name != "test_browser.py")
 
 
 @pytest.fixture

@@ -8,7 +8,8 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import mujoco
 import numpy as np
@@ -18,10 +19,11 @@ import elbowroom as er
 from elbowroom.bench.peers.dynamics import pinocchio_model
 from elbowroom.export.write_mjcf import bare_mjcf
 from elbowroom.model import Model, catalogue, chains, create
+from marks import slow_where
 
 STATES = 1000
 TOLERANCE = 1e-10
-"""The project's promise for the referees (issue 2, section 5).  Two correct programs in double precision differ by
+"""The project's promise for the referees.  Two correct programs in double precision differ by
 about 1e-16 times the number of operations in a row times the condition number (of M, where M is inverted: up to 1e5 for
 these arms), so a sound arm lies between 1e-15 and 1e-11 and a wrong formula far above."""
 
@@ -328,3 +330,11 @@ def mass_scale(name: str, count: int = STATES) -> np.ndarray:
 
 CATALOGUE = catalogue.names()
 SUBJECTS = (*CATALOGUE, *(f"physical{n}" for n in range(1, 13)), "gdahj3", "gdahj8", "gdahj12")
+
+QUICK = {"panda", "stanford", "scara", "planar2", "physical1", "physical2", "physical4", "gdahj3"}
+"""Seven turning joints, slides first and last, two links, chains at any angle: what is quick and hard enough."""
+
+
+def thinned(names: Iterable[str], quick: Iterable[str] = QUICK) -> list[Any]:
+    """Names of robots as parameters of a test: those that are not `quick` are marked slow."""
+    return slow_where(lambda name: name not in quick, names)

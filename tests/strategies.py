@@ -5,10 +5,17 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from elbowroom.model import Model, from_mdh
 from referees import physical_tensor, placement
+
+
+def examples(number: int) -> settings:
+    """So many examples instead of the hundred that a test has without; `make test` takes a quarter of either."""
+    return settings(max_examples=max(2, number * settings().max_examples // 100))
+
 
 RIGHT_ANGLES = (0.0, math.pi / 2, -math.pi / 2, math.pi)
 

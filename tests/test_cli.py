@@ -24,7 +24,9 @@ from elbowroom.cli import tour
 from elbowroom.cli.bench.command import Suite
 from elbowroom.cli.terminal import noted
 from elbowroom.model import catalogue
+from marks import slow_where
 from pages import BLOCK, PAGES, outputs, prepare
+from referees import thinned
 
 ROOT = Path(__file__).parent.parent
 COMMANDS = (
@@ -205,7 +207,7 @@ def test_robots_lists_the_catalogue(run):
 # ---- show
 
 
-@pytest.mark.parametrize("name", catalogue.names())
+@pytest.mark.parametrize("name", thinned(catalogue.names()))
 def test_show_tells_all_about_an_arm(run, name):
     model = catalogue.load(name)
     status, out, err = run("show", name)
@@ -257,9 +259,9 @@ def test_show_warns_on_stderr_and_goes_on(run, urdf_file):
 
 
 def test_numbers_are_never_cut_short_in_a_narrow_terminal(run, monkeypatch):
-    _, wide, _ = run("show", "panda")
+    _, wide, _ = run("show", "scara")
     monkeypatch.setenv("COLUMNS", "40")
-    _, narrow, _ = run("show", "panda")
+    _, narrow, _ = run("show", "scara")
     number = r"-?\d+\.?\d*(?:e-\d+)?"
     assert sorted(re.findall(number, wide)) == sorted(re.findall(number, narrow))
     assert len(re.findall(number, wide)) > 100
@@ -802,7 +804,24 @@ def test_a_terminal_without_our_letters(tmp_path):
 # ---- README and docs
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+LONG = {
+    "formulations",
+    "your_own_cell",
+    "controllers",
+    "extending",
+    "walker_orin",
+    "plants",
+    "your_own_urdf",
+    "christoffel",
+}
+"""Pages whose code runs for seconds."""
+
+
+def test_the_long_pages_are_there():
+    assert {page.stem for page in PAGES} >= LONG
+
+
+@pytest.mark.parametrize("page", slow_where(lambda page: page.stem in LONG, PAGES), ids=lambda page: page.name)
 def test_the_code_of_a_page_prints_what_the_page_says(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     prepare(tmp_path)

@@ -130,6 +130,7 @@ def test_a_test_leaves_report_results_and_recordings(run, brief, tmp_path):
     assert read_recording(folder / "recordings" / "test3_filter_kinematic_puma560.csv").rows == 20
 
 
+@pytest.mark.slow
 def test_json_is_alone_on_stdout(run, brief):
     status, out, _ = run("all", "--plant", "kinematic", "--json", "--out", "all")
     assert status == 0
@@ -142,6 +143,7 @@ def test_json_is_alone_on_stdout(run, brief):
     assert found[0]["thesis"] == {"min_distance": 0.75, "min_x_difference": 0.82, "peak_x_speed": 0.56}
 
 
+@pytest.mark.slow
 def test_the_same_call_gives_the_same_bytes(run, brief):
     for out in ("one", "two"):
         assert run("1", "--out", out)[0] == 0
@@ -151,6 +153,7 @@ def test_the_same_call_gives_the_same_bytes(run, brief):
         assert file.read_bytes() == Path("two", *file.parts[1:]).read_bytes()
 
 
+@pytest.mark.slow
 def test_plants_and_arms(run, brief):
     status, out, _ = run(1, "--plant", "rigid", "--robot", "ur5e", "--json")
     assert status == 0
@@ -160,6 +163,7 @@ def test_plants_and_arms(run, brief):
     assert "there is no reason why scara should meet them" in out
 
 
+@pytest.mark.slow
 def test_what_needs_another_test_is_told_where_that_was_not_run(run, brief):
     status, out, err = run(2, "--out", "alone")
     assert status == 0
@@ -180,10 +184,10 @@ def test_what_needs_another_test_is_told_where_that_was_not_run(run, brief):
 @pytest.mark.parametrize(
     ("what", "heads"),
     [
-        (1, ["least, m", "x diff., m", "x, m/s", "jerk, m/s3", "contacts"]),
+        pytest.param(1, ["least, m", "x diff., m", "x, m/s", "jerk, m/s3", "contacts"], marks=pytest.mark.slow),
         (3, ["least, m", "y diff., m", "y, m/s", "jerk, m/s3", "contacts"]),
         (5, ["least, m", "jerk, m/s3", "contacts", "cycles"]),
-        (6, ["least, m", "off goal, m", "contacts"]),
+        pytest.param(6, ["least, m", "off goal, m", "contacts"], marks=pytest.mark.slow),
         (7, ["least, m", "x, m/s", "joint 3, deg", "jerk, m/s3", "contacts"]),
     ],
 )
@@ -197,6 +201,7 @@ def test_a_table_has_the_columns_that_its_test_is_about(run, brief, what, heads)
     assert all(set(column) != {"-"} for column in columns)
 
 
+@pytest.mark.slow
 def test_the_report_says_the_call_that_it_came_from(run, brief):
     for words in (["3"], ["1,3", "--plant", "rigid", "--robot", "ur5e"]):
         assert run(*words, "--json", "--out", "my report")[0] == 0
@@ -296,6 +301,7 @@ def test_the_default_folder_is_the_next_that_is_free(run, brief):
         assert f"written: {name}/report.html" in run(3)[2]
 
 
+@pytest.mark.slow
 def test_all_with_another_arm_leaves_test_7_out_and_says_so(run, brief):
     status, out, err = run("all", "--robot", "ur5e", "--json", "--out", "all")
     assert status == 0
@@ -311,6 +317,7 @@ def hide(monkeypatch, package):
     monkeypatch.setitem(sys.modules, package, None)
 
 
+@pytest.mark.slow
 def test_without_mujoco(run, brief, monkeypatch):
     hide(monkeypatch, "mujoco")
     status, out, err = run(1, "--plant", "mujoco")
@@ -444,6 +451,7 @@ def test_ctrl_c_in_the_middle_of_all(tmp_path):
     assert "Traceback" not in err
 
 
+@pytest.mark.slow
 def test_ctrl_c_again_while_the_report_is_written(tmp_path):
     pytest.importorskip("matplotlib")
     process = start(tmp_path, "1", "--json", "--out", "one")

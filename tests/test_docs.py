@@ -104,6 +104,7 @@ def site(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_the_site_fetches_nothing_from_elsewhere(site):
     pages = list(site.rglob("*.html"))
     assert len(pages) >= len(PAGES)
@@ -113,6 +114,7 @@ def test_the_site_fetches_nothing_from_elsewhere(site):
         assert fetched == [], page
 
 
+@pytest.mark.slow
 def test_docstrings_look_as_they_are_written(site):
     """What docs/api/fields.py does: fields with defaults and comments in a table, columns kept, no link of [w x]."""
 

@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 
 import elbowroom as er
+from marks import slow_where
 
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
+LONG = ("03", "05", "06", "08", "09")  # numbers of those that run for seconds
 
 
 def start(path, folder, *arguments):
@@ -45,7 +47,7 @@ def test_recordings_and_pictures_are_kept_on_request(tmp_path):
     assert "the same numbers as in memory: True" in done.stdout
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.name)
+@pytest.mark.parametrize("path", slow_where(lambda p: p.name[:2] in LONG, EXAMPLES), ids=lambda p: p.name)
 def test_example_runs(path, tmp_path):
     done = start(path, tmp_path)
     assert done.returncode == 0, done.stderr

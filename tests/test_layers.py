@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -54,7 +55,7 @@ def imported_rooms(path: Path, text: str | None = None) -> set[str]:
     """The rooms of elbowroom that a file imports from, anywhere in it."""
     package = ["elbowroom", *path.relative_to(SOURCE).parent.parts]
     found = set()
-    for node in ast.walk(ast.parse(path.read_text() if text is None else text)):
+    for node in ast.walk(tree(path) if text is None else ast.parse(text)):
         if isinstance(node, ast.ImportFrom):
             base = package[: len(package) - node.level + 1] if node.level else []
             module = [*base, *(node.module.split(".") if node.module else [])]
@@ -74,12 +75,44 @@ def imported_rooms(path: Path, text: str | None = None) -> set[str]:
 FILES = sorted(SOURCE.rglob("*.py"))
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
-def test_imports_go_one_way(path):
-    here = room(path)
-    assert here in ALLOWED, f"a new room: say in tests/test_layers.py what {here} stands on"
-    wrong = imported_rooms(path) - ALLOWED[here] - {here}
-    assert not wrong, f"{here} must not import {', '.join(sorted(wrong))}"
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+def name(path: Path) -> str:
+    return path.relative_to(SOURCE).as_posix()
+
+
+def found_in(paths: list[Path], look) -> dict[str, list[str]]:
+    """What `look` finds in each of these files, where it finds anything."""
+    assert paths, "no files to look at"
+    found = {name(path): sorted(look(path)) for path in paths}
+    return {where: what for where, what in found.items() if what}
+
+
+def called(path: Path) -> set[str]:
+    """The names of the functions that a file calls."""
+    return {n.func.id for n in ast.walk(tree(path)) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
+
+
+def imported_modules(path: Path) -> set[str]:
+    """The top-level modules that a file imports by their full names."""
+    nodes = list(ast.walk(tree(path)))
+    names = [a.name for n in nodes if isinstance(n, ast.Import) for a in n.names]
+    names += [n.module for n in nodes if isinstance(n, ast.ImportFrom) and n.module and not n.level]
+    return {each.partition(".")[0] for each in names}
+
+
+def test_every_room_is_known():
+    new = {room(path) for path in FILES} - set(ALLOWED)
+    assert not new, f"new rooms: say in tests/test_layers.py what {', '.join(sorted(new))} stand on"
+
+
+def test_imports_go_one_way():
+    """File by file: the rooms that it must not import from."""
+    wrong = found_in(FILES, lambda path: imported_rooms(path) - ALLOWED.get(room(path), set()) - {room(path)})
+    assert wrong == {}
 
 
 @pytest.mark.parametrize(
@@ -107,28 +140,12 @@ DOORS = {"avoidance/settings.py", "avoidance/safety/flight_recorder.py"}
 """Where settings files enter and recordings leave; the rest of these rooms computes."""
 
 
-@pytest.mark.parametrize(
-    "path",
-    [p for p in FILES if room(p) in FORMULAS and p.relative_to(SOURCE).as_posix() not in DOORS],
-    ids=lambda p: str(p.relative_to(SOURCE)),
-)
-def test_formula_rooms_read_no_files_clocks_or_environment(path):
-    tree = ast.parse(path.read_text())
-    imported = {a.name.split(".")[0] for n in ast.walk(tree) if isinstance(n, ast.Import) for a in n.names}
-    imported |= {
-        n.module.split(".")[0] for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and n.module and not n.level
-    }
-    assert not imported & MACHINE
-    called = {n.func.id for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
-    assert not called & {"open", "print", "input", "exec", "eval"}
+def test_formula_rooms_read_no_files_clocks_or_environment():
+    formulas = [path for path in FILES if room(path) in FORMULAS and name(path) not in DOORS]
+    assert found_in(formulas, lambda path: imported_modules(path) & MACHINE) == {}
+    assert found_in(formulas, lambda path: called(path) & {"open", "print", "input", "exec", "eval"}) == {}
 
 
-@pytest.mark.parametrize(
-    "path",
-    [p for p in FILES if room(p) not in ("cli", "bench")],
-    ids=lambda p: str(p.relative_to(SOURCE)),
-)
-def test_the_library_has_no_print(path):
-    tree = ast.parse(path.read_text())
-    called = {n.func.id for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
-    assert "print" not in called
+def test_the_library_has_no_print():
+    library = [path for path in FILES if room(path) not in ("cli", "bench")]
+    assert found_in(library, lambda path: called(path) & {"print"}) == {}

@@ -75,6 +75,7 @@ def test_it_has_every_test_its_equations_and_something_to_try(notebook):
     assert sum(text(cell).startswith("# Try it") for cell in code(notebook)) >= 6
 
 
+@pytest.mark.slow
 def test_its_cells_run_and_show_what_the_file_shows(notebook, runner):
     pytest.importorskip("matplotlib")
     for cell, outputs in zip(code(notebook), runner.executed(notebook), strict=True):

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 MAGIC = b"elbowroom-kernel 1 "
 LARGEST = 256 * 1024 * 1024  # bytes of entries; beyond it the oldest go
+_HEXADECIMAL = frozenset("0123456789abcdef")
 
 
 def folder() -> Path | None:
@@ -184,15 +185,20 @@ def _checksum(name: str, facts: bytes, code: bytes) -> bytes:
 
 def _prune(where: Path) -> None:
     """Forget the entries that were not used for longest when there are too many; touch nothing but entries."""
-    entries = []
-    for path in where.iterdir():
-        with contextlib.suppress(OSError):  # another process may have been faster
-            found = path.lstat()
-            if len(path.name) == 64 and set(path.name) <= set("0123456789abcdef") and stat.S_ISREG(found.st_mode):
-                entries.append((found.st_mtime, found.st_size, path))
+    entries, total = [], 0
+    with os.scandir(where) as listed:  # after every entry that is stored, so it must not cost much
+        for each in listed:
+            if len(each.name) == 64 and _HEXADECIMAL.issuperset(each.name):
+                with contextlib.suppress(OSError):  # another process may have been faster
+                    found = each.stat(follow_symlinks=False)
+                    if stat.S_ISREG(found.st_mode):
+                        entries.append((found.st_mtime, found.st_size, each.path))
+                        total += found.st_size
+    if total <= LARGEST:
+        return
     total = 0
     for _, size, path in sorted(entries, reverse=True):
         total += size
         if total > LARGEST:
             with contextlib.suppress(OSError):
-                path.unlink()
+                os.unlink(path)

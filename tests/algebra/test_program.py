@@ -9,13 +9,14 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import elbowroom as er
 from elbowroom import dynamics
 from elbowroom.algebra import Count, absolute, cos, maximum, minimum, sin, sqrt, where
 from elbowroom.errors import ShapeError, TraceError
+from strategies import examples
 
 
 def norm(_, v):
@@ -56,7 +57,7 @@ def build(tree, values):
 
 
 @given(st.lists(TREES, min_size=1, max_size=3), st.integers(0, 1000), st.booleans())
-@settings(max_examples=300)
+@examples(300)
 def test_a_program_is_the_function_to_the_last_bit(trees, seed, share):
     def function(_, **values):
         return {f"out{k}": build(tree, values) for k, tree in enumerate(trees)}

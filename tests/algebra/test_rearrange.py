@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import elbowroom as er
@@ -12,6 +12,7 @@ from elbowroom import dynamics
 from elbowroom.algebra import cos, maximum, sin, sqrt, trace, where
 from elbowroom.algebra.rearrange import rearranged
 from elbowroom.dynamics import whole_arm
+from strategies import examples
 
 
 def program(function):
@@ -76,7 +77,7 @@ def built(tree, leaves):
 
 
 @given(st.lists(TREES, min_size=1, max_size=3))
-@settings(max_examples=150)
+@examples(150)
 def test_polynomials_with_small_whole_numbers_are_exact(trees):
     """On these inputs most results are exact, whatever the order; none may cost more than before."""
     traced = program(lambda x, y, z: np.array([built(t, {"x": x, "y": y, "z": z}) for t in trees], dtype=object))

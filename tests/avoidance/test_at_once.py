@@ -8,6 +8,7 @@ import pytest
 import elbowroom as er
 from elbowroom.avoidance import Config, Controller, Force, Goal, Limits, State, Supervisor
 from elbowroom.geometry import Person
+from marks import slow_where
 
 PERIOD = 0.01
 CONFIGS = {
@@ -44,7 +45,7 @@ def run(kind, name, limits, cycles=250):
     return np.array(found), supervisor
 
 
-@pytest.mark.parametrize("mode", ["separation", "both"])
+@pytest.mark.parametrize("mode", slow_where(lambda mode: mode == "both", ["separation", "both"]))
 @pytest.mark.parametrize("name", CONFIGS)
 def test_the_same_bits(name, mode):
     limits = Limits(mode=mode, max_state_age=1.0, overspeed=10.0, following_error=10.0, position_jump=1.0)

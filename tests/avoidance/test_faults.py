@@ -9,7 +9,6 @@ import math
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from supervising import ARM, LOG, PERIOD, PERSON, WALK, Cell, Fake, Panda, assert_latched, fast, lines
 
@@ -22,6 +21,7 @@ from elbowroom.avoidance.safety.saturation import SUMMARY
 from elbowroom.avoidance.safety.stop import WAITING
 from elbowroom.errors import ConfigError, ModelError
 from elbowroom.geometry import PARKED, Sphere
+from strategies import examples
 
 NAN, INF = math.nan, math.inf
 
@@ -408,7 +408,7 @@ class TestF4:
         assert len(lines(caplog, "jumps")) == 1
 
     @given(st.integers(0, 2**32 - 1))
-    @hypothesis_settings(max_examples=30)
+    @examples(30)
     def test_old_and_new_are_both_inside(self, seed):
         rng = np.random.default_rng(seed)
         old = np.r_[rng.normal(size=6), rng.uniform(0.02, 0.3), np.zeros(6)]
@@ -593,7 +593,7 @@ class TestF7:
     """A joint near its limit is as slow as it must be to stop before it; beyond, it moves back alone."""
 
     @given(st.integers(0, 2**32 - 1))
-    @hypothesis_settings(max_examples=25)
+    @examples(25)
     def test_the_limit_is_never_passed(self, seed):
         rng = np.random.default_rng(seed)
         cell = CELL7
@@ -677,7 +677,7 @@ class TestF8:
         assert cell.cycle(500, follow=False).status is Status.OK  # flagged, not latched
 
     @given(st.integers(0, 2**32 - 1))
-    @hypothesis_settings(max_examples=30)
+    @examples(30)
     def test_acceleration_along_the_change(self, seed):
         rng = np.random.default_rng(seed)
         cell = CELL8

@@ -60,6 +60,7 @@ def test_a_constant_is_exact_after_a_big_one_has_left():
     assert out[0] == pytest.approx(0.1, rel=1e-15)
 
 
+@pytest.mark.slow
 def test_no_drift_over_a_million_steps():
     """The error is that of one ring, not of a million steps, which a plain running sum shows."""
     m, n = 50, 1_000_000

@@ -7,7 +7,6 @@ import math
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from supervising import ARM, PERIOD, Cell
 
@@ -16,6 +15,7 @@ from elbowroom.avoidance import Limits, Status
 from elbowroom.avoidance.safety.limits import bounds
 from elbowroom.avoidance.safety.state_checks import CHECKS, StateChecks, checked
 from elbowroom.errors import ConfigError
+from strategies import examples
 
 SCARA = er.load("scara")  # revolute and prismatic joints
 
@@ -29,7 +29,7 @@ def checks(limits=None, arm=ARM, torque=False):
 
 # ---- formulas
 @given(st.integers(0, 2**32 - 1), st.booleans())
-@hypothesis_settings(max_examples=50)
+@examples(50)
 def test_floats_and_compiled_code_agree(seed, torque):
     rng = np.random.default_rng(seed)
     looked, given_speeds = checks(torque=torque)

@@ -9,7 +9,6 @@ import tracemalloc
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from supervising import ARM, EXACT, LOG, PERIOD, PERSON, WALK, Cell, Fake, assert_latched, fast, lines
 
@@ -19,6 +18,7 @@ from elbowroom.avoidance.safety.filter import TOUCHED
 from elbowroom.avoidance.safety.saturation import SUMMARY
 from elbowroom.avoidance.safety.stop import IMMEDIATE
 from elbowroom.geometry import Body, Capsule, Sphere, distance
+from strategies import examples
 
 NAN, INF = math.nan, math.inf
 
@@ -193,7 +193,7 @@ def test_the_approach_is_as_fast_as_the_formula_says(gap, caplog):
 
 
 @given(st.integers(0, 2**32 - 1))
-@hypothesis_settings(max_examples=60)
+@examples(60)
 def test_no_pair_approaches_faster_than_it_may(seed):
     rng = np.random.default_rng(seed)
     cell = SSM
@@ -455,7 +455,7 @@ FAULTS += (
 
 
 @given(st.integers(0, 2**32 - 1))
-@hypothesis_settings(max_examples=25)
+@examples(25)
 def test_random_faults(seed):
     """Whatever comes, commands are finite and within limits, a stop stays until a reset, and no reset is early."""
     rng = np.random.default_rng(seed)

@@ -411,6 +411,7 @@ def test_a_ratio_is_of_sums_and_its_interval_holds_it():
 # ---- the command
 
 
+@pytest.mark.slow
 def test_the_command_prints_writes_and_draws(run, tmp_path):
     pytest.importorskip("scipy")
     pytest.importorskip("matplotlib")

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from handwritten import BVH, CHANNELS, REST, turned, vicon
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.spatial.transform import Rotation
@@ -15,6 +15,7 @@ from scipy.spatial.transform import Rotation
 from elbowroom.cell.mocap.bvh import Joint, joint_frames, read_bvh, usual_names
 from elbowroom.cell.mocap.recorded import Motion, Recorded, read_motion
 from elbowroom.errors import RecordingError
+from strategies import examples
 
 
 @pytest.fixture
@@ -247,7 +248,7 @@ def test_malformed_bvh_files_are_refused_by_line(write, text, message):
     assert "take.bvh" in str(caught.value)
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(st.sampled_from(["csv", "bvh"]), st.data())
 def test_whatever_is_in_a_file_it_is_read_or_refused(tmp_path_factory, kind, data):
     """A piece cut out, or something written over it: a RecordingError or a Motion, nothing else."""

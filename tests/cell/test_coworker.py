@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from elbowroom.avoidance import Obstacles
@@ -18,6 +18,7 @@ from elbowroom.errors import ElbowroomError, ShapeError
 from elbowroom.geometry import Person
 from elbowroom.geometry.shapes import RADIUS, VELOCITY_A, VELOCITY_B, A, B
 from elbowroom.simulation import minimum_jerk
+from strategies import examples
 
 STEP = 1e-5  # s: a central difference errs by STEP^2/6 of the third derivative, here below 1e-8 m/s
 
@@ -215,7 +216,7 @@ def test_bad_walks_are_refused(arguments, message):
 corners = st.tuples(st.floats(-5, 5), st.floats(0.01, 6), st.floats(-5, 5), st.floats(0.01, 6))
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(st.integers(0, 2**32), corners, st.floats(0.05, 2.0), st.floats(0, 1))
 def test_random_walks_keep_to_their_area_and_speed(seed, corner, fastest, part):
     x, width, y, depth = corner
@@ -236,7 +237,7 @@ def test_random_walks_keep_to_their_area_and_speed(seed, corner, fastest, part):
     assert np.ptp(path[:, 1]) >= 0.98 * depth
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(st.integers(0, 1000), st.floats(0, 100), st.floats(-3, 3), st.floats(0, 3))
 def test_the_velocity_of_a_random_walk_is_its_derivative(seed, t, facing, turn):
     """1e-6: the fastest of the sines has some 20 rad/s and 0.1 m; its third derivative times STEP^2/6 is 1e-8."""
@@ -303,7 +304,7 @@ def test_the_hand_goes_to_the_target_and_back():
     np.testing.assert_allclose(who.point(1.4), [[1, 0, 0], [0, 0, 0]])
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(
     st.sampled_from(["left", "right"]),
     st.floats(0.25, 0.9),

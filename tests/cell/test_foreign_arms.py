@@ -48,6 +48,7 @@ def test_some_rows_of_the_table_can_be_written_alone():
         written("no table\n", {})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ARMS)
 def test_a_foreign_arm_picks_and_places_and_keeps_clear(name):
     present(name)

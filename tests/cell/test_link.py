@@ -12,7 +12,7 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import elbowroom as er
@@ -21,6 +21,7 @@ from elbowroom.cell import Kinematic, MuJoCo, PlantClient, PlantServer, RigidBod
 from elbowroom.connect.packet import HEADER, LARGEST, NUMBERS, VERSION, Decoder, Encoder, Kind, Order, Tally
 from elbowroom.connect.plant_server import AT_ONCE, outside
 from elbowroom.geometry import Capsule
+from strategies import examples
 
 PERIOD, TIMEOUT = 0.01, 0.1  # s
 SPEED, ACCELERATION = 0.4, 2.0  # rad/s, rad/s2: a fifth of a second to brake
@@ -693,7 +694,7 @@ def test_bad_addresses_and_times_are_refused(bench):
 
 
 @given(st.lists(st.sampled_from(["command", "lose", "repeat", "late", "break", "reset", "hello"]), max_size=60))
-@settings(max_examples=30)
+@examples(30)
 def test_whatever_the_wire_does_the_arm_obeys_only_fresh_commands(path):
     """The plant moves on only while a valid command is younger than the timeout; else it brakes or stands."""
     bench = Bench(er.load("planar2"))

@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import elbowroom as er
@@ -21,6 +21,7 @@ from elbowroom.cell.plants.plant import rigid_motion, step
 from elbowroom.geometry import Body, Capsule, Person
 from elbowroom.geometry.clearance import Clearance
 from elbowroom.model import create
+from strategies import examples
 
 PLANTS = (Kinematic, RigidBody, MuJoCo)
 COULOMB, MASS = 4.0, 2.0  # N, kg
@@ -90,7 +91,7 @@ def test_a_ramp_in_closed_form(slider):
     st.floats(0.1, 3.0),
     st.floats(0.5, 20.0),
 )
-@settings(max_examples=50)
+@examples(50)
 def test_kinematic_joints_obey_their_limits(path, velocity, acceleration):
     arm = er.load("planar2")
     lower, upper = arm.model.lower, arm.model.upper

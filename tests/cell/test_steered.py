@@ -6,13 +6,14 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from elbowroom.cell import Still, Walk
 from elbowroom.cell.people.dragged import STRETCH, Steered
 from elbowroom.geometry import Person
 from elbowroom.geometry.shapes import VELOCITY_A, A, B
+from strategies import examples
 
 DT = 0.01
 
@@ -65,7 +66,7 @@ def test_velocities_are_the_rates_of_places():
     np.testing.assert_allclose((after[:, A] - before[:, A]) / DT, after[:, VELOCITY_A], atol=1e-9)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(offset=st.tuples(*[st.floats(-1.5, 1.5)] * 3), side=st.sampled_from(["left", "right"]))
 def test_an_arm_that_is_dragged_stays_in_one_piece(offset, side):
     assume(np.linalg.norm(offset) > 1e-3)  # untouched, it hangs straight

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from elbowroom.avoidance.settings import dumps, loads, rows
@@ -31,6 +31,7 @@ from elbowroom.cell.pick_and_place import (
 )
 from elbowroom.cell.task import TASKS, GoTo, Handling, PickAndPlace, Rest, Task, TaskSettings
 from elbowroom.errors import ConfigError, ElbowroomError, ShapeError
+from strategies import examples
 
 DT = 0.01
 AT_WORK = [state for state in STATES if state != AVOID]
@@ -282,7 +283,7 @@ def assert_conserved(job: Handling) -> None:
 
 @given(st.integers(0, 2**32), st.sampled_from([0.0, 0.5, 0.9]), st.sampled_from([0.005, 0.05, 0.5]))
 @example(7, 0.5, 0.05)
-@settings(max_examples=8, deadline=None)
+@examples(8)
 def test_the_object_stays_with_the_gripper_whatever_happens(seed, lag, push):
     world = Pushed(seed, lag, push)
     for _ in range(1500):
@@ -490,7 +491,7 @@ ANY = st.floats(allow_nan=True, allow_infinity=True, width=64)
 @example([(0.0, 1e308, None, math.inf)] * 20, TO_OBJECT)
 @example([(0.0, 0.01, (1e300, -1e300, math.inf), math.inf)] * 5, TO_GOAL)
 @example([(0.0, 0.01, (1.7e-271, 0.0, 0.0), math.inf)] * 5, TO_GOAL)
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_no_number_breaks_a_step_or_gets_into_the_goal(calls, state):
     job = CELL.begin(BESIDE)
     until(job, state)

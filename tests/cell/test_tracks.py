@@ -6,12 +6,13 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from elbowroom.cell.mocap.recorded import Motion, Placement
 from elbowroom.errors import ShapeError, UnknownNameError
+from strategies import examples
 
 
 def motion(positions, valid=None, times=None, points=("hip",)) -> Motion:
@@ -35,7 +36,7 @@ def test_velocities_are_central_and_one_sided_beside_a_gap():
     assert (lonely.frame(0.1).velocities == 0).all()
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(
     arrays(float, (6, 2, 3), elements=st.floats(-2, 2)),
     arrays(float, 6, elements=st.floats(0.01, 0.5)),

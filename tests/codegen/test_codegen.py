@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 import shutil
 import subprocess
@@ -17,6 +18,7 @@ from ccompiler import CC, FUSED, STRICT, called, compiled, library, needs_cc
 from elbowroom import codegen
 from elbowroom.codegen import files, selftest
 from elbowroom.errors import ElbowroomError, UnknownNameError
+from marks import slow_where
 from strategies import robots
 
 QUANTITIES = tuple(er.dynamics.REGISTRY)
@@ -38,20 +40,15 @@ def states(arm, program, count=7):
 
 @pytest.fixture(scope="module")
 def everything(tmp_path_factory):
-    """Every quantity of every arm in one library, in a precision: (library, {arm: Code})."""
-    kept: dict = {}
+    """Every quantity of an arm in one library, in a precision: (library, Code)."""
 
-    def build(real: str):
-        if real not in kept:
-            folder = tmp_path_factory.mktemp(real)
-            codes, sources = {}, []
-            for name, arm in ARMS.items():
-                chosen = QUANTITIES if real == "double" or arm.n < 5 else QUANTITIES[::5]  # to save half a minute
-                codes[name] = codegen.write(arm, chosen, folder / name, real=real, trig="own", name=name)
-                sources.append(folder / name / f"{name}.c")
-            more = ["-Wconversion", "-Wdouble-promotion", "-Wshadow", "-Wstrict-prototypes"]
-            kept[real] = library(folder, sources, *FUSED, *more), codes
-        return kept[real]
+    @functools.cache
+    def build(name: str, real: str):
+        folder, arm = tmp_path_factory.mktemp(real), ARMS[name]
+        chosen = QUANTITIES if real == "double" or arm.n < 5 else QUANTITIES[::5]  # to save half a minute
+        code = codegen.write(arm, chosen, folder / name, real=real, trig="own", name=name)
+        more = ["-Wconversion", "-Wdouble-promotion", "-Wshadow", "-Wstrict-prototypes"]
+        return library(folder, [folder / name / f"{name}.c"], *FUSED, *more), code
 
     return build
 
@@ -59,10 +56,10 @@ def everything(tmp_path_factory):
 # ---- numbers
 @needs_cc
 @pytest.mark.parametrize("real", REALS)
-@pytest.mark.parametrize("name", ARMS)
+@pytest.mark.parametrize("name", slow_where(lambda name: ARMS[name].n > 4, ARMS))
 def test_every_quantity_is_the_program_s(everything, name, real):
-    lib, codes = everything(real)
-    for f in codes[name].functions:
+    lib, code = everything(name, real)
+    for f in code.functions:
         program = f.source.program
         inputs = states(ARMS[name], program)
         wanted = selftest.outputs(program, inputs)
@@ -72,10 +69,10 @@ def test_every_quantity_is_the_program_s(everything, name, real):
 
 
 @needs_cc
-@pytest.mark.parametrize("name", ["slides", "scara", "panda"])
+@pytest.mark.parametrize("name", slow_where(lambda name: ARMS[name].n > 4, ["slides", "scara", "panda"]))
 def test_the_bits_are_the_kernel_s(everything, name):
     """The same steps, fused alike, with the same sines: nothing is left to differ."""
-    lib, codes = everything("double")
+    lib, code = everything(name, "double")
     arm = ARMS[name]
     chosen = (
         "mass_matrix",
@@ -85,7 +82,7 @@ def test_the_bits_are_the_kernel_s(everything, name):
         "quasi_acceleration",
         "jacobian",
     )
-    for f in codes[name].functions:
+    for f in code.functions:
         if f.quantity not in chosen:
             continue
         kernel = arm.compile(f.quantity)
@@ -99,9 +96,9 @@ def test_the_bits_are_the_kernel_s(everything, name):
 
 @needs_cc
 def test_single_precision_has_the_single_kernel_s_bits(everything):
-    lib, codes = everything("float")
+    lib, code = everything("slides", "float")
     arm = ARMS["slides"]
-    for f in codes["slides"].functions:
+    for f in code.functions:
         if f.quantity in ("mass_matrix", "forward_dynamics"):
             kernel = arm.compile(f.quantity, dtype=np.float32)
             inputs = {k: x.astype(np.float32) for k, x in states(arm, kernel.program).items()}

@@ -12,7 +12,7 @@ import weakref
 import llvmlite.binding as binding
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import elbowroom as er
@@ -20,6 +20,7 @@ from elbowroom import dynamics
 from elbowroom.algebra import absolute, cos, maximum, minimum, sin, sqrt, trace, where
 from elbowroom.compile import compiled, engine, entry, llvm
 from elbowroom.compile.lower import lower
+from strategies import examples
 
 QUANTITIES = sorted(er.dynamics.REGISTRY)
 # The compiled code fuses products with sums and has its own sines, the Program is evaluated step by step: each of some
@@ -73,7 +74,7 @@ def expressions(x, y):
     return st.recursive(leaves, grow, max_leaves=12)
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(data=st.data())
 def test_random_expressions(data):
     program = trace(
@@ -373,6 +374,7 @@ def test_a_model_cannot_be_exchanged_under_its_kernels():
     assert not arm.with_gravity([0, 0, 0]).gravity_torque([0.1, 0.2]).any()
 
 
+@pytest.mark.slow
 def test_large_outputs_on_a_small_stack():
     """Ten thousand numbers a state take 320 kB of room for the last block of a batch, more than this thread's stack."""
     program = trace(lambda _, x: np.array([x[k % 3] for k in range(10_000)]), None, {"x": (3,)}, name="wide")

@@ -18,6 +18,7 @@ from elbowroom.compile import repeated as loops
 from elbowroom.compile.lower import lower
 from elbowroom.compile.source import Dialect, Source
 from elbowroom.compile.source_writer import fused, own_sincos
+from marks import slow_where
 
 DTYPES = [np.float64, np.float32]
 
@@ -107,7 +108,7 @@ def test_the_cases_are_what_they_say():
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", slow_where(lambda case: case == "cut into functions", CASES))
 def test_the_bits_of_as_many_calls(case, dtype):
     repeated = Repeated(*CASES[case])
     f, inputs = kernel(repeated, dtype), states(repeated, 21, dtype)

@@ -10,7 +10,7 @@ from elbowroom.dynamics import christoffel, columns, crba, rnea, walker_orin
 from elbowroom.dynamics.kinematics import Joints
 from elbowroom.model import chains
 from elbowroom.model.symbolic import symbolic
-from referees import CATALOGUE, batch, error, loop, mass_scale, pinocchio, subject
+from referees import CATALOGUE, batch, error, loop, mass_scale, pinocchio, subject, thinned
 
 SUBJECTS = (*CATALOGUE, "physical3", "physical8", "gdahj3", "gdahj8")
 SAME = 1e-11  # rounding of some thousand operations, relative to the greatest entry
@@ -20,7 +20,7 @@ def program(model, function, inputs):
     return trace(function, model, dict.fromkeys(inputs.split(), (model.n,)))
 
 
-@pytest.mark.parametrize("robot", SUBJECTS)
+@pytest.mark.parametrize("robot", thinned(SUBJECTS))
 def test_mass_matrix(robot):
     model, s = subject(robot), batch(robot, 10)
     M = program(model, crba.mass_matrix, "q").evaluate(s.q)
@@ -30,7 +30,7 @@ def test_mass_matrix(robot):
         assert np.array_equal(ours, ours.swapaxes(1, 2))
 
 
-@pytest.mark.parametrize("robot", SUBJECTS)
+@pytest.mark.parametrize("robot", thinned(SUBJECTS))
 def test_coriolis_matrix_is_the_christoffel_one(robot):
     model, s = subject(robot), batch(robot, 10)
     C = program(model, columns.coriolis_matrix, "q qd").evaluate(s.q, s.qd)

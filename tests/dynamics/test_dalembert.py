@@ -11,7 +11,7 @@ from elbowroom.algebra import trace
 from elbowroom.dynamics import crba, dalembert, kinematics, rnea
 from elbowroom.model import chains
 from elbowroom.model.symbolic import symbolic
-from referees import CATALOGUE, batch, error, frictionless, loop, pinocchio, subject
+from referees import CATALOGUE, batch, error, frictionless, loop, pinocchio, subject, thinned
 
 SUBJECTS = (*CATALOGUE, "physical4", "physical8", "gdahj3", "gdahj12")
 SAME = 1e-11  # rounding of some thousand operations, relative to the greatest entry
@@ -21,7 +21,7 @@ def program(model, function, inputs, **more):
     return trace(function, model, {**dict.fromkeys(inputs.split(), (model.n,)), **more})
 
 
-@pytest.mark.parametrize("robot", SUBJECTS)
+@pytest.mark.parametrize("robot", thinned(SUBJECTS))
 def test_the_whole_against_the_others(robot):
     model, s = subject(robot), batch(robot, 10)
     M = program(model, crba.mass_matrix, "q").evaluate(s.q)

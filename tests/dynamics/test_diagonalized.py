@@ -6,7 +6,7 @@ import functools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from elbowroom.algebra import trace
 from elbowroom.algebra.linalg import ltdl
@@ -14,7 +14,7 @@ from elbowroom.dynamics import aba, crba, diagonalized, energy, operator_rates, 
 from elbowroom.model import chains, from_mdh
 from elbowroom.model.symbolic import symbolic
 from referees import batch, error, states, subject
-from strategies import robots
+from strategies import examples, robots
 
 NAMES = ("puma560", "panda", "stanford", "scara", "physical1", "physical4", "physical7", "gdahj8")
 every = pytest.mark.parametrize("name", NAMES)
@@ -327,7 +327,7 @@ def test_a_rotor_on_some_joints_only():
 
 
 @given(robots())
-@settings(max_examples=25)
+@examples(25)
 def test_any_robot_traced(model):
     """Programs of both routes on awkward robots (right angles, zero offsets, rotors), against the articulated body."""
     s = states(model, 2)
@@ -343,7 +343,7 @@ def test_any_robot_traced(model):
 
 
 @given(robots(max_joints=4))
-@settings(max_examples=25)
+@examples(25)
 def test_no_work_on_any_robot(model):
     s = states(model, 2)
     for q, qd in zip(s.q, s.qd, strict=True):

@@ -10,7 +10,7 @@ from elbowroom.dynamics import aba, brandl, crba, kalman, rnea, walker_orin
 from elbowroom.dynamics.kinematics import Joints
 from elbowroom.model import chains
 from elbowroom.model.symbolic import symbolic
-from referees import CATALOGUE, batch, error, frictionless, loop, pinocchio, subject
+from referees import CATALOGUE, batch, error, frictionless, loop, pinocchio, subject, thinned
 
 METHODS = {
     "walker_orin_1": walker_orin.forward_dynamics_1,
@@ -33,7 +33,7 @@ def condition(model, q):
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("robot", SUBJECTS)
+@pytest.mark.parametrize("robot", thinned(SUBJECTS))
 def test_same_accelerations_as_the_articulated_body(robot, method):
     """Rotors and no wrench, and wrenches without rotors, as Programs; 1e-11 times cond(M), never above 1e-9."""
     model, s = subject(robot), batch(robot, 10)

@@ -10,7 +10,7 @@ from elbowroom.dynamics import christoffel, crba, lagrange_euler, rnea
 from elbowroom.dynamics.kinematics import poses
 from elbowroom.model import chains, from_dh
 from elbowroom.model.symbolic import symbolic
-from referees import CATALOGUE, batch, error, frictionless, loop, mass_scale, pinocchio, subject
+from referees import CATALOGUE, batch, error, frictionless, loop, mass_scale, pinocchio, subject, thinned
 
 SUBJECTS = (*CATALOGUE, "physical4", "physical6", "gdahj3", "gdahj8")
 SAME = 1e-11
@@ -21,7 +21,7 @@ def program(model, function, inputs):
     return trace(function, model, dict.fromkeys(inputs.split(), (model.n,)))
 
 
-@pytest.mark.parametrize("robot", SUBJECTS)
+@pytest.mark.parametrize("robot", thinned(SUBJECTS))
 def test_coefficients_as_a_program_on_a_batch(robot):
     """D, h and c at once, against composite bodies, the O(n^2) Christoffel symbols and Newton-Euler."""
     model, s = subject(robot), batch(robot, 10)

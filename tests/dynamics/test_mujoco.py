@@ -9,21 +9,10 @@ import functools
 
 import pytest
 
-from referees import (
-    CATALOGUE,
-    SUBJECTS,
-    TOLERANCE,
-    MuJoCo,
-    arm,
-    batch,
-    error,
-    loop,
-    mujoco_accepts,
-    subject,
-)
+from referees import CATALOGUE, SUBJECTS, TOLERANCE, MuJoCo, arm, batch, error, loop, mujoco_accepts, subject, thinned
 
 ACCEPTED = tuple(name for name in SUBJECTS if mujoco_accepts(subject(name)))
-every = pytest.mark.parametrize("name", ACCEPTED)
+every = pytest.mark.parametrize("name", thinned(ACCEPTED))
 
 
 @functools.cache

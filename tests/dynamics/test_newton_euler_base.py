@@ -9,7 +9,7 @@ from elbowroom.algebra import trace
 from elbowroom.dynamics import rnea, rnea_base
 from elbowroom.model import chains
 from elbowroom.model.symbolic import symbolic
-from referees import CATALOGUE, batch, error, frictionless, loop, pinocchio, subject
+from referees import CATALOGUE, batch, error, frictionless, loop, pinocchio, subject, thinned
 
 SUBJECTS = (*CATALOGUE, "physical3", "physical7", "physical12", "gdahj8", "gdahj12")
 SAME = 1e-11  # rounding of some thousand operations, relative to the greatest torque
@@ -19,7 +19,7 @@ def program(model, function, inputs, **more):
     return trace(function, model, {**dict.fromkeys(inputs.split(), (model.n,)), **more})
 
 
-@pytest.mark.parametrize("robot", SUBJECTS)
+@pytest.mark.parametrize("robot", thinned(SUBJECTS))
 def test_same_torques_as_in_link_axes(robot):
     model, s = subject(robot), batch(robot, 20)
     inputs = "q qd qdd"

@@ -10,7 +10,7 @@ import functools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from elbowroom.algebra import trace
 from elbowroom.dynamics import christoffel, crba, operator_rates, operators, rnea
@@ -18,7 +18,7 @@ from elbowroom.dynamics.kinematics import forward_kinematics
 from elbowroom.model import chains
 from elbowroom.model.symbolic import symbolic
 from referees import batch, error, states, subject
-from strategies import robots
+from strategies import examples, robots
 
 NAMES = ("puma560", "stanford", "scara", "physical1", "physical4", "physical7", "gdahj8")
 every = pytest.mark.parametrize("name", NAMES)
@@ -250,7 +250,7 @@ def test_torque_terms_are_what_they_say(name):
 
 
 @given(robots())
-@settings(max_examples=20)
+@examples(20)
 def test_inverse_dynamics_on_any_robot(model):
     s = states(model, 2)
     inputs = {"q": (model.n,), "qd": (model.n,), "qdd": (model.n,), "wrench": (model.n, 6)}

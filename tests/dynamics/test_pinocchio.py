@@ -28,9 +28,10 @@ from referees import (
     rotation,
     states,
     subject,
+    thinned,
 )
 
-every = pytest.mark.parametrize("name", SUBJECTS)
+every = pytest.mark.parametrize("name", thinned(SUBJECTS))
 
 
 def test_every_arm_of_the_catalogue_is_a_subject():
@@ -191,7 +192,7 @@ def test_injected_accelerations_sum_to_the_acceleration(name):
 # Friction, which Pinocchio's rnea has not: added by hand from the model's own numbers.
 
 
-@pytest.mark.parametrize("name", ["puma560", "panda", "physical5", "physical9"])
+@pytest.mark.parametrize("name", thinned(["puma560", "panda", "physical5", "physical9"]))
 def test_friction_comes_on_top(name):
     m, s = subject(name), batch(name)
     assert (m.viscous + m.coulomb > 0).any() or name == "panda"
@@ -313,6 +314,7 @@ def test_forward_dynamics_of_a_hundred_joints():
     assert error(loop(ours.forward_dynamics, s.q, s.qd, s.tau), theirs) < TOLERANCE
 
 
+@pytest.mark.slow
 def test_coriolis_matrix_of_a_hundred_joints():
     """The Program evaluated: 190,000 operations compile in a minute, which tells nothing that M does not."""
     ours, referee, s = hundred()

@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import elbowroom as er
@@ -19,7 +19,7 @@ from elbowroom.errors import TraceError
 from elbowroom.model import Model, chains
 from elbowroom.model.rolled import RolledModel
 from referees import placement
-from strategies import robots
+from strategies import examples, robots
 
 CASES = [(name, method) for name, what in dynamics.REGISTRY.items() for method in what.looped]
 ROUNDING = 1e-11
@@ -63,7 +63,7 @@ def test_a_chain_of_every_kind_of_joint(name: str, method: str) -> None:
     _check(_driven(chains.random(9, 3, kinds="RPRRRPPRR")), name, method)
 
 
-@settings(max_examples=8, deadline=None)
+@examples(8)
 @given(robots(), st.sampled_from(CASES))
 def test_any_arm(model: Model, case: tuple[str, str]) -> None:
     _check(model, *case, count=2)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -17,6 +17,7 @@ from elbowroom.errors import DtypeError, ShapeError, UnknownNameError
 from elbowroom.geometry import Capsule, Person, Sizes, Skeleton, Sphere, distance
 from elbowroom.geometry.shapes import RADIUS, VELOCITY_A, VELOCITY_B, A, B
 from elbowroom.geometry.skeleton import NAMES, POINTS
+from strategies import examples
 
 RECORDED = (  # the nine points of the recordings in shared/data
     "collar", "head", "left_elbow", "left_hand", "left_shoulder", "right_elbow", "right_hand", "right_shoulder", "hip",
@@ -158,7 +159,7 @@ def test_degenerate_skeletons_are_defined(changes, name, expected):
     np.testing.assert_allclose(compiled, person.rows, atol=1e-15)
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(arrays(float, (9, 3), elements=st.floats(-3, 3)), arrays(float, (9, 3), elements=st.floats(-3, 3)))
 def test_compiled_rows_are_those_of_the_formula(points, velocities):
     """1e-12: the made-up points divide by lengths of metres; fused multiply-adds differ in the last bits."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pinocchio as pin
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import elbowroom as er
 from elbowroom import dynamics
@@ -15,7 +15,7 @@ from elbowroom.dynamics.quantities import BODIES, SECOND
 from elbowroom.model import create
 from elbowroom.model.base_parameters import regrouped
 from referees import Pinocchio, error, frictionless, physical_chain, physical_tensor, rotation, states, subject
-from strategies import robots
+from strategies import examples, robots
 
 ROUNDING = 1e-12
 """Some thousand operations of 1e-16 each; M^-1 and forward dynamics lose cond(M) more."""
@@ -112,7 +112,7 @@ def test_every_quantity_of_every_such_method_is_the_arms(robot, name, method):
 
 
 @given(robot=robots(max_joints=4))
-@settings(max_examples=25)
+@examples(25)
 def test_drawn_robots_move_as_they_did(robot):
     """Slides, right angles, zero offsets, rotors, friction, wrenches on links and at the tool."""
     s = states(robot, 1)

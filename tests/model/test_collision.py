@@ -8,7 +8,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -24,6 +24,7 @@ from elbowroom.model.covering import (
     starts,
 )
 from elbowroom.model.rotations import pose, rpy
+from strategies import examples
 
 INERTIAL = '<inertial><mass value="1"/><inertia ixx="0.1" iyy="0.1" izz="0.1"/></inertial>'
 CORNERS = np.array(np.meshgrid([0.0, 0.1], [0.0, 0.2], [0.0, 0.5])).reshape(3, -1).T
@@ -48,7 +49,7 @@ def only(text: str):
 # --- Covering ---
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(arrays(float, st.tuples(st.integers(1, 30), st.just(3)), elements=st.floats(-1, 1, width=32)))
 def test_every_point_lies_in_its_capsule(points):
     """1e-12: the radius is the greatest distance itself, computed once more here."""

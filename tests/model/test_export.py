@@ -15,7 +15,7 @@ import mujoco
 import numpy as np
 import pinocchio as pin
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import elbowroom as er
@@ -27,7 +27,7 @@ from elbowroom.export.write_urdf import NO_LIMIT, roll_pitch_yaw
 from elbowroom.model import LinkCapsule, catalogue, chains, create, urdf
 from elbowroom.model.rotations import pose, rpy, rx, ry, rz, z_to
 from referees import CATALOGUE, Pinocchio, error, loop, mujoco_accepts, rotation, states, subject
-from strategies import robots
+from strategies import examples, robots
 
 CLOSE = 1e-9
 COUNT = 20  # states an arm
@@ -127,7 +127,7 @@ def test_pinocchio_reads_the_same_arm(name):
         np.testing.assert_array_equal(read.upperPositionLimit, model.upper)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(robots(max_joints=4), st.integers(0, 2**32 - 1))
 def test_any_robot_survives_urdf(model, seed):
     """Right angles, zero offsets, poses of base and tool: against the engine built joint by joint from the model."""
@@ -290,7 +290,7 @@ def test_mujoco_has_the_same_joints(name):
     np.testing.assert_array_equal(m.key("ready").qpos, model.ready)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(robots(max_joints=4), st.integers(0, 2**32 - 1))
 def test_any_robot_survives_mjcf(model, seed):
     engine, built = InMuJoCo(export.mjcf(model)), Pinocchio(model)

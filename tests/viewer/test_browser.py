@@ -123,6 +123,7 @@ return {canvas: box(canvas), status: box(document.querySelector('[data-cell]')),
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(1440, 900), (900, 700)])
 def test_the_panel_stands_beside_the_scene_and_all_of_the_cell_is_seen(browser, demo, tmp_path, size):
     exact = {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": False}
@@ -287,6 +288,7 @@ def shown_anew(page, label, name, before):
     return seen, said
 
 
+@pytest.mark.slow
 def test_each_scenario_starts(page):
     page.until(lambda: time_of(page) > 0.1, "some time has passed")
     pause(page)
@@ -300,6 +302,7 @@ def test_each_scenario_starts(page):
     shown_anew(page, "scenario", name_of("scenario", "cell"), seen)
 
 
+@pytest.mark.slow
 def test_every_arm_of_the_catalogue_shows_and_works(page):
     page.until(lambda: time_of(page) > 0.1, "some time has passed")
     pause(page)
@@ -325,6 +328,7 @@ def test_a_number_that_is_typed_reaches_the_controller_and_comes_back_clamped(pa
     page.until(lambda: float(page.value(label)) == 0.5, "a number between comes back as it is")
 
 
+@pytest.mark.slow
 def test_a_person_who_is_dragged_comes_nearer_and_the_arm_moves_away(page, demo):
     cell = Cell(Setup(robot="panda").scene())
     feet = np.array(cell.people[0].actual.point(0.0)[0])
@@ -368,6 +372,7 @@ def drag(page, start, end):
             return
 
 
+@pytest.mark.slow
 def test_one_page_steers_and_another_watches_until_it_takes_over(page, demo):
     first = page.driver.current_window_handle
     page.until(lambda: "You steer" in page.text(), "the first page steers")
@@ -400,6 +405,7 @@ def test_one_page_steers_and_another_watches_until_it_takes_over(page, demo):
     go(page)
 
 
+@pytest.mark.slow
 def test_a_page_that_is_loaded_again_shows_what_was_there_and_steers_on(page):
     page.tab("Control")
     page.choose("joint limits", name_of("limits", "potential"))
@@ -414,6 +420,7 @@ def test_a_page_that_is_loaded_again_shows_what_was_there_and_steers_on(page):
     go(page)
 
 
+@pytest.mark.slow
 def test_a_server_that_was_killed_and_started_again_is_found_by_the_page(browser, tmp_path):
     with Demo("--robot", "planar2") as old:
         browser.open(old.address)
@@ -451,6 +458,7 @@ URDF = (
 )
 
 
+@pytest.mark.slow
 def test_names_from_a_file_are_text_and_nothing_else(browser, tmp_path):
     path = tmp_path / f"{EVIL}.urdf"
     path.write_text(URDF)

@@ -21,6 +21,7 @@ from elbowroom.viewer.session.engine import Engine
 from elbowroom.viewer.session.exchange import Board
 from elbowroom.viewer.session.setup import SCENARIOS, Setup, chosen
 from elbowroom.viewer.session.workplace import TOO_LARGE
+from referees import thinned
 
 
 @pytest.fixture
@@ -253,7 +254,7 @@ def test_every_scenario_starts_and_runs(scenario, take):
     assert len(shown.people)
 
 
-@pytest.mark.parametrize("robot", catalogue.names())
+@pytest.mark.parametrize("robot", thinned(catalogue.names(), {"panda", "planar2", "puma560"}))
 def test_every_arm_does_the_work_of_the_cell(robot):
     """Two cycles of an object take some 15 s; within 25 s nobody touches anybody."""
     cell = Cell(Setup(robot=robot).scene())
@@ -265,6 +266,7 @@ def test_every_arm_does_the_work_of_the_cell(robot):
     assert cell.guard.latched is None
 
 
+@pytest.mark.slow
 def test_a_long_run_keeps_no_memory(desk):
     """F24: the loop runs with the garbage collector off, so nothing in it may be garbage that only that would find."""
     engine, page = desk
@@ -429,7 +431,7 @@ def test_a_supervisor_that_watches_would_stop_and_does_not(desk):
 @pytest.mark.parametrize(
     "change", [("supervision", "off"), ("supervision", "watch"), ("controller", "F"), ("robot", "ur5e"), ("kp", 2.0)]
 )
-@pytest.mark.parametrize("paused", [False, True])
+@pytest.mark.parametrize("paused", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("latched", [False, True])
 def test_no_change_ends_a_stop(desk, change, paused, latched):
     engine, page = desk

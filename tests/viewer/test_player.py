@@ -90,6 +90,7 @@ def test_a_plot_keeps_the_worst():
     np.testing.assert_array_equal(thinned(values, np.fmin, 1000), values)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(chromium() is None, reason="needs Chromium and its driver")
 def test_in_chromium_keys_move_time(player, tmp_path):
     import threading

@@ -86,6 +86,7 @@ def test_the_distances_of_the_sheet_are_the_recorded_ones(page, replay):
     np.testing.assert_allclose([frame[1] for frame in run["frames"]], kept, atol=5.1e-5)  # four decimals
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(chromium() is None, reason="needs Chromium and its driver")
 def test_in_chromium_it_plays_from_the_disk_without_a_network(page, tmp_path):
     with Browser(tmp_path, size=(420, 340)) as browser:  # which finds no name but this machine's

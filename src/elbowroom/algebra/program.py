@@ -60,7 +60,7 @@ class Program:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Program) and self.digest == other.digest
 
-    @property
+    @cached_property
     def count(self) -> Count:
         """How many operations of each kind it does."""
         from .count import count

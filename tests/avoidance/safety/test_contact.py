@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from supervising import ARM, PERIOD, Cell
 from test_filter import closing
@@ -19,7 +19,7 @@ from elbowroom.avoidance.safety.saturation import SUMMARY
 from elbowroom.dynamics.kinematics import forward_kinematics
 from elbowroom.geometry import Capsule, Person
 from elbowroom.geometry.skeleton import NAMES
-from strategies import robots
+from strategies import examples, robots
 
 SHORT = Config(  # an arm in a hurry that hardly sees anybody
     period=PERIOD, repulsion=Repulsion(influence=0.02), attraction=Attraction(kp=20.0, max_speed=5.0)
@@ -55,7 +55,7 @@ def test_the_effective_mass_of_catalogue_arms(name):
         assert_mobility(arm, rng)
 
 
-@settings(max_examples=15)
+@examples(15)
 @given(robots(max_joints=4), st.integers(0, 2**32 - 1))
 def test_the_effective_mass_of_random_arms(model, seed):
     assert_mobility(er.Arm(model), np.random.default_rng(seed))

@@ -39,7 +39,8 @@ NEAR, FAST = 0.15, 0.25  # the project's own tolerances of distances and of spee
 OTHERS = ("panda", "iiwa7", "ur10e")
 ROW = {"test", "variant", "plant", "robot", "metrics", "thesis"}
 mujoco = pytest.mark.skipif(not installed("mujoco"), reason="needs MuJoCo")
-PLANTS = ("kinematic", "rigid", pytest.param("mujoco", marks=mujoco))
+OTHER_PLANTS = [pytest.param("rigid", marks=pytest.mark.slow), pytest.param("mujoco", marks=[mujoco, pytest.mark.slow])]
+PLANTS = ["kinematic", *OTHER_PLANTS]
 
 
 def experiment(test):
@@ -219,7 +220,7 @@ def test_the_force_controller_moves_light_joints_more():
     assert inertia[2] < 0.3 * min(inertia[0], inertia[1])  # joint 3 is the light one of those that move
 
 
-@pytest.mark.parametrize("plant", ["kinematic", pytest.param("mujoco", marks=mujoco)])
+@pytest.mark.parametrize("plant", ["kinematic", OTHER_PLANTS[1]])
 def test_the_cell_does_its_task_without_contact(plant):
     run = outcome(5, plant=plant)
     assert run.metrics["cycles"] >= 3
@@ -313,7 +314,7 @@ def test_what_does_not_hold_is_told_and_all_else_holds():
 # ---- other plants, other arms
 
 
-@pytest.mark.parametrize("plant", PLANTS[1:])
+@pytest.mark.parametrize("plant", OTHER_PLANTS)
 @pytest.mark.parametrize("test", [1, 2, 3, 4])
 def test_the_other_plants_keep_the_same_distance(test, plant):
     assert number(test, "min_distance", plant=plant) == pytest.approx(number(test, "min_distance"), abs=0.05)
@@ -321,6 +322,7 @@ def test_the_other_plants_keep_the_same_distance(test, plant):
     assert not np.array_equal(outcome(test, plant=plant).table["q2"], outcome(test).table["q2"])  # another plant
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("robot", OTHERS)
 @pytest.mark.parametrize("test", [1, 2, 3])
 def test_other_arms_touch_nobody(test, robot):

@@ -7,12 +7,13 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from elbowroom.errors import RecordingError
 from elbowroom.experiments.thesis.metrics import GRID, metrics, resampled
 from elbowroom.experiments.thesis.outcome import Outcome, find, plain, rows, same_variant
+from strategies import examples
 
 
 def recording(t, place=None, velocity=None, **columns):
@@ -53,7 +54,7 @@ def test_jerk_of_a_sine_whatever_the_period(period, frequency):
     assert found == pytest.approx(expected, rel=5e-3)
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(st.sampled_from([0.001, 0.002, 0.004, 0.005, 0.01]), st.integers(0, 2**32 - 1))
 def test_periods_that_divide_the_grid_give_the_same_jerk_and_vibration(period, seed):
     rng = np.random.default_rng(seed)

@@ -10,11 +10,11 @@ pytest.importorskip("viser")
 
 from elbowroom.cell import Cell, Scene, run
 from elbowroom.cell.layout import STANDARD
-from elbowroom.cell.people.settings import Walker
+from elbowroom.cell.people.settings import WalkSettings
 from elbowroom.cell.recording.scene_note import scene_text
 from elbowroom.cell.runner import record_to
 
-PEOPLE = {"visitor": Walker(start=(1.4, 0.3), end=(0.5, 0.1), speed=0.8, shape="standing")}
+PEOPLE = {"visitor": WalkSettings(start=(1.4, 0.3), end=(0.5, 0.1), speed=0.8, shape="standing")}
 
 
 @pytest.fixture(scope="module")

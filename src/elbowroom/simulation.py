@@ -45,7 +45,7 @@ REPETITIONS = 50  # of an implicit step before it counts as failed
 
 
 @dataclass(frozen=True)
-class Motion:
+class SimulatedMotion:
     """A simulated motion at times t (K,)."""
 
     t: Array  # (K,), s
@@ -85,7 +85,7 @@ def simulate(
     dt: float,
     method: str = "rk4",
     wrench: ArrayLike | Applied | None = None,
-) -> Motion:
+) -> SimulatedMotion:
     """The motion from q, qd (n,) under joint torques: an array (n,) or a function of (t, q, qd).
 
     `duration` and `dt` in seconds; dt is shortened a little where it does not divide the duration.  `wrench`, likewise
@@ -277,12 +277,12 @@ def _adaptive(forces: _Forces, x: Array, t: Array) -> tuple[Array, Array]:
     return states, np.array([forces.torque(*row) for row in rows])
 
 
-def _motion(arm: Arm, t: Array, states: Array, torque: Array) -> Motion:
+def _motion(arm: Arm, t: Array, states: Array, torque: Array) -> SimulatedMotion:
     n = arm.n
     q, qd, work = states[:, :n].copy(), states[:, n : 2 * n].copy(), states[:, -1].copy()
     tool = tool_history(arm, q, qd)
     energy = arm.kinetic_energy(q, qd) + arm.potential_energy(q)
-    return Motion(t, q, qd, torque, tool.pose, tool.velocity, energy, work, energy - energy[0] - work)
+    return SimulatedMotion(t, q, qd, torque, tool.pose, tool.velocity, energy, work, energy - energy[0] - work)
 
 
 def _times(duration: float, dt: float) -> Array:

@@ -268,3 +268,11 @@ def test_the_wrong_object_in_the_wrong_place_is_named():
     ):
         with pytest.raises(er.ConfigError, match=message):
             call()
+
+
+@pytest.mark.parametrize(("word", "letter"), [("velocity", "K"), ("force", "F")])
+def test_a_controller_goes_by_the_thesis_letter_or_by_what_it_works_on(word, letter):
+    assert Config(controller=word) == Config(controller=letter)
+    assert Config(controller=word).controller == letter
+    with pytest.raises(ConfigError, match='controller: expected "K" or "F" or "velocity" or "force"'):
+        Config(controller="speed")

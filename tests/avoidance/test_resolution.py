@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from lifting import ROUNDING
 
 import elbowroom as er
-from elbowroom.avoidance.control.least_squares import damped, openness, resolved, transposed, unfelt
+from elbowroom.avoidance.control.least_squares import damped, null_space, openness, resolved, transposed
 from elbowroom.compile import compiled
 
 seeds = st.integers(0, 2**32 - 1)
@@ -58,7 +58,7 @@ def test_a_task_does_not_feel_the_weighted_null_space_either(seed, shape):
     if np.linalg.svd(J * d)[1].min() < 0.01:
         return
     # eps^2 / (sigma^2 + eps^2) <= 1e-4 of J x is left
-    assert np.linalg.norm(J @ as_float(unfelt(J, x, d))) <= 2e-4 * np.linalg.norm(J @ x) + 1e-9
+    assert np.linalg.norm(J @ as_float(null_space(J, x, d))) <= 2e-4 * np.linalg.norm(J @ x) + 1e-9
 
 
 @given(seeds, st.tuples(st.just(3), st.integers(3, 8)))
@@ -130,11 +130,11 @@ def test_what_a_task_does_not_feel(seed, shape, rank):
     """N x gives the task next to nothing, is not longer than x, and takes nothing from what was free already."""
     J, _ = drawn(seed, shape, rank)
     x = np.random.default_rng(seed + 1).standard_normal(shape[1])
-    free = as_float(unfelt(J, x))
+    free = as_float(null_space(J, x))
     # eps^2 / (sigma^2 + eps^2) sigma <= eps / 2 of each singular direction, and rounding of 1e-16 / eps^2
     assert np.linalg.norm(J @ free) <= (1e-4 + 1e-7 * np.linalg.norm(J)) * np.linalg.norm(x)
     assert np.linalg.norm(free) <= np.linalg.norm(x) * (1 + 1e-6)
-    again = as_float(unfelt(J, free))
+    again = as_float(null_space(J, free))
     assert np.linalg.norm(again - free) <= 1e-3 * np.linalg.norm(x) or np.linalg.svd(J)[1].min() < 1e-2
 
 

@@ -286,7 +286,7 @@ def test_missing_peers_are_named(monkeypatch, absent, missing):
 
 
 @pytest.fixture(scope="module")
-def report() -> avoidance.Report:
+def report() -> avoidance.CycleReport:
     return avoidance.run(cycles=1000, told=scene(500), controllers={"K": Config()}, batches=False)
 
 

@@ -30,7 +30,7 @@ NAMES = {
 }
 
 
-def quick(suite: str) -> Report | avoidance.Report:
+def quick(suite: str) -> Report | avoidance.CycleReport:
     """A run of a second."""
     if suite == "dynamics":
         return dynamics.run(["ur5e"], rounds=1, quantities=["mass_matrix", ours.POSE_AND_JACOBIAN])

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import elbowroom as er
-from elbowroom.cell import Cell, GoTo, PickAndPlace, Scene, Stander, Walker, run
+from elbowroom.cell import Cell, GoTo, PickAndPlace, Scene, StandSettings, WalkSettings, run
 from elbowroom.cell.layout import STANDARD, laid_out
 from elbowroom.dynamics import ready
 from elbowroom.export.write_urdf import urdf
@@ -99,7 +99,7 @@ def test_belts_lie_across_where_an_arm_can_hardly_turn():
 def test_people_go_with_the_work():
     """A task two metres off comes to the arm, and who walks up to it, too."""
     task = PickAndPlace(home=(2.0, 1.0, 0.5), pick=(2.0, 1.3, 0.4), place=(2.0, 0.7, 0.4))
-    walker, anybody = Walker((4.0, 1.0), (2.5, 1.2)), Anybody()
+    walker, anybody = WalkSettings((4.0, 1.0), (2.5, 1.2)), Anybody()
     cell = Cell(Scene(origin="base", fit=True, task=task, people={"ann": walker, "bob": anybody}))
     found = cell.scene.task
     before, after = ((np.array(each.pick) + each.place)[:2] / 2 for each in (task, found))
@@ -112,7 +112,7 @@ def test_people_go_with_the_work():
     assert people["bob"] is anybody  # who cannot be moved stays
 
 
-class Anybody(Stander):
+class Anybody(StandSettings):
     """A person whose settings have no `moved`."""
 
     moved = None

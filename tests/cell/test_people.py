@@ -10,7 +10,19 @@ import pytest
 from handwritten import NINE, vicon
 
 from elbowroom.avoidance.settings import FieldError, read
-from elbowroom.cell import RandomWalk, Reach, Reacher, Recorded, Scene, Stander, Still, Tracked, Walk, Walker, Wanderer
+from elbowroom.cell import (
+    RandomWalk,
+    Reach,
+    ReachSettings,
+    Recorded,
+    RecordedSettings,
+    Scene,
+    StandSettings,
+    Still,
+    Walk,
+    WalkSettings,
+    WanderSettings,
+)
 from elbowroom.cell.people.settings import KINDS, Movable, made
 from elbowroom.cell.scene import scene
 from elbowroom.errors import ConfigError, RecordingError
@@ -34,11 +46,11 @@ TEXT = {
     "recorded": 'file = "take.csv"\nposition = [1.0, 0.0]\nturn = 0.5\nrate = 50\nbridge = 0.1\nend = "stale"',
 }
 SETTINGS = {
-    "walk": Walker((2.0, 0.0), (1.0, 0.5), 0.4, 1.5, 0.5, 0.25, 1.0, "standing", 1.7),
-    "random": Wanderer(4, (0.5, 1.5, -0.5, 0.5), 1.0, 0.5, 3.0, height=1.6),
-    "reach": Reacher((0.9, 0.0), (0.3, 0.1, 0.4), times=2, hand="left", reach_time=0.8),
-    "still": Stander((1.0, 0.2), 1.0, "standing"),
-    "recorded": Tracked("take.csv", (1.0, 0.0), 0.5, 50.0, 0.1, "stale"),
+    "walk": WalkSettings((2.0, 0.0), (1.0, 0.5), 0.4, 1.5, 0.5, 0.25, 1.0, "standing", 1.7),
+    "random": WanderSettings(4, (0.5, 1.5, -0.5, 0.5), 1.0, 0.5, 3.0, height=1.6),
+    "reach": ReachSettings((0.9, 0.0), (0.3, 0.1, 0.4), times=2, hand="left", reach_time=0.8),
+    "still": StandSettings((1.0, 0.2), 1.0, "standing"),
+    "recorded": RecordedSettings("take.csv", (1.0, 0.0), 0.5, 50.0, 0.1, "stale"),
 }
 MADE = {"walk": Walk, "random": RandomWalk, "reach": Reach, "still": Still, "recorded": Recorded}
 
@@ -100,14 +112,14 @@ def test_everybody_can_be_moved(kind, take, tmp_path):
 
 
 def test_a_take_without_a_position_stays_where_it_was_recorded(take):
-    who = Tracked(take(frames=40))
+    who = RecordedSettings(take(frames=40))
     assert who.moved(0.4, -0.7) is who
 
 
 def test_sizes_reach_the_body():
-    narrow, wide = (Walker(radius=r, height=1.5).make(ORIGIN, FLOOR).actual for r in (0.1, 0.4))
+    narrow, wide = (WalkSettings(radius=r, height=1.5).make(ORIGIN, FLOOR).actual for r in (0.1, 0.4))
     assert [rows_at(who, 0.0)[0, 6] for who in (narrow, wide)] == [0.1, 0.4]
-    tall = Stander(height=2.0).make(ORIGIN, FLOOR).actual
+    tall = StandSettings(height=2.0).make(ORIGIN, FLOOR).actual
     row = rows_at(tall, 0.0)[0]
     assert max(row[2], row[5]) + row[6] == pytest.approx(FLOOR + 2.0, abs=1e-12)  # the top of the capsule
 
@@ -117,33 +129,35 @@ def test_sizes_reach_the_body():
 
 def test_a_take_is_placed_by_its_hips(take):
     file = take(frames=41)  # walks 0.4 m along x
-    seen = Tracked(file, position=(1.0, 0.2)).make(ORIGIN, FLOOR)
+    seen = RecordedSettings(file, position=(1.0, 0.2)).make(ORIGIN, FLOOR)
     middle = np.mean([seen.actual.point(t)[0] for t in np.linspace(0.0, 0.4, 200)], axis=0)
     np.testing.assert_allclose(middle, [1.5, 0.1, FLOOR], rtol=0, atol=1e-9)  # sums of two hundred
     way = seen.actual.point(0.4)[0] - seen.actual.point(0.0)[0]
     np.testing.assert_allclose(way, [0.4, 0.0, 0.0], rtol=0, atol=1e-9)
-    turned = Tracked(file, position=(1.0, 0.2), turn=math.pi / 2).make(ORIGIN, FLOOR).actual
+    turned = RecordedSettings(file, position=(1.0, 0.2), turn=math.pi / 2).make(ORIGIN, FLOOR).actual
     np.testing.assert_allclose(turned.point(0.4)[0] - turned.point(0.0)[0], [0.0, 0.4, 0.0], rtol=0, atol=1e-9)
-    heights = [rows_at(each, 0.1)[:, [2, 5]].max() for each in (turned, Tracked(file).make(ORIGIN, FLOOR).actual)]
+    heights = [
+        rows_at(each, 0.1)[:, [2, 5]].max() for each in (turned, RecordedSettings(file).make(ORIGIN, FLOOR).actual)
+    ]
     assert heights[0] == pytest.approx(heights[1], abs=1e-9)
     assert heights[0] == pytest.approx(FLOOR + 1.7, abs=0.1)  # the head at 1.7 m, a capsule about it
 
 
 def test_in_a_gap_the_sensor_is_old_and_the_person_goes_on(take):
     file = take(frames=41, hide=[(k, "hip") for k in range(11, 31)])
-    seen = Tracked(file).make(ORIGIN, FLOOR)
+    seen = RecordedSettings(file).make(ORIGIN, FLOOR)
     rows = np.empty((len(seen.sensed.names), 13))
     assert seen.sensed.look(0.2, rows) == pytest.approx(0.09, abs=1e-9)
     assert seen.actual.look(0.2, rows) == 0.2
     assert seen.actual.point(0.2)[0][0] - seen.sensed.point(0.2)[0][0] == pytest.approx(0.11, abs=1e-9)  # 10 mm a frame
-    filled = Tracked(file, bridge=0.3).make(ORIGIN, FLOOR)
+    filled = RecordedSettings(file, bridge=0.3).make(ORIGIN, FLOOR)
     assert filled.sensed.look(0.2, rows) == 0.2
 
 
 def test_the_end_of_a_take(take):
     file = take(frames=11)
     for end, stamp in (("hold", 5.0), ("stale", 0.1)):
-        seen = Tracked(file, end=end).make(ORIGIN, FLOOR)
+        seen = RecordedSettings(file, end=end).make(ORIGIN, FLOOR)
         rows = np.empty((len(seen.sensed.names), 13))
         assert seen.sensed.look(5.0, rows) == pytest.approx(stamp, abs=1e-9)
         assert seen.actual.look(5.0, rows) == 5.0  # they do not vanish
@@ -153,7 +167,7 @@ def test_sensor_and_truth_begin_at_the_same_frame(take):
     # The head is hidden at first, but once; the hip before that.  With gaps filled frame 3 is whole, for the sensor 6.
     hide = [(1, "hip"), (2, "hip"), (4, "head"), (5, "head"), (1, "head"), (2, "head"), (3, "collar"), (4, "collar")]
     hide += [(5, "collar"), (1, "collar")]
-    seen = Tracked(take(frames=30, hide=hide)).make(ORIGIN, FLOOR)
+    seen = RecordedSettings(take(frames=30, hide=hide)).make(ORIGIN, FLOOR)
     for t in (0.0, 0.1):
         np.testing.assert_allclose(seen.sensed.point(t)[0], seen.actual.point(t)[0], rtol=0, atol=1e-9)
 
@@ -161,7 +175,7 @@ def test_sensor_and_truth_begin_at_the_same_frame(take):
 def test_a_take_without_a_whole_frame_is_refused_by_its_name(take):
     file = take(frames=5, hide=[(k, NINE[k]) for k in range(1, 6)])
     with pytest.raises(RecordingError, match=r"take\.csv: expected a frame with every point"):
-        made({"ann": Tracked(file)}, ORIGIN, FLOOR)
+        made({"ann": RecordedSettings(file)}, ORIGIN, FLOOR)
 
 
 # ---- what is refused
@@ -213,8 +227,8 @@ def test_what_is_refused_and_where(kind, key, value, said):
 
 def test_someone_who_cannot_be_is_named():
     with pytest.raises(ConfigError, match=r"^people\.ann: Reach\.target: expected a point that the right arm of"):
-        made({"ben": Walker(), "ann": Reacher((3.0, 0.0))}, ORIGIN, FLOOR)
-    with pytest.raises(FieldError, match="Walker: start: expected 2 numbers"):
-        Walker(start=(1.0, 2.0, 3.0))
-    assert Walker(start=np.array([1, 2])).start == (1.0, 2.0)
-    assert Scene(people={"ann": Walker()}).people["ann"].speed == 0.3
+        made({"ben": WalkSettings(), "ann": ReachSettings((3.0, 0.0))}, ORIGIN, FLOOR)
+    with pytest.raises(FieldError, match="WalkSettings: start: expected 2 numbers"):
+        WalkSettings(start=(1.0, 2.0, 3.0))
+    assert WalkSettings(start=np.array([1, 2])).start == (1.0, 2.0)
+    assert Scene(people={"ann": WalkSettings()}).people["ann"].speed == 0.3

@@ -110,7 +110,7 @@ def test_the_table_is_the_same_from_memory_and_from_the_file(tmp_path):
     assert table["cycles"][-1] == 24
     assert table["status"][:2].tolist() == ["STOP_HUMAN", "OK"]
     assert table["t"][-1] == 2499 * 0.001
-    assert repr(got) == "<Table of 2500 rows, 3 joints, t = 0 to 2.499 s>"
+    assert repr(got) == "<RecordedTable of 2500 rows, 3 joints, t = 0 to 2.499 s>"
     with path.open(newline="") as stream:  # as others see it
         rows = list(csv.DictReader(line for line in stream if not line.startswith("#")))
     assert [float(row["q2"]) for row in rows] == table["q2"].tolist()
@@ -254,7 +254,7 @@ def test_nothing_recorded_is_an_empty_table(tmp_path):
         pass
     same(read(tmp_path / "run.csv"), recording.table())
     assert read(tmp_path / "run.csv").rows == 0
-    assert repr(read(tmp_path / "run.csv")) == "<Table of 0 rows, 2 joints>"
+    assert repr(read(tmp_path / "run.csv")) == "<RecordedTable of 0 rows, 2 joints>"
 
 
 # --- what goes wrong while it is written

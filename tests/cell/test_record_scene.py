@@ -11,8 +11,15 @@ import pytest
 from elbowroom.avoidance import Config, Limits, Sensor, Workspace
 from elbowroom.cell import Cell, Scene, run
 from elbowroom.cell.layers import read_file, variants
-from elbowroom.cell.people.dragged import Steered
-from elbowroom.cell.people.settings import Reacher, Seen, Stander, Tracked, Walker, Wanderer
+from elbowroom.cell.people.dragged import DraggedPerson
+from elbowroom.cell.people.settings import (
+    ReachSettings,
+    RecordedSettings,
+    Seen,
+    StandSettings,
+    WalkSettings,
+    WanderSettings,
+)
 from elbowroom.cell.recording.log import Log
 from elbowroom.cell.recording.scene_note import NOTE, scene_of, scene_text
 from elbowroom.cell.recording.table import Recording, read
@@ -35,11 +42,11 @@ def test_the_scenes_of_the_thesis_come_back(file):
 
 def test_every_kind_of_person_and_any_name_comes_back(tmp_path):
     people = {
-        "anna": Walker(periods=1.5, acceleration=2.0),
-        'Bo "the hand" [B] # é\\': Reacher(hand="left", times=3),
-        "": Stander(shape="standing"),
-        "a.b": Wanderer(seed=4),
-        "taken": Tracked(file=str(tmp_path / "take.csv"), position=(1.0, 2.0)),
+        "anna": WalkSettings(periods=1.5, acceleration=2.0),
+        'Bo "the hand" [B] # é\\': ReachSettings(hand="left", times=3),
+        "": StandSettings(shape="standing"),
+        "a.b": WanderSettings(seed=4),
+        "taken": RecordedSettings(file=str(tmp_path / "take.csv"), position=(1.0, 2.0)),
     }
     config = Config(period=0.02, workspace=Workspace(floor=0.1))
     scene = Scene(title='what "is" said\\ #é', people=people, controller=config, task=GoTo((0.1, 0.2, 0.3)))
@@ -50,7 +57,7 @@ def test_every_kind_of_person_and_any_name_comes_back(tmp_path):
 
 def test_names_of_files_are_whole_and_a_moved_file_is_found_beside(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    scene = Scene(robot="arm.urdf", people={"anna": Tracked(file="take.csv")})
+    scene = Scene(robot="arm.urdf", people={"anna": RecordedSettings(file="take.csv")})
     text = scene_text(scene)
     again = scene_of(text)
     assert (again.robot, again.people["anna"].file) == (str(tmp_path / "arm.urdf"), str(tmp_path / "take.csv"))
@@ -68,7 +75,7 @@ class Own:
     """Somebody of one's own making."""
 
     def make(self, origin, floor) -> Seen:
-        return Stander().make(origin, floor)
+        return StandSettings().make(origin, floor)
 
 
 def test_what_no_file_can_hold_leaves_the_recording_without_its_scene(tmp_path):
@@ -86,7 +93,7 @@ def test_text_that_is_no_scene_is_refused():
 
 
 def test_a_recording_holds_the_scene_as_it_is_tuned(tmp_path):
-    cell = Cell(Scene(title="a # title", duration=0.05, people={"anna": Stander()}))
+    cell = Cell(Scene(title="a # title", duration=0.05, people={"anna": StandSettings()}))
     tuned = dataclasses.replace(
         cell.scene.controller, repulsion=dataclasses.replace(cell.scene.controller.repulsion, gain=0.234)
     )
@@ -103,9 +110,9 @@ def test_a_recording_holds_the_scene_as_it_is_tuned(tmp_path):
 
 
 def test_the_palms_are_where_the_hands_are():
-    people = {"anna": Reacher(position=(0.6, 0.0), target=(0.3, 0.0, 0.1))}
+    people = {"anna": ReachSettings(position=(0.6, 0.0), target=(0.3, 0.0, 0.1))}
     cell = Cell(Scene(people=people, duration=1.5, floor=-0.8))
-    hand = Steered(cell.people[0].actual)
+    hand = DraggedPerson(cell.people[0].actual)
     cell.people[0] = Seen(hand, hand)
     hand.drag_hand("left", (0.1, 0.05, 0.2))
     recording = Recording(cell.arm.n)
@@ -127,7 +134,7 @@ def test_the_palms_are_where_the_hands_are():
 
 
 def test_without_hands_there_are_none():
-    for people in ({}, {"post": Stander(shape="cylinder")}):
+    for people in ({}, {"post": StandSettings(shape="cylinder")}):
         table = run(Cell(Scene(people=people, duration=0.03))).table()
         assert all(np.isnan(table[f"{side}_hand_{axis}"]).all() for side in ("left", "right") for axis in "xyz")
         assert np.isfinite(table["attraction_x"]).all()

@@ -23,13 +23,13 @@ from elbowroom.cell import (
     PlantClient,
     PlantServer,
     RealTime,
+    RecordedSettings,
     Recording,
     RigidBody,
     Scene,
-    Stander,
-    Tracked,
+    StandSettings,
     Walk,
-    Walker,
+    WalkSettings,
     run,
 )
 from elbowroom.cell.people.settings import Seen
@@ -41,7 +41,7 @@ from elbowroom.experiments.thesis.experiment import experiments
 from elbowroom.geometry import Body, Capsule, distance
 
 START = (0.0, 0.75, -2.15, 0.0, 0.7, 0.0)
-WALKER = Walker((1.5, 0.0), (0.5, 0.0), speed=0.8, periods=0.5)
+WALKER = WalkSettings((1.5, 0.0), (0.5, 0.0), speed=0.8, periods=0.5)
 CONFIG = Config(period=0.02)
 INTEGRAL = dataclasses.replace(CONFIG, attraction=dataclasses.replace(CONFIG.attraction, ki=0.3))
 PUMA = Scene(
@@ -162,7 +162,7 @@ def take(tmp_path):
     """A recording with a gap of 0.6 s, of somebody who walks along x by 0.2 m/s."""
     path = tmp_path / "take.csv"
     path.write_text(vicon(401, hide=GAP, step=2.0))
-    return Tracked(str(path), position=(0.6, 0.0), turn=math.pi)
+    return RecordedSettings(str(path), position=(0.6, 0.0), turn=math.pi)
 
 
 def test_watching_leaves_the_bare_controllers_motion_to_the_bit(take):
@@ -185,7 +185,7 @@ def test_watching_leaves_the_bare_controllers_motion_to_the_bit(take):
 def test_a_watching_supervisor_can_be_reset_and_the_arm_does_not_notice(tmp_path):
     path = tmp_path / "take.csv"
     path.write_text(vicon(401, hide=GAP, step=0.0))  # stands still, and so does the arm, pushed off its goal
-    ann = Tracked(str(path), position=(0.8, 0.0), turn=math.pi)
+    ann = RecordedSettings(str(path), position=(0.8, 0.0), turn=math.pi)
     settings = changed(people={"ann": ann}, controller=INTEGRAL, supervision="watch", duration=4.0, reset_after=2.5)
     cell = Cell(settings)
     watched = run(cell)
@@ -268,7 +268,9 @@ def test_a_reset_is_tried_again_while_it_is_refused(take):
 
 
 def test_the_true_distances_are_those_of_the_geometry():
-    settings = changed(people={"ann": Walker((0.9, 0.2), (0.8, 0.0), shape="standing"), "ben": Stander((0.0, 0.8))})
+    settings = changed(
+        people={"ann": WalkSettings((0.9, 0.2), (0.8, 0.0), shape="standing"), "ben": StandSettings((0.0, 0.8))}
+    )
     cell = Cell(settings)
     table = run(cell, cycles=5).table()
     body = Body(cell.arm, cover="thesis")
@@ -320,7 +322,9 @@ def test_the_object_goes_where_the_tool_goes():
 
 
 def test_contacts_are_counted():
-    cell = Cell(changed(people={"ann": Walker((1.0, 0.0), (-0.3, 0.0), 5.0, 0.5)}, supervision="off", duration=0.4))
+    cell = Cell(
+        changed(people={"ann": WalkSettings((1.0, 0.0), (-0.3, 0.0), 5.0, 0.5)}, supervision="off", duration=0.4)
+    )
     table = run(cell).table()
     assert table["contacts"][0] == 0
     assert table["contacts"][-1] == 1
@@ -378,7 +382,7 @@ def test_a_controller_that_turns_the_tool_keeps_it_as_it_rests():
 
 
 def test_two_people_are_two_people():
-    far, near = Walker((1.5, 0.0), (0.9, 0.0)), Walker((0.0, 1.5), (0.0, 0.4), 0.8)
+    far, near = WalkSettings((1.5, 0.0), (0.9, 0.0)), WalkSettings((0.0, 1.5), (0.0, 0.4), 0.8)
     cell = Cell(changed(people={"far": far, "near": near}))
     alone = Cell(changed(people={"near": near}))
     both, one = run(cell).table(), run(alone).table()

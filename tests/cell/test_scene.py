@@ -9,7 +9,17 @@ import pytest
 
 from elbowroom.avoidance import Config, Limits, Sensor
 from elbowroom.avoidance.settings import rows
-from elbowroom.cell import Cell, GoTo, PickAndPlace, Rest, Scene, Stander, Tracked, Walker, Wanderer
+from elbowroom.cell import (
+    Cell,
+    GoTo,
+    PickAndPlace,
+    RecordedSettings,
+    Rest,
+    Scene,
+    StandSettings,
+    WalkSettings,
+    WanderSettings,
+)
 from elbowroom.cell.layers import layered, merged, read_file, variants
 from elbowroom.cell.scene import PlantSettings, scene
 from elbowroom.errors import ConfigError, ModelError, RecordingError
@@ -94,14 +104,18 @@ def test_a_file_says_what_python_says(write):
         limits=Limits(sensor=Sensor.exact(), max_age=0.3),  # a cell tells what is true unless told not to
         plant=PlantSettings("rigid", payload=2.0),
         task=GoTo((0.1, 0.0, 0.2)),
-        people={"anna": Walker(speed=1.0), "ben": Stander(shape="standing")},
+        people={"anna": WalkSettings(speed=1.0), "ben": StandSettings(shape="standing")},
     )
     assert Scene.load(path).cycles == 500
     assert Scene.load(path).source == str(path)
 
 
 def test_every_setting_has_a_meaning():
-    for each in (Scene(), *(kind() for kind in (Walker, Wanderer, Stander, PickAndPlace)), Tracked(file="take.csv")):
+    for each in (
+        Scene(),
+        *(kind() for kind in (WalkSettings, WanderSettings, StandSettings, PickAndPlace)),
+        RecordedSettings(file="take.csv"),
+    ):
         assert all(row.doc for row in rows(each))
 
 
@@ -192,8 +206,8 @@ def test_a_person_of_another_kind_replaces_the_one_below(write):
     )
     assert Scene.load(path, variant="alone").people == {}
     assert Scene.load(path, variant="empty").people == {}
-    assert Scene.load(path, variant="slow").people == {"coworker": Walker(speed=0.1, radius=0.3)}
-    assert Scene.load(path, variant="stands").people == {"coworker": Stander(position=(0.8, 0.0))}
+    assert Scene.load(path, variant="slow").people == {"coworker": WalkSettings(speed=0.1, radius=0.3)}
+    assert Scene.load(path, variant="stands").people == {"coworker": StandSettings(position=(0.8, 0.0))}
     assert Scene.load(path, variant="works").task == GoTo()
 
 
@@ -331,7 +345,7 @@ def test_other_files_speak_for_themselves(write, tmp_path):
 @pytest.mark.parametrize(
     "wrong, said",
     [
-        ({"people": [Walker()]}, "people: expected people by name"),
+        ({"people": [WalkSettings()]}, "people: expected people by name"),
         ({"people": {"ann": "a walk"}}, r"people\.ann: expected a person"),
         ({"task": "rest"}, "task: expected a task"),
         ({"controller": {"period": 0.1}}, "controller: expected a Config"),

@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from elbowroom.cell import Still, Walk
-from elbowroom.cell.people.dragged import STRETCH, Steered
+from elbowroom.cell.people.dragged import STRETCH, DraggedPerson
 from elbowroom.geometry import Person
 from elbowroom.geometry.shapes import VELOCITY_A, A, B
 from strategies import examples
@@ -19,7 +19,7 @@ DT = 0.01
 
 
 def standing():
-    return Steered(Still(Person.standing((1.0, 0.0, 0.0), facing=math.pi)))
+    return DraggedPerson(Still(Person.standing((1.0, 0.0, 0.0), facing=math.pi)))
 
 
 def looked(who, t):
@@ -30,7 +30,7 @@ def looked(who, t):
 
 def test_untouched_they_are_as_they_were():
     walk = Walk((2.0, 0.0), (1.0, 0.0), 0.3)
-    who, rows = Steered(walk), np.empty((1, 13))
+    who, rows = DraggedPerson(walk), np.empty((1, 13))
     for t in (0.0, 1.0, 4.0):
         walk.look(t, rows)
         np.testing.assert_array_equal(looked(who, t), rows)
@@ -97,7 +97,7 @@ def test_nonsense_is_refused(bad):
 
 
 def test_a_cylinder_has_no_hands():
-    who = Steered(Walk((2.0, 0.0), (1.0, 0.0), 0.3))
+    who = DraggedPerson(Walk((2.0, 0.0), (1.0, 0.0), 0.3))
     assert who.hands == ()
     with pytest.raises(ValueError, match="drag_hand"):
         who.drag_hand("left", (0.1, 0.0, 0.0))

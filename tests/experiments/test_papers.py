@@ -125,7 +125,7 @@ def test_page_and_pictures_are_written(tmp_path, monkeypatch):
 
 
 def test_the_page_escapes():
-    table = papers.Table("a < b", "`x` & <y>", ("<th>", "ours"), [("<script>", "&")], 1, ["<i>"])
+    table = papers.PaperTable("a < b", "`x` & <y>", ("<th>", "ours"), [("<script>", "&")], 1, ["<i>"])
     text = page._table(table)
     assert "<script>" not in text
     assert "<code>x</code> &amp; &lt;y&gt;" in text

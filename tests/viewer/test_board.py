@@ -8,11 +8,11 @@ import time
 
 import numpy as np
 
-from elbowroom.viewer.session.exchange import Board
+from elbowroom.viewer.session.exchange import SharedBuffer
 
 
 def test_the_newest_is_seen():
-    board = Board()
+    board = SharedBuffer()
     assert board.look() is None
     for k in range(5):
         board.put({"k": k, "x": np.arange(3.0) * k})
@@ -23,14 +23,14 @@ def test_the_newest_is_seen():
 
 
 def test_what_does_not_fit_is_left_out_and_counted():
-    board = Board(size=256)
+    board = SharedBuffer(size=256)
     board.put("small")
     board.put("x" * 1000)
     assert (board.look(), board.dropped) == ("small", 1)
 
 
 def test_a_picture_is_never_half_of_one_and_half_of_another():
-    board, stop = Board(), threading.Event()
+    board, stop = SharedBuffer(), threading.Event()
 
     def write():
         k = 0
@@ -59,7 +59,7 @@ def _put(board):
 
 
 def test_it_reaches_from_one_process_to_another():
-    context, board = multiprocessing.get_context("spawn"), Board()
+    context, board = multiprocessing.get_context("spawn"), SharedBuffer()
     child = context.Process(target=_put, args=(board,))
     child.start()
     child.join(60)
@@ -86,7 +86,7 @@ class Overtaken:
 
 
 def test_a_reader_who_is_overtaken_looks_again():
-    board = Board()
+    board = SharedBuffer()
     board.put("first")
     board._head = Overtaken(board)
     assert board.look() == "third " * 100

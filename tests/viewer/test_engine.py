@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 from elbowroom.avoidance import State
-from elbowroom.cell.people.dragged import Steered
+from elbowroom.cell.people.dragged import DraggedPerson
 from elbowroom.cell.people.settings import Seen
 from elbowroom.cell.recording.table import read
 from elbowroom.cell.runner import Cell
 from elbowroom.model import catalogue
 from elbowroom.model.visuals import visuals_of
 from elbowroom.viewer.session.engine import Engine
-from elbowroom.viewer.session.exchange import Board
+from elbowroom.viewer.session.exchange import SharedBuffer
 from elbowroom.viewer.session.setup import SCENARIOS, Setup, chosen
 from elbowroom.viewer.session.workplace import TOO_LARGE
 from referees import thinned
@@ -28,7 +28,7 @@ from referees import thinned
 def desk():
     """An engine and the end of the pipe that a page has."""
     page, orders = multiprocessing.Pipe()
-    engine = Engine(orders, Board(), Setup(robot="panda"))
+    engine = Engine(orders, SharedBuffer(), Setup(robot="panda"))
     yield engine, page
     engine.close()
 
@@ -244,7 +244,7 @@ def test_it_carries_from_the_grip_to_the_release(desk):
 def test_every_scenario_starts_and_runs(scenario, take):
     setup = chosen("puma560", scenario=scenario, motion=str(take))  # test 7 is about a joint of this one
     page, orders = multiprocessing.Pipe()
-    engine = Engine(orders, Board(), setup)
+    engine = Engine(orders, SharedBuffer(), setup)
     cycles(engine, 150)
     page.close()
     shown = engine.snapshot()
@@ -561,7 +561,7 @@ def test_what_goes_wrong_in_the_loop_is_a_stop(desk, where, monkeypatch, caplog)
 def test_the_first_person_is_dragged_and_nobody_else(desk):
     engine, page = desk
     who = engine.cell.people[0]
-    other = Steered(who.actual.who)
+    other = DraggedPerson(who.actual.who)
     engine.cell.people.append(Seen(other, other))  # beside the cell's own places, to be dragged or not
     for order in (("drag", (0.3, 0.0)), ("hand", "left", (0.1, 0.0, 0.0))):
         page.send(order)
@@ -574,7 +574,7 @@ def test_the_first_person_is_dragged_and_nobody_else(desk):
 
 def test_a_picture_that_is_too_large_is_shown_without_its_meshes_and_told():
     _, orders = multiprocessing.Pipe()
-    engine = Engine(orders, Board(30_000), Setup(robot="planar2"))  # bytes: a picture takes some 8000
+    engine = Engine(orders, SharedBuffer(30_000), Setup(robot="planar2"))  # bytes: a picture takes some 8000
     engine.show()
     assert engine.board.look().problem == ""
     engine.build(engine.setup)

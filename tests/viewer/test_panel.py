@@ -11,7 +11,7 @@ from fake_page import at_work
 from elbowroom.avoidance import Status
 from elbowroom.cell import Cell, Scene
 from elbowroom.cell.layout import STANDARD
-from elbowroom.cell.people.settings import Stander
+from elbowroom.cell.people.settings import StandSettings
 from elbowroom.viewer.panel.gauges import AMBER, ORANGE, Strip, gauges
 from elbowroom.viewer.panel.margins import FORBIDDEN, UNKNOWN, Margins, margins
 from elbowroom.viewer.panel.panel import GREEN, GREY, RED, detail, facts, judged
@@ -81,8 +81,8 @@ def test_bars_say_what_is_needed_and_had_allowed_and_used():
 
 @pytest.mark.parametrize(("shape", "several", "part"), [("cylinder", False, ""), ("standing", True, "hand")])
 def test_contact_is_judged_by_the_part_of_the_body_that_is_nearest(shape, several, part):
-    people = {"near": Stander(shape=shape, position=(0.75, 0.0))}
-    people |= {"far": Stander(shape=shape, position=(3.0, 0.0))} if several else {}
+    people = {"near": StandSettings(shape=shape, position=(0.75, 0.0))}
+    people |= {"far": StandSettings(shape=shape, position=(3.0, 0.0))} if several else {}
     cell = Cell(dataclasses.replace(Scene.load(STANDARD), people=people))
     cell.step(0.0)
     found = margins(cell)

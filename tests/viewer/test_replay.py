@@ -11,8 +11,8 @@ import pytest
 
 from elbowroom.cell import Cell, Scene, run
 from elbowroom.cell.layout import STANDARD
-from elbowroom.cell.people.dragged import Steered
-from elbowroom.cell.people.settings import Seen, Stander, Tracked, Walker
+from elbowroom.cell.people.dragged import DraggedPerson
+from elbowroom.cell.people.settings import RecordedSettings, Seen, StandSettings, WalkSettings
 from elbowroom.cell.recording.log import Log, notes_of, record_to
 from elbowroom.cell.recording.scene_note import NOTE, scene_text
 from elbowroom.cell.recording.table import Recording, Table
@@ -47,7 +47,7 @@ def recorded(path, cell, cycles, hand=None, seen=None):
 
 def walked(delay=0.0, **changes):
     where = {"start": (1.4, 0.3), "end": (0.5, 0.1), "speed": 0.8, "pause": 0.3}
-    people = {"visitor": Walker(**where, delay=delay, shape="standing")}
+    people = {"visitor": WalkSettings(**where, delay=delay, shape="standing")}
     return dataclasses.replace(Scene.load(CELL), people=people, **changes)
 
 
@@ -182,9 +182,9 @@ def test_a_recording_without_any_joints_is_refused(tmp_path, few_lines):
 
 
 def dragged(path):
-    scene = dataclasses.replace(Scene.load(CELL), people={"anna": Stander(shape="standing", position=(0.9, 0.2))})
+    scene = dataclasses.replace(Scene.load(CELL), people={"anna": StandSettings(shape="standing", position=(0.9, 0.2))})
     cell = Cell(scene)
-    who = Steered(cell.people[0].actual)
+    who = DraggedPerson(cell.people[0].actual)
     cell.people[0] = Seen(who, who)
 
     def hand(k):
@@ -293,7 +293,7 @@ def test_an_arm_that_is_not_known_can_be_said(tmp_path):
 def test_a_motion_that_is_gone_leaves_a_figure(tmp_path):
     cell = Cell(walked(duration=0.1))
     table = run(cell).table()
-    gone = dataclasses.replace(cell.scene, people={"anna": Tracked(file=str(tmp_path / "take.csv"))})
+    gone = dataclasses.replace(cell.scene, people={"anna": RecordedSettings(file=str(tmp_path / "take.csv"))})
     cell.scene = gone
     replay = Replay(tmp_path / "run.csv", table=Table(table, cell.arm.n, notes_of(cell)))
     assert "anna is shown as a standing figure" in replay.warnings[0]

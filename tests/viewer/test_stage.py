@@ -17,7 +17,7 @@ from elbowroom.viewer.panel.panel import sentence
 from elbowroom.viewer.scene3d import cameras, overlays, shells
 from elbowroom.viewer.scene3d import triangles as solids
 from elbowroom.viewer.scene3d.palette import clothes, names_of
-from elbowroom.viewer.scene3d.scene import CALM, CARE, DANGER, Stage, capsule, colour_of, turned
+from elbowroom.viewer.scene3d.scene import CALM, CARE, DANGER, PageScene, capsule, colour_of, turned
 
 EYE = tuple(map(tuple, np.eye(4)))
 
@@ -138,7 +138,7 @@ def server():
 
 @pytest.fixture
 def stage(server):
-    return Stage(server)
+    return PageScene(server)
 
 
 def test_capsules_stand_where_the_rows_say(server, stage):

@@ -201,7 +201,7 @@ def _text(value: Any, path: str) -> str:
     raise FieldError(path, "a finite number, a string, true or false, or a list of them", value)
 
 
-class Row(NamedTuple):
+class SettingRow(NamedTuple):
     """What one setting is: for tables in the docs and on the command line."""
 
     name: str
@@ -210,15 +210,15 @@ class Row(NamedTuple):
     doc: str
 
 
-def rows(settings: Any, path: str = "") -> list[Row]:
+def rows(settings: Any, path: str = "") -> list[SettingRow]:
     """Every setting of an instance, dotted names, tables opened."""
-    found: list[Row] = []
+    found: list[SettingRow] = []
     for spec in dataclasses.fields(settings):
         value, name = getattr(settings, spec.name), _joined(path, spec.name)
         if dataclasses.is_dataclass(value):
             found += rows(value, name)
         else:
-            found.append(Row(name, value, spec.metadata.get("unit", ""), spec.metadata.get("doc", "")))
+            found.append(SettingRow(name, value, spec.metadata.get("unit", ""), spec.metadata.get("doc", "")))
     return found
 
 

@@ -121,7 +121,7 @@ THRESHOLDS = (1e-5, 2e-5, 5e-5, 1e-4, 1e-3, 1e-2)  # s
 
 
 @dataclass(frozen=True)
-class Row:
+class CycleRow:
     """One contender's cycles.  Times are for one state, in seconds."""
 
     bench: str
@@ -148,10 +148,10 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Report:
+class CycleReport:
     """All rows of a run, the scene, and what it ran on."""
 
-    rows: list[Row]
+    rows: list[CycleRow]
     missing: list[str]
     cpu: str
     cycles: int
@@ -190,7 +190,7 @@ def run(
     controllers: Mapping[str, Config] = CONTROLLERS,
     batches: bool = True,
     progress: Callable[[str], None] | None = None,
-) -> Report:
+) -> CycleReport:
     """Measure; `progress` is told what is being done.
 
     told: the scene, if not the usual one.  controllers: by name, K among them.  batches: whether to run those too.
@@ -213,7 +213,7 @@ def run(
     rows = [_row(told, e, taken[name], reference, floors) for name, e in named.items()]
     times = {name: ns / named[name].states if name in named else ns for name, ns in taken.items()}
     layout = loops["K"].controller.layout
-    return Report(
+    return CycleReport(
         rows,
         missing,
         cpu_name(),
@@ -240,10 +240,10 @@ def _unheard() -> Iterator[None]:
         log.propagate = spread_on
 
 
-def _row(told: Scene, e: Entry, taken: NDArray[np.int64], ours: Spread, floors: tuple[Spread, Spread]) -> Row:
+def _row(told: Scene, e: Entry, taken: NDArray[np.int64], ours: Spread, floors: tuple[Spread, Spread]) -> CycleRow:
     times = spread(taken / e.states)
     empty, busy = floors
-    return Row(
+    return CycleRow(
         "avoidance",
         told.arm.name,
         told.arm.n,

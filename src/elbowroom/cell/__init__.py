@@ -20,11 +20,11 @@ from .people.coworker import Still as Still
 from .people.coworker import Walk as Walk
 from .people.reach import Reach as Reach
 from .people.sensor_noise import Noisy as Noisy
-from .people.settings import Reacher as Reacher
-from .people.settings import Stander as Stander
-from .people.settings import Tracked as Tracked
-from .people.settings import Walker as Walker
-from .people.settings import Wanderer as Wanderer
+from .people.settings import ReachSettings as ReachSettings
+from .people.settings import RecordedSettings as RecordedSettings
+from .people.settings import StandSettings as StandSettings
+from .people.settings import WalkSettings as WalkSettings
+from .people.settings import WanderSettings as WanderSettings
 from .plants.mujoco import MuJoCo as MuJoCo
 from .plants.plant import Kinematic as Kinematic
 from .plants.plant import Plant as Plant
@@ -41,6 +41,13 @@ from .task import Rest as Rest
 from .task import Task as Task
 from .task import TaskSettings as TaskSettings
 
+Walker, Wanderer, Reacher, Stander, Tracked = (  # names of earlier versions
+    WalkSettings,
+    WanderSettings,
+    ReachSettings,
+    StandSettings,
+    RecordedSettings,
+)
 _CONNECT = ("PlantClient", "PlantServer", "Stop")
 
 

@@ -18,7 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from .. import counting, dynamics
 from ..algebra.polynomial import shown
 from ..bench import papers
-from ..counting.compare import Row, comparable, costs
+from ..counting.compare import CountRow, comparable, costs
 from ..counting.costs import Cost
 from ..counting.reasons import signed
 from ..dynamics.published import Published
@@ -116,7 +116,7 @@ def count(
         _quantity(chosen, name, found, numbers)
 
 
-def _json(rows: list[Row]) -> None:
+def _json(rows: list[CountRow]) -> None:
     sys.stdout.write(json_.dumps([dataclasses.asdict(row) for row in rows], indent=1) + "\n")
 
 

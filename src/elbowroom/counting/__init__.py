@@ -8,7 +8,7 @@ Subtractions are additions; negations are free; what is done with parameters alo
 cosines stand apart.
 """
 
-from .compare import Row as Row
+from .compare import CountRow as CountRow
 from .compare import customised_rows as customised_rows
 from .compare import general_rows as general_rows
 from .compare import strictest as strictest

@@ -16,7 +16,7 @@ Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True)
-class Row:
+class CountRow:
     """A count of ours and the strictest printed figure under the same conditions, if there is one."""
 
     quantity: str
@@ -67,7 +67,7 @@ def general_rows(
     quantity: str = "",
     countings: Sequence[str] = COUNTINGS[:2],
     progress: Progress | None = None,
-) -> Iterator[Row]:
+) -> Iterator[CountRow]:
     """Rows for chains of revolute joints with symbols for their parameters."""
     for one in costs(conditions, quantity, countings, progress):
         figures = comparable(one.quantity, one.method, one.condition, kinematics=one.kinematics)
@@ -96,7 +96,7 @@ def costs(
         yield Cost(name, method, condition, kinematics, counting, found.since, found.polynomials)
 
 
-def customised_rows(model: Model, quantity: str = "", progress: Progress | None = None) -> Iterator[Row]:
+def customised_rows(model: Model, quantity: str = "", progress: Progress | None = None) -> Iterator[CountRow]:
     """Rows for one arm, kinematics included; without printed figures, which are of a general chain."""
     asked = list(counted(quantity))
     for k, (name, method) in enumerate(asked):
@@ -114,9 +114,9 @@ def _row(
     count: Count,
     counting: str,
     figures: Sequence[Published],
-) -> Row:
+) -> CountRow:
     best = strictest(figures, n)
-    return Row(
+    return CountRow(
         quantity=quantity,
         method=method,
         condition=condition,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from .. import __version__
 from . import accuracy, figures
-from .papers import Table, Timings, tables
+from .papers import PaperTable, Timings, tables
 
 JOINTS = (2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 60)  # of the error curve
 Progress = Callable[[int, int, str], None]
@@ -61,7 +61,7 @@ def write(folder: Path, timings: Timings, *, progress: Progress | None = None) -
     return [page, *operations, *errors]
 
 
-def _page(found: Sequence[Table], operations: Sequence[Path], errors: Sequence[Path]) -> str:
+def _page(found: Sequence[PaperTable], operations: Sequence[Path], errors: Sequence[Path]) -> str:
     parts = [
         "<!doctype html>",
         '<html lang="en"><head><meta charset="utf-8">',
@@ -95,7 +95,7 @@ def _text(text: str) -> str:
     return "".join(f"<code>{piece}</code>" if k % 2 else piece for k, piece in enumerate(pieces))
 
 
-def _table(table: Table) -> str:
+def _table(table: PaperTable) -> str:
     tinted = _tinted(table.columns)
 
     def cell(tag: str, k: int, text: str) -> str:

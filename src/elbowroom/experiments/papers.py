@@ -50,7 +50,7 @@ Timings = Mapping[tuple[str, str], tuple[float, float]]
 
 
 @dataclass(frozen=True)
-class Table:
+class PaperTable:
     """A table of a paper with ours beside it."""
 
     title: str
@@ -61,14 +61,14 @@ class Table:
     remarks: list[str] = field(default_factory=list)
 
 
-def tables(timings: Timings) -> list[Table]:
+def tables(timings: Timings) -> list[PaperTable]:
     """All of them, in the order of the documents."""
     return [
-        _polynomials("Table 1, GDA paper (000)", "000 Table 1", _unknown_orders(rate=False)),
+        _polynomials("Table 1, GDA paper (000)", "000 PaperTable 1", _unknown_orders(rate=False)),
         _times(timings),
-        _polynomials("Table 2.2, thesis (001)", "001 Table 2.2", _unknown_orders(rate=True)),
+        _polynomials("Table 2.2, thesis (001)", "001 PaperTable 2.2", _unknown_orders(rate=True)),
         _rotations(),
-        _polynomials("Table I, GDAHJ paper (002)", "002 Table I"),
+        _polynomials("Table I, GDAHJ paper (002)", "002 PaperTable I"),
         _kozlowski_2(),
         _kozlowski_section_6(),
         _kozlowski_3(),
@@ -99,7 +99,7 @@ def _unknown_orders(*, rate: bool) -> list[tuple[str, str, str]]:
     return [*rows, ("mass_matrix_rate", "difference", "O(n³)")] if rate else rows
 
 
-def _polynomials(title: str, where: str, orders: Iterable[tuple[str, str, str]] = ()) -> Table:
+def _polynomials(title: str, where: str, orders: Iterable[tuple[str, str, str]] = ()) -> PaperTable:
     """A table of polynomials: theirs and ours, both totals at 7 joints, and what the numbers say."""
     rows, remarks = [], []
     for figure in PUBLISHED:
@@ -125,7 +125,7 @@ def _polynomials(title: str, where: str, orders: Iterable[tuple[str, str, str]] 
         "from ready link frames, theirs and ours; the others from the joint angles."
     )
     columns = ("method", "what", "theirs: mul", "add", "ours: mul", "add", "theirs, n = 7", "ours, n = 7")
-    return Table(title, caption, columns, rows, 2, remarks)
+    return PaperTable(title, caption, columns, rows, 2, remarks)
 
 
 def _method(method: str) -> str:
@@ -147,7 +147,7 @@ def _remarks(figure: Published, ours: Cost | None) -> list[str]:
     return [text]
 
 
-def _times(timings: Timings) -> Table:
+def _times(timings: Timings) -> PaperTable:
     rows = []
     for quantity, method, thesis in EXECUTION_TIMES:
         ours = timings.get((quantity, method))
@@ -160,10 +160,10 @@ def _times(timings: Timings) -> Table:
     )
     remarks = ["DAMAROB's symbolic inertia matrix (32 ms there) has no counterpart here."]
     columns = ("method", "what", "thesis", "ours: text on floats", "ours: compiled")
-    return Table("Table 2.1, thesis (001): execution times", caption, columns, rows, 2, remarks)
+    return PaperTable("Table 2.1, thesis (001): execution times", caption, columns, rows, 2, remarks)
 
 
-def _rotations() -> Table:
+def _rotations() -> PaperTable:
     ours = tensor_rotations()
     rows = [
         (p.method, str(p.mul), str(p.add), str(ours[p.method].mul), str(ours[p.method].add))
@@ -172,10 +172,10 @@ def _rotations() -> Table:
     ]
     caption = "R I Rᵀ of a symmetric tensor by three ways, counted as written; the thesis' form is made offline."
     columns = ("way", "theirs: mul", "add", "ours: mul", "add")
-    return Table("Appendix I, thesis (001)", caption, columns, rows, 1)
+    return PaperTable("Appendix I, thesis (001)", caption, columns, rows, 1)
 
 
-def _kozlowski_2() -> Table:
+def _kozlowski_2() -> PaperTable:
     parts = {"common": "both", "normalized": "normalized", "unnormalized": "unnormalized"}
     rows = [
         (
@@ -202,7 +202,7 @@ def _kozlowski_2() -> Table:
         "ours (shared)."
     )
     columns = ("form", "recursion", "mul, 1", "mul, 2", "add, 1", "add, 2")
-    return Table("Table 2, Kozłowski (003)", caption, columns, rows, 2, remarks)
+    return PaperTable("Table 2, Kozłowski (003)", caption, columns, rows, 2, remarks)
 
 
 def _capital(polynomial: Polynomial | None) -> str:
@@ -216,7 +216,7 @@ def _with_divisions(cost: Cost | None, kind: str) -> str:
     return _capital(p["mul"] + p["div"] if kind == "mul" else p["add"])
 
 
-def _kozlowski_section_6() -> Table:
+def _kozlowski_section_6() -> PaperTable:
     rows, remarks = [], []
     for condition in ("general", "orthogonal"):
         figure = published("inverse_dynamics", "operator", condition)[0]
@@ -226,15 +226,15 @@ def _kozlowski_section_6() -> Table:
         remarks += _remarks(figure, ours)
     columns = ("condition", "theirs: mul", "add", "ours: mul", "add")
     caption = "Inverse dynamics by the spatial operators, N joints that turn, ours counted shared."
-    return Table("Section 6, Kozłowski (003)", caption, columns, rows, 1, remarks)
+    return PaperTable("Section 6, Kozłowski (003)", caption, columns, rows, 1, remarks)
 
 
-def _kozlowski_3() -> Table:
+def _kozlowski_3() -> PaperTable:
     rows, remarks = [], []
     forms = ("diagonalized", "diagonalized_unnormalized")
     for figure in PUBLISHED:
         general = figure.condition == "general" and figure.quantity == "forward_dynamics"
-        if not general or not (figure.where == "003 Table 3" or figure.method in forms):
+        if not general or not (figure.where == "003 PaperTable 3" or figure.method in forms):
             continue
         ours = _ours("forward_dynamics", figure.method)
         total = None if ours is None else ours.total
@@ -248,12 +248,12 @@ def _kozlowski_3() -> Table:
         "counted shared. Integration is not included."
     )
     columns = ("method", "theirs", "ours", "theirs, N = 6", "ours", "theirs, N = 12", "ours")
-    return Table("Table 3, Kozłowski (003)", caption, columns, rows, 1, remarks)
+    return PaperTable("Table 3, Kozłowski (003)", caption, columns, rows, 1, remarks)
 
 
-def _milicevic_3() -> Table:
+def _milicevic_3() -> PaperTable:
     """As printed: an approach a column."""
-    figures = [p for p in PUBLISHED if p.where == "004 Table 3"]
+    figures = [p for p in PUBLISHED if p.where == "004 PaperTable 3"]
     ours = [_ours(p.quantity, p.method) for p in figures]
     base = _ours("inverse_dynamics", "rnea_base")
     rows: list[tuple[str, ...]] = []
@@ -268,8 +268,8 @@ def _milicevic_3() -> Table:
         remarks += _remarks(figure, cost)
     if base is not None:
         remarks.append(
-            "Newton-Euler in the base frame is the document's Table 1; it prints one figure for both recursions."
+            "Newton-Euler in the base frame is the document's PaperTable 1; it prints one figure for both recursions."
         )
     caption = "Inverse dynamics of n joints that turn, general chain, from the joint angles on, ours counted shared."
     columns = ("approach", *(_method(p.method) for p in figures), "Newton-Euler, base frame")
-    return Table("Table 3, Milićević, Golubović, Slavković (004)", caption, columns, rows, 1, remarks)
+    return PaperTable("Table 3, Milićević, Golubović, Slavković (004)", caption, columns, rows, 1, remarks)

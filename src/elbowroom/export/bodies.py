@@ -30,7 +30,7 @@ import dataclasses
 import numpy as np
 
 from ..errors import ModelError
-from ..model.inertia import Body
+from ..model.inertia import MassProperties
 from ..model.model import Array, Model
 from ..model.rotations import pose
 
@@ -56,7 +56,9 @@ def realizable(model: Model, *, adjust: bool = False) -> tuple[Model, tuple[str,
     Every joint feels the same.  Where no such bodies are found, a `ModelError` names the link, or with `adjust` the
     least that heals it alone is added, which the joints do feel; the notes say how much it is.
     """
-    bodies = [pseudo_inertia(Body(float(model.mass[i]), model.com[i], model.inertia[i])) for i in range(model.n)]
+    bodies = [
+        pseudo_inertia(MassProperties(float(model.mass[i]), model.com[i], model.inertia[i])) for i in range(model.n)
+    ]
     changed: set[int] = set()
     notes: list[str] = []
     for i in reversed(range(model.n)):
@@ -94,7 +96,7 @@ def realizable(model: Model, *, adjust: bool = False) -> tuple[Model, tuple[str,
     return dataclasses.replace(model, mass=mass, com=com, inertia=inertia), tuple(notes[::-1])
 
 
-def pseudo_inertia(body: Body) -> Array:
+def pseudo_inertia(body: MassProperties) -> Array:
     """J (4, 4) of a body, about the origin of the frame that it is given in."""
     m, c, I = body  # noqa: E741  # as in the equations
     J = np.zeros((4, 4))
@@ -104,11 +106,11 @@ def pseudo_inertia(body: Body) -> Array:
     return J
 
 
-def body_of(J: Array) -> Body:
+def body_of(J: Array) -> MassProperties:
     """The body of a pseudo-inertia with mass."""
     m, c = float(J[3, 3]), J[:3, 3] / J[3, 3]
     S = _central((J + J.T) / 2)
-    return Body(m, c, np.trace(S) * np.eye(3) - S)
+    return MassProperties(m, c, np.trace(S) * np.eye(3) - S)
 
 
 def _central(J: Array) -> Array:

@@ -46,7 +46,7 @@ from ..reading import named, parse_toml, read_bytes
 from .bounds import ANGLE, LENGTH, LINK_FIELDS, RATIO, Bound, bounded
 from .capsules import BASE, LinkCapsule, moved_capsule
 from .dh import from_dh, from_mdh
-from .inertia import Body, from_six, moved
+from .inertia import MassProperties, from_six, moved
 from .looks import Looks
 from .model import STANDARD_GRAVITY, Array, Model, create
 from .rotations import pose, rpy, z_to
@@ -201,7 +201,7 @@ class _Joint(NamedTuple):
     """One [[joint]] table: the columns that every convention shares, and the placement's own."""
 
     shared: dict[str, Any]
-    body: Body
+    body: MassProperties
     placement: dict[str, Any]
     covers: _Covers
 
@@ -258,7 +258,7 @@ def _joint(top: _Table, i: int, content: Any, placement: Callable[[_Table], dict
     measure = row.number_angle if kind == "revolute" else row.number  # degrees mean nothing along a slide
     link = row.inner("link")
     turn, name = link.turn("com_rpy"), link.text("name")
-    given = Body(link.number("mass"), link.vector("com", 3), from_six(*link.vector("inertia", 6)))
+    given = MassProperties(link.number("mass"), link.vector("com", 3), from_six(*link.vector("inertia", 6)))
     for key, bound in LINK_FIELDS.items():
         link.bounded(key, getattr(given, key), bound, f" (link {name!r})")
     body = given._replace(inertia=turn @ given.inertia @ turn.T)
@@ -394,7 +394,7 @@ def _from_frames(
     return create(kinds, E, p, **_bodies(bodies), tool=_snapped(turns[-1].T @ tool), **rest)
 
 
-def _bodies(bodies: list[Body]) -> dict[str, Any]:
+def _bodies(bodies: list[MassProperties]) -> dict[str, Any]:
     return {
         "mass": np.array([body.mass for body in bodies]),
         "com": np.array([body.com for body in bodies]),

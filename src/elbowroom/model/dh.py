@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike
 from ..errors import ModelError
 from .bounds import ANGLE, LENGTH, LINK_FIELDS, bounded
 from .capsules import BASE, Covers, LinkCapsule, checked_capsules, moved_capsule
-from .inertia import Body, moved
+from .inertia import MassProperties, moved
 from .model import Array, Model, create
 from .rotations import pose, rx, rz
 
@@ -85,7 +85,7 @@ def from_dh(
         checked = checked_capsules(capsules, n, rest.get("name", "arm"))
         return [c if c.link == BASE else moved_capsule(c, far[c.link]) for c in checked]
 
-    links = [moved(Body(float(mass[i]), com[i], inertia[i]), far[i]) for i in range(n)]
+    links = [moved(MassProperties(float(mass[i]), com[i], inertia[i]), far[i]) for i in range(n)]
     return from_mdh(
         a=np.r_[0, a[:-1]],
         alpha=np.r_[0, alpha[:-1]],

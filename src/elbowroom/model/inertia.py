@@ -9,7 +9,7 @@ import numpy as np
 from .model import Array
 
 
-class Body(NamedTuple):
+class MassProperties(NamedTuple):
     """Mass, centre of mass, and inertia about the centre of mass, in some frame's axes."""
 
     mass: float
@@ -17,24 +17,24 @@ class Body(NamedTuple):
     inertia: Array  # (3, 3)
 
 
-NOTHING = Body(0.0, np.zeros(3), np.zeros((3, 3)))
+NOTHING = MassProperties(0.0, np.zeros(3), np.zeros((3, 3)))
 
 
-def moved(body: Body, T: Array) -> Body:
+def moved(body: MassProperties, T: Array) -> MassProperties:
     """The body given in a frame that stands at T (4, 4), expressed in the frame that T is given in."""
     R = T[:3, :3]
-    return Body(body.mass, R @ body.com + T[:3, 3], R @ body.inertia @ R.T)
+    return MassProperties(body.mass, R @ body.com + T[:3, 3], R @ body.inertia @ R.T)
 
 
-def merge(a: Body, b: Body) -> Body:
+def merge(a: MassProperties, b: MassProperties) -> MassProperties:
     """Both as one body (parallel axes: I = I_a + I_b + reduced mass (d.d 1 - d d^T), d between the centres)."""
     mass = a.mass + b.mass
     if mass == 0:
-        return Body(0.0, a.com, a.inertia + b.inertia)
+        return MassProperties(0.0, a.com, a.inertia + b.inertia)
     d = b.com - a.com
     reduced = a.mass * b.mass / mass
     inertia = a.inertia + b.inertia + reduced * (d @ d * np.eye(3) - np.outer(d, d))
-    return Body(mass, (a.mass * a.com + b.mass * b.com) / mass, inertia)
+    return MassProperties(mass, (a.mass * a.com + b.mass * b.com) / mass, inertia)
 
 
 def about_origin(mass: float, com: Array, inertia: Array) -> Array:

@@ -36,7 +36,7 @@ from . import tips
 from .bounds import LENGTH, bounded
 from .capsules import LinkCapsule, moved_capsule
 from .covering import Cover, covering_capsule, covering_capsules, covering_cylinder
-from .inertia import NOTHING, Body, merge, moved
+from .inertia import NOTHING, MassProperties, merge, moved
 from .model import Array, Model, create
 from .rotations import pose, rz, z_to
 from .urdf_xml import quoted
@@ -151,10 +151,12 @@ def _model(robot: _Robot, tip: str | None, name: str, file: Path) -> Model:
     body, T_tip = _tip(robot, tip)
     chain = _chain(robot, body, tip)
     n = len(chain.joints)
-    parts: list[list[Body]] = [[] for _ in range(n)]
+    parts: list[list[MassProperties]] = [[] for _ in range(n)]
     for b, seat in chain.seats.items():
         inertia = _rotation(m.body_iquat[b])
-        own = Body(float(m.body_mass[b]), m.body_ipos[b].copy(), inertia @ np.diag(m.body_inertia[b]) @ inertia.T)
+        own = MassProperties(
+            float(m.body_mass[b]), m.body_ipos[b].copy(), inertia @ np.diag(m.body_inertia[b]) @ inertia.T
+        )
         if seat.link >= 0 and (own.mass > 0 or own.inertia.any()):
             parts[seat.link].append(moved(own, seat.T))
     links = [reduce(merge, bodies) if bodies else NOTHING for bodies in parts]

@@ -232,11 +232,11 @@ class Model:
 
     def with_payload(self, mass: float, com: ArrayLike = (0, 0, 0), inertia: ArrayLike | None = None) -> Model:
         """The same arm holding a body in its tool frame (com and inertia about its com, in that frame)."""
-        from .inertia import Body, merge, moved
+        from .inertia import MassProperties, merge, moved
 
         if not mass >= 0 or not math.isfinite(mass):
             raise ModelError(f"{self.name}: payload mass must be finite and not negative; got {mass} kg")
-        load = Body(
+        load = MassProperties(
             float(mass),
             _frozen(self.name, "payload com", com, (3,)),
             _frozen(self.name, "payload inertia", np.zeros((3, 3)) if inertia is None else inertia, (3, 3)),
@@ -248,7 +248,7 @@ class Model:
             raise ModelError(f"{self.name}: payload inertia must be symmetric; got\n{load.inertia}")
         if moments[0] < -1e-12 * max(1.0, float(moments[-1])):
             raise ModelError(f"{self.name}: payload inertia must not have negative moments; got {moments}")
-        last = Body(float(self.mass[-1]), self.com[-1], self.inertia[-1])
+        last = MassProperties(float(self.mass[-1]), self.com[-1], self.inertia[-1])
         both = merge(last, moved(load, self.tool))
         mass_, com_, inertia_ = self.mass.copy(), self.com.copy(), self.inertia.copy()
         mass_[-1], com_[-1], inertia_[-1] = both

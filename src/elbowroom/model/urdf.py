@@ -39,7 +39,7 @@ from . import tips
 from .bounds import INERTIA, MASS, bounded
 from .capsules import LinkCapsule
 from .collision import LinkShape, shape_of
-from .inertia import NOTHING, Body, from_six, merge, moved
+from .inertia import NOTHING, MassProperties, from_six, merge, moved
 from .model import Array, Model, create
 from .rotations import pose, z_to
 from .urdf_xml import MAX_BYTES, number, only, origin, part, quoted, read_robot, vector
@@ -69,7 +69,7 @@ class _Joint:
 class _Tree:
     root: str
     links: dict[str, Element]
-    bodies: dict[str, Body]  # by link, in the link's own frame
+    bodies: dict[str, MassProperties]  # by link, in the link's own frame
     joints: list[_Joint]  # the joint that leads to a link comes before those that leave it
 
 
@@ -191,7 +191,7 @@ def _chain(
     """The moving joints as a Model, each link with the mass and shape of all it carries; and the links' shapes."""
     turns = [pose(z_to(_axis(joint)), (0, 0, 0)) for joint in moving]  # Z_i; its transpose is its inverse
     placements = _placements(moving, seats)
-    parts: list[list[Body]] = [[] for _ in moving]
+    parts: list[list[MassProperties]] = [[] for _ in moving]
     for link, (i, T) in seats.items():
         body = tree.bodies[link]
         if i >= 0 and (body.mass > 0 or body.inertia.any()):
@@ -376,7 +376,7 @@ def _joint(element: Element, name: str) -> _Joint:
     return _Joint(name, kind, parent, child, origin(element, owner), element)
 
 
-def _body(link: Element, name: str) -> Body:
+def _body(link: Element, name: str) -> MassProperties:
     owner = f"link {name!r}"
     inertial = only(link, "inertial", owner)
     if inertial is None:
@@ -389,7 +389,7 @@ def _body(link: Element, name: str) -> Body:
     products = [number(tensor, which, owner, default=0.0) for which in ("ixy", "iyz", "ixz")]
     bounded(mass, MASS, f"{owner}: mass")  # these too are asked here, by the name of this link and not its carrier's
     bounded(moments + products, INERTIA, f"{owner}: <inertia>")
-    return moved(Body(mass, np.zeros(3), from_six(*moments, *products)), origin(inertial, owner))
+    return moved(MassProperties(mass, np.zeros(3), from_six(*moments, *products)), origin(inertial, owner))
 
 
 def _axis(joint: _Joint) -> Array:

@@ -26,7 +26,7 @@ from elbowroom.avoidance.safety.filter import (
     ROUNDS,
     ROWS,
     STEPS,
-    Motion,
+    CapsuleMotion,
     Problem,
     moving,
     nearest,
@@ -291,7 +291,7 @@ def test_a_solution_is_pulled_back_as_far_as_its_worst_pair_asks_and_not_for_rou
         ramp, solution = rng.uniform(-1, 1, (2, ARM.n))
 
         def speeds(v, promise=promise):
-            motion = Motion.of(ARM.model, layout, frames, v)
+            motion = CapsuleMotion.of(ARM.model, layout, frames, v)
             return -np.array([motion.opening(i, p[1:4], p[4]) for i, p in zip(own, promise, strict=True)], float)
 
         runs = speeds(ramp)

@@ -22,7 +22,8 @@ from .repulsion import Repulsion
 from .smoothing import MovingAverage
 from .workspace import Workspace
 
-CONTROLLERS = ("K", "F")
+CONTROLLERS = {"K": "K", "F": "F", "velocity": "K", "force": "F"}
+"""The thesis' letters, and what they work on: `velocity` is K, `force` is F."""
 FORCE_METHODS = ("linearised", "operational", "joint")
 
 
@@ -56,7 +57,7 @@ _AGAINST_ITSELF = Repulsion(
 class Config:
     """A controller's settings; a table left out has its defaults."""
 
-    controller: str = setting("K", "", "K works on velocities, F on forces")
+    controller: str = setting("K", "", "K, or velocity: pushes are velocities; F, or force: they are forces")
     period: float = setting(0.001, "s", "time between steps; the filter's length in samples follows from it")
     task: str = setting("position", "", "what the tool follows: position, or pose (orientation too)")
     inverse: str = setting("dls", "", "velocities to joints: dls (3.49) or transpose (3.51)")
@@ -83,6 +84,7 @@ class Config:
             if not isinstance(value, kind) and not (value is None and name in ("self_collision", "workspace")):
                 raise FieldError(name, f"a {kind.__name__}", value, place="Config")
         choice(self, "controller", CONTROLLERS)
+        object.__setattr__(self, "controller", CONTROLLERS[self.controller])
         choice(self, "task", ("position", "pose"))
         choice(self, "inverse", ("dls", "transpose"))
         choice(self, "jacobian", ("tool", "alternate"))

@@ -31,14 +31,14 @@ from ...dynamics import whole
 from ...dynamics.kinematics import forward_kinematics, jacobian_at, jacobian_rate
 from . import joint_limits
 from .attraction import held, rotation_error
-from .least_squares import damped, unfelt
+from .least_squares import damped, null_space
 from .velocity_law import (
     Memory,
     Situation,
+    apply_pushes,
     attraction,
     combined,
     finished,
-    given_way,
     information,
     off_limits,
     to_posture,
@@ -96,7 +96,7 @@ def _linearised(
         "raw": done.raw,
         "unfiltered": done.unfiltered,
         "memory": np.concatenate([integral, done.total, done.fresh, memory.desired]),
-        "info": information(s, done.limit, drawn, tool.Jv @ given_way(s, each, np.zeros(s.model.n))),
+        "info": information(s, done.limit, drawn, tool.Jv @ apply_pushes(s, each, np.zeros(s.model.n))),
     }
 
 
@@ -166,7 +166,7 @@ def _operational(s: Situation, M: Array) -> tuple[Array, Array]:
     posture = (s.g.posture * force.kv * s.slow) * (s.goal.posture - s.q)
     posture = posture if s.weights is None else s.weights * posture
     free = posture - force.null_damping * s.qd
-    acceleration = damped(s.J, f - _drift(s), s.g.damping, s.weights) + unfelt(s.J, free, s.weights)
+    acceleration = damped(s.J, f - _drift(s), s.g.damping, s.weights) + null_space(s.J, free, s.weights)
     return M @ acceleration, f
 
 
@@ -191,7 +191,7 @@ def _joint(s: Situation, M: Array, desired: Array, dt: Any) -> tuple[Array, Arra
         turning = held(s.g.attraction.rotation_gain * rotation_error(R, s.goal.rotation), s.g.attraction.max_turn)
         velocity, J = np.concatenate([velocity, turning * s.slow]), np.vstack(there)
     rest = to_posture(s, desired)
-    speed = damped(J, velocity, s.g.damping, s.weights) + unfelt(J, rest, s.weights)
+    speed = damped(J, velocity, s.g.damping, s.weights) + null_space(J, rest, s.weights)
     torque = M @ (force.kp * s.slow * (desired - s.q) - force.kv * (s.qd - speed))
     return torque, _within(desired + speed * dt, s.lower, s.upper)
 

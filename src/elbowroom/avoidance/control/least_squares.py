@@ -83,7 +83,7 @@ def resolved(method: str, J: Array, v: Array, damping: Any, weights: Array | Non
 UNFELT = 1e-4  # m: eps of the null space
 
 
-def unfelt(J: Array, speed: Array, weights: Array | None = None) -> Array:
+def null_space(J: Array, speed: Array, weights: Array | None = None) -> Array:
     """N speed (n,): the part of joint speeds that the task of J (m, n) does not feel."""
     return speed - damped(J, J @ speed, UNFELT, weights)
 

@@ -28,7 +28,7 @@ from ...model import Model
 from ..safety.status import Status
 from . import joint_limits
 from .attraction import pull, slow_down_factor, turn
-from .least_squares import openness, resolved, speed_weights, unfelt
+from .least_squares import null_space, openness, resolved, speed_weights
 from .pairs import Layout
 from .pushes import Push, gathered, least
 from .smoothing import average
@@ -70,7 +70,7 @@ FASTEST = 2.0  # times the fields' greatest strength: how fast one push may move
 CLOSED = 0.5  # of the openness: less counts as near a singularity
 
 
-class Goal(NamedTuple):
+class GoalInputs(NamedTuple):
     """Where the tool should be."""
 
     position: Array
@@ -93,7 +93,7 @@ class Situation(NamedTuple):
     J: Array  # (m, n) of the task at the tool
     J_task: Array  # (m, n) that the task is resolved with: J, or the alternate one
     weights: Array | None  # (n,) of the joints where some are slow
-    goal: Goal
+    goal: GoalInputs
     pushes: list[Push]
     push: Any  # the greatest of people and things, m/s
     own: Any  # the greatest of the floor, the shells and the arm itself
@@ -136,7 +136,7 @@ def situation(
     posture: Array,
 ) -> Situation:
     """Everything about the present."""
-    wanted = Goal(goal[:3], goal[3:6], goal[6:].reshape(3, 3), posture)
+    wanted = GoalInputs(goal[:3], goal[3:6], goal[6:].reshape(3, 3), posture)
     frames = forward_kinematics(model, q)
     last = model.n - 1
     tool = frames.point(last, model.tool[:3, 3])
@@ -193,13 +193,13 @@ def combined(s: Situation, drawn: Array, each: list[Array], more: Array | None =
     if way == "auto":
         way = "null" if s.g.controller == "K" else "joint"
     still = np.zeros(s.model.n)
-    rest = unfelt(s.J_task, to_posture(s, s.q), s.weights)
+    rest = null_space(s.J_task, to_posture(s, s.q), s.weights)
     if way == "tool":
-        pushed = given_way(s, each, still if more is None else more)
+        pushed = apply_pushes(s, each, still if more is None else more)
         return resolved(s.g.inverse, s.J_task, drawn + s.J @ pushed, s.g.damping, s.weights) + rest
     speed = resolved(s.g.inverse, s.J_task, drawn, s.g.damping, s.weights) + rest
     speed = speed if more is None else speed + more
-    return given_way(s, each, speed, spared=way == "null")
+    return apply_pushes(s, each, speed, spared=way == "null")
 
 
 def to_posture(s: Situation, q: Array) -> Array:
@@ -208,7 +208,7 @@ def to_posture(s: Situation, q: Array) -> Array:
     return speed if s.weights is None else s.weights * speed
 
 
-def given_way(s: Situation, each: list[Array], speed: Array, *, spared: bool = False) -> Array:
+def apply_pushes(s: Situation, each: list[Array], speed: Array, *, spared: bool = False) -> Array:
     """`speed` (n,) and of each push's joint speeds e (n,) as much as its control point still lacks along the push.
 
     For a push along u at a point with Jacobian J, a = J^T u: alone it would add a.e to the point's speed along u.  Of
@@ -236,7 +236,7 @@ def given_way(s: Situation, each: list[Array], speed: Array, *, spared: bool = F
         c = s.g.reluctance
         for a, e, own, share, wanted in wishes:
             lack = minimum(maximum(wanted - a @ speed, 0.0), own) * share
-            along = unfelt(s.J_task, e, s.weights)
+            along = null_space(s.J_task, e, s.weights)
             r = (a @ along) * share
             speed = speed + along * (lack * (r / (r * r + c * c)))
     for a, e, own, share, wanted in wishes:
@@ -319,7 +319,7 @@ def pushed_speeds(s: Situation) -> list[Array]:
 def law(s: Situation, memory: Memory, dt: Any, restart: Any, oldest: Array, samples: int) -> dict[str, Any]:
     """One step: joint and tool velocities, and the memory after it."""
     each = pushed_speeds(s)
-    pushed = given_way(s, each, np.zeros(s.model.n))
+    pushed = apply_pushes(s, each, np.zeros(s.model.n))
     drawn, integral = attraction(s, memory.integral, dt)
     asked, limit = combined(s, drawn, each), 1.0
     if s.g.joint_limits.form == "printed":

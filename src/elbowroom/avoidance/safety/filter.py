@@ -159,7 +159,7 @@ def joint_box(q: Array, last: Array, change: Array, b: Any, rules: Any, dt: Any,
 
 
 # ---- rows
-class Row(NamedTuple):
+class Constraint(NamedTuple):
     """a . v >= need; `yields` is 1/r of its slack, 0 for a row that does not yield."""
 
     a: Array  # (n,)
@@ -170,23 +170,23 @@ class Row(NamedTuple):
 
     @property
     def numbers(self) -> list[Any]:
-        """All of it in a list; `Row.of` is the way back."""
+        """All of it in a list; `Constraint.of` is the way back."""
         return [*self.a, self.need, self.yields, self.kind, self.lack]
 
     @classmethod
-    def of(cls, numbers: Any) -> Row:
+    def of(cls, numbers: Any) -> Constraint:
         """From `numbers`."""
         return cls(vector(*numbers[:-4]), *numbers[-4:])
 
 
-class Motion(NamedTuple):
+class CapsuleMotion(NamedTuple):
     """How some joint speeds move the ends of the arm's capsules, by capsule: (3,) each, of a, and of b less a."""
 
     a: list[Array]
     along: list[Array]
 
     @classmethod
-    def of(cls, model: Model, layout: Layout, frames: Frames, speed: Array) -> Motion:
+    def of(cls, model: Model, layout: Layout, frames: Frames, speed: Array) -> CapsuleMotion:
         """By the links' velocities."""
         omega, v = velocities(model, frames, speed)
         starts, differences = [], []
@@ -212,10 +212,10 @@ class Turning(NamedTuple):
     a: list[Array]  # m/s^2, of the start, while no joint accelerates
     along: list[Array]  # the same of the end less the start
     axis: list[Array]  # m, from start to end
-    motion: Motion
+    motion: CapsuleMotion
 
     @classmethod
-    def of(cls, model: Model, layout: Layout, frames: Frames, speed: Array, motion: Motion) -> Turning:
+    def of(cls, model: Model, layout: Layout, frames: Frames, speed: Array, motion: CapsuleMotion) -> Turning:
         """By the links' accelerations."""
         omega, alpha, a = accelerations(model, frames, speed)
         starts, differences, axes = [], [], []
@@ -265,7 +265,7 @@ def _row(
     yields: Any,
     kind: float,
     fastest: Array,
-) -> Row:
+) -> Constraint:
     """The row of the contact that the wish violates most; what a link can hardly do is not asked of it."""
     alone = len({c.capsule for c in contacts}) == 1
 
@@ -286,7 +286,7 @@ def _row(
     if kind == EVASION:
         most = CAPABLE * summed([absolute(g) * v for g, v in zip(a, fastest, strict=True)])
         need, lack = minimum(need, most), lack - maximum(need - most, 0.0)
-    return Row(a, need, yields, kind, lack)
+    return Constraint(a, need, yields, kind, lack)
 
 
 def _end(frames: Frames, link: int, point: Any) -> Array:
@@ -297,7 +297,7 @@ def _end(frames: Frames, link: int, point: Any) -> Array:
 class Posed(NamedTuple):
     """The problem of a cycle."""
 
-    rows: list[Row]
+    rows: list[Constraint]
     allowed: list[Any]  # of every pair of the promise: the greatest u
     runs: list[Any]  # and the u of the ramp
     margin: Any  # m/s: what the wish leaves of what is allowed, where that is least
@@ -323,7 +323,7 @@ class Scene(NamedTuple):
 
     frames: Frames
     ends: list[tuple[Array, Array]]  # of the capsules
-    last: Motion  # of the last command
+    last: CapsuleMotion  # of the last command
     met: list[Met]
 
 
@@ -336,7 +336,7 @@ def scene(model: Model, layout: Layout, box: Box, x: Any, rules: SimpleNamespace
     """
     frames = forward_kinematics(model, x.q)
     ends = [(_end(frames, c.link, c.a), _end(frames, c.link, c.b)) for c in layout.capsules]
-    motion = Motion.of(model, layout, frames, box.last)
+    motion = CapsuleMotion.of(model, layout, frames, box.last)
     turning = Turning.of(model, layout, frames, box.last, motion)
     lengths = [float(np.linalg.norm(np.array(c.b) - np.array(c.a))) for c in layout.capsules]
     lasting = rules.reaction + box.stopping
@@ -382,7 +382,7 @@ def stopping_time(met: list[Met], box: Box, rules: SimpleNamespace) -> Any:
 def posed(model: Model, layout: Layout, seen: Scene, wish: Array, box: Box, x: Any, rules: SimpleNamespace) -> Posed:
     """All rows; x has `pairs` (P, 13) of the people predicted."""
     frames, ends, last, met = seen
-    wanted = Motion.of(model, layout, frames, wish)
+    wanted = CapsuleMotion.of(model, layout, frames, wish)
     size = layout.person_capsules
     lasting, slower = rules.reaction + box.stopping, 1.0 / (rules.reaction + 0.5 * box.stopping)
     allowed, runs = [], []
@@ -413,7 +413,7 @@ def posed(model: Model, layout: Layout, seen: Scene, wish: Array, box: Box, x: A
         for (kind, link, _), contacts in sorted(groups.items())
     ]
     rows += _near_itself(model, layout, frames, wanted, ends, x, rules, yields[THINGS])
-    rows = rows or [Row(np.zeros(model.n), FREE, 0.0, THINGS, FREE)]  # an arm that can meet nothing
+    rows = rows or [Constraint(np.zeros(model.n), FREE, 0.0, THINGS, FREE)]  # an arm that can meet nothing
     return Posed(rows, allowed, runs, margin)
 
 
@@ -463,7 +463,7 @@ def _seen(row: Array) -> tuple[Any, Array, Any, Any]:
     return row[0], row[1:4], row[4], row[5]
 
 
-def _near_things(layout: Layout, wanted: Motion, ends: Any, x: Any, rules: SimpleNamespace, groups: Any) -> None:
+def _near_things(layout: Layout, wanted: CapsuleMotion, ends: Any, x: Any, rules: SimpleNamespace, groups: Any) -> None:
     """The contacts of each link with things and with the floor."""
     persons = layout.people * layout.person_capsules
     for i in moving(layout):
@@ -489,15 +489,15 @@ def _near_itself(
     model: Model,
     layout: Layout,
     frames: Frames,
-    wanted: Motion,
+    wanted: CapsuleMotion,
     ends: Any,
     x: Any,
     rules: SimpleNamespace,
     yields: Any,
-) -> list[Row]:
+) -> list[Constraint]:
     """The worst pair of each outer link with the links before it."""
     first = layout.own * layout.slots
-    meeting: dict[int, list[Row]] = {}
+    meeting: dict[int, list[Constraint]] = {}
     for k, (i, j) in enumerate(layout.self_pairs):
         row = x.pairs[first + k]
         normal, shares = row[NORMAL], (row[LAMBDA_X], row[LAMBDA_Y])
@@ -510,30 +510,30 @@ def _near_itself(
             link, (a, b) = layout.capsules[c].link, ends[c]
             if link >= 0:
                 grip = grip + sign * (normal @ jacobian_at(model, frames, link, a + (b - a) * share).Jv)
-        meeting.setdefault(layout.capsules[j].link, []).append(Row(grip, need, yields, THINGS, need - opening))
+        meeting.setdefault(layout.capsules[j].link, []).append(Constraint(grip, need, yields, THINGS, need - opening))
     return [_worse(found) for found in meeting.values()]
 
 
-def _worse(rows: list[Row]) -> Row:
+def _worse(rows: list[Constraint]) -> Constraint:
     best = rows[0]
     for row in rows[1:]:
         worse = row.lack > best.lack
-        best = Row.of([where(worse, new, old) for new, old in zip(row.numbers, best.numbers, strict=True)])
+        best = Constraint.of([where(worse, new, old) for new, old in zip(row.numbers, best.numbers, strict=True)])
     return best
 
 
-def chosen(rows: list[Row], promises: int) -> list[Row]:
+def chosen(rows: list[Constraint], promises: int) -> list[Constraint]:
     """The rows that are solved for: of the first so many, those of people, OF_PEOPLE, and of the others the rest."""
     nothing = [0.0] * len(rows[0].a) + [FREE, 0.0, THINGS, FREE]
     return _lacking(rows[:promises], OF_PEOPLE, nothing) + _lacking(rows[promises:], ROWS - OF_PEOPLE, nothing)
 
 
-def _lacking(rows: list[Row], most: int, nothing: list[Any]) -> list[Row]:
+def _lacking(rows: list[Constraint], most: int, nothing: list[Any]) -> list[Constraint]:
     """The rows that the wish lacks most, the worst first; `most` of them in any case, filled up with `nothing`."""
     left = [row.numbers for row in rows]
     left += [nothing] * (most - len(left))
     if len(left) == most:
-        return [Row.of(numbers) for numbers in left]
+        return [Constraint.of(numbers) for numbers in left]
     found = []
     for _ in range(most):
         best = left[0]
@@ -542,7 +542,7 @@ def _lacking(rows: list[Row], most: int, nothing: list[Any]) -> list[Row]:
             both = [(where(worse, new, old), where(worse, old, new)) for new, old in zip(left[k], best, strict=True)]
             best, left[k - 1] = [new for new, _ in both], [old for _, old in both]
         left.pop()
-        found.append(Row.of(best))
+        found.append(Constraint.of(best))
     return found
 
 
@@ -708,7 +708,7 @@ def pulled_back(
 
     x has `promise` (Q, 5), `allowed` and `runs` (Q,).
     """
-    motion = Motion.of(model, layout, frames, solved)
+    motion = CapsuleMotion.of(model, layout, frames, solved)
     persons = layout.people * layout.person_capsules
     part: Any = 1.0
     speeds = []

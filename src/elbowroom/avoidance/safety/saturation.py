@@ -45,8 +45,8 @@ from .filter import (
     PEOPLE,
     ROWS,
     Box,
+    Constraint,
     Problem,
-    Row,
     chosen,
     joint_box,
     largest,
@@ -258,7 +258,7 @@ def asked(
         "low": _each(minimum, box.low, box.ramp) / b.velocity,
         "up": _each(maximum, box.up, box.ramp) / b.velocity,
         "start": wish / b.velocity,
-        "rows": np.array([Row(row.a * b.velocity, *row[1:]).numbers for row in rows]),
+        "rows": np.array([Constraint(row.a * b.velocity, *row[1:]).numbers for row in rows]),
         "lack": vector(largest(row.lack for row in rows), margin),
         "allowed": vector(*(allowed or [0.0])),
         "runs": vector(*(runs or [0.0])),
@@ -271,7 +271,7 @@ def picked(promises: int, rows: Array, start: Array, low: Array, up: Array) -> d
 
     The first so many rows are people's.
     """
-    best = chosen([Row.of(row) for row in rows], promises)
+    best = chosen([Constraint.of(row) for row in rows], promises)
     A, (need, yields, kinds) = (
         np.array([row.a for row in best]),
         (vector(*numbers) for numbers in zip(*((row.need, row.yields, row.kind) for row in best), strict=True)),

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..avoidance import REFERENCE
-from ..avoidance import Report as Cycles
+from ..avoidance import CycleReport as Cycles
 from ..cycles import BUSY, EMPTY
 from ..report import US
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ..encounters.report import Report
+from ..encounters.report import EncounterReport
 from .cycles import save
 from .times import BLUE, DARK, GREY, LIGHT, Style
 
@@ -23,7 +23,7 @@ STYLES = {
 }
 
 
-def encounters(plt: Any, report: Report, path: Path) -> None:
+def encounters(plt: Any, report: EncounterReport, path: Path) -> None:
     """Least distance that 95 % of the runs kept, against throughput with its interval; touching is shaded."""
     robots = list(dict.fromkeys(row.robot for row in report.rows))
     figure, grid = plt.subplots(

@@ -53,7 +53,7 @@ class MethodRow:
 
 
 @dataclass(frozen=True)
-class Report:
+class EncounterReport:
     """All rows, all runs, and under what conditions."""
 
     rows: list[MethodRow]
@@ -82,7 +82,7 @@ def run(
     jobs: int | None = None,
     limb_speed: float = LIMB_SPEED,
     duration: float = DURATION,
-) -> Report:
+) -> EncounterReport:
     """Every method in the encounters of the seeds from `seed` on, with every arm.
 
     Seeds from `SEARCH` on are refused: settings may have been chosen by them.
@@ -115,7 +115,7 @@ def run(
         )
         results[arm.name] = found
         rows += [row(arm.name, name, found[name], found.get(REFERENCE)) for name in found]
-    return Report(rows, missing, runs, seed, people, sensor, limb_speed, duration, cpu_name(), results)
+    return EncounterReport(rows, missing, runs, seed, people, sensor, limb_speed, duration, cpu_name(), results)
 
 
 def row(robot: str, name: str, results: Sequence[RunResult], reference: Sequence[RunResult] | None = None) -> MethodRow:

@@ -1,6 +1,6 @@
 """Somebody whom another hand moves: a person of a scene, dragged aside as a whole or by the hands.
 
-    who = Steered(Walk(...));  who.drag((0.4, 0.0));  who.drag_hand("right", (0.1, 0.0, 0.3));  who.let_go()
+    who = DraggedPerson(Walk(...));  who.drag((0.4, 0.0));  who.drag_hand("right", (0.1, 0.0, 0.3));  who.let_go()
 
 The person goes on as before, shifted by an offset d.  It follows the wanted offset w at a limited speed, as a
 critically damped spring would: with time constant T
@@ -51,7 +51,7 @@ class Follower:
             self.at = self.at + h * self.rate
 
 
-class Steered:
+class DraggedPerson:
     """A coworker with offsets: `drag` (x, y) moves all of them, `drag_hand` (x, y, z) one hand; `let_go` gives back.
 
     `speed` is the greatest of the body's offset, `hand_speed` of a hand's, m/s; `time` (s) how fast they follow.

@@ -92,7 +92,7 @@ def _made(who: Any) -> Seen:
 
 
 @dataclass(frozen=True)
-class Walker:
+class WalkSettings:
     """Somebody who walks back and forth (`Walk`)."""
 
     start: tuple[float, float] = setting((2.5, 0.0), "m", "where they begin, from the origin")
@@ -135,7 +135,7 @@ class Walker:
 
 
 @dataclass(frozen=True)
-class Wanderer:
+class WanderSettings:
     """Somebody who moves at random (`RandomWalk`)."""
 
     seed: int = setting(1, "", "the same seed gives the same path")
@@ -172,7 +172,7 @@ class Wanderer:
 
 
 @dataclass(frozen=True)
-class Reacher:
+class ReachSettings:
     """Somebody who stands and reaches in with one hand (`Reach`)."""
 
     position: tuple[float, float] = setting((1.0, 0.0), "m", "where they stand, from the origin")
@@ -208,7 +208,7 @@ class Reacher:
 
 
 @dataclass(frozen=True)
-class Stander:
+class StandSettings:
     """Somebody, or something as large, that stays."""
 
     position: tuple[float, float] = setting((1.0, 0.0), "m", "where they stand, from the origin")
@@ -235,7 +235,7 @@ class Stander:
 
 
 @dataclass(frozen=True)
-class Tracked:
+class RecordedSettings:
     """A recorded person (`Recorded`)."""
 
     file: str = setting("", "", "a Vicon CSV or a BVH file")
@@ -302,10 +302,10 @@ def made(people: Mapping[str, Somebody], origin: Array, floor: float) -> dict[st
 
 
 KINDS: dict[str, type[Any]] = {
-    "walk": Walker,
-    "random": Wanderer,
-    "reach": Reacher,
-    "still": Stander,
-    "recorded": Tracked,
+    "walk": WalkSettings,
+    "random": WanderSettings,
+    "reach": ReachSettings,
+    "still": StandSettings,
+    "recorded": RecordedSettings,
 }
 """What `kind` says in a scene's file."""

@@ -147,7 +147,7 @@ def table(rows: Array, n: int, texts: Sequence[str]) -> dict[str, Array]:
     return found
 
 
-class Table(Mapping[str, Array]):
+class RecordedTable(Mapping[str, Array]):
     """A recording that was read: name -> column, with its `notes`, and `torn`, a sentence if its end was lost."""
 
     def __init__(self, columns: Mapping[str, Array], n: int, notes: Mapping[str, str], torn: str | None = None) -> None:
@@ -169,10 +169,10 @@ class Table(Mapping[str, Array]):
 
     def __repr__(self) -> str:
         span = f", t = {self['t'][0]:g} to {self['t'][-1]:g} s" if self.rows else ""
-        return f"<Table of {self.rows} rows, {self.n} joints{span}{', torn' if self.torn else ''}>"
+        return f"<RecordedTable of {self.rows} rows, {self.n} joints{span}{', torn' if self.torn else ''}>"
 
 
-def read(file: str | Path) -> Table:
+def read(file: str | Path) -> RecordedTable:
     """The recording in a file, to its last whole row; `torn` says what is missing, as where a process was killed."""
     path = Path(file)
     with opened(path) as stream:
@@ -203,7 +203,7 @@ class _Lines:
                 ) from None
 
 
-def _read(path: Path, stream: BinaryIO) -> Table:
+def _read(path: Path, stream: BinaryIO) -> RecordedTable:
     lines = _Lines(path, stream)
     notes: dict[str, str] = {}
     given = iter(lines)
@@ -227,7 +227,7 @@ def _read(path: Path, stream: BinaryIO) -> Table:
             found["status"] = np.where(said, found["verdict"], found["status"])
     unknown = np.full(len(rows), np.nan)
     whole = np.column_stack([found.get(name, unknown) for name in columns(n)])
-    return Table(table(whole, n, texts), n, notes, _torn(path, lines, len(names)))
+    return RecordedTable(table(whole, n, texts), n, notes, _torn(path, lines, len(names)))
 
 
 def _acted(notes: Mapping[str, str]) -> bool:

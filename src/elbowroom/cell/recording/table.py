@@ -27,7 +27,7 @@ from ...errors import RecordingError, UnknownNameError
 from .file import SIGNALS as SIGNALS
 from .file import TEXT as TEXT
 from .file import Array, cell, head, places, table
-from .file import Table as Table
+from .file import RecordedTable as RecordedTable
 from .file import columns as columns
 from .file import read as read
 from .writer import BLOCK, Rows, Writer

@@ -8,10 +8,10 @@ from ..terminal import duration, heading, line, table
 from . import tables
 
 if TYPE_CHECKING:
-    from ...bench.avoidance import Report, Row
+    from ...bench.avoidance import CycleReport, CycleRow
 
 
-def show(report: Report) -> None:
+def show(report: CycleReport) -> None:
     """The table of cycles, the machine's floor under it, and what each contender does."""
     versions = {row.who: row.version for row in report.rows}
     first = report.rows[0]
@@ -43,7 +43,7 @@ def show(report: Report) -> None:
     tables.missing(report.missing)
 
 
-def _distribution(report: Report) -> None:
+def _distribution(report: CycleReport) -> None:
     """Which part of the cycles took longer than some times: the tail in figures."""
     heading("Cycles that took longer than ...")
     floors = {"empty": "the clock alone", "busy": "a loop that computes nothing"}
@@ -61,12 +61,12 @@ def _part(part: float) -> str:
     return "-" if part == 0.0 else f"{100 * part:.2g} %" if part < 0.995 else "all" if part == 1.0 else "> 99 %"
 
 
-def _cells(row: Row) -> list[object]:
+def _cells(row: CycleRow) -> list[object]:
     times = (duration(s) for s in (row.median_s, row.p999_s, row.max_s))
     return [row.who, row.quantity, row.cycles, *times, f"{row.ratio_to_us:.2f}"]
 
 
-def _floors(row: Row) -> list[list[object]]:
+def _floors(row: CycleRow) -> list[list[object]]:
     empty = (row.floor_median_s, row.floor_p999_s, row.floor_max_s)
     busy = (row.busy_median_s, row.busy_p999_s, row.busy_max_s)
     return [

@@ -10,14 +10,14 @@ from . import tables
 
 if TYPE_CHECKING:
     from ...bench.encounters.metrics import Interval
-    from ...bench.encounters.report import MethodRow, Report
+    from ...bench.encounters.report import EncounterReport, MethodRow
     from ...bench.encounters.search import SearchReport
 
 
 BEST = 10
 
 
-def show(report: Report) -> None:
+def show(report: EncounterReport) -> None:
     """A table of contacts and one of work for each arm, and what the columns mean."""
     who = "one person" if report.people == 1 else f"{report.people} people"
     sensor = {"camera": "a skeleton camera", "ideal": "an ideal sensor"}[report.sensor]

@@ -29,7 +29,7 @@ from ..access.steering import Steering
 from ..panel.gauges import gauges
 from ..panel.panel import SAFETY, VIEWS, WIDE, detail, facts, headline, judged
 from ..panel.plots import COLOURS, FAR, HEIGHT, TITLE, TOPS, shares
-from ..scene3d.scene import Stage
+from ..scene3d.scene import PageScene
 from ..snapshot import Snapshot
 from .recorded import Replay
 
@@ -80,7 +80,7 @@ class Player:
     # ---- elements
     def _build(self, server: Any) -> None:
         self.steering = Steering(server, order=2.0)
-        self.stage = Stage(server)
+        self.stage = PageScene(server)
         gui, replay = server.gui, self.replay
         first, last = float(replay.times[0]), float(replay.times[-1])
         gui.configure_theme(show_logo=False, show_share_button=False, brand_color=(38, 92, 122))

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ...cell.conveyor import InFeed
 from ...cell.pick_and_place import AVOID, BACK_HOME, PICK, PLACE, TO_GOAL
-from ...cell.recording.table import Table, read
+from ...cell.recording.table import RecordedTable, read
 from ...cell.task import PickAndPlace
 from ...errors import RecordingError
 from ...geometry.skeleton import SIDES
@@ -44,9 +44,9 @@ class Replay:
     already is not read; `path` is then what it is called.
     """
 
-    def __init__(self, path: str | Path, *, robot: str | None = None, table: Table | None = None) -> None:
+    def __init__(self, path: str | Path, *, robot: str | None = None, table: RecordedTable | None = None) -> None:
         self.path = Path(path)
-        self.table: Table = read(self.path) if table is None else table
+        self.table: RecordedTable = read(self.path) if table is None else table
         if not self.table.rows:
             raise RecordingError(f"{self.path}: the recording is empty: it has the names of its columns, and no row")
         t = self.table["t"]

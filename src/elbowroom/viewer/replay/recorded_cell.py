@@ -22,7 +22,7 @@ from ...cell.people.coworker import Coworker, Still
 from ...cell.people.dragged import arm_rows, bend_to
 from ...cell.people.settings import Somebody
 from ...cell.recording.scene_note import NOTE, scene_of
-from ...cell.recording.table import Table
+from ...cell.recording.table import RecordedTable
 from ...cell.scene import Scene
 from ...errors import ConfigError, ElbowroomError, RecordingError
 from ...geometry import PARKED, ROW, Body, Person
@@ -45,7 +45,7 @@ AS_RECORDED = 1e-3  # m: so near must the tool of an older recording come to its
 class ReplayCell:
     """Arm and people of a recording.  `exact` is False where the recording does not say all; `warnings` says what."""
 
-    def __init__(self, path: Path, table: Table, robot: str | None = None) -> None:
+    def __init__(self, path: Path, table: RecordedTable, robot: str | None = None) -> None:
         self.table, self.exact, self.warnings = table, True, list[str]()
         self.scene = self._scene(path, robot)
         self.arm = self._mounted(path, robot)
@@ -208,7 +208,7 @@ class ReplayCell:
         return part if len(self.people) == 1 else f"{self.names[who]} {part}"
 
 
-def vector(table: Table, name: str, size: int) -> Array:
+def vector(table: RecordedTable, name: str, size: int) -> Array:
     """(rows, size) columns that belong together: tool_x ... or q1 ...; a NaN a missing one, or one beyond drawing."""
     names = [f"{name}_{axis}" for axis in "xyz"] if name not in ("q", "qd") else [f"{name}{k + 1}" for k in range(size)]
     missing = np.full(table.rows, np.nan)
@@ -220,7 +220,7 @@ def drawable(values: Array) -> Array:
     return np.where(np.abs(values) <= LARGEST, values, np.nan)
 
 
-def configurations(table: Table, n: int) -> tuple[Array, NDArray[np.bool_]]:
+def configurations(table: RecordedTable, n: int) -> tuple[Array, NDArray[np.bool_]]:
     """(rows, n) joints to show, and (rows,) whether they were recorded.
 
     A row without usable joints (a sensor failed, say) shows the last ones before it, the first row the first ones.

@@ -19,7 +19,7 @@ from typing import Any
 from ...errors import ConfigError, ElbowroomError
 from ..access.server import open_page
 from ..panel.panel import detail, facts, judged
-from ..scene3d.scene import Stage
+from ..scene3d.scene import PageScene
 from ..snapshot import Snapshot
 
 POLICY = (
@@ -114,7 +114,7 @@ def write(snapshots: Iterable[Snapshot], path: str | os.PathLike[str], *, rate: 
     frames: list[list[Any]] = []
     sentences: dict[tuple[str, str], int] = {}
     try:
-        stage, recorder = Stage(page.server), None
+        stage, recorder = PageScene(page.server), None
         for snapshot in snapshots:
             if len(frames) == MOST:
                 raise ConfigError(f"snapshots: expected at most {MOST}; there are more, so take fewer a second")

@@ -30,7 +30,7 @@ TOLD = 10  # things that are not drawn
 KEPT = 64  # files kept in memory, so that an arm that comes back is there at once
 
 
-class Looks:
+class LinkMeshes:
     """What the visuals of an arm show; `links` are those that are shown in full, `problem` says what is not."""
 
     def __init__(self, scene: Any, name: str, visuals: tuple[Visual, ...]) -> None:

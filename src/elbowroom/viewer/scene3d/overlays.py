@@ -25,7 +25,7 @@ SHOWN = 3.0  # m: a distance greater is not drawn
 OPEN, CLOSED = 0.10, 0.074  # m between the fingers
 
 
-class Marks:
+class Overlays:
     """Lines and arrows about the tool."""
 
     def __init__(self, scene: Any) -> None:

@@ -1,6 +1,6 @@
 """The scene of the page: the arm and the people, belts and objects, what is drawn about them.
 
-    stage = Stage(server);  stage.shells = True;  stage.show(snapshot)
+    stage = PageScene(server);  stage.shells = True;  stage.show(snapshot)
 
 Only poses are sent while things move; meshes once for each arm and scene (capsules.py, meshes.py).  A snapshot may lack
 what only some have (`visuals`, `poses`, `shells`, ...): then that is not shown.
@@ -18,8 +18,8 @@ from ...geometry.skeleton import NAMES
 from ..snapshot import Snapshot
 from . import cameras, static_scene, triangles
 from .capsules import Band, Limbs
-from .meshes import Looks
-from .overlays import Marks
+from .meshes import LinkMeshes
+from .overlays import Overlays
 from .palette import ARM, JOINT, OBJECT, TAPE, clothes, linear, names_of
 from .palette import CALM as CALM
 from .palette import CARE as CARE
@@ -41,7 +41,7 @@ LOW = 0.02  # m: its middle, below the point that it is taken by
 ROOTS = ("/arm", "/looks", "/people", "/helmets", "/objects", "/belts", "/marks", "/floor", "/shells")
 
 
-class Stage:
+class PageScene:
     """What stands and moves on the page.
 
     `shells` shows the workspace's surfaces and the distance of influence, `meshes` the arm as its URDF draws it instead
@@ -56,8 +56,8 @@ class Stage:
         self._shells = Shells(self.scene)
         self._arm: Limbs
         self._people: Limbs | None
-        self._looks: Looks
-        self._marks: Marks
+        self._looks: LinkMeshes
+        self._marks: Overlays
         self._figures: Figures | None = None
         self._objects: Any = None
         self._shape: tuple[Any, ...] = ()
@@ -132,7 +132,7 @@ class Stage:
         self._objects = None
         static_scene.ground(self.scene, float(snapshot.scene.floor), base)
         static_scene.belts(self.scene, snapshot.scene.belts, float(snapshot.scene.floor))
-        self._marks = Marks(self.scene)
+        self._marks = Overlays(self.scene)
 
     def _build_arm(self, arm: Array, snapshot: Snapshot) -> None:
         links = snapshot.scene.arm_links
@@ -144,7 +144,7 @@ class Stage:
                 bands += [Band(k, part, min(0.4 * float(row[6]), 0.024), JOINT) for part in (0.0, 1.0)]
         self._arm = Limbs(self.scene, "/arm", sides, np.repeat(sides[:, None], 2, axis=1), bands)
         visuals = snapshot.scene.visuals or ()
-        self._looks = Looks(self.scene, "/looks", visuals if snapshot.poses is not None else ())
+        self._looks = LinkMeshes(self.scene, "/looks", visuals if snapshot.poses is not None else ())
 
     def _build_people(self, people: Array, snapshot: Snapshot) -> None:
         self._people = self._figures = None

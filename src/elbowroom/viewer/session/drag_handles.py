@@ -55,7 +55,7 @@ class _Held:
     person: Array  # (3,) where they stood
 
 
-class Grips:
+class DragHandles:
     """Handles of the first person and of the goal.
 
     `order` is called with ("drag", (x, y)), ("hand", side, (x, y, z)) and ("goal", (x, y, z)).

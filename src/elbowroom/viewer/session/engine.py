@@ -31,7 +31,7 @@ from typing import Any
 from ...avoidance.control.config import structure
 from ...cell.pace import RealTime
 from ...errors import ElbowroomError
-from .exchange import Board
+from .exchange import SharedBuffer
 from .setup import Setup
 from .workplace import LOG, Workplace
 
@@ -49,7 +49,7 @@ class Engine(Workplace):
     """A workplace that obeys."""
 
     def __init__(
-        self, orders: Connection, board: Board, setup: Setup, clock: Callable[[], float] = time.monotonic
+        self, orders: Connection, board: SharedBuffer, setup: Setup, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.orders, self.quit = orders, False
         self._steps, self._next = 0, 0.0
@@ -211,7 +211,7 @@ def _overtaken(order: tuple[Any, ...], by: tuple[Any, ...]) -> bool:
     return same and order[0] in CONTINUOUS
 
 
-def main(orders: Connection, board: Board, setup: Setup) -> None:
+def main(orders: Connection, board: SharedBuffer, setup: Setup) -> None:
     """The process."""
     try:
         Engine(orders, board, setup).run()

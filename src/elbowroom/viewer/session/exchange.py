@@ -25,7 +25,7 @@ SIZE = 1 << 18  # bytes of a slot; an arm drawn by its file's meshes takes 45 kB
 HEAD = 3  # sequence number of the newest snapshot, lengths of both slots
 
 
-class Board:
+class SharedBuffer:
     """One writer, any number of readers; may be handed to a child process."""
 
     def __init__(self, size: int = SIZE) -> None:

@@ -28,12 +28,12 @@ from ...errors import ElbowroomError
 from ..access.server import Page, open_page
 from ..access.steering import Steering
 from ..panel.panel import VIEWS, Panel
-from ..scene3d.scene import Stage
+from ..scene3d.scene import PageScene
 from ..snapshot import Snapshot
 from . import engine, precompile
-from .drag_handles import Grips
+from .drag_handles import DragHandles
 from .engine import RATE
-from .exchange import Board, Orders
+from .exchange import Orders, SharedBuffer
 from .processes import CONTEXT, end, start
 from .setup import Setup
 
@@ -60,7 +60,7 @@ class Live:
         out: Path | str = ".",
         warming: bool = False,
     ) -> None:
-        self.board = Board()
+        self.board = SharedBuffer()
         self.setup, self.out = setup, Path(out)
         ours, theirs = CONTEXT.Pipe()
         self.engine = start(engine.main, theirs, self.board, setup)
@@ -82,9 +82,9 @@ class Live:
 
     def _build(self, server: Any) -> None:  # viser's types are looser or stricter from version to version
         self.steering_wheel = Steering(server, order=2.0)
-        self.stage = Stage(server)
+        self.stage = PageScene(server)
         self.panel = Panel(server, self.order, self.setup, [name for name in VIEWS if hasattr(self.stage, name)])
-        self.grips = Grips(server, self.order, self.board.look)
+        self.grips = DragHandles(server, self.order, self.board.look)
 
     @property
     def address(self) -> str:

@@ -30,7 +30,7 @@ PERIOD = 0.01  # s, of the cell's controller
 
 
 @dataclass(frozen=True)
-class Row:
+class LoadRow:
     """Lateness of the controller's cycles (s) with so many pages open, and what each page was sent in a second."""
 
     pages: int
@@ -44,22 +44,22 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Report:
+class LoadReport:
     """All rows of a run, and what it ran on."""
 
-    rows: list[Row]
+    rows: list[LoadRow]
     cpu: str
     period: float
 
 
-def run(*, progress: Callable[[str], object] | None = None) -> Report:
+def run(*, progress: Callable[[str], object] | None = None) -> LoadReport:
     """What `elbowroom bench page` shows."""
-    return Report(measure(progress=progress), cpu_name(), PERIOD)
+    return LoadReport(measure(progress=progress), cpu_name(), PERIOD)
 
 
 def measure(
     pages: Sequence[int] = (0, 1, 5), seconds: float = 20.0, progress: Callable[[str], object] | None = None
-) -> list[Row]:
+) -> list[LoadRow]:
     """A row for an empty loop, and one for each number of pages, so long (s) each."""
     if seconds < 3.0 or any(count < 0 for count in pages):
         raise ElbowroomError(f"measure: expected 3 s at least, and no pages or more; got {seconds!r} and {pages!r}")
@@ -74,7 +74,7 @@ def measure(
     return rows
 
 
-def _with(live: Live, count: int, seconds: float) -> Row:
+def _with(live: Live, count: int, seconds: float) -> LoadRow:
     ours, theirs = CONTEXT.Pipe()
     readers = start(read_pages, theirs, live.address, count)
     theirs.close()
@@ -99,7 +99,7 @@ def _with(live: Live, count: int, seconds: float) -> Row:
         end(readers)
     assert snapshot.pace is not None  # it runs
     median, p99, p999, worst, overruns = snapshot.pace
-    return Row(count, round(seconds / PERIOD), median, p99, p999, worst, int(overruns), sent)
+    return LoadRow(count, round(seconds / PERIOD), median, p99, p999, worst, int(overruns), sent)
 
 
 def _until(live: Live, running: bool) -> Snapshot:
@@ -111,8 +111,8 @@ def _until(live: Live, running: bool) -> Snapshot:
         time.sleep(0.01)
 
 
-def _row(count: int, found: PaceSummary, sent: float) -> Row:
-    return Row(count, found.cycles, found.median, found.p99, found.p999, found.worst, found.overruns, sent)
+def _row(count: int, found: PaceSummary, sent: float) -> LoadRow:
+    return LoadRow(count, found.cycles, found.median, found.p99, found.p999, found.worst, found.overruns, sent)
 
 
 def empty(seconds: float) -> PaceSummary:

@@ -18,7 +18,7 @@ from ...cell.runner import Cell
 from ...errors import ElbowroomError
 
 
-class Tape:
+class SessionRecording:
     """What is recorded now, if anything; `saved` says what was."""
 
     def __init__(self) -> None:

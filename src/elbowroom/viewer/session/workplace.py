@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from ...avoidance import Supervisor
 from ...cell.pace import RealTime
 from ...cell.people.coworker import Coworker
-from ...cell.people.dragged import Steered
+from ...cell.people.dragged import DraggedPerson
 from ...cell.people.settings import Seen
 from ...cell.runner import Cell
 from ...cell.scene import Scene
@@ -37,8 +37,8 @@ from ...model.visuals import visuals_of
 from ..panel.margins import Waiting
 from ..snapshot import SceneView, Snapshot
 from .dragged_goal import DraggedGoal
-from .exchange import Board
-from .recording import Tape
+from .exchange import SharedBuffer
+from .recording import SessionRecording
 from .setup import Setup
 
 Array = NDArray[np.float64]
@@ -97,7 +97,7 @@ TOO_LARGE = "the picture is too large to show"
 class Workplace:
     """A cell, and the board that it is shown on."""
 
-    def __init__(self, board: Board, setup: Setup, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, board: SharedBuffer, setup: Setup, clock: Callable[[], float] = time.monotonic) -> None:
         self.board, self.setup, self.clock = board, setup, clock
         self.running = True
         self.problem = self.busy = self.held = ""
@@ -107,7 +107,7 @@ class Workplace:
         self.alone: Undisturbed | None = None
         self.waiting = Waiting()
         self.visuals: tuple[Any, ...] = ()
-        self.tape = Tape()
+        self.tape = SessionRecording()
         self.pace: RealTime | None = None
         self._late: tuple[float, ...] | None = None
         self._summed = -SUMMED_UP
@@ -172,7 +172,7 @@ class Workplace:
         self._k = self._before = 0
 
     @property
-    def people(self) -> list[Steered]:
+    def people(self) -> list[DraggedPerson]:
         """Who is dragged: the first person, as they are and as they are sensed."""
         return _sides(self.cell.people[0]) if self.cell.people else []
 
@@ -321,10 +321,10 @@ class Workplace:
         self.tape.end()
 
 
-def _sides(who: Seen) -> list[Steered]:
+def _sides(who: Seen) -> list[DraggedPerson]:
     """Somebody as they are and as they are sensed, which may be the same."""
     found = {id(side): side for side in (who.actual, who.sensed)}
-    return [side for side in found.values() if isinstance(side, Steered)]
+    return [side for side in found.values() if isinstance(side, DraggedPerson)]
 
 
 def _work(cell: Cell) -> Task:
@@ -336,6 +336,6 @@ def _steer(cell: Cell) -> None:
     """Everybody in it can be dragged."""
     steered = []
     for who in cell.people:
-        hand = Steered(who.actual)
-        steered.append(Seen(hand, hand) if who.sensed is who.actual else Seen(Steered(who.sensed), hand))
+        hand = DraggedPerson(who.actual)
+        steered.append(Seen(hand, hand) if who.sensed is who.actual else Seen(DraggedPerson(who.sensed), hand))
     cell.people = steered

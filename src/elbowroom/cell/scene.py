@@ -1,7 +1,7 @@
 """A scene: an arm, its task, the people about it and how it keeps clear of them, as settings.
 
     scene = Scene.load("cell.toml")
-    scene = Scene(robot="panda", people={"visitor": Walker(speed=0.4)}, task=GoTo((0.0, 0.3, 0.0)))
+    scene = Scene(robot="panda", people={"visitor": WalkSettings(speed=0.4)}, task=GoTo((0.0, 0.3, 0.0)))
 
 Points are in metres from the scene's origin: where the tool rests at the start (origin = "tool"), so that a scene fits
 any arm, or the arm's base (origin = "base").  People stand on the floor.  With `face` the base is turned by quarter
@@ -139,10 +139,10 @@ class Scene(_Plain):
         if not isinstance(self.task, TaskSettings):
             raise FieldError("task", "a task, such as GoTo(point)", self.task, place="Scene")
         if not isinstance(self.people, Mapping):
-            raise FieldError("people", 'people by name, {"anna": Walker()}', self.people, place="Scene")
+            raise FieldError("people", 'people by name, {"anna": WalkSettings()}', self.people, place="Scene")
         for name, who in self.people.items():
             if not isinstance(name, str) or not hasattr(who, "make"):
-                raise FieldError(f"people.{name}", "a person, such as Walker()", who, place="Scene")
+                raise FieldError(f"people.{name}", "a person, such as WalkSettings()", who, place="Scene")
 
     @property
     def period(self) -> float:

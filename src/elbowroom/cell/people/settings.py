@@ -110,7 +110,7 @@ class WalkSettings:
         _points(self, start=2, end=2)
         if self.start == self.end:
             raise FieldError(
-                "end", "another point than start; still is the kind of who stays", self.end, place="Walker"
+                "end", "another point than start; still is the kind of who stays", self.end, place="WalkSettings"
             )
         positive(self, "speed", most=FASTEST)
         non_negative(self, "pause", "delay", most=LONGEST)
@@ -119,7 +119,7 @@ class WalkSettings:
         if self.periods is not None:
             positive(self, "periods", most=1e6)
             if self.periods * 2 % 1:
-                raise FieldError("periods", "a multiple of a half", self.periods, place="Walker")
+                raise FieldError("periods", "a multiple of a half", self.periods, place="WalkSettings")
         _figure(self)
 
     def make(self, origin: Array, floor: float) -> Seen:
@@ -249,7 +249,7 @@ class RecordedSettings:
 
     def __post_init__(self) -> None:
         if not isinstance(self.file, str | Path) or not str(self.file):
-            raise FieldError("file", "the name of a recording, Vicon CSV or BVH", self.file, place="Tracked")
+            raise FieldError("file", "the name of a recording, Vicon CSV or BVH", self.file, place="RecordedSettings")
         object.__setattr__(self, "file", str(self.file))
         non_negative(self, "rate", most=10_000.0)
         non_negative(self, "bridge", most=WHOLE)

@@ -1,4 +1,10 @@
-"""One formulation, one file, one signature per quantity: f(model, q, ...) on floats or on Expr."""
+"""One formulation, one file, one signature per quantity: f(model, q, ...) on floats or on Expr.
+
+Recursions that can be compiled with their loops kept, those of records with `loops_from` and what they call (aba.py,
+christoffel.py, compliance.py, crba.py, gdahj.py, joints.py, kinematics.py's frames, rnea.py), are written with `scan`,
+`each` and `pairs` of algebra/loops.py, which stay loops for long chains.  Everything else is plain Python loops, as its
+paper prints them: it is always a straight line.  A loop over the entries of a matrix is a plain one in either.
+"""
 
 from . import aba as aba
 from . import brandl as brandl

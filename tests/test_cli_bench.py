@@ -198,7 +198,7 @@ def measured_cycles(monkeypatch) -> list[dict]:
 
     def row(quantity, who, median, ratio, says):
         times = (median, 2 * median, 3 * median, 1e-7, 2e-7, 3e-7, median, 4 * median, 5 * median)
-        return cycles.Row(
+        return cycles.CycleRow(
             "avoidance", "arm", 7, quantity, who, "1.2", median, median, median, ratio, 1000, *times, says
         )
 
@@ -214,7 +214,7 @@ def measured_cycles(monkeypatch) -> list[dict]:
         curves = {name: cycles.curve(taken) for name in ("empty", "busy", "elbowroom: K, supervised", "mink: QP")}
         beyond = {"elbowroom: K, supervised": [1.0, 0.997, 0.25, 0.0012, 0.0, 0.0], "empty": [0.0] * 6}
         statuses = {"AVOIDING": 998, "OK": 2}
-        return cycles.Report(rows, ["Pink"], "a CPU", 1000, 8, 13, 114, statuses, beyond, curves=curves)
+        return cycles.CycleReport(rows, ["Pink"], "a CPU", 1000, 8, 13, 114, statuses, beyond, curves=curves)
 
     monkeypatch.setattr(cycles, "run", run)
     return asked

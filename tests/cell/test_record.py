@@ -426,7 +426,7 @@ def child(tmp_path: Path, code: str) -> subprocess.Popen:
     before = """
         import json, sys, time
         from pathlib import Path
-        from elbowroom.cell.record import Recording
+        from elbowroom.cell.recording.table import Recording
         def fill(rows):
             for k in range(len(recording), len(recording) + rows):
                 recording.row[0] = k * 0.001

@@ -99,7 +99,7 @@ def test_every_source_file_counts_at_any_depth(package):
     files = sorted(package.rglob("*.py"))
     rooms = {path.parent: path for path in files}  # one file of every room
     assert package / "cell" in rooms
-    for path in {*rooms.values(), package / "cell" / "drive.py"}:
+    for path in {*rooms.values(), package / "cell" / "plants" / "drive.py"}:
         with path.open("a") as file:
             file.write("# changed\n")
         found.append(digest(package))
@@ -116,7 +116,7 @@ def test_every_source_file_counts_at_any_depth(package):
 
 DRIVE = """
 import numpy as np, elbowroom as er
-from elbowroom.cell.drive import Drive
+from elbowroom.cell.plants.drive import Drive
 arm = er.load("planar2")
 drive = Drive(arm)
 drive.reset(arm.ready)
@@ -135,7 +135,7 @@ def run(package, folder, script, cached=True):
 def test_a_drive_whose_source_has_changed_is_compiled_again(package, folder):
     first = run(package, folder, DRIVE)
     assert run(package, folder, DRIVE) == first
-    path = package / "cell" / "drive.py"
+    path = package / "cell" / "plants" / "drive.py"
     text = path.read_text()
     assert "gain * gain * 0.25" in text
     path.write_text(text.replace("gain * gain * 0.25", "gain * gain * 0.5"))
@@ -294,7 +294,7 @@ def test_a_repulsion_profile_of_a_user_is_part_of_the_key(monkeypatch):
         controller = Controller(arm, config, person_capsules=1)
         rows = np.broadcast_to(er.geometry.Sphere((1.0, 1.0, 0.0), 0.1).row(), (1, 13))
         found.append(controller.many(arm.ready, np.zeros(2), rows, arm.pose(arm.ready)[:3, 3]).info[0].copy())
-    push = er.avoidance.law.INDEX["push"]
+    push = er.avoidance.control.velocity_law.INDEX["push"]
     assert 0.0 < found[1][push] < found[0][push]
 
 

@@ -488,7 +488,7 @@ def test_healing_is_never_felt(kinds, empty):
     mass, com, inertia = model.mass.copy(), model.com.copy(), model.inertia.copy()
     given = np.zeros((4, 4))
     for i in reversed(range(3)):
-        J = bodies.pseudo_inertia(bodies.Body(mass[i], com[i], inertia[i])) + given
+        J = bodies.pseudo_inertia(bodies.MassProperties(mass[i], com[i], inertia[i])) + given
         K = np.diag([0.0, 0.0, 1.0, 0.0] if kinds[i] == "R" else [1.0, 1.0, 1.0, 0.0])
         if i == empty and kinds[i] == "R":
             K[2:, 3], K[3, 2:] = J[2:, 3], J[3, 2:]

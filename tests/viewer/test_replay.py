@@ -15,7 +15,7 @@ from elbowroom.cell.people.dragged import DraggedPerson
 from elbowroom.cell.people.settings import RecordedSettings, Seen, StandSettings, WalkSettings
 from elbowroom.cell.recording.log import Log, notes_of, record_to
 from elbowroom.cell.recording.scene_note import NOTE, scene_text
-from elbowroom.cell.recording.table import Recording, Table
+from elbowroom.cell.recording.table import RecordedTable, Recording
 from elbowroom.cell.runner import mounted
 from elbowroom.errors import RecordingError
 from elbowroom.geometry import Body
@@ -266,7 +266,7 @@ def test_an_older_recording_is_shown_as_far_as_it_tells(tmp_path):
     arm = mounted(Scene(robot="ur5e"))
     assert not np.allclose(arm.model.base, load("ur5e").model.base)  # the scene turns it
     table = made(arm, (0.9, 0.2, -0.5))
-    replay = Replay(tmp_path / "run.csv", table=Table(table, arm.n, {"robot": "ur5e"}))
+    replay = Replay(tmp_path / "run.csv", table=RecordedTable(table, arm.n, {"robot": "ur5e"}))
     assert replay.warnings == [
         "the recording does not hold its scene, as older ones do not; people are shown as figures"
     ]
@@ -295,7 +295,7 @@ def test_a_motion_that_is_gone_leaves_a_figure(tmp_path):
     table = run(cell).table()
     gone = dataclasses.replace(cell.scene, people={"anna": RecordedSettings(file=str(tmp_path / "take.csv"))})
     cell.scene = gone
-    replay = Replay(tmp_path / "run.csv", table=Table(table, cell.arm.n, notes_of(cell)))
+    replay = Replay(tmp_path / "run.csv", table=RecordedTable(table, cell.arm.n, notes_of(cell)))
     assert "anna is shown as a standing figure" in replay.warnings[0]
     assert "take.csv: there is no such file" in replay.warnings[0]
     picture = replay.snapshot(0.05)
@@ -349,7 +349,7 @@ def test_a_recording_that_was_cut_off_is_shown_to_its_last_row(tmp_path):
 def test_without_people_nothing_is_near(tmp_path):
     scene = dataclasses.replace(Scene.load(CELL), people={})
     arm = mounted(scene)
-    replay = Replay(tmp_path / "run.csv", table=Table(made(arm), arm.n, {NOTE: scene_text(scene)}))
+    replay = Replay(tmp_path / "run.csv", table=RecordedTable(made(arm), arm.n, {NOTE: scene_text(scene)}))
     assert replay.warnings == []
     picture = replay.snapshot(0.0)
     assert picture.nearest is picture.person is None

@@ -64,11 +64,11 @@ class PaperTable:
 def tables(timings: Timings) -> list[PaperTable]:
     """All of them, in the order of the documents."""
     return [
-        _polynomials("Table 1, GDA paper (000)", "000 PaperTable 1", _unknown_orders(rate=False)),
+        _polynomials("Table 1, GDA paper (000)", "000 Table 1", _unknown_orders(rate=False)),
         _times(timings),
-        _polynomials("Table 2.2, thesis (001)", "001 PaperTable 2.2", _unknown_orders(rate=True)),
+        _polynomials("Table 2.2, thesis (001)", "001 Table 2.2", _unknown_orders(rate=True)),
         _rotations(),
-        _polynomials("Table I, GDAHJ paper (002)", "002 PaperTable I"),
+        _polynomials("Table I, GDAHJ paper (002)", "002 Table I"),
         _kozlowski_2(),
         _kozlowski_section_6(),
         _kozlowski_3(),
@@ -234,7 +234,7 @@ def _kozlowski_3() -> PaperTable:
     forms = ("diagonalized", "diagonalized_unnormalized")
     for figure in PUBLISHED:
         general = figure.condition == "general" and figure.quantity == "forward_dynamics"
-        if not general or not (figure.where == "003 PaperTable 3" or figure.method in forms):
+        if not general or not (figure.where == "003 Table 3" or figure.method in forms):
             continue
         ours = _ours("forward_dynamics", figure.method)
         total = None if ours is None else ours.total
@@ -253,7 +253,7 @@ def _kozlowski_3() -> PaperTable:
 
 def _milicevic_3() -> PaperTable:
     """As printed: an approach a column."""
-    figures = [p for p in PUBLISHED if p.where == "004 PaperTable 3"]
+    figures = [p for p in PUBLISHED if p.where == "004 Table 3"]
     ours = [_ours(p.quantity, p.method) for p in figures]
     base = _ours("inverse_dynamics", "rnea_base")
     rows: list[tuple[str, ...]] = []
@@ -268,7 +268,7 @@ def _milicevic_3() -> PaperTable:
         remarks += _remarks(figure, cost)
     if base is not None:
         remarks.append(
-            "Newton-Euler in the base frame is the document's PaperTable 1; it prints one figure for both recursions."
+            "Newton-Euler in the base frame is the document's Table 1; it prints one figure for both recursions."
         )
     caption = "Inverse dynamics of n joints that turn, general chain, from the joint angles on, ours counted shared."
     columns = ("approach", *(_method(p.method) for p in figures), "Newton-Euler, base frame")

@@ -60,8 +60,11 @@ class DraggedPerson:
     def __init__(self, who: Coworker, *, speed: float = 1.6, hand_speed: float = 2.5, time: float = 0.12) -> None:
         self.who = who
         self.names, self.duration = who.names, who.duration
-        self._time = number("Steered.time", time, more=True)
-        self._speeds = number("Steered.speed", speed, more=True), number("Steered.hand_speed", hand_speed, more=True)
+        self._time = number("DraggedPerson.time", time, more=True)
+        self._speeds = (
+            number("DraggedPerson.speed", speed, more=True),
+            number("DraggedPerson.hand_speed", hand_speed, more=True),
+        )
         self._arms = {side: arm_rows(who.names, side) for side in SIDES if f"{side}_hand" in who.names}
         self.reset()
 
@@ -78,14 +81,14 @@ class DraggedPerson:
 
     def drag(self, offset: ArrayLike) -> None:
         """Where they should be, (x, y) m from where they would be."""
-        wanted = finite("Steered.drag", offset, (2,))
+        wanted = finite("DraggedPerson.drag", offset, (2,))
         self._body.wanted = wanted * min(1.0, FARTHEST / max(float(np.linalg.norm(wanted)), 1e-12))
 
     def drag_hand(self, side: str, offset: ArrayLike) -> None:
         """Where a hand ("left" or "right") should be, (x, y, z) m from where it would be."""
         if side not in self._hands:
-            raise ValueError(f"Steered.drag_hand: expected one of {self.hands or 'none'}; got {side!r}")
-        self._hands[side].wanted = finite("Steered.drag_hand", offset, (3,))
+            raise ValueError(f"DraggedPerson.drag_hand: expected one of {self.hands or 'none'}; got {side!r}")
+        self._hands[side].wanted = finite("DraggedPerson.drag_hand", offset, (3,))
 
     def let_go(self) -> None:
         """Back to where they would be."""

@@ -16,7 +16,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from ..model.xacro import ALLOWED
 from .replay import needs_viser, save_run
-from .show import Xacro
+from .show import AllowBare, Xacro
 from .terminal import console, duration, joints, line, note, plain, writable
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ def run(
     ] = None,
     tip: Annotated[str, typer.Option(metavar="LINK", help="Of --robot, a URDF file: where the arm ends.")] = "",
     xacro: Xacro = False,
+    allow_bare: AllowBare = False,
     start: Annotated[
         str, typer.Option(metavar="Q1,Q2,...", help="Joints at the start, rad or m.  [the scene's, or a ready pose]")
     ] = "",
@@ -90,7 +91,7 @@ def run(
     if html is not None:
         needs_viser()
     scene = STANDARD if scene is None else scene
-    asked = Asked(scene, robot, tip, joints(start), seconds or None, plant and plant.value)
+    asked = Asked(scene, robot, tip, joints(start), seconds or None, plant and plant.value, allow_bare)
     refuse(scene, robot)
     if check:
         raise typer.Exit(checked(asked, variant))
@@ -138,6 +139,8 @@ def _bar(count: int) -> Iterator[Callable[[int, int], object]]:
 
 def _summary(cell: Cell, recording: Recording, variant: str | None) -> None:
     """What happened, a line each."""
+    from ..cell.recording.log import bare_told
+
     table: Mapping[str, Any] = recording.table()
     scene, rows = cell.scene, len(recording)
     if scene.title:
@@ -147,6 +150,10 @@ def _summary(cell: Cell, recording: Recording, variant: str | None) -> None:
     line(plain(f"{cell.arm.name} on the {cell.plant_kind} plant{called}: {rows * cell.period:g} s, {cycles}"))
     if not rows:
         return
+    if cell.bare:
+        _said("without shape", bare_told(cell.bare))
+    if told := sticking_out(cell):
+        _said("shape", f"{told}: see `elbowroom check`")
     if cell.people:
         at = int(np.argmin(table["distance_surfaces"]))
         least, axes = table["distance_surfaces"][at], table["distance_axes"].min()
@@ -167,6 +174,15 @@ def _summary(cell: Cell, recording: Recording, variant: str | None) -> None:
         _stops(cell)
     where = "not written; --out FILE.csv does" if recording.path is None else f"{recording.path}, {rows} rows"
     _said("recording", where)
+
+
+def sticking_out(cell: Cell) -> str:
+    """What is said of an arm of one's own that is larger than its capsules; "" if nothing is."""
+    from ..cell.layers import is_file
+    from ..cell.suitability import uncovered
+
+    scene = cell.scene
+    return uncovered(cell.arm, scene.robot, scene.tip or None) if is_file(scene.robot) else ""
 
 
 def _said(what: str, text: str) -> None:

@@ -14,6 +14,7 @@ import math
 import os
 import warnings
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,7 @@ POINTS = 20_000  # of a link's surface
 POOR, SINGULAR = 0.03, 0.003
 """Least over largest singular value of the Jacobian, lengths in units of the reach."""
 ANGLES = 25  # of a joint, at which its neighbours' capsules are looked at
+BASE_NAME = "base"
 CANNOT = "cannot run the standard cell: "
 MUCH = 0.03  # m that sticks out of the capsules, from which it is worth a warning: a finger is half as thick
 STICKS_OUT = 0.002  # m, above what a mesh and its capsules may differ by rounding
@@ -141,12 +143,17 @@ def _bare(bare: tuple[str, ...], n: int) -> str:
     return f"{len(bare) if len(bare) < n else f'all {n}'} {'link has' if len(bare) == 1 else 'links have'} no shape"
 
 
+def far_out(found: Iterable[LinkCover]) -> list[LinkCover]:
+    """The links that move and stick out of the capsules by more than `MUCH`; the base does not come to anybody."""
+    return [cover for cover in found if cover.sticks_out > MUCH and cover.link != BASE_NAME]
+
+
 def uncovered(arm: Arm, source: str | os.PathLike[str], tip: str | None = None) -> str:
     """The sentence about an arm that sticks out of its capsules by more than `MUCH`; "" where it does not."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what is not drawn is said where it is drawn
-        found = [cover.sticks_out for cover in covers(arm, visuals_of(source, tip))]
-    most = max((out for out in found if math.isfinite(out)), default=0.0)
+        found = far_out(covers(arm, visuals_of(source, tip)))
+    most = max((cover.sticks_out for cover in found if math.isfinite(cover.sticks_out)), default=0.0)
     return f"capsules leave up to {1e3 * most:.0f} mm of what is seen uncovered" if most > MUCH else ""
 
 
@@ -214,14 +221,14 @@ def covers(arm: Arm, visuals: tuple[Visual, ...]) -> list[LinkCover]:
             points[visual.link - 1].append(surface_points(visual))
         except ModelError:
             continue  # said when it is drawn
-    names = ("base", *arm.model.link_names)
+    names = (BASE_NAME, *arm.model.link_names)
     found = []
     for link in sorted(points):
         seen = np.concatenate(points[link])
         seen = seen[:: max(len(seen) // POINTS, 1)]
         out = _outside(arm, link, seen)
         far = out > STICKS_OUT
-        if far.any():
+        if far.any() and np.isfinite(out).all():  # one without capsules has no shape, whatever is about it
             out[far] = np.minimum(out[far], _outside_neighbours(arm, link, seen[far]))
         found.append(LinkCover(names[link + 1], float(out.max())))
     return found

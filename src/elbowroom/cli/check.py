@@ -16,7 +16,7 @@ from rich.text import Text
 
 from ..arm import Arm
 from ..cell.layout import reasons_of, without_shape
-from ..cell.suitability import MUCH, POOR, SINGULAR, STICKS_OUT, Suitability, suitability
+from ..cell.suitability import MUCH, POOR, SINGULAR, STICKS_OUT, Suitability, far_out, suitability
 from ..errors import MissingShapeWarning, ModelError, ModelNotice, ModelWarning
 from ..loading import read
 from ..model.xacro import ALLOWED
@@ -96,7 +96,7 @@ def _examined(what: str, tip: str | None) -> _Report:
 def _shape(use: Suitability, bare: str) -> list[tuple[str, str]]:
     """What is to be said of the arm's shape: links without any, and what sticks far out of the capsules."""
     found = [("error", f"{bare}; dynamics need none")] if use.bare else []
-    far = [cover for cover in use.covers if cover.sticks_out > MUCH and cover.link not in use.bare]
+    far = [cover for cover in far_out(use.covers) if cover.link not in use.bare]
     if far and use.capsules:
         links = [f"{c.link} {1e3 * c.sticks_out:.0f} mm" if c.sticks_out < math.inf else f"{c.link} whole" for c in far]
         bound = f"more than {1e3 * MUCH:.0f} mm"

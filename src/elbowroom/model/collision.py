@@ -67,15 +67,15 @@ def reasons(problems: list[Problem]) -> tuple[str, ...]:
 
 
 def told(problems: list[Problem]) -> str:
-    """All of them in a sentence: each reason once, with the links that have it."""
+    """All of them in a sentence; the reason of files that are not there once, with their links."""
     groups: dict[str, list[Problem]] = {}
-    for problem in problems:
-        groups.setdefault(problem.reason, []).append(problem)
+    for k, problem in enumerate(problems):
+        groups.setdefault(problem.why or str(k), []).append(problem)
     parts = []
-    for reason, group in groups.items():
+    for group in groups.values():
         links = list(dict.fromkeys(problem.link for problem in group))
-        alone = len(group) == 1 or not group[0].why
-        parts.append(group[0].text if alone else f"meshes of {quoted(links, MANY)}: {reason}")
+        alone = len(links) == 1
+        parts.append(group[0].text if alone else f"meshes of {quoted(links, MANY)}: {group[0].reason}")
     return "; ".join(parts[:MANY]) + (f"; and {len(parts) - MANY} more" if len(parts) > MANY else "")
 
 

@@ -75,7 +75,7 @@ def locate(filename: str, description: Path) -> Found:
     try:
         path = _inside(rest, own, what)
     except ModelError as error:
-        why = f"no package {shortened(package, 60)} in {_places(description)}"
+        why = f"not found: no package {shortened(package, 60)} in {_places(description)}"
         raise NotFoundError(what, why, _remedy(package)) from error
     return Found(path, taken_instead(package))
 

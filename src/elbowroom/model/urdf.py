@@ -33,7 +33,7 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from ..errors import MissingShapeWarning, ModelError, ModelNotice, close_names, warn
+from ..errors import MissingShapeWarning, ModelError, ModelNotice, ModelWarning, close_names, warn
 from ..reading import named, read_up_to
 from . import tips
 from .bounds import INERTIA, MASS, bounded
@@ -161,7 +161,8 @@ def _model(
     locked = _locked(tree, set(model.joint_names))
     if locked:
         message = f"{name}: joints off the chain to {tip!r} are locked at zero: {branches(locked)}"
-        warn(message)
+        ride = any(joint.name in locked and seats[joint.parent][0] >= 0 for joint in tree.joints)
+        warn(message, ModelWarning if ride else ModelNotice)  # those on the base change nothing of the arm's dynamics
     missing = [f"joint {joint.name!r} has no {what}" for joint in moving for what in _missing_limits(joint)]
     if missing:
         warn(f"{name}: taken as unlimited: {'; '.join(missing)}")

@@ -27,6 +27,12 @@ if TYPE_CHECKING:
 INTERRUPTED = 130  # what a shell expects of a program that Ctrl-C ended
 EVERY = 20  # cycles between two movements of the bar: drawing takes time that a real-time loop needs
 SHOWN = 12  # stops and resets in the summary
+MEANINGS = {
+    "SLOWING_LIMIT": "held within the joints' limits of place, speed or acceleration; mostly when it sets off",
+    "IN_COLLISION": "bodies overlap as seen; the arm may only retreat, slowly, and no stop is latched unless "
+    'limits.in_collision = "stop"',
+}
+"""Statuses whose names do not say it all (docs/avoidance/supervisor.md)."""
 
 
 class Plants(StrEnum):
@@ -166,6 +172,9 @@ def _summary(cell: Cell, recording: Recording, variant: str | None) -> None:
     _said("contacts", str(int(table["contacts"][-1])))
     _said("task", f"{table['state'][-1]}, {_times(int(table['cycles'][-1]), 'cycle')} completed")
     _said("status", _shares(table["status"]))
+    for name, meaning in MEANINGS.items():
+        if name in set(table["status"].tolist()) | set(table["verdict"].tolist()):
+            line(f"    {name}:", meaning)
     if cell.guard is not None:
         if scene.supervision == "watch":
             _said("supervisor", _shares(table["verdict"]) + "; it only watched")

@@ -86,10 +86,14 @@ def without_shape(arm: Arm, bare: tuple[str, ...], why: tuple[str, ...] = ()) ->
     """What is said of an arm with links that have no shape: which, why, and what to do."""
     count = f"{len(bare)} of {arm.n}" if len(bare) < arm.n else f"all {arm.n}"
     cause = "; ".join(why) or "give them <collision> elements in the URDF, or capsules in a TOML file"
-    anyway = "; --allow-bare (in a scene: allow_bare = true) goes on without them" if len(bare) < arm.n else ""
+    anyway = (
+        "; `run` and `demo` go on without them by --allow-bare (in a scene: allow_bare = true)"
+        if len(bare) < arm.n
+        else ""
+    )
     return (
         f"{arm.name}: {count} moving links have no shape, so distances would ignore them: {quoted(bare)}; "
-        f"{cause}{anyway}"
+        f"{cause}{anyway if len(bare) < arm.n else ''}"
     )
 
 

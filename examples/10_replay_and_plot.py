@@ -67,4 +67,7 @@ with tempfile.TemporaryDirectory() as temporary:
     else:
         draw(table, folder / "distance.png")
         print(f"\ndrawn: distance.png, {(folder / 'distance.png').stat().st_size // 1000} kB")
-    print(f"\nSee it move again:  elbowroom replay {file if len(sys.argv) > 1 else 'run.csv'}")
+    if len(sys.argv) > 1:
+        print(f"\nSee it move again:  elbowroom replay {file}")
+    else:
+        print(f"\nThe files are gone now.  To keep them:  python {sys.argv[0]} here;  elbowroom replay here/run.csv")

@@ -357,12 +357,14 @@ def test_an_error_is_one_line_and_with_debug_a_trace(run, arguments, error):
 # ---- check
 
 
-def test_check_finds_nothing_wrong(run, urdf_file):
-    note = "note     no collision shapes, so no distances: `demo` and `run` need some; dynamics do not\n"
-    status, out, err = run("check", urdf_file(urdf()))
-    assert (status, err) == (0, "")
-    assert out.startswith(f"{note}reach ")
-    assert out.splitlines()[-1].startswith("my: no errors, no warnings; cannot run the standard cell: ")
+@pytest.mark.parametrize("json", [False, True])
+def test_check_of_an_arm_without_shapes_has_status_1(run, urdf_file, json):
+    status, out, err = run("check", urdf_file(urdf()), *["--json"] * json)
+    assert (status, err) == (1, "")
+    if not json:
+        assert re.match(r"error    all \d moving links have no shape, .*; dynamics need none\nreach ", out)
+        told = r"my: 1 error, no warnings; cannot run the standard cell: all \d links have no shape"
+        assert re.fullmatch(told, out.splitlines()[-1])
 
 
 @pytest.mark.parametrize("name", catalogue.names())
@@ -375,14 +377,14 @@ def test_check_passes_the_catalogue(run, name):
     assert sum(line.startswith(("reach  ", "ready pose  ", "capsules  ")) for line in out.splitlines()) == 3
 
 
-def test_check_warns_with_status_0(run, urdf_file):
+def test_check_warns_of_what_the_file_has(run, urdf_file):
     status, out, err = run("check", urdf_file(urdf(iyy="0.5", more=FINGER)), "--tip", "tool0")
-    assert (status, err) == (0, "")
-    locked, triangle, *_, verdict = out.splitlines()
+    assert (status, err) == (1, "")  # it has no shape, either
+    _, triangle, locked, *_, verdict = out.splitlines()
     assert locked.startswith("warning  joints off the chain")
     assert "'grip'" in locked
     assert triangle.startswith("warning  link 'lower': inertia violates the triangle inequality")
-    assert verdict.startswith("my: no errors, 2 warnings; cannot run the standard cell")
+    assert verdict.startswith("my: 1 error, 2 warnings; cannot run the standard cell")
 
 
 def test_check_fails_with_status_1_and_names_the_link(run, urdf_file):

@@ -259,7 +259,7 @@ def test_a_call_that_is_not_understood(run, tmp_path, arguments, said):
         (["recorded", "--motion", "bad.bvh"], "bad.bvh"),
         (["1", "--robot", "pamda"], "no arm 'pamda'"),
         (["1", "--robot", "nosuch.urdf"], "nosuch.urdf"),
-        (["1", "--robot", "duo.urdf"], "no capsules"),
+        (["1", "--robot", "duo.urdf"], "moving links have no shape"),
         (["7", "--robot", "panda"], "test 7 is about a joint limit of puma560"),
         (["1", "--out", "taken"], "taken: is a file; expected the name of a folder"),
         (["1", "--out", "taken/under"], "taken/under: cannot be written to: Not a directory"),

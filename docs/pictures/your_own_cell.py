@@ -8,6 +8,7 @@ does meanwhile, alone and with the visitor.
 
 from __future__ import annotations
 
+import dataclasses
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,12 @@ FILE = HERE.parents[1] / "examples" / "cell.toml"
 BLUE, SAND, RED, INK, GREY = "#1f5fa8", "#c58b2a", "#c0392b", "#111111", "#8a8a8a"
 SHADES = {"avoid": RED, "pick": "#6d6d6d", "place": "#6d6d6d"}  # other states are light
 RADIUS = 0.2  # m, of the visitor
+
+
+def with_cylinder(scene: Scene) -> Scene:
+    """With the visitor of the tutorial, who is one."""
+    people = {name: dataclasses.replace(who, shape="cylinder") for name, who in scene.people.items()}  # type: ignore[type-var]
+    return dataclasses.replace(scene, people=people)
 
 
 def above(axes: Any, plt: Any, scene: Scene, table: dict[str, np.ndarray]) -> None:
@@ -64,8 +71,8 @@ def strip(axes: Any, table: dict[str, np.ndarray], label: str, *, named: bool) -
 
 def main() -> None:
     """Writes the picture."""
-    scene = Scene.load(FILE)
-    runs = {name: run(Cell(Scene.load(FILE, variant=name))).table() for name in (None, "alone", "hurry")}
+    scene = with_cylinder(Scene.load(FILE))
+    runs = {name: run(Cell(with_cylinder(Scene.load(FILE, variant=name)))).table() for name in (None, "alone", "hurry")}
     table = runs[None]
     plt = pyplot()
     with plt.rc_context(LOOK):

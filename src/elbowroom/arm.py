@@ -6,7 +6,6 @@ SI units, radians, world axes with z up; see docs/conventions.md.
 
 from __future__ import annotations
 
-import warnings
 from functools import lru_cache
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast, overload
@@ -24,7 +23,7 @@ from .dynamics.inverse_kinematics import IKResult, solve
 from .dynamics.kinematics import link_index
 from .dynamics.ready import Posed, ready_pose
 from .dynamics.whole_arm import examine
-from .errors import DtypeError, ElbowroomError, ModelError, ModelWarning, ShapeError
+from .errors import DtypeError, ElbowroomError, ModelError, ShapeError, warn
 from .model import Finding, Model, from_dh, from_mdh
 
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ class Arm:
         if errors := [f for f in found if f.severity == "error"]:
             raise ModelError(f"{model.name}: " + "; ".join(map(str, errors)))
         for finding in found:
-            warnings.warn(f"{model.name}: {finding}", ModelWarning, stacklevel=3)
+            warn(f"{model.name}: {finding}")
         return arm
 
     def examine(self) -> list[Finding]:

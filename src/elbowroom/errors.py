@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import warnings
 from collections.abc import Iterable
 
 
@@ -23,6 +26,17 @@ class RecordingError(ElbowroomError, ValueError):
 
 class ModelWarning(UserWarning):
     """A robot description that can be used but looks wrong somewhere, named in the message."""
+
+
+class MissingShapeWarning(ModelWarning):
+    """Shapes of a robot description that could not be read, so that distances ignore them; `reasons` says why."""
+
+    def __init__(self, message: str, reasons: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.reasons = reasons
+
+    def __reduce__(self) -> tuple[type[MissingShapeWarning], tuple[str, tuple[str, ...]]]:
+        return type(self), (str(self), self.reasons)
 
 
 class ModelNotice(UserWarning):
@@ -50,6 +64,17 @@ class DivergenceError(ElbowroomError, ArithmeticError):
 
 class TraceError(ElbowroomError, TypeError):
     """An expression used where only a number works, such as an `if` or a `float(...)`."""
+
+
+_HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+def warn(message: str | Warning, category: type[Warning] = ModelWarning) -> None:
+    """Warns at the line that called elbowroom, however deep in it this is said."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_HERE):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
 
 
 def close_names(name: object, known: Iterable[str], most: int = 1, cutoff: float = 0.6) -> list[str]:

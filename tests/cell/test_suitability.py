@@ -12,6 +12,7 @@ import pytest
 import elbowroom as er
 from elbowroom.cell import Cell, Scene
 from elbowroom.cell.layout import STANDARD
+from elbowroom.cell.recording.log import notes_of
 from elbowroom.cell.suitability import (
     Verdict,
     conditioning,
@@ -22,10 +23,12 @@ from elbowroom.cell.suitability import (
     suitability,
     unlimited,
 )
+from elbowroom.errors import ConfigError, MissingShapeWarning
 from elbowroom.export.write_urdf import urdf
+from elbowroom.geometry import Body
 from elbowroom.model import catalogue
 from elbowroom.model.capsules import LinkCapsule
-from elbowroom.model.visuals import Visual
+from elbowroom.model.visuals import Visual, visuals_of
 from referees import thinned
 
 EYE = tuple(tuple(row) for row in np.eye(4).tolist())
@@ -140,3 +143,65 @@ def test_capsules_of_a_files_own_meshes_leave_nothing_out(tmp_path):
     (cover,) = suitability(arm, tmp_path / "arm.urdf").covers
     assert cover.link == "arm"
     assert cover.sticks_out <= 1e-9  # rounding of the placement
+
+
+# ---- links without a shape
+
+FAR_MESH = "package://nowhere/meshes/part.stl"
+TINY = '<collision><geometry><box size="0.01 0.01 0.01"/></geometry></collision>'
+
+
+def half_an_arm(folder, middle):
+    """Three joints 0.3 m apart; the first and the last link have a shape, the middle one what is given."""
+    inertial = '<inertial><mass value="0.5"/><inertia ixx="0.01" iyy="0.01" izz="0.01"/></inertial>'
+    links = "".join(f'<link name="l{k}">{inertial}{shape}</link>' for k, shape in enumerate((TINY, TINY, middle, TINY)))
+    joints = "".join(
+        f'<joint name="j{k}" type="revolute"><parent link="l{k}"/><child link="l{k + 1}"/><origin xyz="0 0 0.3"/>'
+        f'<axis xyz="{"0 0 1" if k == 0 else "0 1 0"}"/><limit lower="-2" upper="2" velocity="1" effort="9"/></joint>'
+        for k in range(3)
+    )
+    path = folder / "half.urdf"
+    path.write_text(f'<robot name="half">{links}{joints}</robot>')
+    return path
+
+
+@pytest.mark.filterwarnings("ignore::elbowroom.errors.ModelWarning")
+def test_a_link_that_spans_something_must_have_a_shape(tmp_path):
+    lost = f'<collision><geometry><mesh filename="{FAR_MESH}"/></geometry></collision>'
+    path = half_an_arm(tmp_path, lost)
+    scene = Scene(robot=str(path))
+    with pytest.raises(ConfigError) as refused:
+        Cell(scene)
+    told = str(refused.value)
+    assert told.startswith("robot: half: 1 of 3 moving links have no shape, so distances would ignore them: 'l2'; ")
+    assert told.count("no package 'nowhere'") == 1
+    assert "ROS_PACKAGE_PATH=/folder/that/holds/nowhere elbowroom ..." in told
+    cell = Cell(dataclasses.replace(scene, allow_bare=True))
+    assert cell.bare == ("l2",)
+    assert notes_of(cell)["without shape"] == "1 link has no shape, and distances ignore it: l2"
+    found = suitability(er.load(path), path)
+    assert (found.bare, found.cell.possible) == (("l2",), False)
+    assert Cell(Scene(robot=str(half_an_arm(tmp_path, TINY)))).bare == ()
+
+
+@pytest.mark.parametrize("name", catalogue.names())
+def test_no_arm_of_the_catalogue_is_bare(name):
+    assert Body(er.load(name)).bare == ()
+
+
+def test_a_warning_points_at_the_caller(tmp_path):
+    with pytest.warns(MissingShapeWarning, match="nowhere") as caught:
+        er.load(half_an_arm(tmp_path, f'<collision><geometry><mesh filename="{FAR_MESH}"/></geometry></collision>'))
+    assert {each.filename for each in caught} == {__file__}
+
+
+def test_a_sleeve_that_a_neighbour_holds_does_not_stick_out(tmp_path):
+    """What is seen of the second link lies in a capsule of the first, about the axis that it turns on; or beside it."""
+    sleeve = '<collision><origin xyz="0 0 0.15"/><geometry><capsule radius="0.1" length="0.3"/></geometry></collision>'
+    for x, covered in ((0.0, True), (0.15, False)):
+        seen = f'<visual><origin xyz="{x} 0 -0.15"/><geometry><sphere radius="0.05"/></geometry></visual>'
+        path = half_an_arm(tmp_path, TINY)
+        text = path.read_text().replace('<link name="l1">', f'<link name="l1">{seen}')
+        path.write_text(text.replace('<link name="l0">', f'<link name="l0">{sleeve}'))
+        found = {cover.link: cover.sticks_out for cover in covers(er.load(path), visuals_of(path))}
+        assert (found["l1"] <= 0.0) == covered, found

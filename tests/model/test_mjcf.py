@@ -85,7 +85,7 @@ def test_the_natural_tip_is_told_and_what_hangs_off_is_named(file):
     with pytest.warns() as caught:
         arm = er.load(file)
     told = [str(warning.message) for warning in caught]
-    assert "toy: taken as the arm: 4 joints to 'tcp'; --tip (tip=) names another end" in told
+    assert "toy: taken as the arm: 4 joints to 'tcp'; tip= names another end" in told
     assert "toy: joints off the chain to 'tcp' are locked at their reference: 'finger_left'" in told
     assert {warning.category for warning in caught} == {ModelNotice, ModelWarning}
     assert arm.joint_names == ("j1", "j2", "j3", "j4")

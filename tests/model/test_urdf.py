@@ -273,9 +273,18 @@ def test_joints_beyond_a_tip_in_the_middle_are_locked_too():
     np.testing.assert_allclose(model.com[0], [2, 0, 0], atol=EXACT)
 
 
-def test_joints_on_the_root_change_nothing_and_do_not_warn():
+def test_joints_on_the_root_change_nothing_and_are_noted():
     parts = (*ONE_JOINT, link("head"), joint("nod", "base", "head"))
-    assert urdf.parse(robot(*parts), tip="arm").mass[0] == 1
+    with pytest.warns(ModelNotice, match="^toy: joints off the chain to 'arm' are locked at zero: 'nod'$"):
+        assert urdf.parse(robot(*parts), tip="arm").mass[0] == 1
+
+
+def test_of_a_long_branch_the_first_joint_is_named_and_the_others_counted():
+    other = [link(f"o{k}") for k in range(5)]
+    other += [joint(f"turn{k}", "base" if k == 0 else f"o{k - 1}", f"o{k}") for k in range(5)]
+    parts = (*ONE_JOINT, link("head"), joint("nod", "base", "head"), *other)
+    with pytest.warns(ModelNotice, match="locked at zero: 'nod', 5 joints from 'turn0' on$"):
+        urdf.parse(robot(*parts), tip="arm")
 
 
 def test_mimic_joint_on_the_chain_is_refused_off_it_locked():
@@ -324,7 +333,7 @@ def test_of_equally_deep_leaves_the_one_with_the_best_name_is_taken_and_told():
     with pytest.warns(ModelNotice) as caught:
         assert urdf.parse(text).tool[2, 3] == 2
     (notice,) = caught
-    told = "toy: taken as the arm: 1 joint to 'tool0'; --tip (tip=) names another end"
+    told = "toy: taken as the arm: 1 joint to 'tool0'; tip= names another end"
     assert str(notice.message) == told
     assert notice.filename == __file__
     assert urdf.parse(text, tip="ee_link").tool[2, 3] == 1
@@ -356,7 +365,8 @@ def test_two_arms_are_listed_with_their_joints_and_a_command():
     )
     with pytest.raises(ModelError, match=f"^{re.escape(told)}$"):
         urdf.parse(text)
-    assert urdf.parse(text, tip="right_fore").joint_names == ("right_1", "right_2")
+    with pytest.warns(ModelNotice, match="'left_1', 'nod', 'left_2'$"):
+        assert urdf.parse(text, tip="right_fore").joint_names == ("right_1", "right_2")
 
 
 def test_unknown_tip_lists_near_names():

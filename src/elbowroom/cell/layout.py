@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,11 +18,12 @@ from numpy.typing import NDArray
 
 from ..arm import Arm
 from ..avoidance import Controller
-from ..errors import ConfigError, ModelError, UnknownNameError
+from ..errors import ConfigError, MissingShapeWarning, ModelError, UnknownNameError
 from ..geometry import Body
+from ..geometry.body import bare_links
 from ..loading import load
 from ..model.bounds import ANGLE
-from ..model.capsules import BASE
+from ..model.urdf_xml import quoted
 from .fitting import fitted, refuse_unreachable
 from .plants.mujoco import MuJoCo
 from .plants.plant import ROUNDED, Kinematic, Plant, RigidBody
@@ -31,10 +34,71 @@ Array = NDArray[np.float64]
 
 def mounted(scene: Scene) -> Arm:
     """The arm, its base turned by quarter turns so that the resting tool is on the +x side."""
+    return _faced(scene, _loaded(scene))
+
+
+def _loaded(scene: Scene) -> Arm:
     try:
-        arm = load(scene.robot, scene.tip or None)
+        return load(scene.robot, scene.tip or None)
     except UnknownNameError as error:
         raise ConfigError(f"robot: {error}") from error
+
+
+def shaped(scene: Scene) -> Arm:
+    """The arm before it is mounted; a ConfigError where links of it have no shape (`bare_links`) and must have one.
+
+    Why they have none is said in the error then, and else in a warning, as the loader does.
+    """
+    caught: list[warnings.WarningMessage] = []
+    refused = False
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            arm = _loaded(scene)
+        bare = bare_of(arm, scene.cover)
+        refused = bool(bare) and not (scene.allow_bare and len(bare) < arm.n)
+        if refused:
+            raise ConfigError(f"robot: {without_shape(arm, bare, reasons_of(caught))}")
+    finally:
+        for each in caught:
+            if not (refused and isinstance(each.message, MissingShapeWarning)):
+                warnings.warn_explicit(each.message, each.category, each.filename, each.lineno, registry=_said)
+    return arm
+
+
+_said: dict[Any, Any] = {}  # what Python remembers of warnings that were shown
+
+
+def reasons_of(caught: Iterable[warnings.WarningMessage]) -> tuple[str, ...]:
+    """Why shapes are missing, of what was said while an arm was read."""
+    found = [each.message.reasons for each in caught if isinstance(each.message, MissingShapeWarning)]
+    return tuple(reason for reasons in found for reason in reasons)
+
+
+def bare_of(arm: Arm, cover: str = "") -> tuple[str, ...]:
+    """The links of an arm that must have a shape and have none; of one that is known by a cover alone, of that."""
+    if arm.model.capsules:
+        return Body(arm).bare
+    return bare_links(arm.model, dict(arm.model.covers).get(cover, ()))
+
+
+def without_shape(arm: Arm, bare: tuple[str, ...], why: tuple[str, ...] = ()) -> str:
+    """What is said of an arm with links that have no shape: which, why, and what to do."""
+    count = f"{len(bare)} of {arm.n}" if len(bare) < arm.n else f"all {arm.n}"
+    cause = "; ".join(why) or "give them <collision> elements in the URDF, or capsules in a TOML file"
+    anyway = (
+        "; `run` and `demo` go on without them by --allow-bare (in a scene: allow_bare = true)"
+        if len(bare) < arm.n
+        else ""
+    )
+    return (
+        f"{arm.name}: {count} moving links have no shape, so distances would ignore them: {quoted(bare)}; "
+        f"{cause}{anyway if len(bare) < arm.n else ''}"
+    )
+
+
+def _faced(scene: Scene, arm: Arm) -> Arm:
+    """The arm turned as the scene says."""
     if not scene.face:
         return arm
     start = starting(scene, arm)
@@ -114,11 +178,12 @@ class Layout:
     start: Array  # (n,), and the task's limits
     lower: Array
     upper: Array
+    bare: tuple[str, ...] = ()  # links without a shape, which the scene allows
 
 
 def laid_out(scene: Scene) -> Layout:
     """The arm mounted and started, and the task fitted to it or refused: a ConfigError says why."""
-    arm = mounted(scene)
+    arm = _faced(scene, shaped(scene))
     start = starting(scene, arm)
     lower, upper = limited(scene, arm, start)
     body = _body(arm, scene.cover)
@@ -128,14 +193,11 @@ def laid_out(scene: Scene) -> Layout:
         scene = fitted(scene, arm, body, start, lower, upper)
     elif scene.check_reach:
         refuse_unreachable(scene, arm, body, start, lower, upper)
-    return Layout(scene, arm, body, start, lower, upper)
+    return Layout(scene, arm, body, start, lower, upper, bare_of(arm, scene.cover))
 
 
 def _body(arm: Arm, cover: str) -> Body:
     try:
-        body = Body(arm, cover=cover or None)
+        return Body(arm, cover=cover or None)
     except (ModelError, KeyError) as error:
         raise ConfigError(f"cover: {error}" if cover else f"robot: {error}") from error
-    if all(link == BASE for link in body.links):
-        raise ConfigError(f"robot: {arm.name}: expected capsules on links that move; got them on the fixed base alone")
-    return body

@@ -50,7 +50,7 @@ class Cell:
     After a step: `state` (as the plant said), `command` (what the plant was given), `tool` and `tool_velocity` (3,),
     `near` (true distances), `people_rows` (k, 13) where people are, `task`, `verdict` (the supervisor's status, None
     without one), `margin` (the supervisor's, m/s, NaN without one), `age` of what is known about people (s), `resets`
-    by the operator.
+    by the operator.  `bare` are the names of links without a shape, where the scene allows them.
 
     `plant` replaces the scene's own: a PlantClient, say, and the arm moves in another program.  It must be of the same
     arm, which is that of `mounted(scene)`.
@@ -68,6 +68,7 @@ class Cell:
         place = laid_out(scene)
         scene, lower, upper = place.scene, place.lower, place.upper
         self.arm, self.body, self.start = place.arm, place.body, place.start
+        self.bare = place.bare
         self.scene, self.period = scene, scene.period
         pose, base = self.arm.pose(self.start), self.arm.model.base[:3, 3]
         self.origin = np.array(pose[:3, 3] if scene.origin == "tool" else base, dtype=float)

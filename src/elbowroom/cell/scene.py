@@ -68,6 +68,7 @@ class _Plain:
     upper: tuple[float, ...] = setting((), "rad or m", "the task's upper joint limits")
     fit: bool = setting(False, "", "scale and move a pick-and-place task that the arm could not do as it is written")
     check_reach: bool = setting(True, "", "refuse points of the task that the tool does not reach")
+    allow_bare: bool = setting(False, "", "run though links of the arm have no shape, which distances then ignore")
     origin: str = setting("tool", "", "what points count from: the resting tool, or the arm's base")
     floor: float = setting(0.0, "m", "height of the floor that people stand on, in the base's frame")
     duration: float = setting(30.0, "s", "of a run")
@@ -90,6 +91,7 @@ class _Plain:
         flag(self, "face")
         flag(self, "fit")
         flag(self, "check_reach")
+        flag(self, "allow_bare")
         number(self, "floor", least=-10.0, most=10.0)
         positive(self, "duration", most=86400.0)
         number(self, "reset_after", least=0.0, most=3600.0)
@@ -132,7 +134,7 @@ class Scene(_Plain):
 
     task: TaskSettings = field(default=Rest(), metadata={"doc": "what the arm does"})
     people: Mapping[str, Somebody] = field(default_factory=dict, metadata={"doc": "who is there, by name"})
-    source: str = field(default="", compare=False, repr=False, metadata={"doc": "the file that it was read from"})
+    source: str = field(default="", compare=False, repr=False, metadata={"doc": "your file that it was read from"})
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -183,13 +185,19 @@ class Scene(_Plain):
         name = named(Path(file))
         asked = str(Path(robot).absolute()) if is_file(robot) else robot  # type: ignore[arg-type]  # a name then
         try:
-            return dataclasses.replace(scene(layered(read_file(file), asked, variant)), source=name)
+            found = scene(layered(read_file(file), asked, variant))
+            return dataclasses.replace(found, source="" if packaged(file) else name)
         except FieldError as error:
             raise error.of(name) from error.__cause__
         except ConfigError as error:
             if str(error).startswith(name):
                 raise
             raise ConfigError(f"{name}: {error}") from error
+
+
+def packaged(file: str | Path) -> bool:
+    """Whether a scene is one of elbowroom's own, whose file nobody named and no message should."""
+    return Path(file).absolute().is_relative_to(Path(__file__).parent.parent)
 
 
 def scene(table: Mapping[str, Any], folder: Path | None = None) -> Scene:

@@ -14,6 +14,7 @@ import math
 import os
 import warnings
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,11 +24,10 @@ from numpy.typing import NDArray
 
 from ..arm import Arm
 from ..errors import ElbowroomError, ModelError
-from ..model import meshes
+from ..model import Model, meshes
 from ..model.covering import Cover, distance_to_segment
 from ..model.visuals import MISSING, Visual, visuals_of
-from ..reading import named
-from .layout import STANDARD, laid_out
+from .layout import STANDARD, bare_of, laid_out
 from .pick_and_place import PickAndPlace
 from .scene import Scene
 
@@ -37,6 +37,10 @@ SAMPLES = 4_000  # configurations
 POINTS = 20_000  # of a link's surface
 POOR, SINGULAR = 0.03, 0.003
 """Least over largest singular value of the Jacobian, lengths in units of the reach."""
+ANGLES = 25  # of a joint, at which its neighbours' capsules are looked at
+BASE_NAME = "base"
+CANNOT = "cannot run the standard cell: "
+MUCH = 0.03  # m that sticks out of the capsules, from which it is worth a warning: a finger is half as thick
 STICKS_OUT = 0.002  # m, above what a mesh and its capsules may differ by rounding
 LIGHT, HEAVY = 20.0, 9_000.0  # kg/m^3 of a link's capsules: a foam and solid steel
 ALIKE = 3  # links with the same mass and inertia look like a placeholder
@@ -71,6 +75,7 @@ class Suitability:
     unlimited: dict[str, tuple[str, ...]]  # by position, velocity, effort: the joints without such a limit
     odd: tuple[str, ...]  # in the distribution of mass
     cell: Verdict
+    bare: tuple[str, ...] = ()  # links that must have a shape and have none
 
     @property
     def worst(self) -> LinkCover | None:
@@ -81,6 +86,7 @@ class Suitability:
 def suitability(arm: Arm, source: str | os.PathLike[str], tip: str | None = None) -> Suitability:
     """All of it; `source` and `tip` are what the arm was loaded from: for what it looks like, and for the cell."""
     distance = reach(arm)
+    bare = bare_of(arm)
     dexterity, manipulability = conditioning(arm, arm.ready, distance)
     return Suitability(
         joints=arm.n,
@@ -91,7 +97,8 @@ def suitability(arm: Arm, source: str | os.PathLike[str], tip: str | None = None
         covers=tuple(covers(arm, visuals_of(source, tip))),
         unlimited=unlimited(arm),
         odd=tuple(mass_oddities(arm)),
-        cell=standard_cell(source, tip),
+        cell=Verdict(False, f"{CANNOT}{_bare(bare, arm.n)}") if bare else standard_cell(source, tip),
+        bare=bare,
     )
 
 
@@ -123,14 +130,31 @@ def standard_cell(source: str | os.PathLike[str], tip: str | None = None) -> Ver
             written = Scene.load(STANDARD, robot=os.fspath(source))
             place = laid_out(dataclasses.replace(written, tip=tip or ""))
     except ElbowroomError as error:
-        why = str(error).removeprefix(f"{named(STANDARD)}: ")
-        return Verdict(False, f"cannot run the standard cell: {why}")
+        return Verdict(False, f"{CANNOT}{error}")
     size = _length(place.scene) / _length(written)
     if place.scene.task == written.task:
         return Verdict(True, "can run the standard cell")
     if math.isclose(size, 1.0):
         return Verdict(True, "can run the standard cell with its task moved")
     return Verdict(True, f"can run the standard cell with its task at {size:.2f} of its size")
+
+
+def _bare(bare: tuple[str, ...], n: int) -> str:
+    return f"{len(bare) if len(bare) < n else f'all {n}'} {'link has' if len(bare) == 1 else 'links have'} no shape"
+
+
+def far_out(found: Iterable[LinkCover]) -> list[LinkCover]:
+    """The links that move and stick out of the capsules by more than `MUCH`; the base does not come to anybody."""
+    return [cover for cover in found if cover.sticks_out > MUCH and cover.link != BASE_NAME]
+
+
+def uncovered(arm: Arm, source: str | os.PathLike[str], tip: str | None = None) -> str:
+    """The sentence about an arm that sticks out of its capsules by more than `MUCH`; "" where it does not."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what is not drawn is said where it is drawn
+        found = far_out(covers(arm, visuals_of(source, tip)))
+    most = max((cover.sticks_out for cover in found if math.isfinite(cover.sticks_out)), default=0.0)
+    return f"capsules leave up to {1e3 * most:.0f} mm of what is seen uncovered" if most > MUCH else ""
 
 
 def _length(scene: Scene) -> float:
@@ -183,7 +207,12 @@ def mass_oddities(arm: Arm) -> list[str]:
 
 
 def covers(arm: Arm, visuals: tuple[Visual, ...]) -> list[LinkCover]:
-    """By link of the chain, base first: how far what is seen sticks out of the link's capsules."""
+    """By link of the chain, base first: how far what is seen sticks out of the arm's capsules.
+
+    A point counts as covered by its own link's capsules, or by those of the link before or after if they hold it
+    however the joint between them stands: a sleeve that turns about its axis is often given to the link that it turns
+    on.
+    """
     points: dict[int, list[Array]] = defaultdict(list)
     for visual in visuals:
         if visual.kind == MISSING:
@@ -192,18 +221,56 @@ def covers(arm: Arm, visuals: tuple[Visual, ...]) -> list[LinkCover]:
             points[visual.link - 1].append(surface_points(visual))
         except ModelError:
             continue  # said when it is drawn
-    names = ("base", *arm.model.link_names)
+    names = (BASE_NAME, *arm.model.link_names)
     found = []
     for link in sorted(points):
-        own = [capsule for capsule in arm.model.capsules if capsule.link == link]
         seen = np.concatenate(points[link])
         seen = seen[:: max(len(seen) // POINTS, 1)]
-        out = np.full(len(seen), math.inf)
-        for capsule in own:
-            away = distance_to_segment(seen, np.array(capsule.a), np.array(capsule.b)) - capsule.radius
-            out = np.minimum(out, away)
+        out = _outside(arm, link, seen)
+        far = out > STICKS_OUT
+        if far.any() and np.isfinite(out).all():  # one without capsules has no shape, whatever is about it
+            out[far] = np.minimum(out[far], _outside_neighbours(arm, link, seen[far]))
         found.append(LinkCover(names[link + 1], float(out.max())))
     return found
+
+
+def _outside(arm: Arm, link: int, points: Array) -> Array:
+    """(N,) how far points (N, 3) in the frame of a link are outside of its capsules; inf where it has none."""
+    out = np.full(len(points), math.inf)
+    for capsule in arm.model.capsules:
+        if capsule.link == link:
+            away = distance_to_segment(points, np.array(capsule.a), np.array(capsule.b)) - capsule.radius
+            out = np.minimum(out, away)
+    return out
+
+
+def _outside_neighbours(arm: Arm, link: int, points: Array) -> Array:
+    """(N,) the same for the capsules of the link before and of the one after, wherever the joint between stands."""
+    model, out = arm.model, np.full(len(points), math.inf)
+    low, high = model.sampling_range()
+    for joint, other in ((link, link - 1), (link + 1, link + 1)):
+        if not 0 <= joint < model.n:
+            continue
+        worst = np.full(len(points), -math.inf)
+        for q in np.linspace(low[joint], high[joint], ANGLES):
+            T = _moved(model, joint, q)  # the joint's link in the frame before it
+            R, p = T[:3, :3], T[:3, 3]
+            there = points @ R.T + p if other < link else (points - p) @ R
+            worst = np.maximum(worst, _outside(arm, other, there))
+        out = np.minimum(out, worst)
+    return out
+
+
+def _moved(model: Model, joint: int, q: float) -> Array:
+    """(4, 4) the frame of a joint in the one before, or in the base, with the joint at q."""
+    c, s = math.cos(q), math.sin(q)
+    turns = model.revolute(joint)
+    R = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]]) if turns else np.eye(3)
+    shift = np.zeros(3) if turns else np.array([0.0, 0.0, q])
+    T = np.eye(4)
+    T[:3, :3] = model.E[joint] @ R
+    T[:3, 3] = model.p[joint] + model.E[joint] @ shift
+    return T
 
 
 def surface_points(visual: Visual) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json as json_
+import math
 import os
 import sys
 import warnings
@@ -14,12 +15,13 @@ import typer
 from rich.text import Text
 
 from ..arm import Arm
-from ..cell.suitability import POOR, SINGULAR, STICKS_OUT, Suitability, suitability
-from ..errors import ModelError, ModelNotice, ModelWarning
+from ..cell.layout import reasons_of, without_shape
+from ..cell.suitability import MUCH, POOR, SINGULAR, STICKS_OUT, Suitability, far_out, suitability
+from ..errors import MissingShapeWarning, ModelError, ModelNotice, ModelWarning
 from ..loading import read
 from ..model.xacro import ALLOWED
 from .show import Tip, What, Xacro
-from .terminal import console, one_line, plain
+from .terminal import as_options, console, one_line, plain
 
 _STYLE = {"error": "bold red", "warning": "yellow", "note": "cyan"}
 
@@ -40,12 +42,16 @@ def check(
     xacro: Xacro = False,
     json: Annotated[bool, typer.Option("--json", help="All of it as JSON, alone on stdout.")] = False,
 ) -> None:
-    """Say what looks wrong with an arm, and what it is good for.  The exit status is 1 if there is an error.
+    """Say what looks wrong with an arm, and what it is good for.
 
     \b
     elbowroom check my.urdf
     elbowroom check my.urdf --tip tool0
     elbowroom check puma560 --json
+    ROS_PACKAGE_PATH=/folder/that/holds/NAME elbowroom check my.urdf     where meshes of package://NAME/ are not found
+
+    The exit status is 1 if there is an error, or if the standard cell (that of `demo`) cannot be run with the arm; also
+    with --json.
     """
     if xacro:
         os.environ[ALLOWED] = "1"  # for the processes of ours that read it again
@@ -54,7 +60,7 @@ def check(
         sys.stdout.write(json_.dumps(_plain(report), indent=1) + "\n")
     else:
         _print(report)
-    if report.count("error"):
+    if report.count("error") or report.use is None or not report.use.cell.possible:
         raise typer.Exit(1)
 
 
@@ -69,20 +75,33 @@ def _examined(what: str, tip: str | None) -> _Report:
         arm = Arm(model)
         findings = arm.examine()
     report = _Report(model.name)
-    for warning in caught:
-        severity = "note" if issubclass(warning.category, ModelNotice) else "warning"
-        report.found.append((severity, str(warning.message).removeprefix(f"{model.name}: ")))
     report.found += [(finding.severity, str(finding)) for finding in findings]
-    if not model.capsules:
-        bare = "no collision shapes, so no distances: `demo` and `run` need some; dynamics do not"
-        report.found.append(("note", bare))
     if not report.count("error"):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ModelWarning)  # what is not drawn is said where it is drawn
             report.use = suitability(arm, what, tip)
+        report.found += _shape(report.use, without_shape(arm, report.use.bare, reasons_of(caught)))
         report.found += [("note", odd) for odd in report.use.odd]
+    told = report.use is not None and report.use.bare  # why is in the error then
+    for warning in caught:
+        if told and isinstance(warning.message, MissingShapeWarning):
+            continue
+        severity = "note" if issubclass(warning.category, ModelNotice) else "warning"
+        report.found.append((severity, as_options(str(warning.message))))
+    report.found = [(severity, text.removeprefix(f"{model.name}: ")) for severity, text in report.found]
     report.found.sort(key=lambda pair: list(_STYLE).index(pair[0]))
     return report
+
+
+def _shape(use: Suitability, bare: str) -> list[tuple[str, str]]:
+    """What is to be said of the arm's shape: links without any, and what sticks far out of the capsules."""
+    found = [("error", f"{bare}; dynamics need none")] if use.bare else []
+    far = [cover for cover in far_out(use.covers) if cover.link not in use.bare]
+    if far and use.capsules:
+        links = [f"{c.link} {1e3 * c.sticks_out:.0f} mm" if c.sticks_out < math.inf else f"{c.link} whole" for c in far]
+        bound = f"more than {1e3 * MUCH:.0f} mm"
+        found.append(("warning", f"sticks out of its capsules by {bound}, unseen by distances: {', '.join(links)}"))
+    return found
 
 
 def _print(report: _Report) -> None:

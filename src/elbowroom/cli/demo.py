@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.util
 import ipaddress
 import os
 import sys
+import warnings
 import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,10 +16,11 @@ import typer
 
 from ..errors import ElbowroomError
 from ..model.xacro import ALLOWED
-from .show import Xacro
+from .show import AllowBare, Xacro
 from .terminal import console, joints, line, note, plain
 
 if TYPE_CHECKING:
+    from ..cell.scene import Scene
     from ..viewer.session.setup import Setup
 
 EVERY = 5.0  # s between two lines while the arm is prepared
@@ -29,6 +32,7 @@ def demo(
     ] = "panda",
     tip: Annotated[str, typer.Option(metavar="LINK", help="Of a URDF file: the link that the arm ends at.")] = "",
     xacro: Xacro = False,
+    allow_bare: AllowBare = False,
     start: Annotated[
         str, typer.Option(metavar="Q1,Q2,...", help="Joints at the start, rad or m.  [the arm's ready pose]")
     ] = "",
@@ -76,8 +80,8 @@ def demo(
         from ..viewer.session.setup import chosen
 
         setup = chosen(robot, tip, scenario, "" if motion is None else str(motion.absolute()), start=joints(start))
-        setup.scene()  # what is wrong is said here, not in the other process
-        _fit(robot, tip)
+        setup = dataclasses.replace(setup, allow_bare=allow_bare)
+        _fit(setup.scene())  # what is wrong is said here, not in the other process
         if prepare:
             _prepare(setup)
             return
@@ -124,21 +128,32 @@ def _prepare(setup: Setup) -> None:
     line(f"{count} cells are compiled")
 
 
-def _fit(robot: str, tip: str | None) -> None:
-    """Refuses an arm of one's own that cannot be kept clear of anything."""
-    from ..loading import load
-    from ..model import catalogue
+def _fit(scene: Scene) -> None:
+    """Refuses an arm of one's own that cannot be kept clear of anything, and says what is missing of its shape."""
+    from ..cell.layers import is_file
+    from ..cell.layout import bare_of, reasons_of, shaped
+    from ..cell.recording.log import bare_told
+    from ..cell.suitability import uncovered
+    from ..errors import MissingShapeWarning
     from ..model.visuals import visuals_of
 
-    if robot in catalogue.names():
+    if not is_file(scene.robot):
         return
-    model = load(robot, tip or None).model
-    visuals_of(robot, tip or None)  # what is not drawn is said here: the other processes are silent
-    if not model.capsules:
-        raise ElbowroomError(
-            f"{robot}: expected collision shapes, to keep the arm clear with; got none: give its links <collision>"
-            " elements (a TOML file: capsules)"
-        )
+    tip = scene.tip or None
+    with warnings.catch_warnings(record=True) as caught:
+        arm = shaped(scene)
+    with warnings.catch_warnings(record=True) as drawing:  # what is not drawn is said here: other processes are silent
+        visuals_of(scene.robot, tip)
+    known = set(reasons_of(caught))
+    for each in (*caught, *drawing):
+        warning = each.message
+        if each in drawing and isinstance(warning, MissingShapeWarning) and known.issuperset(warning.reasons):
+            note("note", f"{arm.name}: nor are these shapes drawn; capsules are shown instead")
+        else:
+            warnings.warn(warning, each.category, stacklevel=2)
+    for told in (bare_told(bare) if (bare := bare_of(arm)) else "", uncovered(arm, scene.robot, tip)):
+        if told:
+            note("warning", f"{arm.name}: {told}: see `elbowroom check`")
 
 
 def _here(host: str) -> bool:

@@ -16,7 +16,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from ..model.xacro import ALLOWED
 from .replay import needs_viser, save_run
-from .show import Xacro
+from .show import AllowBare, Xacro
 from .terminal import console, duration, joints, line, note, plain, writable
 
 if TYPE_CHECKING:
@@ -27,6 +27,12 @@ if TYPE_CHECKING:
 INTERRUPTED = 130  # what a shell expects of a program that Ctrl-C ended
 EVERY = 20  # cycles between two movements of the bar: drawing takes time that a real-time loop needs
 SHOWN = 12  # stops and resets in the summary
+MEANINGS = {
+    "SLOWING_LIMIT": "held within the joints' limits of place, speed or acceleration; mostly when it sets off",
+    "IN_COLLISION": "bodies overlap as seen; the arm may only retreat, slowly, and no stop is latched unless "
+    'limits.in_collision = "stop"',
+}
+"""Statuses whose names do not say it all (docs/avoidance/supervisor.md)."""
 
 
 class Plants(StrEnum):
@@ -49,6 +55,7 @@ def run(
     ] = None,
     tip: Annotated[str, typer.Option(metavar="LINK", help="Of --robot, a URDF file: where the arm ends.")] = "",
     xacro: Xacro = False,
+    allow_bare: AllowBare = False,
     start: Annotated[
         str, typer.Option(metavar="Q1,Q2,...", help="Joints at the start, rad or m.  [the scene's, or a ready pose]")
     ] = "",
@@ -90,7 +97,7 @@ def run(
     if html is not None:
         needs_viser()
     scene = STANDARD if scene is None else scene
-    asked = Asked(scene, robot, tip, joints(start), seconds or None, plant and plant.value)
+    asked = Asked(scene, robot, tip, joints(start), seconds or None, plant and plant.value, allow_bare)
     refuse(scene, robot)
     if check:
         raise typer.Exit(checked(asked, variant))
@@ -138,6 +145,8 @@ def _bar(count: int) -> Iterator[Callable[[int, int], object]]:
 
 def _summary(cell: Cell, recording: Recording, variant: str | None) -> None:
     """What happened, a line each."""
+    from ..cell.recording.log import bare_told
+
     table: Mapping[str, Any] = recording.table()
     scene, rows = cell.scene, len(recording)
     if scene.title:
@@ -147,6 +156,10 @@ def _summary(cell: Cell, recording: Recording, variant: str | None) -> None:
     line(plain(f"{cell.arm.name} on the {cell.plant_kind} plant{called}: {rows * cell.period:g} s, {cycles}"))
     if not rows:
         return
+    if cell.bare:
+        _said("without shape", bare_told(cell.bare))
+    if told := sticking_out(cell):
+        _said("shape", f"{told}: see `elbowroom check`")
     if cell.people:
         at = int(np.argmin(table["distance_surfaces"]))
         least, axes = table["distance_surfaces"][at], table["distance_axes"].min()
@@ -159,6 +172,9 @@ def _summary(cell: Cell, recording: Recording, variant: str | None) -> None:
     _said("contacts", str(int(table["contacts"][-1])))
     _said("task", f"{table['state'][-1]}, {_times(int(table['cycles'][-1]), 'cycle')} completed")
     _said("status", _shares(table["status"]))
+    for name, meaning in MEANINGS.items():
+        if name in set(table["status"].tolist()) | set(table["verdict"].tolist()):
+            line(f"    {name}:", meaning)
     if cell.guard is not None:
         if scene.supervision == "watch":
             _said("supervisor", _shares(table["verdict"]) + "; it only watched")
@@ -167,6 +183,15 @@ def _summary(cell: Cell, recording: Recording, variant: str | None) -> None:
         _stops(cell)
     where = "not written; --out FILE.csv does" if recording.path is None else f"{recording.path}, {rows} rows"
     _said("recording", where)
+
+
+def sticking_out(cell: Cell) -> str:
+    """What is said of an arm of one's own that is larger than its capsules; "" if nothing is."""
+    from ..cell.layers import is_file
+    from ..cell.suitability import uncovered
+
+    scene = cell.scene
+    return uncovered(cell.arm, scene.robot, scene.tip or None) if is_file(scene.robot) else ""
 
 
 def _said(what: str, text: str) -> None:

@@ -38,11 +38,13 @@ class Asked:
     start: tuple[float, ...] = ()
     seconds: float | None = None
     plant: str | None = None
+    allow_bare: bool = False
 
     def scene(self, variant: str | None) -> Scene:
         """The scene, in a variant if asked for."""
         found = Scene.load(self.file, robot=self.robot, variant=variant)
         changes: dict[str, Any] = {"tip": self.tip, "start": self.start, "duration": self.seconds}
+        changes["allow_bare"] = self.allow_bare
         try:
             found = replace(found, **{name: value for name, value in changes.items() if value})
         except FieldError as error:

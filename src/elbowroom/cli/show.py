@@ -97,6 +97,9 @@ What = Annotated[
     str, typer.Argument(metavar="NAME|FILE", help="A catalogue name, or a .urdf, .xml (MJCF) or .toml file.")
 ]
 Tip = Annotated[str | None, typer.Option(metavar="LINK", help="The link that the arm of a file ends at.")]
+AllowBare = Annotated[
+    bool, typer.Option("--allow-bare", help="Go on though links of the arm have no shape: distances ignore them.")
+]
 Xacro = Annotated[bool, typer.Option("--xacro", help="Evaluate a xacro file, which runs expressions in it.")]
 
 

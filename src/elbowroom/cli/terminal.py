@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import signal
 import sys
 import threading
@@ -77,6 +78,11 @@ def plain(text: object) -> Text:
 def one_line(text: str) -> Text:
     """A message on one line."""
     return plain(" ".join(text.split()))
+
+
+def as_options(message: str) -> str:
+    """A message of the library as the command line has it: its `tip=` is an option here."""
+    return re.sub(r"\btip= ", "--tip ", message)
 
 
 def heading(text: str) -> None:
@@ -170,7 +176,7 @@ def noted() -> Iterator[None]:
                 others(message, category, filename, lineno, file, line)
             elif str(message) not in said:
                 said.add(str(message))
-                note("note" if issubclass(category, ModelNotice) else "warning", str(message))
+                note("note" if issubclass(category, ModelNotice) else "warning", as_options(str(message)))
 
         warnings.showwarning = show
         for category in (ModelWarning, ModelNotice):

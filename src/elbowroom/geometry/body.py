@@ -48,6 +48,12 @@ TOOL_OUT = 0.02
 TOOL_RADIUS = 0.05
 """m: of that capsule."""
 
+BARE_LENGTH = 0.05
+"""m: a link whose two joints (or joint and tool) are farther apart has an extent, and so a shape."""
+
+BARE_MASS = 1.0
+"""kg: and so has a heavier one: at the density of aluminium it is a ball of 9 cm, at that of water one of 12 cm."""
+
 NEAR = 0.05
 """m: a pair that never comes so near cannot meet."""
 
@@ -103,6 +109,11 @@ class Body:
         A slide adds the rod that it pushes, as long as its travel.  What is wider than the radius sticks out.
         """
         return cls(arm, capsules=skeleton(arm.model, radius))
+
+    @property
+    def bare(self) -> tuple[str, ...]:
+        """The links that move, have an extent and no capsule, so that distances ignore them; see `bare_links`."""
+        return bare_links(self.arm.model, self.link_capsules)
 
     def __len__(self) -> int:
         return len(self.link_capsules)
@@ -169,6 +180,21 @@ class Body:
 
     def __reduce__(self) -> tuple[type[Body], tuple[Arm, tuple[LinkCapsule, ...]]]:
         return type(self), (self.arm, self.link_capsules)
+
+
+def bare_links(model: Model, capsules: Iterable[LinkCapsule]) -> tuple[str, ...]:
+    """The links, base first, that move, must have a shape and have no capsule.
+
+    A link must have one that spans more than `BARE_LENGTH` from its joint to the next one or to the tool, or that is
+    heavier than `BARE_MASS`.  What is neither may lie within its neighbours, as the cross of a wrist does.  Without
+    any capsule on a link that moves they all lack one.
+    """
+    shaped = {capsule.link for capsule in capsules} - {BASE}
+    if not shaped:
+        return model.link_names
+    spans = np.linalg.norm([*model.p[1:], model.tool[:3, 3]], axis=1)
+    must = (spans > BARE_LENGTH) | (model.mass > BARE_MASS)
+    return tuple(name for i, name in enumerate(model.link_names) if must[i] and i not in shaped)
 
 
 def _tool(model: Model, capsules: Sequence[LinkCapsule]) -> tuple[LinkCapsule, ...]:

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 from xml.etree.ElementTree import Element
 
 import numpy as np
@@ -29,12 +29,54 @@ from .bounds import LENGTH, bounded
 from .capsules import LinkCapsule, moved_capsule
 from .covering import Cover, covering_capsule, covering_capsules, covering_cylinder
 from .meshes import MAX_BYTES, contents, readers, surfaces
-from .packages import locate
-from .urdf_xml import number, numbers, origin, part, vector
+from .packages import NotFoundError, locate, shortened
+from .urdf_xml import number, numbers, origin, part, quoted, vector
 
 Array = NDArray[Any]
 KINDS = ("sphere", "capsule", "cylinder", "box", "mesh")
+MANY = 10
+"""A warning lists so many things that failed, and counts the rest."""
 Kind = Literal["collision", "visual"]
+
+
+class Problem(NamedTuple):
+    """What is wrong with a shape of a link: a sentence with its name, and of a file that is not there the reason."""
+
+    link: str
+    text: str
+    why: str = ""  # the same for all files that are not there for the same reason
+    remedy: str = ""
+
+    @classmethod
+    def of(cls, link: str, error: Exception) -> Problem:
+        """What an error says about a link."""
+        owner, text = f"link {link!r}", str(error)
+        text = text if text.startswith(owner) else f"{owner}: {text}"
+        return cls(link, text, error.why, error.remedy) if isinstance(error, NotFoundError) else cls(link, text)
+
+    @property
+    def reason(self) -> str:
+        """Why, and what to do; without the link where others have the same."""
+        return f"{self.why}; {self.remedy}" if self.remedy else self.why or self.text
+
+
+def reasons(problems: list[Problem]) -> tuple[str, ...]:
+    """Why, each reason once, and where there are many the first of them."""
+    found = list(dict.fromkeys(problem.reason for problem in problems))
+    return (*found[:MANY], *([f"and {len(found) - MANY} more"] if len(found) > MANY else []))
+
+
+def told(problems: list[Problem]) -> str:
+    """All of them in a sentence; the reason of files that are not there once, with their links."""
+    groups: dict[str, list[Problem]] = {}
+    for k, problem in enumerate(problems):
+        groups.setdefault(problem.why or str(k), []).append(problem)
+    parts = []
+    for group in groups.values():
+        links = list(dict.fromkeys(problem.link for problem in group))
+        alone = len(links) == 1
+        parts.append(group[0].text if alone else f"meshes of {quoted(links, MANY)}: {group[0].reason}")
+    return "; ".join(parts[:MANY]) + (f"; and {len(parts) - MANY} more" if len(parts) > MANY else "")
 
 
 @dataclass
@@ -42,7 +84,7 @@ class LinkShape:
     """The capsules of a link, what is wrong with its shapes, and what is worth telling about them."""
 
     capsules: list[LinkCapsule] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
     visual: bool = False  # the capsules are those of its <visual> elements
 
@@ -55,7 +97,7 @@ def shape_of(link: Element, name: str, number_: int, T: Array, urdf: Path | None
     shape = LinkShape()
     for kind in ("collision", "visual"):
         shape.visual = kind == "visual" and bool(link.findall("visual"))
-        problems: list[str] = []
+        problems: list[Problem] = []
         _fill(shape, link.findall(kind), kind, name, number_, T, urdf, problems)
         if kind == "collision" or not link.findall("collision"):
             shape.problems += problems
@@ -73,7 +115,7 @@ def _fill(
     number_: int,
     T: Array,
     urdf: Path | None,
-    problems: list[str],
+    problems: list[Problem],
 ) -> None:
     owner = f"link {name!r}"
     covers: list[LinkCapsule] = []
@@ -84,8 +126,7 @@ def _fill(
                 capsule = LinkCapsule(name, number_, a, b, cover.radius)
                 covers.append(moved_capsule(capsule, T @ origin(element, owner)))
         except ModelError as error:
-            text = str(error)
-            problems.append(text if text.startswith(owner) else f"{owner}: {text}")
+            problems.append(Problem.of(name, error))
     for k, capsule in enumerate(covers):
         title = name if len(elements) == 1 and len(covers) == 1 else f"{name}:{k + 1}"
         shape.capsules.append(LinkCapsule(title, capsule.link, capsule.a, capsule.b, capsule.radius))
@@ -112,7 +153,7 @@ def _covers(geometry: Element, owner: str, kind: Kind, urdf: Path | None, shape:
 def _mesh(solid: Element, owner: str, urdf: Path | None, shape: LinkShape) -> tuple[Cover, ...]:
     filename = solid.get("filename", "")
     if urdf is None:
-        raise ModelError(f"mesh {filename!r:.100}: a URDF that is no file has no folder to look in")
+        raise ModelError(f"mesh {shortened(filename)}: a URDF that is no file has no folder to look in")
     scale = vector(solid, "scale", owner, default=(1.0, 1.0, 1.0))
     found = locate(filename, urdf)
     if found.instead:
@@ -132,7 +173,7 @@ def _fitted(path: str, changed: int, size: int, scale: tuple[float, float, float
         points, edges = mesh_points(file, data)
         with np.errstate(over="ignore"):  # what is infinite then is refused
             points = points * np.array(scale)
-        bounded(points, LENGTH, f"mesh {filename!r:.100}: its vertices, scaled,")
+        bounded(points, LENGTH, f"mesh {shortened(filename)}: its vertices, scaled,")
         return np.array([[*cover.a, *cover.b, cover.radius] for cover in covering_capsules(points, edges)])
 
     suffix = file.suffix.lower()

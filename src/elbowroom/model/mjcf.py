@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ModelError, ModelNotice, ModelWarning, close_names
+from ..errors import MissingShapeWarning, ModelError, ModelNotice, close_names, warn
 from ..reading import named, read_bytes
 from . import tips
 from .bounds import LENGTH, bounded
@@ -241,7 +241,7 @@ def _guessed(robot: _Robot, name: str, file: Path) -> str:
             edges.append(tips.Edge(title, parent, f"{title}:site", False, False, length))
     found = tips.guess("world", edges, f"elbowroom check {named(file)} --tip")
     if found.choices > 1:
-        warnings.warn(f"{name}: {found}", ModelNotice, stacklevel=4)
+        warn(f"{name}: {found}", ModelNotice)
     return found.tip
 
 
@@ -312,10 +312,10 @@ def _tell(robot: _Robot, chain: _Chain, name: str, tip: str, wrong: list[str]) -
     locked = [robot.name("joint", j) for j in chain.locked]
     if locked:
         message = f"{name}: joints off the chain to {tip!r} are locked at their reference: {quoted(locked)}"
-        warnings.warn(message, ModelWarning, stacklevel=4)
+        warn(message)
     springs = [robot.name("joint", j) for j in chain.joints if m.jnt_stiffness[j]]
     if springs:
-        warnings.warn(f"{name}: springs on joints are left out: {quoted(springs)}", ModelWarning, stacklevel=4)
+        warn(f"{name}: springs on joints are left out: {quoted(springs)}")
     import mujoco
 
     couplings = [
@@ -327,10 +327,10 @@ def _tell(robot: _Robot, chain: _Chain, name: str, tip: str, wrong: list[str]) -
     ]
     if couplings:
         message = f"{name}: couplings of joints are left out: {quoted(dict.fromkeys(couplings))}"
-        warnings.warn(message, ModelWarning, stacklevel=4)
+        warn(message)
     if wrong:
         message = f"{name}: geoms without capsules, which distances will ignore: {'; '.join(wrong[:10])}"
-        warnings.warn(message, ModelWarning, stacklevel=4)
+        warn(MissingShapeWarning(message, tuple(wrong[:10])))
 
 
 @dataclass(frozen=True, eq=False)

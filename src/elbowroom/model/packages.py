@@ -20,6 +20,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
+from shlex import quote
 from typing import NamedTuple
 
 from ..errors import ModelError
@@ -42,9 +43,23 @@ class Found(NamedTuple):
     instead: str = ""
 
 
+class NotFoundError(ModelError):
+    """A file that is not there: `why`, without its own name, and what to type so that it is found, if that is known."""
+
+    def __init__(self, what: str, why: str, remedy: str = "") -> None:
+        super().__init__(f"{what}: {why}" + (f"; {remedy}" if remedy else ""))
+        self.why, self.remedy = why, remedy
+
+
+def shortened(text: str, most: int = 100) -> str:
+    """A text in quotes; of a long one both ends, since the end of a path says most."""
+    half = (most - 3) // 2
+    return repr(text if len(text) <= most else f"{text[:half]}...{text[-half:]}")
+
+
 def locate(filename: str, description: Path) -> Found:
     """The file that a description calls `filename`."""
-    what = f"mesh {filename!r:.100}"
+    what = f"mesh {shortened(filename)}"
     if "\0" in filename or "\\" in filename:
         raise ModelError(f"{what}: expected a path with forward slashes")
     scheme, _, rest = filename.rpartition("://")
@@ -60,8 +75,14 @@ def locate(filename: str, description: Path) -> Found:
     try:
         path = _inside(rest, own, what)
     except ModelError as error:
-        raise ModelError(f"{what}: not found: no package {package!r:.60} in {_places(description)}") from error
+        why = f"not found: no package {shortened(package, 60)} in {_places(description)}"
+        raise NotFoundError(what, why, _remedy(package)) from error
     return Found(path, taken_instead(package))
+
+
+def _remedy(package: str) -> str:
+    """A command that finds a package."""
+    return f"remedy: ROS_PACKAGE_PATH={quote(f'/folder/that/holds/{package[:60]}')} elbowroom ..."
 
 
 def taken_instead(package: str) -> str:
@@ -90,6 +111,8 @@ def package_folders(name: str, description: Path) -> Iterator[Path]:
         if os.path.isdir(beside) and folder != folder.parent and (marked or k < BESIDE):
             yield real(beside)
     for folder in _ros_folders():
+        if folder.name == name and os.path.isdir(folder):  # the package itself, where the folder that has it was meant
+            yield real(folder)
         if os.path.isdir(folder / name):
             yield real(folder / name)
         yield from (real(Path(path)) for path in _packages_below(str(folder)).get(name, ()))
@@ -108,7 +131,7 @@ def _inside(rest: str, folders: list[Path], what: str) -> Path:
     for path in within:
         if os.path.isfile(path):  # False too for a loop of links, or a name that no file can have
             return path
-    raise ModelError(f"{what}: not found in the model's folder; looked in {_listed(folders)}")
+    raise NotFoundError(what, f"not found in the model's folder; looked in {_listed(folders)}")
 
 
 def _ros_folders() -> list[Path]:
@@ -129,8 +152,7 @@ def _listed(folders: list[Path]) -> str:
 
 
 def _shown(folder: Path) -> str:
-    text = str(folder)
-    return repr(text if len(text) <= 100 else f"...{text[-100:]}")
+    return shortened(str(folder))
 
 
 @lru_cache(maxsize=16)

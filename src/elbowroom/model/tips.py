@@ -54,7 +54,7 @@ class Guess:
     choices: int
 
     def __str__(self) -> str:
-        return f"taken as the arm: {_joints(self.joints)} to {self.tip!r}; --tip (tip=) names another end"
+        return f"taken as the arm: {_joints(self.joints)} to {self.tip!r}; tip= names another end"
 
 
 def words(name: str) -> list[str]:

@@ -33,23 +33,20 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from ..errors import ModelError, ModelNotice, ModelWarning, close_names
+from ..errors import MissingShapeWarning, ModelError, ModelNotice, ModelWarning, close_names, warn
 from ..reading import named, read_up_to
 from . import tips
 from .bounds import INERTIA, MASS, bounded
 from .capsules import LinkCapsule
-from .collision import LinkShape, shape_of
+from .collision import MANY, LinkShape, reasons, shape_of, told
 from .inertia import NOTHING, MassProperties, from_six, merge, moved
 from .model import Array, Model, create
 from .rotations import pose, z_to
-from .urdf_xml import MAX_BYTES, number, only, origin, part, quoted, read_robot, vector
+from .urdf_xml import MAX_BYTES, branches, number, only, origin, part, quoted, read_robot, vector
 from .xacro import Expanded, expanded, is_xacro
 
 ROUNDING = 1e-15
 """What is this small beside its neighbours is left over from rounding, and would cost operations."""
-
-MANY = 10
-"""A warning lists so many shapes that failed, and counts the rest."""
 
 _LETTER = {"revolute": "R", "continuous": "R", "prismatic": "P"}
 _KINDS = (*_LETTER, "fixed", "floating", "planar")
@@ -161,28 +158,41 @@ def _model(
     seats = _seats(tree, moving)
     model, shapes = _chain(tree, tip, moving, seats, name, file)
 
-    movable = (joint for joint in tree.joints if joint.kind != "fixed" and seats[joint.parent][0] >= 0)
-    locked = [joint.name for joint in movable if joint.name not in model.joint_names]
+    locked = _locked(tree, set(model.joint_names))
     if locked:
-        message = f"{name}: joints off the chain to {tip!r} are locked at zero: {quoted(locked)}"
-        warnings.warn(message, ModelWarning, stacklevel=3)
+        message = f"{name}: joints off the chain to {tip!r} are locked at zero: {branches(locked)}"
+        ride = any(joint.name in locked and seats[joint.parent][0] >= 0 for joint in tree.joints)
+        warn(message, ModelWarning if ride else ModelNotice)  # those on the base change nothing of the arm's dynamics
     missing = [f"joint {joint.name!r} has no {what}" for joint in moving for what in _missing_limits(joint)]
     if missing:
-        warnings.warn(f"{name}: taken as unlimited: {'; '.join(missing)}", ModelWarning, stacklevel=3)
+        warn(f"{name}: taken as unlimited: {'; '.join(missing)}")
     for notice in dict.fromkeys([*notices, *(each for shape in shapes.values() for each in shape.notices)]):
-        warnings.warn(f"{name}: {notice}", ModelNotice, stacklevel=3)
+        warn(f"{name}: {notice}", ModelNotice)
     seen = [link for link, shape in shapes.items() if shape.visual and shape.capsules]
     if seen:
         message = (
             f"{name}: no collision geometry that can be used, capsules are about what is seen: {quoted(seen, MANY)}"
         )
-        warnings.warn(message, ModelNotice, stacklevel=3)
+        warn(message, ModelNotice)
     bare = [problem for shape in shapes.values() for problem in shape.problems]
     if bare:
-        told = "; ".join(bare[:MANY]) + (f"; and {len(bare) - MANY} more" if len(bare) > MANY else "")
-        message = f"{name}: collision geometry without capsules, which distances will ignore: {told}"
-        warnings.warn(message, ModelWarning, stacklevel=3)
+        message = f"{name}: collision geometry without capsules, which distances will ignore: {told(bare)}"
+        warn(MissingShapeWarning(message, reasons(bare)))
     return model
+
+
+def _locked(tree: _Tree, moving: set[str]) -> dict[str, str]:
+    """The movable joints off the chain, each with the first one of its branch, which may be itself."""
+    first: dict[str, str] = {}  # by link
+    found: dict[str, str] = {}
+    for joint in tree.joints:  # parents first
+        branch = first.get(joint.parent, "")
+        if joint.kind != "fixed" and joint.name not in moving:
+            branch = branch or joint.name
+            found[joint.name] = branch
+        if branch:
+            first[joint.child] = branch
+    return found
 
 
 def _chain(
@@ -291,7 +301,7 @@ def _guessed(tree: _Tree, name: str, file: Path | None) -> str:
     ]
     found = tips.guess(tree.root, edges, f"elbowroom check {'arm.urdf' if file is None else named(file)} --tip")
     if found.choices > 1:
-        warnings.warn(f"{name}: {found}", ModelNotice, stacklevel=4)
+        warn(f"{name}: {found}", ModelNotice)
     return found.tip
 
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from xml.etree.ElementTree import Element, ParseError, TreeBuilder
 
 import numpy as np
@@ -82,6 +83,17 @@ def quoted(names: Iterable[str], most: int = 40) -> str:
     """The names in quotes, the first of them where there are many."""
     listed = [repr(name) for name in names]
     return ", ".join(listed[:most]) + (f" and {len(listed) - most} more" if len(listed) > most else "")
+
+
+def branches(joints: Mapping[str, str], most: int = 3) -> str:
+    """Joints, given with the first one of their branch: by name, and of a branch with more than `most` how many."""
+    sizes = Counter(joints.values())
+    told = [
+        f"{sizes[first]} joints from {first!r} on" if sizes[first] > most else repr(joint)
+        for joint, first in joints.items()
+        if sizes[first] <= most or joint == first
+    ]
+    return ", ".join(told[:40]) + (f" and {len(told) - 40} more" if len(told) > 40 else "")
 
 
 class _CappedBuilder(TreeBuilder):

@@ -5,14 +5,13 @@
 
 Looks have no part in a Model: neither its digest nor anything that is computed depends on them.  Mesh files are found
 here (model/packages.py) and not read: who draws reads them.  What cannot be drawn is named
-in a `ModelWarning` and stands in the tuple as `missing` with its reason, so that the link's capsules can be shown for
-it, and said why.
+in a `MissingShapeWarning` and stands in the tuple as `missing` with its reason, so that the link's capsules can be
+shown for it, and said why.
 """
 
 from __future__ import annotations
 
 import os
-import warnings
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -21,14 +20,15 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from ..errors import ModelError, ModelWarning
+from ..errors import MissingShapeWarning, ModelError, warn
 from . import catalogue, mjcf
 from .bounds import LENGTH, bounded
+from .collision import Problem, reasons, told
 from .looks import borrowed
 from .meshes import MAX_BYTES, SUFFIXES
 from .model import Array
-from .packages import locate
-from .urdf import MANY, beyond, carried
+from .packages import locate, shortened
+from .urdf import beyond, carried
 from .urdf_xml import number, numbers, origin, part
 
 MISSING = "missing"
@@ -96,7 +96,7 @@ def _of_urdf(path: Path, tip: str | None, *, whole: bool = True) -> tuple[Visual
         links = [each for each in links if each.name not in off]
     materials = _materials(root)
     found: list[Visual] = []
-    wrong: list[str] = []
+    wrong: list[Problem] = []
     left, room = MOST, MOST_BYTES
     for name, element, link, T in links:
         for visual, bytes_, problem in _drawn(element, name, link, T, path, materials):
@@ -104,16 +104,15 @@ def _of_urdf(path: Path, tip: str | None, *, whole: bool = True) -> tuple[Visual
                 wrong.append(problem)
             elif left == 0 or bytes_ > room:
                 file = f"mesh {Path(visual.mesh).name!r}: " if visual.mesh else ""
-                problem = f"link {name!r}: {file}more than {MOST} shapes or {MOST_BYTES / 1e6:g} MB of meshes"
-                wrong.append(problem)
-                visual = _missing(name, link, problem)
+                text = f"link {name!r}: {file}more than {MOST} shapes or {MOST_BYTES / 1e6:g} MB of meshes"
+                wrong.append(Problem(name, text))
+                visual = _missing(name, link, text)
             else:
                 left, room = left - 1, room - bytes_
             found.append(visual)
     if wrong:
-        told = "; ".join(wrong[:MANY]) + (f"; and {len(wrong) - MANY} more" if len(wrong) > MANY else "")
-        message = f"{root.get('name') or path.stem}: not drawn, capsules are shown instead: {told}"
-        warnings.warn(message, ModelWarning, stacklevel=3)
+        message = f"{root.get('name') or path.stem}: not drawn, capsules are shown instead: {told(wrong)}"
+        warn(MissingShapeWarning(message, reasons(wrong)))
     return tuple(_once_missing(found))
 
 
@@ -146,7 +145,7 @@ def _once_missing(found: list[Visual]) -> Iterator[Visual]:
 
 def _drawn(
     element: Element, name: str, link: int, T: Array, urdf: Path, materials: dict[str, Colour]
-) -> Iterator[tuple[Visual, int, str]]:
+) -> Iterator[tuple[Visual, int, Problem | None]]:
     """The visuals of a URDF link that stands at T in `link`, the bytes of their files, and what is wrong with them."""
     owner = f"link {name!r}"
     for visual in element.findall("visual"):
@@ -157,11 +156,10 @@ def _drawn(
             if bytes_ > MAX_BYTES:
                 raise ModelError(f"mesh {Path(mesh).name!r}: must not be larger than {MAX_BYTES / 1e6:g} MB")
         except (ModelError, OSError) as error:
-            text = str(error)
-            problem = text if text.startswith(owner) else f"{owner}: {text}"
-            yield _missing(name, link, problem), 0, problem
+            problem = Problem.of(name, error)
+            yield _missing(name, link, problem.text), 0, problem
             continue
-        yield Visual(name, link, kind, size, _plain(pose), mesh, _colour(visual, materials)), bytes_, ""
+        yield Visual(name, link, kind, size, _plain(pose), mesh, _colour(visual, materials)), bytes_, None
 
 
 def _missing(name: str, link: int, problem: str) -> Visual:
@@ -182,7 +180,7 @@ def _shape(geometry: Element, owner: str, urdf: Path) -> tuple[str, tuple[float,
     if shape.tag == "mesh":
         filename = shape.get("filename", "")
         if not filename.lower().endswith(SUFFIXES):
-            raise ModelError(f"mesh {filename!r:.100}: expected a file of one of {', '.join(SUFFIXES)}")
+            raise ModelError(f"mesh {shortened(filename)}: expected a file of one of {', '.join(SUFFIXES)}")
         scale = tuple(numbers(shape, "scale", owner, 3, (1.0, 1.0, 1.0)))
         if not all(scale):
             raise ModelError(f"{owner}: scale of <mesh> must not be zero; got {list(scale)}")

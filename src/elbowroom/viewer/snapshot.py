@@ -50,6 +50,7 @@ class SceneView:
     floor: float = 0.0  # m
     base: Array = field(default_factory=lambda: np.zeros(3))
     shells: Mapping[str, Any] = field(default_factory=dict)  # the walls that the controller keeps to
+    bare: tuple[str, ...] = ()  # links without a shape, which distances ignore
 
     @property
     def spans(self) -> Array:
@@ -74,6 +75,7 @@ class SceneView:
             floor=cell.floor,
             base=np.array(cell.arm.model.base[:3, 3]),
             shells=shells(cell),
+            bare=cell.bare,
         )
 
 

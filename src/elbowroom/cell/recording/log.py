@@ -72,6 +72,12 @@ class Log:
         self._recording.append(cell.task.state, cell.command.status.value, verdict, info.status.value)
 
 
+def bare_told(bare: tuple[str, ...]) -> str:
+    """What is said of a run in which links had no shape."""
+    some = f"{len(bare)} links have" if len(bare) > 1 else "1 link has"
+    return f"{some} no shape, and distances ignore {'them' if len(bare) > 1 else 'it'}: {', '.join(bare)}"
+
+
 def notes_of(cell: Cell) -> dict[str, str]:
     """What the scene is, for the first lines of a recording.
 
@@ -79,6 +85,8 @@ def notes_of(cell: Cell) -> dict[str, str]:
     settings that no file can hold, such as a person of one's own making, has no such note.
     """
     said = {"title": cell.scene.title, "robot": cell.arm.name, "plant": cell.plant_kind}
+    if cell.bare:
+        said["without shape"] = bare_told(cell.bare)
     whole = scene_text(changed(cell.scene, controller=cell.controller.config))  # it may have been tuned since
     return said if whole is None else said | {NOTE: whole}
 

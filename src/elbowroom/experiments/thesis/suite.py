@@ -19,12 +19,12 @@ from pathlib import Path
 
 import numpy as np
 
+from ...cell.layout import shaped
 from ...cell.people.settings import made
 from ...cell.recording.table import Recording
-from ...cell.runner import Cell, mounted
+from ...cell.runner import Cell
 from ...cell.scene import PLANTS
-from ...errors import ConfigError, ElbowroomError, ModelError, RecordingError
-from ...geometry import Body
+from ...errors import ElbowroomError, RecordingError
 from .experiment import SCENES, Experiment, Job, experiments, read, run_job
 from .outcome import Outcome
 
@@ -107,11 +107,7 @@ def ready(jobs: Iterable[Job]) -> None:
             continue
         seen.add(key)
         scene = job.scene
-        arm = mounted(scene)
-        try:
-            Body(arm, cover=scene.cover or None)
-        except ModelError as error:
-            raise ConfigError(f"{job.robot or job.experiment.arm}: {error}") from error
+        shaped(scene)
         made(scene.people, np.zeros(3), 0.0)
 
 

@@ -24,6 +24,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from ...cell.recording.log import bare_told
 from ...errors import ElbowroomError
 from ..access.server import Page, open_page
 from ..access.steering import Steering
@@ -200,7 +201,8 @@ class Live:
 
     def _files(self, snapshot: Snapshot) -> str:
         """What is written where."""
-        said = [f"Files go to {self.out.absolute()}"]
+        said = [bare_told(snapshot.scene.bare)] if snapshot.scene.bare else []
+        said.append(f"Files go to {self.out.absolute()}")
         if snapshot.recording:
             said.append(f"recording to {snapshot.recording}: {snapshot.recorded} cycles")
         elif snapshot.saved:

@@ -77,6 +77,8 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "limits": ("scaling", "potential", "none"),
     "supervision": ("stop", "watch", "off"),
 }
+KEPT = ("speed", "motion", "own", "tip", "start", "started", "allow_bare")
+"""What stays when another scenario is chosen."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +102,7 @@ class Setup:
     tip: str = ""
     start: tuple[float, ...] = ()  # of the arm `started`
     started: str = ""
+    allow_bare: bool = False  # of one's own arm
 
     @property
     def arms(self) -> tuple[str, ...]:
@@ -125,7 +128,10 @@ class Setup:
             if value not in CHOICES[name]:
                 raise ConfigError(f"{name}: expected one of {', '.join(CHOICES[name])}; got {value!r:.40}")
             if name == "scenario":  # another scene has settings of its own
-                kept = {name: getattr(self, name) for name in ("speed", "motion", "own", "tip", "start", "started")}
+                kept = {
+                    name: getattr(self, name)
+                    for name in ("speed", "motion", "own", "tip", "start", "started", "allow_bare")
+                }
                 return Setup(value, self.robot, **kept)
             chosen: dict[str, Any] = {name: value}
             return dataclasses.replace(self, **chosen)
@@ -145,7 +151,7 @@ class Setup:
         found = self._placed(robot)
         if self.start and self.robot == self.started:
             found = dataclasses.replace(found, start=self.start)
-        return dataclasses.replace(found, tip=tip) if mine else found
+        return dataclasses.replace(found, tip=tip, allow_bare=self.allow_bare) if mine else found
 
     def _placed(self, robot: str | None) -> Scene:
         if self.scenario == CELL or self.scenario in VISITS:

@@ -31,8 +31,8 @@ def _row(label: str, part: float, value: str, colour: str = "", about: str = "")
     fill = f'<i style="display:block;height:100%;width:{100 * min(max(part, 0.0), 1.0):.0f}%;background:{shade}"></i>'
     bar = f'<span style="{BAR}">{fill if known else ""}</span>'
     return (
-        f'<div style="{ROW}" title="{html.escape(about)}"><span style="width:78px">{label}</span>{bar}'
-        f'<b style="width:156px;text-align:right;font-weight:600">{value}</b></div>'
+        f'<div style="{ROW}" title="{html.escape(about)}"><span style="width:68px">{label}</span>{bar}'
+        f'<b style="width:166px;text-align:right;font-weight:600">{value}</b></div>'
     )
 
 

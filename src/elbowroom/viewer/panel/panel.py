@@ -273,7 +273,9 @@ class Panel:
         told = [facts(snapshot)]
         told += [f"refused: {html.escape(snapshot.problem)}"] if snapshot.problem else []
         told += [html.escape(snapshot.disk)] if snapshot.disk else []
-        self.numbers.content = _line("<br>".join((*told, f'<span style="font-size:11px">{SAFETY}</span>')))
+        self.numbers.content = _line(
+            "<br>".join((*told, f'<span style="font-size:11px">{SAFETY}</span>')), "padding-bottom:6px"
+        )
         self.gauges.content = gauges(snapshot)
         if len(snapshot.minute) < self._columns or not self._columns or self._count % SELDOM == 0:
             self.strip.content, self._columns = strip(snapshot.minute), len(snapshot.minute)

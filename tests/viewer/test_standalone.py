@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("viser")
 
-from browser import Browser, chromium
+from browser import CANVAS, Browser, chromium
 from test_replay import recorded, walked
 
 from elbowroom.cell import Cell
@@ -125,3 +125,40 @@ def test_in_chromium_it_plays_from_the_disk_without_a_network(page, tmp_path):
         assert "Not a safety-rated device" in browser.text()
         names = browser.run("return performance.getEntriesByType('resource').map(each => each.name)")
         assert [name for name in names if not name.startswith(("data:", "blob:", "file:"))] == []
+
+
+FRAMES = f"""
+const [count, done] = arguments, small = document.createElement('canvas'), seen = [];
+[small.width, small.height] = [96, 72];
+const pen = small.getContext('2d', {{willReadFrequently: true}});
+const look = () => {{
+  {CANVAS}
+  pen.drawImage(canvas, 0, 0, small.width, small.height);
+  seen.push([document.getElementById('facts').textContent,
+    Array.from(pen.getImageData(0, 0, small.width, small.height).data)]);
+  if (seen.length < count) requestAnimationFrame(() => setTimeout(look)); else done(seen);
+}};
+requestAnimationFrame(() => setTimeout(look));
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(chromium() is None, reason="needs Chromium and its driver")
+def test_in_chromium_every_frame_is_of_one_snapshot(replay, tmp_path):
+    """Two moments by turns, and again from the beginning: each text of the sheet goes with one picture."""
+    first, last = replay.snapshot(0.0), replay.snapshot(2.5)
+    write([first, last] * 3, tmp_path / "run.html", rate=2.0)
+    with Browser(tmp_path / "chromium", size=(700, 340)) as browser:
+        browser.driver.get(f"{(tmp_path / 'run.html').as_uri()}?fixedDpr=0.2")
+        browser.until(lambda: browser.run("return window.__seen && __seen.draws > 0"), "something is drawn")
+        browser.until(lambda: np.ptp(browser.pixels()) > 50, "the scene is there")
+        seen = browser.driver.execute_async_script(FRAMES, 60)
+    pictures = {}
+    for said, flat in seen[5:]:
+        pictures.setdefault(said, []).append(np.array(flat, dtype=float))
+    assert len(pictures) == 2
+    one, other = (np.median(each, axis=0) for each in pictures.values())
+    apart = np.abs(one - other).mean()
+    for each, usual in zip(pictures.values(), (one, other), strict=True):
+        off = np.abs(np.array(each) - usual).mean(axis=1)
+        assert off.max() < 0.1 * apart, (off / apart).round(2).tolist()

@@ -204,7 +204,7 @@ def test_many_connects_and_disconnects_leave_nothing_behind(live):
     assert after["handles"] == before["handles"]
     assert after["messages"] <= before["messages"] + 5  # a few kinds of update come only now and then
     # A page makes some hundred objects; if only one of a kind stayed for each, there would be 200 more.
-    assert after.objects < before.objects + 150
+    assert after["objects"] < before["objects"] + 150
 
 
 def test_a_page_that_leaves_while_its_camera_is_set_is_no_error(live):
@@ -242,7 +242,7 @@ def test_an_engine_that_dies_is_told():
 
 SCRIPT = """
 import sys, time
-from elbowroom.viewer.live import Live
+from elbowroom.viewer.session.live import Live
 from elbowroom.viewer.setup import Setup
 with Live(Setup(robot="panda"), port=0) as live:
     live.wait()

@@ -166,4 +166,4 @@ def test_in_chromium_every_frame_is_of_one_snapshot(replay, tmp_path):
     apart = np.abs(one - other).mean()
     for each, usual in zip(pictures.values(), (one, other), strict=True):
         off = np.abs(np.array(each) - usual).mean(axis=1)
-        assert off.max() < 0.1 * apart, (off / apart).round(2).tolist()
+        assert off.max() < 0.1 * apart, f"{(off > 0.1 * apart).sum()} of {len(off)} frames are of another moment"

@@ -10,6 +10,7 @@ a frame a second makes a moving picture of twelve, and every run makes the same 
 from __future__ import annotations
 
 import base64
+import dataclasses
 import io
 import sys
 import tempfile
@@ -30,6 +31,7 @@ from elbowroom.model import catalogue  # noqa: E402
 from elbowroom.viewer.panel.panel import EVERY, WIDE  # noqa: E402
 from elbowroom.viewer.session.live import Live  # noqa: E402
 from elbowroom.viewer.session.setup import Setup  # noqa: E402
+from elbowroom.viewer.snapshot import Snapshot  # noqa: E402
 
 VIEW = (1440, 900)  # pixels
 MOVIE = (900, 560)
@@ -46,7 +48,9 @@ class Studio:
     def __init__(self, size: tuple[int, int], *, shadows: bool = True, **chosen: Any) -> None:
         self.live = Live(Setup(**chosen), port=0)
         show = self.live.panel.show
-        self.live.panel.show = lambda picture, *rest: show({**picture, "running": True}, *rest)  # not "paused"
+        self.live.panel.show = lambda shown, *rest: show(
+            dataclasses.replace(shown, running=True), *rest
+        )  # not "paused"
         self.live.wait()
         self.mark = self.live.page.server.gui.add_html("", order=1e6)
         self.folder = tempfile.TemporaryDirectory(prefix="elbowroom-screenshots-")
@@ -68,7 +72,7 @@ class Studio:
     def order(self, *what: Any) -> None:
         self.live.order(*what)
 
-    def until(self, what: Callable[[dict[str, Any]], bool], shown: bool = True) -> dict[str, Any]:
+    def until(self, what: Callable[[Snapshot], bool], shown: bool = True) -> Snapshot:
         """Shows what the engine does until something is so; or only waits."""
         end = time.monotonic() + 120.0
         while time.monotonic() < end:

@@ -17,6 +17,7 @@ from elbowroom.cell.recording.table import read
 from elbowroom.cell.runner import Cell
 from elbowroom.model import catalogue
 from elbowroom.model.visuals import visuals_of
+from elbowroom.viewer.panel.last_minute import GREEN
 from elbowroom.viewer.session.engine import Engine
 from elbowroom.viewer.session.exchange import SharedBuffer
 from elbowroom.viewer.session.setup import SCENARIOS, Setup, chosen
@@ -56,6 +57,23 @@ def test_a_person_who_is_dragged_near_makes_the_arm_give_way(desk):
     assert part in engine.cell.people[0].actual.names
     # the axes' nearest points are as far apart as the distance between axes, for the pair that is nearest by surface
     assert np.linalg.norm(at - beside) >= after.axes - 1e-9
+
+
+def test_the_last_minute_has_no_gap_where_nobody_looked(desk):
+    engine, page = desk
+    seen = []
+    for _ in range(200):  # 2 s
+        engine.cycle()
+        engine.show()
+        seen.append(engine.board.look() if len(seen) in (0, 199) else None)  # a page that is slow to be built
+    assert [k for k, _ in seen[0].minute] == [0]
+    assert [k for k, _ in seen[-1].minute] == [0, 1, 2, 3, 4]
+    assert {colour for _, colour in seen[-1].minute} == {GREEN}
+    page.send(("pause",))
+    page.send(("reset",))
+    cycles(engine, 1)
+    engine.show()
+    assert engine.board.look().minute == ()
 
 
 def test_numbers_are_tuned_at_once(desk):

@@ -12,7 +12,9 @@ from elbowroom.avoidance import Status
 from elbowroom.cell import Cell, Scene
 from elbowroom.cell.layout import STANDARD
 from elbowroom.cell.people.settings import StandSettings
-from elbowroom.viewer.panel.gauges import AMBER, ORANGE, Strip, gauges
+from elbowroom.viewer.names import link_name, part_name
+from elbowroom.viewer.panel.gauges import gauges
+from elbowroom.viewer.panel.last_minute import AMBER, ORANGE, LastMinute, strip
 from elbowroom.viewer.panel.margins import FORBIDDEN, UNKNOWN, Margins, margins
 from elbowroom.viewer.panel.panel import GREEN, GREY, RED, detail, facts, judged
 
@@ -67,8 +69,8 @@ def test_bars_say_what_is_needed_and_had_allowed_and_used():
     said = gauges(at_work(safety=near, undisturbed=4))
     assert "0.30 m, needs 0.40" in said
     assert RED in said  # more is needed than is there
-    assert "0.10 of 0.40 m/s" in said
-    assert "0.10 of 0.50 m/s" in said
+    assert "0.10 m/s, allowed 0.40" in said
+    assert "0.10 m/s, allowed 0.50" in said
     assert "2 of 4 cycles" in said
     assert RED not in gauges(at_work(safety=near._replace(had=1.0), undisturbed=2))
     none = near._replace(bears=math.nan, part="<b>")
@@ -98,18 +100,44 @@ def test_contact_is_judged_by_the_part_of_the_body_that_is_nearest(shape, severa
 
 
 def test_the_strip_keeps_a_minute_and_the_worst_of_a_moment():
-    strip, shown = Strip(), {"scenario": "cell", "robot": "panda"}
+    minute = LastMinute()
     for k in range(3000):  # 100 s, 30 pictures a second
-        strip.add(at_work(t=k / 30, shown=shown), RED if k == 2400 else GREEN if k % 2 else AMBER)
-    said = strip.html()
+        minute.add(k / 30, RED if k == 2400 else GREEN if k % 2 else AMBER)
+    said = strip(minute.columns)
     assert said.count(RED + " ") == 1
     assert GREEN + " 9" not in said  # amber is worse, and in every column
     assert said.count(AMBER + " ") == 119
-    strip.add(at_work(t=0.0, shown=shown), GREEN)
-    assert 'data-strip="1"' in strip.html()  # from the beginning
-    strip.add(at_work(t=5.0, shown=shown | {"robot": "ur5e"}), GREEN)
-    assert 'data-strip="1"' in strip.html()  # another arm
-    assert not strip.begin(at_work(t=5.1, shown=shown | {"robot": "ur5e"}))
-    assert strip.begin(at_work(t=0.0, shown=shown))  # chosen while paused: nothing is left of what was before
-    assert 'data-strip="0"' in strip.html()
-    assert GREEN + " " not in strip.html()
+    minute.clear()
+    assert 'data-strip="0"' in strip(minute.columns)
+    assert GREEN + " " not in strip(minute.columns)
+
+
+KINOVA = ("j2s6s200_link_base", "j2s6s200_link_1", "j2s6s200_link_finger_tip_1")
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (KINOVA, ["base", "link 1", "finger tip 1"]),
+        (("panda_link0", "panda_hand"), ["link0", "hand"]),
+        (("shoulder_link", "upper_arm_link"), ["shoulder link", "upper arm link"]),
+        (("upper_arm",), ["upper arm"]),
+        (("arm_1", "arm_2"), ["arm 1", "arm 2"]),
+        (("arm", "arm_tool"), ["arm", "arm tool"]),  # of each name something is left
+        (("", "__"), ["", "__"]),
+    ],
+)
+def test_links_are_called_by_what_tells_them_apart(names, said):
+    assert [link_name(name, names) for name in names] == said
+
+
+def test_the_sentence_says_short_names_and_who_it_is():
+    near = at_work(status="AVOIDING", arm_names=KINOVA, who=("visitor",))
+    own = dataclasses.replace(near, nearest=(0, 0, KINOVA[2], "coworker"))
+    assert judged(own)[0] == "avoiding: visitor 0.43 m from finger tip 1"
+    wicked = dataclasses.replace(near, nearest=(0, 0, "<b>", "<i>"))
+    assert "<" not in judged(wicked)[0]
+    assert part_name("left_hand", ["visitor"]) == "left hand"
+    assert part_name("person 1 coworker", ["a", "b"]) == "b"
+    assert part_name("person 1 left_hand", ["a", "b"]) == "b left hand"
+    assert part_name("b coworker", ["a", "b"]) == "b"  # as a recording says it

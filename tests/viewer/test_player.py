@@ -101,11 +101,12 @@ def test_in_chromium_keys_move_time(player, tmp_path):
         browser.open(player.address)
         player.playing = False
         player.order("start")
-        browser.until(lambda: "0.0 s of 2.5 s" in browser.text() and "You steer" in browser.text(), "the beginning")
+        browser.until(lambda: "0.0 s of 2.5 s" in browser.text() and player.steering.who is not None, "the beginning")
         first = browser.pixels()
         assert "Not a safety-rated device" in browser.text()
         assert "<b>run.csv" in browser.text()
         assert re.search(r"separation\s+\d\.\d\d m, needs \d\.\d\d", browser.text())
+        assert "You steer" not in browser.text()  # nobody else could
         assert "throughput" not in browser.text()  # which no recording holds
         browser.key("l")
         browser.until(lambda: "1.0 s of 2.5 s" in browser.text(), "a second on")

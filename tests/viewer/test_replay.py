@@ -21,7 +21,7 @@ from elbowroom.errors import RecordingError
 from elbowroom.geometry import Body
 from elbowroom.loading import load
 from elbowroom.viewer.panel.margins import margins
-from elbowroom.viewer.panel.panel import sentence
+from elbowroom.viewer.panel.panel import near, sentence
 from elbowroom.viewer.replay.recorded import Replay
 
 CELL = STANDARD
@@ -104,6 +104,17 @@ def test_a_picture_is_what_was(whole):
         assert picture.t == replay.times[k] == k * 0.01
     assert {replay.snapshot(t).carrying for t in replay.times[::50]} == {True, False}
     assert any(sentence(replay.snapshot(t)).startswith("avoiding: ") for t in replay.times[::25])
+
+
+def test_people_of_one_shape_are_called_as_the_scene_calls_them(tmp_path):
+    people = {"visitor": Stander(shape="cylinder", position=(0.75, 0.0))}
+    one = dataclasses.replace(Scene.load(CELL), people=people)
+    two = dataclasses.replace(one, people=people | {"guest": Stander(shape="cylinder", position=(3.0, 0.0))})
+    for scene in (one, two):
+        cell = Cell(scene)
+        picture = Replay(recorded(tmp_path / "run.csv", cell, 20)).snapshot(0.1)
+        assert near(picture).startswith("visitor 0.")
+        assert near(dataclasses.replace(picture, nearest=(0, 0, *cell.controller.nearest()))) == near(picture)
 
 
 def test_the_bars_are_those_of_the_run(whole):

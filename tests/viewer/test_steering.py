@@ -101,6 +101,17 @@ def test_one_page_steers_and_the_other_watches(desk, come):
     assert desk.grip.position.tolist() == [1.0, 2.0, 0.0]
 
 
+def test_a_page_that_is_alone_is_not_told_that_it_steers(desk, come):
+    first = come()
+    line = desk.steering._pages[first.id].line
+    until(lambda: desk.steering.who == first.id)
+    assert line.content == ""
+    second = come()
+    until(lambda: first.says("You steer") and second.says("another page steers"))
+    second.close()
+    until(lambda: line.content == "")
+
+
 def test_a_page_that_watches_can_stop_the_arm_and_nothing_else(desk, come):
     first, second = come(), come()
     second.set(desk.group, value="pause")

@@ -19,6 +19,8 @@ from ..cell.runner import Cell
 from ..cell.task import Handling, PickAndPlace, Task
 from ..geometry import PARKED
 from ..geometry.shapes import RADIUS, A, B
+from .names import link_name, part_name
+from .panel.last_minute import Columns
 from .panel.margins import Margins, farther, margins
 from .session.dragged_goal import DRAGGED, DraggedGoal
 from .session.setup import Setup
@@ -44,7 +46,9 @@ class SceneView:
     lower: Array = field(default_factory=lambda: np.zeros(0))  # limits of the joints
     upper: Array = field(default_factory=lambda: np.zeros(0))
     arm_links: tuple[int, ...] | None = None  # the link of each capsule of the arm; 0 is the base
+    arm_names: tuple[str, ...] = ()  # of the arm's capsules
     people_names: tuple[str, ...] | None = None  # of people's capsules
+    who: tuple[str, ...] = ()  # what the scene calls the people
     visuals: tuple[Any, ...] = ()  # what the arm's file draws
     belts: tuple[tuple[Array, Array], ...] = ()  # both ends of the conveyors' belts
     floor: float = 0.0  # m
@@ -56,6 +60,14 @@ class SceneView:
     def spans(self) -> Array:
         """How far both limits of each joint are apart."""
         return self.upper - self.lower
+
+    def link(self, name: str) -> str:
+        """What the page calls a capsule of the arm."""
+        return link_name(name, self.arm_names)
+
+    def part(self, name: str) -> str:
+        """What the page calls a part of a person."""
+        return part_name(name, self.who)
 
     @classmethod
     def from_cell(cls, place: Workplace) -> SceneView:
@@ -69,7 +81,9 @@ class SceneView:
             lower=cell.controller.lower.copy(),
             upper=cell.controller.upper.copy(),
             arm_links=tuple(link + 1 for link in cell.body.links),
+            arm_names=cell.body.names,
             people_names=tuple(name for who in cell.people for name in who.actual.names),
+            who=tuple(cell.scene.people),
             visuals=place.visuals,
             belts=belts(cell),
             floor=cell.floor,
@@ -131,6 +145,7 @@ class Snapshot:
     safety: Margins | None = None
     waited: float = 0.0  # s that the arm has stood for a person
     farther: float = np.nan  # m that they would have to be away
+    minute: Columns = ()  # what the arm was doing, by half seconds
     # the session
     pace: tuple[float, ...] | None = None  # lateness: median, 99 %, 99.9 %, worst (s), overruns
     loading: float = 0.0  # s, time to build

@@ -42,6 +42,7 @@ ONE_STATE = """<script>(() => {
 })();</script>"""
 RUNS = "e.textContent=code;"  # where viser's page makes a script of what it has unpacked
 MENDED = r"""e.textContent=code.replace(/(\.nodeRefFromName\[[\w.$]+\]);/g,"$1??void 0;");"""
+BAR = 8  # px that the panel's scrollbar needs beside the panel's own margin
 SIGN = "elbowroom-loading"  # the id of what says that the page loads
 
 _STYLE = f"""<style>
@@ -55,6 +56,8 @@ _STYLE = f"""<style>
 [role=tablist] {{ flex-wrap: nowrap !important; }}
 [role=tablist] [role=tab] {{ padding: 8px 2px !important; flex: 1 1 auto; min-width: max-content; font-size: 12.5px; }}
 [role=tablist] [role=tab] * {{ overflow: visible !important; padding: 0 !important; }}
+/* the panel's scrollbar lies over its right edge: nothing else does */
+[class*=ScrollArea-content]:has([data-cell]) {{ box-sizing: border-box; padding-right: {BAR}px; }}
 /* five buttons beside their label, too */
 [data-size=compact-xs] {{ --button-padding-x: 3px !important; }}
 </style>"""

@@ -214,6 +214,7 @@ class Steering:
     async def _went(self, client: Any) -> None:
         self._pages.pop(client.client_id, None)
         if client.client_id != self.who:
+            self._say()  # it may be alone now
             return
         self.who = None
         newest = max(self._pages, default=None)
@@ -245,5 +246,6 @@ class Steering:
             if state is None or state.message_buffer.done:  # it has gone, and viser will say so presently
                 continue
             mine = number == self.who
-            page.line.content = STEERS if mine else WATCHES.format(who=who)
+            steers = STEERS if len(self._pages) > 1 else ""  # a page that is alone need not be told
+            page.line.content = steers if mine else WATCHES.format(who=who)
             page.button.visible = not mine

@@ -1,4 +1,4 @@
-"""Bars of the panel: how much of what is allowed is used now, what the work lost to people, and the last minute.
+"""Bars of the panel: how much of what is allowed is used now, and what the work lost to people.
 
 A bar is the part of what is allowed that is used: full is the limit.
 """
@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import html
 import math
-from collections import deque
-from typing import Any
 
 from ..snapshot import Snapshot
+from .last_minute import AMBER, GREEN, RED
 from .margins import FORBIDDEN, STANDING, UNKNOWN, Margins
 
-GREEN, AMBER, RED, GREY, ORANGE = "#3f8f5f", "#d9a441", "#c8372d", "#a9b2b8", "#b5651d"
 CLOSE = 0.7  # of what is allowed: from here on a bar is amber
 TOP = 2.0  # m/s: what is allowed beyond is only called more
 NO_CONTACT = {
@@ -22,8 +20,6 @@ NO_CONTACT = {
     UNKNOWN: "power and force: this person is one shape without named parts, so that what it bears is not known;"
     " a supervisor takes no contact as permitted then",
 }
-EMPTY = "#eef0f1"  # of the strip, where nothing was
-MINUTE, COLUMN = 60.0, 0.5  # s: of the strip, and of a column of it
 BAR = "flex:1;height:7px;background:#e6e9eb;border-radius:3px;overflow:hidden"
 ROW = "display:flex;align-items:center;gap:6px;font-size:12px;line-height:1.5;color:#55606a;white-space:nowrap"
 
@@ -35,8 +31,8 @@ def _row(label: str, part: float, value: str, colour: str = "", about: str = "")
     fill = f'<i style="display:block;height:100%;width:{100 * min(max(part, 0.0), 1.0):.0f}%;background:{shade}"></i>'
     bar = f'<span style="{BAR}">{fill if known else ""}</span>'
     return (
-        f'<div style="{ROW}" title="{html.escape(about)}"><span style="width:78px">{label}</span>{bar}'
-        f'<b style="width:138px;text-align:right;font-weight:600">{value}</b></div>'
+        f'<div style="{ROW}" title="{html.escape(about)}"><span style="width:68px">{label}</span>{bar}'
+        f'<b style="width:166px;text-align:right;font-weight:600">{value}</b></div>'
     )
 
 
@@ -52,7 +48,7 @@ def gauges(snapshot: Snapshot) -> str:
         why = "not known" if math.isfinite(snapshot.distance) else "nobody is there"
         rows += [_row(label, math.nan, why) for label in ("separation", "approach", "contact")]
     else:
-        part = html.escape(found.part.replace("_", " "))
+        part = html.escape(snapshot.scene.part(found.part))
         if math.isfinite(found.needed):
             share = found.needed / found.had if found.had > 0 else math.inf
             rows.append(
@@ -71,7 +67,7 @@ def gauges(snapshot: Snapshot) -> str:
             _row(
                 "approach",
                 used,
-                f"{found.used:.2f} of {_speed(allowed)} m/s",
+                f"{found.used:.2f} m/s, allowed {_speed(allowed)}",
                 about="speed towards the person: used, allowed",
             )
             if math.isfinite(found.left)
@@ -82,7 +78,7 @@ def gauges(snapshot: Snapshot) -> str:
                 _row(
                     "contact",
                     found.used / found.bears,
-                    f"{found.used:.2f} of {_speed(found.bears)} m/s",
+                    f"{found.used:.2f} m/s, allowed {_speed(found.bears)}",
                     about=f"power and force: the speed at which a contact with the {part} keeps to the force it bears",
                 )
             )
@@ -103,57 +99,3 @@ def _throughput(snapshot: Snapshot) -> str:
         return _row("throughput", math.nan, "first cycle", about=about)
     part = cycles / alone
     return _row("throughput", part, f"{cycles} of {alone} cycles", GREEN if part > 0.9 else AMBER, about)
-
-
-class Strip:
-    """The last minute of simulated time as colours: what the arm was doing."""
-
-    def __init__(self) -> None:
-        self._columns: deque[tuple[int, str]] = deque(maxlen=round(MINUTE / COLUMN))
-        self._what: Any = None
-
-    def begin(self, snapshot: Snapshot) -> bool:
-        """Another scene, or the same from its beginning, begins anew, also while paused; whether this one does."""
-        what, k = (snapshot.scene.shown.get("scenario"), snapshot.scene.shown.get("robot")), int(snapshot.t / COLUMN)
-        if what == self._what and not (self._columns and k < self._columns[-1][0]):
-            return False
-        self._columns.clear()
-        self._what = what
-        return True
-
-    def add(self, snapshot: Snapshot, colour: str) -> None:
-        """What a snapshot shows; the worst colour of a column counts."""
-        self.begin(snapshot)
-        k = int(snapshot.t / COLUMN)
-        if self._columns and self._columns[-1][0] == k:
-            colour = max(colour, self._columns[-1][1], key=WORSE.index)
-            self._columns.pop()
-        self._columns.append((k, colour))
-
-    def html(self) -> str:
-        """A band, the newest on the right; grey where nothing was."""
-        count, now = self._columns.maxlen or 1, self._columns[-1][0] if self._columns else 0
-        stops, last = [] if self._columns else [f"{EMPTY} 0% 100%"], 0.0
-        for k, colour in self._columns:
-            start = 100.0 * (count - 1 - (now - k)) / count
-            if start < 0.0:
-                continue
-            if start > last + 1e-6:
-                stops.append(f"{EMPTY} {last:.2f}% {start:.2f}%")
-            last = start + 100.0 / count
-            stops.append(f"{colour} {start:.2f}% {last:.2f}%")
-        keys = ((GREEN, "works"), (AMBER, "gives way"), (ORANGE, "waits"), (RED, "stopped"))
-        legend = "".join(
-            f'<span><i style="display:inline-block;width:8px;height:8px;background:{c}"></i> {word}</span>'
-            for c, word in keys
-        )
-        return (
-            f'<div style="padding:3px 12px 4px"><div data-strip="{len(self._columns)}" style="height:12px;'
-            f'border-radius:3px;background:linear-gradient(to right,{",".join(stops)})"></div>'
-            '<div style="display:flex;justify-content:space-between;font-size:11px;line-height:1.5;color:#7b858c">'
-            f"<span>last minute:</span>{legend}</div></div>"
-        )
-
-
-WORSE = (GREY, GREEN, AMBER, ORANGE, RED)
-"""From what does not matter to what does."""

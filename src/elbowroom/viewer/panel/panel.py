@@ -14,7 +14,8 @@ from typing import Any
 
 from ..session.setup import CHOICES, RANGES, Setup, name_of, named
 from ..snapshot import Snapshot
-from .gauges import AMBER, GREEN, GREY, ORANGE, RED, Strip, gauges
+from .gauges import gauges
+from .last_minute import AMBER, GREEN, GREY, ORANGE, RED, strip
 from .plots import Plots
 
 SAFETY = "Not a safety-rated device: informed by ISO 10218:2025 / ISO/TS 15066, not certified."
@@ -91,13 +92,19 @@ def judged(snapshot: Snapshot) -> tuple[str, str]:
     return f"{state if state == 'resting' else f'working: {state}'}{apart}", GREEN
 
 
+def works(snapshot: Snapshot) -> str:
+    """The colour of what the arm is doing, for the last minute: slowed by its own limits it works, too."""
+    said, colour = judged(snapshot)
+    return GREEN if said.startswith("working") else colour
+
+
 def near(snapshot: Snapshot) -> str:
     """How near whom: torso 0.33 m from flange."""
     apart, nearest = f"{snapshot.distance:.2f} m", snapshot.nearest
     if nearest is None:
         return apart
-    own, part = (html.escape(str(name).replace("_", " ")) for name in nearest[2:4])
-    return f"{part} {apart} from {own}"
+    own, part = snapshot.scene.link(str(nearest[2])), snapshot.scene.part(str(nearest[3]))
+    return f"{html.escape(part)} {apart} from {html.escape(own)}"
 
 
 def detail(snapshot: Snapshot) -> str:
@@ -165,7 +172,7 @@ class Panel:
         for group in (self.run, self.brake):
             group.on_click(self._clicked)
         self.gauges = gui.add_html("", order=3.2)
-        self.strip, self._strip = gui.add_html("", order=3.3), Strip()
+        self.strip, self._columns = gui.add_html("", order=3.3), 0
         tabs = gui.add_tab_group(order=4)
         with tabs.add_tab("Scene"):
             self.choices = {
@@ -266,12 +273,12 @@ class Panel:
         told = [facts(snapshot)]
         told += [f"refused: {html.escape(snapshot.problem)}"] if snapshot.problem else []
         told += [html.escape(snapshot.disk)] if snapshot.disk else []
-        self.numbers.content = _line("<br>".join((*told, f'<span style="font-size:11px">{SAFETY}</span>')))
+        self.numbers.content = _line(
+            "<br>".join((*told, f'<span style="font-size:11px">{SAFETY}</span>')), "padding-bottom:6px"
+        )
         self.gauges.content = gauges(snapshot)
-        if self._strip.begin(snapshot):
-            self.strip.content = self._strip.html()
-        if snapshot.running:
-            self._strip.add(snapshot, GREEN if said.startswith("working") else colour)  # slowed by the arm's own limits
+        if len(snapshot.minute) < self._columns or not self._columns or self._count % SELDOM == 0:
+            self.strip.content, self._columns = strip(snapshot.minute), len(snapshot.minute)
         self.plots.say(snapshot)
         pause = "pause" if snapshot.running else "go"
         if self.run.options[0] != pause:
@@ -279,8 +286,6 @@ class Panel:
         self._count += 1
         if self._count % EVERY:
             return
-        if self._count % SELDOM == 0:
-            self.strip.content = self._strip.html()
         self.timing.content = _line(timing(snapshot), "padding:6px 12px")
         self.tape.label = "Save the recording" if snapshot.recording else "Record"
         self.files.content = _line(html.escape(files).replace("\n", "<br>"), "padding-top:6px;word-break:break-all")

@@ -24,7 +24,11 @@ TITLE = (
     "font-size:12px;margin:-4px 0 -7px;padding:0 12px;white-space:nowrap;"
     "display:flex;justify-content:space-between;color:#55606a"
 )
-HEIGHT = 62  # px, and more for the one that has the time below
+FIRST = f"{TITLE};margin-top:6px"  # of the title that stands under something else than a plot
+HEIGHT = 62  # px
+LINE = {"size": 20, "font": "10px sans-serif", "grid": {"stroke": "#eceff1"}, "ticks": {"size": 3}}
+SECONDS = LINE | {"label": "time, s", "labelSize": 14, "labelFont": "10px sans-serif", "labelGap": 0}
+BELOW = 34  # px more for the plot that has the time below: numbers, and what they are
 
 
 def shares(margins: Any, spans: Any) -> Any:
@@ -54,7 +58,6 @@ class Plots:
         self._margins = self._plot(2, 100.0, [{"stroke": COLOURS[0], "width": 1}])
 
     def _plot(self, place: int, top: float, series: list[dict[str, Any]]) -> Any:
-        small = {"size": 20, "font": "10px sans-serif", "grid": {"stroke": "#eceff1"}, "ticks": {"size": 3}}
         last = place == 2
         return self._gui.add_uplot(
             data=(np.array([0.0, 1.0]), *[np.array([np.nan, np.nan])] * len(series)),
@@ -63,8 +66,8 @@ class Plots:
                 *({"label": str(k), "points": {"show": False}, **each} for k, each in enumerate(series)),
             ),
             scales={"x": {"time": False, "auto": True}, "y": {"range": (0.0, top)}},
-            axes=(small if last else small | {"show": False}, small | {"size": 34, "space": 20}),
-            height=HEIGHT + 20 * last,
+            axes=(SECONDS if last else LINE | {"show": False}, LINE | {"size": 34, "space": 20}),
+            height=HEIGHT + BELOW * last,
             padding=(6, 10, 0 if last else 7, 0),
             legend={"show": False},
             cursor={"show": False},
@@ -144,4 +147,6 @@ class Plots:
             self._under.content = said
 
     def _title(self, place: int, what: str, value: str) -> None:
-        self._titles[place].content = f'<div style="{TITLE}"><span>{what}</span><b>{value}</b></div>'
+        self._titles[
+            place
+        ].content = f'<div style="{TITLE if place else FIRST}"><span>{what}</span><b>{value}</b></div>'

@@ -28,7 +28,7 @@ from ..access.server import Page, open_page
 from ..access.steering import Steering
 from ..panel.gauges import gauges
 from ..panel.panel import SAFETY, VIEWS, WIDE, detail, facts, headline, judged
-from ..panel.plots import COLOURS, FAR, HEIGHT, TITLE, TOPS, shares
+from ..panel.plots import BELOW, COLOURS, FAR, FIRST, HEIGHT, LINE, SECONDS, TITLE, TOPS, shares
 from ..scene3d.scene import PageScene
 from ..snapshot import Snapshot
 from .recorded import Replay
@@ -273,7 +273,6 @@ class Curves:
 
     def _plot(self, gui: Any, values: Array, top: float, colour: str, order: float, last: bool) -> Any:
         """As on the live page: the last one has the time below."""
-        small = {"size": 20, "font": "10px sans-serif", "grid": {"stroke": "#eceff1"}, "ticks": {"size": 3}}
         x = self.x if len(self.x) > 1 else np.array([self.x[0], self.x[0] + 1e-3])
         return gui.add_uplot(
             data=(x, np.resize(values, len(x)), np.full(len(x), np.nan)),
@@ -283,8 +282,8 @@ class Curves:
                 {"label": "now", "stroke": "#2b343a", "width": 1.5},
             ),
             scales={"x": {"time": False, "auto": True}, "y": {"range": (0.0, top)}},
-            axes=(small if last else small | {"show": False}, small | {"size": 34, "space": 20}),
-            height=HEIGHT + 20 * last,
+            axes=(SECONDS if last else LINE | {"show": False}, LINE | {"size": 34, "space": 20}),
+            height=HEIGHT + BELOW * last,
             padding=(6, 10, 0 if last else 7, 0),
             legend={"show": False},
             cursor={"show": False},
@@ -312,4 +311,5 @@ class Curves:
         self._title("margin", "least joint margin, % of half the range", least)
 
     def _title(self, name: str, what: str, value: str) -> None:
-        self._titles[name].content = f'<div style="{TITLE}"><span>{what}</span><b>{value}</b></div>'
+        style = FIRST if name == "distance" else TITLE
+        self._titles[name].content = f'<div style="{style}"><span>{what}</span><b>{value}</b></div>'

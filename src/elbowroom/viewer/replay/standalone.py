@@ -30,6 +30,26 @@ POLICY = (
 SAFETY = "Not a safety-rated device"
 MOST = 100_000  # snapshots: an hour at 30 a second is more than anybody watches
 
+# As access/page.py does for the live page: messages are taken in between two frames, so that all of a snapshot is seen
+# in the next.  The client does so while its page is hidden, and nothing else in it asks for that.  Its player sends 120
+# times a second what is due; here it does once a frame, after it was drawn.  The slider, from which the sheet knows the
+# time, is renewed when React finds the time, and that may be a frame later; what a click does it shows at once.
+ONE_STATE = """<script>(() => {
+  const plain = window.setInterval, button = document.createElement("i");
+  Object.defineProperty(document, "hidden", { configurable: true, get: () => true });
+  window.setInterval = (does, every, ...given) => {
+    if (!(every < 10)) return plain(does, every, ...given);
+    let due = true;
+    return plain(() => {
+      if (!due && document.visibilityState === "visible") return;
+      due = false;
+      requestAnimationFrame(() => { due = true; });
+      button.addEventListener("click", () => does(...given), { once: true });
+      button.dispatchEvent(new Event("click"));
+    }, every);
+  };
+})();</script>"""
+
 STYLE = """
 #sheet { position: fixed; z-index: 5; top: 0; bottom: 0; left: 0; width: 290px; box-sizing: border-box; overflow: auto;
   padding: 12px 14px; background: #ffffff; color: #1d2b33; border-right: 1px solid #d5dade;
@@ -80,12 +100,16 @@ SCRIPT = """
   } else {
     document.querySelector("#sheet svg").remove();
   }
-  let shown = -1;
+  const starts = [0];  // s, of each frame: summed up as the player's are, so that both round alike
+  for (let k = 1; k <= last; k++) starts.push(starts[k - 1] + 1 / run.rate);
+  let shown = -1, waits = false;
   function tell() {
     const slider = document.querySelector('[role="slider"][aria-valuenow]');
     const time = slider === null ? 0 : parseFloat(slider.getAttribute("aria-valuenow"));
-    const k = Math.max(0, Math.min(last, Math.floor(time * run.rate + 1e-6)));
-    if (k !== shown) {
+    let k = Math.max(0, Math.min(last, Math.floor(time * run.rate) + 1));
+    while (k > 0 && starts[k] > time) k--;
+    waits = time === 0 && shown === last && last > 0 && !waits;  // the player says 0 a frame before it begins again
+    if (k !== shown && !waits) {
       shown = k;
       const [said, colour] = run.sentences[run.frames[k][0]];
       now.textContent = said;
@@ -157,7 +181,7 @@ def _assembled(
     run = {"rate": rate, "top": top, "sentences": list(sentences), "frames": frames}
     data = json.dumps(run, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
     name = html.escape(title)
-    head = f'<meta http-equiv="Content-Security-Policy" content="{POLICY}"><style>{STYLE}</style>'
+    head = f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">{ONE_STATE}<style>{STYLE}</style>'
     sheet = SHEET.format(title=name, safety=SAFETY)
     body = f'{sheet}<script type="application/json" id="run">{data}</script><script>{SCRIPT}</script>'
     for mark in ("<head>", "</body>", "<title>", "</title>"):

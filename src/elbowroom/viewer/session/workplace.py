@@ -34,7 +34,9 @@ from ...cell.scene import Scene
 from ...cell.task import Handling, Task
 from ...geometry.shapes import A, B
 from ...model.visuals import visuals_of
+from ..panel.last_minute import LastMinute
 from ..panel.margins import Waiting
+from ..panel.panel import works
 from ..snapshot import SceneView, Snapshot
 from .dragged_goal import DraggedGoal
 from .exchange import SharedBuffer
@@ -105,7 +107,7 @@ class Workplace:
         self.generation = 0
         self.cell: Cell
         self.alone: Undisturbed | None = None
-        self.waiting = Waiting()
+        self.waiting, self.minute = Waiting(), LastMinute()
         self.visuals: tuple[Any, ...] = ()
         self.tape = SessionRecording()
         self.pace: RealTime | None = None
@@ -169,6 +171,7 @@ class Workplace:
         if self.alone is not None:
             self.alone.reset()
         self.waiting = Waiting()
+        self.minute.clear()
         self._k = self._before = 0
 
     @property
@@ -288,6 +291,9 @@ class Workplace:
         except Exception as error:
             self._failed(error)
             return
+        if now.running and not now.busy:
+            self.minute.add(now.t, works(now))
+        now = dataclasses.replace(now, minute=self.minute.columns)
         if self.board.put(now) is False:
             bare = dataclasses.replace(now.scene, visuals=())
             self.board.put(dataclasses.replace(now, scene=bare, problem=TOO_LARGE))

@@ -23,6 +23,7 @@ from elbowroom.avoidance import (
 )
 from elbowroom.geometry import Body, Capsule, Sphere, distance
 from elbowroom.model import LinkCapsule
+from marks import slow_where
 
 # Pushes alone: nothing draws, nothing rests, nothing is filtered or near a limit.
 ALONE = {
@@ -136,7 +137,7 @@ LAWS = {
 
 
 @pytest.mark.parametrize("law", LAWS)
-@pytest.mark.parametrize("name", ["panda", "ur5e", "mixed"])
+@pytest.mark.parametrize("name", slow_where(lambda name: name == "ur5e", ["panda", "ur5e", "mixed"]))
 def test_the_distance_grows(name, law):
     """One obstacle, one capsule: the true distance along the commanded joint speeds grows at once.
 
@@ -214,7 +215,7 @@ def test_a_push_of_one_metre_a_second_does_not_whirl_the_arm(options):
         {"controller": "F", "force": Force(method="joint"), "task": "pose"},
     ],
 )
-@pytest.mark.parametrize("name", ["panda", "scara"])
+@pytest.mark.parametrize("name", slow_where(lambda name: name == "panda", ["panda", "scara"]))
 def test_a_rigid_motion_of_everything_changes_nothing(name, options):
     """Base, goal and obstacles moved as one, gravity turned with them: the same joint speeds and torques."""
     arm = er.load(name)

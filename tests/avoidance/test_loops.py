@@ -8,6 +8,7 @@ from reference import arm_and_body
 
 from elbowroom.avoidance import Config, Controller, Force, Goal, MovingAverage, State
 from elbowroom.geometry import Capsule
+from marks import slow_where
 
 NO_FILTER = MovingAverage(0.0)
 
@@ -31,7 +32,7 @@ def walk(controller, seed, lo, hi, count):
     return np.array(found)
 
 
-@pytest.mark.parametrize("name", ["panda", "ur5e"])
+@pytest.mark.parametrize("name", slow_where(lambda name: name == "ur5e", ["panda", "ur5e"]))
 @pytest.mark.parametrize("options", [{}, {"superposition": "joint"}, {"superposition": "tool"}, {"controller": "F"}])
 def test_the_command_has_no_jumps(name, options):
     """A step of one part in 25 million of the motion changes the command by next to nothing, contact aside.
@@ -80,7 +81,7 @@ LOOPS = {"K": {}, "K joint": {"superposition": "joint"}, "K tool": {"superpositi
     name: {"controller": "F", "force": Force(method=name)} for name in ("linearised", "operational", "joint")
 }
 WITH_ARMS = [(law, "panda") for law in LOOPS] + [
-    (law, arm) for law in ("K", "operational") for arm in ("ur5e", "puma560")
+    pytest.param(law, arm, marks=pytest.mark.slow) for law in ("K", "operational") for arm in ("ur5e", "puma560")
 ]
 PERIOD = 0.01
 

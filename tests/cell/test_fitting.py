@@ -47,6 +47,13 @@ def little(folder, size: float, **changes) -> Scene:
     return dataclasses.replace(scene, **changes)
 
 
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    """A scene for an arm of a third of its size, and the cell that was made of it: its start is searched for once."""
+    scene = little(tmp_path_factory.mktemp("little"), 0.3, duration=20.0)
+    return scene, Cell(scene)
+
+
 def out_of_reach(cell: Cell, task: PickAndPlace, more: float = 0.02) -> list[str]:
     """Points of a task about the tool at the start, in the order of the task, that are beyond the arm's length.
 
@@ -58,9 +65,8 @@ def out_of_reach(cell: Cell, task: PickAndPlace, more: float = 0.02) -> list[str
     return [name for name, point in points.items() if np.linalg.norm(point) > ready.reach(model) + more]
 
 
-def test_a_little_arm_gets_a_little_workplace_and_works_there(tmp_path):
-    scene = little(tmp_path, 0.3, duration=20.0)
-    cell = Cell(scene)
+def test_a_little_arm_gets_a_little_workplace_and_works_there(fitted):
+    scene, cell = fitted
     task = cell.scene.task
     assert out_of_reach(cell, scene.task) == ["place"]
     assert out_of_reach(cell, task, more=0.0) == []
@@ -157,9 +163,9 @@ def test_the_nearest_point_is_the_nearest():
     assert nearest == pytest.approx(straight, abs=0.02)  # stretched out: damped steps arrive slowly there
 
 
-@pytest.mark.slow
-def test_a_start_that_was_searched_for_is_in_the_scene_of_the_cell(tmp_path):
-    cell = Cell(little(tmp_path, 1.0))
+@pytest.mark.parametrize("size", [0.3, pytest.param(1.0, marks=pytest.mark.slow)])
+def test_a_start_that_was_searched_for_is_in_the_scene_of_the_cell(tmp_path, fitted, size):
+    cell = fitted[1] if size == 0.3 else Cell(little(tmp_path, size))  # whose task is as it was
     assert cell.scene.start == tuple(cell.start)
 
 

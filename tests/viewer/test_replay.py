@@ -107,9 +107,9 @@ def test_a_picture_is_what_was(whole):
 
 
 def test_people_of_one_shape_are_called_as_the_scene_calls_them(tmp_path):
-    people = {"visitor": Stander(shape="cylinder", position=(0.75, 0.0))}
+    people = {"visitor": StandSettings(shape="cylinder", position=(0.75, 0.0))}
     one = dataclasses.replace(Scene.load(CELL), people=people)
-    two = dataclasses.replace(one, people=people | {"guest": Stander(shape="cylinder", position=(3.0, 0.0))})
+    two = dataclasses.replace(one, people=people | {"guest": StandSettings(shape="cylinder", position=(3.0, 0.0))})
     for scene in (one, two):
         cell = Cell(scene)
         picture = Replay(recorded(tmp_path / "run.csv", cell, 20)).snapshot(0.1)

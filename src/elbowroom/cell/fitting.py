@@ -6,12 +6,13 @@ start.  With q_k the joints at step k,
 
     error      how far the tool stays from the way, m
     margin     the least part of a limit's margin that is left, 1 outside of it: a controller slows a joint inside
-    gap        the least distance between links that must be kept apart, m
+    gap        the least distance between links that must be kept apart, m; `gaps` those of every pair
     ease       the least singular value of the tool's Jacobian, as a part of that at the start: small when stretched out
     time       of the cycle at the task's speed, or as fast as the slowest joint allows
 
 `fitted` keeps a scene whose task the arm can do.  Otherwise it looks for the largest copy of the task's shape, scaled
-and shifted, that it can, puts floor and walls where they fit, and moves people along with it.  `refuse_unreachable` is
+and shifted, that it can with its belts clear of its body.  The floor goes below what the arm is fixed to, walls beyond
+the work, and people along with it, clear of the body.  `refuse_unreachable` is
 for scenes that are not to be changed: it names the point, and the nearest one that the tool gets to.
 """
 
@@ -20,7 +21,6 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,10 +29,13 @@ from numpy.typing import NDArray
 
 from ..arm import Arm
 from ..avoidance.control.least_squares import speed_weights
+from ..avoidance.control.pairs import CLOSE
 from ..dynamics.inverse_kinematics import rotation_vector
 from ..dynamics.ready import spread
 from ..errors import ConfigError
 from ..geometry import Body
+from ..geometry.shapes import RADIUS, A, B
+from ..model.capsules import BASE
 from .people.settings import Movable, Somebody
 from .pick_and_place import PickAndPlace
 from .points import Point
@@ -55,10 +58,14 @@ USED = 0.7  # part of a joint's speed that the way may need; the rest is for giv
 WANTED_MARGIN, WANTED_GAP, WANTED_EASE = 0.6, 0.05, 0.4  # m the second, of a fitted task: with less the arm is slow
 LEAST_MARGIN, LEAST_GAP, LEAST_EASE = 0.15, 0.001, 0.1  # m: less, and it would stand still
 ROUNDING = 0.9  # of the distance at which links push each other off: so near they do it so weakly that nothing is held
-PUSHED, HELD = 0.7, 0.4  # parts of the least gap of a cycle at which links are pushed off, and held apart
 BENCH = (0.55, 1.35)  # m: heights of the work above the floor that a person can stand at
 BENCH_HEIGHT = 1.0  # m, where it must be chosen
 WALL = 0.3  # m from the way to the outer wall, at least
+BELT = 0.05  # m: between a belt's middle and the arm's surfaces
+POINTS = 40  # of each belt, where that is looked at
+STANDING = 0.35  # m: between a person's feet and what the arm is fixed to; half of their width, and some room
+FARTHEST = 2.0  # m that people are moved outward
+DEEPEST = -3.0  # m of the floor under the base
 STARTS = 48  # configurations from which a point is tried
 TRIES = 60  # steps of each
 STRIDE = 0.1  # m, of each: the next step knows better
@@ -66,13 +73,18 @@ STRIDE = 0.1  # m, of each: the next step knows better
 
 @dataclass(frozen=True, eq=False)
 class Followed:
-    """A batch of ways as the arm follows them; see the module's docstring.  All (B,)."""
+    """A batch of ways as the arm follows them; see the module's docstring.  All (B,), `gaps` (B, pairs)."""
 
     error: Array
     margin: Array
-    gap: Array
+    gaps: Array
     ease: Array
     time: Array
+
+    @property
+    def gap(self) -> Array:
+        """The least of all pairs."""
+        return np.asarray(self.gaps.min(axis=1, initial=np.inf))
 
     def fine(self, tolerance: float, margin: float, gap: float, ease: float, time: float) -> NDArray[np.bool_]:
         """(B,) whether nothing is wrong."""
@@ -122,20 +134,20 @@ class Follower:
         q = np.tile(self.start, (B, 1))
         error, margin, ease, time = np.zeros(B), np.ones(B), np.ones(B), np.zeros(B)
         easy = float(self._least_value(q[:1])[0])
-        gap, before = np.full(B, np.inf), np.tile(self.tool, (B, 1))
+        gaps, before = np.full((B, len(self.body.self_pairs)), np.inf), np.tile(self.tool, (B, 1))
         for k in range(ways.shape[1]):
             last, target = q, ways[:, k]
             q, tool = self.towards(q, target, INNER)
             error = np.maximum(error, np.linalg.norm(target - tool, axis=1))
             room = np.minimum(q - self.lower, self.upper - q) / self.margins
             margin = np.minimum(margin, room.min(axis=1))
-            gap = np.minimum(gap, self.body.self_gap(q))
+            gaps = np.minimum(gaps, self.body.self_gaps(q))
             if easy > 1e-6:  # else it cannot move everywhere from its start either: a planar arm
                 ease = np.minimum(ease, self._least_value(q) / easy)
             way = np.linalg.norm(target - before, axis=1) / speed
             time += np.maximum(way, (np.abs(q - last) / (USED * self.speeds)).max(axis=1))
             before = target
-        return Followed(error, margin, gap, ease, time)
+        return Followed(error, margin, gaps, ease, time)
 
     def _least_value(self, q: Array) -> Array:
         J: Array = self.arm.jacobian(q)[0]
@@ -181,8 +193,10 @@ def fitted(scene: Scene, arm: Arm, body: Body, start: Array, lower: Array, upper
     written = follower.follow(way_of(task.placed(origin), follower.tool, STEP)[None], task.speed)
     pushed = scene.controller.self_collision
     least = LEAST_GAP if pushed is None else ROUNDING * pushed.influence
-    if written.fine(task.tolerance, LEAST_MARGIN, least, LEAST_EASE, longest)[0] and _inside(scene, task, origin):
-        return scene
+    fine = written.fine(task.tolerance, LEAST_MARGIN, least, LEAST_EASE, longest)[0] and _inside(scene, task, origin)
+    if fine and belts_outside(task.placed(origin), body, start):
+        scene = _beside(scene, task, task, body, origin)
+        return dataclasses.replace(scene, floor=_below(scene.floor, body))
     centre = follower.tool - origin if scene.origin == "base" else np.zeros(3)
     sizes = sorted(itertools.product(SCALES, (False, True)), key=lambda size: -size[0] * (TURNED if size[1] else 1.0))
     tasks = [
@@ -197,52 +211,91 @@ def fitted(scene: Scene, arm: Arm, body: Body, start: Array, lower: Array, upper
             f"task: expected an arm with room for pick and place about its start; {arm.name} has none within its joint "
             "limits, clear of itself: give it another start, or a task with points of your own"
         )
-    chosen, gap = found
-    scene = dataclasses.replace(scene, task=chosen, people=_along(scene.people, task, chosen), fit=False)
-    return _apart(_around(scene, chosen.placed(origin), arm), gap)
+    chosen, gaps = found
+    near = tuple(np.round(gaps, 4).tolist()) if (gaps < CLOSE).any() else ()
+    scene = dataclasses.replace(scene, task=chosen, self_gaps=near, fit=False)
+    scene = _beside(scene, task, chosen, body, origin)
+    return _around(scene, chosen.placed(origin), body)
 
 
 def _largest(
     follower: Follower, tasks: list[PickAndPlace], origin: Array, longest: float
-) -> tuple[PickAndPlace, float] | None:
-    """The first that can be done well, else the first that can be done; and the least gap between links in it."""
+) -> tuple[PickAndPlace, Array] | None:
+    """The first that can be done well, else the first that can be done; and how near pairs of links come in it."""
     placed = [task.placed(origin) for task in tasks]
     count = max(len(way_of(task, follower.tool, STEP)) for task in placed[:1])
     ways = np.array([_resampled(task, follower.tool, count) for task in placed])
     found = follower.follow(ways, tasks[0].speed)
     near = np.array([0.5 * task.tolerance for task in tasks])
+    outside = np.array([belts_outside(task, follower.body, follower.start) for task in placed])
     for asked in (
         (WANTED_MARGIN, WANTED_GAP, WANTED_EASE, longest),
         (WANTED_MARGIN, LEAST_GAP, WANTED_EASE, longest),
         (LEAST_MARGIN, LEAST_GAP, LEAST_EASE, longest),
         (LEAST_MARGIN, LEAST_GAP, 0.0, math.inf),
     ):
-        good = (found.error <= near) & found.fine(math.inf, *asked)
+        good = outside & (found.error <= near) & found.fine(math.inf, *asked)
         if good.any():
             k = int(np.argmax(good))
-            return tasks[k], float(found.gap[k])
+            return tasks[k], found.gaps[k]
     return None
 
 
-def _along(people: Mapping[str, Somebody], before: PickAndPlace, after: PickAndPlace) -> dict[str, Somebody]:
-    """People moved as the middle of pick and place is, on the floor: they come to the work, wherever it is now."""
+def belts_outside(placed: PickAndPlace, body: Body, start: Array) -> bool:
+    """Whether both belts are clear of the arm as it stands at the start, but for the links that hold the tool."""
+    last = max(body.links)
+    rows = body.rows(start, np.zeros_like(start))[[link < last for link in body.links]]
+    coming, going = placed.infeed, placed.outfeed
+    pick, place = np.array(placed.pick), np.array(placed.place)
+    parts = np.linspace(0.0, 1.0, POINTS)[:, None]
+    line = np.vstack([pick - parts * coming.length * coming.way, place + parts * going.length * going.way])
+    return bool(_surfaces(line, rows) > BELT)
+
+
+def _surfaces(points: Array, rows: Array) -> float:
+    """The least distance (m) of points (k, 3), or (k, 2) on the floor, from the surfaces of capsule rows."""
+    d = points.shape[1]
+    a, b, radius = rows[:, A][:, :d], rows[:, B][:, :d], rows[:, RADIUS]
+    along = b - a
+    square = np.maximum((along**2).sum(axis=1), 1e-12)  # a ball's axis has no length
+    part = np.clip(((points[:, None] - a) * along).sum(axis=2) / square, 0.0, 1.0)
+    away = np.linalg.norm(points[:, None] - (a + part[..., None] * along), axis=2) - radius
+    return float(away.min(initial=np.inf))
+
+
+def _fixed(body: Body) -> Array:
+    """Capsule rows of what stands still: the arm's base and all that is fixed to it."""
+    q = body.arm.ready
+    return np.asarray(body.rows(q, np.zeros_like(q))[[link == BASE for link in body.links]])
+
+
+def _along(before: PickAndPlace, after: PickAndPlace) -> Array:
+    """(2,) how far the middle of pick and place has moved, on the floor: people come along."""
     middles = [0.5 * (np.array(task.pick) + np.array(task.place)) for task in (before, after)]
-    dx, dy, _ = (middles[1] - middles[0]).tolist()
-    return {name: who.moved(dx, dy) if isinstance(who, Movable) else who for name, who in people.items()}
+    return np.asarray((middles[1] - middles[0])[:2])
 
 
-def _apart(scene: Scene, gap: float) -> Scene:
-    """Links that come as near as `gap` (m) in the task do not push each other off there, nor are they held.
+def _beside(scene: Scene, before: PickAndPlace, after: PickAndPlace, body: Body, origin: Array) -> Scene:
+    """People come along with the work, and farther along x until they are clear of what the arm is fixed to."""
+    shift, rows = _along(before, after), _fixed(body)
+    places = [
+        np.array(where[:2]) + origin[:2] + shift
+        for who in scene.people.values()
+        for name in ("position", "start", "end")
+        if isinstance(where := getattr(who, name, None), tuple)
+    ]
+    out = np.zeros(2)
+    while places and len(rows) and out[0] < FARTHEST and _surfaces(np.array(places) + out, rows) < STANDING:
+        out[0] += STEP
+    if not (shift + out).any():
+        return scene
+    people = {name: _moved_by(who, shift + out) for name, who in scene.people.items()}
+    return dataclasses.replace(scene, people=people)
 
-    Many wrists hold links closer together than a controller keeps others apart: it would push for ever.
-    """
-    config, limits = scene.controller, scene.limits
-    pushed = config.self_collision
-    if pushed is not None and PUSHED * gap < pushed.influence:
-        pushed = dataclasses.replace(pushed, influence=PUSHED * gap, floor=min(pushed.floor, 0.3 * gap))
-        config = dataclasses.replace(config, self_collision=pushed)
-    limits = dataclasses.replace(limits, keep_off=min(limits.keep_off, HELD * gap))
-    return dataclasses.replace(scene, controller=config, limits=limits)
+
+def _moved_by(who: Somebody, shift: Array) -> Somebody:
+    dx, dy = shift.tolist()
+    return who.moved(dx, dy) if isinstance(who, Movable) else who
 
 
 def _resampled(task: PickAndPlace, tool: Array, count: int) -> Array:
@@ -283,12 +336,22 @@ def _inside(scene: Scene, task: PickAndPlace, origin: Array) -> bool:
     return all(_distance(np.array(walls.center), point) <= walls.outer - walls.repulsion.influence for point in points)
 
 
-def _around(scene: Scene, placed: PickAndPlace, arm: Arm) -> Scene:
-    """The floor at a height that a person can work at, never above the base, and the walls beyond the work."""
-    work = min(placed.pick[2], placed.place[2]) - float(arm.model.base[2, 3])
+def _below(floor: float, body: Body) -> float:
+    """A floor (m, in the base's frame) that nothing which the arm is fixed to goes through."""
+    fixed = _fixed(body)
+    ends = np.minimum(fixed[:, A][:, 2], fixed[:, B][:, 2]) - fixed[:, RADIUS]
+    lowest = float(ends.min(initial=np.inf)) - float(body.arm.model.base[2, 3])
+    return floor if lowest >= floor else max(lowest, DEEPEST)
+
+
+def _around(scene: Scene, placed: PickAndPlace, body: Body) -> Scene:
+    """The floor at a height that a person can work at, below what the arm is fixed to; the walls beyond the work."""
+    base = float(body.arm.model.base[2, 3])
+    work = min(placed.pick[2], placed.place[2]) - base
     floor = scene.floor
     if not BENCH[0] <= work - floor <= BENCH[1]:
         floor = min(0.0, work - BENCH_HEIGHT)
+    floor = _below(floor, body)
     walls = scene.controller.workspace
     if walls is not None:
         below = None if walls.floor is None else walls.floor + (floor - scene.floor)

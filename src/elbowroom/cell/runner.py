@@ -90,6 +90,7 @@ class Cell:
             posture=self.start,
             lower=lower,
             upper=upper,
+            self_gaps=scene.self_gaps,
         )
         if plant is not None and plant.arm.model.digest != self.arm.model.digest:
             raise ConfigError(f"plant: expected that of {self.arm.name} as mounted(scene) has it; got {plant!r:.60}")

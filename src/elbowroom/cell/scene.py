@@ -66,6 +66,7 @@ class _Plain:
     start: tuple[float, ...] = setting((), "rad or m", "joints at the start and at rest; the arm's own if left out")
     lower: tuple[float, ...] = setting((), "rad or m", "the task's lower joint limits; the arm's own if left out")
     upper: tuple[float, ...] = setting((), "rad or m", "the task's upper joint limits")
+    self_gaps: tuple[float, ...] = setting((), "m", "how near the task brings pairs of links; as at rest if left out")
     fit: bool = setting(False, "", "scale and move a pick-and-place task that the arm could not do as it is written")
     check_reach: bool = setting(True, "", "refuse points of the task that the tool does not reach")
     allow_bare: bool = setting(False, "", "run though links of the arm have no shape, which distances then ignore")
@@ -84,7 +85,7 @@ class _Plain:
         for name in ("title", "tip", "cover"):
             _text(self, name, "one line of text")
         _text(self, "robot", "an arm of the catalogue, or a URDF or TOML file", some=True)
-        for name in ("start", "lower", "upper"):
+        for name in ("start", "lower", "upper", "self_gaps"):
             _numbers(self, name)
         choice(self, "origin", ("tool", "base"))
         choice(self, "supervision", SUPERVISION)

@@ -8,6 +8,7 @@ that says why.  It does not latch, watch clocks or hold limits either: that is t
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -105,7 +106,9 @@ class Controller:
     """Keeps an arm clear of what it is shown while the tool goes to its goal.
 
     `posture` (n,) is where the joints rest when the task leaves them free (`arm.ready` if omitted); `lower` and `upper`
-    (n,) replace the arm's own joint limits in the law.
+    (n,) replace the arm's own joint limits in the law.  `self_gaps` (m) are how near the task brings each of
+    `body.self_pairs`: links that a wrist holds close together are pushed off and held apart at less than that, each
+    pair by itself; those at the ready pose if omitted.
 
     A copy, or what is unpickled, goes on from where the original was, with memory of its own.
     """
@@ -122,6 +125,7 @@ class Controller:
         posture: ArrayLike | None = None,
         lower: ArrayLike | None = None,
         upper: ArrayLike | None = None,
+        self_gaps: Sequence[float] = (),
     ) -> None:
         _expect("arm", arm, Arm, "er.load makes one")
         _expect(
@@ -135,7 +139,12 @@ class Controller:
             raise ConfigError(f"body: expected {arm.name}'s, {same}; got that of another {self.body.arm.name}")
         self._seen = Obstacles(people, others, person_capsules)
         self.layout = Layout.of(
-            self.body, people, others, person_capsules, self_collision=self.config.self_collision is not None
+            self.body,
+            people,
+            others,
+            person_capsules,
+            self_collision=self.config.self_collision is not None,
+            self_gaps=tuple(map(float, self_gaps)),
         )
         n = arm.n
         self.posture = self._joints("posture", posture, arm.ready)

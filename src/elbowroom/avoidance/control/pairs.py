@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ...errors import ConfigError
 from ...geometry import Body
 from ...geometry.shapes import A, B
 from ...model import LinkCapsule
@@ -27,15 +28,27 @@ class Layout:
     others: int
     person_capsules: int
     self_pairs: tuple[tuple[int, int], ...]  # capsules of the arm that must stay apart
-    self_gaps: tuple[float, ...]  # m, how far apart they are at the ready pose; CLOSE if that is no less
+    self_gaps: tuple[float, ...]  # m, how near each pair comes in use, at the ready pose at least; at most CLOSE
     lifted: tuple[tuple[bool, bool], ...]  # of each capsule's ends, whether some joint can lift it off a floor
     flat: bool  # whether the tool never moves but in a plane or on a line: then every configuration is singular
 
     @classmethod
-    def of(cls, body: Body, people: int, others: int, person_capsules: int, *, self_collision: bool) -> Layout:
-        """The layout for a body and obstacles."""
+    def of(
+        cls,
+        body: Body,
+        people: int,
+        others: int,
+        person_capsules: int,
+        *,
+        self_collision: bool,
+        self_gaps: tuple[float, ...] = (),
+    ) -> Layout:
+        """The layout for a body and obstacles; `self_gaps` (m) where a task brings links nearer than at rest."""
         pairs = body.self_pairs if self_collision else ()
-        gaps = _gaps(body) if pairs else ()
+        if self_gaps and len(self_gaps) != len(body.self_pairs):
+            expected = f"a distance for each of {body.arm.name}'s {len(body.self_pairs)} pairs of links, or none"
+            raise ConfigError(f"self_gaps: expected {expected}; got {len(self_gaps)}")
+        gaps = _gaps(body, self_gaps) if pairs else ()
         return cls(body.link_capsules, people, others, person_capsules, pairs, gaps, _lifted(body), _flat(body))
 
     @property
@@ -70,9 +83,11 @@ class Layout:
         return people + [(self.people * size + k,) for k in range(self.others)]
 
 
-def _gaps(body: Body) -> tuple[float, ...]:
-    """How far apart the arm's own capsules are at the ready pose, to a tenth of a millimetre."""
+def _gaps(body: Body, used: tuple[float, ...]) -> tuple[float, ...]:
+    """How near the arm's own capsules come, at the ready pose or in use, to a tenth of a millimetre."""
     found = body.self_gaps(body.arm.ready[None])[0]
+    if used:
+        found = np.minimum(found, used)
     return tuple(min(max(round(float(gap), 4), 1e-4), CLOSE) for gap in found)
 
 

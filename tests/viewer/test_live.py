@@ -243,7 +243,7 @@ def test_an_engine_that_dies_is_told():
 SCRIPT = """
 import sys, time
 from elbowroom.viewer.session.live import Live
-from elbowroom.viewer.setup import Setup
+from elbowroom.viewer.session.setup import Setup
 with Live(Setup(robot="panda"), port=0) as live:
     live.wait()
     print(live.engine.pid, flush=True)

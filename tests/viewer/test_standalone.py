@@ -39,6 +39,12 @@ def page(replay, tmp_path_factory):
     return path
 
 
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    with Browser(tmp_path_factory.mktemp("chromium"), size=(420, 340)) as made:  # it finds no name but this machine's
+        yield made
+
+
 def test_the_file_holds_everything_and_asks_for_nothing(page, replay):
     text = page.read_text(encoding="utf-8")
     policy = re.search(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">', text)
@@ -94,55 +100,57 @@ def test_the_distances_of_the_sheet_are_the_recorded_ones(page, replay):
 
 @pytest.mark.slow
 @pytest.mark.skipif(chromium() is None, reason="needs Chromium and its driver")
-def test_in_chromium_it_plays_from_the_disk_without_a_network(page, tmp_path):
-    with Browser(tmp_path, size=(420, 340)) as browser:  # which finds no name but this machine's
-        browser.driver.execute_cdp_cmd("Network.enable", {})
-        browser.driver.execute_cdp_cmd(
-            "Network.emulateNetworkConditions",
-            {"offline": True, "latency": 0, "downloadThroughput": 0, "uploadThroughput": 0},
-        )
-        browser.driver.get(f"{page.as_uri()}?fixedDpr=0.2")
-        browser.until(lambda: browser.run("return window.__seen && __seen.draws > 0"), "something is drawn")
+def test_in_chromium_it_plays_from_the_disk_without_a_network(page, browser):
+    browser.driver.execute_cdp_cmd("Network.enable", {})
+    browser.driver.execute_cdp_cmd(
+        "Network.emulateNetworkConditions",
+        {"offline": True, "latency": 0, "downloadThroughput": 0, "uploadThroughput": 0},
+    )
+    browser.driver.get(f"{page.as_uri()}?fixedDpr=0.2")
+    browser.until(lambda: browser.run("return window.__seen && __seen.draws > 0"), "something is drawn")
 
-        def now():
-            return browser.run("return parseFloat(document.querySelector('[role=slider][aria-valuenow]').ariaValueNow)")
+    def now():
+        return browser.run("return parseFloat(document.querySelector('[role=slider][aria-valuenow]').ariaValueNow)")
 
-        def look():
-            """Pauses, and plays on."""
-            browser.key(" ")
-            found = now(), browser.run("return document.getElementById('facts').textContent"), browser.pixels()
-            browser.key(" ")
-            return found
+    def look():
+        """Pauses, and plays on."""
+        browser.key(" ")
+        found = now(), browser.run("return document.getElementById('facts').textContent"), browser.pixels()
+        browser.key(" ")
+        return found
 
-        first, facts, pixels = look()
-        seen = []
+    first, facts, pixels = look()
+    seen = []
 
-        def moved():
-            """Another time, and another text at it: the run is short and begins again by itself."""
-            seen[:] = look()
-            return abs(seen[0] - first) > 0.7 and seen[1] != facts
+    def moved():
+        """Another time, and another text at it: the run is short and begins again by itself."""
+        seen[:] = look()
+        return abs(seen[0] - first) > 0.7 and seen[1] != facts
 
-        browser.until(moved, "it plays")
-        _, later, others = seen
-        assert " s · tool " in later
-        assert np.ptp(pixels.astype(int)) > 50  # not one colour
-        assert np.abs(pixels.astype(int) - others).max() > 20  # and it moves
-        assert browser.run("return document.title") == TITLE
-        assert "Not a safety-rated device" in browser.text()
-        names = browser.run("return performance.getEntriesByType('resource').map(each => each.name)")
-        assert [name for name in names if not name.startswith(("data:", "blob:", "file:"))] == []
+    browser.until(moved, "it plays")
+    _, later, others = seen
+    assert " s · tool " in later
+    assert np.ptp(pixels.astype(int)) > 50  # not one colour
+    assert np.abs(pixels.astype(int) - others).max() > 20  # and it moves
+    assert browser.run("return document.title") == TITLE
+    assert "Not a safety-rated device" in browser.text()
+    names = browser.run("return performance.getEntriesByType('resource').map(each => each.name)")
+    assert [name for name in names if not name.startswith(("data:", "blob:", "file:"))] == []
 
 
 FRAMES = f"""
 const [count, done] = arguments, small = document.createElement('canvas'), seen = [];
-[small.width, small.height] = [96, 72];
+let time = 0, began = 0;  // how often it began again
+[small.width, small.height] = [48, 36];
 const pen = small.getContext('2d', {{willReadFrequently: true}});
 const look = () => {{
   {CANVAS}
   pen.drawImage(canvas, 0, 0, small.width, small.height);
   seen.push([document.getElementById('facts').textContent,
     Array.from(pen.getImageData(0, 0, small.width, small.height).data)]);
-  if (seen.length < count) requestAnimationFrame(() => setTimeout(look)); else done(seen);
+  const now = +document.querySelector('[role=slider][aria-valuenow]').ariaValueNow;
+  [began, time] = [began + (now < time), now];
+  if (seen.length < count || began < 2) requestAnimationFrame(() => setTimeout(look)); else done(seen);
 }};
 requestAnimationFrame(() => setTimeout(look));
 """
@@ -150,17 +158,16 @@ requestAnimationFrame(() => setTimeout(look));
 
 @pytest.mark.slow
 @pytest.mark.skipif(chromium() is None, reason="needs Chromium and its driver")
-def test_in_chromium_every_frame_is_of_one_snapshot(replay, tmp_path):
+def test_in_chromium_every_frame_is_of_one_snapshot(replay, browser, tmp_path):
     """Two moments by turns, and again from the beginning: each text of the sheet goes with one picture."""
     first, last = replay.snapshot(0.0), replay.snapshot(2.5)
-    write([first, last] * 3, tmp_path / "run.html", rate=2.0)
-    with Browser(tmp_path / "chromium", size=(700, 340)) as browser:
-        browser.driver.get(f"{(tmp_path / 'run.html').as_uri()}?fixedDpr=0.2")
-        browser.until(lambda: browser.run("return window.__seen && __seen.draws > 0"), "something is drawn")
-        browser.until(lambda: np.ptp(browser.pixels()) > 50, "the scene is there")
-        seen = browser.driver.execute_async_script(FRAMES, 60)
+    write([first, last] * 3, tmp_path / "run.html", rate=3.0)
+    browser.driver.get(f"{(tmp_path / 'run.html').as_uri()}?fixedDpr=0.2")
+    browser.until(lambda: browser.run("return window.__seen && __seen.draws > 0"), "something is drawn")
+    browser.until(lambda: np.ptp(browser.pixels()) > 50, "the scene is there")
+    seen = browser.driver.execute_async_script(FRAMES, 25)
     pictures = {}
-    for said, flat in seen[5:]:
+    for said, flat in seen:
         pictures.setdefault(said, []).append(np.array(flat, dtype=float))
     assert len(pictures) == 2
     one, other = (np.median(each, axis=0) for each in pictures.values())

@@ -5,17 +5,18 @@ from __future__ import annotations
 import dataclasses
 import math
 
+import numpy as np
 import pytest
 from fake_page import at_work
 
 from elbowroom.avoidance import Status
 from elbowroom.cell import Cell, Scene
 from elbowroom.cell.layout import STANDARD
-from elbowroom.cell.people.settings import StandSettings
+from elbowroom.cell.people.settings import StandSettings, WalkSettings
 from elbowroom.viewer.names import link_name, part_name
 from elbowroom.viewer.panel.gauges import gauges
 from elbowroom.viewer.panel.last_minute import AMBER, ORANGE, LastMinute, strip
-from elbowroom.viewer.panel.margins import FORBIDDEN, UNKNOWN, Margins, margins
+from elbowroom.viewer.panel.margins import FORBIDDEN, UNKNOWN, Margins, Stopping, margins
 from elbowroom.viewer.panel.panel import GREEN, GREY, RED, detail, facts, judged
 
 
@@ -65,7 +66,7 @@ def test_an_arm_that_stands_for_somebody_says_so_for_how_long_and_what_would_let
 
 
 def test_bars_say_what_is_needed_and_had_allowed_and_used():
-    near = Margins(needed=0.4, had=0.3, used=0.1, left=0.3, bears=0.5, part="left_hand")
+    near = Margins(needed=0.4, had=0.3, used=0.1, allowed=0.4, bears=0.5, part="left_hand")
     said = gauges(at_work(safety=near, undisturbed=4))
     assert "0.30 m, needs 0.40" in said
     assert RED in said  # more is needed than is there
@@ -141,3 +142,29 @@ def test_the_sentence_says_short_names_and_who_it_is():
     assert part_name("person 1 coworker", ["a", "b"]) == "b"
     assert part_name("person 1 left_hand", ["a", "b"]) == "b left hand"
     assert part_name("b coworker", ["a", "b"]) == "b"  # as a recording says it
+
+
+def test_the_allowed_approach_is_the_speed_at_which_all_of_the_distance_is_needed():
+    cell = Cell(Scene.load(STANDARD))
+    cell.step(0.0)
+    rules = Stopping(cell.guard.limits, cell.guard.bounds.acceleration, cell.guard.reaction)
+    towards = np.array([0.3, -0.2, 0.1, 0.0, 0.0, 0.0, 0.0])
+    for had in (0.6, 1.0, 2.0):
+        speed = rules.allowed(towards, had)
+        qd = speed * towards / (towards @ towards)
+        assert towards @ qd == pytest.approx(speed)
+        assert rules.needed(qd, speed) == pytest.approx(had)
+    assert rules.allowed(towards, 0.01) == cell.guard.limits.creep  # too near to come nearer
+
+
+def test_somebody_who_runs_needs_more_room():
+    """The supervisor takes a person for as fast as they are seen to be; so does the bar."""
+    found = []
+    for speed in (0.5, 3.0):
+        walker = WalkSettings(start=(3.0, 0.0), end=(0.5, 0.0), speed=speed, shape="standing")
+        cell = Cell(dataclasses.replace(Scene.load(STANDARD), people={"visitor": walker}))
+        for k in range(40):
+            cell.step(k * cell.period)
+            cell.advance(k * cell.period, cell.period)
+        found.append(margins(cell).needed)
+    assert found[1] > 1.3 * found[0]  # 3 m/s instead of the 1.6 that anybody may have

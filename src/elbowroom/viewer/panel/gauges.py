@@ -61,16 +61,15 @@ def gauges(snapshot: Snapshot) -> str:
             )
         else:
             rows.append(_row("separation", math.nan, f"{found.had:.2f} m"))
-        allowed = found.used + max(found.left, 0.0)
-        used = found.used / allowed if allowed > 0 else (1.0 if found.used > 0 else 0.0)
+        allowed = found.allowed
         rows.append(
             _row(
                 "approach",
-                used,
+                found.used / allowed,
                 f"{found.used:.2f} m/s, allowed {_speed(allowed)}",
-                about="speed towards the person: used, allowed",
+                about="speed towards the person: used, and what speed and separation allow at this distance",
             )
-            if math.isfinite(found.left)
+            if not math.isnan(allowed)
             else _row("approach", math.nan, f"{found.used:.2f} m/s")
         )
         if not found.why:

@@ -1,15 +1,17 @@
 """Live margins: how far the arm is from what its supervisor allows, at the pair of arm and person that are nearest.
 
     needed   C + Z + v_h (T_r + T_s) + v_r (T_r + T_s / 2)      separation, m, with T_s the time that a stop takes now
-    had      the distance, m
+    had      the true distance, m; the supervisor measures to the body that it believes in, which is no smaller
     used     v_r, m/s: how fast the nearest point of the arm comes towards the person, 0 if it leaves
-    left     the supervisor's own margin, m/s: what the worst of all pairs leaves of the allowed speed; so used + left
-             is allowed here at least
+    allowed  m/s: the speed at which `needed` would be `had`, if the arm comes straight towards the person with the
+             least joint speeds (avoidance/safety/separation_speed.py): T_s = v_r / a, and a its deceleration then
     bears    m/s: the speed at which a contact would keep to the force that this part of the body bears
              (avoidance/safety/contact.py); NaN where there is none, and `why` says so
 
-Of a cell that runs (`margins`), and of one that was recorded: `at_nearest` takes what a recording holds too.
-`Waiting` says for how long the arm has stood because of a person, and how much farther away they would have to be.
+v_h is the speed that people may have, or that of the fastest of them as the supervisor believes it, if that is more; a
+recording does not hold the latter.  Of a cell that runs (`margins`), and of one that was recorded: `at_nearest` takes
+what a recording holds too. `Waiting` says for how long the arm has stood because of a person, and how much farther
+away they would have to be.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from ...arm import Arm
 from ...avoidance import Status
 from ...avoidance.safety.contact import OF_CAPSULE, REGIONS, contact_speed
 from ...avoidance.safety.limits import Limits, bounds
+from ...avoidance.safety.separation_speed import separation_speed
 from ...cell.pick_and_place import AVOID
 from ...cell.runner import Cell
 from ...cell.task import Handling
@@ -33,6 +36,7 @@ from ...geometry.skeleton import NAMES
 Array = NDArray[np.float64]
 
 STANDS, MOVES = 0.01, 0.03  # m/s: a slower tool stands, and one that stood moves when it is faster
+STILL = 1e-6  # m^2: of the squares of `towards`
 THERE = 0.02  # m: a tool that is so near its goal has nothing to wait for
 GIVES_WAY = (Status.AVOIDING, Status.SLOWING_HUMAN)
 
@@ -49,7 +53,7 @@ class Margins(NamedTuple):
     needed: float
     had: float
     used: float
-    left: float
+    allowed: float
     bears: float
     part: str  # of the person
     why: str = ""  # there is no `bears`
@@ -61,12 +65,30 @@ class Stopping(NamedTuple):
     limits: Limits
     acceleration: Array
     reaction: float
+    pace: float = 0.0  # m/s, of the fastest person, where it is known
+
+    @property
+    def human_speed(self) -> float:
+        """How fast people are taken to be, m/s."""
+        return max(self.limits.human_speed, self.pace)
+
+    def time(self, qd: Array) -> float:
+        """How long a stop from these joint speeds takes, s."""
+        return float(np.max(np.abs(qd) / (self.acceleration * self.limits.stop_factor), initial=0.0))
 
     def needed(self, qd: Array, used: float) -> float:
         """The separation that is needed at these speeds, m."""
-        limits, reaction = self.limits, self.reaction
-        stopping = float(np.max(np.abs(qd) / (self.acceleration * limits.stop_factor), initial=0.0))
-        return limits.clearance + limits.human_speed * (reaction + stopping) + used * (reaction + 0.5 * stopping)
+        reaction, stopping = self.reaction, self.time(qd)
+        return self.limits.clearance + self.human_speed * (reaction + stopping) + used * (reaction + 0.5 * stopping)
+
+    def allowed(self, towards: Array, had: float) -> float:
+        """The speed (m/s) that may be had at this distance, where qd moves the point by `towards` . qd."""
+        square = float(towards @ towards)
+        if square < STILL:
+            return math.inf  # no joint brings this point nearer
+        deceleration = 1.0 / self.time(towards / square)
+        least = self.limits.creep
+        return float(separation_speed(had, self.human_speed, self.reaction, deceleration, self.limits.clearance, least))
 
 
 def stopping(limits: Limits, arm: Arm, lower: Array, upper: Array, period: float) -> Stopping | None:
@@ -85,9 +107,10 @@ def margins(cell: Cell) -> Margins | None:
     k = [capsule.name for capsule in controller.layout.capsules].index(own)
     rules = None
     if guard is not None and guard.limits.separation:
-        rules = Stopping(guard.limits, guard.bounds.acceleration, guard.reaction)
+        pace = float(guard.watch.pace[:, 0].max())
+        rules = Stopping(guard.limits, guard.bounds.acceleration, guard.reaction, pace)
     nearest = (controller.rows[k], controller.layout.capsules[k].link, *controller.nearest_points(), part)
-    return at_nearest(cell.arm, cell.state.q, cell.state.qd, nearest, cell.near.surfaces, cell.margin, rules)
+    return at_nearest(cell.arm, cell.state.q, cell.state.qd, nearest, cell.near.surfaces, rules)
 
 
 def at_nearest(
@@ -96,7 +119,6 @@ def at_nearest(
     qd: Array,
     nearest: tuple[Array, int, Array, Array, str],
     had: float,
-    left: float,
     rules: Stopping | None,
 ) -> Margins | None:
     """Of an arm in that state; None where it touches somebody, as no direction is known then.
@@ -112,24 +134,30 @@ def at_nearest(
     normal, along = way / apart, row[B] - row[A]
     share = float(np.clip((at - row[A]) @ along / max(float(along @ along), 1e-12), 0.0, 1.0))
     used = max(0.0, float(normal @ ((1.0 - share) * row[VELOCITY_A] + share * row[VELOCITY_B])))
+    towards = _towards(arm, q, link, at, normal)
     needed = math.nan if rules is None else rules.needed(qd, used)
-    bears, why = _bears(arm, q, link, at, normal, part)
-    return Margins(needed, had, used, left, bears, part, why)
+    allowed = math.nan if rules is None else rules.allowed(towards, had)
+    bears, why = _bears(arm, q, link, towards, part)
+    return Margins(needed, had, used, allowed, bears, part, why)
 
 
-def _bears(arm: Arm, q: Array, link: int, at: Array, normal: Array, part: str) -> tuple[float, str]:
+def _towards(arm: Arm, q: Array, link: int, at: Array, normal: Array) -> Array:
+    """(n,) how fast each joint's speed moves a point of a link along the normal."""
+    frames = arm.poses(q)[: link + 1]
+    axes, places = frames[:, :3, 2], frames[:, :3, 3]
+    turns = np.array([kind == "R" for kind in arm.model.kinds[: link + 1]], dtype=bool)
+    a = np.zeros(arm.n)
+    a[: link + 1] = np.where(turns[:, None], np.cross(axes, at - places), axes) @ normal
+    return a
+
+
+def _bears(arm: Arm, q: Array, link: int, a: Array, part: str) -> tuple[float, str]:
     """The speed of a contact that this part bears, m/s; NaN, and why, where there is none."""
     name = next((each for each in NAMES if part == each or part.endswith(f" {each}")), "")  # "person 1 left_hand"
     if name not in OF_CAPSULE:
         return math.nan, FORBIDDEN if name else UNKNOWN
     if link < 0:
         return math.nan, STANDING
-    frames = arm.poses(q)[: link + 1]
-    axes, places = frames[:, :3, 2], frames[:, :3, 3]
-    turns = np.array([kind == "R" for kind in arm.model.kinds[: link + 1]])
-    speeds = np.where(turns[:, None], np.cross(axes, at - places), axes) @ normal
-    a = np.zeros(arm.n)
-    a[: link + 1] = speeds
     mobility = float(a @ np.linalg.solve(arm.mass_matrix(q), a))
     region = REGIONS[OF_CAPSULE[name]]
     return float(contact_speed(region.bears, 1.0 / region.mass, mobility)), ""

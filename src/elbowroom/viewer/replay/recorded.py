@@ -77,7 +77,7 @@ class Replay:
         )
         self.hands = {side: vector(self.table, f"{side}_hand", 3) for side in SIDES}
         speeds = vector(self.table, "qd", self.table.n)
-        self._qd, self._left = speeds, np.asarray(self.table.get("margin", np.full(len(speeds), np.nan)), float)
+        self._qd = speeds
         self.belts = Belts(self)
         self._agrees()
 
@@ -177,9 +177,7 @@ class Replay:
         at, beside, own, part = nearest
         i = cell.body.names.index(own)
         row = cell.body.rows(q, qd)[i]
-        return at_nearest(
-            cell.arm, q, qd, (row, cell.body.links[i], at, beside, part), had, float(self._left[k]), cell.stopping
-        )
+        return at_nearest(cell.arm, q, qd, (row, cell.body.links[i], at, beside, part), had, cell.stopping)
 
     def offset(self, k: int, at: Array) -> Array:
         """How far the first person is from where they would be, (x, y)."""

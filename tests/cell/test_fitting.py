@@ -11,11 +11,14 @@ import numpy as np
 import pytest
 
 import elbowroom as er
-from elbowroom.cell import Cell, GoTo, PickAndPlace, Scene, StandSettings, WalkSettings, run
-from elbowroom.cell.layout import STANDARD, laid_out
+from elbowroom.cell import Cell, GoTo, PickAndPlace, Scene, StandSettings, WalkSettings, fitting, run
+from elbowroom.cell.layout import STANDARD, Layout, laid_out
 from elbowroom.dynamics import ready
+from elbowroom.errors import ConfigError
 from elbowroom.export.write_urdf import urdf
+from elbowroom.geometry import Body
 from elbowroom.model import catalogue
+from elbowroom.model.capsules import BASE, LinkCapsule
 from referees import thinned
 
 
@@ -100,6 +103,50 @@ def test_belts_lie_across_where_an_arm_can_hardly_turn():
     x, y, _ = np.abs(np.array(task.pick) - task.place)
     assert x > 0.5 * math.dist(scene.task.pick, scene.task.place)
     assert y < 1e-9
+
+
+def on_a_body(**capsule) -> tuple[Scene, Layout]:
+    """The standard cell with a UR5e that is fixed to a body, a capsule of the base."""
+    model = catalogue.load("ur5e")
+    trunk = LinkCapsule("trunk", BASE, **capsule)
+    arm = er.Arm(dataclasses.replace(model, capsules=(trunk, *model.capsules)))
+    scene = Scene.load(STANDARD, robot="ur5e", variant="walking")
+    place = laid_out(scene)
+    body = Body(arm)
+    found = fitting.fitted(scene, arm, body, place.start, place.lower, place.upper)
+    return scene, dataclasses.replace(place, scene=found, arm=arm, body=body)
+
+
+def test_the_floor_is_below_what_the_arm_is_fixed_to():
+    scene, place = on_a_body(a=(0, 0, -0.4), b=(0, 0, -0.9), radius=0.1)
+    assert place.scene.floor == pytest.approx(-1.0)
+    assert place.scene.task == scene.task  # nothing else is in the way
+
+
+def test_people_and_belts_are_clear_of_what_the_arm_is_fixed_to():
+    """A trunk that reaches from behind to where the coworker of the standard cell walks to."""
+    scene, place = on_a_body(a=(0.5, -0.6, -0.6), b=(1.05, -0.3, -0.6), radius=0.15)
+    feet = np.array(place.scene.people["coworker"].end) + place.arm.pose(place.start)[:2, 3]
+    rows = place.body.rows(place.start, np.zeros(6))[[link == BASE for link in place.body.links]]
+    assert fitting._surfaces(feet[None], rows) >= fitting.STANDING
+    assert place.scene.people["coworker"].end[0] > scene.people["coworker"].end[0]
+    task = place.scene.task.placed(place.arm.pose(place.start)[:3, 3])
+    assert fitting.belts_outside(task, place.body, place.start)
+
+
+def test_only_links_that_the_task_brings_together_are_held_at_less():
+    """The supervisor's distance from the floor, from things and between all other links stays."""
+    scene = dataclasses.replace(Scene.load(STANDARD, robot="ur5e", variant="alone"), fit=False)
+    pairs = len(Body(er.load("ur5e")).self_pairs)
+    gaps = np.full(pairs, 0.5)
+    wide = Cell(dataclasses.replace(scene, self_gaps=tuple(gaps)))
+    gaps[3] = 0.01
+    tight = Cell(dataclasses.replace(scene, self_gaps=tuple(gaps)))
+    changed = np.flatnonzero(np.array(tight.controller.layout.self_gaps) != wide.controller.layout.self_gaps)
+    assert changed.tolist() == [3]
+    assert tight.controller.layout.self_gaps[3] == 0.01
+    with pytest.raises(ConfigError, match="self_gaps: expected a distance for each of ur5e's"):
+        Cell(dataclasses.replace(scene, self_gaps=(0.1, 0.2)))
 
 
 def test_people_go_with_the_work():

@@ -205,3 +205,24 @@ def test_a_sleeve_that_a_neighbour_holds_does_not_stick_out(tmp_path):
         path.write_text(text.replace('<link name="l0">', f'<link name="l0">{sleeve}'))
         found = {cover.link: cover.sticks_out for cover in covers(er.load(path), visuals_of(path))}
         assert (found["l1"] <= 0.0) == covered, found
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"velocity": [0.0, 3.0]}, r"expected velocity limits above 0; got 0 for \w+: mend the file"),
+        ({"capsules": (LinkCapsule("rod", 0, (0, 0, 0), (500, 0, 0), 50.0),)}, "are its meshes in millimetres"),
+    ],
+)
+def test_what_check_says_can_run_does_run(changes, said, tmp_path):
+    """An arm that cannot move, and one whose shapes are a thousand times too large, are refused by both."""
+    model = dataclasses.replace(catalogue.load("planar2"), **changes)
+    file = tmp_path / "odd.urdf"
+    file.write_text(urdf(model))
+    scene = dataclasses.replace(Scene.load(STANDARD, robot="planar2"), robot=str(file), start=(), allow_bare=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(ConfigError, match=said):
+            Cell(scene)
+        found = standard_cell(file)
+    assert not found.possible

@@ -228,13 +228,14 @@ def _largest(
     found = follower.follow(ways, tasks[0].speed)
     near = np.array([0.5 * task.tolerance for task in tasks])
     outside = np.array([belts_outside(task, follower.body, follower.start) for task in placed])
-    for asked in (
+    well = (
         (WANTED_MARGIN, WANTED_GAP, WANTED_EASE, longest),
         (WANTED_MARGIN, LEAST_GAP, WANTED_EASE, longest),
         (LEAST_MARGIN, LEAST_GAP, LEAST_EASE, longest),
         (LEAST_MARGIN, LEAST_GAP, 0.0, math.inf),
-    ):
-        good = outside & (found.error <= near) & found.fine(math.inf, *asked)
+    )
+    for there, asked in itertools.product((outside, ~outside), well):  # belts in the body are better than no work
+        good = there & (found.error <= near) & found.fine(math.inf, *asked)
         if good.any():
             k = int(np.argmax(good))
             return tasks[k], found.gaps[k]

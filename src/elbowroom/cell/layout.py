@@ -30,6 +30,7 @@ from .plants.plant import ROUNDED, Kinematic, Plant, RigidBody
 from .scene import Scene
 
 Array = NDArray[np.float64]
+WIDEST = 2.0  # m: the radius of a capsule; the largest arms that are made are thinner
 
 
 def mounted(scene: Scene) -> Arm:
@@ -59,11 +60,28 @@ def shaped(scene: Scene) -> Arm:
         refused = bool(bare) and not (scene.allow_bare and len(bare) < arm.n)
         if refused:
             raise ConfigError(f"robot: {without_shape(arm, bare, reasons_of(caught))}")
+        _sensible(arm, scene)
     finally:
         for each in caught:
             if not (refused and isinstance(each.message, MissingShapeWarning)):
                 warnings.warn_explicit(each.message, each.category, each.filename, each.lineno, registry=_said)
     return arm
+
+
+def _sensible(arm: Arm, scene: Scene) -> None:
+    """A ConfigError for an arm that cannot move, or whose shapes are in other units than metres."""
+    stuck = [name for name, speed in zip(arm.joint_names, arm.model.velocity, strict=True) if speed <= 0]
+    if stuck and not scene.limits.velocities:
+        raise ConfigError(
+            f"robot: {arm.name}: expected velocity limits above 0; got 0 for {', '.join(stuck)}: mend the file, or "
+            "give limits.velocities in the scene"
+        )
+    wide = max(arm.model.capsules, key=lambda capsule: capsule.radius, default=None)
+    if wide is not None and wide.radius > WIDEST:
+        raise ConfigError(
+            f"robot: {arm.name}: expected links less than {2 * WIDEST:g} m thick; {wide.name} has a capsule of radius "
+            f'{wide.radius:.3g} m: are its meshes in millimetres? <mesh ... scale="0.001 0.001 0.001"> says so'
+        )
 
 
 _said: dict[Any, Any] = {}  # what Python remembers of warnings that were shown

@@ -118,7 +118,8 @@ def _print(report: _Report) -> None:
 
 
 def _lines(use: Suitability) -> list[tuple[str, str]]:
-    posture = "singular" if use.dexterity < SINGULAR else "poor" if use.dexterity < POOR else "good"
+    lost = use.dexterity < SINGULAR or (use.joints > 2 and use.manipulability == 0.0)  # the tool cannot go everywhere
+    posture = "singular" if lost else "poor" if use.dexterity < POOR else "good"
     lines = [
         ("reach", f"{use.reach:.2f} m from the base, {_many(use.joints, 'joint')}"),
         ("ready pose", f"{posture}: dexterity {use.dexterity:.3f} of 1, manipulability {use.manipulability:.3g}"),

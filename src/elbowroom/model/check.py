@@ -15,6 +15,9 @@ import numpy as np
 
 from .model import Model
 
+TURNS = 8  # that a joint with limits may make; those of wrists with cables make three at most
+FAR = 10.0  # m between two joints: more is no arm
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -54,6 +57,12 @@ def findings(model: Model) -> list[Finding]:
             note(joint, f"position limits leave no room: both are {model.lower[i]:g}")
         if not model.lower[i] <= model.ready[i] <= model.upper[i]:
             note(joint, f"the ready configuration {model.ready[i]:g} is outside the limits")
+        widest = max((abs(x) for x in (model.lower[i], model.upper[i]) if math.isfinite(x)), default=0.0)
+        if model.revolute(i) and widest > TURNS * 2 * math.pi:
+            turns = widest / (2 * math.pi)
+            note(joint, f"a position limit of {widest:g} rad is {turns:.0f} turns: is it in degrees?")
+        if (away := float(np.linalg.norm(model.p[i]))) > FAR:
+            note(joint, f"it is {away:.4g} m from the joint before: is that in millimetres?")
         for what in ("velocity", "effort"):
             if getattr(model, what)[i] == 0:
                 note(joint, f"{what} limit is zero")

@@ -186,7 +186,7 @@ def test_what_needs_another_test_is_told_where_that_was_not_run(run, brief):
     [
         pytest.param(1, ["least, m", "x diff., m", "x, m/s", "jerk, m/s3", "contacts"], marks=pytest.mark.slow),
         (3, ["least, m", "y diff., m", "y, m/s", "jerk, m/s3", "contacts"]),
-        (5, ["least, m", "jerk, m/s3", "contacts", "cycles"]),
+        (5, ["least, m", "jerk, m/s3", "contacts", "task cycles"]),
         pytest.param(6, ["least, m", "off goal, m", "contacts"], marks=pytest.mark.slow),
         (7, ["least, m", "x, m/s", "joint 3, deg", "jerk, m/s3", "contacts"]),
     ],

@@ -72,7 +72,7 @@ def test_bars_say_what_is_needed_and_had_allowed_and_used():
     assert RED in said  # more is needed than is there
     assert "0.10 m/s, allowed 0.40" in said
     assert "0.10 m/s, allowed 0.50" in said
-    assert "2 of 4 cycles" in said
+    assert "2 of 4 task cycles" in said
     assert RED not in gauges(at_work(safety=near._replace(had=1.0), undisturbed=2))
     none = near._replace(bears=math.nan, part="<b>")
     assert "not permitted" in gauges(at_work(safety=none._replace(why=FORBIDDEN)))

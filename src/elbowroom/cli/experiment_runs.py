@@ -182,7 +182,7 @@ COLUMNS = {
     "goal_error": "off goal, m",
     "rms_jerk": "jerk, m/s3",
     "contacts": "contacts",
-    "cycles": "cycles",
+    "cycles": "task cycles",
 }
 """The numbers of the summary; a column is there if one of the runs is about it (`SHOWN`, as in the report)."""
 

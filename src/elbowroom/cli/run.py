@@ -113,7 +113,7 @@ def run(
             run_cell(cell, recording, pace=pace, progress=progress)
     except KeyboardInterrupt:
         interrupted = True
-        note("interrupted", f"after {len(recording)} of {cell.scene.cycles} cycles; this is what there is")
+        note("interrupted", f"after {len(recording)} of {cell.scene.cycles} control steps; this is what there is")
     _summary(cell, recording, variant)
     if pace is not None:
         _punctual(pace)
@@ -152,7 +152,7 @@ def _summary(cell: Cell, recording: Recording, variant: str | None) -> None:
     if scene.title:
         line(plain(scene.title))
     called = f", variant {variant}" if variant else ""
-    cycles = f"{rows} cycles of {duration(cell.period)}"
+    cycles = f"{rows} control steps of {duration(cell.period)}"
     line(plain(f"{cell.arm.name} on the {cell.plant_kind} plant{called}: {rows * cell.period:g} s, {cycles}"))
     if not rows:
         return
@@ -170,7 +170,7 @@ def _summary(cell: Cell, recording: Recording, variant: str | None) -> None:
     else:
         _said("people", "nobody")
     _said("contacts", str(int(table["contacts"][-1])))
-    _said("task", f"{table['state'][-1]}, {_times(int(table['cycles'][-1]), 'cycle')} completed")
+    _said("task", f"{table['state'][-1]}, {_times(int(table['cycles'][-1]), 'task cycle')} completed")
     _said("status", _shares(table["status"]))
     for name, meaning in MEANINGS.items():
         if name in set(table["status"].tolist()) | set(table["verdict"].tolist()):

@@ -91,10 +91,10 @@ def gauges(snapshot: Snapshot) -> str:
 
 def _throughput(snapshot: Snapshot) -> str:
     cycles, alone = snapshot.cycles, snapshot.undisturbed
-    about = "cycles done, of those that the same arm does in the same time with nobody there"
+    about = "task cycles done, of those that the same arm does in the same time with nobody there"
     if alone is None:
-        return _row("throughput", math.nan, "no cycles here", about=about)
+        return _row("throughput", math.nan, "no task cycles here", about=about)
     if not alone:
-        return _row("throughput", math.nan, "first cycle", about=about)
+        return _row("throughput", math.nan, "first task cycle", about=about)
     part = cycles / alone
-    return _row("throughput", part, f"{cycles} of {alone} cycles", GREEN if part > 0.9 else AMBER, about)
+    return _row("throughput", part, f"{cycles} of {alone} task cycles", GREEN if part > 0.9 else AMBER, about)

@@ -21,7 +21,7 @@ from .plots import Plots
 SAFETY = "Not a safety-rated device: informed by ISO 10218:2025 / ISO/TS 15066, not certified."
 KEYS = (
     ("space", "space", "pause, or go on", ("toggle",)),
-    ("N", "n", "one cycle", ("step",)),
+    ("N", "n", "one control step", ("step",)),
     ("R", "r", "from the beginning", ("reset",)),
     ("X", "x", "stop the arm", ("stop",)),
     ("Z", "z", "go on after a stop", ("resume",)),
@@ -128,7 +128,7 @@ def facts(snapshot: Snapshot, whole: float | None = None) -> str:
     """Numbers under the sentence, and what the supervisor is for; `whole` (s) is how long a run is that has ended."""
     cycles, contacts = snapshot.cycles, snapshot.contacts
     said = [
-        f"{cycles} {'cycle' if cycles == 1 else 'cycles'} done",
+        f"{cycles} task {'cycle' if cycles == 1 else 'cycles'} done",
         f"{contacts} {'contact' if contacts == 1 else 'contacts'}",
         f"{snapshot.t:.1f} s" if whole is None else f"{snapshot.t:.1f} s of {whole:.1f} s",
     ]

@@ -41,8 +41,8 @@ SPEEDS = ("0.1x", "0.25x", "0.5x", "1x", "2x", "4x", "8x")
 BUTTONS = {"play / pause": "toggle", "|<": "start", "<": "back", ">": "step", ">|": "end"}
 KEYS = (
     ("space", "space", "play or pause", "toggle"),
-    (",", ",", "one cycle back", "back"),
-    (".", ".", "one cycle on", "step"),
+    (",", ",", "one control step back", "back"),
+    (".", ".", "one control step on", "step"),
     ("J", "J", "a second back", "earlier"),
     ("L", "L", "a second on", "later"),
     ("home", "home", "to the beginning", "start"),
@@ -228,7 +228,7 @@ def _line(text: str, style: str = "") -> str:
 def about(replay: Replay) -> str:
     """The file, what its notes say, and what is missing; names of a file are escaped."""
     notes = {key: value for key, value in replay.table.notes.items() if "\n" not in value and value}
-    rows = {"file": replay.path.name, **notes, "cycles": f"{len(replay)}, {1e3 * replay.period:g} ms each"}
+    rows = {"file": replay.path.name, **notes, "control steps": f"{len(replay)}, {1e3 * replay.period:g} ms each"}
     told = "".join(f"<div>{html.escape(key)}: {html.escape(value)}</div>" for key, value in rows.items())
     told += "".join(f'<div style="color:#8a5a00">{html.escape(each)}</div>' for each in replay.warnings)
     return _line(told, "word-break:break-word")

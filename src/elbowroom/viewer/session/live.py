@@ -204,7 +204,7 @@ class Live:
         said = [bare_told(snapshot.scene.bare)] if snapshot.scene.bare else []
         said.append(f"Files go to {self.out.absolute()}")
         if snapshot.recording:
-            said.append(f"recording to {snapshot.recording}: {snapshot.recorded} cycles")
+            said.append(f"recording to {snapshot.recording}: {snapshot.recorded} control steps")
         elif snapshot.saved:
             said.append(f"recorded: {snapshot.saved}")
         said += [self._told] if self._told else []

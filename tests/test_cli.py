@@ -622,7 +622,9 @@ def test_run_says_what_happened_and_records_it(run, scene, tmp_path):
     status, out, err = run("run", scene, "--out", path)
     assert (status, err) == (0, "")
     table = recorded(path)
-    assert out.startswith("Somebody comes [bold]near\npuma560 on the kinematic plant: 1.5 s, 75 control steps of 20 ms\n")
+    assert out.startswith(
+        "Somebody comes [bold]near\npuma560 on the kinematic plant: 1.5 s, 75 control steps of 20 ms\n"
+    )
     said = dict(re.findall(r"^  (\w[\w ]*?)  +(.*)$", out, re.M))
     assert said["least distance"].startswith(f"{table['distance_surfaces'].min():.3f} m at ")
     assert f"{table['distance_axes'].min():.3f} m between axes" in said["least distance"]

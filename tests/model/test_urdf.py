@@ -303,6 +303,24 @@ def test_planar_and_floating_joints_are_refused_on_the_chain_only(kind):
         assert urdf.parse(robot(*parts), tip="arm").n == 1
 
 
+@pytest.mark.parametrize("kind", ["planar", "floating"])
+def test_a_base_that_floats_is_held_and_one_between_joints_is_refused(kind):
+    """The world of many mobile robots: a joint of six freedoms, and the robot beyond it."""
+    floats = (link("world", None), joint("loose", "world", "base", kind))
+    with pytest.warns(ModelNotice, match="'loose'"):
+        model = urdf.parse(robot(*ONE_JOINT, *floats), tip="arm")
+    assert model.n == 1
+    beyond = (
+        *ONE_JOINT,
+        link("free"),
+        joint("loose", "arm", "free", kind),
+        link("hand"),
+        joint("grasp", "free", "hand"),
+    )
+    with pytest.raises(ModelError, match=f"joint 'loose': a {kind} joint cannot be on the chain"):
+        urdf.parse(robot(*beyond), tip="hand")
+
+
 # --- The tip ---
 
 

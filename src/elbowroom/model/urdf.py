@@ -49,7 +49,8 @@ ROUNDING = 1e-15
 """What is this small beside its neighbours is left over from rounding, and would cost operations."""
 
 _LETTER = {"revolute": "R", "continuous": "R", "prismatic": "P"}
-_KINDS = (*_LETTER, "fixed", "floating", "planar")
+_FREE = ("floating", "planar")
+_KINDS = (*_LETTER, "fixed", *_FREE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,20 +267,25 @@ def _seats(tree: _Tree, moving: list[_Joint]) -> _Seats:
 
 
 def _moving_joints(tree: _Tree, tip: str) -> list[_Joint]:
-    """The joints that move between the root and the tip, inboard first."""
+    """The joints that move between the root and the tip, inboard first; a base that floats is held at zero."""
     above = {joint.child: joint for joint in tree.joints}
     moving: list[_Joint] = []
+    base: _Joint | None = None
     link = tip
     while link in above:
         joint = above[link]
         kind = "mimic" if joint.element.find("mimic") is not None else joint.kind
-        if joint.kind in _LETTER and kind != "mimic":
-            moving.append(joint)
-        elif joint.kind != "fixed":
+        moves = joint.kind in _LETTER and kind != "mimic"
+        if kind in _FREE and moving:
+            base = base or joint
+        elif joint.kind != "fixed" and (base or not moves):
+            wrong = base or joint
             raise ModelError(
-                f"joint {joint.name!r}: a {kind} joint cannot be on the chain to {tip!r}; "
+                f"joint {wrong.name!r}: a {wrong.kind if base else kind} joint cannot be on the chain to {tip!r}; "
                 f"expected {', '.join(_LETTER)} or fixed"
             )
+        elif moves:
+            moving.append(joint)
         link = joint.parent
     if not moving:
         raise ModelError(f"no joint moves between the root {tree.root!r} and the tip {tip!r}")

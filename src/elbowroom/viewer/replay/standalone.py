@@ -34,6 +34,7 @@ MOST = 100_000  # snapshots: an hour at 30 a second is more than anybody watches
 # in the next.  The client does so while its page is hidden, and nothing else in it asks for that.  Its player sends 120
 # times a second what is due; here it does once a frame, after it was drawn.  The slider, from which the sheet knows the
 # time, is renewed when React finds the time, and that may be a frame later; what a click does it shows at once.
+# At its end the player says 0 and leaves the scene as it is until it is called once more.
 ONE_STATE = """<script>(() => {
   const plain = window.setInterval, button = document.createElement("i");
   Object.defineProperty(document, "hidden", { configurable: true, get: () => true });
@@ -44,8 +45,13 @@ ONE_STATE = """<script>(() => {
       if (!due && document.visibilityState === "visible") return;
       due = false;
       requestAnimationFrame(() => { due = true; });
-      button.addEventListener("click", () => does(...given), { once: true });
-      button.dispatchEvent(new Event("click"));
+      const play = () => button.dispatchEvent(new Event("click"));
+      button.onclick = () => does(...given);
+      play();
+      queueMicrotask(() => {  // after React's own
+        const slider = document.querySelector('[role="slider"][aria-valuenow]');
+        if (slider && parseFloat(slider.getAttribute("aria-valuenow")) === 0) play();
+      });
     }, every);
   };
 })();</script>"""
@@ -102,14 +108,13 @@ SCRIPT = """
   }
   const starts = [0];  // s, of each frame: summed up as the player's are, so that both round alike
   for (let k = 1; k <= last; k++) starts.push(starts[k - 1] + 1 / run.rate);
-  let shown = -1, waits = false;
+  let shown = -1;
   function tell() {
     const slider = document.querySelector('[role="slider"][aria-valuenow]');
     const time = slider === null ? 0 : parseFloat(slider.getAttribute("aria-valuenow"));
     let k = Math.max(0, Math.min(last, Math.floor(time * run.rate) + 1));
     while (k > 0 && starts[k] > time) k--;
-    waits = time === 0 && shown === last && last > 0 && !waits;  // the player says 0 a frame before it begins again
-    if (k !== shown && !waits) {
+    if (k !== shown) {
       shown = k;
       const [said, colour] = run.sentences[run.frames[k][0]];
       now.textContent = said;

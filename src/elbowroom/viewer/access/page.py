@@ -1,4 +1,4 @@
-"""What is added to viser's page before it is served: a sign while it loads, one state per frame, and a mend.
+"""What is added to viser's page before it is served: a sign while it loads, one state per frame, and two mends.
 
 viser 1.1's client takes messages in at the beginning of a frame.  Poses are seen in that frame; meshes that are drawn
 many times, lines and texts only in the next.  On a slow machine a frame lasts a second, and the gripper is where the
@@ -8,6 +8,9 @@ scripts are told that it is hidden; nothing else in the client asks for that.
 
 When a mesh with bones goes, as all do when a page finds its server again, the client takes the bones from a node that
 may be null and asks only whether it is undefined; the error leaves a blank page.  So null is read as undefined there.
+
+A plot that is made before it has a width finds no room for the numbers of its axis, and looks again only when the
+range of that axis changes, which a replay's never does.  So such a plot is told to look again.
 """
 
 from __future__ import annotations
@@ -40,6 +43,10 @@ ONE_STATE = """<script>(() => {
     }
   };
 })();</script>"""
+NUMBERS = """<script>setInterval(() => {
+  for (const { chart } of Object.values(window.__viserTestpoints?.uplots ?? {}))
+    if (chart.width > 0 && chart.axes.some((axis) => axis.show && axis._found?.[0] === 0)) chart.redraw(true, true);
+}, 500);</script>"""
 RUNS = "e.textContent=code;"  # where viser's page makes a script of what it has unpacked
 MENDED = r"""e.textContent=code.replace(/(\.nodeRefFromName\[[\w.$]+\]);/g,"$1??void 0;");"""
 BAR = 8  # px that the panel's scrollbar needs beside the panel's own margin
@@ -79,7 +86,9 @@ _SCRIPT = f"""<script>(() => {{
 def with_sign(page: str) -> str:
     """viser's page with a sign that goes when there is something to see, one state per frame, and bones that can go."""
     page = page.replace(RUNS, MENDED, 1)
-    return page.replace("<head>", f"<head>{ONE_STATE}{_STYLE}", 1).replace("<body>", f"<body>{_MARKUP}{_SCRIPT}", 1)
+    return page.replace("<head>", f"<head>{ONE_STATE}{NUMBERS}{_STYLE}", 1).replace(
+        "<body>", f"<body>{_MARKUP}{_SCRIPT}", 1
+    )
 
 
 @lru_cache(maxsize=4)

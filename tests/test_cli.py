@@ -650,7 +650,7 @@ def test_run_takes_variant_plant_and_robot(run, scene):
     assert "it only watched" in run("run", scene, "--variant", "watched")[1]
     status, out, _ = run("run", scene, "--variant", "alone", "--robot", "ur5e")
     assert status == 0
-    assert "ur5e on the kinematic plant, variant alone: 0.1 s, 5 cycles" in out
+    assert "ur5e on the kinematic plant, variant alone: 0.1 s, 5 control steps" in out
     assert cells(out, "people") == ["people", "nobody"]
     assert "not written; --out FILE.csv does" in out
 
@@ -748,7 +748,7 @@ def test_run_check_looks_at_every_variant_and_moves_nothing(run, scene, monkeypa
         ["ok", "watched"],
         ["ok", "alone"],
     ]
-    assert "puma560 on the kinematic plant, nobody, 0.1 s, 5 cycles" in out
+    assert "puma560 on the kinematic plant, nobody, 0.1 s, 5 control steps" in out
     assert out.endswith("cell.toml: no errors\n")
     with scene.open("a") as file:
         file.write(BAD)
@@ -775,7 +775,7 @@ def test_ctrl_c_keeps_what_there_is(run, scene, tmp_path, monkeypatch):
     monkeypatch.setattr(Cell, "advance", advance)
     status, out, err = run("run", scene, "--out", tmp_path / "run.csv")
     assert status == 130
-    assert err == "interrupted: after 27 of 75 cycles; this is what there is\n"
+    assert err == "interrupted: after 27 of 75 control steps; this is what there is\n"
     assert "run.csv, 27 rows" in out
     assert recorded(tmp_path / "run.csv").rows == 27
 
@@ -875,7 +875,7 @@ def test_run_without_a_file_runs_the_standard_cell_from_where_it_is_told(run, tm
     status, out, err = run("run", *asked)
     assert status == 0, err
     assert "scara" in out
-    assert "100 cycles" in out
+    assert "100 control steps" in out
     assert "start = [0.6, -1.2, 0.1, 0.0]" in path.read_text(encoding="utf-8").replace("\\n", "\n")
 
 

@@ -127,7 +127,9 @@ print(drive.torque(arm.ready, np.zeros(2), 0.001).tolist())
 
 def run(package, folder, script, cached=True):
     environment = dict(os.environ, PYTHONPATH=str(package.parent), ELBOWROOM_CACHE=str(folder) if cached else "off")
-    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", script], env=environment, capture_output=True, text=True, timeout=120
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -230,7 +232,8 @@ def test_a_script_that_changes_is_compiled_again(folder, tmp_path):
     )
 
     def said():
-        done = subprocess.run([sys.executable, tmp_path / "script.py"], capture_output=True, text=True, timeout=120)
+        asked = [sys.executable, "-B", tmp_path / "script.py"]  # its bytecode may be as old as the second
+        done = subprocess.run(asked, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr
         return float(done.stdout)
 
@@ -261,7 +264,9 @@ def test_a_module_that_changes_is_seen_in_the_next_process(folder, tmp_path):
     (tmp_path / "script.py").write_text(script)
     for gain in (2.0, 3.25):
         (tmp_path / "helper.py").write_text(f"G = {gain}\n")
-        done = subprocess.run([sys.executable, tmp_path / "script.py"], capture_output=True, text=True, timeout=120)
+        done = subprocess.run(
+            [sys.executable, "-B", tmp_path / "script.py"], capture_output=True, text=True, timeout=120
+        )
         assert done.returncode == 0, done.stderr
         assert dict(zip(WAYS, map(float, done.stdout.split()), strict=True)) == dict.fromkeys(WAYS, gain)
 

@@ -104,4 +104,4 @@ def _built(asked: Asked, names: tuple[str | None, ...]) -> Iterator[tuple[str | 
 def _about(cell: Cell) -> str:
     scene, people = cell.scene, len(cell.people)
     who = "nobody" if not people else "1 person" if people == 1 else f"{people} people"
-    return f"{cell.arm.name} on the {cell.plant_kind} plant, {who}, {scene.duration:g} s, {scene.cycles} cycles"
+    return f"{cell.arm.name} on the {cell.plant_kind} plant, {who}, {scene.duration:g} s, {scene.cycles} control steps"

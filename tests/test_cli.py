@@ -630,7 +630,8 @@ def test_run_says_what_happened_and_records_it(run, scene, tmp_path):
     assert f"{table['distance_axes'].min():.3f} m between axes" in said["least distance"]
     assert said["least clearance"].startswith(f"{table['clearance'].min():.3f} m, of the whole arm")
     assert said["contacts"] == "0"
-    assert said["task"] == f"{table['state'][-1]}, {table['cycles'][-1]} task cycles completed"
+    cycles = int(table["cycles"][-1])
+    assert said["task"] == f"{table['state'][-1]}, {cycles} task cycle{'s' * (cycles != 1)} completed"
     for column, line in (("status", "status"), ("law_status", "controller")):
         shares = dict(re.findall(r"(\w+) ([\d.]+) %", said[line]))
         assert {name: float(share) for name, share in shares.items()} == {

@@ -129,7 +129,7 @@ def separation(x, y):
 
 def strength(field, distance, closing):
     """What one obstacle alone does: `demand`, bent below the greatest."""
-    return bent(field, demand(field, distance, closing))
+    return bent(field, demand(field, distance, closing, field.influence))
 
 
 def bent(field, asked):
@@ -137,9 +137,9 @@ def bent(field, asked):
     return 0.0 if asked == 0 else 1.0 / (1.0 / asked + 1.0 / field.max_strength)
 
 
-def demand(field, distance, closing):
+def demand(field, distance, closing, influence):
     """(3.44)-(3.46) with lookahead, ease and floor."""
-    d0 = field.influence + field.lookahead * max(closing, 0.0)
+    d0 = influence + field.lookahead * max(closing, 0.0)
     if distance >= d0:
         return 0.0
     d = max(distance, field.floor)
@@ -240,6 +240,7 @@ class Reference:
         edges = [(p * person_capsules, (p + 1) * person_capsules) for p in range(people)]
         first = people * person_capsules
         self.groups = [range(*edge) for edge in edges] + [range(first + k, first + k + 1) for k in range(others)]
+        self.of_people = first  # capsules; those of things follow
         self.posture = limits.get("posture", arm.ready)
         self.lower = limits.get("lower", arm.model.lower)
         self.upper = limits.get("upper", arm.model.upper)
@@ -251,8 +252,26 @@ class Reference:
         self.sent = []
         self.integral = np.zeros(3)
         self.desired = None
+        self.level = 0.0  # of waiting
 
     # ---- what pushes
+    def wait(self, goal, rows, dt):
+        """The influence of people: more of it while one of them is at the goal, followed in time."""
+        field, waiting = self.config.repulsion, self.config.waiting
+        self.people_reach = field.influence
+        if waiting is None or self.of_people == 0:
+            return
+        nearest = math.inf
+        for row in rows[: self.of_people]:
+            a, b = row[:3], row[3:6]
+            axis = np.linalg.norm(a + projected(goal.position, a, b) * (b - a) - goal.position)
+            nearest = min(nearest, axis - row[6])
+        wanted = np.interp(nearest, [waiting.near, waiting.clear], [1.0, 0.0])
+        # the step of dt of time level' = wanted - level, by its end (backward Euler)
+        self.level = (waiting.time * self.level + dt * wanted) / (waiting.time + dt)
+        if waiting.influence > field.influence:
+            self.people_reach = (1.0 - self.level) * field.influence + self.level * waiting.influence
+
     def ends_that_rise(self):
         """For each capsule which of its ends some joint can lift by more than 0.15 m: the others feel no floor."""
         rng, heights = np.random.default_rng(1), []
@@ -281,7 +300,7 @@ class Reference:
             if capsule.link < 0:
                 continue
             for group in self.groups:
-                f, v, x = self.shared([self.one(field, own[i], rows[k]) for k in group])
+                f, v, x = self.shared([self.one(field, own[i], rows[k], k < self.of_people) for k in group])
                 given = bent(field, f)
                 outside.append((capsule.link, given, v * (given / f) if f > 0 else v, x))
             near = []
@@ -305,9 +324,10 @@ class Reference:
             found = [(link, f, v, x) if f == most else (link, 0.0, 0 * v, x) for link, f, v, x in found]
         return found, max(f for _, f, _, _ in outside), max([0.0, *(f for _, f, _, _ in inside)])
 
-    def one(self, field, mine, theirs):
+    def one(self, field, mine, theirs, of_person):
         s = separation(mine, theirs)
-        f = demand(field, s.axis if field.measure == "axis" else s.surface, s.coming)
+        reach = self.people_reach if of_person else field.influence
+        f = demand(field, s.axis if field.measure == "axis" else s.surface, s.coming, reach)
         return f, f * s.normal, s.point
 
     def one_of_self(self, own, a, b, i):
@@ -353,6 +373,7 @@ class Reference:
         apart = [separation(x, y) for x in own for y in rows]
         distance, axis = min(s.surface for s in apart), min(s.axis for s in apart)
         measure = axis if config.repulsion.measure == "axis" else distance
+        self.wait(goal, rows, dt)
         pushes, push, inner_push = self.pushes(own, rows)
         s = SimpleNamespace(
             dt=dt,

@@ -50,12 +50,15 @@ def run(kind, name, limits, cycles=250):
 def test_the_same_bits(name, mode):
     limits = Limits(mode=mode, max_state_age=1.0, overspeed=10.0, following_error=10.0, position_jump=1.0)
     (at_once, ours), (asked, theirs) = (run(kind, name, limits) for kind in (Controller, Asked))
-    assert ours._cycle is not None
-    assert theirs._cycle is None
+    assert ours._run_all is not None
+    assert theirs._run_all is None
     assert np.array_equal(at_once, asked, equal_nan=True)
     assert ours.counters == theirs.counters
+    ours, theirs = (s.recorder.table() for s in (ours, theirs))
+    for name in ours:  # the native call writes the same rows
+        assert np.array_equal(ours[name], theirs[name], equal_nan=name != "status"), name
     # and it was no idle run: the filter had something to do in some cycles, and in some it had not
-    lacking = np.array(ours.recorder.table()["margin"])
+    lacking = np.array(ours["margin"])
     assert np.ptp(lacking) > 0
 
 
@@ -75,3 +78,34 @@ def test_what_is_not_finite_takes_the_long_way():
     assert supervisor.counters["rejected_frames"] == 1
     assert supervisor.latched is None
     assert np.isfinite(supervisor.watch.believed).all()
+
+
+@pytest.mark.parametrize("cause", ["time back", "late state", "goal", "jump", "callback"])
+def test_what_is_not_ordinary_ends_the_native_call_and_is_found_by_the_long_way(cause):
+    """Each in one cycle: the same commands, statuses and reasons from both."""
+    said = []
+    for kind in (Controller, Asked):
+        arm = er.load("panda")
+        supervisor = Supervisor(kind(arm, CONFIGS["K"], person_capsules=13), Limits(record_after=0.02))
+        obstacles, state = supervisor.controller.obstacles(), State(arm.ready.copy())
+        goal = Goal(arm.pose(arm.ready)[:3, 3] + [0.1, 0.1, 0.0], valid_for=0.05)
+        seen, found = Person.standing((1.5, 0.0, -0.4)).rows, []
+        for k in range(40):
+            t = state.t = goal.t = k * PERIOD
+            odd = k == 20
+            state.t -= 0.5 * odd * (cause == "late state")
+            goal.t -= odd * (cause == "goal")
+            state.q[0] += 0.3 * odd * (cause == "jump")
+            obstacles.see(seen, t)
+            supervisor.on_command = (lambda _: 1 / 0) if odd and cause == "callback" else None
+            command = supervisor.step(t - odd * (cause == "time back"), PERIOD, state, obstacles, goal)
+            found.append((command.status, command.reason, command.qd.tolist(), command.dt))
+            if supervisor.latched is None:
+                state.qd[:] = command.qd
+            else:
+                state.qd[:] = 0.0
+                supervisor.reset(t)
+            state.q += PERIOD * state.qd
+        said.append((found, supervisor.counters, len(supervisor.recorder.dumps)))
+    assert said[0] == said[1]
+    assert len({status for status, *_ in said[0][0]}) > 1

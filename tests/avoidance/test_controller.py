@@ -22,6 +22,7 @@ from elbowroom.avoidance import (
     Repulsion,
     State,
     Status,
+    Waiting,
     Workspace,
 )
 from elbowroom.errors import ConfigError, ShapeError
@@ -62,6 +63,13 @@ CASES = {
     "workspace": ("ur5e", {"workspace": Workspace(floor=0.1, inner=0.45, outer=0.8, center=(0.1, 0.0, 0.1))}),
     "workspace, nearest": ("few", {"workspace": Workspace(floor=0.3, outer=0.5), "acting": "nearest"}),
     "no self-collision": ("few", {"self_collision": None}),
+    "no waiting": ("few", {"waiting": None}),
+    "waits at once": ("few", {"waiting": Waiting(near=0.3, clear=1.0, time=0.0)}),
+    "waits by the axes": (
+        "mixed",
+        {"waiting": Waiting(0.9, 0.0, 0.6, 0.02), "repulsion": Repulsion("linear", measure="axis", influence=0.3)},
+    ),
+    "waits with less than it has": ("few", {"waiting": Waiting(0.1, time=0.0)} | force("operational")),
     "filter of one sample": ("few", {"smoothing": NO_FILTER}),
     "F": ("panda", force("linearised")),
     "F in joint space (3.71)": ("few", {"superposition": "joint"} | force("linearised")),
@@ -118,27 +126,28 @@ def test_the_step_is_the_thesis_equations(case):
 
 
 def test_the_scenes_of_that_comparison_reach_what_they_are_about():
-    """A comparison of zeros proves nothing: pushes, limits and slowing must all have happened."""
+    """A comparison of zeros proves nothing: pushes, limits, slowing and waiting must all have happened."""
     arm, body = arm_and_body("few")
     scene = Scene(arm, Config(joint_limits=JointLimits(margin=1.0), smoothing=NO_FILTER), body, seed=5)
     seen = []
     for _ in range(60):
         state = scene.state()
         command = scene.controller.step(0.0, 0.01, state, scene.fill(state.q), scene.goal(state.q))
-        seen.append((command.push, command.limit, command.slow, command.distance))
-    push, limit, slow, distance = np.array(seen).T
+        seen.append((command.push, command.limit, command.slow, command.distance, scene.controller._level[0]))
+    push, limit, slow, distance, level = np.array(seen).T
     assert (push > 0.01).sum() > 20
     assert (push == 0).any()
     assert (limit < 0.9).sum() > 20
     assert ((slow > 0) & (slow < 1)).sum() > 10
     assert (distance < 0).any()
+    assert ((level > 0.02) & (level < 1)).sum() > 20
 
 
 def test_many_states_at_once_are_the_same_law():
     """`many` is the step of a new controller without its filter, for each state by itself."""
     arm, body = arm_and_body("few")
     for options in ({}, force("operational")):
-        config = Config(self_collision=None, **options)
+        config = Config(self_collision=None, waiting=None, **options)  # `many` has no memory and does not wait
         scene = Scene(arm, config, body, seed=8)
         states = [scene.state() for _ in range(5)]
         rows = [scene.fill(state.q).rows.copy() for state in states]
@@ -220,16 +229,16 @@ def test_tuning_changes_gains_at_once_and_compiles_nothing(monkeypatch):
     config = scene.controller.config
     state = State(scene.arm.ready)
     goal = Goal(scene.arm.pose(state.q)[:3, 3] + [0.1, 0.0, 0.0])
-    slow = scene.controller.step(0.0, 0.001, state, scene.obstacles, goal).tool_velocity[:3].copy()
+    fast = scene.controller.step(0.0, 0.001, state, scene.obstacles, goal).tool_velocity[:3].copy()
 
     def compiling(*_):
         raise AssertionError("tune must not compile")
 
     monkeypatch.setattr("elbowroom.compile.cpu.kernel", compiling)
-    scene.controller.tune(dataclasses.replace(config, attraction=Attraction(kp=2.0)))
-    fast = scene.controller.step(0.0, 0.001, state, scene.obstacles, goal).tool_velocity[:3]
-    np.testing.assert_allclose(fast, 2.0 * slow, rtol=1e-9)
-    assert scene.controller.config.attraction.kp == 2.0
+    scene.controller.tune(dataclasses.replace(config, attraction=Attraction(kp=0.5 * config.attraction.kp)))
+    slow = scene.controller.step(0.0, 0.001, state, scene.obstacles, goal).tool_velocity[:3]
+    np.testing.assert_allclose(slow, 0.5 * fast, rtol=1e-9)
+    assert scene.controller.config.attraction.kp == 0.5 * config.attraction.kp
 
 
 @pytest.mark.parametrize(
@@ -239,6 +248,7 @@ def test_tuning_changes_gains_at_once_and_compiles_nothing(monkeypatch):
         {"task": "pose"},
         {"acting": "nearest"},
         {"self_collision": None},
+        {"waiting": None},
         {"workspace": Workspace(floor=0.0)},
         {"smoothing": MovingAverage(0.2)},
         {"period": 0.002},

@@ -25,13 +25,14 @@ from elbowroom.geometry import Body, Capsule, Sphere, distance
 from elbowroom.model import LinkCapsule
 from marks import slow_where
 
-# Pushes alone: nothing draws, nothing rests, nothing is filtered or near a limit.
+# Pushes alone: nothing draws, nothing rests or waits, nothing is filtered or near a limit.
 ALONE = {
     "attraction": Attraction(kp=0.0, rotation_gain=0.0),
     "posture": 0.0,
     "smoothing": MovingAverage(0.0),
     "joint_limits": JointLimits("none"),
     "self_collision": None,
+    "waiting": None,
 }
 # As the profile says (a bound so far off changes nothing), deaf to velocities.
 SOFT = Repulsion("linear", gain=0.3, influence=0.5, max_strength=1e15, lookahead=0.0, ease=0.0)
@@ -291,7 +292,7 @@ def test_an_elbow_push_moves_the_elbow_and_the_tool_keeps_to_its_goal():
         state.q += 0.01 * command.qd
         state.qd[:] = command.qd
     assert command.distance > begin + 0.03
-    # A push of 1 cm/s is left where attraction (1/s) and repulsion meet: an error of a millimetre or so.
+    # A push of 1 cm/s is left where attraction (3/s) and repulsion meet: an error of a millimetre or so.
     assert np.linalg.norm(arm.pose(state.q)[:3, 3] - goal.position) < 0.01
     assert np.linalg.norm(arm.poses(state.q)[3][:3, 3] - elbow) > 0.1
     assert np.linalg.norm(command.qd) < 0.02

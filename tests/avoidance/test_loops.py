@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from reference import arm_and_body
 
-from elbowroom.avoidance import Config, Controller, Force, Goal, MovingAverage, State
+from elbowroom.avoidance import Config, Controller, Force, Goal, MovingAverage, State, Waiting
 from elbowroom.geometry import Capsule
 from marks import slow_where
 
-NO_FILTER = MovingAverage(0.0)
+NO_FILTER, AT_ONCE = MovingAverage(0.0), Waiting(time=0.0)
 
 # ---- nothing jumps
 
@@ -37,11 +37,14 @@ def walk(controller, seed, lo, hi, count):
 def test_the_command_has_no_jumps(name, options):
     """A step of one part in 25 million of the motion changes the command by next to nothing, contact aside.
 
+    Waiting is followed at once: followed in time, its level would run on from step to step however small they are.
+
     The greatest change of a coarse walk is looked at 300 times closer, twice: where the law is continuous its change
     shrinks with the step, by 1e5 and more; a jump stays.  Where axes cross (deep in penetration) the normal must jump.
     """
     arm, body = arm_and_body(name)
-    controller = Controller(arm, Config(smoothing=NO_FILTER, **options), body=body, people=1, person_capsules=3)
+    config = Config(smoothing=NO_FILTER, waiting=AT_ONCE, **options)
+    controller = Controller(arm, config, body=body, people=1, person_capsules=3)
     for seed in range(8):
         lo, hi = 0.0, 1.0
         for _ in range(3):
@@ -56,7 +59,8 @@ def test_the_command_has_no_jumps(name, options):
 def test_a_limb_swinging_through_parallel_does_not_jump():
     """Closest points run from one end of a limb to the other as it passes parallel; the command must not notice."""
     arm, body = arm_and_body("ur5e")
-    controller = Controller(arm, Config(smoothing=NO_FILTER, superposition="joint"), body=body, person_capsules=1)
+    config = Config(smoothing=NO_FILTER, superposition="joint", waiting=AT_ONCE)
+    controller = Controller(arm, config, body=body, person_capsules=1)
     places, link = controller.obstacles(), max(body.capsules(arm.ready), key=lambda c: c.length)
     along = (link.b - link.a) / link.length
     across = np.cross(along, [0.3, 0.5, 0.1])
@@ -123,7 +127,7 @@ class Loop:
 
 @pytest.mark.parametrize(("law", "name"), WITH_ARMS)
 def test_the_tool_reaches_its_goal_where_nobody_is(law, name):
-    """To a tenth of a millimetre, whatever the rest posture says (1/s of attraction, 15 s).
+    """To a tenth of a millimetre, whatever the rest posture says (3/s of attraction, 15 s).
 
     Dry friction, which the puma has and a torque law does not know, leaves somewhat more: c / (kp M) of a joint.
     """

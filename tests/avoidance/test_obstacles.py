@@ -188,3 +188,30 @@ def test_one_person_cannot_be_at_two_places_at_once():
 def test_what_is_no_person_is_refused(who):
     with pytest.raises(TypeError, match=r"a person must be a Person.*nobody\(t\)"):
         Obstacles().see(who, 0.0)
+
+
+def test_a_whole_person_again_and_again():
+    """The short way in, once all capsules were there: the same rows, stamps, names and refusals."""
+    o = Obstacles(people=2, person_capsules=2)
+    one, two = np.array([row(1.0), row(2.0)]), np.array([row(3.0), row(4.0)])
+    o.see(one, 0.1, person=1)
+    for k, (rows, names) in enumerate([(two, ("a", "b")), (one, ()), (two.astype(np.float32), ("c", "d"))]):
+        o.reads += 1
+        o.see(rows, 0.2 + k, 1, names)
+        assert np.array_equal(o.rows[2:], rows.astype(float))
+        assert (o.stamps[1], o.names[1], o.counts[1]) == (0.2 + k, names, 2)
+    assert (o.rows[:2] == PARKED).all()
+    with pytest.raises(ValueError, match="shown twice"):
+        o.see(one, 2.2, person=1)
+    o.reads += 1
+    for wrong in (np.zeros((2, 3)), np.zeros((3, ROW)), np.zeros(ROW)):
+        with pytest.raises(ShapeError, match="1 to 2 capsule rows"):
+            o.see(wrong, 3.0, person=1)
+    assert np.array_equal(o.rows[2:], two.astype(np.float32))
+    o.see(one[:1], 3.0, person=1)
+    assert (o.rows[3] == PARKED).all()
+    o.reads += 1
+    o.nobody(4.0, person=1)
+    o.reads += 1
+    o.see(one, 5.0, person=1)
+    assert o.counts.tolist() == [0, 2]

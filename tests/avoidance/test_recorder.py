@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import pickle
 
 import numpy as np
 import pytest
@@ -147,3 +148,13 @@ def test_an_arm_of_one_joint_keeps_its_axis(tmp_path):
 
 def test_the_ready_posture_is_there_before_the_first_state():
     assert np.array_equal(Cell().supervisor.command.q, ARM.ready)
+
+
+def test_a_record_goes_alone_to_another_process():
+    recorder = Recorder(2, 0.05, 0.01, 0.0)
+    for k in range(3):
+        recorder.write(np.full(recorder.data.shape[1], float(k)), Status.OK)
+    recorder.freeze(3.0, "a stop")
+    there = pickle.loads(pickle.dumps(recorder.dump))
+    assert there.table()["t"].tolist() == recorder.dump.table()["t"].tolist() == [0.0, 1.0, 2.0]
+    assert there.reason == "a stop"

@@ -20,6 +20,7 @@ from elbowroom.avoidance.control.attraction import Attraction
 from elbowroom.avoidance.control.joint_limits import JointLimits
 from elbowroom.avoidance.control.repulsion import PROFILES, Repulsion
 from elbowroom.avoidance.control.smoothing import MovingAverage
+from elbowroom.avoidance.control.waiting import Waiting
 from elbowroom.avoidance.control.workspace import Workspace
 from elbowroom.avoidance.settings import FieldError, dumps, leaves, lifted, load, loads, read, rows, setting
 from elbowroom.errors import ConfigError, ElbowroomError
@@ -263,7 +264,7 @@ def test_types_that_no_table_can_hold_are_a_slip_of_ours():
 
 
 def test_every_setting_of_every_part_says_what_it_is():
-    for part in (Repulsion(), Attraction(), JointLimits(), Workspace(), MovingAverage()):
+    for part in (Repulsion(), Waiting(), Attraction(), JointLimits(), Workspace(), MovingAverage()):
         for row in rows(part):
             assert row.doc, row.name
             if isinstance(row.default, float) and row.name.rpartition(".")[2] != "ease":
@@ -274,7 +275,7 @@ def test_every_setting_of_every_part_says_what_it_is():
 @pytest.mark.parametrize(
     "page, parts",
     [
-        ("fields", (Repulsion(), Attraction())),
+        ("fields", (Repulsion(), Waiting(), Attraction())),
         ("limits", (JointLimits(), Workspace())),
         ("smoothing", (MovingAverage(),)),
     ],

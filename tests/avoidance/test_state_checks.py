@@ -38,16 +38,16 @@ def test_floats_and_compiled_code_agree(seed, torque):
         h = float(rng.choice([0.0, 1e-3, 1e-2]))
         q, qd = rng.normal(size=2) * rng.choice([0.01, 1.0, 1e7]), rng.normal(size=2)
         given_speeds[:] = rng.normal(size=2) * 5.0
-        rules = looked._rules.copy()
+        rules = looked.rules.copy()
         rules[0] = h if t else -1.0
         expected = checked(torque, q, qd, given_speeds, memory, rules)
         t = t + h if t else 1.0
         stop = looked.look(t, q, qd)
-        rules[0] = looked._rules[0]  # the difference of two stamps, not h itself
+        rules[0] = looked.rules[0]  # the difference of two stamps, not h itself
         expected = checked(torque, q, qd, given_speeds, memory, rules)
         memory = np.array(expected["memory"], dtype=float)
         # fused steps round less often; positions up to 1e7
-        assert np.allclose(looked._now[0], memory, rtol=1e-12, atol=1e-12)
+        assert np.allclose(looked.memory, memory, rtol=1e-12, atol=1e-12)
         assert (stop is None) == (not expected["found"][0] > 0.0)
 
 
@@ -60,7 +60,7 @@ def test_a_jump_is_measured_from_where_the_speed_leads(arm, off, stops):
         q, qd, step = arm.ready.copy(), np.zeros(arm.n), np.zeros(arm.n)
         qd[joint] = step[joint] = 1.0
         assert looked.look(5.0, q, qd) is None
-        a = looked._rules[4 + 2 * arm.n + joint]
+        a = looked.rules[4 + 2 * arm.n + joint]
         slack = math.copysign(0.5 * a * 0.01**2, off)  # what braking may have changed between two readings
         found = looked.look(5.01, q + step * (0.01 + off + slack), qd)
         assert (found is Status.STOP_STATE_INVALID) == stops

@@ -14,13 +14,14 @@ from supervising import ARM, EXACT, LOG, PERIOD, PERSON, WALK, Cell, Fake, asser
 
 import elbowroom as er
 from elbowroom.avoidance import Config, Controller, Force, Goal, Limits, Obstacles, State, Status, Supervisor
-from elbowroom.avoidance.safety.filter import TOUCHED
+from elbowroom.avoidance.safety.promise import TOUCHED
 from elbowroom.avoidance.safety.saturation import SUMMARY
 from elbowroom.avoidance.safety.stop import IMMEDIATE
 from elbowroom.geometry import Body, Capsule, Sphere, distance
 from strategies import examples
 
 NAN, INF = math.nan, math.inf
+NO_EVASION = {"evasion_distance": 0.0, "evasion_hands": 0.0, "evasion_gain": 100.0}
 
 
 class Wants(Fake):
@@ -41,7 +42,7 @@ REAL = Controller(ARM, Config(self_collision=None), person_capsules=1)
 
 def exact(**others):
     """People seen exactly, no evasion, accelerations that change at once: what people's promise alone does."""
-    return Limits(**EXACT | {"evasion_distance": 0.0, "evasion_gain": 100.0, "jerk": 0.0} | others)
+    return Limits(**EXACT | NO_EVASION | {"jerk": 0.0} | others)
 
 
 # ---- the interface
@@ -263,15 +264,18 @@ def test_without_separation_only_overlap_counts():
 
 
 def test_somebody_near_is_retreated_from():
-    """The wish is to stand; the arm opens the distance as the row of evasion asks, all the more the nearer."""
+    """The wish is to stand; the arm opens the distance as the row of evasion asks, all the more the nearer.
+
+    What has no name may be a hand: 0.12 + 0.14 m.
+    """
     speeds = []
-    for gap in (0.2, 0.08, 0.02):
+    for gap in (0.27, 0.2, 0.02):
         cell = Cell(Wants(REAL), Limits(**EXACT))
         towards(cell, gap)
         command = cell.cycle(300, follow=False)
         assert not command.status.stops
         speeds.append(approach_speeds(cell, command.qd)[-1][1])  # of the outer link
-    assert speeds[0] == 0.0  # beyond evasion_distance there is nothing to be asked for
+    assert speeds[0] == 0.0  # beyond evasion_distance + evasion_hands there is nothing to be asked for
     assert speeds[2] < speeds[1] < 0.0
 
 

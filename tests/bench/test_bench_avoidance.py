@@ -11,7 +11,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from elbowroom.avoidance import Config, Repulsion
+from elbowroom.avoidance import Config, Repulsion, Waiting
+from elbowroom.avoidance.control.waiting import influence, occupied
 from elbowroom.bench import avoidance, cycles
 from elbowroom.bench.avoidance import STATES, Batch, Loop, at_work
 from elbowroom.bench.cycles import BUSY, EMPTY, Contender, measure, spread
@@ -201,10 +202,17 @@ def test_the_arm_follows_its_commands_and_never_rests(lived):
 
 
 def test_the_person_is_felt_and_does_not_stop_the_arm(lived, table):
-    """Between the reach of the default field and contact, all the way round."""
-    least = [table.least(lived.rows(k)).distance for k in range(0, FRAMES, 40)]
+    """Between the reach of the default field and contact, all the way round.
+
+    The person stands at the goal, which the arm waits for: the field reaches farther than its own influence.
+    """
+    frames = range(0, FRAMES, 40)
+    least = [table.least(lived.rows(k)).distance for k in frames]
+    levels = [occupied(Waiting(), lived.frames[k].goal[:3], list(lived.frames[k].rows)) for k in frames]
     assert min(least) > 0.15
-    assert max(least) < Repulsion().influence
+    assert min(levels) > 0.8
+    for distance, level in zip(least, levels, strict=True):
+        assert distance < influence(Waiting(), Repulsion(), level)
 
 
 # ---- the peers on the same scene

@@ -14,7 +14,7 @@ from handwritten import vicon
 
 import elbowroom as er
 import elbowroom.cell.recording.writer as record_writer
-from elbowroom.avoidance import Config, Force, Limits, Repulsion, Sensor, Status
+from elbowroom.avoidance import Attraction, Config, Force, Limits, Repulsion, Sensor, Status
 from elbowroom.cell import (
     Cell,
     GoTo,
@@ -294,7 +294,8 @@ def test_the_true_distances_are_those_of_the_geometry():
 
 
 def test_tool_velocity_and_columns():
-    cell = Cell(changed(task=GoTo((0.0, 0.3, 0.0)), people={}, duration=1.0, supervision="off"))
+    gentle = dataclasses.replace(CONFIG, attraction=Attraction(kp=1.0))  # 0.3 m/s at first
+    cell = Cell(changed(task=GoTo((0.0, 0.3, 0.0)), people={}, duration=1.0, supervision="off", controller=gentle))
     recording = run(cell)
     table = recording.table()
     for axis in "xyz":

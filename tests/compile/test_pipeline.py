@@ -17,7 +17,7 @@ import pytest
 import elbowroom as er
 from elbowroom.algebra import Repeated, Table, sin, sqrt, trace
 from elbowroom.compile import compiled, pipeline
-from elbowroom.compile.pipeline import Call, Copy, Pipeline, Refused
+from elbowroom.compile.pipeline import Call, Copy, FromRing, Pipeline, Refused, Sound, ToRing
 from elbowroom.errors import DtypeError, ShapeError
 
 
@@ -389,3 +389,87 @@ def test_it_says_what_it_is():
     made = Pipeline(Case().steps)
     assert repr(made) == "<pipeline of 3 steps: turned, joined, copy>"
     assert made.run.__doc__
+
+
+def test_what_was_looked_through_is_looked_through_again_once_it_was_written(way):
+    """By a copy or by a kernel, in whole or in part; and what an earlier step did not look at is looked at later."""
+    case = Case()
+    bad, other = np.array([0.0, np.inf, 0.0, 0.0, 0.0]), case.turned.empty()
+    again = Call(case.turned, (case.x, case.gain), other)
+    assert Pipeline([case.steps[0], again, case.steps[1]]).run() is None
+    part = case.x[1:3]
+    for written in (Copy(bad, case.x), Copy(bad[1:3], part)):
+        case.x[:] = 0.5
+        assert Pipeline([case.steps[0], written, again]).run() == Refused(2, "turned", "x")
+    unseen = Case(turned=())
+    unseen.x[2] = np.nan
+    assert Pipeline(unseen.steps[:2]).run() in (Refused(1, "joined", "y"), Refused(1, "joined", "x"))
+    total, still = case.first.total, np.full(5, 0.5)
+    total[:], case.x[:] = 1.0, 1e200  # whose square is not finite any more
+    uses = Call(case.turned, (still, total), other)
+    assert Pipeline([uses, case.steps[0], uses]).run() == Refused(2, "turned", "gain")
+
+
+def test_a_ring_is_read_and_written_at_the_row_that_an_array_names(way):
+    ring, at = np.arange(12.0).reshape(4, 3), np.array([2.0])
+    new, old = np.array([-1.0, -2.0, -3.0]), np.zeros(3)
+    run = Pipeline([FromRing(ring, at, old), ToRing(new, ring, at)]).run
+    assert run() is None
+    assert old.tolist() == [6.0, 7.0, 8.0]
+    assert ring[2].tolist() == new.tolist()
+    at[0] = 3.0
+    run()
+    assert old.tolist() == [9.0, 10.0, 11.0]
+    assert ring[:2].tolist() == [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
+
+
+@pytest.mark.parametrize("row", [-1.0, 4.0, 1e300, -1e300, np.nan, np.inf])
+def test_a_row_that_is_not_there_is_the_first(row):
+    ring, guard = np.arange(12.0).reshape(4, 3), np.zeros(3)
+    Pipeline([FromRing(ring, np.array([row]), guard)]).run()
+    assert guard.tolist() == [0.0, 1.0, 2.0]
+
+
+@pytest.mark.parametrize("at", [np.zeros(2), np.zeros(1, np.float32), np.zeros(())])
+def test_a_ring_that_does_not_fit_is_refused(at):
+    with pytest.raises(ShapeError, match="at must have shape"):
+        Pipeline([FromRing(np.zeros((4, 3)), at, np.zeros(3))])
+    with pytest.raises(ShapeError, match="a row of the ring must be like the array"):
+        Pipeline([ToRing(np.zeros(2), np.zeros((4, 3)), np.zeros(1))])
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+def test_a_run_goes_on_only_where_an_array_is_sound(way, value):
+    go, source, to = np.zeros(1), np.ones(3), np.zeros(3)
+    run = Pipeline([Sound(go, "go"), Copy(source, to)]).run
+    go[0] = value
+    assert run() == Refused(0, "go", "array")
+    assert not to.any()
+    go[0] = 0.0
+    assert run() is None
+    assert to.all()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("size", [1, 3, 4, 5, 15, 16, 17, 31, 33, 100])
+def test_what_is_not_finite_is_found_wherever_it_is(size, dtype):
+    x = np.random.default_rng(size).normal(size=size).astype(dtype) * dtype(1e30)
+    run = Pipeline([Sound(x)]).run
+    assert run() is None
+    for k in range(size):
+        for value in (np.nan, np.inf, -np.inf):
+            kept, x[k] = x[k], value
+            assert run() is not None
+            x[k] = kept
+    x[:] = np.finfo(dtype).max  # a sum of them overflows, they themselves are finite
+    assert run() is None
+
+
+def test_a_pipeline_may_be_nothing_but_what_it_takes(way):
+    place, number = np.zeros((2, 3)), np.zeros(())
+    run = Pipeline((), takes=(place, number)).run
+    assert run(np.arange(6.0).reshape(2, 3), 1.5) is None
+    assert place.tolist() == [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
+    assert number == 1.5
+    with pytest.raises(ShapeError):
+        run(np.zeros((3, 3)), 1.5)

@@ -78,6 +78,13 @@ def states(program, batch, dtype=np.float64, seed=0):
     return [rng.uniform(-0.5, 0.5, (batch, *p.shape)).astype(dtype) for p in program.inputs]
 
 
+@pytest.fixture
+def shorter_functions(monkeypatch):
+    """A program that is long enough to be cut takes a minute to compile; so a shorter one is cut."""
+    monkeypatch.setattr(llvm, "ALONE", 2000)
+    monkeypatch.setattr(llvm, "CHUNK", 500)
+
+
 def kernel(program, dtype=np.float64):
     return compiled(program, dtype=dtype)
 
@@ -102,11 +109,13 @@ def assert_same(found, wanted, at=...):
         np.testing.assert_array_equal(found[name], value[at], err_msg=name)
 
 
+@pytest.mark.usefixtures("shorter_functions")
 def test_the_cases_are_what_they_say():
     assert len(lower(CASES["cut into functions"][0]).steps) > llvm.ALONE
     assert len(lower(CASES["five constraints"][0]).steps) < llvm.ALONE
 
 
+@pytest.mark.usefixtures("shorter_functions")
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("case", slow_where(lambda case: case == "cut into functions", CASES))
 def test_the_bits_of_as_many_calls(case, dtype):

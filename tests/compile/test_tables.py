@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import tracemalloc
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import pytest
 import elbowroom as er
 from elbowroom.algebra import Table, maximum, sin, sqrt, trace
 from elbowroom.compile import compiled, cpu
+from elbowroom.errors import ShapeError
 
 
 def _pair(_: object, x: np.ndarray, y: np.ndarray) -> dict[str, object]:
@@ -144,3 +146,68 @@ def test_shared_inputs_go_to_every_entry() -> None:
     more[4] = np.inf
     with pytest.raises(ValueError, match="more must be finite"):
         kernel(rows, gains, more)
+
+
+@pytest.mark.parametrize("entries", [1, 13, 16, 91])
+def test_every_input_may_have_rows_of_its_own_and_entries_may_be_columns(entries: int) -> None:
+    """Arrays of different widths, a column an entry, and what is shared: as the program alone does it."""
+
+    def mixed(_: None, wide: Any, narrow: Any, column: Any, scale: Any) -> dict[str, Any]:
+        return {"less": wide[:2] * narrow[0] + column[1], "more": np.array([wide[2] - scale[1], column[0], wide[4]])}
+
+    inputs = {"wide": (5,), "narrow": (1,), "column": (2,), "scale": (3,)}
+    program = trace(mixed, None, inputs, name="mixed")
+    rng = np.random.default_rng(entries)
+    first, second = rng.integers(0, 7, entries), rng.integers(0, 4, entries)
+    table = Table(program, (7, 4), (tuple(first.tolist()), tuple(second.tolist())), ("column", "less", "more"))
+    assert [p.shape for p in table.inputs] == [(7, 5), (4, 1), (2, table.padded), (3,)]
+    given = [rng.normal(size=p.shape) for p in table.inputs]
+    kernel, alone = compiled(table), compiled(program, method="mixed")
+    got = kernel(*given)
+    wide, narrow, column, scale = given
+    for k in range(table.padded):
+        last = min(k, entries - 1)
+        expected = alone(wide[first[last]], narrow[second[last]], column[:, k], scale)
+        np.testing.assert_array_equal(got.more[:, k], expected.more)
+        np.testing.assert_array_equal(got.less[:, k], expected.less)
+    slow = table.evaluate(*given)
+    for name in ("less", "more"):
+        fast = getattr(got, name)[:, :entries]
+        # numbers of order 1: the program's own evaluation does not fuse a product and a sum
+        np.testing.assert_allclose(slow[name][:, :entries], fast, rtol=0, atol=1e-14)
+    with pytest.raises(ShapeError, match="index of the table"):
+        Table(program, (7, 2), ((0,), (2,)))
+
+
+def _scaled(_: None, column: Any, scale: Any) -> dict[str, Any]:
+    return {"y": column * scale[0]}
+
+
+def test_a_table_may_take_columns_alone() -> None:
+    program = trace(_scaled, None, {"column": (2,), "scale": (1,)}, name="scaled")
+    table = Table(program, (), (), ("column", "y"), 13)
+    x, scale = np.random.default_rng(0).normal(size=(2, 16)), np.array([3.0])
+    np.testing.assert_array_equal(compiled(table)(x, scale), x * 3.0)
+    np.testing.assert_array_equal(table.evaluate(x, scale)[:, :13], x[:, :13] * 3.0)
+    with pytest.raises(ShapeError, match="columns of indices"):
+        Table(program, (), (), ("column", "y"))
+
+
+@pytest.mark.parametrize("others", [1, 3])
+def test_entries_fill_the_rows_that_they_are_given_and_share_what_is_the_same(others: int) -> None:
+    """Eight rows with one of others, then with the next: the second input is the same in all lanes of a block."""
+    pairs = [(i, 8 + k) for k in range(others) for i in range(8)]
+    places = tuple(i * others + k for k in range(others) for i in range(8))
+    plain = _table(8 + others, pairs)
+    table = Table(plain.program, plain.rows, plain.indices, places=places)
+    assert [table.uniform(lanes) for lanes in (2, 4, 8)] == [{"y"}] * 3
+    assert _table(9, [*pairs[:7], (0, 1)]).uniform(8) == set()
+    rows = np.random.default_rng(others).normal(size=(3, 8 + others, 3))
+    got, expected = compiled(table)(rows), compiled(plain)(rows)
+    slow = table.evaluate(rows[0])
+    for name in ("gap", "vector"):
+        np.testing.assert_array_equal(getattr(got, name)[:, list(places)], getattr(expected, name))
+        # numbers of order 1, some of them fused
+        np.testing.assert_allclose(slow[name], getattr(got, name)[0], rtol=0, atol=1e-14)
+    with pytest.raises(ShapeError, match="places must be"):
+        Table(plain.program, plain.rows, plain.indices, places=places[:-1])

@@ -608,7 +608,7 @@ def test_a_change_of_settings_is_another_file_of_the_recording(desk, tmp_path):
     page.send(("record", str(tmp_path / "run.csv")))
     cycles(engine, 1)
     cycles(engine, 20)
-    page.send(("set", "influence", 0.8))
+    page.send(("set", "influence", 0.7))
     page.send(("set", "gain", 0.33))  # before there is a row: the same file
     cycles(engine, 31)  # one before the order
     assert engine.snapshot().recording == str(tmp_path / "run-2.csv")
@@ -624,8 +624,8 @@ def test_a_change_of_settings_is_another_file_of_the_recording(desk, tmp_path):
     assert [len(table["t"]) for table in tables] == [21, 30, 1, 6]
     joined = np.concatenate([table["t"] for table in tables[:3]])
     np.testing.assert_allclose(np.diff(joined), 0.01, atol=1e-9)  # no cycle is lost between two files
-    assert [table.notes.get("influence") for table in tables] == [None, "0.8", "0.8", "0.8"]
-    assert ["influence = 0.8" in table.notes["scene.toml"] for table in tables] == [False, True, True, True]
+    assert [table.notes.get("influence") for table in tables] == [None, "0.7", "0.7", "0.7"]
+    assert ["influence = 0.7" in table.notes["scene.toml"] for table in tables] == [False, True, True, True]
     assert [table.notes.get("gain") for table in tables] == [None, "0.33", "0.33", "0.33"]
     assert [table.notes.get("controller") for table in tables] == [None, None, "F", "F"]
     assert [table.notes["robot"] for table in tables] == ["panda"] * 3 + ["planar2"]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from fake_page import at_work
 
+import elbowroom as er
 from elbowroom.avoidance import Status
 from elbowroom.cell import Cell, Scene
 from elbowroom.cell.layout import STANDARD
@@ -16,7 +17,7 @@ from elbowroom.cell.people.settings import StandSettings, WalkSettings
 from elbowroom.viewer.names import link_name, part_name
 from elbowroom.viewer.panel.gauges import gauges
 from elbowroom.viewer.panel.last_minute import AMBER, ORANGE, LastMinute, strip
-from elbowroom.viewer.panel.margins import FORBIDDEN, UNKNOWN, Margins, Stopping, margins
+from elbowroom.viewer.panel.margins import FORBIDDEN, UNKNOWN, Margins, Stopping, at_nearest, margins
 from elbowroom.viewer.panel.panel import GREEN, GREY, RED, detail, facts, judged
 
 
@@ -168,3 +169,14 @@ def test_somebody_who_runs_needs_more_room():
             cell.advance(k * cell.period, cell.period)
         found.append(margins(cell).needed)
     assert found[1] > 1.3 * found[0]  # 3 m/s instead of the 1.6 that anybody may have
+
+
+def test_a_head_bears_no_contact_and_a_hand_some():
+    arm = er.load("panda")
+    at = arm.pose(arm.ready)[:3, 3]
+    row = np.r_[at - [0.0, 0.0, 0.1], at, 0.05, np.zeros(6)]
+    for part, why in (("head", FORBIDDEN), ("person 1 head", FORBIDDEN), ("left_hand", ""), ("cylinder", UNKNOWN)):
+        nearest = (row, 6, at, at + np.array([0.3, 0.0, 0.0]), part)
+        found = at_nearest(arm, arm.ready, np.zeros(7), nearest, 0.25, None)
+        assert found.why == why
+        assert math.isfinite(found.bears) == (why == "")

@@ -18,6 +18,7 @@ from .control.obstacles import Obstacles as Obstacles
 from .control.repulsion import Repulsion as Repulsion
 from .control.repulsion import strength as strength
 from .control.smoothing import MovingAverage as MovingAverage
+from .control.waiting import Waiting as Waiting
 from .control.workspace import Workspace as Workspace
 from .safety.limits import Limits as Limits
 from .safety.sensor import Sensor as Sensor

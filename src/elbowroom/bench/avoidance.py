@@ -281,7 +281,7 @@ def curve(taken: NDArray[Any]) -> Curve:
 def _ours(told: Scene, loops: dict[str, Loop], cycles: int, fewer: int, *, batches: bool) -> Iterator[Entry]:
     pairs = len(loops["K"].controller.layout.pairs)
     frames = told.frames
-    work = f"kinematics, {pairs} distances, pushes and the command in three compiled calls"
+    work = f"kinematics, {pairs} distances, pushes and the command"
 
     def entry(quantity: str, says: str, contender: Contender, states: int = 1) -> Entry:
         return Entry(quantity, US, __version__, says, contender, states)
@@ -289,7 +289,7 @@ def _ours(told: Scene, loops: dict[str, Loop], cycles: int, fewer: int, *, batch
     for name, loop in loops.items():
         yield entry(
             f"{name}, supervised",
-            f"supervised: {work}; checks, limits and the recorder in two more",
+            f"supervised: {work}, checks, limits and the recorder in one native call",
             Contender(loop.whole, frames, cycles, prepare=loop.note),
         )
         again = Loop(told, loop.controller.config, supervised=True)
@@ -299,7 +299,7 @@ def _ours(told: Scene, loops: dict[str, Loop], cycles: int, fewer: int, *, batch
             Contender(again.alone, frames, cycles, prepare=again.hand_over),
         )
         bare = Loop(told, loop.controller.config, supervised=False)
-        yield entry(f"{name}, bare", f"bare: {work}", Contender(bare.whole, frames, cycles))
+        yield entry(f"{name}, bare", f"bare: {work} in a few compiled calls", Contender(bare.whole, frames, cycles))
         if batches:
             batch = Batch(bare.controller, told)
             yield entry(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..algebra import Port
+from ..algebra import Port, Table
 from ..algebra.expr import CONDITIONS, Operation
 from .cut import turned_steps
 from .ir import Together, Writer
@@ -18,12 +18,14 @@ class Emitter:
     """Writes steps over scalars or lanes."""
 
     def __init__(
-        self, lowered: Lowered, writer: Writer, *, alone: bool, gathered: bool = False, columns: bool = False
+        self, lowered: Lowered, writer: Writer, *, alone: bool, table: Table | None = None, columns: bool = False
     ) -> None:
         self.lowered = lowered
         self.program = lowered.program
         self.alone = alone  # one function holds everything
-        self.gathered = gathered  # every lane has pointers of its own: its state may lie anywhere
+        self.table = table  # every lane has pointers of its own: its state may lie anywhere
+        self.shared = set() if table is None else {p.name for p in table.shared} | table.uniform(writer.lanes)
+        self.columns = set() if table is None else set(table.columns)
         self.whole = columns or writer.lanes == 1  # an element of all lanes is one value in memory
         self.w = writer
         self.value: dict[int, str] = {}
@@ -142,17 +144,28 @@ class Emitter:
             base = f"%{side}_{port.name}"
             return self.w.put(f"getelementptr {self.w.type}, ptr {base}, i64 {element}") if element else base
         base, offset = f"%{side}_{port.name}", element + lane * port.size
-        if self.gathered:
+        if self.table is not None:
             base, offset = f"{base}_{lane}", element
         if offset == 0:
             return base
         return self.w.put(f"getelementptr {self.w.scalar}, ptr {base}, i64 {offset}")
+
+    def _column(self, side: str, port: Port, element: int) -> str:
+        """Where an element of all lanes lies side by side, in a Table."""
+        assert self.table is not None  # nothing else has such columns
+        return self.w.put(f"getelementptr {self.w.scalar}, ptr %{side}_{port.name}, i64 {element * self.table.padded}")
 
     def _load(self, name: str, element: int) -> str:
         w = self.w
         port = next(p for p in self.program.inputs if p.name == name)
         if self.whole:
             return w.put(f"load {w.type}, ptr {self._address('i', port, element)}, align {w.bytes}")
+        if name in self.columns:
+            return w.put(f"load {w.type}, ptr {self._column('i', port, element)}, align {w.size}")
+        if name in self.shared:
+            at = w.put(f"getelementptr {w.scalar}, ptr %i_{name}, i64 {element}")
+            one = w.put(f"insertelement {w.type} undef, {w.scalar} {w.put(f'load {w.scalar}, ptr {at}')}, i32 0")
+            return w.put(f"shufflevector {w.type} {one}, {w.type} undef, <{w.lanes} x i32> zeroinitializer")
         packed = "undef"
         for lane in range(w.lanes):
             scalar = w.put(f"load {w.scalar}, ptr {self._address('i', port, element, lane)}")
@@ -166,6 +179,8 @@ class Emitter:
             return
         wanted: dict[tuple[str, int], int] = {place: k for k, place in self.lowered.loads.items()}
         for port in self.program.inputs:
+            if port.name in self.columns or port.name in self.shared:
+                continue
             for start in _covering(0, port.size, width):
                 here = {j: wanted[at] for j in range(width) if (at := (port.name, start + j)) in wanted}
                 here = {j: k for j, k in here.items() if k not in self.value}  # the last tile lies over another
@@ -184,6 +199,9 @@ class Emitter:
             address = self._address("o", port, element)
             w.lines.append(f"  store {w.type} {register}, ptr {address}, align {w.bytes}")
             return
+        if port.name in self.columns:
+            w.lines.append(f"  store {w.type} {register}, ptr {self._column('o', port, element)}, align {w.size}")
+            return
         for lane in range(w.lanes):
             scalar = w.put(f"extractelement {w.type} {register}, i32 {lane}")
             address = self._address("o", port, element, lane)
@@ -200,7 +218,8 @@ class Emitter:
         for port, operands in zip(self.program.outputs, self.program.results, strict=True):
             registers = [self._operand(k) for k in operands]
             done = 0
-            for width, least in ((w.lanes, w.tile + 1), (w.tile, 2)) if not self.whole else ():
+            rows = not self.whole and port.name not in self.columns
+            for width, least in ((w.lanes, w.tile + 1), (w.tile, 2)) if rows else ():
                 for start in _covering(done, port.size, width):
                     if port.size - done >= least:
                         self._store_tile(port, start, registers[start : start + width])

@@ -27,11 +27,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..algebra import Repeated, Rolled, Table
+from ..algebra.table import WIDEST
 from . import entry
 from .cut import crossing, slots_for
 from .emit import Emitter
 from .ir import Writer
-from .loops import HEAP, Compilable, arguments, finite, gathering, many, single, tables
+from .loops import HEAP, Compilable, arguments, finite, gathered, gathering, many, single, tables
 from .lower import Lowered, lower
 from .repeated import loop
 from .rolled import function as rolled_function
@@ -39,8 +40,8 @@ from .transpose import into_columns, into_rows
 
 ROOM = "@room = internal global [64 x i64] zeroinitializer"  # the loader's table of outside functions lies behind it
 LINE = 64  # bytes of a cache line
-ALONE = 2000  # steps that one function still holds; longer ones compile faster in pieces and run as fast
-CHUNK = 500  # steps a function where there are more
+ALONE = 6000  # steps that one function still holds; every cut costs stores and loads of what crosses it
+CHUNK = 3000  # steps a function where there are more: the time to compile one grows faster than its length
 
 
 @dataclass(frozen=True)
@@ -67,10 +68,12 @@ def module(program: Compilable, target: Target, dtype: np.dtype[np.floating], ki
         "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
     }
     lanes = target.lanes(scalar)
+    if isinstance(program, Table) and program.columns:
+        lanes = min(lanes, WIDEST)
     one, wide = (Writer(scalar, n, target.fma, needed=needed) for n in (1, lanes))
     name, writer = ("one", one) if kind == "one" else ("block", wide)
     if isinstance(program, Table):
-        parts = [*_function("block", lower(program.program), wide, gathered=True), gathering(program, scalar, lanes)]
+        parts = [*_function("block", lower(program.program), wide, program), gathering(program, scalar, lanes)]
     elif isinstance(program, Rolled):
         parts = [rolled_function(name, program, scalar, lanes, target.fma, needed)]
     elif isinstance(program, Repeated):
@@ -98,14 +101,14 @@ def _repeated(name: str, repeated: Repeated, writer: Writer) -> list[str]:
     return [*copies, *turn, *loop(name, repeated, writer, size)]
 
 
-def _function(name: str, lowered: Lowered, writer: Writer, *, gathered: bool = False) -> list[str]:
-    """One function, or a chain of them with a scratch array; `gathered`: with pointers of its own for every lane."""
-    functions, calls, size = _pieces(name, lowered, writer, gathered=gathered)
+def _function(name: str, lowered: Lowered, writer: Writer, table: Table | None = None) -> list[str]:
+    """One function, or a chain of them with a scratch array; of a Table, with pointers of its own for every lane."""
+    functions, calls, size = _pieces(name, lowered, writer, table)
     if not calls:
         return functions
     return [
         *functions,
-        f"define void @{name}({_parameters(lowered, writer, gathered)}) {{",
+        f"define void @{name}({_parameters(lowered, writer, table)}) {{",
         f"  %scratch = call ptr @malloc(i64 {size})",  # on the heap: a thread's stack may be small
         "  %none = icmp eq ptr %scratch, null",
         "  br i1 %none, label %poor, label %go",
@@ -120,13 +123,14 @@ def _function(name: str, lowered: Lowered, writer: Writer, *, gathered: bool = F
     ]
 
 
-def _parameters(lowered: Lowered, writer: Writer, gathered: bool) -> str:
-    lanes = writer.lanes if gathered else 0
-    return arguments(lowered.program, "ptr" if gathered else "ptr noalias", lanes)  # lanes may share a row
+def _parameters(lowered: Lowered, writer: Writer, table: Table | None) -> str:
+    if table is not None:
+        return gathered(table, "ptr", writer.lanes)  # lanes may share a row
+    return arguments(lowered.program, "ptr noalias")
 
 
 def _pieces(
-    name: str, lowered: Lowered, writer: Writer, *, gathered: bool = False, columns: bool = False
+    name: str, lowered: Lowered, writer: Writer, table: Table | None = None, *, columns: bool = False
 ) -> tuple[list[str], list[str], int]:
     """One function; or, of a long program, its pieces, the lines that call them, and the bytes of their scratch array.
 
@@ -134,16 +138,16 @@ def _pieces(
     """
     total = len(lowered.steps)
     chunks = [lowered.steps] if total <= ALONE else [lowered.steps[k : k + CHUNK] for k in range(0, total, CHUNK)]
-    emit = Emitter(lowered, writer, alone=len(chunks) == 1, gathered=gathered, columns=columns)
+    emit = Emitter(lowered, writer, alone=len(chunks) == 1, table=table, columns=columns)
     aligned = f"alignstack({LINE}) " if writer.lanes > 1 else ""  # a vector that waits on the stack lies in one line
-    parameters = _parameters(lowered, writer, gathered)
+    parameters = _parameters(lowered, writer, table)
     if len(chunks) == 1:
         body = emit.chunk(chunks[0], set(), set(), first=True)
         return [f"define void @{name}({parameters}) {aligned}{{", *body, "  ret void", "}"], [], 0
     functions, calls = [], []
     crossings = crossing(lowered, chunks)
     emit.slots = slots_for(crossings)
-    given = arguments(lowered.program, lanes=writer.lanes if gathered else 0)
+    given = arguments(lowered.program) if table is None else gathered(table, "ptr", writer.lanes)
     for number, chunk in enumerate(chunks):
         body = emit.chunk(chunk, *crossings[number], first=number == 0)
         functions += [f"define internal void @{name}_{number}({parameters}, ptr noalias %scratch) {aligned}{{", *body]

@@ -13,11 +13,19 @@ SUMS = 4  # that the check for NaN keeps apart, so that they do not wait for eac
 HEAP = ("declare ptr @malloc(i64)", "declare void @free(ptr)")
 
 
-def arguments(program: Compilable, kind: str = "ptr", lanes: int = 0) -> str:
-    """The pointers that every kernel function takes: inputs, then outputs; with `lanes`, one a lane of each."""
-    if lanes:
-        return ", ".join(f"{kind} %{port}_{lane}" for port, _ in _ports(program) for lane in range(lanes))
+def arguments(program: Compilable, kind: str = "ptr") -> str:
+    """The pointers that every kernel function takes: inputs, then outputs."""
     return ", ".join(f"{kind} %{port}" for port, _ in _ports(program))
+
+
+def gathered(table: Table, kind: str, lanes: int) -> str:
+    """The pointers that a block of a Table takes: one a lane where it takes or gives rows, else one."""
+    together = {f"i_{p.name}" for p in table.shared} | {f"{side}_{name}" for side in "io" for name in table.columns}
+    together |= {f"i_{name}" for name in table.uniform(lanes)}
+    listed = [
+        [port] if port in together else [f"{port}_{lane}" for lane in range(lanes)] for port, _ in _ports(table.program)
+    ]
+    return ", ".join(f"{kind} %{name}" for names in listed for name in names)
 
 
 def _ports(program: Compilable) -> list[tuple[str, int]]:
@@ -157,12 +165,17 @@ def gathering(table: Table, scalar: str, lanes: int) -> str:
 
     Lanes beyond the last entry do the last one again, to the same place.
     """
-    padded = -(-table.entries // lanes) * lanes
+    padded = table.padded if table.columns else -(-table.entries // lanes) * lanes
     entry = [min(k, table.entries - 1) for k in range(padded)]
-    width = table.program.inputs[0].size
-    columns: list[list[int] | None] = [[column[k] * width for k in entry] for column in table.indices]
-    columns += [None] * len(table.shared)
-    columns += [[k * port.size for k in entry] for port in table.program.outputs]
+    taking = table.program.inputs[: len(table.indices)]
+    columns: list[list[int] | None] = [
+        [column[k] * port.size for k in entry] for port, column in zip(taking, table.indices, strict=True)
+    ]
+    rest, outputs = table.program.inputs[len(table.indices) :], table.program.outputs
+    columns += [None] * len(rest)
+    places = table.places or range(table.entries)
+    columns += [None if port.name in table.columns else [places[k] * port.size for k in entry] for port in outputs]
+    uniform = table.uniform(lanes)
     lines = []
     for c, column in enumerate(columns):
         if column is not None:
@@ -174,14 +187,18 @@ def gathering(table: Table, scalar: str, lanes: int) -> str:
         "body:",
         "  %b = phi i64 [0, %entry], [%next, %body]",
     ]
-    bases = ["%i_rows"] * len(table.indices) + [f"%i_{p.name}" for p in table.shared]
-    bases += [f"%o_{p.name}" for p in table.outputs]
+    bases = [f"%i_{p.name if table.apart else 'rows'}" for p in taking] + [f"%i_{p.name}" for p in rest]
+    bases += [f"%o_{p.name}" for p in outputs]
+    names = [p.name for p in (*taking, *rest, *outputs)]
     call = []
     for c, base in enumerate(bases):
-        for lane in range(lanes):
-            if columns[c] is None:
-                call.append(f"ptr {base}")
-                continue
+        if columns[c] is None:
+            if names[c] in table.columns:
+                lines.append(f"  %p{c} = getelementptr {scalar}, ptr {base}, i64 %b")
+                base = f"%p{c}"
+            call.append(f"ptr {base}")
+            continue
+        for lane in range(1 if names[c] in uniform and c < len(taking) else lanes):
             r = f"{c}_{lane}"
             lines += [
                 f"  %n{r} = add i64 %b, {lane}",

@@ -4,6 +4,8 @@
         Call(rows, (q, qd), own),                                   # inputs, out: as kernel(q, qd, out=own)
         Call(law, (q, qd, pairs, memory), results, checked=("pairs",)),
         Copy(results.memory, memory),                               # source, destination
+        ToRing(results.row, ring, at),                              # into row at[0] of `ring`; FromRing: out of it
+        Sound(results.go),                                          # ends the run where a number is not finite
     ]
     run = Pipeline(steps, takes=(q, qd)).run
     refused = run(q_now, qd_now)                                    # None, or Refused(step, kernel, input)
@@ -14,7 +16,8 @@ the arguments are copied into them (an array without axes takes a Python float).
 
 Before each kernel its checked inputs (all, unless said otherwise) are looked through, and at the first that has a NaN
 or an infinity the run ends: what stood before has been computed, the rest has not.  The caller finds out by calling the
-kernel itself, which raises with the place and the value.
+kernel itself, which raises with the place and the value.  What an earlier step was checked for, and none has written
+since, is not looked through again.
 
 A pipeline holds its arrays and kernels; do not give an array's memory away (`resize` with refcheck=False).  It keeps
 the interpreter's lock, so runs in several threads follow each other, on the same arrays.
@@ -69,6 +72,35 @@ class Copy:
     to: Array
 
 
+@dataclass(frozen=True, eq=False)
+class FromRing:
+    """A row of an array, whose number is in `at` (1,), into another array; the first row where there is no such."""
+
+    ring: Array
+    at: Array
+    to: Array
+
+
+@dataclass(frozen=True, eq=False)
+class ToRing:
+    """An array into that row of another."""
+
+    source: Array
+    ring: Array
+    at: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Sound:
+    """Goes on only where an array's numbers are finite; a kernel writes an infinity there to end the run."""
+
+    array: Array
+    name: str = "sound"
+
+
+Step = Call | Copy | FromRing | ToRing | Sound
+
+
 class Pipeline:
     """Calls and copies in order, and the arrays that a run's arguments are copied into.
 
@@ -77,16 +109,17 @@ class Pipeline:
 
     run: Callable[..., Refused | None]
 
-    def __init__(self, steps: Iterable[Call | Copy], *, takes: Sequence[Array] = ()) -> None:
+    def __init__(self, steps: Iterable[Step], *, takes: Sequence[Array] = ()) -> None:
         self.steps = tuple(steps)
         self.takes = tuple(takes)
-        if not self.steps:
-            raise ValueError("a pipeline needs one step at least; got none")
+        if not self.steps and not self.takes:
+            raise ValueError("a pipeline needs one step at least, or an array to copy an argument into; got none")
         for k, array in enumerate(self.takes):
             _writable(f"takes[{k}]", _plain(f"takes[{k}]", array))
             if array.ndim == 0 and array.dtype != np.float64:
                 raise DtypeError(f"takes[{k}]: an array that takes a float must be of float64; got {array.dtype}")
         self._kept: list[bytes] = []  # records
+        self._sound: list[Array] = []  # looked through, and not written since
         refusals: list[Refused] = []
         records = [word for k, step in enumerate(self.steps) for word in self._step(k, step, refusals)]
         taken = [word for array in self.takes for word in self._taken(array)]
@@ -108,7 +141,7 @@ class Pipeline:
             entry.enter(self.run, _address("entry"), _code())
 
     def __repr__(self) -> str:
-        names = ", ".join(s.kernel.name if isinstance(s, Call) else "copy" for s in self.steps)
+        names = ", ".join(s.kernel.name if isinstance(s, Call) else type(s).__name__.lower() for s in self.steps)
         return f"<pipeline of {len(self.steps)} steps: {names}>"
 
     def __reduce__(self) -> NoReturn:
@@ -137,9 +170,16 @@ class Pipeline:
         self._kept.append(_words(*words))
         return entry.inside(self._kept[-1])
 
-    def _step(self, k: int, step: Call | Copy, refusals: list[Refused]) -> tuple[int, int, int, int]:
+    def _step(self, k: int, step: Step, refusals: list[Refused]) -> tuple[int, int, int, int]:
         if isinstance(step, Copy):
             return self._copy(k, step)
+        if isinstance(step, FromRing | ToRing):
+            return self._ring(k, step)
+        if isinstance(step, Sound):
+            array = _plain(f"step {k}: array", step.array)
+            refusals.append(Refused(k, step.name, "array"))
+            check = self._keep(array.ctypes.data, array.size, array.itemsize, len(refusals) - 1)
+            return _address("nothing"), 0, check, 1
         if not isinstance(step, Call):
             raise TypeError(f"step {k} of a pipeline must be a Call or a Copy; got {step!r:.80}")
         kernel = step.kernel
@@ -161,9 +201,11 @@ class Pipeline:
                     raise ValueError(f"{what}: out for {port.name} lies on {other}; it must have memory of its own")
         checks: list[int] = []
         for name, array in zip(names, inputs, strict=True):
-            if name in checked:
+            if name in checked and not any(_within(array, x) for x in self._sound):
                 checks += (array.ctypes.data, array.size, array.itemsize, len(refusals))
                 refusals.append(Refused(k, kernel.name, name))
+                self._sound.append(array)
+        self._written(*outputs)
         pointers = self._keep(*(x.ctypes.data for x in (*inputs, *outputs)))
         return kernel.backend.single, pointers, self._keep(*checks), len(checks) // len(CHECK)
 
@@ -175,7 +217,28 @@ class Pipeline:
                 f"step {k}: source and to must be alike; "
                 f"got {source.shape} of {source.dtype} and {to.shape} of {to.dtype}"
             )
+        self._written(to)
         return _address("copy"), self._keep(to.ctypes.data, source.ctypes.data, to.nbytes), 0, 0
+
+    def _ring(self, k: int, step: FromRing | ToRing) -> tuple[int, int, int, int]:
+        one = step.to if isinstance(step, FromRing) else step.source
+        for name, array in (("ring", step.ring), ("array", one), ("at", step.at)):
+            _plain(f"step {k}: {name}", array)
+        if step.at.shape != (1,) or step.at.dtype != np.float64:
+            raise ShapeError(f"step {k}: at must have shape (1,), of float64; got {step.at.shape} of {step.at.dtype}")
+        if not len(step.ring) or step.ring.shape[1:] != one.shape or step.ring.dtype != one.dtype:
+            raise ShapeError(
+                f"step {k}: a row of the ring must be like the array; "
+                f"got {step.ring.shape} of {step.ring.dtype} and {one.shape} of {one.dtype}"
+            )
+        to, source = (one, step.ring) if isinstance(step, FromRing) else (step.ring, one)
+        _writable(f"step {k}: to", to)
+        self._written(to)
+        words = to.ctypes.data, source.ctypes.data, one.nbytes, step.at.ctypes.data, len(step.ring)
+        return _address("from_ring" if isinstance(step, FromRing) else "to_ring"), self._keep(*words), 0, 0
+
+    def _written(self, *arrays: Array) -> None:
+        self._sound = [x for x in self._sound if not any(np.may_share_memory(x, array) for array in arrays)]
 
     def _taken(self, array: Array) -> tuple[int, int, int, int, int]:
         descr = id(np.dtype(array.dtype.type)) if array.ndim else 0
@@ -209,6 +272,12 @@ def _plain(what: str, array: Any) -> Array:
 def _writable(what: str, array: Array) -> None:
     if not array.flags.writeable:
         raise ValueError(f"{what} is read-only")
+
+
+def _within(array: Array, other: Array) -> bool:
+    """Whether it lies in the memory of another, both without gaps."""
+    first, start = array.ctypes.data, other.ctypes.data
+    return start <= first and first + array.nbytes <= start + other.nbytes and array.dtype == other.dtype
 
 
 def _words(*values: int) -> bytes:

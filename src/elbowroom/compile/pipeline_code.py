@@ -13,6 +13,9 @@ Records are rows of 64-bit words in memory that does not move:
                              that member of the tuple `refusals`.  Arguments of any other kind go to the Python
                              function at the head of `self`
     copy(words)              as a function of a step: words are destination, source, bytes
+    from_ring, to_ring       the same with a row of the source, or of the destination: words are as well the bytes of a
+                             row, where its number lies (a double) and how many rows there are; no such row: the first
+    nothing(words)           for a step that is checks alone
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ TABLE = ("fine", "refusals", "ndarray", "float", "vectorcall", "incref", "steps"
 STEP = ("function", "argument", "checks", "check_count")
 CHECK = ("data", "count", "size", "refusal")
 TAKEN = ("descr", "ndim", "dims", "bytes", "destination")
-LANES = 4
+LANES, SUMS = 4, 4  # of the look for a NaN
 
 
 def _load(register: str, where: str, offset: int, kind: str = "ptr") -> str:
@@ -45,50 +48,76 @@ def _words(record: tuple[str, ...], where: str, **kinds: str) -> str:
     return "\n".join(_load(name, where, 8 * record.index(name), kind) for name, kind in kinds.items())
 
 
-def _finite(name: str, integer: str, exponent: int) -> str:
-    """Whether no number of an array has all bits of its exponent set.  As integers: no addition waits for the last."""
-    kind = f"<{LANES} x {integer}>"
-    splat = "<" + ", ".join([f"{integer} {exponent}"] * LANES) + ">"
-    return f"""\
-define internal i1 @{name}(ptr %x, i64 %count) {{
-entry:
-  %whole = and i64 %count, {-LANES}
-  br label %head
-head:
-  %k = phi i64 [0, %entry], [%next, %body]
-  %found = phi {kind} [zeroinitializer, %entry], [%more, %body]
-  %inside = icmp slt i64 %k, %whole
-  br i1 %inside, label %body, label %join
-body:
-  %at = getelementptr {integer}, ptr %x, i64 %k
-  %v = load {kind}, ptr %at, align 4
-  %e = and {kind} %v, {splat}
-  %odd = icmp eq {kind} %e, {splat}
-  %wide = sext <{LANES} x i1> %odd to {kind}
-  %more = or {kind} %found, %wide
-  %next = add i64 %k, {LANES}
-  br label %head
-join:
-  %any = icmp ne {kind} %found, zeroinitializer
-  %bits = bitcast <{LANES} x i1> %any to i{LANES}
-  %fine = icmp eq i{LANES} %bits, 0
-  br label %tail
-tail:
-  %j = phi i64 [%whole, %join], [%after, %rest]
-  %good = phi i1 [%fine, %join], [%both, %rest]
-  %left = icmp slt i64 %j, %count
-  br i1 %left, label %rest, label %done
-rest:
-  %where = getelementptr {integer}, ptr %x, i64 %j
-  %one = load {integer}, ptr %where
-  %exponent = and {integer} %one, {exponent}
-  %ok = icmp ne {integer} %exponent, {exponent}
-  %both = and i1 %good, %ok
-  %after = add i64 %j, 1
-  br label %tail
-done:
-  ret i1 %good
-}}"""
+def _finite(name: str, scalar: str) -> str:
+    """Whether all numbers of an array are finite: then 0 x is zero, summed over all.
+
+    Four sums of lanes, so that none waits for the last; then one for what is left of them, then number by number.
+    """
+    kind = f"<{LANES} x {scalar}>"
+    size = 8 if scalar == "double" else 4
+    sums = range(SUMS)
+
+    def added(k: int, at: str, total: str, new: str) -> list[str]:
+        return [
+            f"  %{new}at{k} = getelementptr {scalar}, ptr %x, i64 {at}",
+            f"  %{new}v{k} = load {kind}, ptr %{new}at{k}, align {size}",
+            f"  %{new}p{k} = fmul contract {kind} %{new}v{k}, zeroinitializer",
+            f"  %{new}{k} = fadd contract {kind} {total}, %{new}p{k}",
+        ]
+
+    lines = [
+        f"define internal i1 @{name}(ptr %x, i64 %count) {{",
+        "entry:",
+        f"  %most = and i64 %count, {-LANES * SUMS}",
+        f"  %whole = and i64 %count, {-LANES}",
+        "  br label %head",
+        "head:",
+        "  %k = phi i64 [0, %entry], [%next, %body]",
+        *(f"  %sum{k} = phi {kind} [zeroinitializer, %entry], [%more{k}, %body]" for k in sums),
+        "  %inside = icmp slt i64 %k, %most",
+        "  br i1 %inside, label %body, label %join",
+        "body:",
+        *(f"  %k{k} = add i64 %k, {k * LANES}" for k in sums),
+        *(line for k in sums for line in added(k, f"%k{k}", f"%sum{k}", "more")),
+        f"  %next = add i64 %k, {LANES * SUMS}",
+        "  br label %head",
+        "join:",
+        f"  %half0 = fadd {kind} %sum0, %sum1",
+        f"  %half1 = fadd {kind} %sum2, %sum3",
+        f"  %all = fadd {kind} %half0, %half1",
+        "  br label %few",
+        "few:",
+        "  %m = phi i64 [%most, %join], [%after, %vector]",
+        f"  %total = phi {kind} [%all, %join], [%one0, %vector]",
+        "  %left = icmp slt i64 %m, %whole",
+        "  br i1 %left, label %vector, label %judge",
+        "vector:",
+        *added(0, "%m", "%total", "one"),
+        f"  %after = add i64 %m, {LANES}",
+        "  br label %few",
+        "judge:",
+        f"  %zero = fcmp oeq {kind} %total, zeroinitializer",
+        f"  %bits = bitcast <{LANES} x i1> %zero to i{LANES}",
+        f"  %fine = icmp eq i{LANES} %bits, -1",
+        "  br label %tail",
+        "tail:",
+        "  %j = phi i64 [%whole, %judge], [%last, %rest]",
+        "  %good = phi i1 [%fine, %judge], [%both, %rest]",
+        "  %again = icmp slt i64 %j, %count",
+        "  br i1 %again, label %rest, label %done",
+        "rest:",
+        f"  %where = getelementptr {scalar}, ptr %x, i64 %j",
+        f"  %number = load {scalar}, ptr %where",
+        f"  %nothing = fmul {scalar} %number, 0.0",
+        f"  %ok = fcmp oeq {scalar} %nothing, 0.0",
+        "  %both = and i1 %good, %ok",
+        "  %last = add i64 %j, 1",
+        "  br label %tail",
+        "done:",
+        "  ret i1 %good",
+        "}",
+    ]
+    return "\n".join(lines)
 
 
 RUN = f"""\
@@ -144,6 +173,34 @@ define void @copy(ptr %words) {{
   call void @llvm.memmove.p0.p0.i64(ptr %to, ptr %from, i64 %size, i1 false)
   ret void
 }}"""
+
+NOTHING = """\
+define void @nothing(ptr %words) {
+  ret void
+}"""
+
+
+def _ring(name: str, moved: str) -> str:
+    """`copy` between an array and a row of another: that of the "from", or of the "to"."""
+    other = "to" if moved == "from" else "from"
+    return f"""\
+define void @{name}(ptr %words) {{
+{_load("to_base", "%words", 0)}
+{_load("from_base", "%words", 8)}
+{_load("size", "%words", 16, "i64")}
+{_load("number", "%words", 24)}
+{_load("rows", "%words", 32, "i64")}
+  %at = load double, ptr %number
+  %row = call i64 @llvm.fptosi.sat.i64.f64(double %at)
+  %inside = icmp ult i64 %row, %rows
+  %k = select i1 %inside, i64 %row, i64 0
+  %offset = mul i64 %k, %size
+  %{moved} = getelementptr i8, ptr %{moved}_base, i64 %offset
+  %{other} = getelementptr i8, ptr %{other}_base, i64 0
+  call void @llvm.memmove.p0.p0.i64(ptr %to, ptr %from, i64 %size, i1 false)
+  ret void
+}}"""
+
 
 ENTRY = f"""\
 define ptr @entry(ptr %self, ptr %args, i64 %nargs, ptr %names) {{
@@ -235,7 +292,8 @@ slow:
 
 def module(room: str) -> str:
     """The whole text; `room` is what every module needs for its outside functions."""
-    doubles = _finite("finite_double", "i64", 0x7FF0000000000000)
-    floats = _finite("finite_float", "i32", 0x7F800000)
+    doubles, floats = _finite("finite_double", "double"), _finite("finite_float", "float")
     move = "declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)"
-    return "\n".join([room, move, doubles, floats, COPY, RUN, ENTRY, ""])
+    move += "\ndeclare i64 @llvm.fptosi.sat.i64.f64(double)"
+    rings = _ring("from_ring", "from"), _ring("to_ring", "to")
+    return "\n".join([room, move, doubles, floats, COPY, *rings, NOTHING, RUN, ENTRY, ""])

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from elbowroom.avoidance.safety.filter import NO_MARGIN
+from elbowroom.avoidance.safety.promise import NO_MARGIN
 from elbowroom.bench.encounters import SEARCH
 from elbowroom.bench.encounters.methods import supervised
 from elbowroom.bench.encounters.run import run
@@ -30,7 +30,7 @@ class Logged(NamedTuple):
     lack: Any  # (1,)
     ramp: Any  # (n,) rad/s, as wish and qd
     wish: Any
-    allowed: Any  # (Q,) of every pair of the promise
+    allowed: Any  # (2 Q,) of both points of every pair of the promise
     qd: Any
     q: Any
     believed: Any  # (S, 13) people as the promise has them
@@ -55,6 +55,9 @@ class Logger:
         command = self._inner.step(*arguments)
         limiter = self._inner.limiter
         if self.latched is None and command.margin < NO_MARGIN:
+            if not limiter.lacking:  # then the rows were not written
+                state, zero = arguments[2], limiter.zero
+                limiter._violates(limiter._inputs(state.q, state.qd, zero, zero, self.controller.pairs))
             posed, picked = limiter.posed, limiter.picked
             arrays = [getattr(posed if hasattr(posed, k) else picked, k) for k in (*PROBLEM, *POSED)]
             believed = self.controller.all_rows[self.controller.layout.rows :]

@@ -84,7 +84,7 @@ def test_what_could_not_be_filtered_stops_the_arm():
         t = state.t = goal.t = k * PERIOD
         people.see(Person.standing((1.2 - 0.5 * t, 0.0, -0.4)), t)
         if k == 100:
-            correct, rows = supervisor._correct, supervisor.limiter.posed.rows
+            correct, rows = supervisor._correct, supervisor.limiter.posed.worst
 
             def broken(correct=correct, rows=rows):
                 rows[:] = np.nan

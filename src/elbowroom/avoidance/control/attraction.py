@@ -35,7 +35,7 @@ SLOW_DOWN = ("printed", "mended", "off")
 class Attraction:
     """How the tool is drawn to its pole."""
 
-    kp: float = setting(1.0, "1/s", "speed for each metre of error")
+    kp: float = setting(3.0, "1/s", "speed for each metre of error")
     ki: float = setting(0.0, "1/s^2", "speed for a metre of error kept up for a second; an arm that follows needs none")
     max_speed: float = setting(0.5, "m/s", "greatest speed of attraction")
     windup: float = setting(0.1, "m/s", "greatest speed that the integral may ask for")

@@ -20,6 +20,7 @@ from .attraction import Attraction
 from .joint_limits import JointLimits
 from .repulsion import Repulsion
 from .smoothing import MovingAverage
+from .waiting import Waiting
 from .workspace import Workspace
 
 CONTROLLERS = {"K": "K", "F": "F", "velocity": "K", "force": "F"}
@@ -72,6 +73,7 @@ class Config:
     posture: float = setting(0.5, "1/s", "pull to the rest posture in the null space of the task; 0 for none")
     attraction: Attraction = field(default=Attraction(), metadata={"doc": "what draws the tool"})
     repulsion: Repulsion = field(default=Repulsion(), metadata={"doc": "what people and things do"})
+    waiting: Waiting | None = field(default=Waiting(), metadata={"doc": "for a goal that a person occupies"})
     self_collision: Repulsion | None = field(default=_AGAINST_ITSELF, metadata={"doc": "between the arm's links"})
     workspace: Workspace | None = field(default=None, metadata={"doc": "floor and shells"})
     joint_limits: JointLimits = field(default=JointLimits(), metadata={"doc": "off the joints' limits"})
@@ -81,7 +83,7 @@ class Config:
     def __post_init__(self) -> None:
         for name, kind in _PARTS.items():
             value = getattr(self, name)
-            if not isinstance(value, kind) and not (value is None and name in ("self_collision", "workspace")):
+            if not isinstance(value, kind) and not (value is None and name in _OPTIONAL):
                 raise FieldError(name, f"a {kind.__name__}", value, place="Config")
         choice(self, "controller", CONTROLLERS)
         object.__setattr__(self, "controller", CONTROLLERS[self.controller])
@@ -96,9 +98,11 @@ class Config:
         non_negative(self, "posture", most=100.0)
 
 
+_OPTIONAL = ("waiting", "self_collision", "workspace")
 _PARTS: dict[str, type] = {
     "attraction": Attraction,
     "repulsion": Repulsion,
+    "waiting": Waiting,
     "self_collision": Repulsion,
     "workspace": Workspace,
     "joint_limits": JointLimits,

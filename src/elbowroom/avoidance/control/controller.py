@@ -1,6 +1,6 @@
 """A controller: an arm, settings and places for obstacles, compiled; then `step`, which allocates nothing.
 
-One step is three compiled calls: the arm's capsules with their velocities, the pair table (all distances and pushes,
+One step is a few compiled calls: the arm's capsules with their velocities, the pair tables (all distances and pushes,
 in SIMD lanes), and the law.  `step` does not raise: what cannot be computed is a command to stand still with a status
 that says why.  It does not latch, watch clocks or hold limits either: that is the part of safety/supervisor.py.
 """
@@ -17,9 +17,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...algebra import Table, trace, where
 from ...algebra.linalg import Array as Scalars
+from ...algebra.linalg import vector
+from ...algebra.table import padded
 from ...arm import Arm
 from ...compile import compiled
-from ...compile.pipeline import Call, Copy
+from ...compile.pipeline import Call, Copy, FromRing, Step, ToRing
 from ...errors import ConfigError, ShapeError
 from ...geometry import ROW, Body
 from ...geometry.distance import LAMBDA_X, LAMBDA_Y, pair_row
@@ -33,9 +35,10 @@ from .command import Command, Goal, State, measured, still
 from .config import Config, structure
 from .obstacles import Obstacles
 from .pairs import Layout
-from .pushes import WIDTH, pair
+from .pushes import WIDTH, pair, pair_of_links, per_gaps
 from .repulsion import PROFILES
 from .velocity_law import GOAL, INDEX, STATUSES, memory_size, situation, unpacked
+from .waiting import followed, influence, occupied
 
 Array = NDArray[np.float64]
 
@@ -56,6 +59,18 @@ def _expect(name: str, value: Any, kind: type, hint: str) -> None:
         raise ConfigError(f"{name}: expected {kind.__name__}; got {value!r:.60}; {hint}")
 
 
+def side_by_side(layout: Layout) -> list[int]:
+    """The pairs with obstacles as lanes take them: all capsules of the arm with one obstacle, then with the next.
+
+    So many lanes share an obstacle's numbers.  A pair may come twice, to fill the lanes, unless too many would.
+    """
+    own = list(range(layout.own))
+    filled = padded(layout.own)
+    if filled - layout.own <= layout.own // 4:
+        own += own[-1:] * (filled - layout.own)
+    return [layout.pair(i, slot) for slot in range(layout.slots) for i in own]
+
+
 @dataclass(frozen=True)
 class _PairTable:
     """What makes the pair table of a layout.  Gains are inputs: settings that differ in them alone give the same."""
@@ -63,16 +78,55 @@ class _PairTable:
     config: Config
 
     def __call__(self, layout: Layout) -> Table:
-        inputs = {"x": (ROW,), "y": (ROW,), "gains": (len(leaves(self.config)),)}
+        inputs = {"x": (ROW,), "y": (ROW,), "influence": (1,), "gains": (len(leaves(self.config)),)}
         program = trace(self._row, None, inputs, name="pairs", output="pairs")
-        first, second = zip(*layout.pairs, strict=True)
-        return Table(program, layout.rows, (first, second))
+        order = side_by_side(layout)
+        first, second = zip(*(layout.pairs[k] for k in order), strict=True)
+        slots = tuple(row - layout.own for row in second)
+        return Table(program, (layout.own, layout.slots, layout.slots), (first, slots, slots), places=tuple(order))
 
-    def _row(self, _: Any, x: Scalars, y: Scalars, gains: Scalars) -> Scalars:
-        return pair(x, y, lifted(self.config, gains.tolist()).repulsion, pair_row)
+    def _row(self, _: Any, x: Scalars, y: Scalars, influence: Scalars, gains: Scalars) -> Scalars:
+        return pair(x, y, influence[0], lifted(self.config, gains.tolist()).repulsion, pair_row)
 
     def compiled_as(self) -> tuple[Any, ...]:
         return structure(self.config), PROFILES
+
+
+@dataclass(frozen=True)
+class _LinkTable(_PairTable):
+    """The same of the pairs of links that must stay apart, which lie behind the others."""
+
+    def __call__(self, layout: Layout) -> Table:
+        inputs = {"x": (ROW,), "y": (ROW,), "per_gap": (1,), "gains": (len(leaves(self.config)),)}
+        program = trace(self._of_links, None, inputs, name="links", output="pairs")
+        first, second = zip(*layout.self_pairs, strict=True)
+        count = len(first)
+        return Table(program, (layout.own, layout.own, count), (first, second, tuple(range(count))))
+
+    def _of_links(self, _: Any, x: Scalars, y: Scalars, per_gap: Scalars, gains: Scalars) -> Scalars:
+        return pair_of_links(x, y, per_gap[0], lifted(self.config, gains.tolist()).self_collision, pair_row)
+
+
+@dataclass(frozen=True)
+class _Reach:
+    """How far the field of each obstacle reaches, (slots, 1), and the level of waiting (1,) to remember."""
+
+    config: Config
+
+    def __call__(self, layout: Layout, **x: Scalars) -> dict[str, Any]:
+        g = lifted(self.config, x["gains"].tolist())
+        level: Any = x["level"][0]
+        people = layout.people * layout.person_capsules
+        far = g.repulsion.influence
+        if g.waiting is not None and people:
+            wanted = occupied(g.waiting, x["goal"][:3], list(x["rows"][:people]))
+            level = followed(g.waiting, level, wanted, x["clock"][0])
+            far = influence(g.waiting, g.repulsion, level)
+        reaches = [[far if slot < people else g.repulsion.influence] for slot in range(layout.slots)]
+        return {"reach": np.array(reaches), "new_level": vector(level)}
+
+    def compiled_as(self) -> tuple[Any, ...]:
+        return (structure(self.config),)
 
 
 @dataclass(frozen=True)
@@ -157,14 +211,20 @@ class Controller:
         """The arm's capsules, the obstacles', and people as a supervisor last saw them: what its filter measures to."""
         self._compile()
         # everything else that a step writes to
-        self.pairs = self._table.empty()  # (P, 13) after a step: separations and strengths, see geometry.distance
+        self.pairs = np.zeros(
+            (len(self.layout.pairs), WIDTH)
+        )  # (P, 13) after a step: separations and strengths, see geometry.distance
         self._results = self._law.empty()
         self._clock = np.zeros(2)
         self._oldest = np.zeros(n)  # (n,) what the moving average lets go
         self._memory = np.zeros(memory_size(n))
         self._ring = np.zeros((self.samples, n))
-        self._slot = 0
+        self._slot = np.zeros(1)  # the row of the ring that is next
         self._gains = np.array([value for _, value in leaves(self.config)])
+        self._level = np.zeros(1)  # of waiting
+        self._reached = self._reach.empty()
+        field = self.config.self_collision
+        self._per_gap = np.array(per_gaps(self.layout, "" if field is None else field.measure)).reshape(-1, 1)
         self._started = False
         self._ready()
         self.command = Command(n)
@@ -209,11 +269,18 @@ class Controller:
         }
         law = _Law(config, layout, self.lower, self.upper)
         self._table = compiled(_PairTable(config), layout)
+        self._links = compiled(_LinkTable(config), layout) if layout.self_pairs else None
         self._law = compiled(law, self.arm.model, inputs, name="law", method=config.controller)
+        reach = {"goal": (GOAL,), "rows": (layout.slots, ROW), "level": (1,), "clock": (2,)}
+        self._reach = compiled(_Reach(config), layout, reach | {"gains": (len(leaves(config)),)}, name="reach")
 
     def _ready(self) -> None:
         """What a step enters and writes to besides its arrays: functions and views, which no copy can take along."""
-        self._tabulate, self._step = (kernel.fast(kernel.general) for kernel in (self._table, self._law))
+        kernels = self._reach, self._table, self._law
+        self._far, self._tabulate, self._step = (kernel.fast(kernel.general) for kernel in kernels)
+        self._tabulate_links = None if self._links is None else self._links.fast(self._links.general)
+        outside = self.layout.own * self.layout.slots
+        self._outside, self._between = self.pairs[:outside], self.pairs[outside:]
         self._rows = self.all_rows[: self.layout.rows]
         self._own, self._others = self._rows[: self.layout.own], self._rows[self.layout.own :]
         self.body.rows(self.arm.ready, np.zeros(self.arm.n))  # compiled now, not in the loop
@@ -222,11 +289,23 @@ class Controller:
             x.data for x in (self._clock, self._oldest, self._memory)
         )
         self._ring_views = [row.data for row in self._ring]
+        self._slot_view = self._slot.data
         self._new_memory_view, self._info_view = results.memory.data, results.info.data
         self._raw_view = getattr(results, "raw", self._oldest).data
 
     def __getstate__(self) -> dict[str, Any]:
-        made = ("_tabulate", "_step", "_rows", "_own", "_others", "_ring_views")
+        made = (
+            "_far",
+            "_tabulate",
+            "_tabulate_links",
+            "_outside",
+            "_between",
+            "_step",
+            "_rows",
+            "_own",
+            "_others",
+            "_ring_views",
+        )
         return {k: v for k, v in vars(self).items() if k not in made and not k.endswith("_view")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -243,7 +322,9 @@ class Controller:
     def tune(self, config: Config) -> None:
         """Other gains, from the next step on; what chooses the program must be the same."""
         if structure(config) != structure(self.config):
-            raise ConfigError("tune changes gains alone; another controller, method or filter length needs a new one")
+            raise ConfigError(
+                "tune changes gains alone; another controller, method, filter length or waiting needs a new one"
+            )
         self.config = config
         self._gains[:] = [value for _, value in leaves(config)]
 
@@ -252,10 +333,11 @@ class Controller:
         return Obstacles(*self._seen.layout, rows=self._others if own else None)
 
     def reset(self) -> None:
-        """Forgets what was carried from step to step: the integral, the filter, the joint goal."""
+        """Forgets what was carried from step to step: the integral, the filter, the joint goal, waiting."""
         self._memory[:] = 0.0
         self._ring[:] = 0.0
-        self._slot = 0
+        self._slot[:] = 0.0
+        self._level[:] = 0.0
         self._started = False
 
     # ---- running
@@ -287,8 +369,11 @@ class Controller:
                     f"obstacles must have places {expected}, as obstacles() makes them; got {obstacles.layout}"
                 )
             self._others[...] = obstacles.rows
-        self._tabulate(self._rows, self._gains, out=self.pairs)
         self.begin(dt, obstacles)
+        self._far(*self._of_reach(goal.packed, self._clock), out=self._reached)
+        self._tabulate(*self._of_table(), out=self._outside)
+        if self._tabulate_links is not None:
+            self._tabulate_links(*self._of_links(), out=self._between)
         memory, clock = self._memory, self._clock
         self._step(
             q, qd, self.pairs, goal.packed, self.posture, memory, self._gains, clock, self._oldest, out=self._results
@@ -297,14 +382,54 @@ class Controller:
             raise ArithmeticError(SENSELESS)
 
     # ---- the same by another's hand: what a pipeline of a supervisor runs
-    def calls(self, q: Array, qd: Array, goal: Array) -> list[Call | Copy]:
-        """A step between `begin` and `finish`, on these arrays and the controller's own places for obstacles."""
-        law = q, qd, self.pairs, goal, self.posture, self._memory, self._gains, self._clock, self._oldest
-        return [
+    def calls(self, q: Array, qd: Array, goal: Array, clock: Array, slot: Array) -> tuple[list[Step], list[Step]]:
+        """A step on these arrays and the controller's own places for obstacles; and, for its end, what is remembered.
+
+        `clock` (2,) and `slot` (1,) are what `turned` gives.
+        """
+        law = q, qd, self.pairs, goal, self.posture, self._memory, self._gains, clock, self._oldest
+        results: Any = self._results
+        steps: list[Step] = [
+            FromRing(self._ring, self._slot, self._oldest),
             Call(self.body.kernel, (q, qd), self._own),
-            Call(self._table, (self._rows, self._gains), self.pairs),
+            Call(self._reach, self._of_reach(goal, clock), self._reached),
+            Call(self._table, self._of_table(), self._outside),
+            *([] if self._links is None else [Call(self._links, self._of_links(), self._between)]),
             Call(self._law, law, self._results),
         ]
+        level: Any = self._reached
+        after: list[Step] = [
+            Copy(results.memory, self._memory),
+            Copy(slot, self._slot),
+            Copy(level.new_level, self._level),
+        ]
+        if self._averages:
+            after.insert(0, ToRing(results.raw, self._ring, self._slot))
+        return steps, after
+
+    def _of_reach(self, goal: Array, clock: Array) -> tuple[Array, ...]:
+        return goal, self._others, self._level, clock, self._gains
+
+    def _of_table(self) -> tuple[Array, ...]:
+        reached: Any = self._reached
+        return self._own, self._others, reached.reach, self._gains
+
+    def _of_links(self) -> tuple[Array, ...]:
+        return self._own, self._own, self._per_gap, self._gains
+
+    @property
+    def slot(self) -> Array:
+        """(1,) which row of the moving average's ring is next."""
+        return self._slot
+
+    def turned(self, dt: Any, slot: Any) -> tuple[list[Any], Any]:
+        """The law's clock, and the slot after this step."""
+        last = slot + 1.0 >= float(self.samples)
+        return [dt, where(last, 1.0, 0.0)], where(last, 0.0, slot + 1.0)
+
+    @property
+    def _averages(self) -> bool:
+        return self.samples > 1 and not self.makes_torque
 
     @property
     def started(self) -> bool:
@@ -316,21 +441,28 @@ class Controller:
         self._seen = obstacles
         obstacles.reads += 1
         view: Any = self._clock_view
-        view[0], view[1] = dt, float(self._slot + 1 == self.samples)
-        self._oldest_view[:] = self._ring_views[self._slot]
+        slot = int(self._slot_view[0])
+        view[0], view[1] = dt, float(slot + 1 == self.samples)
+        self._oldest_view[:] = self._ring_views[slot]
 
     def finish(self, t: float, dt: float) -> Command:
         """After it: what is remembered, and the command; an ArithmeticError where it made no sense."""
-        status = self._info_view[_STATUS]
-        if status == _SENSELESS:
+        if self._info_view[_STATUS] == _SENSELESS:
             raise ArithmeticError(SENSELESS)
         self._memory_view[:] = self._new_memory_view
-        if self.samples > 1 and not self.makes_torque:
-            self._ring_views[self._slot][:] = self._raw_view
-        self._slot = self._slot + 1 if self._slot + 1 < self.samples else 0
+        reached: Any = self._reached
+        self._level[:] = reached.new_level
+        slot = int(self._slot_view[0])
+        if self._averages:
+            self._ring_views[slot][:] = self._raw_view
+        self._slot_view[0] = slot + 1 if slot + 1 < self.samples else 0
         self._started = True
+        return self.told(t, dt)
+
+    def told(self, t: float, dt: float) -> Command:
+        """The command of a step that was made."""
         command = self.command
-        command.t, command.dt, command.status, command.reason = t, dt, STATUSES[int(status)], ""
+        command.t, command.dt, command.status, command.reason = t, dt, STATUSES[int(self._info_view[_STATUS])], ""
         return command
 
     def many(self, q: ArrayLike, qd: ArrayLike, rows: ArrayLike, goals: ArrayLike, *, threads: int = 1) -> Many:
@@ -352,9 +484,14 @@ class Controller:
         for first in range(0, B, CHUNK):
             part = slice(first, min(first + CHUNK, B))
             size = part.stop - first
-            table = np.concatenate([self.body.kernel(q[part], qd[part], threads=threads), others[part]], axis=1)
             gains = np.broadcast_to(self._gains, (size, len(self._gains)))
-            pairs = self._table(table, gains, threads=threads)
+            own = self.body.kernel(q[part], qd[part], threads=threads)
+            far = np.full((size, self.layout.slots, 1), self.config.repulsion.influence)
+            pairs = self._table(own, others[part], far, gains, threads=threads)
+            if self._links is not None:
+                per_gap = np.broadcast_to(self._per_gap, (size, *self._per_gap.shape))
+                between = self._links(own, own, per_gap, gains, threads=threads)
+                pairs = np.concatenate([pairs, between], axis=1)
             memory = np.zeros((size, memory_size(n)))
             memory[:, -n:] = q[part]
             clock = np.broadcast_to((self.config.period, 0.0), (size, 2))

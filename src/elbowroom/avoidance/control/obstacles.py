@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...errors import ShapeError
+from ...compile.pipeline import Pipeline
+from ...errors import DtypeError, ShapeError
 from ...geometry import PARKED, ROW, Capsule, Person, Sphere
 
 Array = NDArray[np.float64]
@@ -39,24 +40,27 @@ class Obstacles:
         """People, other things, capsules a person: what a controller must be built for."""
         self.rows: Array = np.empty((people * person_capsules + others, ROW)) if rows is None else rows  # (K, 13)
         self.rows[:] = PARKED
-        self._of = self._views()
         self.stamps: Array = np.full(people, -math.inf)  # s, when each person was last measured
+        self._ready()
         self.counts = np.zeros(people, dtype=int)  # capsules of each person; 0: nobody
         self.names: list[tuple[str, ...]] = [()] * people  # of each person's capsules
         self.reads = 0  # steps that have looked at it
         self._shown = [-1] * people  # the number of reads when each person was last shown
+        self._whole = [False] * people  # whether each had all capsules then, so that none is left to be parked
 
-    def _views(self) -> list[Array]:
-        """Each person's rows."""
+    def _ready(self) -> None:
+        """Each person's rows, and functions that fill them and the stamp."""
         size = self.person_capsules
-        return [self.rows[p * size : (p + 1) * size] for p in range(self.people)]
+        self._of = [self.rows[p * size : (p + 1) * size] for p in range(self.people)]
+        stamps = [self.stamps[p : p + 1].reshape(()) for p in range(self.people)]
+        self._take = [Pipeline((), takes=places).run for places in zip(self._of, stamps, strict=True)]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in vars(self).items() if k != "_of"}  # a copied view is none
+        return {k: v for k, v in vars(self).items() if k not in ("_of", "_take")}  # a copied view is none
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._of = self._views()
+        self._ready()
 
     def place(self, person: int) -> slice:
         """The rows of a person."""
@@ -69,6 +73,20 @@ class Obstacles:
 
         Nothing is checked for NaN here: the supervisor rejects such frames.
         """
+        if (
+            type(who) is np.ndarray
+            and 0 <= person < self.people
+            and self._whole[person]
+            and self._shown[person] != self.reads
+        ):
+            try:
+                self._take[person](who, t)
+            except (ShapeError, DtypeError, TypeError):
+                pass  # what is wrong is said below
+            else:
+                self._shown[person] = self.reads
+                self.names[person] = names if type(names) is tuple else tuple(names or ())
+                return
         rows, names = (who.rows, who.names) if isinstance(who, Person) else (_rows(who), names)
         count = len(rows)
         if rows.ndim != 2 or rows.shape[1] != ROW or not 0 < count <= self.person_capsules:
@@ -90,13 +108,15 @@ class Obstacles:
         self._shown[person] = self.reads
         self.stamps[person] = t
         self.counts[person] = count
-        self.names[person] = names
+        self.names[person] = tuple(names or ())  # a list may change under our hands
+        self._whole[person] = count == self.person_capsules
 
     def nobody(self, t: float, person: int = 0) -> None:
         """The sensor says at time t that this person is not there."""
         self.rows[self.place(person)] = PARKED
         self.stamps[person] = t
         self.counts[person] = 0
+        self._whole[person] = False
 
     def put(self, thing: Capsule | Sphere, index: int = 0, velocity: ArrayLike = (0.0, 0.0, 0.0)) -> None:
         """A thing whose place is known without a sensor: a fixture, another machine."""
@@ -131,6 +151,7 @@ class Obstacles:
         np.copyto(self.stamps, other.stamps)
         np.copyto(self.counts, other.counts)
         self.names[:] = other.names
+        self._whole = [False] * self.people
 
     def __repr__(self) -> str:
         seen = ", ".join(f"{n} capsules" if n else "nobody" for n in self.counts.tolist())

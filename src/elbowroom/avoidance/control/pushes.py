@@ -49,10 +49,26 @@ def measured(field: Any, row: Array) -> Any:
     return row[AXIS_DISTANCE] if field.measure == "axis" else row[DISTANCE]
 
 
-def pair(x: Array, y: Array, field: Any, separation: Any) -> Array:
-    """One row of the pair table: the separation's, and what the field asks for."""
+def pair(x: Array, y: Array, influence: Any, field: Any, separation: Any) -> Array:
+    """One row of the pair table: the separation's, and what the field asks for that reaches so far (m)."""
     row = separation(x, y)
-    return np.array([*row, repulsion.demand(field, measured(field, row), row[SPEED_Y])])
+    return np.array([*row, repulsion.demand(field, measured(field, row), row[SPEED_Y], influence)])
+
+
+def pair_of_links(x: Array, y: Array, per_gap: Any, field: Any, separation: Any) -> Array:
+    """The same of two links that must stay apart, with the strength of their push.
+
+    Many wrists hold links closer together than others are kept apart, and would push for ever: between such a pair the
+    field begins at `PUSHED` of what is between them at the ready pose.  `per_gap` (1/m) is 1 over that, else 0.
+    """
+    row = separation(x, y)
+    distance = measured(field, row) * maximum(field.influence * per_gap, 1.0)
+    return np.array([*row, repulsion.strength(field, distance, row[CLOSING])])
+
+
+def per_gaps(layout: Layout, measure: str) -> list[float]:
+    """`per_gap` of every pair of links."""
+    return [1.0 / (PUSHED * gap) if gap < CLOSE and measure != "axis" else 0.0 for gap in layout.self_gaps]
 
 
 class Gathered(NamedTuple):
@@ -131,23 +147,14 @@ def _summed(parts: list[Push]) -> Push:
 
 
 def _against_itself(layout: Layout, pairs: Array, g: SimpleNamespace) -> list[list[Push]]:
-    """The pushes between links that must stay apart, on both of each pair.
-
-    Many wrists hold links closer together than others are kept apart, and would push for ever: between such a pair the
-    field begins at `PUSHED` of what is between them at the ready pose.
-    """
+    """The pushes between links that must stay apart, on both of each pair."""
     parts: list[list[Push]] = [[] for _ in layout.capsules]
     if g.self_collision is None:
         return parts
     first = layout.own * layout.slots
     for k, (i, j) in enumerate(layout.self_pairs):
         row = pairs[first + k]
-        distance = measured(g.self_collision, row)
-        if layout.self_gaps[k] < CLOSE and g.self_collision.measure != "axis":
-            begins = PUSHED * layout.self_gaps[k]
-            distance = distance * maximum(g.self_collision.influence * (1.0 / begins), 1.0)
-        f = repulsion.strength(g.self_collision, distance, row[CLOSING])
-        push, gap = f * row[NORMAL], row[AXIS_DISTANCE]
+        f, push, gap = row[STRENGTH], row[STRENGTH] * row[NORMAL], row[AXIS_DISTANCE]
         parts[i].append(Push(layout.capsules[i].link, f, push, row[POINT_X]))
         parts[j].append(Push(layout.capsules[j].link, f, -push, row[POINT_X] - gap * row[NORMAL]))
     return parts
@@ -189,8 +196,17 @@ def _nearest(pushes: list[Push]) -> list[Push]:
 
 def least(layout: Layout, pairs: Array, column: int) -> tuple[Any, Any]:
     """The least distance to any obstacle, and the number of its pair."""
-    best, which = pairs[0][column], 0.0
-    for k in range(1, layout.own * layout.slots):
-        closer = pairs[k][column] < best
-        best, which = where(closer, pairs[k][column], best), where(closer, float(k), which)
+    nearest: list[tuple[Any, Any]] = []
+    for i in range(layout.own):  # each capsule by itself: chains that do not wait for one another
+        found = [(pairs[k][column], float(k)) for k in (layout.pair(i, slot) for slot in range(layout.slots))]
+        nearest.append(_nearer(found))
+    return _nearer(nearest)
+
+
+def _nearer(found: list[tuple[Any, Any]]) -> tuple[Any, Any]:
+    """The least of some distances and its number, the first of equals."""
+    best, which = found[0]
+    for distance, number in found[1:]:
+        closer = distance < best
+        best, which = where(closer, distance, best), where(closer, number, which)
     return best, which

@@ -89,18 +89,18 @@ class Repulsion:
         return cls(**own | others)
 
 
-def reach(field: Any, closing: Any) -> Any:
-    """The influence, grown by the closing speed (m/s, positive while approaching)."""
-    return field.influence + field.lookahead * maximum(closing, 0.0)
+def reach(field: Any, closing: Any, influence: Any = None) -> Any:
+    """The influence, the field's own if none is given, grown by the closing speed (m/s, positive while approaching)."""
+    return (field.influence if influence is None else influence) + field.lookahead * maximum(closing, 0.0)
 
 
-def demand(field: Any, distance: Any, closing: Any) -> Any:
+def demand(field: Any, distance: Any, closing: Any, influence: Any = None) -> Any:
     """How strongly the profile asks to push, >= 0, not yet held at the most: zero at and beyond the (grown) influence.
 
     distance, in m, is between surfaces (then negative in penetration) or axes, as `measure` says; closing is the speed
     at which it shrinks, in m/s.
     """
-    influence = reach(field, closing)
+    influence = reach(field, closing, influence)
     inside = PROFILES[field.profile](field.gain, maximum(distance, field.floor), influence)
     parting = maximum(-closing, 0.0)
     eased = inside * (1.0 - field.ease * minimum(parting / field.parting_speed, 1.0))

@@ -39,6 +39,7 @@ class Region(NamedTuple):
         return (2.0 * self.force) ** 2 / self.stiffness
 
 
+FOREARM, HAND = "lower arm, wrist", "hand, fingers"
 REGIONS = {
     "neck": Region(150.0, 50e3, 1.2),
     "back, shoulders": Region(210.0, 35e3, 40.0),
@@ -46,8 +47,8 @@ REGIONS = {
     "abdomen": Region(110.0, 10e3, 40.0),
     "pelvis": Region(180.0, 25e3, 40.0),
     "upper arm, elbow": Region(150.0, 30e3, 3.0),
-    "lower arm, wrist": Region(160.0, 40e3, 2.0),
-    "hand, fingers": Region(140.0, 75e3, 0.6),
+    FOREARM: Region(160.0, 40e3, 2.0),
+    HAND: Region(140.0, 75e3, 0.6),
     "thigh, knee": Region(220.0, 50e3, 75.0),
     "lower leg": Region(130.0, 60e3, 75.0),
 }
@@ -55,12 +56,12 @@ REGIONS = {
 
 _LIMBS = {
     "upper_arm": "upper arm, elbow",
-    "forearm": "lower arm, wrist",
-    "hand": "hand, fingers",
+    "forearm": FOREARM,
+    "hand": HAND,
     "thigh": "thigh, knee",
     "shin": "lower leg",
 }
-OF_CAPSULE = {"torso": "chest", "shoulders": "chest"} | {
+OF_CAPSULE = {"head": "skull, face", "torso": "chest", "shoulders": "chest"} | {
     f"{side}_{limb}": region for side in SIDES for limb, region in _LIMBS.items()
 }
 """The region of each of a `Person`'s capsules, the weakest where it spans several; a head, and what has no name or
@@ -72,7 +73,7 @@ def table(names: Sequence[Sequence[str]], capsules: int) -> NDArray[np.float64]:
     found = np.zeros((max(1, len(names) * capsules), 2))
     for p, person in enumerate(names):
         for k, name in enumerate(person[:capsules]):
-            if name in OF_CAPSULE:
+            if OF_CAPSULE.get(name) in REGIONS:
                 region = REGIONS[OF_CAPSULE[name]]
                 found[p * capsules + k] = region.bears, 1.0 / region.mass
     return found

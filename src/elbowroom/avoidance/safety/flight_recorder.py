@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ...algebra import where
 from .status import Status
 
 Array = NDArray[Any]
@@ -36,6 +37,12 @@ class Event(NamedTuple):
     text: str
 
 
+def following(place: Any) -> list[Any]:
+    """`Recorder.place` after one more row."""
+    at, written, first, end = place
+    return [where(at + 1.0 < end, at + 1.0, first), written + 1.0, first, end]
+
+
 def columns(n: int) -> dict[str, slice]:
     """Where each quantity is in a row of the ring."""
     widths = {"t": 1, "dt": 1, "age": 1, "q": n, "qd": n, "wanted": n, "command": n, "tau": n, "tool_velocity": 6}
@@ -45,36 +52,29 @@ def columns(n: int) -> dict[str, slice]:
 
 
 class Ring:
-    """Rows in a circle."""
+    """Rows in a circle: `rows` of an array that it shares with others, from number `first` on.
 
-    def __init__(self, rows: int, n: int) -> None:
+    `at` (2,) are the number of the next row and how many were written; floats, since compiled code writes rows too.
+    """
+
+    def __init__(self, data: Array, rows: int, first: int, n: int) -> None:
         self.columns = columns(n)
-        self.data = np.zeros((rows, self.columns["status"].stop))
-        self.rows, self.width = self.data.shape
-        self.flat: View = self.data.reshape(-1).data
-        self.at = 0  # the next row
-        self.full = False
+        self.rows, self.width, self.first = rows, data.shape[1], first
+        self.at = np.array([float(first), 0.0])
+        self.data = data[first : first + rows]
         self.t, self.reason = math.nan, ""  # of the stop that it is the record of
 
     def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in vars(self).items() if k != "flat"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self.flat = self.data.reshape(-1).data
-
-    def clear(self) -> None:
-        """As new."""
-        self.at, self.full, self.t, self.reason = 0, False, math.nan, ""
+        return vars(self) | {"data": self.data.copy()}  # a record that goes alone takes its rows along
 
     def __len__(self) -> int:
-        return len(self.data) if self.full else self.at
+        return min(int(self.at[1]), self.rows)
 
     def table(self) -> dict[str, Array]:
         """A copy, oldest first: name -> (k,) or (k, n); `status` as texts."""
-        rows = (
-            np.concatenate([self.data[self.at :], self.data[: self.at]]) if self.full else self.data[: self.at].copy()
-        )
+        at = int(self.at[0]) - self.first
+        full = self.at[1] >= self.rows
+        rows = np.concatenate([self.data[at:], self.data[:at]]) if full else self.data[:at].copy()
         found: dict[str, Array] = {}
         for name, place in self.columns.items():
             part = rows[:, place]
@@ -106,32 +106,55 @@ class Recorder:
     def __init__(self, n: int, seconds: float, period: float, after: float) -> None:
         rows = max(2, math.ceil(seconds / period))
         self._n = n
-        self._rings = [Ring(rows, n) for _ in range(KEPT + 1)]
+        self.data = np.zeros(((KEPT + 1) * rows, columns(n)["status"].stop))  # of all rings
+        self.place = np.zeros(4)  # of the ring of now: next row, how many were written, first row, end
+        self._rings = [Ring(self.data, rows, k * rows, n) for k in range(KEPT + 1)]
         self._after = min(rows - 1, math.ceil(after / period))
         self.dumps: deque[Ring] = deque(maxlen=KEPT)
         self.events: deque[Event] = deque(maxlen=EVENTS)
         self._now = self._rings[0]
-        self._left = -1  # rows until the ring is put aside; below 0 there was no stop
+        self.left = -1  # rows until the ring is put aside; below 0 there was no stop
+        self._begin(self._now)
+        self._ready()
+
+    def _ready(self) -> None:
+        self._flat: View = self.data.reshape(-1).data
+        self._place: View = self.place.data
+        self._now.at = self.place[:2]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in vars(self).items() if k not in ("_flat", "_place")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        for ring in self._rings:  # a copied part is none
+            ring.data = self.data[ring.first : ring.first + ring.rows]
+        self._ready()
+
+    def _begin(self, ring: Ring) -> None:
+        """An empty ring."""
+        self._now.at = self._now.at.copy()
+        self._now, ring.t, ring.reason = ring, math.nan, ""
+        self.place[:] = ring.first, 0.0, ring.first, ring.first + ring.rows
+        ring.at = self.place[:2]
 
     def write(self, row: View, status: Status) -> None:
         """One cycle, a view of a row of floats; the last of them becomes the status."""
         row[-1] = CODE[id(status)]
-        ring = self._now
-        at, width = ring.at, ring.width
-        ring.flat[at * width : (at + 1) * width] = row  # by a third of the time that NumPy takes
-        ring.at = at + 1
-        if ring.at == ring.rows:
-            ring.at, ring.full = 0, True
-        if self._left >= 0:
-            self._left -= 1
-            if self._left < 0:
-                self._now = next(spare for spare in self._rings if spare not in self.dumps)
-                self._now.clear()
+        place, width = self._place, len(row)
+        at = int(place[0])
+        self._flat[at * width : (at + 1) * width] = row  # by a third of the time that NumPy takes
+        place[0] = place[0] + 1.0 if place[0] + 1.0 < place[3] else place[2]
+        place[1] += 1.0
+        if self.left >= 0:
+            self.left -= 1
+            if self.left < 0:
+                self._begin(next(spare for spare in self._rings if spare not in self.dumps))
 
     def write_blind(self, t: float, state: Any, status: Status) -> None:
         """One cycle of which only the time and the state as it came are known; the rest is not a number."""
         ring = self._now
-        row = np.full(ring.data.shape[1], np.nan)
+        row = np.full(ring.width, np.nan)
         row[ring.columns["t"]] = t
         for name in ("q", "qd"):
             value = getattr(state, name)
@@ -146,7 +169,7 @@ class Recorder:
             return
         self._now.t, self._now.reason = t, reason
         self.dumps.append(self._now)
-        self._left = self._after
+        self.left = self._after
 
     @property
     def dump(self) -> Ring | None:

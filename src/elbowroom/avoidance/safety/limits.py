@@ -70,14 +70,15 @@ class Limits:
     intrusion: float = setting(0.0, "m", "C: how far a hand reaches before the sensor has it")
     robot_uncertainty: float = setting(0.02, "m", "Z_r: error of the arm's position; Z_d follows from the sensor")
     creep: float = setting(0.04, "m/s", "slower approach is let be, or a link that drifts would freeze an evasion")
-    evasion_distance: float = setting(0.12, "m", "a person nearer than this is retreated from")
+    evasion_distance: float = setting(0.12, "m", "a person nearer than this is retreated from; hands from farther")
+    evasion_hands: float = setting(0.14, "m", "hands, and what has no name, are retreated from so much farther away")
     evasion_gain: float = setting(4.5, "1/s", "speed of retreat for each metre that is missing")
-    evasion_speed: float = setting(1.5, "m/s", "greatest speed that evasion asks of a point")
+    evasion_speed: float = setting(2.5, "m/s", "greatest speed that evasion asks of a point")
     evasion_time: float = setting(0.04, "s", "time in which evasion follows what is asked; less the more urgent it is")
     evasion_weight: float = setting(8.0, "", "of a missed evasion, m/s squared, against the wish in velocity limits")
     keep_off: float = setting(0.02, "m", "from the floor, things and the arm itself")
     thing_gain: float = setting(4.0, "1/s", "speed towards them for each metre that is left")
-    thing_weight: float = setting(50.0, "", "as evasion_weight, of the floor, things and the arm itself")
+    thing_weight: float = setting(1000.0, "", "as evasion_weight, of the floor, things and the arm itself")
     jerk: float = setting(
         18.0, "1/s", "how fast the acceleration of a joint may change, in accelerations a second; 0: any"
     )
@@ -116,7 +117,7 @@ class Limits:
         number(self, "human_speed", least=0.1, most=10.0)
         number(self, "max_human_speed", least=self.human_speed, most=100.0)
         non_negative(self, "jump_allowance", "stop_distance", "intrusion", most=10.0)
-        non_negative(self, "robot_uncertainty", "evasion_distance", "keep_off", most=1.0)
+        non_negative(self, "robot_uncertainty", "evasion_distance", "evasion_hands", "keep_off", most=1.0)
         positive(self, "evasion_gain", "thing_gain", "evasion_speed", most=100.0)
         number(self, "creep", least=0.01, most=0.05)  # more would switch the promise off
         non_negative(self, "evasion_time", most=1.0)

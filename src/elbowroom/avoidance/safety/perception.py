@@ -41,15 +41,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...algebra import Program, maximum, minimum, sqrt, trace, where
+from ...algebra import Table, maximum, minimum, sqrt, trace, where
 from ...algebra.linalg import Array, dot, vector
+from ...algebra.table import padded
 from ...compile import compiled
-from ...compile.pipeline import Call, Copy
+from ...compile.kernel import Kernel
+from ...compile.pipeline import Call, Copy, Sound, Step
 from ...errors import ShapeError
 from ...geometry import PARKED, ROW
 from ...geometry.shapes import RADIUS, A, B
 from ..control.obstacles import Obstacles
 from ..control.velocity_law import GOAL
+from .folds import largest, summed
 from .limits import Limits
 
 SEEN, COVER, UNTIL, LOST = range(ROW, ROW + 4)
@@ -229,41 +232,41 @@ def _tracked(row: Array, memory: Array, came: Any, anew: Any, swapped: Any, h: A
     return Track(chosen[:6], chosen[6:12], *chosen[12:])
 
 
-def _wrong(rows: list[Array]) -> Any:
-    """Whether a person's capsules cannot be: numbers beyond sense, or a negative radius."""
-    wrong: Any = False
-    for row in rows:
-        wrong = wrong | (row @ row > LARGEST) | (row[RADIUS] < 0.0)
-    return wrong
+def wrong(row: Array) -> Any:
+    """Whether a capsule cannot be: numbers beyond sense, or a negative radius."""
+    return (row @ row > LARGEST) | (row[RADIUS] < 0.0)
 
 
-class Seen(NamedTuple):
-    """A person after a look."""
+class Looked(NamedTuple):
+    """A person's frame, before their capsules are looked at one by one."""
 
-    capsules: list[Kept]
-    memory: Array  # (6,)
-    told: list[Any]  # TOLD of them
+    frame: Frame
+    refused: Any  # a condition
+    last: Any  # s, the stamp of the last good frame
 
 
-def person(rows: list[Array], memories: list[Array], memory: Array, stamp: Any, clock: Array, rules: Rules) -> Seen:
-    """What becomes of all of a person's capsules."""
-    raw, good, alone, known, count, held = memory
+def framed(impossible: Any, memory: Array, stamp: Any, clock: Array, rules: Rules) -> Looked:
+    """What becomes of a person's frame; `impossible`: one of its capsules cannot be."""
+    raw, good, _, _, _, held = memory
     t, dt = clock[0], clock[1]
-    fresh = (good < stamp) & (stamp <= t + rules.clock_tolerance) & ~_wrong(rows)
+    fresh = (good < stamp) & (stamp <= t + rules.clock_tolerance) & ~impossible
     restart = rules.max_age < stamp - good
     refused = (stamp != raw) & ~fresh & (stamp > NEVER)
     last = where(fresh, stamp, good)
     age = minimum(maximum(t - last, 0.0), rules.max_age)
     held = maximum(age, where(restart, 0.0, held - AGE_FALLS * dt * (held - age)))
-    capsules = [
-        kept(row, memo, Frame(fresh, restart, stamp, held), t, rules) for row, memo in zip(rows, memories, strict=True)
-    ]
-    jumped: Any = False
-    missing: Any = False
-    there: Any = 0.0
-    for capsule in capsules:
-        jumped, missing = jumped | capsule.jumped, missing | capsule.missing
-        there = there + where(capsule.there, 1.0, 0.0)
+    return Looked(Frame(fresh, restart, stamp, held), refused, last)
+
+
+def concluded(
+    looked: Looked, jumped: Any, missing: Any, there: Any, memory: Array, t: Any, rules: Rules
+) -> tuple[Array, list[Any]]:
+    """What is remembered of a person (6,), and TOLD.
+
+    Of their capsules: whether any jumped, whether any is missing, and how many are there.
+    """
+    (fresh, restart, stamp, held), refused, last = looked
+    _, _, alone, known, count, _ = memory
     alone = where(fresh & restart, stamp, alone)
     met = fresh & ((there > 0.0) | (rules.clear_confirm <= stamp - alone))
     known = where(met, 1.0, known)
@@ -271,53 +274,107 @@ def person(rows: list[Array], memories: list[Array], memory: Array, stamp: Any, 
     stale = ever & ((t < last - rules.clock_tolerance) | (last + rules.max_age < t))
     conditions = (stale, known < 0.5, refused, jumped, fresh & missing, there != count)
     told = [*(where(c, 1.0, 0.0) for c in conditions), maximum(t - last, 0.0)]
-    return Seen(capsules, vector(stamp, last, alone, known, there, held), told)
+    return vector(stamp, last, alone, known, there, held), told
 
 
-def watching(layout: tuple[int, int, int]) -> Program:
-    """The program over all capsules; things are passed on.  `told` is TOLD, added up over the people; age the greatest.
+# ---- kernels: of a capsule, in lanes, and of all people, in turn
+FRAME = ("fresh", "restart", "stamp", "age", "refused", "last")  # of a person, as numbers
+FOUND = ("jumped", "missing", "there")  # of a capsule, as numbers
 
-    goal is an input only because compiled code refuses what is not finite.
-    """
+
+def _columns(layout: tuple[int, int, int], function: Any, takes: dict[str, int], shared: dict[str, int]) -> Table:
+    """A table with an entry for each capsule of a person: `rows` and `frames` are by rows, other arrays by columns."""
     people, others, size = layout
+    indices = {"rows": tuple(range(people * size)), "frames": tuple(p for p in range(people) for _ in range(size))}
+    counts = {"rows": people * size + others, "frames": people}
+    program = trace(function, None, {k: (n,) for k, n in (takes | shared).items()}, name=function.__name__.strip("_"))
+    rows = [name for name in takes if name in counts]
+    columns = "memory", "new_memory", "found", "impossible"
+    return Table(program, tuple(counts[k] for k in rows), tuple(indices[k] for k in rows), columns)
 
-    def watch(_: Any, **x: Array) -> dict[str, Any]:
-        capsules: list[Kept] = []
-        persons = []
-        told: list[Any] = [0.0] * len(TOLD)
-        for p in range(people):
-            place = slice(p * size, (p + 1) * size)
-            rows, memories = list(x["rows"][place]), list(x["memory"][place])
-            found = person(rows, memories, x["people"][p], x["stamps"][p], x["clock"], Rules(*x["rules"]))
-            capsules += found.capsules
-            persons.append(found.memory)
-            *counts, age = found.told
-            told = [total + count for total, count in zip(told[:-1], counts, strict=True)] + [maximum(told[-1], age)]
-        things = range(people * size, people * size + others)
-        passed = [x["rows"][k] for k in things]
-        return {
-            "believed": np.array([c.believed for c in capsules] or [PARKED]),
-            "predicted": np.array([*(c.predicted for c in capsules), *passed]),
-            "pace": np.array([[c.pace, c.grown] for c in capsules] or [[0.0, 0.0]]),
-            "memory": np.array(
-                [*(c.memory for c in capsules), *(np.array([*x["rows"][k], *x["memory"][k, ROW:]]) for k in things)]
-            ),
-            "people": np.array(persons, dtype=object).reshape(people, PERSON),
-            "stamps": np.array([memory[GOOD] for memory in persons], dtype=object),
-            "told": vector(*told),
-        }
 
-    slots = people * size + others
-    inputs = {
-        "rows": (slots, ROW),
+def _suspecting(layout: tuple[int, int, int]) -> Table:
+    return _columns(layout, _suspected, {"rows": ROW}, {})
+
+
+def _suspected(_: Any, rows: Array) -> dict[str, Array]:
+    return {"impossible": vector(where(wrong(rows), 1.0, 0.0))}
+
+
+def _keeping(layout: tuple[int, int, int]) -> Table:
+    takes = {"rows": ROW, "frames": len(FRAME), "memory": MEMORY}
+    return _columns(layout, _kept, takes, {"clock": len(CLOCK), "rules": len(RULES)})
+
+
+def _kept(_: Any, rows: Array, frames: Array, memory: Array, clock: Array, rules: Array) -> dict[str, Array]:
+    fresh, restart, stamp, age, _, _ = frames
+    found = kept(rows, memory, Frame(fresh > 0.5, restart > 0.5, stamp, age), clock[0], Rules(*rules))
+    return {
+        "believed": found.believed,
+        "predicted": found.predicted,
+        "pace": vector(found.pace, found.grown),
+        "new_memory": found.memory,
+        "found": vector(*(where(c, 1.0, 0.0) for c in (found.jumped, found.missing, found.there))),
+    }
+
+
+def _framed(layout: tuple[int, int, int], **x: Array) -> dict[str, Array]:
+    """FRAME of every person.  goal is an input only because compiled code refuses what is not finite."""
+    size, found = layout[2], []
+    for p, (memory, stamp) in enumerate(zip(x["people"], x["stamps"], strict=True)):
+        impossible = largest(x["impossible"][0][p * size : (p + 1) * size]) > 0.0
+        (fresh, restart, stamp, age), refused, last = framed(impossible, memory, stamp, x["clock"], Rules(*x["rules"]))
+        fresh, restart, refused = (where(c, 1.0, 0.0) for c in (fresh, restart, refused))
+        found.append([fresh, restart, stamp, age, refused, last])
+    return {"frames": np.array(found, dtype=object)}
+
+
+def _concluded(layout: tuple[int, int, int], **x: Array) -> dict[str, Array]:
+    """What is remembered of people; `told` is TOLD, added up over them; age the greatest."""
+    size, persons = layout[2], []
+    told: list[Any] = [0.0] * len(TOLD)
+    for p, (memory, frame) in enumerate(zip(x["people"], x["frames"], strict=True)):
+        jumped, missing, there = x["found"][:, p * size : (p + 1) * size]
+        fresh, restart, stamp, age, refused, last = frame
+        looked = Looked(Frame(fresh > 0.5, restart > 0.5, stamp, age), refused > 0.5, last)
+        any_jumped, any_missing = largest(jumped) > 0.0, largest(missing) > 0.0
+        rules = Rules(*x["rules"])
+        remembered, (*counts, oldest) = concluded(
+            looked, any_jumped, any_missing, summed(there), memory, x["clock"][0], rules
+        )
+        persons.append(remembered)
+        told = [total + count for total, count in zip(told[:-1], counts, strict=True)] + [maximum(told[-1], oldest)]
+    return {
+        "new_people": np.array(persons, dtype=object),
+        "stamps": np.array([memory[GOOD] for memory in persons], dtype=object),
+        "told": vector(*told),
+    }
+
+
+def kernels(layout: tuple[int, int, int]) -> dict[str, Kernel]:
+    """The kernels of a look, in order."""
+    people, _, size = layout
+    lanes = padded(people * size)
+    shapes: dict[str, tuple[int, ...]] = {
         "stamps": (people,),
-        "memory": (slots, MEMORY),
         "people": (people, PERSON),
+        "impossible": (1, lanes),
+        "frames": (people, len(FRAME)),
+        "found": (len(FOUND), lanes),
         "clock": (len(CLOCK),),
         "rules": (len(RULES),),
         "goal": (GOAL,),
     }
-    return trace(watch, None, inputs, name="watch")
+
+    def of_people(function: Any, *names: str) -> Kernel:
+        return compiled(function, layout, {k: shapes[k] for k in names}, name=function.__name__.strip("_"))
+
+    return {
+        "suspect": compiled(_suspecting, layout),
+        "frame": of_people(_framed, "impossible", "stamps", "people", "clock", "rules", "goal"),
+        "keep": compiled(_keeping, layout),
+        "conclude": of_people(_concluded, "frames", "found", "people", "clock", "rules"),
+    }
 
 
 Note = Callable[[str, float, str], None]  # kind, time, text
@@ -336,48 +393,75 @@ class Watch:
         self._limits, self._clock, self._note = limits, clock, note
         self._things = slice(people * size, None)
         self._things_until = math.inf  # s, until when the last sound places of things will do
-        self._kernel = kernel = compiled(watching, layout)
-        self._run = kernel.fast(kernel.general)
-        self._out = out = kernel.empty()
-        self.told, self.pace, self.believed = out.told, out.pace, out.believed
-        """(7,); (S, 2) how fast each capsule may be, m/s, and what it has grown by, m; (S, 13) as last seen, grown."""
-        self.told[:] = 0.0
+        self.told, self.believed = np.zeros(len(TOLD)), np.tile(PARKED, (max(1, people * size), 1))
+        self.pace = np.zeros((max(1, people * size), 2))
+        """(7,); (S, 13) as last seen, grown; (S, 2) how fast each capsule may be, m/s, and what it has grown by, m."""
         self.pace[:] = limits.human_speed, 0.0
-        self.believed[:] = PARKED
-        self._memory, self._people = np.zeros_like(out.memory), np.zeros_like(out.people)
-        self._memory[:, :ROW] = PARKED
+        self._kernels = kernels(layout) if people else {}
+        self._outs: dict[str, Any] = {name: kernel.empty() for name, kernel in self._kernels.items()}
+        self._memory = np.zeros((MEMORY, padded(people * size)))  # a column a capsule
+        self._memory[:ROW] = PARKED[:, None]
+        self._last_things = np.tile(PARKED, (others, 1))
+        self._people = np.zeros((people, PERSON))
         self._people[:] = NEVER, NEVER, NEVER, 0.0, 0.0, 0.0
-        self._out = self._shared()
         known = {"max_age": limits.oldest} | {name: getattr(limits.sensor, field) for name, field in OF_SENSOR.items()}
         self._rules = np.array([known[name] if name in known else getattr(limits, name) for name in RULES])
         self._oldest = limits.oldest
         self._clean, self._stamps = np.tile(PARKED, (len(self.predicted.rows), 1)), np.zeros(people)
         self._no_goal = np.zeros(GOAL)
+        self._ready()
+
+    def _ready(self) -> None:
+        """The compiled functions; what they fill is others' memory too."""
+        if self._outs:
+            places = self.predicted.rows[: self._things.start]
+            shared = {"believed": self.believed, "predicted": places, "pace": self.pace}
+            self._outs["keep"] = self._outs["keep"]._replace(**shared)
+            self._outs["conclude"] = self._outs["conclude"]._replace(stamps=self.predicted.stamps, told=self.told)
+        self._runs = {name: kernel.fast(kernel.general) for name, kernel in self._kernels.items()}
 
     def write_to(self, predicted: Obstacles, believed: Array) -> None:
         """From now on in another's memory, so that nobody need be copied there at every step."""
         predicted.copy_from(self.predicted)
         believed[:] = self.believed
         self.predicted, self.believed = predicted, believed
-        self._out = self._shared()
+        self._ready()
 
-    def _shared(self) -> Any:
-        """The arrays that a look fills, some of them others' too."""
-        places = self.predicted
-        return self._out._replace(believed=self.believed, predicted=places.rows, stamps=places.stamps)
+    def _arrays(self, rows: Array, stamps: Array, goal: Array) -> dict[str, tuple[list[Array], Any]]:
+        """What each kernel takes and fills."""
+        known = {"rows": rows, "stamps": stamps, "goal": goal, "memory": self._memory, "people": self._people}
+        known |= {"clock": self._clock, "rules": self._rules}
+        found = {}
+        for name, kernel in self._kernels.items():
+            out = self._outs[name]
+            found[name] = [known[p.name] for p in kernel.signature.inputs], out
+            filled = (out,) if isinstance(out, np.ndarray) else out
+            known |= {p.name: x for p, x in zip(kernel.signature.outputs, filled, strict=True) if p.name != "stamps"}
+        return found
 
-    def calls(self, rows: Array, stamps: Array, goal: Array) -> list[Call | Copy]:
-        """A look as steps of a pipeline, for obstacles in these arrays; the last two are for its end."""
-        inputs = rows, stamps, self._memory, self._people, self._clock, self._rules, goal
-        look = Call(self._kernel, inputs, self._out)
-        return [look, Copy(self._out.memory, self._memory), Copy(self._out.people, self._people)]
+    def calls(self, rows: Array, stamps: Array, goal: Array) -> tuple[list[Step], list[Step]]:
+        """A look as steps of a pipeline, for obstacles in these arrays; and, for its end, what is remembered."""
+        found = self._arrays(rows, stamps, goal)
+        look: list[Step] = [Call(self._kernels[name], takes, out) for name, (takes, out) in found.items()]
+        look.append(Sound(rows, "things"))
+        remember: list[Step] = [Copy(new, old) for new, old in self._changes()]
+        if len(self._last_things):
+            look.append(Copy(rows[self._things], self.predicted.rows[self._things]))
+            remember.append(Copy(rows[self._things], self._last_things))
+        return look, remember
+
+    def _changes(self) -> list[tuple[Array, Array]]:
+        """Memory after a look, and where it is kept."""
+        if not self._outs:
+            return []
+        return [(self._outs["keep"].new_memory, self._memory), (self._outs["conclude"].new_people, self._people)]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in vars(self).items() if k != "_run"}
+        return {k: v for k, v in vars(self).items() if k != "_runs"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._run = self._kernel.fast(self._kernel.general)
+        self._ready()
 
     def look(self, t: float, obstacles: Obstacles, goal: Array) -> bool:
         """Takes the obstacles as they are at time t; False if some number of obstacles or goal is not finite."""
@@ -386,19 +470,24 @@ class Watch:
                 f"obstacles must have the places (people, others, capsules) {self.predicted.layout}; "
                 f"got {obstacles.layout}"
             )
-        clock, out = self._clock, self._out
-        clock[0] = t
-        sound = True
-        try:
-            stamps, rules = obstacles.stamps, self._rules
-            self._run(obstacles.rows, stamps, self._memory, self._people, clock, rules, goal, out=out)
-        except (ValueError, TypeError):
-            sound = False
+        self._clock[0] = t
+        sound = bool(np.isfinite(obstacles.rows).all() and np.isfinite(obstacles.stamps).all())
+        sound = sound and bool(np.isfinite(goal).all())
+        if sound:
+            self._look(obstacles.rows, obstacles.stamps)
+        else:
             self._guarded(t, obstacles)
-        self._memory[:] = out.memory
-        self._people[:] = out.people
         self.looked(obstacles)
         return sound
+
+    def _look(self, rows: Array, stamps: Array) -> None:
+        """Runs the kernels, and remembers."""
+        found = self._arrays(rows, stamps, self._no_goal)
+        for name, (takes, out) in found.items():
+            self._runs[name](*takes, out=out)
+        self.predicted.rows[self._things] = self._last_things[:] = rows[self._things]
+        for new, old in self._changes():
+            old[:] = new
 
     def looked(self, obstacles: Obstacles) -> None:
         """These obstacles were looked at."""
@@ -436,11 +525,16 @@ class Watch:
         if changed:
             self.predicted.counts[:] = self._people[:, COUNT]
 
+    def taken(self, stamps: NDArray[np.float64]) -> list[bool]:
+        """Of each person, whether the frame with this stamp (people,) is the last that was taken."""
+        found: list[bool] = (self._people[:, GOOD] == stamps).tolist()
+        return found
+
     def forget(self, t: float) -> None:
         """After a step of the clock back to t: stamps from before mean nothing, the places of people still do."""
         memory, people = self._memory, self._people
-        memory[:, [SEEN, LOST]] = t
-        memory[:, UNTIL] = np.where(memory[:, COVER] > 0, t + self._limits.jump_confirm, t)
+        memory[[SEEN, LOST]] = t
+        memory[UNTIL] = np.where(memory[COVER] > 0, t + self._limits.jump_confirm, t)
         people[:, [RAW, GOOD]] = NEVER
         people[:, KNOWN] = 0.0
         self._things_until = math.inf
@@ -456,11 +550,10 @@ class Watch:
                 self._clean[place, RADIUS] = -1.0
         wrong = ~finite[self._things]
         if wrong.any():
-            self._clean[self._things][wrong] = self._memory[self._things, :ROW][wrong]
+            self._clean[self._things][wrong] = self._last_things[wrong]
             self._things_until = min(self._things_until, t + self._oldest)
             self._note("rejected_things", t, "the place of a thing is not finite; its last one is kept")
         else:
             self._things_until = math.inf
         self._stamps[:] = np.nan_to_num(obstacles.stamps, nan=-NEVER, posinf=-NEVER, neginf=NEVER)
-        fixed = self._clock, self._rules, self._no_goal
-        self._run(self._clean, self._stamps, self._memory, self._people, *fixed, out=self._out)
+        self._look(self._clean, self._stamps)

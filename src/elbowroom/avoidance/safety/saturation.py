@@ -1,8 +1,10 @@
 """From what a controller wants to what an arm may do: the formulas of limiter.py.
 
-    asked     the wish: what is wanted, all joints slowed by one factor to their velocity limits (to `retreat_fraction`
-              of them while the arm overlaps something), then as much of the change as the joints can make together in
-              this cycle, within the box of safety/filter.py; and the rows that it may violate
+    boxed     what is wanted, all joints slowed by one factor to their velocity limits (to `retreat_fraction` of them
+              while the arm overlaps something); and the joints' box (box.py)
+    asked     the wish: as much of the change as the joints can make together in this cycle, within the box
+    weighed   what the wish lacks of the rows that it may violate (filter.py), and the margin
+    rowed     those rows, where it lacks anything
     given     the wish, or what the filter made of it; then each joint held to a speed from which it can still stop
               before its end, because that is where metal ends
 
@@ -37,30 +39,14 @@ from ...dynamics.kinematics import forward_kinematics, jacobian_at
 from ...geometry.distance import DISTANCE
 from ...model import Model
 from ..control.pairs import Layout
-from .filter import (
-    EVASION,
-    GIVEN,
-    KINDS,
-    NO_MARGIN,
-    PEOPLE,
-    ROWS,
-    Box,
-    Constraint,
-    Problem,
-    chosen,
-    joint_box,
-    largest,
-    moving,
-    opened,
-    posed,
-    pulled_back,
-    scene,
-    stopping_time,
-    summed,
-    urgency,
-)
+from .box import Box, joint_box
+from .capsule_motion import CapsuleMotion, moving
+from .filter import EVASION, KINDS, PEOPLE, ROWS, Constraint, chosen, contacts, posed
+from .folds import largest, least, summed
 from .perception import CLOCK, TOLD
+from .promise import ENDS, MET, NO_MARGIN, RUNS, Lanes, pulled_back
 from .separation_speed import braking_speed
+from .solver import GIVEN, Problem, opened
 
 RULES = (
     "horizon",  # s: longest time that a command may have to last
@@ -73,7 +59,6 @@ RULES = (
     "stop_factor",
     "stop_distance",
     "overspeed",
-    "evasion_distance",
     "evasion_gain",
     "evasion_speed",
     "evasion_weight",
@@ -112,14 +97,10 @@ def _distances(layout: Layout | None, x: Any) -> tuple[Any, Any]:
     if layout is None:
         return where(x.clock.overlap > 0, 0.0, NOBODY), NOBODY
     persons = layout.people * layout.person_capsules
-    things: Any = NOBODY
-    people: Any = NOBODY
-    for i in moving(layout):  # what stands on the base touches it for ever
-        for slot in range(persons, layout.slots):
-            things = minimum(things, x.pairs[layout.pair(i, slot)][DISTANCE])
-    for k in range(len(moving(layout)) * persons):
-        people = minimum(people, x.promise[k][0] + x.pace[k % persons][1])
-    return minimum(things, people), people
+    # what stands on the base touches it for ever
+    slots = [layout.pair(i, slot) for i in moving(layout) for slot in range(persons, layout.slots)]
+    people = least([NOBODY, *x.noticed[0]])
+    return least([people, *(x.pairs[k][DISTANCE] for k in slots)]), people
 
 
 def _scale(values: Array, most: Array) -> Any:
@@ -193,15 +174,20 @@ def _bounded_torque(tau: Array, bias: Array, effort: Array) -> tuple[Array, Any]
     return vector(*(where(scale < 1, s, a) for s, a in zip(scaled, tau.tolist(), strict=True))), scale
 
 
+def named_rules(rules: Array, **more: Any) -> SimpleNamespace:
+    """RULES by name."""
+    return SimpleNamespace(**dict(zip(RULES, rules, strict=True)), **more)
+
+
 class Inputs(SimpleNamespace):
     """The inputs of a kernel by name, with `clock` and `rules` taken apart and the bounds as `b`."""
 
     @classmethod
     def of(cls, given: dict[str, Array], *, floor: bool, jerk: bool, mode: str) -> Any:
         """From the arrays."""
-        x = cls(**given)
+        x = cls(**{name: np.zeros((2 if name == "noticed" else 12, 0)) for name in ("noticed", "worst")} | given)
         x.clock = SimpleNamespace(**dict(zip(CLOCK, x.clock, strict=True)))
-        x.rules = SimpleNamespace(**dict(zip(RULES, x.rules, strict=True)), has_floor=floor, mode=mode)
+        x.rules = named_rules(x.rules, has_floor=floor, mode=mode)
         x.rules.jerk = x.rules.jerk if jerk else None
         x.b = SimpleNamespace(
             **dict(zip(("lower", "upper", "velocity", "acceleration", "effort"), x.bounds, strict=True))
@@ -211,10 +197,10 @@ class Inputs(SimpleNamespace):
         return x
 
 
-def asked(
+def boxed(
     model: Model, layout: Layout | None, torque: bool, floor: bool, jerk: bool, mode: str, **inputs: Array
 ) -> dict[str, Any]:
-    """What is wanted, what the joints can do of it, and the rows; inputs as in `limiter.compiled`."""
+    """What is wanted, and what the joints can do; inputs as in limiter.py."""
     x = Inputs.of(inputs, floor=floor, jerk=jerk, mode=mode)
     b, rules = x.b, x.rules
     wanted, rest, last, dt = x.wanted, np.zeros(model.n), x.last, x.clock.dt
@@ -231,39 +217,67 @@ def asked(
     distance, people = _distances(layout, x)
     pace = where(distance > 0, 1.0, rules.retreat_fraction)
     slower = _scale(wanted, b.velocity * pace)
+    promptness: Any = 1.0
     if layout is not None:
-        urgent = urgency(layout, x.pairs, rules)
+        part = largest(x.noticed[1]) / rules.evasion_speed
+        urgent = part * part  # from 0, nobody is to be evaded, to 1, at full speed
         follows = dt + rules.evasion_time * (1.0 - urgent)
-        rules.promptness = dt / where(follows > 0.0, follows, 1.0)
+        promptness = dt / where(follows > 0.0, follows, 1.0)
         if rules.jerk is not None:
             rules.jerk = rules.jerk * (1.0 + URGENT * urgent)
     box = joint_box(x.q, last, x.change, b, rules, dt, pace)
+    found = {"desired": wanted, "known": vector(slower, distance, people), "lowest": box.low, "highest": box.up}
+    return found | {"terms": vector(box.left, box.rest, box.stopping, promptness)} | carried
+
+
+def asked(
+    model: Model, layout: Layout | None, torque: bool, floor: bool, jerk: bool, mode: str, **inputs: Array
+) -> dict[str, Any]:
+    """The wish: what the joints can do of what is wanted, and can stop in the time that people leave."""
+    x = Inputs.of(inputs, floor=floor, jerk=jerk, mode=mode)
+    b, last, (left, rest, stopping, promptness) = x.b, x.qd if torque else x.last, x.terms
+    box = Box(x.lowest, x.highest, last, left, rest, stopping)
     drawn_in: Any = 0.0
     if layout is not None:
-        seen = scene(model, layout, box, x, rules)
-        time = stopping_time(seen.met, box, rules)
-        drawn_in = where(time < box.stopping, 1.0, 0.0)  # for people
-        box = box.within(b.acceleration * rules.stop_factor, time)
-    wish = _reached(last, wanted * slower, box)
-    found = {
-        "wish": wish,
-        "ramp": box.ramp,
-        "wanted": wanted,
-        "facts": vector(slower, distance, people, drawn_in),
-    } | carried
+        time = least([stopping, *(x.time[0] if "time" in inputs else ())])
+        drawn_in = where(time < stopping, 1.0, 0.0)  # for people
+        dt = x.rules.period if torque else x.clock.dt
+        box = box.within(b.acceleration * x.rules.stop_factor, time, dt)
+    slower, distance, people = x.known
+    wish = _reached(last, x.desired * slower, box)
+    found = {"wish": wish, "ramp": box.ramp, "facts": vector(slower, distance, people, drawn_in)}
     if layout is None:
         return found | {"lack": vector(0.0, NO_MARGIN)}
-    rows, allowed, runs, margin = posed(model, layout, seen, wish, box, x, rules)
-    problem = {
+    moves = CapsuleMotion.of(model, layout, forward_kinematics(model, x.q), wish)
+    return found | {
         "low": _each(minimum, box.low, box.ramp) / b.velocity,
         "up": _each(maximum, box.up, box.ramp) / b.velocity,
         "start": wish / b.velocity,
-        "rows": np.array([Constraint(row.a * b.velocity, *row[1:]).numbers for row in rows]),
-        "lack": vector(largest(row.lack for row in rows), margin),
-        "allowed": vector(*(allowed or [0.0])),
-        "runs": vector(*(runs or [0.0])),
+        "moves": np.array([[*moves.a[i], *moves.along[i]] for i in moving(layout)] or [[0.0] * 6]),
+        "timing": vector(box.stopping, promptness, where(box.cornered, 1.0, 0.0)),
     }
-    return found | problem
+
+
+def weighed(
+    model: Model, layout: Layout, torque: bool, floor: bool, jerk: bool, mode: str, **inputs: Array
+) -> dict[str, Any]:
+    """What the wish lacks of the rows at most, more than 0 if it violates any; and the margin (m/s)."""
+    x = Inputs.of(inputs, floor=floor, jerk=jerk, mode=mode)
+    margin = least([NO_MARGIN, *(x.margin[0] if "margin" in inputs else ())])
+    return {"lack": vector(contacts(model, layout, x, x.rules).most_lacking, margin)}
+
+
+def rowed(
+    model: Model, layout: Layout, torque: bool, floor: bool, jerk: bool, mode: str, **inputs: Array
+) -> dict[str, Any]:
+    """The rows, and what the wish lacks of them at most."""
+    x = Inputs.of(inputs, floor=floor, jerk=jerk, mode=mode)
+    certified = x.timing[2] <= 0.0
+    rows = posed(model, layout, contacts(model, layout, x, x.rules), x.b.velocity, x.rules, certified)
+    return {
+        "rows": np.array([Constraint(row.a * x.b.velocity, *row[1:]).numbers for row in rows]),
+        "violated": vector(largest(row.lack for row in rows)),
+    }
 
 
 def picked(promises: int, rows: Array, start: Array, low: Array, up: Array) -> dict[str, Any]:
@@ -304,13 +318,17 @@ def given(
         price = x.price[:ROWS]
         paid = {k: largest(where(kind == k, p, 0.0) for kind, p in zip(x.kinds, price, strict=True)) for k in KINDS}
         best = _each(minimum, _each(maximum, x.at[ROWS:], x.low), x.up) * b.velocity
+        if "met" in inputs:
+            order = Lanes(layout).order
+            x.promise, x.allowed = x.promise.T[order], x.allowed.reshape(ENDS, -1).T[order]
+            x.runs = x.met.reshape(len(MET), -1)[RUNS].T[order]
         v, part, margin = pulled_back(model, layout, frames, best, ramp, x)
         human = where((paid[PEOPLE] > 0.0) | (part < 1.0), _part(v, x.wish), 1.0)
         evading = paid[EVASION]
     v = vector(*(where(x.held, r, s) for r, s in zip(ramp, v, strict=True)))
     v, free = _braked(v, x.q, b, rules.horizon)
-    off = _largest((v - x.wanted * slower) / b.velocity)
-    human = where((drawn_in > 0.0) & (off > UNTOUCHED), minimum(human, _part(v, x.wanted * slower)), human)
+    off = _largest((v - x.desired * slower) / b.velocity)
+    human = where((drawn_in > 0.0) & (off > UNTOUCHED), minimum(human, _part(v, x.desired * slower)), human)
     limit = minimum(minimum(slower, free), where((off > UNTOUCHED) & (human >= 1) & (evading <= 0), 0.0, 1.0))
     tau: Array = np.zeros(model.n)
     last = x.last
@@ -332,6 +350,6 @@ def given(
     summary = [where(calm, 0.0, 1.0), human, limit, speed, _largest(x.qd), _largest(v), distance, people, size, marks]
     summary += [evading, 1.0 - part, margin]
     age = x.told[TOLD.index("age")]
-    record = [x.clock.t, x.clock.dt, age, *x.q, *x.qd, *x.wanted, *v, *tau, *tool_velocity, distance, people]
+    record = [x.clock.t, x.clock.dt, age, *x.q, *x.qd, *x.desired, *v, *tau, *tool_velocity, distance, people]
     results = {"qd": v, "q": x.q + v * x.clock.dt, "tau": tau, "tool_velocity": tool_velocity, "change": v - last}
     return results | {"summary": vector(*summary), "record": vector(*record, human, limit, margin, 0.0)}

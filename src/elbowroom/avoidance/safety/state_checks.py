@@ -53,12 +53,23 @@ from .status import Status
 LATE = 1.5  # periods between cycles from which one counts as late: a half is jitter
 
 
+def on_time(t: Any, state_t: Any, memory: Any, rules: Any) -> Any:
+    """Whether a cycle is an ordinary one: in time, with a joint state that is newer than the last and not old."""
+    gap, age = t - memory[0], t - state_t
+    latest, oldest, tolerance = rules
+    return (gap > 0.0) & (gap <= latest) & (state_t > memory[1]) & (age >= -tolerance) & (age <= oldest)
+
+
+def ticked(t: Any, state_t: Any, memory: Any) -> list[Any]:
+    """`Timing.memory` after such a cycle."""
+    return [t, state_t, t - memory[0], 0.0, 0.0, 0.0]
+
+
 class Timing:
     """Watches the clock; `tick` once a cycle."""
 
     def __init__(self, limits: Limits, period: float, note: Note) -> None:
         self.period = period
-        self.dt = period  # s, measured, at most `longest`
         self.longest = (1 + limits.max_overrun) * period
         self.stop: Status | None = None  # of the last tick, and why
         self.reason = ""
@@ -67,62 +78,66 @@ class Timing:
         self._limits, self._note = limits, note
         self._on_time = LATE * period
         self._max_age, self._tolerance = limits.max_state_age, limits.clock_tolerance
-        self._t = math.nan
-        self._state_t = math.nan
-        self._late_run = self._repeats = self._stands = 0
+        self.rules = np.array([self._on_time, self._max_age, self._tolerance])
+        self.memory = np.array([math.nan, math.nan, period, 0.0, 0.0, 0.0])
+        """(6,) of the last cycle: its time and the joint state's; dt (s), measured, at most `longest`; and how many
+        cycles in a row were late, had the same joint state, had the same time.  Compiled code writes it too."""
+
+    @property
+    def dt(self) -> float:
+        """The time between the last two cycles, s."""
+        return float(self.memory[2])
 
     def tick(self, t: float, dt: float, state_t: float) -> Status | None:
         """None if all is well, else the stop that it takes, with `reason`."""
-        gap = t - self._t
-        if 0.0 < gap <= self._on_time and state_t > self._state_t and -self._tolerance <= t - state_t <= self._max_age:
-            self._t, self._state_t, self.dt = t, state_t, gap
-            self._late_run = self._repeats = self._stands = 0
-            self.stop, self.stepped = None, False
-            return None
-        self.stop = self._examine(t, dt, gap, state_t)
+        self.stepped = False
+        if on_time(t, state_t, self.memory, self.rules):
+            self.memory[:] = ticked(t, state_t, self.memory)
+            self.stop = None
+        else:
+            self.stop = self._examine(t, dt, state_t)
         return self.stop
 
-    def _examine(self, t: float, dt: float, gap: float, state_t: float) -> Status | None:
-        first = math.isnan(self._t)
+    def _examine(self, t: float, dt: float, state_t: float) -> Status | None:
+        before, previous, _, late_run, repeats, stands = self.memory.tolist()
+        gap = t - before
         if not math.isfinite(t):
-            self.stepped, self.dt = True, 0.0
+            self.stepped, self.memory[2] = True, 0.0
             return self._stale(f"the time must be a number; got {t}")
-        if first:
+        if math.isnan(before):
             gap = dt if 0.0 < dt <= self.longest else self.period
         self.stepped = gap < 0.0
-        self.dt = min(max(gap, 0.0), self.longest)
-        previous, self._t = self._state_t, t
-        self._state_t = state_t
-        self._stands = self._stands + 1 if gap == 0.0 else 0
-        self._repeats = self._repeats + 1 if state_t == previous else 0
         late = gap > self._on_time
-        self._late_run = self._late_run + 1 if late else 0
+        late_run = late_run + 1 if late else 0
+        repeats = repeats + 1 if state_t == previous else 0
+        stands = stands + 1 if gap == 0.0 else 0
+        self.memory[:] = t, state_t, min(max(gap, 0.0), self.longest), late_run, repeats, stands
         if gap < 0.0:
             return self._stale(f"time ran back by {-gap:g} s")
         if gap > self._limits.clock_step:
             return self._stale(f"the clock stepped by {gap:g} s")
-        if self._stands > self._limits.max_repeats:
-            return self._stale(f"time stood still for {self._stands} cycles")
+        if stands > self._limits.max_repeats:
+            return self._stale(f"time stood still for {stands:g} cycles")
         if not -self._tolerance <= t - state_t <= self._max_age:
             return self._stale(f"the joint state is older than max_state_age, {self._max_age:g} s: {t - state_t:.4f} s")
         if state_t < previous:
             return self._stale(f"the joint state is {previous - state_t:g} s older than the one before")
-        if self._repeats > self._limits.max_repeats:
-            return self._stale(f"the joint state was repeated {self._repeats} times")
-        return self._overrun(t, gap) if late else None
+        if repeats > self._limits.max_repeats:
+            return self._stale(f"the joint state was repeated {repeats:g} times")
+        return self._overrun(t, gap, late_run) if late else None
 
     def _stale(self, reason: str) -> Status:
         self.reason = reason
         return Status.STOP_STATE_STALE
 
-    def _overrun(self, t: float, gap: float) -> Status | None:
+    def _overrun(self, t: float, gap: float, late_run: float) -> Status | None:
         self.overruns += 1
         periods = gap / self.period - 1.0
         self._note("overruns", t, f"a cycle was {periods:.1f} periods late")
         if periods > self._limits.max_overrun + 0.5:
             self.reason = f"a cycle was {periods:.1f} periods late; at most {self._limits.max_overrun} is allowed"
-        elif self._late_run >= self._limits.max_overruns:
-            self.reason = f"{self._late_run} cycles in a row were late"
+        elif late_run >= self._limits.max_overruns:
+            self.reason = f"{late_run:g} cycles in a row were late"
         else:
             return None
         return Status.STOP_OVERRUN
@@ -163,6 +178,12 @@ def checked(torque: bool, q: Scalars, qd: Scalars, given: Scalars, memory: Scala
     return {"memory": np.array(remembered, dtype=object).T, "found": vector(worst, *by_check)}
 
 
+def between(t: Any, before: Any) -> Any:
+    """h: the time between two stamps (s), FIRST where there is none before or it says nothing about a motion."""
+    h = t - before
+    return where((h >= 0.0) & (h < LONGEST), h, FIRST)
+
+
 class StateChecks:
     """`look` once a cycle; `forget` where the joints may be elsewhere for a good reason, as after a reset.
 
@@ -174,7 +195,7 @@ class StateChecks:
         inputs = {"q": (n,), "qd": (n,), "given": (n,), "memory": (4, n), "rules": (4 + 3 * n,)}
         self._kernel = kernel = compiled(checked, torque, inputs, name="state", method="joint state")
         self.reason = ""  # why the last stop
-        self._arm, self._limits, self._given, self._torque = arm, limits, given, torque
+        self._arm, self._limits, self.given, self.torque = arm, limits, given, torque
         # What a joint cannot pass is the model's limit; a controller may have been told of a wider one.
         lowest = np.minimum(model.lower, bounds.lower) - limits.limit_excess
         highest = np.maximum(model.upper, bounds.upper) + limits.limit_excess
@@ -182,25 +203,20 @@ class StateChecks:
         late = float((bounds.acceleration * limits.latency**2).max()) + 2.0 * limits.encoder_noise
         self._following = max(limits.following_error, late)
         settings = FIRST, limits.position_jump, self._following, limits.encoder_noise
-        self._rules = np.array([*settings, *np.maximum(lowest, -UNLIMITED), *np.minimum(highest, UNLIMITED), *a])
-        # Memory is read from one set of arrays and written to another, then the other way round.
-        first, second = kernel.empty(), kernel.empty()
-        for memory in (first.memory, second.memory):
-            memory[:] = 0.0
-        self._now: Any = (first.memory, second)
-        self._next: Any = (second.memory, first)
-        self._t = math.nan  # s, of the reading before
+        self.rules = np.array([*settings, *np.maximum(lowest, -UNLIMITED), *np.minimum(highest, UNLIMITED), *a])
+        self._out = kernel.empty()
+        self.memory = np.zeros_like(self._out.memory)
+        """(4, n) see `checked`; compiled code writes it too, and `stamp`."""
+        self.stamp = np.full(1, math.nan)  # s, of the reading before
         self._ready()
 
     def _ready(self) -> None:
         """The compiled function, and views: a number is written through them in a third of NumPy's time."""
         self._run = self._kernel.fast(self._kernel.general)
-        self._h: Any = self._rules.data
-        self._now, self._next = ((memory, out, out.found.data) for memory, out in (self._now, self._next))
+        self._h: Any = self.rules.data
 
     def __getstate__(self) -> dict[str, Any]:
-        kept = {k: v for k, v in vars(self).items() if k not in ("_run", "_h")}
-        return kept | {"_now": self._now[:2], "_next": self._next[:2]}
+        return {k: v for k, v in vars(self).items() if k not in ("_run", "_h")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -208,23 +224,21 @@ class StateChecks:
 
     def forget(self) -> None:
         """The next reading is the first."""
-        self._t = math.nan
-        for memory, *_ in (self._now, self._next):
-            memory[:] = 0.0
+        self.stamp[:] = math.nan
+        self.memory[:] = 0.0
 
     def look(self, t: float, q: Array, qd: Array) -> Status | None:
         """Takes the joints as read at t: None if they can be true, else the stop that it takes, with `reason`."""
-        h = t - self._t
-        self._h[0] = h if 0.0 <= h < LONGEST else FIRST
-        memory, out, found = self._now
+        self._h[0] = between(t, float(self.stamp[0]))
         try:
-            self._run(q, qd, self._given, memory, self._rules, out=out)
+            self._run(q, qd, self.given, self.memory, self.rules, out=self._out)
         except (ValueError, TypeError):
             return self._not_numbers(q, qd)
-        self._now, self._next = self._next, self._now
-        self._t = t
+        self.memory[:] = self._out.memory
+        self.stamp[0] = t
+        found = self._out.found
         if found[0] > 0.0:
-            return self._fault(q, np.array(found[1:]).reshape(len(CHECKS), -1))
+            return self._fault(q, found[1:].reshape(len(CHECKS), -1))
         return None
 
     def _not_numbers(self, q: Any, qd: Any) -> Status:
@@ -255,7 +269,7 @@ class StateChecks:
             text = f"is at {q[i]:.4g}, {off:.4g} {self._unit(i)} beyond its limit; {rule}"
         else:
             i, status = int(late.argmax()), Status.STOP_STATE_STALE
-            moves = "its speed says that it moves" if self._torque else "its command moves"
+            moves = "its speed says that it moves" if self.torque else "its command moves"
             text = f"stands while {moves}, by more than following_error, {self._following:g} {self._unit(i)}"
         self.reason = f"joint {self._arm.joint_names[i]!r} {text}"
         return status

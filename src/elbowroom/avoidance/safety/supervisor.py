@@ -28,18 +28,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...arm import Arm
-from ...compile.pipeline import Pipeline
 from ...errors import ConfigError
 from ..control.command import Command, Goal, State, measured
 from ..control.controller import Controller
 from ..control.obstacles import Obstacles
-from ..control.velocity_law import GOAL
+from ..control.velocity_law import INDEX, STATUSES
 from .compatibility import examined, facts, same_joints
 from .contact import table
 from .flight_recorder import Recorder
 from .limiter import Limiter
 from .limits import Limits
-from .perception import CLOCK, TOLD, Watch
+from .ordinary_cycle import ordinary_cycle
+from .perception import CLOCK, Watch
+from .promise import retreats
 from .saturation import HUGE, SUMMARY
 from .state_checks import StateChecks, Timing
 from .status import Status
@@ -48,9 +49,14 @@ from .stop import HELD, IMMEDIATE, OVERLAP, Hold, Latch, shown
 Array = NDArray[np.float64]
 REQUESTED = Status.STOP_INTERNAL  # a stop that the operator asked for; its reason begins with "operator"
 _OVERLAPS = CLOCK.index("overlap")
-_REFUSED = TOLD.index("refused")
 _MARGIN = SUMMARY.index("margin")
 _STOPS = frozenset(id(s) for s in Status if s.stops)  # an enum's own hash is Python code
+
+
+_STATUS = INDEX["status"]
+BOUND = {"_run_all", "_run_open", "_attention", "_correct", "_asks", "_of_controller", "_predicted", "_layout"}
+BOUND |= {"_view", "_info"}
+"""What `Supervisor._bind` makes: functions and views, which no copy can take along."""
 
 
 def _nothing() -> None:
@@ -118,7 +124,7 @@ class Supervisor:
         self.state_checks = StateChecks(self.arm, limits, self.bounds, given, torque=known.torque)
         self._no_info = np.full_like(command.info, np.nan)
         self._still = command.acceleration
-        self._regions: list[tuple[str, ...]] | None = None if limits.mode == "separation" else []
+        self._names: list[tuple[str, ...]] = []  # of people's capsules, as far as they are known
         self._hold = Hold(self.arm)
         self._started, self._standing = False, True
         self._asked = ""  # why the operator wants a stop
@@ -126,27 +132,23 @@ class Supervisor:
         self._bind()
 
     def _bind(self) -> None:
-        """The ordinary cycle as one native call: what is believed, the body, pairs, the law, the filter.
-
-        Only for the package's own controller, whose parts are known; all others are asked by `step`.
-        """
-        self._cycle: Callable[..., Any] | None = None
+        """The ordinary cycle as one native call: for the package's own controller alone, others are asked by `step`."""
+        self._run_all: Any = None
+        self._run_open: Any = None
         self._correct: Callable[..., Any] = _nothing
-        self._view: Any = self._clock.data
         controller, limiter = self.controller, self.limiter
         if type(controller) is not Controller or not limiter.whole:
             return
-        q, qd, goal, places = np.zeros(self.arm.n), np.zeros(self.arm.n), np.zeros(GOAL), controller.obstacles()
-        stamps = np.zeros(places.people)
-        look, *remember = self.watch.calls(places.rows, stamps, goal)
-        wanted, tau = controller.command.qd, controller.command.tau
-        filtered = limiter.calls(q, qd, wanted, tau, controller.pairs)
-        steps = [look, *controller.calls(q, qd, goal), *filtered, *remember]
-        self._cycle = Pipeline(steps, takes=(q, qd, places.rows, stamps, goal)).run
-        self._correct = limiter.corrections(q, qd, tau)
+        parts = self.watch, self.timing, self.state_checks, self.recorder, self._clock
+        cycle = ordinary_cycle(controller, limiter, *parts)
+        self._run_all, self._run_open, self._attention, self._correct = cycle
+        self._asks, self._of_controller = controller.command, vars(controller)
+        self._predicted, self._layout = self.watch.predicted, self.watch.predicted.layout
+        self._view: Any = self._clock.data
+        self._info: Any = controller.command.info.data
 
     def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in vars(self).items() if k not in ("_cycle", "_correct", "_view")}
+        return {k: v for k, v in vars(self).items() if k not in BOUND}
 
     def _share(self) -> Array | None:
         """What is believed about people is written where the controller reads it; all of its rows, if it has such."""
@@ -222,103 +224,124 @@ class Supervisor:
     def step(self, t: float, dt: float, state: State, obstacles: Obstacles, goal: Goal) -> Command:
         """The command for the time t.  dt counts in the first cycle alone, then it is measured.  Never raises."""
         try:
-            timing, watch, latch, limiter, command = self.timing, self.watch, self._latch, self.limiter, self.command
-            q, qd = state.q, state.qd
-            if latch.doubted is not None:
-                latch.begin()
-            if timing.tick(t, dt, state.t) is not None or self._asked or not self.permit:
-                self._uneasy()
-                if timing.stepped:
-                    if math.isfinite(t):
-                        watch.forget(t)
-                        self.state_checks.forget()
-                    return self._blind(t, state)
-            self._clock[1] = step = timing.dt
-            implausible = self.state_checks.look(state.t, q, qd)
-            if implausible is not None:
-                latch.doubt(implausible, self.state_checks.reason)
-            usable = t - goal.t <= goal.valid_for and goal.t <= t + self._tolerance
-            asked, pairs = self._at_once(t, step, q, qd, obstacles, goal) if usable else None, limiter.no_pairs
-            if asked is None:
+            latch, run = self._latch, self._run_open
+            if (
+                run is not None
+                and latch.doubted is None
+                and latch.status is None
+                and self._started
+                and self.permit
+                and not self._asked
+                and not self._hold.active
+                and self.controller._started  # type: ignore[attr-defined]  # the package's own, as there is a `run`
+                and "step" not in self._of_controller
+                and obstacles.layout == self._layout
+            ):
+                alone = self.on_command is None and obstacles.names == self._names and self.recorder.left < 0
+                if alone:
+                    run = self._run_all
+                rows, stamps = obstacles.rows, obstacles.stamps
                 try:
-                    sound = watch.look(t, obstacles, goal.packed)
-                except Exception as error:
-                    sound = False
-                    latch.doubt(Status.STOP_INTERNAL, f"obstacles: {error}")
-                if not sound:
-                    usable = self._sound(t, goal) and usable
-                if latch.doubted in IMMEDIATE:
-                    watch.remark(t)
-                    return self._blind(t, state)
-                if not usable:
-                    goal = self._held(t, q)
-                elif self._hold.active:
-                    self._hold.active = False
-                if not self._started:
-                    np.clip(qd, -self.bounds.velocity, self.bounds.velocity, out=limiter.last)
-                    self._started = True
-                asked = self._ask(t, step, state, goal)
-                if asked is not None and self._has_pairs:
-                    pairs = self.controller.pairs  # type: ignore[attr-defined]  # `_has_pairs` looked for it
-                if asked is None or latch.doubted is not None or latch.status is not None:
-                    latch.close(t)
-                    limiter.ramp(q, qd, pairs)
-                else:
-                    try:
-                        limiter.allow(q, qd, asked.qd, asked.tau, pairs)
-                    except (ValueError, TypeError) as error:
-                        self._stop_now(t, q, qd, pairs, Status.STOP_INTERNAL, f"controller: {error}")
-            else:
-                pairs = self.controller.pairs  # type: ignore[attr-defined]  # as above
-            command.t, command.dt, command.margin = t, step, limiter.summary[_MARGIN]
-            if limiter.summary[0] == 0.0 and usable and asked is not None:
-                command.status, command.reason = asked.status, ""
-                command.info, command.acceleration = asked.info, asked.acceleration
-            elif not self._attend(t, q, qd, pairs, asked):
-                return self._blind(t, state)
-            if self.on_command is not None and not self._called_back():
-                self._stop_now(t, q, qd, pairs, Status.STOP_INTERNAL, latch.doubt_reason)
-                command.status, command.reason = latch.status or Status.STOP_INTERNAL, latch.reason
-            limiter.keep()
-            self.recorder.write(limiter.record, command.status)
-            if self._regions is not None and obstacles.names != self._regions and watch.told[_REFUSED] == 0.0:
-                self._met(obstacles)  # with the frame that was taken, for the cycles to come
-            return command
+                    refused = run(t, state.t, goal.t, goal.valid_for, state.q, state.qd, rows, stamps, goal.packed)
+                except (ValueError, TypeError, ArithmeticError):
+                    return self._one_by_one(t, dt, state, obstacles, goal)
+                if refused is None or refused.step == self._attention:
+                    self._predicted.names = obstacles.names
+                    obstacles.reads += 1
+                    asked, command = self._asks, self.command
+                    command.t = asked.t = t
+                    command.dt = asked.dt = self._view[1]
+                    command.status = asked.status = STATUSES[int(self._info[_STATUS])]
+                    command.reason = asked.reason = ""
+                    if refused is None and alone:
+                        command.margin = self.limiter.summary[_MARGIN]
+                        command.info, command.acceleration = asked.info, asked.acceleration
+                        return command
+                    if self.limiter.lacking:
+                        self._correct()
+                    return self._finished(t, state, obstacles, asked, True)
+                # A number that is not finite ended it before anything was remembered: the long way finds out which.
+            return self._one_by_one(t, dt, state, obstacles, goal)
         except Exception as error:  # whatever it was: the arm stands still, and the command says why
             self._exceptions += 1
             self._latch.doubt(Status.STOP_INTERNAL, f"{type(error).__name__}: {error}")
             return self._blind(t, state)
 
-    def _at_once(self, t: float, dt: float, q: Array, qd: Array, obstacles: Obstacles, goal: Goal) -> Command | None:
-        """An ordinary cycle up to its limited command, and what was asked; None if it is none, and nothing was done.
-
-        Numbers that are not finite end it before anything is remembered, and the long way finds out which.
-        """
-        cycle, latch = self._cycle, self._latch
-        if cycle is None or latch.status is not None or latch.doubted is not None or not self._started:
-            return None
-        controller: Any = self.controller
-        if self._hold.active or not controller.started or "step" in vars(controller):
-            return None
-        if obstacles.layout != self.watch.predicted.layout:
-            return None
-        self._view[0] = t
-        controller.begin(dt, self.watch.predicted)
+    def _one_by_one(self, t: float, dt: float, state: State, obstacles: Obstacles, goal: Goal) -> Command:
+        """Any cycle, its parts one after the other."""
+        timing, watch, latch, limiter = self.timing, self.watch, self._latch, self.limiter
+        q, qd = state.q, state.qd
+        latch.begin()
+        if timing.tick(t, dt, state.t) is not None or self._asked or not self.permit:
+            self._uneasy()
+            if timing.stepped:
+                if math.isfinite(t):
+                    watch.forget(t)
+                    self.state_checks.forget()
+                return self._blind(t, state)
+        self._clock[1] = step = timing.dt
+        implausible = self.state_checks.look(state.t, q, qd)
+        if implausible is not None:
+            latch.doubt(implausible, self.state_checks.reason)
+        usable = t - goal.t <= goal.valid_for and goal.t <= t + self._tolerance
         try:
-            if cycle(q, qd, obstacles.rows, obstacles.stamps, goal.packed) is not None:
-                return None
-            command: Command = controller.finish(t, dt)
-        except (ValueError, TypeError, ArithmeticError):
-            return None
-        self.watch.looked(obstacles)
-        if self.limiter.lacking:
-            self._correct()
+            sound = watch.look(t, obstacles, goal.packed)
+        except Exception as error:
+            sound = False
+            latch.doubt(Status.STOP_INTERNAL, f"obstacles: {error}")
+        if not sound:
+            usable = self._sound(t, goal) and usable
+        if latch.doubted in IMMEDIATE:
+            watch.remark(t)
+            return self._blind(t, state)
+        if not usable:
+            goal = self._held(t, q)
+        elif self._hold.active:
+            self._hold.active = False
+        if not self._started:
+            np.clip(qd, -self.bounds.velocity, self.bounds.velocity, out=limiter.last)
+            self._started = True
+        asked = self._ask(t, step, state, goal)
+        pairs = self._pairs(asked)
+        if asked is None or latch.doubted is not None or latch.status is not None:
+            latch.close(t)
+            limiter.ramp(q, qd, pairs)
+        else:
+            try:
+                limiter.allow(q, qd, asked.qd, asked.tau, pairs)
+            except (ValueError, TypeError) as error:
+                self._stop_now(t, q, qd, pairs, Status.STOP_INTERNAL, f"controller: {error}")
+        return self._finished(t, state, obstacles, asked, usable)
+
+    def _pairs(self, asked: Command | None) -> Array:
+        """The controller's pair table, where it has one and has filled it."""
+        if asked is None or not self._has_pairs:
+            return self.limiter.no_pairs
+        return self.controller.pairs  # type: ignore[attr-defined]  # `_has_pairs` looked for it
+
+    def _finished(self, t: float, state: State, obstacles: Obstacles, asked: Command | None, usable: bool) -> Command:
+        """The end of a cycle whose command was limited: its status, the caller's callback, memory and record."""
+        latch, limiter, command = self._latch, self.limiter, self.command
+        q, qd, pairs = state.q, state.qd, self._pairs(asked)
+        command.t, command.dt, command.margin = t, self.timing.dt, limiter.summary[_MARGIN]
+        if limiter.summary[0] == 0.0 and usable and asked is not None:
+            command.status, command.reason = asked.status, ""
+            command.info, command.acceleration = asked.info, asked.acceleration
+        elif not self._attend(t, q, qd, pairs, asked):
+            return self._blind(t, state)
+        if self.on_command is not None and not self._called_back():
+            self._stop_now(t, q, qd, pairs, Status.STOP_INTERNAL, latch.doubt_reason)
+            command.status, command.reason = latch.status or Status.STOP_INTERNAL, latch.reason
+        limiter.keep()
+        self.recorder.write(limiter.record, command.status)
+        if self._has_pairs and obstacles.names != self._names:
+            self._learn_names(obstacles)
         return command
 
     def _attend(self, t: float, q: Array, qd: Array, pairs: Array, asked: Command | None) -> bool:
         """Every cycle that is not an ordinary one: its stops and its status.  False if the command is not finite."""
         latch, limits, command = self._latch, self.limits, self.command
-        _, human, limit, speed, fastest, commanded, distance, people, size, marks, *_ = (
+        _, human, limit, speed, fastest, commanded, distance, people, size, marks, evading, *_ = (
             self.limiter.out.summary.tolist()
         )
         if marks:
@@ -341,16 +364,24 @@ class Supervisor:
         command.info = self._no_info if asked is None else asked.info
         # `known` has seen that something was asked, which the checker does not follow
         command.acceleration = asked.acceleration if known else self._still  # type: ignore[union-attr]
-        self._show(t, Status.OK if asked is None else asked.status, human, limit, distance)
+        said = Status.OK if asked is None else asked.status
+        self._show(t, Status.AVOIDING if said is Status.OK and evading > 0.0 else said, human, limit, distance)
         self._standing = fastest <= limits.standing and (commanded == 0.0 or self.limiter.torque)
         if latch.immediate:
             self.limiter.nothing()
         return True
 
-    def _met(self, obstacles: Obstacles) -> None:
-        """Which parts of people there are, for what contact they bear."""
-        self._regions = list(obstacles.names)
-        self.limiter.bears[:] = table(self._regions, obstacles.person_capsules)
+    def _learn_names(self, obstacles: Obstacles) -> None:
+        """Which parts of people there are, for the cycles to come: what contact they bear, and how far they are kept
+        from.  Names of a frame that was refused are not those of the body that is believed."""
+        if obstacles.layout != self.watch.predicted.layout:
+            return
+        known = self._names or [()] * obstacles.people
+        taken = self.watch.taken(obstacles.stamps)
+        names = [new if fine else old for new, old, fine in zip(obstacles.names, known, taken, strict=True)]
+        size = obstacles.person_capsules
+        bears, retreat = table(names, size), retreats(names, size, self.limits)
+        self.limiter.bears[:], self.limiter.retreat[:], self._names = bears, retreat, names
 
     def _uneasy(self) -> None:
         """Doubts for what time and the operator say."""

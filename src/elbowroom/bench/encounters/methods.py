@@ -96,8 +96,11 @@ CURVE: dict[str, Factory] = {
 CLOSE: dict[str, Factory] = {
     "K close": partial(
         supervised,
-        limits=Limits(evasion_distance=0.08, evasion_gain=6.0, evasion_time=0.01, jerk=60.0),
-        repulsion=Repulsion(influence=0.05),
+        limits=Limits(
+            evasion_distance=0.05, evasion_hands=0.0, evasion_gain=6.0, evasion_time=0.0, jerk=0.0, acceleration=20.0
+        ),
+        repulsion=Repulsion(influence=0.02, lookahead=0.0),
+        waiting=None,
     )
 }
 """K supervised for a sensor without noise and delay, which lets an arm come near and give way late."""

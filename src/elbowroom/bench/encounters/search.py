@@ -8,7 +8,8 @@ that of the law alone with the same field.  Among those the score decides, avera
 
     throughput - TOUCH * (runs with a touch)
 
-A touch costs as much work as TOUCH runs do: at 2, a percent fewer touched is worth two percent of the work.
+The work is measured by that of the same arm alone with the same pull.  A touch costs as much work as TOUCH runs do: at
+2, a percent fewer touched is worth two percent of the work.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from ...avoidance import Limits, Repulsion
+from ...avoidance import Attraction, Config, Limits, Repulsion, Waiting
+from ...avoidance.settings import leaves
 from ...errors import ElbowroomError
 from ...loading import load
 from .methods import controller, supervised
@@ -34,15 +36,20 @@ TOUCH = 2.0
 CANDIDATES, RUNS = 30, 60
 ROBOTS = ("panda", "ur5e", "iiwa14")
 SETTINGS: dict[str, tuple[float, float]] = {
-    "influence": (0.15, 0.35),
+    "attraction.kp": (1.0, 5.0),
+    "repulsion.influence": (0.1, 0.35),
+    "waiting.influence": (0.4, 1.0),
+    "waiting.near": (0.1, 0.35),
     "evasion_distance": (0.05, 0.2),
+    "evasion_hands": (0.03, 0.25),
     "evasion_gain": (2.5, 8.0),
-    "evasion_speed": (1.0, 2.5),
+    "evasion_speed": (1.0, 3.0),
     "evasion_time": (0.01, 0.08),
     "evasion_weight": (2.0, 50.0),
     "jerk": (10.0, 60.0),
 }
-"""What is searched, and between what: `influence` of the law's field, the rest of the supervisor's `Limits`."""
+"""What is searched, and between what: parts of the law's `Config` by their names, the rest of `Limits`."""
+BETWEEN = Waiting().clear - Waiting().near  # m: a goal is free so much farther away than it is occupied
 
 
 @dataclass(frozen=True)
@@ -68,8 +75,8 @@ class Candidate:
 
 def defaults() -> dict[str, float]:
     """Today's."""
-    limits = Limits()
-    return {name: Repulsion().influence if name == "influence" else getattr(limits, name) for name in SETTINGS}
+    known = {name: value for settings in (Config(), Limits()) for name, value in leaves(settings)}
+    return {name: known[name] for name in SETTINGS}
 
 
 def drawn(random: np.random.Generator) -> dict[str, float]:
@@ -112,16 +119,25 @@ def run(
 
 def tried(settings: dict[str, float], robots: Sequence[Any], seeds: Sequence[int], jobs: int | None) -> Candidate:
     """What comes of these settings."""
-    field = Repulsion(influence=settings["influence"])
-    chosen: dict[str, Any] = {name: value for name, value in settings.items() if name != "influence"}
+    law: dict[str, Any] = {
+        "attraction": Attraction(kp=settings["attraction.kp"]),
+        "repulsion": Repulsion(influence=settings["repulsion.influence"]),
+        "waiting": Waiting(
+            influence=settings["waiting.influence"],
+            near=settings["waiting.near"],
+            clear=settings["waiting.near"] + BETWEEN,
+        ),
+    }
+    chosen: dict[str, Any] = {name: value for name, value in settings.items() if "." not in name}
     limits = replace(Limits(), **chosen)
     methods: dict[str, Factory] = {
-        "law": partial(controller, repulsion=field),
-        "all": partial(supervised, limits=limits, repulsion=field),
+        "law": partial(controller, **law),
+        "all": partial(supervised, limits=limits, **law),
     }
+    alone: Factory = partial(controller, attraction=law["attraction"])
     throughput, touched, jerk, faults = [], [], [], 0
     for robot in robots:
-        found = compare(methods, robot, seeds, jobs=jobs)
+        found = compare(methods, robot, seeds, jobs=jobs, alone=alone)
         ours = found["all"]
         throughput.append(sum(r.goals for r in ours) / max(1, sum(r.alone for r in ours)))
         touched.append(float(np.mean([r.touched for r in ours])))

@@ -12,7 +12,7 @@ import multiprocessing
 import os
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...arm import Arm
 from .methods import controller
@@ -31,13 +31,14 @@ class Conditions:
     sensor: str = "camera"
     duration: float = DURATION
     limb_speed: float = LIMB_SPEED
+    alone: Factory = controller  # what work is measured by: this, with nobody there
 
 
 def encounter(methods: Mapping[str, Factory], where: Conditions, seed: int) -> dict[str, RunResult]:
     """One scene, each method in it."""
     what = scene(place(where.arm), seed, where.people, where.duration, where.limb_speed)
     seen = frames(what, where.sensor)
-    alone = run(what, controller, None, where.sensor).goals
+    alone = run(what, where.alone, None, where.sensor).goals
     return {name: measured(what, run(what, make, seen, where.sensor), alone) for name, make in methods.items()}
 
 
@@ -52,12 +53,15 @@ def compare(
     limb_speed: float = LIMB_SPEED,
     jobs: int | None = None,
     progress: Callable[[int, int], None] | None = None,
+    alone: Factory = controller,
 ) -> dict[str, list[RunResult]]:
     """Each method in the scene of each seed; `jobs` processes (all cores if None, 1: in this one).
 
+    `alone` is the reference for the work done: the K controller with its defaults, and nobody there.
+
     `progress(done, all)` is called after every seed.
     """
-    wanted, where = list(seeds), Conditions(arm, people, sensor, duration, limb_speed)
+    wanted, where = list(seeds), Conditions(arm, people, sensor, duration, limb_speed, alone)
     found: dict[str, list[RunResult]] = {name: [] for name in methods}
     for done, results in enumerate(_each(methods, where, wanted, jobs or os.cpu_count() or 1), 1):
         for name, result in results.items():
@@ -111,7 +115,7 @@ def _each(
         return
     global _shared
     _shared = methods, where
-    encounter(methods, Conditions(where.arm, where.people, where.sensor, 0.1), 0)  # compiles once, before the fork
+    encounter(methods, replace(where, duration=0.1), 0)  # compiles once, before the fork
     context = multiprocessing.get_context("fork")
     pool = ProcessPoolExecutor(jobs, mp_context=context)
     try:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ...bench.encounters.search import SearchReport
 
 
-BEST = 10
+BEST = 6
 
 
 def show(report: EncounterReport) -> None:
@@ -56,23 +56,18 @@ def show_search(report: SearchReport) -> None:
     today = defaults()
     names = list(today)
     shown = [c for k, c in enumerate(report.candidates) if k < BEST or c.settings == today]
-    table(
-        ["", "score", "throughput", "touched, %", "jerk", "faults", *(name.replace("_", " ") for name in names)],
-        [
-            [
-                "today" if c.settings == today else str(1 + report.candidates.index(c)),
-                f"{c.score:.3f}",
-                f"{c.throughput:.3f}",
-                f"{100 * c.touched:.1f}",
-                f"{c.jerk:.2f}",
-                c.faults,
-                *(f"{c.settings[name]:g}" for name in names),
-            ]
-            for c in shown
-        ],
-    )
+    figures = {
+        "score": [f"{c.score:.3f}" for c in shown],
+        "throughput": [f"{c.throughput:.3f}" for c in shown],
+        "touched, %": [f"{100 * c.touched:.1f}" for c in shown],
+        "jerk, of the law's": [f"{c.jerk:.2f}" for c in shown],
+        "faults": [str(c.faults) for c in shown],
+    }
+    figures |= {name.replace("_", " "): [f"{c.settings[name]:g}" for c in shown] for name in names}
+    heads = ["today" if c.settings == today else str(1 + report.candidates.index(c)) for c in shown]
+    table(["", *heads], [[name, *values] for name, values in figures.items()])
     line(f"score: throughput less {TOUCH:g} times the part of the runs with a touch, averaged over the arms.")
-    line("jerk: in that of the law alone, on the arm where it is most; above 1 a candidate does not count.")
+    line("jerk, of the law's: on the arm where it is most; above 1 a candidate does not count.  jerk: the limit.")
     line("faults: runs with an approach contact, an overlap with the arm itself or the floor, a joint at its end.")
 
 

@@ -17,6 +17,7 @@ away they would have to be.
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +25,7 @@ from numpy.typing import NDArray
 
 from ...arm import Arm
 from ...avoidance import Status
+from ...avoidance.control.waiting import influence, occupied
 from ...avoidance.safety.contact import OF_CAPSULE, REGIONS, contact_speed
 from ...avoidance.safety.limits import Limits, bounds
 from ...avoidance.safety.separation_speed import separation_speed
@@ -154,12 +156,12 @@ def _towards(arm: Arm, q: Array, link: int, at: Array, normal: Array) -> Array:
 def _bears(arm: Arm, q: Array, link: int, a: Array, part: str) -> tuple[float, str]:
     """The speed of a contact that this part bears, m/s; NaN, and why, where there is none."""
     name = next((each for each in NAMES if part == each or part.endswith(f" {each}")), "")  # "person 1 left_hand"
-    if name not in OF_CAPSULE:
+    region = REGIONS.get(OF_CAPSULE.get(name, ""))
+    if region is None:
         return math.nan, FORBIDDEN if name else UNKNOWN
     if link < 0:
         return math.nan, STANDING
     mobility = float(a @ np.linalg.solve(arm.mass_matrix(q), a))
-    region = REGIONS[OF_CAPSULE[name]]
     return float(contact_speed(region.bears, 1.0 / region.mass, mobility)), ""
 
 
@@ -188,9 +190,27 @@ def farther(cell: Cell, found: Margins | None) -> float:
     if isinstance(task, Handling) and task.state == AVOID:
         wanted = task.settings.safety + task.settings.hysteresis
     elif info.status is Status.AVOIDING:
-        wanted = config.repulsion.influence
+        return _out_of_reach(cell, distance)
     elif found is not None and found.needed > found.had:
         return found.needed - found.had
     else:
         return math.nan
     return max(0.0, wanted - distance)
+
+
+def _out_of_reach(cell: Cell, distance: float) -> float:
+    """How far (m) people have to go, from the arm and from its goal alike, until the field does not reach them."""
+    config, people = cell.controller.config, cell.obstacles.people * cell.obstacles.person_capsules
+    goal, rows, rules = cell.task.goal.position, list(cell.obstacles.rows[:people]), config.waiting
+    if rules is None:
+        return max(0.0, config.repulsion.influence - distance)
+
+    def reach(step: float) -> float:
+        nearer: Any = SimpleNamespace(near=rules.near - step, clear=rules.clear - step)  # to a goal that is so far off
+        return float(influence(rules, config.repulsion, occupied(nearer, goal, rows)))
+
+    low, high = 0.0, max(0.0, reach(0.0) - distance)  # the farther they are, the less it reaches
+    for _ in range(20):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if distance + middle < reach(middle) else (low, middle)
+    return high

@@ -1,0 +1,120 @@
+"""How joint speeds move and turn the arm's capsules, and what that does to a pair of capsules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...algebra import cross, dot, maximum
+from ...algebra.linalg import Array
+from ...dynamics.kinematics import Frames, accelerations, forward_kinematics, velocities
+from ...model import Model
+from ..control.pairs import Layout
+from .folds import folded, largest
+
+WIDTH = 13  # numbers of `capsule_motions`, of a capsule
+
+
+class CapsuleMotion(NamedTuple):
+    """How some joint speeds move the ends of the arm's capsules, by capsule: (3,) each, of a, and of b less a."""
+
+    a: list[Array]
+    along: list[Array]
+
+    @classmethod
+    def of(cls, model: Model, layout: Layout, frames: Frames, speed: Array) -> CapsuleMotion:
+        """By the links' velocities."""
+        omega, v = velocities(model, frames, speed)
+        starts, differences = [], []
+        for capsule in layout.capsules:
+            link = capsule.link
+            if link < 0:
+                starts.append(np.zeros(3))
+                differences.append(np.zeros(3))
+                continue
+            a, b = (frames.R[link] @ np.array(end) for end in (capsule.a, capsule.b))
+            starts.append(v[link] + cross(omega[link], a))
+            differences.append(cross(omega[link], b - a))
+        return cls(starts, differences)
+
+    def opening(self, capsule: int, normal: Array, share: Any) -> Any:
+        """The speed along a normal of the point that lies at `share` between the ends."""
+        return dot(self.a[capsule] + self.along[capsule] * share, normal)
+
+    def openings(self, capsule: int, normal: Array, shares: Sequence[Any]) -> list[Any]:
+        """The same at several shares."""
+        start, along = dot(self.a[capsule], normal), dot(self.along[capsule], normal)
+        return [start + along * share for share in shares]
+
+    def across(self, capsule: int, shares: Sequence[Any], openings: Sequence[Any]) -> Any:
+        """The greatest speed at right angles to a normal, squared, of the points that open at these speeds along it."""
+        v, along = self.a[capsule], self.along[capsule]
+        start, mixed, end = dot(v, v), 2.0 * dot(v, along), dot(along, along)
+        both = zip(shares, openings, strict=True)
+        return largest(start + share * (mixed + share * end) - u * u for share, u in both)
+
+
+class Turning(NamedTuple):
+    """How fast closing speeds grow while the joints go on as they are, by capsule: (3,) each."""
+
+    a: list[Array]  # m/s^2, of the start, while no joint accelerates
+    along: list[Array]  # the same of the end less the start
+    motion: CapsuleMotion
+
+    @classmethod
+    def of(cls, model: Model, layout: Layout, frames: Frames, speed: Array, motion: CapsuleMotion) -> Turning:
+        """By the links' accelerations."""
+        omega, alpha, a = accelerations(model, frames, speed)
+        starts, differences = [], []
+        for capsule in layout.capsules:
+            link = capsule.link
+            if link < 0:
+                starts.append(np.zeros(3))
+                differences.append(np.zeros(3))
+                continue
+            start, end = (frames.R[link] @ np.array(point) for point in (capsule.a, capsule.b))
+            w = omega[link]
+            starts.append(a[link] + cross(alpha[link], start) + cross(w, cross(w, start)))
+            differences.append(cross(alpha[link], end - start) + cross(w, motion.along[len(differences)]))
+        return cls(starts, differences, motion)
+
+    def rate(self, capsule: int, axis: Array, per_length: Any, normal: Array, shares: Sequence[Any], apart: Any) -> Any:
+        """du/dt (m/s^2), at least 0, of the pair whose axes are `apart` (m), the greatest of those at the shares.
+
+        The nearest point slides along the link:
+
+        u' = -n . a + max(0, apart (n . w x e)^2 + 2 (n . w x e) (v . e)),    e along the link, w its turning
+
+        `axis` (3,) leads from the capsule's start to its end; `per_length` is 1 / |axis|, 0 for a ball.
+        """
+        grows = dot(self.along[capsule], normal)
+        turned = dot(self.motion.along[capsule], normal) * per_length
+        slides = dot(self.motion.a[capsule], axis)  # no part of a link moves along it on its own
+        pulled = folded(maximum, (-share * grows for share in shares)) - dot(self.a[capsule], normal)
+        pulled = pulled + maximum(turned * (apart * turned + slides * (2.0 * per_length)), 0.0)
+        return maximum(pulled, 0.0)
+
+
+def capsule_motions(model: Model, layout: Layout, q: Array, speed: Array) -> Array:
+    """(C, 13) of the capsules that joints move, at some joint speeds: CapsuleMotion, Turning, 1 / length."""
+    frames = forward_kinematics(model, q)
+    motion = CapsuleMotion.of(model, layout, frames, speed)
+    turning = Turning.of(model, layout, frames, speed, motion)
+    rows = []
+    for i in moving(layout):
+        length = float(np.linalg.norm(np.array(layout.capsules[i].b) - np.array(layout.capsules[i].a)))
+        parts = motion.a[i], motion.along[i], turning.a[i], turning.along[i]
+        rows.append([*np.concatenate(parts), 1.0 / length if length > 0.0 else 0.0])
+    return np.array(rows)
+
+
+def of_row(row: Array) -> Turning:
+    """One row of `capsule_motions`, as of an arm with one capsule."""
+    return Turning([row[6:9]], [row[9:12]], CapsuleMotion([row[0:3]], [row[3:6]]))
+
+
+def moving(layout: Layout) -> list[int]:
+    """The capsules that joints move."""
+    return [i for i, capsule in enumerate(layout.capsules) if capsule.link >= 0]

@@ -109,8 +109,9 @@ if (!at || at.disabled) return null;
 at.scrollIntoView({block: 'nearest'});
 const box = at.getBoundingClientRect(), middle = [box.left + box.width / 2, box.top + box.height / 2];
 if (!at.contains(document.elementFromPoint(...middle))) return null;
-window.__hit = false;
-at.addEventListener('pointerdown', () => { window.__hit = true; }, {once: true, capture: true});
+window.__down = window.__hit = false;
+at.addEventListener('pointerdown', () => { window.__down = true; }, {once: true, capture: true});
+at.addEventListener('click', () => { window.__hit = true; }, {once: true, capture: true});
 return middle;
 """
 
@@ -340,8 +341,14 @@ class Browser:
 
     # ---- what one does
     def tab(self, name: str) -> None:
-        """A tab of the panel."""
-        self._click(NAMED, "[role=tab]", name, what=f"a tab {name!r}")
+        """A tab of the panel; it is open when this returns."""
+        chosen = f"const at = (function () {{{NAMED}}})(...arguments); return at && at.ariaSelected === 'true'"
+
+        def opened() -> bool:
+            self._click(NAMED, "[role=tab]", name, what=f"a tab {name!r}")
+            return self.run(chosen, "[role=tab]", name)
+
+        self.until(opened, f"the tab {name!r} is open")
 
     def choose(self, label: str, option: str) -> None:
         """An option of a list, by two clicks."""
@@ -364,7 +371,9 @@ class Browser:
     def _click(self, find: str, *given: str, what: str) -> None:
         """Clicks with the mouse what a script finds, once it lies in the window with nothing over it.
 
-        Where the panel has moved between the look and the click, something else was hit, and it is looked for again.
+        Where the panel has moved between the look and the click, something else lies there: the button is let go of
+        beside it, so that nothing is clicked, and the thing is looked for again.  Only a whole click counts: one whose
+        button goes up where something else has come to lie is none.
         (The driver's own click takes all for not there after another size of the window.)
         """
         script = f"const at = (function () {{{find}}})(...arguments); {AIM}"
@@ -375,7 +384,7 @@ class Browser:
                 return False
             self.mouse("mouseMoved", *at, 0)
             self.mouse("mousePressed", *at, 1)
-            self.mouse("mouseReleased", *at, 1)
+            self.mouse("mouseReleased", *(at if self.run("return __down") else (0.0, 0.0)), 1)
             return self.run("return __hit")
 
         self.until(hit, f"there is {what} to click")

@@ -20,6 +20,7 @@ from elbowroom.avoidance import (
     Repulsion,
     Sensor,
     State,
+    Status,
     Supervisor,
     Waiting,
     dumps,
@@ -27,7 +28,7 @@ from elbowroom.avoidance import (
 )
 from elbowroom.avoidance.control.pushes import STRENGTH
 from elbowroom.avoidance.control.repulsion import demand
-from elbowroom.avoidance.control.waiting import followed, influence, occupied
+from elbowroom.avoidance.control.waiting import OCCUPIED, followed, influence, occupied
 from elbowroom.errors import ConfigError
 from elbowroom.geometry import Capsule, Sphere
 from elbowroom.geometry.distance import DISTANCE, SPEED_Y
@@ -266,6 +267,23 @@ def test_its_gains_can_be_tuned():
         loop.controller.tune(replace(loop.controller.config, waiting=None))
 
 
+def test_a_command_says_that_the_goal_is_occupied_and_for_how_much():
+    loop = Loop(RULES)
+    loop.places.nobody(0.0)
+    command = loop.step()
+    assert (command.waiting, command.reason) == (0.0, "")
+    loop.stands(0.15)
+    command = loop.run(3.0)
+    assert command.waiting == loop.level > 0.99
+    assert (command.status, command.reason) == (Status.AVOIDING, OCCUPIED)
+    kept = command.copy()
+    loop.stands(2.0)
+    command = loop.run(8.0)
+    assert command.waiting < 1e-3
+    assert (command.status, command.reason) == (Status.OK, "")
+    assert kept.waiting > 0.99  # a copy keeps its own
+
+
 # ---- what is remembered
 
 
@@ -320,8 +338,9 @@ class Asked(Controller):
 
 def test_the_native_cycle_waits_as_the_long_way_does():
     """A person walks up to the goal, stands and leaves: the same commands and levels to the bit."""
-    found = []
+    found, told = [], []
     for kind in (Controller, Asked):
+        reasons = set()
         arm, body = arm_and_body("few")
         controller = kind(arm, Config(period=PERIOD), body=body, person_capsules=1)
         limits = Limits(sensor=Sensor.exact(PERIOD), max_age=0.1, max_state_age=1.0)
@@ -335,12 +354,17 @@ def test_the_native_cycle_waits_as_the_long_way_does():
             places.see([Capsule((x, y, 0.0), (x, y, 1.5), 0.2).row((u, 0.0, 0.0), (u, 0.0, 0.0))], t)
             command = supervisor.step(t, PERIOD, state, places, goal)
             assert supervisor.latched is None, supervisor.reason
-            said.append([*command.qd, float(controller._level[0])])
+            said.append([*command.qd, command.waiting])
+            assert command.waiting == controller.command.waiting == float(controller._level[0])
+            reasons.add((command.status, command.reason))
             state.qd[:] = command.qd
             state.q += PERIOD * state.qd
         assert (supervisor._run_all is not None) == (kind is Controller)
         found.append(np.array(said))
+        told.append(reasons)
     assert np.array_equal(*found)
+    assert told[0] == told[1]
+    assert (Status.AVOIDING, OCCUPIED) in told[0]
     level = found[0][:, -1]
     assert level[0] == 0.0
     assert level.max() > 0.8

@@ -128,11 +128,25 @@ class Command:
                              point of their own that qd is summed into
     tool_velocity (6,)       linear and angular, what qd makes of the tool
     acceleration (3,)        of the tool that tau gives; zero for velocity laws
+    waiting                  from 0, the goal is free, to 1, a person occupies it and the arm waits at a distance
     margin                   m/s, what a supervisor leaves of the allowed speed towards people, where that is least
     status, info (see law.INFO), and by name: distance, axis_distance, slow, push, openness, limit
     """
 
-    __slots__ = ("acceleration", "dt", "info", "margin", "q", "qd", "reason", "status", "t", "tau", "tool_velocity")
+    __slots__ = (
+        "acceleration",
+        "dt",
+        "info",
+        "level",
+        "margin",
+        "q",
+        "qd",
+        "reason",
+        "status",
+        "t",
+        "tau",
+        "tool_velocity",
+    )
 
     def __init__(self, n: int) -> None:
         self.q: Array = np.zeros(n)
@@ -141,6 +155,7 @@ class Command:
         self.tool_velocity: Array = np.zeros(6)
         self.acceleration: Array = np.zeros(3)
         self.info: Array = np.zeros(len(INFO))
+        self.level: Array = np.zeros(1)  # of waiting
         self.status = Status.OK
         self.reason = ""
         self.t = 0.0
@@ -156,6 +171,11 @@ class Command:
     def axis_distance(self) -> float:
         """The same between axes, m."""
         return float(self.info[INDEX["axis_distance"]])
+
+    @property
+    def waiting(self) -> float:
+        """From 0, the goal is free, to 1, a person occupies it."""
+        return float(self.level[0])
 
     @property
     def slow(self) -> float:
@@ -190,7 +210,7 @@ class Command:
     def copy(self) -> Command:
         """A command of its own that no step overwrites."""
         other = Command(len(self.q))
-        for name in ("q", "qd", "tau", "tool_velocity", "acceleration", "info"):
+        for name in ("q", "qd", "tau", "tool_velocity", "acceleration", "info", "level"):
             np.copyto(getattr(other, name), getattr(self, name))
         for name in ("status", "reason", "t", "dt", "margin"):
             setattr(other, name, getattr(self, name))

@@ -38,7 +38,7 @@ from .pairs import Layout
 from .pushes import WIDTH, pair, pair_of_links, per_gaps
 from .repulsion import PROFILES
 from .velocity_law import GOAL, INDEX, STATUSES, memory_size, situation, unpacked
-from .waiting import followed, influence, occupied
+from .waiting import HALF, OCCUPIED, followed, influence, occupied
 
 Array = NDArray[np.float64]
 
@@ -231,6 +231,7 @@ class Controller:
         results = self._results
         # The command's arrays are those that the law fills; what it does not make stays zero.
         self.command.q, self.command.qd, self.command.info = results.q, results.qd, results.info
+        self.command.level = self._level
         self.command.tool_velocity = results.tool_velocity
         if self.makes_torque:
             self.command.tau, self.command.acceleration = results.tau, results.acceleration
@@ -462,7 +463,8 @@ class Controller:
     def told(self, t: float, dt: float) -> Command:
         """The command of a step that was made."""
         command = self.command
-        command.t, command.dt, command.status, command.reason = t, dt, STATUSES[int(self._info_view[_STATUS])], ""
+        command.t, command.dt, command.status = t, dt, STATUSES[int(self._info_view[_STATUS])]
+        command.reason = OCCUPIED if command.status is Status.AVOIDING and command.level[0] >= HALF else ""
         return command
 
     def many(self, q: ArrayLike, qd: ArrayLike, rows: ArrayLike, goals: ArrayLike, *, threads: int = 1) -> Many:

@@ -21,6 +21,9 @@ from ...geometry.segments import projection
 from ...geometry.shapes import RADIUS, A, B
 from ..settings import less, non_negative, positive, setting
 
+OCCUPIED = "a person occupies the goal: the arm waits at a distance until it is free"
+HALF = 0.5  # the level from which a command says so
+
 
 @dataclass(frozen=True)
 class Waiting:

@@ -129,10 +129,11 @@ class Shown(NamedTuple):
     reason: str
 
 
-def shown(distance: float, held: bool, waiting: bool, human: float, limit: float, said: Status) -> Shown:
+def shown(distance: float, held: bool, waiting: bool, human: float, limit: float, asked: Shown) -> Shown:
     """What a command shows while no stop is latched.
 
-    distance (m) is the least there is; human and limit, 0 to 1, are the factors that people and limits took.
+    distance (m) is the least there is; human and limit, 0 to 1, are the factors that people and limits took; `asked` is
+    what the controller's command says.
     """
     if distance <= 0.0:
         return Shown(Status.IN_COLLISION, OVERLAP)
@@ -144,4 +145,4 @@ def shown(distance: float, held: bool, waiting: bool, human: float, limit: float
         return Shown(Status.SLOWING_HUMAN, "slowed for a person")
     if limit < 1.0:
         return Shown(Status.SLOWING_LIMIT, "scaled for a joint's limit")
-    return Shown(said, "")
+    return asked

@@ -33,6 +33,7 @@ from ..control.command import Command, Goal, State, measured
 from ..control.controller import Controller
 from ..control.obstacles import Obstacles
 from ..control.velocity_law import INDEX, STATUSES
+from ..control.waiting import HALF, OCCUPIED
 from .compatibility import examined, facts, same_joints
 from .contact import table
 from .flight_recorder import Recorder
@@ -44,7 +45,7 @@ from .promise import retreats
 from .saturation import HUGE, SUMMARY
 from .state_checks import StateChecks, Timing
 from .status import Status
-from .stop import HELD, IMMEDIATE, OVERLAP, Hold, Latch, shown
+from .stop import HELD, IMMEDIATE, OVERLAP, Hold, Latch, Shown, shown
 
 Array = NDArray[np.float64]
 REQUESTED = Status.STOP_INTERNAL  # a stop that the operator asked for; its reason begins with "operator"
@@ -122,7 +123,7 @@ class Supervisor:
         command.q[:] = self.arm.ready  # until there is a state
         given = self.limiter.last if acting else np.zeros(self.arm.n)  # our own copy: the caller has command.qd
         self.state_checks = StateChecks(self.arm, limits, self.bounds, given, torque=known.torque)
-        self._no_info = np.full_like(command.info, np.nan)
+        self._no_info, self._no_level = np.full_like(command.info, np.nan), np.zeros(1)
         self._still = command.acceleration
         self._names: list[tuple[str, ...]] = []  # of people's capsules, as far as they are known
         self._hold = Hold(self.arm)
@@ -251,11 +252,12 @@ class Supervisor:
                     asked, command = self._asks, self.command
                     command.t = asked.t = t
                     command.dt = asked.dt = self._view[1]
-                    command.status = asked.status = STATUSES[int(self._info[_STATUS])]
-                    command.reason = asked.reason = ""
+                    command.status = asked.status = status = STATUSES[int(self._info[_STATUS])]
+                    waits = status is Status.AVOIDING and asked.level[0] >= HALF
+                    command.reason = asked.reason = OCCUPIED if waits else ""
                     if refused is None and alone:
                         command.margin = self.limiter.summary[_MARGIN]
-                        command.info, command.acceleration = asked.info, asked.acceleration
+                        command.info, command.acceleration, command.level = asked.info, asked.acceleration, asked.level
                         return command
                     if self.limiter.lacking:
                         self._correct()
@@ -325,8 +327,8 @@ class Supervisor:
         q, qd, pairs = state.q, state.qd, self._pairs(asked)
         command.t, command.dt, command.margin = t, self.timing.dt, limiter.summary[_MARGIN]
         if limiter.summary[0] == 0.0 and usable and asked is not None:
-            command.status, command.reason = asked.status, ""
-            command.info, command.acceleration = asked.info, asked.acceleration
+            command.status, command.reason = asked.status, asked.reason
+            command.info, command.acceleration, command.level = asked.info, asked.acceleration, asked.level
         elif not self._attend(t, q, qd, pairs, asked):
             return self._blind(t, state)
         if self.on_command is not None and not self._called_back():
@@ -362,10 +364,12 @@ class Supervisor:
             return False
         known = asked is not None and latch.status is None
         command.info = self._no_info if asked is None else asked.info
+        command.level = self._no_level if asked is None else asked.level
         # `known` has seen that something was asked, which the checker does not follow
         command.acceleration = asked.acceleration if known else self._still  # type: ignore[union-attr]
         said = Status.OK if asked is None else asked.status
-        self._show(t, Status.AVOIDING if said is Status.OK and evading > 0.0 else said, human, limit, distance)
+        why = "" if asked is None else asked.reason
+        self._show(t, Status.AVOIDING if said is Status.OK and evading > 0.0 else said, why, human, limit, distance)
         self._standing = fastest <= limits.standing and (commanded == 0.0 or self.limiter.torque)
         if latch.immediate:
             self.limiter.nothing()
@@ -451,7 +455,7 @@ class Supervisor:
             command.q[:] = q  # nothing was commanded yet: where the arm is
         self._started = True  # zeros were: a later cycle of this stop must not begin with the speed that it measures
         command.t, command.dt, command.info, command.acceleration = t, self.timing.dt, self._no_info, self._still
-        command.margin = math.nan
+        command.margin, command.level = math.nan, self._no_level
         command.status, command.reason = self._latch.status or Status.STOP_INTERNAL, self._latch.reason
         self._standing = False
         if self.on_command is not None:
@@ -462,13 +466,13 @@ class Supervisor:
             self._exceptions += 1
         return command
 
-    def _show(self, t: float, said: Status, human: float, limit: float, distance: float) -> None:
+    def _show(self, t: float, said: Status, why: str, human: float, limit: float, distance: float) -> None:
         """The status and its reason; what is new is told."""
         command, before = self.command, self.command.status
         if self._latch.status is not None:
             command.status, command.reason = self._latch.status, self._latch.reason
             return
-        status, reason = shown(distance, self._hold.active, self.watch.waiting, human, limit, said)
+        status, reason = shown(distance, self._hold.active, self.watch.waiting, human, limit, Shown(said, why))
         command.status, command.reason = status, reason
         self._slowed += human < 1.0
         self._saturated += limit < 1.0

@@ -68,6 +68,7 @@ def test_every_setting_has_a_unit_or_none_and_a_meaning():
         ({"mode": "force"}, "Limits: mode: expected .*power_and_force"),
         ({"sensor": "camera"}, "Limits: sensor: expected a Sensor; got 'camera'"),
         ({"evasion_gain": 0.0}, "Limits: evasion_gain: expected a number > 0"),
+        ({"evasion_effort": 0.0}, "Limits: evasion_effort: expected a number > 0 and <= 10"),
         ({"evasion_distance": -0.1}, "Limits: evasion_distance: expected a number >= 0"),
         ({"keep_off": 20.0}, "Limits: keep_off: expected a number >= 0 and <= 1 "),  # in mm
         ({"thing_weight": math.inf}, "Limits: thing_weight: expected a number > 0"),

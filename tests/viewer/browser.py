@@ -368,12 +368,12 @@ class Browser:
         """A button that is called so."""
         self._click(NAMED, "button", label, what=f"a button {label!r}")
 
-    def _click(self, find: str, *given: str, what: str) -> None:
+    def _click(self, find: str, *given: str, what: str, whole: bool = True) -> None:
         """Clicks with the mouse what a script finds, once it lies in the window with nothing over it.
 
         Where the panel has moved between the look and the click, something else lies there: the button is let go of
         beside it, so that nothing is clicked, and the thing is looked for again.  Only a whole click counts: one whose
-        button goes up where something else has come to lie is none.
+        button goes up where something else has come to lie is none.  Not `whole`: of what moves away at the press.
         (The driver's own click takes all for not there after another size of the window.)
         """
         script = f"const at = (function () {{{find}}})(...arguments); {AIM}"
@@ -385,7 +385,7 @@ class Browser:
             self.mouse("mouseMoved", *at, 0)
             self.mouse("mousePressed", *at, 1)
             self.mouse("mouseReleased", *(at if self.run("return __down") else (0.0, 0.0)), 1)
-            return self.run("return __hit")
+            return self.run("return __hit" if whole else "return __down")
 
         self.until(hit, f"there is {what} to click")
 

@@ -185,7 +185,7 @@ def test_the_panel_stands_beside_the_scene_and_all_of_the_cell_is_seen(browser, 
         browser.driver.save_screenshot(str(tmp_path / f"{size[0]}.png"))
         if size[0] < 1000:
             for does, least, most in (("Collapse", 0.9, 1.0), ("Expand", 0.6, 0.7)):  # viser's own button
-                browser._click(ARROWS, does, what=f"an arrow that says {does}")
+                browser._click(ARROWS, does, what=f"an arrow that says {does}", whole=False)
                 browser.until(
                     lambda least=least, most=most: least <= browser.run(WIDTH) / size[0] <= most, f"the panel: {does}"
                 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -54,10 +55,10 @@ def test_nobody_takes_no_place_from_others():
 class Cell:
     """A panda whose law feels nobody and wants to stand, beside balls: what moves it is evasion."""
 
-    def __init__(self, gap, people=1, kind=Controller):
+    def __init__(self, gap, people=1, kind=Controller, **limits):
         config = Config(period=PERIOD, waiting=None, repulsion=Repulsion(gain=1e-9, influence=0.02))
         self.controller = kind(ARM, config, people=people, person_capsules=1)
-        self.supervisor = Supervisor(self.controller, LIMITS)
+        self.supervisor = Supervisor(self.controller, replace(LIMITS, **limits))
         self.places, self.state = self.controller.obstacles(), State(ARM.ready.copy())
         self.goal, self.k = Goal(ARM.pose(ARM.ready)[:3, 3].copy()), 0
         body = Body(ARM)
@@ -107,6 +108,34 @@ def test_an_arm_gives_way_to_hands_earlier(gap, name, retreating):
     assert (np.abs(command).max() > 0.05) == retreating
     if not retreating:
         assert np.abs(command).max() < 1e-6
+
+
+def opening(q, qd, row):
+    """How fast (m/s) the arm comes away from a ball, by its motion alone."""
+    ball, step = Sphere(row[:3], row[6]), 1e-6
+
+    def gap(at):
+        return min(distance(link, ball).distance for link in Body(ARM).capsules(at))
+
+    return (gap(q + step * qd) - gap(q - step * qd)) / (2 * step)
+
+
+@pytest.mark.parametrize("effort", [0.02, 0.05])
+def test_evasion_asks_a_point_for_a_part_of_what_its_joints_can_give_it(effort):
+    """A hand 2 cm away asks for 1.1 m/s; so small an effort is less, and is had."""
+    cell = Cell(0.02, evasion_effort=effort, evasion_weight=1e5)
+    command, row = cell.run(100, "left_hand"), cell.rows[0]
+    greatest = sum(abs(opening(ARM.ready, speed, row)) for speed in np.diag(ARM.model.velocity))
+    had = opening(ARM.ready, command, row) / (effort * greatest)
+    assert 0.999 < had < 1.2  # above 1 where another link, which asks as well, carries this one along
+
+
+def test_with_all_effort_evasion_has_what_it_asks_for():
+    cell = Cell(0.02, evasion_effort=3.0, evasion_weight=1e5)
+    command = cell.run(100, "left_hand")
+    limits = cell.supervisor.limits
+    asked = limits.evasion_gain * (limits.evasion_distance + limits.evasion_hands - 0.02)
+    assert opening(ARM.ready, command, cell.rows[0]) == pytest.approx(asked, rel=1e-3)
 
 
 class Asked(Controller):

@@ -56,7 +56,6 @@ from .capsule_motion import CapsuleMotion, moving
 from .folds import largest, summed
 from .promise import FAR, FREE, WORST, Lanes
 
-CAPABLE = 0.5  # of the greatest speed that a point can be given: evasion asks for no more
 OF_PEOPLE, OF_EVASION, OF_THINGS = 4, 4, 3  # rows of each kind that are solved for
 ROWS = OF_PEOPLE + OF_EVASION + OF_THINGS
 UNCERTIFIED = 1e4  # (s/m)^2: weight of people's rows where not even the ramp keeps them; above all others
@@ -103,8 +102,9 @@ def _row(
     yields: Any,
     kind: float,
     fastest: Array,
+    effort: Any,
 ) -> Constraint:
-    """The row of the contact that the wish violates most; what a link can hardly do is not asked of it."""
+    """The row of the contact that the wish violates most; evasion asks for so much of what joints can give a point."""
     alone = len({c.capsule for c in contacts}) == 1
 
     def place(c: Contact) -> list[Any]:
@@ -122,7 +122,7 @@ def _row(
         point = a + (b - a) * point[0]
     a = normal @ jacobian_at(model, frames, link, point).Jv
     if kind == EVASION:
-        most = CAPABLE * summed([absolute(g) * v for g, v in zip(a, fastest, strict=True)])
+        most = effort * summed([absolute(g) * v for g, v in zip(a, fastest, strict=True)])
         need, lack = minimum(need, most), lack - maximum(need - most, 0.0)
     return Constraint(a, need, yields, kind, lack)
 
@@ -174,7 +174,7 @@ def posed(
         THINGS: 1.0 / rules.thing_weight,
     }
     rows = [
-        _row(model, frames, ends, link, found, yields[kind], kind, fastest)
+        _row(model, frames, ends, link, found, yields[kind], kind, fastest, rules.evasion_effort)
         for (kind, link, _), found in sorted(groups.items(), key=lambda group: group[0])
     ]
     meeting: dict[int, list[Constraint]] = {}

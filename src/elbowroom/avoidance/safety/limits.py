@@ -76,6 +76,9 @@ class Limits:
     evasion_speed: float = setting(2.5, "m/s", "greatest speed that evasion asks of a point")
     evasion_time: float = setting(0.04, "s", "time in which evasion follows what is asked; less the more urgent it is")
     evasion_weight: float = setting(8.0, "", "of a missed evasion, m/s squared, against the wish in velocity limits")
+    evasion_effort: float = setting(
+        0.5, "", "most that evasion asks of a point, in the speed that its joints can give it"
+    )
     keep_off: float = setting(0.02, "m", "from the floor, things and the arm itself")
     thing_gain: float = setting(4.0, "1/s", "speed towards them for each metre that is left")
     thing_weight: float = setting(1000.0, "", "as evasion_weight, of the floor, things and the arm itself")
@@ -122,6 +125,7 @@ class Limits:
         number(self, "creep", least=0.01, most=0.05)  # more would switch the promise off
         non_negative(self, "evasion_time", most=1.0)
         positive(self, "evasion_weight", "thing_weight", most=1e6)
+        positive(self, "evasion_effort", most=10.0)
         non_negative(self, "jerk", most=1e4)
         non_negative(self, "jump_confirm", "clear_confirm", "latency", "clock_tolerance", "hold_time", most=60.0)
         choice(self, "in_collision", ("retreat", "stop"))

@@ -62,6 +62,7 @@ RULES = (
     "evasion_gain",
     "evasion_speed",
     "evasion_weight",
+    "evasion_effort",
     "evasion_time",
     "floor",
     "keep_off",

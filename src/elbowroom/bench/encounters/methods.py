@@ -11,7 +11,18 @@ from typing import Any
 import numpy as np
 
 from ...arm import Arm
-from ...avoidance import Config, Controller, Goal, Limits, Repulsion, Sensor, State, Supervisor, Workspace
+from ...avoidance import (
+    Attraction,
+    Config,
+    Controller,
+    Goal,
+    Limits,
+    Repulsion,
+    Sensor,
+    State,
+    Supervisor,
+    Workspace,
+)
 from ...avoidance.control.obstacles import Obstacles
 from ...errors import UnknownNameError, did_you_mean
 from .cbf import BarrierLaw
@@ -105,12 +116,29 @@ CLOSE: dict[str, Factory] = {
 }
 """K supervised for a sensor without noise and delay, which lets an arm come near and give way late."""
 
-ALL = METHODS | CURVE | CLOSE
+PARTS: dict[str, Factory] = {
+    "K supervised": supervised,
+    "pull 1": partial(supervised, attraction=Attraction(kp=1.0)),
+    "field 0.5": partial(supervised, repulsion=Repulsion(influence=0.5)),
+    "no waiting": partial(supervised, waiting=None),
+    "no early retreat from hands": partial(supervised, limits=Limits(evasion_hands=0.0)),
+    "no evasion": partial(supervised, limits=Limits(evasion_weight=1e-6)),
+    "no separation": partial(supervised, limits=Limits(separation=False)),
+    "velocities as measured": partial(supervised, limits=Limits(sensor=Sensor(velocity_noise=0.0))),
+    "max_age 0.15": partial(supervised, limits=Limits(max_age=0.15)),
+    "no bound on jerk": partial(supervised, limits=Limits(jerk=0.0)),
+    "creep 0.01": partial(supervised, limits=Limits(creep=0.01)),
+    "K": controller,
+}
+"""K supervised with one of its parts changed or left out, and without all of them: what each is worth."""
+
+SETS = {"curve": CURVE, "parts": PARTS}
+ALL = METHODS | CURVE | CLOSE | PARTS
 
 
 def expanded(names: Sequence[str]) -> list[str]:
-    """The methods' own names, each once; "curve" stands for those of `CURVE`."""
-    wanted = [one for name in names for one in (CURVE if name.strip().lower() == "curve" else [name])]
+    """The methods' own names, each once; "curve" and "parts" stand for those of `CURVE` and `PARTS`."""
+    wanted = [one for name in names for one in SETS.get(name.strip().lower(), [name])]
     return list(dict.fromkeys(map(method, wanted)))
 
 
@@ -119,6 +147,6 @@ def method(name: str) -> str:
     known = {key.lower().replace(" ", "-"): key for key in ALL}
     wanted = name.strip().lower().replace(" ", "-")
     if wanted not in known:
-        hint = did_you_mean(wanted, known, 2, 0.5)
-        raise UnknownNameError(f"no method {name!r}: expected one of {', '.join(known)}, or curve{hint}")
+        hint = did_you_mean(wanted, [*known, *SETS], 2, 0.5)
+        raise UnknownNameError(f"no method {name!r}: expected one of {', '.join(known)}, or {', '.join(SETS)}{hint}")
     return known[wanted]

@@ -111,7 +111,9 @@ def bench(
     ] = None,
     methods: Annotated[
         str | None,
-        typer.Option(metavar="NAME,...", help="encounters: which to compare, as K,K-supervised,mink, or curve.  [all]"),
+        typer.Option(
+            metavar="NAME,...", help="encounters: which to compare, as K,K-supervised,mink, or curve, parts.  [all]"
+        ),
     ] = None,
     limb_speed: Annotated[
         float | None,
@@ -140,6 +142,7 @@ def bench(
     elbowroom bench encounters --runs 20        touches and throughput among people who walk and reach
     elbowroom bench encounters --robot my.urdf --people 2 --methods K,K-supervised --plot clear.png
     elbowroom bench encounters --methods curve  supervised under other assumptions about people
+    elbowroom bench encounters --methods parts  supervised, with one of its parts left out at a time
     elbowroom bench search                      settings drawn at random, in training encounters; half an hour
 
     One to five minutes each, encounters longer with all methods; let nothing else run meanwhile.

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
+from dataclasses import asdict, replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import elbowroom as er
+from elbowroom.avoidance import Controller
 from elbowroom.bench.encounters import METHODS, SEARCH, compare, report, simulate
 from elbowroom.bench.encounters import people as walking
 from elbowroom.bench.encounters import run as loop
 from elbowroom.bench.encounters.cbf import BarrierLaw
+from elbowroom.bench.encounters.methods import PARTS, expanded
 from elbowroom.bench.encounters.metrics import measured, paired, rate, ratio
 from elbowroom.bench.encounters.peers import Mink, Pink, placements
 from elbowroom.bench.encounters.scene import FRAME, GAP, LATENCY, NOISE, PERIOD, REACHED, STAND, frames, place, scene
@@ -411,6 +413,28 @@ def test_a_ratio_is_of_sums_and_its_interval_holds_it():
 # ---- the command
 
 
+def test_each_of_the_parts_is_the_default_with_one_thing_changed():
+    arm = er.load("panda")
+
+    def settings(method):
+        guard = PARTS[method](arm, 1, "camera")
+        if isinstance(guard, Controller):
+            return None
+        config, limits = asdict(guard.controller.config), asdict(guard.limits)
+        return {f"{part}.{name}": v for part, of in (("config", config), ("limits", limits)) for name, v in of.items()}
+
+    default = settings("K supervised")
+    changed = {name: [k for k in default if settings(name)[k] != default[k]] for name in PARTS if settings(name)}
+    assert changed.pop("K supervised") == []
+    assert all(len(names) == 1 for names in changed.values()), changed
+    assert len(changed) == len(set(map(str, changed.values()))) == len(PARTS) - 2  # none twice; K has no supervisor
+
+
+def test_a_set_stands_for_its_methods_each_once():
+    assert expanded(["parts"]) == list(PARTS)
+    assert expanded(["K", "parts", "k-supervised"]) == ["K", *(name for name in PARTS if name != "K")]
+
+
 @pytest.mark.slow
 def test_the_command_prints_writes_and_draws(run, tmp_path):
     pytest.importorskip("scipy")
@@ -448,6 +472,7 @@ def test_the_command_prints_writes_and_draws(run, tmp_path):
     [
         (("encounters", "--methods", "K,magic"), "no method 'magic': expected one of blind, still, k,"),
         (("encounters", "--methods", "cbfqp"), "did you mean cbf-qp"),
+        (("encounters", "--methods", "part"), "or curve, parts; did you mean parts?"),
         (("encounters", "--seed", SEARCH), "seeds of figures must be from 0 to 999999, those beyond are for searches"),
         (("encounters", "--robot", "pandaa"), "no arm 'pandaa'"),
         (("encounters", "--people", "3"), "people"),

@@ -108,7 +108,14 @@ CLOSE: dict[str, Factory] = {
     "K close": partial(
         supervised,
         limits=Limits(
-            evasion_distance=0.05, evasion_hands=0.0, evasion_gain=6.0, evasion_time=0.0, jerk=0.0, acceleration=20.0
+            evasion_distance=0.04,
+            evasion_hands=0.0,
+            evasion_gain=5.0,
+            evasion_time=0.0,
+            evasion_weight=100.0,
+            evasion_effort=3.0,
+            jerk=0.0,
+            acceleration=40.0,
         ),
         repulsion=Repulsion(influence=0.02, lookahead=0.0),
         waiting=None,

@@ -71,7 +71,17 @@ ARMS = {
     "kinova": Foreign("kinova_description/robots/kinova.urdf", "j2s6s200_end_effector", "Kinova Jaco, two fingers"),
     "romeo": Foreign("romeo_description/urdf/romeo_small.urdf", "l_gripper", "Aldebaran Romeo, trunk and left arm"),
     "kr16": Foreign("kuka_description/kuka_kr16/urdf/kr16_2.urdf", "tool0", "KUKA KR 16", "rtb-data"),
+    "kr120": Foreign("kuka_description/kuka_kr120/urdf/kr120r2500pro.urdf", "tool0", "KUKA KR 120", "rtb-data"),
     "kr210": Foreign("kuka_description/kuka_kr210/urdf/kr210l150.urdf", "tool0", "KUKA KR 210", "rtb-data"),
+    "iiwa": Foreign(
+        "kuka_description/kuka_lbr_iiwa/urdf/lbr_iiwa_14_r820.urdf", "tool0", "KUKA LBR iiwa 14, no masses", "rtb-data"
+    ),
+    "puma560": Foreign(
+        "unimation_puma560_description/urdf/puma560_robot.urdf", "link7", "Unimation PUMA 560, no masses", "rtb-data"
+    ),
+    "al5d": Foreign(
+        "lynxmotion_al5d_description/urdf/al5d_robot.urdf", "link4", "Lynxmotion AL5D, no inertias", "rtb-data"
+    ),
 }
 
 

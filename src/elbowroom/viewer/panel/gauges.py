@@ -10,12 +10,13 @@ import math
 
 from ..snapshot import Snapshot
 from .last_minute import AMBER, GREEN, RED
-from .margins import FORBIDDEN, STANDING, UNKNOWN, Margins
+from .margins import FORBIDDEN, NO_MASS, STANDING, UNKNOWN, Margins
 
 CLOSE = 0.7  # of what is allowed: from here on a bar is amber
 TOP = 2.0  # m/s: what is allowed beyond is only called more
 NO_CONTACT = {
     FORBIDDEN: "power and force: contact with this part of the body is not permitted",
+    NO_MASS: "power and force: the speed that a contact bears goes by the arm's masses, and its file has none",
     STANDING: "power and force: this link does not move",
     UNKNOWN: "power and force: this person is one shape without named parts, so that what it bears is not known;"
     " a supervisor takes no contact as permitted then",

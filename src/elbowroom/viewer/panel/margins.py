@@ -46,6 +46,7 @@ GIVES_WAY = (Status.AVOIDING, Status.SLOWING_HUMAN)
 FORBIDDEN = "not permitted"
 STANDING = "a link that stands"
 UNKNOWN = "body part unknown"
+NO_MASS = "no masses in the file"
 """Why there is no speed of a contact; a person who is one shape, such as a cylinder, has no named parts."""
 
 
@@ -161,6 +162,8 @@ def _bears(arm: Arm, q: Array, link: int, a: Array, part: str) -> tuple[float, s
         return math.nan, FORBIDDEN if name else UNKNOWN
     if link < 0:
         return math.nan, STANDING
+    if arm.model.estimated:
+        return math.nan, NO_MASS
     mobility = float(a @ np.linalg.solve(arm.mass_matrix(q), a))
     return float(contact_speed(region.bears, 1.0 / region.mass, mobility)), ""
 

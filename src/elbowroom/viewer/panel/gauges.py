@@ -51,15 +51,14 @@ def gauges(snapshot: Snapshot) -> str:
     else:
         part = html.escape(snapshot.scene.part(found.part))
         if math.isfinite(found.needed):
-            share = found.needed / found.had if found.had > 0 else math.inf
-            rows.append(
-                _row(
-                    "separation",
-                    share,
-                    f"{found.had:.2f} m, needs {found.needed:.2f}",
-                    about="distance to the nearest person, and what speed and separation need at this speed",
-                )
-            )
+            had = found.had if math.isnan(found.believed) else found.believed
+            share = found.needed / had if had > 0 else math.inf
+            other = f"{had:.2f}" != f"{found.had:.2f}"
+            about = "distance to the nearest person, and what speed and separation need at this speed"
+            if other:
+                about += f"; true: {found.had:.2f} m, seen: {had:.2f} m, to the body as last seen, grown by its age"
+            said = f"{'seen ' if other else ''}{had:.2f} m, needs {found.needed:.2f}"
+            rows.append(_row("separation", share, said, about=about))
         else:
             rows.append(_row("separation", math.nan, f"{found.had:.2f} m"))
         allowed = found.allowed

@@ -60,6 +60,11 @@ ARMS = {
     "tiago_pro": Foreign(
         "tiago_pro_description/robots/tiago_pro.urdf", "arm_left_tool_link", "PAL Tiago Pro, lift and left arm"
     ),
+    "tiago_dual": Foreign(
+        "tiago_description/robots/tiago_dual.urdf",
+        "hand_left_grasping_frame",
+        "PAL Tiago Dual, lift and left arm",
+    ),
     "pr2": Foreign("pr2_description/urdf/pr2.urdf", "r_gripper_tool_frame", "Willow Garage PR2, lift and right arm"),
     "g1": Foreign("g1_description/urdf/g1_29dof_rev_1_0.urdf", "left_rubber_hand", "Unitree G1, waist and left arm"),
     "centauro": Foreign("centauro_description/urdf/centauro.urdf", "arm1_8", "IIT Centauro, left arm"),

@@ -40,6 +40,7 @@ from .bounds import INERTIA, MASS, bounded
 from .capsules import LinkCapsule
 from .collision import MANY, LinkShape, reasons, shape_of, told
 from .inertia import NOTHING, MassProperties, from_six, merge, moved
+from .merging import merged
 from .model import Array, Model, create
 from .rotations import pose, z_to
 from .urdf_xml import MAX_BYTES, branches, number, only, origin, part, quoted, read_robot, vector
@@ -170,6 +171,9 @@ def _model(
         warn(f"{name}: taken as unlimited: {'; '.join(missing)}")
     for notice in dict.fromkeys([*notices, *(each for shape in shapes.values() for each in shape.notices)]):
         warn(f"{name}: {notice}", ModelNotice)
+    many = sum(len(shape.capsules) for shape in shapes.values())
+    if many > len(model.capsules):
+        warn(f"{name}: {many} capsules were merged into {len(model.capsules)} that hold them", ModelNotice)
     seen = [link for link, shape in shapes.items() if shape.visual and shape.capsules]
     if seen:
         message = (
@@ -226,7 +230,7 @@ def _chain(
         link_names=[joint.child for joint in moving],
         tool=pose(_snapped(tool[:3, :3]), _without_noise(tool[:3, 3])),
         source="" if file is None else file.name,
-        capsules=_distinct([capsule for shape in shapes.values() for capsule in shape.capsules]),
+        capsules=merged(_distinct([capsule for shape in shapes.values() for capsule in shape.capsules])),
         **_columns(moving)[0],
     )
     return model, shapes

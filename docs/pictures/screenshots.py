@@ -158,7 +158,7 @@ def views() -> None:
         save(studio.picture(), "cell")
         studio.order("drag", (-0.35, -0.1))
         studio.order("hand", "left", (-0.25, 0.0, 0.45))
-        studio.step(2.4)
+        studio.step(4.4)
         save(studio.picture(), "avoiding")
         studio.order("view", "shells", True)
         save(studio.picture(), "shells")

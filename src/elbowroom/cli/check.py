@@ -72,7 +72,7 @@ def _examined(what: str, tip: str | None) -> _Report:
         try:
             model = read(what, tip)
         except ModelError as error:
-            return _Report(what, [("error", str(error).removeprefix(f"{what}: "))])
+            return _Report(what, [("error", as_options(str(error)).removeprefix(f"{what}: "))])
         arm = Arm(with_masses(model, DENSITY))
         findings = arm.examine()
     report = _Report(model.name)

@@ -110,10 +110,9 @@ def test_a_cell_runs_an_arm_without_masses_and_promises_nothing_of_contacts(tmp_
         Cell(dataclasses.replace(scene, density=0.0))
     controller = Controller(cell.arm, Config())
     Supervisor(controller, Limits())
-    with pytest.raises(
-        ConfigError, match=r"mode: expected 'separation', as masses are estimates.*got 'power_and_force'"
-    ):
-        Supervisor(controller, Limits(mode="power_and_force"))
+    for limits in (Limits(mode="power_and_force"), Limits(mode="both", separation=False)):
+        with pytest.raises(ConfigError, match=r"mode: expected 'separation', as masses are estimates.*got '\w+'"):
+            Supervisor(controller, limits)
 
 
 def test_the_page_gives_no_speed_of_a_contact_without_masses():

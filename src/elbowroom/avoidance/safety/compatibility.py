@@ -45,7 +45,7 @@ def facts(controller: Any, limits: Limits, places: tuple[int, int, int] | None) 
     if places is None:
         raise ConfigError("places: expected (people, others, capsules a person), as the controller has no layout")
     guesses = controller.arm.model.estimated
-    if limits.separation and limits.mode != "separation" and guesses:
+    if limits.mode != "separation" and guesses:
         links = ", ".join(map(repr, guesses))
         raise ConfigError(
             f"Limits: mode: expected 'separation', as masses are estimates ({links}); got {limits.mode!r}"

@@ -8,7 +8,7 @@ import pytest
 from elbowroom.errors import ModelNotice
 from elbowroom.model import LinkCapsule, urdf
 from elbowroom.model.covering import distance_to_segment
-from elbowroom.model.merging import MOST, merged
+from elbowroom.model.merging import MANY, MOST, merged, reduced
 
 
 def crowd(count, seed=0, links=3):
@@ -49,15 +49,17 @@ def test_what_costs_least_is_merged_first_and_links_never_are():
 
 
 def test_few_capsules_are_left_as_they_are():
-    capsules = crowd(MOST)
-    assert merged(capsules) is capsules
+    capsules = crowd(MANY)
+    assert reduced(capsules) is capsules
+    assert merged(capsules, MANY) == capsules
+    assert len(reduced(crowd(MANY + 1))) == MOST
 
 
 def test_a_file_with_very_many_shapes_says_that_they_were_merged():
     ball = '<collision><origin xyz="{} 0 0"/><geometry><sphere radius="0.02"/></geometry></collision>'
-    balls = "".join(ball.format(0.01 * k) for k in range(MOST + 5))
+    balls = "".join(ball.format(0.01 * k) for k in range(MANY + 5))
     text = f"""<robot name="hedgehog"><link name="base"/><link name="arm">{balls}</link>
         <joint name="turn" type="continuous"><parent link="base"/><child link="arm"/><axis xyz="0 0 1"/></joint>
         </robot>"""
-    with pytest.warns(ModelNotice, match=f"hedgehog: {MOST + 5} capsules were merged into {MOST} that hold them"):
+    with pytest.warns(ModelNotice, match=f"hedgehog: {MANY + 5} capsules were merged into {MOST} that hold them"):
         assert len(urdf.parse(text).capsules) == MOST

@@ -15,13 +15,17 @@ import numpy as np
 from .capsules import LinkCapsule
 from .covering import Cover, distance_to_segment
 
-MOST = 48  # capsules of an arm
+MANY = 72  # capsules that an arm may have; with fewer, a workplace that fits is worth more than the time
+MOST = 48  # that are left of more
 
 
-def merged(capsules: list[LinkCapsule], most: int = MOST) -> list[LinkCapsule]:
+def reduced(capsules: list[LinkCapsule]) -> list[LinkCapsule]:
+    """The capsules of an arm as they are, or `MOST` that hold them where there are more than `MANY`."""
+    return merged(capsules, MOST) if len(capsules) > MANY else capsules
+
+
+def merged(capsules: list[LinkCapsule], most: int) -> list[LinkCapsule]:
     """At most so many capsules that hold all of these, or one a link; in order, each named after its largest."""
-    if len(capsules) <= most:
-        return capsules
     kept = dict(enumerate(capsules))
     tried = {(i, j): _about(kept[i], kept[j]) for i, j in combinations(kept, 2) if kept[i].link == kept[j].link}
     while len(kept) > most and tried:

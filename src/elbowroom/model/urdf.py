@@ -40,7 +40,7 @@ from .bounds import INERTIA, MASS, bounded
 from .capsules import LinkCapsule
 from .collision import MANY, LinkShape, reasons, shape_of, told
 from .inertia import NOTHING, MassProperties, from_six, merge, moved
-from .merging import merged
+from .merging import reduced
 from .model import Array, Model, create
 from .rotations import pose, z_to
 from .urdf_xml import MAX_BYTES, branches, number, only, origin, part, quoted, read_robot, vector
@@ -230,7 +230,7 @@ def _chain(
         link_names=[joint.child for joint in moving],
         tool=pose(_snapped(tool[:3, :3]), _without_noise(tool[:3, 3])),
         source="" if file is None else file.name,
-        capsules=merged(_distinct([capsule for shape in shapes.values() for capsule in shape.capsules])),
+        capsules=reduced(_distinct([capsule for shape in shapes.values() for capsule in shape.capsules])),
         **_columns(moving)[0],
     )
     return model, shapes

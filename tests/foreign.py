@@ -60,6 +60,11 @@ ARMS = {
     "tiago_pro": Foreign(
         "tiago_pro_description/robots/tiago_pro.urdf", "arm_left_tool_link", "PAL Tiago Pro, lift and left arm"
     ),
+    "tiago_dual": Foreign(
+        "tiago_description/robots/tiago_dual.urdf",
+        "hand_left_grasping_frame",
+        "PAL Tiago Dual, lift and left arm",
+    ),
     "pr2": Foreign("pr2_description/urdf/pr2.urdf", "r_gripper_tool_frame", "Willow Garage PR2, lift and right arm"),
     "g1": Foreign("g1_description/urdf/g1_29dof_rev_1_0.urdf", "left_rubber_hand", "Unitree G1, waist and left arm"),
     "centauro": Foreign("centauro_description/urdf/centauro.urdf", "arm1_8", "IIT Centauro, left arm"),
@@ -71,7 +76,17 @@ ARMS = {
     "kinova": Foreign("kinova_description/robots/kinova.urdf", "j2s6s200_end_effector", "Kinova Jaco, two fingers"),
     "romeo": Foreign("romeo_description/urdf/romeo_small.urdf", "l_gripper", "Aldebaran Romeo, trunk and left arm"),
     "kr16": Foreign("kuka_description/kuka_kr16/urdf/kr16_2.urdf", "tool0", "KUKA KR 16", "rtb-data"),
+    "kr120": Foreign("kuka_description/kuka_kr120/urdf/kr120r2500pro.urdf", "tool0", "KUKA KR 120", "rtb-data"),
     "kr210": Foreign("kuka_description/kuka_kr210/urdf/kr210l150.urdf", "tool0", "KUKA KR 210", "rtb-data"),
+    "iiwa": Foreign(
+        "kuka_description/kuka_lbr_iiwa/urdf/lbr_iiwa_14_r820.urdf", "tool0", "KUKA LBR iiwa 14, no masses", "rtb-data"
+    ),
+    "puma560": Foreign(
+        "unimation_puma560_description/urdf/puma560_robot.urdf", "link7", "Unimation PUMA 560, no masses", "rtb-data"
+    ),
+    "al5d": Foreign(
+        "lynxmotion_al5d_description/urdf/al5d_robot.urdf", "link4", "Lynxmotion AL5D, no inertias", "rtb-data"
+    ),
 }
 
 

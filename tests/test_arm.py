@@ -696,7 +696,7 @@ def test_a_urdf_with_a_massless_tip_is_refused(urdf_file):
 
 
 def test_a_urdf_that_looks_odd_warns(urdf_file):
-    with pytest.warns(er.ModelWarning, match="joint 'hinge': velocity limit is zero"):
+    with pytest.warns(er.ModelWarning, match="taken as unlimited: the velocity limits are 0 for every joint"):
         er.load(urdf_file(URDF.replace('velocity="1"', 'velocity="0"')))
 
 

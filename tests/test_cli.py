@@ -892,3 +892,16 @@ def test_a_start_that_is_none_is_refused(run, text, said):
     status, _, err = run("run", "--robot", "scara", "--variant", "alone", "--seconds", "1", "--start", text)
     assert status != 0
     assert said in err
+
+
+MIMIC = """<robot name="telescope"><link name="base"/><link name="a"/><link name="b"/>
+<joint name="j1" type="continuous"><parent link="base"/><child link="a"/></joint>
+<joint name="j2" type="continuous"><parent link="a"/><child link="b"/><mimic joint="j1"/></joint></robot>"""
+
+
+@pytest.mark.parametrize("command", ["check", "show"])
+def test_errors_name_the_options_of_the_command_line(run, urdf_file, command):
+    status, out, err = run(command, urdf_file(MIMIC), "--tip", "b")
+    assert status == 1
+    assert "it follows joint 'j1'" in out + err
+    assert "an arm that ends before it has --tip 'a'" in out + err

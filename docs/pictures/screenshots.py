@@ -121,6 +121,7 @@ class Studio:
     def drawn(self) -> None:
         """Waits until the page shows what the cell is now."""
         self.live.panel._count = EVERY - 1  # texts and plots are renewed now and then: now
+        self.live.panel._columns = 0  # and so is the strip of the last minute
         while not self.live.show() and self.live.engine.is_alive():
             time.sleep(0.01)
         self.marks += 1
@@ -158,7 +159,7 @@ def views() -> None:
         save(studio.picture(), "cell")
         studio.order("drag", (-0.35, -0.1))
         studio.order("hand", "left", (-0.25, 0.0, 0.45))
-        studio.step(2.4)
+        studio.step(4.4)
         save(studio.picture(), "avoiding")
         studio.order("view", "shells", True)
         save(studio.picture(), "shells")

@@ -25,6 +25,7 @@ from .dynamics.ready import Posed, ready_pose
 from .dynamics.whole_arm import examine
 from .errors import DtypeError, ElbowroomError, ModelError, ShapeError, warn
 from .model import Finding, Model, from_dh, from_mdh
+from .model.estimated import DENSITY, about_estimates, lacking
 
 if TYPE_CHECKING:
     from .compile.cuda import CudaKernel
@@ -62,9 +63,15 @@ class Arm:
         arm = cls(model)
         found = arm.examine()
         if errors := [f for f in found if f.severity == "error"]:
-            raise ModelError(f"{model.name}: " + "; ".join(map(str, errors)))
-        for finding in found:
-            warn(f"{model.name}: {finding}")
+            hint = (
+                f"; er.load(..., density={DENSITY:g}) estimates them, kg/m^3"
+                if lacking(model) and model.capsules
+                else ""
+            )
+            raise ModelError(f"{model.name}: {'; '.join(map(str, errors))}{hint}")
+        for said in (about_estimates(model), *map(str, found)):
+            if said:
+                warn(f"{model.name}: {said}")
         return arm
 
     def examine(self) -> list[Finding]:

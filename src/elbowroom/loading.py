@@ -6,21 +6,39 @@ from os import PathLike, fspath
 from pathlib import Path
 
 from .arm import Arm
+from .dynamics.whole_arm import examine
 from .errors import ModelError, UnknownNameError, did_you_mean
 from .model import Model
+from .model.estimated import estimated, lacking
 
 
-def load(what: str | PathLike[str], tip: str | None = None, *, xacro: bool = False, friction: bool = True) -> Arm:
+def load(
+    what: str | PathLike[str],
+    tip: str | None = None,
+    *,
+    xacro: bool = False,
+    friction: bool = True,
+    density: float | None = None,
+) -> Arm:
     """An arm by its catalogue name ("panda"), or from a URDF, MJCF or TOML file.
 
     `tip` is the link (of an MJCF file the body or site) that the arm ends at; without it the natural one is taken and
     told.  A xacro file is evaluated only with `xacro=True`, since that runs expressions in it.  friction=False leaves
-    out the damping and dry friction that the description has.  What looks wrong with a file is said: errors raise,
-    warnings warn.
+    out the damping and dry friction that the description has.  A file without masses is refused, or with `density`
+    (kg/m^3) links without mass or inertia get those of their capsules, and a warning says so.  What else looks wrong
+    with a file is said: errors raise, warnings warn.
     """
     model = read(what, tip, xacro=xacro)
-    arm = Arm(model) if fspath(what) in _catalogue() else Arm.checked(model)
+    arm = Arm(model) if fspath(what) in _catalogue() else Arm.checked(with_masses(model, density))
     return arm if friction else arm.without_friction()
+
+
+def with_masses(model: Model, density: float | None) -> Model:
+    """The model with estimated masses where its own give no mass matrix that can be computed with; else the same."""
+    known = bool(model.capsules)  # of an arm without shapes nothing can be estimated
+    if density is None or not known or not lacking(model) or not any(f.severity == "error" for f in examine(model)):
+        return model
+    return estimated(model, density)
 
 
 def read(what: str | PathLike[str], tip: str | None = None, *, xacro: bool = False) -> Model:

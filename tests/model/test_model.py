@@ -16,7 +16,8 @@ from elbowroom.model import Model, chains, create, findings
 from elbowroom.model.rotations import cos_sin, rpy, z_to
 from referees import CATALOGUE, physical_chain, physical_tensor
 
-NO_ARRAYS = {"name", "kinds", "joint_names", "link_names", "description", "source", "capsules", "covers", "has_ready"}
+NO_ARRAYS = {"name", "kinds", "joint_names", "link_names", "description", "source"}
+NO_ARRAYS |= {"capsules", "covers", "has_ready", "estimated"}
 ARRAYS = [f.name for f in dataclasses.fields(Model) if f.name not in NO_ARRAYS]
 
 

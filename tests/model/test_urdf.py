@@ -288,8 +288,11 @@ def test_of_a_long_branch_the_first_joint_is_named_and_the_others_counted():
 
 
 def test_mimic_joint_on_the_chain_is_refused_off_it_locked():
-    with pytest.raises(ModelError, match="joint 'slide_right': a mimic joint cannot be on the chain to 'right'"):
+    with pytest.raises(
+        ModelError, match="joint 'slide_right': a mimic joint cannot be on the chain to 'right'"
+    ) as refused:
         urdf.parse(robot(*GRIPPER), tip="right")
+    assert re.search(r"it follows joint '\w+', .* an arm that ends before it has tip= '\w+'", str(refused.value))
     with pytest.warns(ModelWarning, match="'slide_right'"):
         assert urdf.parse(robot(*GRIPPER), tip="left").kinds == "RP"
 

@@ -111,7 +111,9 @@ const box = at.getBoundingClientRect(), middle = [box.left + box.width / 2, box.
 if (!at.contains(document.elementFromPoint(...middle))) return null;
 window.__down = window.__hit = false;
 at.addEventListener('pointerdown', () => { window.__down = true; }, {once: true, capture: true});
-at.addEventListener('click', () => { window.__hit = true; }, {once: true, capture: true});
+document.addEventListener('pointerup', up => {  // seen before anybody acts on it; viser's arrows make no click of it
+  window.__hit = window.__down && at.contains(document.elementFromPoint(up.clientX, up.clientY));
+}, {once: true, capture: true});
 return middle;
 """
 

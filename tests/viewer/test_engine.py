@@ -74,6 +74,11 @@ def test_the_last_minute_has_no_gap_where_nobody_looked(desk):
     cycles(engine, 1)
     engine.show()
     assert engine.board.look().minute == ()
+    engine.cycle()  # a control step by hand, while it is paused
+    engine.show()
+    engine.show()
+    assert engine.board.look().minute == ((0, GREEN),)
+    assert not engine.board.look().running
 
 
 def test_numbers_are_tuned_at_once(desk):

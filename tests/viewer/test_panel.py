@@ -14,11 +14,12 @@ from elbowroom.avoidance import Status
 from elbowroom.cell import Cell, Scene
 from elbowroom.cell.layout import STANDARD
 from elbowroom.cell.people.settings import StandSettings, WalkSettings
+from elbowroom.geometry.shapes import RADIUS
 from elbowroom.viewer.names import link_name, part_name
 from elbowroom.viewer.panel.gauges import gauges
 from elbowroom.viewer.panel.last_minute import AMBER, ORANGE, LastMinute, strip
 from elbowroom.viewer.panel.margins import FORBIDDEN, UNKNOWN, Margins, Stopping, at_nearest, margins
-from elbowroom.viewer.panel.panel import GREEN, GREY, RED, detail, facts, judged
+from elbowroom.viewer.panel.panel import GREEN, GREY, RED, detail, facts, headline, judged
 
 
 @pytest.mark.parametrize("status", [status for status in Status if status is not Status.OK])
@@ -81,6 +82,32 @@ def test_bars_say_what_is_needed_and_had_allowed_and_used():
     assert "nobody is there" in gauges(at_work(safety=None, distance=math.inf))
     assert "nobody is there" not in gauges(at_work(safety=None))  # somebody is, but how fast all is was not recorded
     assert "throughput" not in gauges(at_work(safety=near, replayed=True))  # of a recording
+
+
+def test_no_line_of_the_headline_ends_between_a_number_and_its_unit():
+    said = headline("working: place, right hand 0.46 m from link6", GREEN)
+    assert 'right hand <span style="white-space:nowrap">0.46 m</span> from link6' in said
+
+
+def test_separation_is_to_the_body_that_the_supervisor_believes_in():
+    """Seen as they are, people are where they are believed to be; older data grows them, and the bar says so."""
+    people = {"near": StandSettings(shape="standing", position=(0.9, 0.0))}
+    cell = Cell(dataclasses.replace(Scene.load(STANDARD), people=people))
+    cell.step(0.0)
+    fresh = margins(cell)
+    assert fresh.believed == pytest.approx(fresh.had, abs=1e-12)
+    assert "seen" not in gauges(at_work(safety=fresh))
+    cell.guard.watch.believed[:, RADIUS] += 0.1
+    old = margins(cell)
+    assert old.had == fresh.had
+    assert old.believed == pytest.approx(fresh.had - 0.1, abs=1e-12)
+    assert old.allowed < fresh.allowed
+    assert f"seen {fresh.had - 0.1:.2f} m, needs {fresh.needed:.2f}" in gauges(at_work(safety=old))
+    assert f"true: {fresh.had:.2f} m" in gauges(at_work(safety=old))
+    assert RED in gauges(at_work(safety=old._replace(believed=0.5 * old.needed)))
+    cell.guard = None
+    assert math.isnan(cell.distance_believed())
+    assert margins(cell).believed == fresh.had
 
 
 @pytest.mark.parametrize(("shape", "several", "part"), [("cylinder", False, ""), ("standing", True, "hand")])

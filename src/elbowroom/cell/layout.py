@@ -40,7 +40,7 @@ def mounted(scene: Scene) -> Arm:
 
 def _loaded(scene: Scene) -> Arm:
     try:
-        return load(scene.robot, scene.tip or None)
+        return load(scene.robot, scene.tip or None, density=scene.density or None)
     except UnknownNameError as error:
         raise ConfigError(f"robot: {error}") from error
 

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..avoidance import Command, Controller, Goal, Obstacles, State, Status, Supervisor
+from ..avoidance.safety.perception import FAR
 from ..errors import ConfigError
 from ..geometry import PARKED, ROW, Body
 from ..geometry.clearance import NOBODY, Clearance
@@ -200,6 +201,16 @@ class Cell:
         if self._touch is not self._near:  # the controller keeps another shape clear than the one that touches
             _, moving = self._touch.of(q, self.people_rows)
         self.clearance = moving
+
+    def distance_believed(self) -> float:
+        """Least distance (m) of surfaces to people as the supervisor believes them: as last seen, grown by their age.
+
+        NaN without a supervisor; infinite where nobody is believed to be.
+        """
+        if self.guard is None:
+            return math.nan
+        rows = self.guard.watch.believed
+        return self._near.of(self.state.q, rows[rows[:, 0] < FAR])[0].surfaces
 
     def _place(self, t: float) -> None:
         """People where they are at t."""

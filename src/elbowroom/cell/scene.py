@@ -24,6 +24,7 @@ from ..avoidance import Config, Limits, Sensor
 from ..avoidance.checks import FieldError, as_number, choice, flag, integer, number, positive, setting
 from ..avoidance.settings import read
 from ..errors import ConfigError, close_names
+from ..model.estimated import DENSITY
 from ..reading import named
 from .layers import ROBOT, SPECIAL, is_file, layered, read_file
 from .people.settings import KINDS, Somebody
@@ -70,6 +71,7 @@ class _Plain:
     fit: bool = setting(False, "", "scale and move a pick-and-place task that the arm could not do as it is written")
     check_reach: bool = setting(True, "", "refuse points of the task that the tool does not reach")
     allow_bare: bool = setting(False, "", "run though links of the arm have no shape, which distances then ignore")
+    density: float = setting(DENSITY, "kg/m^3", "of links whose file has no mass; 0: such an arm is refused")
     origin: str = setting("tool", "", "what points count from: the resting tool, or the arm's base")
     floor: float = setting(0.0, "m", "height of the floor that people stand on, in the base's frame")
     duration: float = setting(30.0, "s", "of a run")
@@ -93,6 +95,7 @@ class _Plain:
         flag(self, "fit")
         flag(self, "check_reach")
         flag(self, "allow_bare")
+        number(self, "density", least=0.0, most=1e5)
         number(self, "floor", least=-10.0, most=10.0)
         positive(self, "duration", most=86400.0)
         number(self, "reset_after", least=0.0, most=3600.0)

@@ -26,7 +26,7 @@ from . import check, codegen, count, demo, doctor, experiment, export, replay, r
 from . import count as tables
 from . import show as robots
 from .bench import command as bench
-from .terminal import fail, note, noted, styled
+from .terminal import as_options, fail, note, noted, styled
 
 app = typer.Typer(
     name="elbowroom",
@@ -115,7 +115,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except ElbowroomError as error:
         if debug:
             raise
-        fail(str(error))
+        fail(as_options(str(error)))
     except OSError as error:
         if debug:
             raise

@@ -18,7 +18,8 @@ from ..arm import Arm
 from ..cell.layout import reasons_of, without_shape
 from ..cell.suitability import MUCH, POOR, SINGULAR, STICKS_OUT, Suitability, far_out, suitability
 from ..errors import MissingShapeWarning, ModelError, ModelNotice, ModelWarning
-from ..loading import read
+from ..loading import read, with_masses
+from ..model.estimated import DENSITY, about_estimates
 from ..model.xacro import ALLOWED
 from .show import Tip, What, Xacro
 from .terminal import as_options, console, one_line, plain
@@ -71,10 +72,13 @@ def _examined(what: str, tip: str | None) -> _Report:
         try:
             model = read(what, tip)
         except ModelError as error:
-            return _Report(what, [("error", str(error).removeprefix(f"{what}: "))])
-        arm = Arm(model)
+            return _Report(what, [("error", as_options(str(error)).removeprefix(f"{what}: "))])
+        arm = Arm(with_masses(model, DENSITY))
         findings = arm.examine()
     report = _Report(model.name)
+    if said := about_estimates(arm.model):
+        load = f"er.load refuses the arm without density={DENSITY:g}, and the cell estimates by itself"
+        report.found.append(("warning", f"{said}; {load}"))
     report.found += [(finding.severity, str(finding)) for finding in findings]
     if not report.count("error"):
         with warnings.catch_warnings():

@@ -54,9 +54,11 @@ def examine(model: Model) -> list[Finding]:
         k = lost_joint(M)
         if k is not None:
             where = ", ".join(suspects) or f"link {model.link_names[k]!r}"
+            joint = f"the mass matrix is not positive definite: joint {model.joint_names[k]!r}"
             what = (
-                f"the mass matrix is not positive definite: joint {model.joint_names[k]!r} moves {M[k, k]:.3g}, "
-                "of which nothing is left with the joints beyond it free"
+                f"{joint} moves nothing that has a mass"
+                if M[k, k] == 0.0
+                else f"{joint} moves {M[k, k]:.3g}, of which nothing is left with the joints beyond it free"
             )
             return [Finding("error", where, what), *found]
     return found

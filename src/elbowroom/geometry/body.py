@@ -54,6 +54,9 @@ BARE_LENGTH = 0.05
 BARE_MASS = 1.0
 """kg: and so has a heavier one: at the density of aluminium it is a ball of 9 cm, at that of water one of 12 cm."""
 
+AT_ONCE = 100
+"""Pairs that are looked at together: their rows fill some 80 MB."""
+
 NEAR = 0.05
 """m: a pair that never comes so near cannot meet."""
 
@@ -157,12 +160,15 @@ class Body:
         model = self.arm.model
         drawn = np.random.default_rng(0).uniform(*model.sampling_range(), (SAMPLES, model.n))
         table = self.kernel.general(np.vstack([self.arm.ready, drawn]), np.zeros((SAMPLES + 1, model.n)))
-        first, second = (np.ascontiguousarray(table[:, list(side)]) for side in zip(*pairs, strict=True))
-        apart = _pair().general(first, second)[..., DISTANCE]  # (1 + SAMPLES, pairs)
-        ready, touching = apart[0], (apart[1:] <= 0.0).mean(axis=0)
-        can_meet = (apart.min(axis=0) < NEAR) & ((touching > 0.0) | (np.median(apart, axis=0) > 2 * NEAR))
-        keep = (ready > 0.0) & (touching <= OFTEN) & can_meet
-        return tuple(pair for pair, wanted in zip(pairs, keep, strict=True) if wanted)
+        found: list[tuple[int, int]] = []
+        for some in (pairs[k : k + AT_ONCE] for k in range(0, len(pairs), AT_ONCE)):
+            first, second = (np.ascontiguousarray(table[:, list(side)]) for side in zip(*some, strict=True))
+            apart = _pair().general(first, second)[..., DISTANCE]  # (1 + SAMPLES, pairs)
+            ready, touching = apart[0], (apart[1:] <= 0.0).mean(axis=0)
+            can_meet = (apart.min(axis=0) < NEAR) & ((touching > 0.0) | (np.median(apart, axis=0) > 2 * NEAR))
+            keep = (ready > 0.0) & (touching <= OFTEN) & can_meet
+            found += [pair for pair, wanted in zip(some, keep, strict=True) if wanted]
+        return tuple(found)
 
     def self_gap(self, q: ArrayLike) -> Array:
         """(B,) the least distance between capsules of `self_pairs` at q (B, n), m; inf where there are none."""

@@ -84,6 +84,7 @@ class Model:
     capsules: tuple[LinkCapsule, ...] = field(default=(), repr=False)  # the arm's own cover; () where none is known
     covers: Covers = field(default=(), repr=False)  # other covers by name
     has_ready: bool = field(default=True, repr=False)  # whether `ready` was given; else it only lies within the limits
+    estimated: tuple[str, ...] = field(default=(), repr=False)  # links whose mass or inertia is a guess (estimated.py)
 
     def __post_init__(self) -> None:
         n = len(self.kinds)
@@ -201,10 +202,10 @@ class Model:
 
     @cached_property
     def digest(self) -> str:
-        """A hash of the model without covers and `has_ready`, the same in every process: what its dynamics go by."""
+        """A hash of what its dynamics go by, so without covers, `has_ready`, `estimated`; the same in every process."""
         h = hashlib.sha256()
         for f in dataclasses.fields(self):
-            if f.name in ("capsules", "covers", "has_ready"):
+            if f.name in ("capsules", "covers", "has_ready", "estimated"):
                 continue
             value = getattr(self, f.name)
             data = value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode()
@@ -215,11 +216,9 @@ class Model:
         return int(self.digest[:15], 16)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Model) and (self.digest, self.capsules, self.covers, self.has_ready) == (
-            other.digest,
-            other.capsules,
-            other.covers,
-            other.has_ready,
+        return isinstance(other, Model) and all(
+            getattr(self, what) == getattr(other, what)
+            for what in ("digest", "capsules", "covers", "has_ready", "estimated")
         )
 
     def cover(self, name: str) -> tuple[LinkCapsule, ...]:

@@ -40,6 +40,7 @@ from .bounds import INERTIA, MASS, bounded
 from .capsules import LinkCapsule
 from .collision import MANY, LinkShape, reasons, shape_of, told
 from .inertia import NOTHING, MassProperties, from_six, merge, moved
+from .merging import reduced
 from .model import Array, Model, create
 from .rotations import pose, z_to
 from .urdf_xml import MAX_BYTES, branches, number, only, origin, part, quoted, read_robot, vector
@@ -165,10 +166,14 @@ def _model(
         ride = any(joint.name in locked and seats[joint.parent][0] >= 0 for joint in tree.joints)
         warn(message, ModelWarning if ride else ModelNotice)  # those on the base change nothing of the arm's dynamics
     missing = [f"joint {joint.name!r} has no {what}" for joint in moving for what in _missing_limits(joint)]
+    missing += [f"the {what} limits are 0 for every joint" for what in _columns(moving)[1]]
     if missing:
         warn(f"{name}: taken as unlimited: {'; '.join(missing)}")
     for notice in dict.fromkeys([*notices, *(each for shape in shapes.values() for each in shape.notices)]):
         warn(f"{name}: {notice}", ModelNotice)
+    many = sum(len(shape.capsules) for shape in shapes.values())
+    if many > len(model.capsules):
+        warn(f"{name}: {many} capsules were merged into {len(model.capsules)} that hold them", ModelNotice)
     seen = [link for link, shape in shapes.items() if shape.visual and shape.capsules]
     if seen:
         message = (
@@ -213,8 +218,6 @@ def _chain(
         for link, (i, T) in seats.items()
     }
     tool = turns[-1].T @ seats[tip][1]
-    drives = [_drive(joint) for joint in moving]
-    columns: dict[str, Any] = {what: [drive[what] for drive in drives] for what in drives[0]}
     model = create(
         [_LETTER[joint.kind] for joint in moving],
         E=np.array([_snapped(T[:3, :3]) for T in placements]),
@@ -227,8 +230,8 @@ def _chain(
         link_names=[joint.child for joint in moving],
         tool=pose(_snapped(tool[:3, :3]), _without_noise(tool[:3, 3])),
         source="" if file is None else file.name,
-        capsules=_distinct([capsule for shape in shapes.values() for capsule in shape.capsules]),
-        **columns,
+        capsules=reduced(_distinct([capsule for shape in shapes.values() for capsule in shape.capsules])),
+        **_columns(moving)[0],
     )
     return model, shapes
 
@@ -280,9 +283,16 @@ def _moving_joints(tree: _Tree, tip: str) -> list[_Joint]:
             base = base or joint
         elif joint.kind != "fixed" and (base or not moves):
             wrong = base or joint
+            expected = f"expected {', '.join(_LETTER)} or fixed"
+            if kind == "mimic":
+                followed = joint.element.find("mimic").get("joint", "")  # type: ignore[union-attr]  # it has one
+                expected = (
+                    f"it follows joint {followed!r}, and every joint of an arm moves by itself; an arm that ends "
+                    f"before it has tip= {joint.parent!r}, and one without the <mimic> element moves both"
+                )
             raise ModelError(
                 f"joint {wrong.name!r}: a {wrong.kind if base else kind} joint cannot be on the chain to {tip!r}; "
-                f"expected {', '.join(_LETTER)} or fixed"
+                f"{expected}"
             )
         elif moves:
             moving.append(joint)
@@ -431,6 +441,14 @@ def _drive(joint: _Joint) -> dict[str, float]:
         "viscous": number(dynamics, "damping", owner, default=0.0),
         "coulomb": number(dynamics, "friction", owner, default=0.0),
     }
+
+
+def _columns(moving: list[_Joint]) -> tuple[dict[str, Any], list[str]]:
+    """Limits and friction of all joints, and which limits are 0 for every joint: left blank, so taken as not given."""
+    drives = [_drive(joint) for joint in moving]
+    columns = {what: [drive[what] for drive in drives] for what in drives[0]}
+    blank = [what for what in ("velocity", "effort") if not any(columns[what])]
+    return columns | {what: [math.inf] * len(moving) for what in blank}, blank
 
 
 def _missing_limits(joint: _Joint) -> list[str]:

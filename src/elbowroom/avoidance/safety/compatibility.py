@@ -44,6 +44,12 @@ def facts(controller: Any, limits: Limits, places: tuple[int, int, int] | None) 
         places = layout.people, layout.others, layout.person_capsules
     if places is None:
         raise ConfigError("places: expected (people, others, capsules a person), as the controller has no layout")
+    guesses = controller.arm.model.estimated
+    if limits.mode != "separation" and guesses:
+        links = ", ".join(map(repr, guesses))
+        raise ConfigError(
+            f"Limits: mode: expected 'separation', as masses are estimates ({links}); got {limits.mode!r}"
+        )
     period = limits.period or getattr(getattr(controller, "config", None), "period", None)
     if period is None:
         raise ConfigError("Limits: period: expected a number > 0 (s), as the controller has none of its own")

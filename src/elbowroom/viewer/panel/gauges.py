@@ -10,12 +10,13 @@ import math
 
 from ..snapshot import Snapshot
 from .last_minute import AMBER, GREEN, RED
-from .margins import FORBIDDEN, STANDING, UNKNOWN, Margins
+from .margins import FORBIDDEN, NO_MASS, STANDING, UNKNOWN, Margins
 
 CLOSE = 0.7  # of what is allowed: from here on a bar is amber
 TOP = 2.0  # m/s: what is allowed beyond is only called more
 NO_CONTACT = {
     FORBIDDEN: "power and force: contact with this part of the body is not permitted",
+    NO_MASS: "power and force: the speed that a contact bears goes by the arm's masses, and its file has none",
     STANDING: "power and force: this link does not move",
     UNKNOWN: "power and force: this person is one shape without named parts, so that what it bears is not known;"
     " a supervisor takes no contact as permitted then",
@@ -50,15 +51,14 @@ def gauges(snapshot: Snapshot) -> str:
     else:
         part = html.escape(snapshot.scene.part(found.part))
         if math.isfinite(found.needed):
-            share = found.needed / found.had if found.had > 0 else math.inf
-            rows.append(
-                _row(
-                    "separation",
-                    share,
-                    f"{found.had:.2f} m, needs {found.needed:.2f}",
-                    about="distance to the nearest person, and what speed and separation need at this speed",
-                )
-            )
+            had = found.had if math.isnan(found.believed) else found.believed
+            share = found.needed / had if had > 0 else math.inf
+            other = f"{had:.2f}" != f"{found.had:.2f}"
+            about = "distance to the nearest person, and what speed and separation need at this speed"
+            if other:
+                about += f"; true: {found.had:.2f} m, seen: {had:.2f} m, to the body as last seen, grown by its age"
+            said = f"{'seen ' if other else ''}{had:.2f} m, needs {found.needed:.2f}"
+            rows.append(_row("separation", share, said, about=about))
         else:
             rows.append(_row("separation", math.nan, f"{found.had:.2f} m"))
         allowed = found.allowed

@@ -1,9 +1,11 @@
 """Live margins: how far the arm is from what its supervisor allows, at the pair of arm and person that are nearest.
 
     needed   C + Z + v_h (T_r + T_s) + v_r (T_r + T_s / 2)      separation, m, with T_s the time that a stop takes now
-    had      the true distance, m; the supervisor measures to the body that it believes in, which is no smaller
+    had      the true distance, m
+    believed the distance to the body that the supervisor goes by, as last seen and grown by its age, m; the true one
+             where there is no supervisor, and of a recording, which does not hold it
     used     v_r, m/s: how fast the nearest point of the arm comes towards the person, 0 if it leaves
-    allowed  m/s: the speed at which `needed` would be `had`, if the arm comes straight towards the person with the
+    allowed  m/s: the speed at which `needed` would be `believed`, if the arm comes straight towards the person with the
              least joint speeds (avoidance/safety/separation_speed.py): T_s = v_r / a, and a its deceleration then
     bears    m/s: the speed at which a contact would keep to the force that this part of the body bears
              (avoidance/safety/contact.py); NaN where there is none, and `why` says so
@@ -46,6 +48,7 @@ GIVES_WAY = (Status.AVOIDING, Status.SLOWING_HUMAN)
 FORBIDDEN = "not permitted"
 STANDING = "a link that stands"
 UNKNOWN = "body part unknown"
+NO_MASS = "no masses in the file"
 """Why there is no speed of a contact; a person who is one shape, such as a cylinder, has no named parts."""
 
 
@@ -59,6 +62,7 @@ class Margins(NamedTuple):
     bears: float
     part: str  # of the person
     why: str = ""  # there is no `bears`
+    believed: float = math.nan
 
 
 class Stopping(NamedTuple):
@@ -112,7 +116,8 @@ def margins(cell: Cell) -> Margins | None:
         pace = float(guard.watch.pace[:, 0].max())
         rules = Stopping(guard.limits, guard.bounds.acceleration, guard.reaction, pace)
     nearest = (controller.rows[k], controller.layout.capsules[k].link, *controller.nearest_points(), part)
-    return at_nearest(cell.arm, cell.state.q, cell.state.qd, nearest, cell.near.surfaces, rules)
+    had, believed = cell.near.surfaces, math.nan if rules is None else cell.distance_believed()
+    return at_nearest(cell.arm, cell.state.q, cell.state.qd, nearest, had, rules, believed)
 
 
 def at_nearest(
@@ -122,12 +127,14 @@ def at_nearest(
     nearest: tuple[Array, int, Array, Array, str],
     had: float,
     rules: Stopping | None,
+    believed: float = math.nan,
 ) -> Margins | None:
     """Of an arm in that state; None where it touches somebody, as no direction is known then.
 
     `nearest` is the arm's capsule (13 numbers, shapes.py), its link, the nearest points of arm and person and the
     name of the person's part.
     """
+    believed = had if math.isnan(believed) else believed
     row, link, at, beside, part = nearest
     way = beside - at
     apart = float(np.linalg.norm(way))
@@ -138,9 +145,9 @@ def at_nearest(
     used = max(0.0, float(normal @ ((1.0 - share) * row[VELOCITY_A] + share * row[VELOCITY_B])))
     towards = _towards(arm, q, link, at, normal)
     needed = math.nan if rules is None else rules.needed(qd, used)
-    allowed = math.nan if rules is None else rules.allowed(towards, had)
+    allowed = math.nan if rules is None else rules.allowed(towards, believed)
     bears, why = _bears(arm, q, link, towards, part)
-    return Margins(needed, had, used, allowed, bears, part, why)
+    return Margins(needed, had, used, allowed, bears, part, why, believed)
 
 
 def _towards(arm: Arm, q: Array, link: int, at: Array, normal: Array) -> Array:
@@ -161,6 +168,8 @@ def _bears(arm: Arm, q: Array, link: int, a: Array, part: str) -> tuple[float, s
         return math.nan, FORBIDDEN if name else UNKNOWN
     if link < 0:
         return math.nan, STANDING
+    if arm.model.estimated:
+        return math.nan, NO_MASS
     mobility = float(a @ np.linalg.solve(arm.mass_matrix(q), a))
     return float(contact_speed(region.bears, 1.0 / region.mass, mobility)), ""
 
@@ -191,8 +200,8 @@ def farther(cell: Cell, found: Margins | None) -> float:
         wanted = task.settings.safety + task.settings.hysteresis
     elif info.status is Status.AVOIDING:
         return _out_of_reach(cell, distance)
-    elif found is not None and found.needed > found.had:
-        return found.needed - found.had
+    elif found is not None and found.needed > found.believed:
+        return found.needed - found.believed
     else:
         return math.nan
     return max(0.0, wanted - distance)

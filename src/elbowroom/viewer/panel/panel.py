@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import math
+import re
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -367,6 +368,7 @@ def headline(said: str, colour: str, more: str = "", there: bool = True) -> str:
     """The sentence at the top as HTML; access/page.py looks at `data-cell`."""
     dot = f'<span style="color:{colour};font-size:18px;line-height:0.8">&#9679;</span>'
     under = f'<div style="font-weight:400;font-size:12px;color:#55606a">{more}</div>' if more else ""
+    said = re.sub(r"\d+\.\d+ m\b", r'<span style="white-space:nowrap">\g<0></span>', said)  # no line ends before a unit
     return f'<div data-cell="{"there" if there else "loading"}" style="{HEADLINE}">{dot} {said}{under}</div>'
 
 

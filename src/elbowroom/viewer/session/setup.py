@@ -66,7 +66,7 @@ RANGES: dict[str, Range] = {
     "influence": Range("distance of influence", "m", 0.1, 1.5, 0.05),
     "gain": Range("repulsion gain", "m/s", 0.01, 1.0, 0.01),
     "kp": Range("attraction gain", "1/s", 0.1, 5.0, 0.1),
-    "max_speed": Range("greatest pull", "m/s", 0.05, 2.0, 0.05),
+    "max_speed": Range("pull limit", "m/s", 0.05, 2.0, 0.05),
     "filter": Range("moving average", "s", 0.0, 1.0, 0.05),
     "speed": Range("simulation speed", "x", 0.1, 4.0, 0.1),
 }

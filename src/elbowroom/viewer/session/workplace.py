@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+import math
 import time
 from collections.abc import Callable
 from typing import Any
@@ -108,6 +109,7 @@ class Workplace:
         self.cell: Cell
         self.alone: Undisturbed | None = None
         self.waiting, self.minute = Waiting(), LastMinute()
+        self._shown_at = math.inf  # s, of the last snapshot
         self.visuals: tuple[Any, ...] = ()
         self.tape = SessionRecording()
         self.pace: RealTime | None = None
@@ -291,8 +293,9 @@ class Workplace:
         except Exception as error:
             self._failed(error)
             return
-        if now.running and not now.busy:
-            self.minute.add(now.t, works(now))
+        stepped, self._shown_at = now.t > self._shown_at, now.t  # control steps by hand count, too
+        if (now.running or stepped) and not now.busy:
+            self.minute.add(now.t, works(dataclasses.replace(now, running=True)))
         now = dataclasses.replace(now, minute=self.minute.columns)
         if self.board.put(now) is False:
             bare = dataclasses.replace(now.scene, visuals=())

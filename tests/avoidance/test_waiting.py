@@ -284,6 +284,42 @@ def test_a_command_says_that_the_goal_is_occupied_and_for_how_much():
     assert kept.waiting > 0.99  # a copy keeps its own
 
 
+def test_whether_the_goal_is_free_is_not_known_where_nobody_looked():
+    """No data never means that nobody is there: no level before the first frame, in a stop, or of one that does not wait."""
+    never = Loop(None)
+    never.stands(0.05)
+    assert math.isnan(never.step().waiting)
+    loop = Loop(RULES)
+    loop.stands(0.15)
+    assert loop.run(1.0).waiting > 0.9
+    state = State(np.full(loop.arm.n, math.nan))
+    stopped = loop.controller.step(loop.t, PERIOD, state, loop.places, loop.goal)
+    assert stopped.status.stops
+    assert math.isnan(stopped.waiting)
+    assert loop.level > 0.9  # which the controller remembers
+    assert loop.step().waiting > 0.9
+
+    limits = Limits(sensor=Sensor.exact(PERIOD), max_age=0.1, max_state_age=1.0)
+    guard, places = Supervisor(loop.controller, limits), loop.controller.obstacles()
+    state, goal = State(loop.arm.ready.copy()), Goal(loop.tool)
+    command = guard.step(0.0, PERIOD, state, places, goal)  # nobody was ever seen, nor was nobody
+    assert command.status is Status.SLOWING_HUMAN
+    assert math.isnan(command.waiting)
+    x, y, _ = loop.tool + np.array([0.35, 0.0, 0.0])
+    for k in range(1, 60):
+        t = state.t = goal.t = k * PERIOD
+        places.see([Capsule((x, y, 0.0), (x, y, 1.5), 0.2).row()], t)
+        command = guard.step(t, PERIOD, state, places, goal)
+        state.qd[:] = command.qd
+        state.q += PERIOD * command.qd
+    assert guard.latched is None
+    assert command.waiting > 0.9
+    state.q[0], state.t = math.nan, t + PERIOD
+    command = guard.step(t + PERIOD, PERIOD, state, places, goal)
+    assert command.status is Status.STOP_STATE_INVALID
+    assert math.isnan(command.waiting)
+
+
 # ---- what is remembered
 
 

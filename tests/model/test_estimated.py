@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import elbowroom as er
-from elbowroom.avoidance import Config, Controller, Limits, Supervisor
+from elbowroom.avoidance import Config, Controller, Force, Limits, Supervisor
 from elbowroom.cell import Cell, Rest, Scene, run
 from elbowroom.errors import ConfigError, ModelError, ModelWarning
+from elbowroom.export.write_mjcf import mjcf
 from elbowroom.export.write_urdf import urdf
 from elbowroom.model import LinkCapsule, catalogue
 from elbowroom.model.estimated import BALL, DENSITY, about_estimates, estimated, lacking
@@ -51,6 +52,21 @@ def test_a_capsule_weighs_and_turns_as_its_points_do():
     assert found.inertia[1] == pytest.approx(inertia, rel=0.01, abs=0.01 * np.abs(inertia).max())
 
 
+def test_shapes_of_one_link_that_overlap_count_once():
+    """A capsule, and the same as files write it: with a ball at both ends; or twice.  2 % is the grid's."""
+    once = estimated(MASSLESS, DENSITY)
+    ends = (LinkCapsule(end, 1, at, at, 0.04) for end, at in (("a", (0, 0, 0)), ("b", (0.4, 0, 0))))
+    again = dataclasses.replace(SHAPES[1], name="again")
+    third = dataclasses.replace(again, name="third")
+    for more in (tuple(ends), (again,), (again, third)):
+        found = estimated(dataclasses.replace(MASSLESS, capsules=(*SHAPES, *more)), DENSITY)
+        assert found.mass == pytest.approx(once.mass, rel=0.02)
+        assert found.com == pytest.approx(once.com, abs=1e-12)
+    apart = LinkCapsule("apart", 1, (0, 1, 0), (0.4, 1, 0), 0.04)
+    found = estimated(dataclasses.replace(MASSLESS, capsules=(*SHAPES, apart)), DENSITY)
+    assert found.mass[1] == pytest.approx(2 * once.mass[1])
+
+
 def test_a_ball_has_two_fifths():
     ball = LinkCapsule("ball", 1, (0.1, 0, 0), (0.1, 0, 0), 0.06)
     found = estimated(dataclasses.replace(MASSLESS, capsules=(SHAPES[0], ball)), 500.0)
@@ -87,7 +103,7 @@ def test_a_file_without_masses_is_refused_with_a_remedy_and_loaded_with_it(tmp_p
     path = file_without_masses(tmp_path)
     with pytest.raises(ModelError, match=r"moves nothing that has a mass; er.load\(..., density=650\) estimates them"):
         er.load(path)
-    with pytest.warns(ModelWarning, match="missing for all 2 links: estimated from their shapes, together 5.37 kg"):
+    with pytest.warns(ModelWarning, match="missing for all 2 links: estimated from their shapes, together 4.4 kg"):
         arm = er.load(path, density=650)
     assert arm.model.estimated == PLANAR.link_names
     assert np.linalg.eigvalsh(arm.mass_matrix(arm.ready)).min() > 0
@@ -97,6 +113,36 @@ def test_an_arm_with_masses_is_not_changed_by_a_density(tmp_path):
     path = tmp_path / "whole.urdf"
     path.write_text(urdf(PLANAR))
     assert er.load(path, density=650).model == er.load(path).model
+
+
+@pytest.mark.filterwarnings("ignore::elbowroom.errors.ModelWarning")
+def test_a_file_that_is_written_does_not_pass_guesses_on(tmp_path):
+    arm = er.load(file_without_masses(tmp_path), density=650)
+    again = tmp_path / "again.urdf"
+    for text in (urdf(arm.model), mjcf(arm.model)):
+        assert "estimated from their shapes" in text.split("<worldbody>")[0].split("<link")[0]
+    again.write_text(urdf(arm.model))
+    assert "<inertial>" not in again.read_text()
+    with pytest.raises(ModelError, match="mass"):
+        er.load(again)
+
+
+@pytest.mark.parametrize("method", ["operational", "joint"])
+def test_torques_are_refused_with_guessed_masses(method):
+    model = estimated(dataclasses.replace(MASSLESS, effort=np.array([80.0, 40.0])), DENSITY)
+    torques = Config(controller="F", force=Force(method=method))
+    with pytest.raises(ConfigError, match="planar2: torques need masses that somebody measured, and those of 'upper"):
+        Supervisor(Controller(er.Arm(model), torques), Limits())
+    measured = dataclasses.replace(model, estimated=())
+    Supervisor(Controller(er.Arm(measured), torques), Limits())
+    Supervisor(Controller(er.Arm(model), Config(controller="F")), Limits())  # linearised: it makes speeds
+
+
+def test_torques_without_a_limit_are_logged(caplog):
+    model = dataclasses.replace(PLANAR, capsules=SHAPES, effort=np.array([80.0, math.inf]))
+    Supervisor(Controller(er.Arm(model), Config(controller="F", force=Force(method="joint"))), Limits())
+    said = [each.getMessage() for each in caplog.records if "effort" in each.getMessage()]
+    assert said == ["planar2: joint 'elbow' has no effort limit; its torque is not limited"]
 
 
 @pytest.mark.filterwarnings("ignore::elbowroom.errors.ModelWarning")

@@ -8,7 +8,7 @@ import pytest
 from elbowroom.errors import ModelNotice
 from elbowroom.model import LinkCapsule, urdf
 from elbowroom.model.covering import distance_to_segment
-from elbowroom.model.merging import MANY, MOST, merged, reduced
+from elbowroom.model.merging import MANY, MOST, NOT_HELD, merged, reduced
 
 
 def crowd(count, seed=0, links=3):
@@ -61,5 +61,7 @@ def test_a_file_with_very_many_shapes_says_that_they_were_merged():
     text = f"""<robot name="hedgehog"><link name="base"/><link name="arm">{balls}</link>
         <joint name="turn" type="continuous"><parent link="base"/><child link="arm"/><axis xyz="0 0 1"/></joint>
         </robot>"""
-    with pytest.warns(ModelNotice, match=f"hedgehog: {MANY + 5} capsules were merged into {MOST} that hold them"):
+    with pytest.warns(
+        ModelNotice, match=f"hedgehog: {MANY + 5} capsules were merged into {MOST} that hold them; {NOT_HELD}"
+    ):
         assert len(urdf.parse(text).capsules) == MOST

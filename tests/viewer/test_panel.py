@@ -105,6 +105,9 @@ def test_separation_is_to_the_body_that_the_supervisor_believes_in():
     assert f"seen {fresh.had - 0.1:.2f} m, needs {fresh.needed:.2f}" in gauges(at_work(safety=old))
     assert f"true: {fresh.had:.2f} m" in gauges(at_work(safety=old))
     assert RED in gauges(at_work(safety=old._replace(believed=0.5 * old.needed)))
+    unseen = old._replace(had=0.5 * old.needed, believed=5.0)  # nearer than anybody who is seen
+    assert RED in gauges(at_work(safety=unseen))
+    assert "5.00" not in gauges(at_work(safety=unseen))
     cell.guard = None
     assert math.isnan(cell.distance_believed())
     assert margins(cell).believed == fresh.had

@@ -37,6 +37,7 @@ from defusedxml.ElementTree import fromstring
 from ..dynamics import whole
 from ..errors import ModelError
 from ..model.capsules import BASE
+from ..model.estimated import about_estimates
 from ..model.model import Array, Model
 from ..model.rotations import pose
 from .bodies import realizable
@@ -134,7 +135,7 @@ def mjcf_with_notes(
     if not (math.isfinite(bandwidth) and bandwidth > 0):
         raise ModelError(f"bandwidth must be positive and finite, in rad/s; got {bandwidth!r}")
     model, changes = realizable(model, adjust=adjust)
-    notes = list(changes)
+    notes = [*changes, *filter(None, [about_estimates(model)])]
     model = _named(model, notes)
     root = element("mujoco", model=model.name)
     add(root, "compiler", angle="radian")

@@ -22,6 +22,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from ..model.capsules import LinkCapsule
+from ..model.estimated import about_estimates
 from ..model.model import STANDARD_GRAVITY, Array, Model
 from ..model.rotations import pose, z_to
 from .xml_text import Export, add, document, element, name_of_ours, names
@@ -38,6 +39,7 @@ def urdf(model: Model) -> str:
 def urdf_with_notes(model: Model) -> Export:
     """As `urdf`, with the notes that also stand at the top of the text."""
     notes = _lost(model)
+    notes += filter(None, [about_estimates(model)])
     links: set[str] = set()
     joints: set[str] = set()
     link_names = names(model.link_names, "link", links, notes)
@@ -102,6 +104,8 @@ def _limit(value: float) -> float:
 
 
 def _inertial(link: Element, model: Model, i: int) -> None:
+    if model.link_names[i] in model.estimated:  # whoever reads the file must not take a guess for a measurement
+        return
     inertial = add(link, "inertial")
     add(inertial, "origin", xyz=model.com[i], rpy=(0, 0, 0))
     add(inertial, "mass", value=model.mass[i])

@@ -3,6 +3,9 @@
 The capsule about two others has its axis between two of their four ends, those that give the least volume, and as its
 radius the greatest of (distance of an end to that axis + the radius there).  A capsule is convex, so both lie within.
 A hand of forty capsules, or a second arm that rides on the torso, costs every cycle of control as much as forty links.
+
+Towards people the arm only grows.  But links whose merged capsules overlap at the ready pose, or often, are not held
+apart from each other any more (`Body.self_pairs`); `NOT_HELD` says so.
 """
 
 from __future__ import annotations
@@ -17,6 +20,8 @@ from .covering import Cover, distance_to_segment
 
 MANY = 72  # capsules that an arm may have; with fewer, a workplace that fits is worth more than the time
 MOST = 48  # that are left of more
+
+NOT_HELD = "links that touch only because of that are not held apart from each other"
 
 
 def reduced(capsules: list[LinkCapsule]) -> list[LinkCapsule]:

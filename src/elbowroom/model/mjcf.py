@@ -37,7 +37,7 @@ from .bounds import LENGTH, bounded
 from .capsules import LinkCapsule, moved_capsule
 from .covering import Cover, covering_capsule, covering_capsules, covering_cylinder
 from .inertia import NOTHING, MassProperties, merge, moved
-from .merging import reduced
+from .merging import NOT_HELD, reduced
 from .model import Array, Model, create
 from .rotations import pose, rz, z_to
 from .urdf_xml import quoted
@@ -164,7 +164,7 @@ def _model(robot: _Robot, tip: str | None, name: str, file: Path) -> Model:
     capsules, wrong = _capsules(robot, chain)
     _tell(robot, chain, name, tip, wrong)
     if (few := reduced(capsules)) is not capsules:
-        warn(f"{name}: {len(capsules)} capsules were merged into {len(few)} that hold them", ModelNotice)
+        warn(f"{name}: {len(capsules)} capsules were merged into {len(few)} that hold them; {NOT_HELD}", ModelNotice)
     dofs = [int(m.jnt_dofadr[j]) for j in chain.joints]
     tool = chain.seats[body].T @ T_tip
     names = [robot.name("joint", j) for j in chain.joints]

@@ -40,7 +40,7 @@ from .bounds import INERTIA, MASS, bounded
 from .capsules import LinkCapsule
 from .collision import MANY, LinkShape, reasons, shape_of, told
 from .inertia import NOTHING, MassProperties, from_six, merge, moved
-from .merging import reduced
+from .merging import NOT_HELD, reduced
 from .model import Array, Model, create
 from .rotations import pose, z_to
 from .urdf_xml import MAX_BYTES, branches, number, only, origin, part, quoted, read_robot, vector
@@ -173,7 +173,7 @@ def _model(
         warn(f"{name}: {notice}", ModelNotice)
     many = sum(len(shape.capsules) for shape in shapes.values())
     if many > len(model.capsules):
-        warn(f"{name}: {many} capsules were merged into {len(model.capsules)} that hold them", ModelNotice)
+        warn(f"{name}: {many} capsules were merged into {len(model.capsules)} that hold them; {NOT_HELD}", ModelNotice)
     seen = [link for link, shape in shapes.items() if shape.visual and shape.capsules]
     if seen:
         message = (

@@ -13,6 +13,9 @@ from ..safety.status import Status
 from .velocity_law import GOAL, INDEX, INFO
 
 Array = NDArray[np.float64]
+UNKNOWN: Array = np.full(1, np.nan)
+"""The level of waiting where nobody can say whether the goal is free."""
+UNKNOWN.flags.writeable = False
 
 
 def _vector(name: str, value: ArrayLike, size: int) -> Array:
@@ -128,7 +131,8 @@ class Command:
                              point of their own that qd is summed into
     tool_velocity (6,)       linear and angular, what qd makes of the tool
     acceleration (3,)        of the tool that tau gives; zero for velocity laws
-    waiting                  from 0, the goal is free, to 1, a person occupies it and the arm waits at a distance
+    waiting                  from 0, the goal is free, to 1, a person occupies it and the arm waits at a distance, some
+                             tenths of a second late; NaN where that is not known, or the controller does not wait
     margin                   m/s, what a supervisor leaves of the allowed speed towards people, where that is least
     status, info (see law.INFO), and by name: distance, axis_distance, slow, push, openness, limit
     """
@@ -155,7 +159,7 @@ class Command:
         self.tool_velocity: Array = np.zeros(6)
         self.acceleration: Array = np.zeros(3)
         self.info: Array = np.zeros(len(INFO))
-        self.level: Array = np.zeros(1)  # of waiting
+        self.level: Array = UNKNOWN  # of waiting
         self.status = Status.OK
         self.reason = ""
         self.t = 0.0
@@ -174,7 +178,7 @@ class Command:
 
     @property
     def waiting(self) -> float:
-        """From 0, the goal is free, to 1, a person occupies it."""
+        """From 0, the goal is free, to 1, a person occupies it; NaN where that is not known."""
         return float(self.level[0])
 
     @property
@@ -210,8 +214,9 @@ class Command:
     def copy(self) -> Command:
         """A command of its own that no step overwrites."""
         other = Command(len(self.q))
-        for name in ("q", "qd", "tau", "tool_velocity", "acceleration", "info", "level"):
+        for name in ("q", "qd", "tau", "tool_velocity", "acceleration", "info"):
             np.copyto(getattr(other, name), getattr(self, name))
+        other.level = self.level.copy()
         for name in ("status", "reason", "t", "dt", "margin"):
             setattr(other, name, getattr(self, name))
         return other
@@ -226,5 +231,5 @@ def still(command: Command, status: Status, reason: str, q: Any = None) -> Comma
         array[:] = 0.0
     if q is not None:
         command.q[:] = q
-    command.status, command.reason = status, reason
+    command.status, command.reason, command.level = status, reason, UNKNOWN
     return command

@@ -31,7 +31,7 @@ from ..safety.saturation import HUGE
 from ..safety.status import Status
 from ..settings import leaves, lifted
 from . import force_law, velocity_law
-from .command import Command, Goal, State, measured, still
+from .command import UNKNOWN, Command, Goal, State, measured, still
 from .config import Config, structure
 from .obstacles import Obstacles
 from .pairs import Layout
@@ -231,7 +231,6 @@ class Controller:
         results = self._results
         # The command's arrays are those that the law fills; what it does not make stays zero.
         self.command.q, self.command.qd, self.command.info = results.q, results.qd, results.info
-        self.command.level = self._level
         self.command.tool_velocity = results.tool_velocity
         if self.makes_torque:
             self.command.tau, self.command.acceleration = results.tau, results.acceleration
@@ -433,6 +432,11 @@ class Controller:
         return self.samples > 1 and not self.makes_torque
 
     @property
+    def level(self) -> Array:
+        """(1,) of waiting, as it is now; NaN for a controller that does not wait."""
+        return UNKNOWN if self.config.waiting is None else self._level
+
+    @property
     def started(self) -> bool:
         """Whether a step was made since the start or the last reset."""
         return self._started
@@ -464,6 +468,7 @@ class Controller:
         """The command of a step that was made."""
         command = self.command
         command.t, command.dt, command.status = t, dt, STATUSES[int(self._info_view[_STATUS])]
+        command.level = self.level
         command.reason = OCCUPIED if command.status is Status.AVOIDING and command.level[0] >= HALF else ""
         return command
 

@@ -50,6 +50,13 @@ def facts(controller: Any, limits: Limits, places: tuple[int, int, int] | None) 
         raise ConfigError(
             f"Limits: mode: expected 'separation', as masses are estimates ({links}); got {limits.mode!r}"
         )
+    torque = bool(getattr(controller, "makes_torque", False))
+    if torque and guesses:
+        links = ", ".join(map(repr, guesses))
+        raise ConfigError(
+            f"{controller.arm.name}: torques need masses that somebody measured, and those of {links} are estimates; "
+            "expected a controller of velocities (K, or F linearised), or a file with masses"
+        )
     period = limits.period or getattr(getattr(controller, "config", None), "period", None)
     if period is None:
         raise ConfigError("Limits: period: expected a number > 0 (s), as the controller has none of its own")
@@ -57,7 +64,6 @@ def facts(controller: Any, limits: Limits, places: tuple[int, int, int] | None) 
         most = f"at most {MOST_ROWS} cycles of {period:g} s, {MOST_ROWS * period:g} s"
         raise ConfigError(f"Limits: record: expected {most}; got {limits.record:g}")
     reaction = limits.latency + period
-    torque = bool(getattr(controller, "makes_torque", False))
     ends = (getattr(controller, end, getattr(controller.arm.model, end)) for end in ("lower", "upper"))
     held = bounds(limits, controller.arm, *ends, torque=torque)
     workspace = getattr(getattr(controller, "config", None), "workspace", None)

@@ -212,6 +212,8 @@ def bounds(limits: Limits, arm: Arm, lower: Array, upper: Array, *, torque: bool
             raise ConfigError(
                 f"{arm.name}: joint {joint!r}: effort limit is zero; a torque controller needs one above 0"
             )
+        if torque and not np.isfinite(model.effort[i]):
+            log.warning("%s: joint %r has no effort limit; its torque is not limited", arm.name, joint)
         if not lower[i] < upper[i]:
             raise ConfigError(
                 f"{arm.name}: joint {joint!r}: position limits leave no room: {lower[i]:g} to {upper[i]:g}"

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from ...arm import Arm
 from ...errors import ConfigError
-from ..control.command import Command, Goal, State, measured
+from ..control.command import UNKNOWN, Command, Goal, State, measured
 from ..control.controller import Controller
 from ..control.obstacles import Obstacles
 from ..control.velocity_law import INDEX, STATUSES
@@ -123,7 +123,7 @@ class Supervisor:
         command.q[:] = self.arm.ready  # until there is a state
         given = self.limiter.last if acting else np.zeros(self.arm.n)  # our own copy: the caller has command.qd
         self.state_checks = StateChecks(self.arm, limits, self.bounds, given, torque=known.torque)
-        self._no_info, self._no_level = np.full_like(command.info, np.nan), np.zeros(1)
+        self._no_info = np.full_like(command.info, np.nan)
         self._still = command.acceleration
         self._names: list[tuple[str, ...]] = []  # of people's capsules, as far as they are known
         self._hold = Hold(self.arm)
@@ -253,6 +253,7 @@ class Supervisor:
                     command.t = asked.t = t
                     command.dt = asked.dt = self._view[1]
                     command.status = asked.status = status = STATUSES[int(self._info[_STATUS])]
+                    asked.level = self.controller.level  # type: ignore[attr-defined]  # as there is a `run`
                     waits = status is Status.AVOIDING and asked.level[0] >= HALF
                     command.reason = asked.reason = OCCUPIED if waits else ""
                     if refused is None and alone:
@@ -327,8 +328,9 @@ class Supervisor:
         q, qd, pairs = state.q, state.qd, self._pairs(asked)
         command.t, command.dt, command.margin = t, self.timing.dt, limiter.summary[_MARGIN]
         if limiter.summary[0] == 0.0 and usable and asked is not None:
-            command.status, command.reason = asked.status, asked.reason
-            command.info, command.acceleration, command.level = asked.info, asked.acceleration, asked.level
+            command.status, command.reason = asked.status, getattr(asked, "reason", "")
+            command.info, command.acceleration = asked.info, asked.acceleration
+            command.level = getattr(asked, "level", UNKNOWN)  # a controller of another's may have none
         elif not self._attend(t, q, qd, pairs, asked):
             return self._blind(t, state)
         if self.on_command is not None and not self._called_back():
@@ -364,11 +366,11 @@ class Supervisor:
             return False
         known = asked is not None and latch.status is None
         command.info = self._no_info if asked is None else asked.info
-        command.level = self._no_level if asked is None else asked.level
+        command.level = UNKNOWN if asked is None or self.watch.waiting else getattr(asked, "level", UNKNOWN)
         # `known` has seen that something was asked, which the checker does not follow
         command.acceleration = asked.acceleration if known else self._still  # type: ignore[union-attr]
         said = Status.OK if asked is None else asked.status
-        why = "" if asked is None else asked.reason
+        why = "" if asked is None else getattr(asked, "reason", "")
         self._show(t, Status.AVOIDING if said is Status.OK and evading > 0.0 else said, why, human, limit, distance)
         self._standing = fastest <= limits.standing and (commanded == 0.0 or self.limiter.torque)
         if latch.immediate:
@@ -455,7 +457,7 @@ class Supervisor:
             command.q[:] = q  # nothing was commanded yet: where the arm is
         self._started = True  # zeros were: a later cycle of this stop must not begin with the speed that it measures
         command.t, command.dt, command.info, command.acceleration = t, self.timing.dt, self._no_info, self._still
-        command.margin, command.level = math.nan, self._no_level
+        command.margin, command.level = math.nan, UNKNOWN
         command.status, command.reason = self._latch.status or Status.STOP_INTERNAL, self._latch.reason
         self._standing = False
         if self.on_command is not None:

@@ -45,9 +45,9 @@ def controller(arm: Arm, people: int, sensor: str, *, law: str = "K", **settings
 def supervised(
     arm: Arm, people: int, sensor: str, *, law: str = "K", limits: Limits | None = None, **settings: Any
 ) -> Supervisor:
-    """A law with its supervisor, which is told what kind of sensor there is: the package's default, or an exact one."""
+    """A law with its supervisor, which is told what kind of sensor there is: that of `limits`, or an exact one."""
     limits = Limits() if limits is None else limits
-    if sensor == "ideal":
+    if sensor == "ideal" and limits.sensor == Sensor():
         limits = replace(limits, sensor=Sensor.exact(PERIOD))
     return Supervisor(controller(arm, people, sensor, law=law, **settings), limits)
 

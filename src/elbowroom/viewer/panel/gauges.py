@@ -51,7 +51,7 @@ def gauges(snapshot: Snapshot) -> str:
     else:
         part = html.escape(snapshot.scene.part(found.part))
         if math.isfinite(found.needed):
-            had = found.had if math.isnan(found.believed) else found.believed
+            had = found.had if math.isnan(found.believed) else min(found.had, found.believed)
             share = found.needed / had if had > 0 else math.inf
             other = f"{had:.2f}" != f"{found.had:.2f}"
             about = "distance to the nearest person, and what speed and separation need at this speed"

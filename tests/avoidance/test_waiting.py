@@ -285,7 +285,7 @@ def test_a_command_says_that_the_goal_is_occupied_and_for_how_much():
 
 
 def test_whether_the_goal_is_free_is_not_known_where_nobody_looked():
-    """No data never means that nobody is there: no level before the first frame, in a stop, or of one that does not wait."""
+    """No data is not nobody: there is no level before the first frame, in a stop, or where the arm does not wait."""
     never = Loop(None)
     never.stands(0.05)
     assert math.isnan(never.step().waiting)

@@ -60,7 +60,7 @@ TAKES = {
 }
 ROBOTS = dict.fromkeys((Suite.ENCOUNTERS, Suite.SEARCH), ("panda", "ur5e", "iiwa14"))  # where not the default ones
 MODULES = {
-    Suite.PAGE: "elbowroom.viewer.session.load",
+    Suite.PAGE: "elbowroom.viewer.session.page_benchmark",
     Suite.ENCOUNTERS: "elbowroom.bench.encounters.report",
     Suite.SEARCH: "elbowroom.bench.encounters.search",
 }

@@ -1,4 +1,4 @@
-"""The panel of the page: how it goes, what is chosen, and the numbers beside it.
+"""The panel of the page: a headline (works, gives way, waits, stopped and why), controls, settings and numbers.
 
 Nothing here is trusted: what a page sends is an order, which the engine checks and clamps; what the panel shows comes
 back from the engine.  Texts that change are plain HTML with every name escaped.
@@ -365,7 +365,7 @@ class Panel:
 
 
 def headline(said: str, colour: str, more: str = "", there: bool = True) -> str:
-    """The sentence at the top as HTML; access/page.py looks at `data-cell`."""
+    """The sentence at the top as HTML; access/page_patches.py looks at `data-cell`."""
     dot = f'<span style="color:{colour};font-size:18px;line-height:0.8">&#9679;</span>'
     under = f'<div style="font-weight:400;font-size:12px;color:#55606a">{more}</div>' if more else ""
     said = re.sub(r"\d+\.\d+ m\b", r'<span style="white-space:nowrap">\g<0></span>', said)  # no line ends before a unit

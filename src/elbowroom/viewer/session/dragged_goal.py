@@ -1,4 +1,4 @@
-"""A goal that somebody drags: the tool goes there, and the work waits until the goal is let go of."""
+"""A goal that is dragged on the page: the tool goes there, and the task waits until the goal is released."""
 
 from __future__ import annotations
 

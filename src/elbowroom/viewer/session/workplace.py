@@ -1,4 +1,4 @@
-"""The cell that a page shows, and what happens to it: it is exchanged, stopped, recorded and shown.
+"""The live cell behind a page, and the orders that it takes: another cell, stop, reset, record, drag.
 
 A stop belongs to the workplace, not to a supervisor that may be changed for another: `held` says why, whoever wanted
 it, and nothing but `go_on` ends it.  While it lasts
@@ -49,7 +49,7 @@ AWAY = np.array([40.0, 0.0, 0.0])  # m
 
 
 class _Away:
-    """Somebody who does what they do far away, where it does not matter: nobody needs to be waited for."""
+    """A person moved far away, where they do not matter: nobody needs to be waited for."""
 
     def __init__(self, who: Coworker) -> None:
         self._who, self.names = who, who.names
@@ -331,7 +331,7 @@ class Workplace:
 
 
 def _sides(who: Seen) -> list[DraggedPerson]:
-    """Somebody as they are and as they are sensed, which may be the same."""
+    """A person as they are and as they are sensed, which may be the same."""
     found = {id(side): side for side in (who.actual, who.sensed)}
     return [side for side in found.values() if isinstance(side, DraggedPerson)]
 

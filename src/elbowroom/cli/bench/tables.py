@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ... import __version__
-from ...bench.encounters.search import TOUCH, defaults
 from ..terminal import duration, heading, line, plain, table
 
 if TYPE_CHECKING:
@@ -221,6 +220,8 @@ def encounters(report: EncounterReport) -> None:
 
 def search(report: SearchReport) -> None:
     """The best candidates and today's settings."""
+    from ...bench.encounters.search import TOUCH, defaults  # what simulates is loaded when something is simulated
+
     last = report.seed + report.runs - 1
     line(f"{', '.join(report.robots)}: {report.runs} training encounters each, seeds {report.seed} to {last}")
     today = defaults()

@@ -32,14 +32,13 @@ from ...cell.people.dragged import DraggedPerson
 from ...cell.people.settings import Seen
 from ...cell.runner import Cell
 from ...cell.scene import Scene
-from ...cell.task import Handling, Task
+from ...cell.task import DraggedGoal, Handling, Task
 from ...geometry.shapes import A, B
 from ...model.visuals import visuals_of
 from ..panel.last_minute import LastMinute
 from ..panel.margins import Waiting
 from ..panel.panel import works
 from ..snapshot import SceneView, Snapshot
-from .dragged_goal import DraggedGoal
 from .exchange import SharedBuffer
 from .recording import SessionRecording
 from .setup import Setup

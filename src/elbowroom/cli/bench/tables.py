@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ...bench.encounters.search import SearchReport
     from ...bench.gpu import CardReport, CardRow
     from ...bench.report import Report, Row
+    from ...viewer.session.page_benchmark import LoadReport
 
 US = "elbowroom"
 BEST = 6  # candidates of a search that are shown
@@ -88,7 +89,7 @@ def gpu(report: CardReport) -> None:
     _end(report)
 
 
-def _card_cells(row: CardRow) -> list[Any]:
+def _card_cells(row: CardRow) -> list[object]:
     return [
         row.robot,
         row.quantity,
@@ -102,7 +103,7 @@ def _card_cells(row: CardRow) -> list[Any]:
     ]
 
 
-def page(report: Any) -> None:
+def page(report: LoadReport) -> None:
     """How late cycles begin with pages open."""
     line(f"elbowroom {__version__}; {report.cpu}; the live cell's loop, {1000 * report.period:g} ms a cycle")
     heading("How late cycles begin, by open pages")

@@ -66,9 +66,9 @@ def judged(snapshot: Snapshot) -> tuple[str, str]:
     if snapshot.stopped:
         return f"stopped: {html.escape(snapshot.reason or verdict)}", RED
     if snapshot.touching:
-        return "touching somebody", RED
+        return "touching a person", RED
     if "IN_COLLISION" in (status, law, verdict) or distance <= 0:
-        return "overlapping somebody", RED
+        return "overlapping a person", RED
     if not snapshot.running:
         return "paused", GREY
     if math.isnan(distance):
@@ -82,7 +82,7 @@ def judged(snapshot: Snapshot) -> tuple[str, str]:
     if "SLOWING_HUMAN" in (law, status):
         if not math.isfinite(distance):  # an empty snapshot is believed after limits.clear_confirm
             return "slowed until it is sure that nobody is there", AMBER
-        return f"slowed by somebody near: {near(snapshot)}", AMBER
+        return f"slowed for a person near: {near(snapshot)}", AMBER
     for each in (law, status):
         if each in SLOWED:
             return f"working, slowed by {SLOWED[each]}", AMBER
@@ -112,7 +112,7 @@ def detail(snapshot: Snapshot) -> str:
     """What goes with the sentence: for how long, and what would let the arm go on."""
     waited, farther = snapshot.waited, snapshot.farther
     if snapshot.stopped:
-        return "it goes on when the reason has gone and somebody presses go on"
+        return "press go on once the reason has gone"
     if not snapshot.running or waited < WAITS:
         return ""
     said = f"for {waited:.0f} s"

@@ -272,7 +272,7 @@ def test_bench_avoidance_as_json(run, measured_cycles):
 @pytest.fixture
 def measured_pages(monkeypatch):
     """Lateness that was not measured."""
-    load = pytest.importorskip("elbowroom.viewer.session.load")
+    load = pytest.importorskip("elbowroom.viewer.session.page_benchmark")
     late = {"cycles": 100, "median": 1e-5, "p99": 1e-4, "p999": 2e-4, "worst": 1e-3, "overruns": 0}
     rows = [load.LoadRow(pages=pages, bytes_a_second=1e4, **late) for pages in (-1, 0, 5)]
     monkeypatch.setattr(load, "run", lambda *, progress: load.LoadReport(rows, "a CPU", 0.01))

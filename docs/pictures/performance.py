@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from elbowroom.bench.charts import times as chart
+from elbowroom.bench import charts
 from elbowroom.bench.gpu import CardReport, CardRow
 from elbowroom.bench.report import US, FirstCall, Report, Row
 from elbowroom.experiments import figures
@@ -31,10 +31,10 @@ REFEREE = "Pinocchio"
 SIZE = 4096  # of the batches in short
 LENGTHS = (7, 13, 20, 30, 50, 100)  # of the chains in short
 PICTURE: dict[str, Callable[..., None]] = {
-    "dynamics": chart.times,
-    "batch": partial(chart.curves, over="states"),
-    "chains": partial(chart.curves, over="n"),
-    "gpu": chart.times,
+    "dynamics": charts.times,
+    "batch": partial(charts.curves, over="states"),
+    "chains": partial(charts.curves, over="n"),
+    "gpu": charts.times,
 }
 Cells = list[str]
 

@@ -15,8 +15,8 @@ import elbowroom as er
 from elbowroom.avoidance import Config, Controller, Goal, Limits, MovingAverage, Sensor, State, Status, Supervisor
 from elbowroom.avoidance import settings as tables
 from elbowroom.avoidance.control.pushes import WIDTH
-from elbowroom.avoidance.safety.box import joint_box, ramp
 from elbowroom.avoidance.safety.compatibility import Facts
+from elbowroom.avoidance.safety.joint_speed_limits import joint_box, ramp
 from elbowroom.avoidance.safety.limiter import Limiter
 from elbowroom.avoidance.safety.limits import UNLIMITED, bounds
 from elbowroom.avoidance.safety.perception import CLOCK, TOLD

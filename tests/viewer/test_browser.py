@@ -18,8 +18,8 @@ from browser import Browser, Demo, need_chromium
 import elbowroom as er
 from elbowroom.cell.recording.file import read
 from elbowroom.cell.runner import Cell
+from elbowroom.cell.task import DRAGGED
 from elbowroom.model import catalogue
-from elbowroom.viewer.session.dragged_goal import DRAGGED
 from elbowroom.viewer.session.setup import RANGES, SCENARIOS, Setup, name_of
 
 COLOURS = 30  # a canvas of one colour has 1, the floor and the sky alone some 10

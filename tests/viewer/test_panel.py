@@ -33,7 +33,7 @@ def test_green_is_for_work_alone(status):
         assert judged(at_work(law_status=status.value))[1] != GREEN
 
 
-@pytest.mark.parametrize(("distance", "said"), [(0.0, "overlapping somebody"), (-0.03, "overlapping somebody")])
+@pytest.mark.parametrize(("distance", "said"), [(0.0, "overlapping a person"), (-0.03, "overlapping a person")])
 def test_an_overlap_is_told_paused_or_not(distance, said):
     for running in (True, False):
         assert judged(at_work(distance=distance, running=running)) == (said, RED)

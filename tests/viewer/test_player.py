@@ -14,7 +14,7 @@ from browser import Browser, chromium
 from test_replay import recorded, walked
 
 from elbowroom.cell import Cell
-from elbowroom.viewer.replay.player import Player, about, thinned
+from elbowroom.viewer.replay.player import Player, about, worst_per_bin
 from elbowroom.viewer.replay.recorded import Replay
 
 
@@ -83,11 +83,11 @@ def test_names_of_files_are_escaped(player):
 def test_a_plot_keeps_the_worst():
     values = np.arange(1000.0)
     values[777] = -5.0
-    least = thinned(values, np.fmin, 100)
+    least = worst_per_bin(values, np.fmin, 100)
     assert len(least) == 100
     assert least.min() == -5.0
-    assert thinned(values, np.fmax, 100)[-1] == 999.0
-    np.testing.assert_array_equal(thinned(values, np.fmin, 1000), values)
+    assert worst_per_bin(values, np.fmax, 100)[-1] == 999.0
+    np.testing.assert_array_equal(worst_per_bin(values, np.fmin, 1000), values)
 
 
 AXIS = """const axis = Object.values(__viserTestpoints.uplots).map(({chart}) => chart.axes[0])

@@ -36,7 +36,7 @@ from ..errors import ConfigError
 from ..geometry import Body
 from ..geometry.shapes import RADIUS, A, B
 from ..model.capsules import BASE
-from .people.settings import Movable, Somebody
+from .people.settings import Movable, PersonSettings
 from .pick_and_place import PickAndPlace
 from .points import Point
 from .scene import Scene
@@ -294,7 +294,7 @@ def _beside(scene: Scene, before: PickAndPlace, after: PickAndPlace, body: Body,
     return dataclasses.replace(scene, people=people)
 
 
-def _moved_by(who: Somebody, shift: Array) -> Somebody:
+def _moved_by(who: PersonSettings, shift: Array) -> PersonSettings:
     dx, dy = shift.tolist()
     return who.moved(dx, dy) if isinstance(who, Movable) else who
 

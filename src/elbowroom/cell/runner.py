@@ -1,4 +1,4 @@
-"""A cell at work: an arm, its controller and supervisor, a plant, people and a task, a cycle at a time.
+"""The loop of a cell: arm, controller, supervisor, plant, people and task, one control step at a time.
 
     cell = Cell(Scene.load("cell.toml"))
     recording = run(cell)                                  as fast as it goes; the same scene gives the same bytes
@@ -31,7 +31,7 @@ from ..geometry.clearance import NOBODY, Clearance
 from .layout import laid_out, plant_of
 from .layout import mounted as mounted
 from .pace import AsFastAsPossible, Pace
-from .people.sensor_noise import Noisy
+from .people.coworker import Noisy
 from .people.settings import Seen, made
 from .plants.plant import Plant
 from .recording.log import Log as Log

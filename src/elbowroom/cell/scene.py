@@ -27,7 +27,7 @@ from ..errors import ConfigError, close_names
 from ..model.estimated import DENSITY
 from ..reading import named
 from .layers import ROBOT, SPECIAL, is_file, layered, read_file
-from .people.settings import KINDS, Somebody
+from .people.settings import KINDS, PersonSettings
 from .task import TASKS, Rest, TaskSettings
 
 SUPERVISION = ("stop", "watch", "off")
@@ -137,7 +137,7 @@ class Scene(_Plain):
     """A scene; see the module's docstring.  `source` is the file that it was read from."""
 
     task: TaskSettings = field(default=Rest(), metadata={"doc": "what the arm does"})
-    people: Mapping[str, Somebody] = field(default_factory=dict, metadata={"doc": "who is there, by name"})
+    people: Mapping[str, PersonSettings] = field(default_factory=dict, metadata={"doc": "who is there, by name"})
     source: str = field(default="", compare=False, repr=False, metadata={"doc": "your file that it was read from"})
 
     def __post_init__(self) -> None:

@@ -3,9 +3,10 @@
     Rest()                stay where the tool is
     GoTo(point)           go to a point and stay there
     PickAndPlace(...)     objects from one conveyor to another, in the seven states of Fig 4.13 (pick_and_place.py)
+    DraggedGoal(task)     another task waits while its goal is dragged on the page
 
-Each is settings: frozen, read from TOML.  `placed(origin)` shifts its points, and `begin(tool)` makes a Task of it,
-which has a state and steps with time.  Nothing is drawn at random: the same calls give the same numbers.
+All but the last are settings: frozen, read from TOML.  `placed(origin)` shifts their points, and `begin(tool)` makes a
+Task of them, which has a state and steps with time.  Nothing is drawn at random: the same calls give the same numbers.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,6 +28,7 @@ from .pick_and_place import PickAndPlace as PickAndPlace
 from .points import away, checked_point, near_point, shifted
 
 Array = NDArray[np.float64]
+DRAGGED = "following_the_dragged_goal"  # the state while a goal is dragged
 
 
 @runtime_checkable
@@ -161,3 +163,32 @@ class Going:
         self.state = "there" if away(tool, self.settings.point) <= self.settings.tolerance else "going"
         if self.state == "there":
             self.cycles = 1
+
+
+class DraggedGoal:
+    """A goal that is dragged on a page, as a Task: the tool goes there, and `task` waits.
+
+    It stands in the place of `task`, which goes on from where it was when it is put back.
+    """
+
+    state = DRAGGED
+
+    def __init__(self, task: Task, position: ArrayLike) -> None:
+        self.task = task
+        self.goal = Goal(position, rotation=task.goal.rotation)
+
+    def __getattr__(self, name: str) -> Any:  # cycles, objects and what else the task has
+        if name == "task":  # not made yet
+            raise AttributeError(name)
+        return getattr(self.task, name)
+
+    def start(self, tool: ArrayLike) -> None:
+        """Begins anew: the task, and the goal at the tool."""
+        self.task.start(tool)
+        self.goal.position = self.task.goal.position
+
+    def step(self, t: float, dt: float, tool: Array, distance: float) -> Goal:
+        """No time passes for the task, but an object that is carried stays with the tool."""
+        self.task.step(t, 0.0, tool, distance)
+        self.goal.t = t
+        return self.goal

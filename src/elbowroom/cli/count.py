@@ -17,7 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from .. import counting, dynamics
 from ..algebra.polynomial import shown
-from ..bench import papers
+from ..bench import execution_times
 from ..counting.compare import CountRow, comparable, costs
 from ..counting.costs import Cost
 from ..counting.reasons import signed
@@ -39,7 +39,7 @@ def tables(
     """
     figures.pyplot()  # before anything is measured
     with Waiting() as waiting:
-        timings = papers.run(progress=waiting)
+        timings = execution_times.run(progress=waiting)
         written = page.write(out, timings, progress=waiting)
     for path in written:
         line(plain(path))

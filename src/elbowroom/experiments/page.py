@@ -10,6 +10,7 @@ from pathlib import Path
 from .. import __version__
 from . import accuracy, figures
 from .papers import PaperTable, Timings, tables
+from .thesis.report import html
 
 JOINTS = (2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 60)  # of the error curve
 Progress = Callable[[int, int, str], None]
@@ -68,7 +69,7 @@ def _page(found: Sequence[PaperTable], operations: Sequence[Path], errors: Seque
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f"<title>The papers' tables, by elbowroom {escape(__version__)}</title><style>{STYLE}</style></head><body>",
         "<h1>The papers' tables, ours beside theirs</h1>",
-        f"<p>{_text(INTRODUCTION)}</p>",
+        f"<p>{html.text(INTRODUCTION)}</p>",
         *map(_table, found),
         _figure(
             "Figure 2.9, thesis (001): operations against joints",
@@ -89,12 +90,6 @@ def _page(found: Sequence[PaperTable], operations: Sequence[Path], errors: Seque
     return "\n".join(parts) + "\n"
 
 
-def _text(text: str) -> str:
-    """Escaped, with `code` as code."""
-    pieces = escape(text).split("`")
-    return "".join(f"<code>{piece}</code>" if k % 2 else piece for k, piece in enumerate(pieces))
-
-
 def _table(table: PaperTable) -> str:
     tinted = _tinted(table.columns)
 
@@ -108,9 +103,9 @@ def _table(table: PaperTable) -> str:
         return f"<tr{whole}>{''.join(cell(tag, k, text) for k, text in enumerate(cells))}</tr>"
 
     rows = "\n".join(line("td", row) for row in table.rows)
-    remarks = "".join(f"<li>{_text(remark)}</li>" for remark in table.remarks)
+    remarks = "".join(f"<li>{html.text(remark)}</li>" for remark in table.remarks)
     return (
-        f"<h2>{escape(table.title)}</h2>\n<p>{_text(table.caption)}</p>\n"
+        f"<h2>{escape(table.title)}</h2>\n<p>{html.text(table.caption)}</p>\n"
         f'<div class="scroll"><table><thead>{line("th", table.columns)}</thead>\n<tbody>{rows}</tbody></table></div>\n'
         + (f"<ul>{remarks}</ul>" if remarks else "")
     )

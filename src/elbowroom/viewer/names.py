@@ -1,4 +1,4 @@
-"""What a page calls the links of an arm and the parts of people: short, and in words.
+"""Display names: links of an arm and parts of people as a page writes them, short and in words.
 
 link_name("j2s6s200_link_finger_tip_1", ...)    finger tip 1     what all links of the arm begin with is left out
 link_name("j2s6s200_link_1", ...)               link 1           but for the word before a number

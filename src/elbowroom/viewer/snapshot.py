@@ -16,13 +16,12 @@ from numpy.typing import NDArray
 
 from ..cell.pick_and_place import AVOID, PLACE, TO_GOAL
 from ..cell.runner import Cell
-from ..cell.task import Handling, PickAndPlace, Task
+from ..cell.task import DRAGGED, DraggedGoal, Handling, PickAndPlace, Task
 from ..geometry import PARKED
 from ..geometry.shapes import RADIUS, A, B
 from .names import link_name, part_name
 from .panel.last_minute import Columns
 from .panel.margins import Margins, farther, margins
-from .session.dragged_goal import DRAGGED, DraggedGoal
 from .session.setup import Setup
 
 if TYPE_CHECKING:

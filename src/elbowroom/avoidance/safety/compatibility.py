@@ -1,4 +1,4 @@
-"""Whether controller, arm, limits and plant fit each other: asked once, at the start, and refused by name.
+"""Start-up compatibility checks of controller, arm, limits and plant; a ConfigError names the mismatch.
 
 A controller says more about itself than `arm` and `step` if it has the attributes of `Controller`: `layout`, `pairs`,
 `all_rows` and `obstacles` (places of obstacles, and the tables that the filter needs), `config.period`, `delay`,

@@ -32,11 +32,11 @@ for what is missing with a weight above all others.
 
 Here are the rows: `contacts` has the pairs that may ask for one, and `posed` writes them, one for each link, person and
 kind: that of the pair which the wish violates most.  `chosen` keeps the worst of them.  promise.py has the formulas of
-single pairs, box.py what the joints can do.  solver.py finds the nearest command by a fixed number of steps of a dual
-active-set method, and `promise.pulled_back` looks at all pairs again and goes back towards the ramp as far as any of
-them asks for.  Nothing branches, so the same text runs for one state, in lanes, as C and on a card.  A step of the
-solver that finds nothing to do changes no bit: the others may be left out then, and all of them where the wish violates
-no row.
+single pairs, joint_speed_limits.py what the joints can do.  solver.py finds the nearest command by a fixed number of
+steps of a dual active-set method, and `promise.pulled_back` looks at all pairs again and goes back towards the ramp as
+far as any of them asks for.  Nothing branches, so the same text runs for one state, in lanes, as C and on a card.  A
+step of the solver that finds nothing to do changes no bit: the others may be left out then, and all of them where the
+wish violates no row.
 """
 
 from __future__ import annotations

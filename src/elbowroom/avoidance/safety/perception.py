@@ -1,4 +1,4 @@
-"""Perception: what is believed about people, never less than the sensor has said, and more the longer it is silent.
+"""Perception: what is believed about people from sensor frames, which may be late, dropped or wrong.
 
 Of a person's capsule:
 

@@ -1,7 +1,8 @@
-"""What is promised to people, pair by pair: each capsule that joints move, with each capsule of a person as last seen.
+"""The allowed approach speed, pair by pair: each moving capsule of the arm and each capsule of a person as last seen.
 
-The formulas are those of filter.py.  They are evaluated in four stages, since each needs a number of all pairs from the
-stage before it:
+It is what the stop ramp promises to people; filter.py says how, and has the bound.
+
+The formulas are evaluated in four stages, since each needs a number of all pairs from the stage before it:
 
     measured    a pair as the last command moves it                       then the joints' box is known
     met         what is allowed at any distance, and how long the ramp may take     then the time to stop is known

@@ -1,7 +1,7 @@
-"""From what a controller wants to what an arm may do: the formulas of limiter.py.
+"""Saturation of a command: from the speeds that a controller wants to those that the arm may have; for limiter.py.
 
     boxed     what is wanted, all joints slowed by one factor to their velocity limits (to `retreat_fraction` of them
-              while the arm overlaps something); and the joints' box (box.py)
+              while the arm overlaps something); and the joints' box (joint_speed_limits.py)
     asked     the wish: as much of the change as the joints can make together in this cycle, within the box
     weighed   what the wish lacks of the rows that it may violate (filter.py), and the margin
     rowed     those rows, where it lacks anything
@@ -39,10 +39,10 @@ from ...dynamics.kinematics import forward_kinematics, jacobian_at
 from ...geometry.distance import DISTANCE
 from ...model import Model
 from ..control.pairs import Layout
-from .box import Box, joint_box
 from .capsule_motion import CapsuleMotion, moving
 from .filter import EVASION, KINDS, PEOPLE, ROWS, Constraint, chosen, contacts, posed
 from .folds import largest, least, summed
+from .joint_speed_limits import Box, joint_box
 from .perception import CLOCK, TOLD
 from .promise import ENDS, MET, NO_MARGIN, RUNS, Lanes, pulled_back
 from .separation_speed import braking_speed

@@ -1,4 +1,4 @@
-"""What a sensor of people states about itself, and what follows from it.
+"""Sensor settings: latency, frame period, drop-outs and noise.  perception.py notices frames that are late or missing.
 
     latency          from the moment that a frame shows to the moment it is there; stamps are of the former
     frame_period     between frames

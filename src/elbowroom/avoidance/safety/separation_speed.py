@@ -1,4 +1,4 @@
-"""How fast an arm may come towards a person: speed and separation, and the speed before a joint's limit.
+"""How fast an arm may approach a person, in closed form (promise.py has it for every pair), or a joint its limit.
 
 The formulas are those of ISO/TS 15066 (now in ISO 10218-2:2025) as secondary sources print them; we have not seen the
 standards' own text.  With v_h the person's speed, v_r the arm's towards the person, T_r the reaction time, a the arm's

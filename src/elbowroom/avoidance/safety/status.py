@@ -1,4 +1,4 @@
-"""What a command says about itself."""
+"""Status of a command: why it is what it is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stops: a reason that stays until it is reset, the goal to hold meanwhile, and which status is shown.
+"""Stops: latched with their reason until reset, the fallback goal meanwhile, and which status a command shows.
 
 In a cycle any part may `doubt`; the first doubt counts, unless a later one is immediate.  `close` latches it.  Only
 `open` ends a latched stop, and not while the last cycle had a doubt.  Everything that happens is an event of the flight

@@ -1,4 +1,4 @@
-"""The supervisor: stands between a controller and an arm, and lets through only what it can answer for.
+"""The supervisor: checks and limits every command between a controller and an arm, and latches stops.
 
 Informed by ISO 10218:2025 / ISO/TS 15066, not certified; run it under a certified safety controller.
 

@@ -1,4 +1,4 @@
-"""Somebody whom another hand moves: a person of a scene, dragged aside as a whole or by the hands.
+"""A dragged person: a person of a scene, moved on the page as a whole or by the hands.
 
     who = DraggedPerson(Walk(...));  who.drag((0.4, 0.0));  who.drag_hand("right", (0.1, 0.0, 0.3));  who.let_go()
 

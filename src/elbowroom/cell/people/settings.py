@@ -28,7 +28,8 @@ from ...geometry.skeleton import POINTS
 from ..mocap.recorded import Placement, info_file, read_motion, read_placement
 from ..mocap.tracks import Motion
 from ..points import FAR
-from .coworker import Coworker, RandomWalk, Reach, Recorded, Still, Walk
+from .coworker import Coworker, Reach, Recorded
+from .walking import RandomWalk, Still, Walk
 
 Array = NDArray[np.float64]
 SHAPES = ("cylinder", "standing")
@@ -39,13 +40,13 @@ LONGEST = 86400.0  # s: likewise
 
 
 class Seen(NamedTuple):
-    """Somebody as a sensor shows them, and as they are."""
+    """A person as a sensor shows them, and as they are."""
 
     sensed: Coworker
     actual: Coworker
 
 
-class Somebody(Protocol):
+class PersonSettings(Protocol):
     """Settings of a person."""
 
     def make(self, origin: Array, floor: float) -> Seen:
@@ -56,7 +57,7 @@ class Somebody(Protocol):
 class Movable(Protocol):
     """Settings of a person who can be put elsewhere, as all of this module are."""
 
-    def moved(self, dx: float, dy: float) -> Somebody:
+    def moved(self, dx: float, dy: float) -> PersonSettings:
         """The same person with all that they do dx and dy (m) farther along x and y."""
 
 
@@ -93,7 +94,7 @@ def _made(who: Any) -> Seen:
 
 @dataclass(frozen=True)
 class WalkSettings:
-    """Somebody who walks back and forth (`Walk`)."""
+    """A person who walks back and forth (`Walk`)."""
 
     start: tuple[float, float] = setting((2.5, 0.0), "m", "where they begin, from the origin")
     end: tuple[float, float] = setting((1.0, 0.0), "m", "where they turn")
@@ -136,7 +137,7 @@ class WalkSettings:
 
 @dataclass(frozen=True)
 class WanderSettings:
-    """Somebody who moves at random (`RandomWalk`)."""
+    """A person who moves at random (`RandomWalk`)."""
 
     seed: int = setting(1, "", "the same seed gives the same path")
     area: tuple[float, float, float, float] = setting((0.3, 2.0, -1.2, 1.2), "m", "x0, x1, y0, y1 from the origin")
@@ -173,7 +174,7 @@ class WanderSettings:
 
 @dataclass(frozen=True)
 class ReachSettings:
-    """Somebody who stands and reaches in with one hand (`Reach`)."""
+    """A person who stands and reaches in with one hand (`Reach`)."""
 
     position: tuple[float, float] = setting((1.0, 0.0), "m", "where they stand, from the origin")
     target: tuple[float, float, float] = setting((0.2, 0.0, 0.0), "m", "what the hand goes to, from the origin")
@@ -209,7 +210,7 @@ class ReachSettings:
 
 @dataclass(frozen=True)
 class StandSettings:
-    """Somebody, or something as large, that stays."""
+    """A person, or something as large, that stays."""
 
     position: tuple[float, float] = setting((1.0, 0.0), "m", "where they stand, from the origin")
     facing: float = setting(math.pi, "rad", "where a standing person looks")
@@ -288,7 +289,7 @@ def _first(motion: Motion, bridge: float) -> float | None:
     return float(seen.times[int(np.argmax(seen.complete))]) if seen.complete.any() else None
 
 
-def made(people: Mapping[str, Somebody], origin: Array, floor: float) -> dict[str, Seen]:
+def made(people: Mapping[str, PersonSettings], origin: Array, floor: float) -> dict[str, Seen]:
     """The people of a scene by name; a ConfigError says who cannot be."""
     found = {}
     for name, who in people.items():

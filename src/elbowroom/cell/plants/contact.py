@@ -1,4 +1,4 @@
-"""Whether an arm touches somebody, and how often it has.
+"""Contacts of arm and people: whether they touch, and how often they have.
 
     contacts = Contacts();  contacts.see(t, touching)        counts touches from what is seen now and then
 

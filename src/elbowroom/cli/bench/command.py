@@ -19,8 +19,6 @@ from rich.live import Live
 from ... import __version__
 from ...errors import ElbowroomError
 from ..terminal import console, line, plain
-from . import cycles as bench_cycles
-from . import encounters as bench_encounters
 from . import tables
 
 DEFAULT_ROBOTS = ("panda", "ur5e", "iiwa14", "puma560")
@@ -62,7 +60,7 @@ TAKES = {
 }
 ROBOTS = dict.fromkeys((Suite.ENCOUNTERS, Suite.SEARCH), ("panda", "ur5e", "iiwa14"))  # where not the default ones
 MODULES = {
-    Suite.PAGE: "elbowroom.viewer.session.load",
+    Suite.PAGE: "elbowroom.viewer.session.page_benchmark",
     Suite.ENCOUNTERS: "elbowroom.bench.encounters.report",
     Suite.SEARCH: "elbowroom.bench.encounters.search",
 }
@@ -208,20 +206,18 @@ def _drawing(suite: Suite, path: Path) -> Callable[[Any], None]:
     plt = figures.pyplot()
 
     def draw(report: Any) -> None:
-        from ...bench.charts import cycles as chart_cycles
-        from ...bench.charts import encounters as chart_encounters
-        from ...bench.charts import times as chart
+        from ...bench import charts
 
         sizes = len({getattr(row, "states", 1) for row in report.rows})
         kinds: dict[Suite, Callable[..., None]] = {
-            Suite.DYNAMICS: chart.times,
-            Suite.DISTANCE: chart.times,
-            Suite.GPU: chart.times,
-            Suite.AVOIDANCE: chart_cycles.cycles,
-            Suite.BATCH: partial(chart.curves, over="states") if sizes > 1 else chart.times,
-            Suite.CHAINS: partial(chart.curves, over="n"),
-            Suite.PAGE: chart_cycles.pages,
-            Suite.ENCOUNTERS: chart_encounters.encounters,
+            Suite.DYNAMICS: charts.times,
+            Suite.DISTANCE: charts.times,
+            Suite.GPU: charts.times,
+            Suite.AVOIDANCE: charts.cycles,
+            Suite.BATCH: partial(charts.curves, over="states") if sizes > 1 else charts.times,
+            Suite.CHAINS: partial(charts.curves, over="n"),
+            Suite.PAGE: charts.pages,
+            Suite.ENCOUNTERS: charts.encounters,
         }
         with plt.rc_context(figures.LOOK):
             kinds[suite](plt, report, path)
@@ -234,9 +230,9 @@ PRINTS: dict[Suite, Callable[[Any], None]] = {
     Suite.BATCH: tables.batch,
     Suite.CHAINS: tables.chains,
     Suite.DISTANCE: tables.distance,
-    Suite.AVOIDANCE: bench_cycles.show,
+    Suite.AVOIDANCE: tables.avoidance,
     Suite.GPU: tables.gpu,
     Suite.PAGE: tables.page,
-    Suite.ENCOUNTERS: bench_encounters.show,
-    Suite.SEARCH: bench_encounters.show_search,
+    Suite.ENCOUNTERS: tables.encounters,
+    Suite.SEARCH: tables.search,
 }

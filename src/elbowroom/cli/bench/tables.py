@@ -1,17 +1,23 @@
-"""What `elbowroom bench` prints for the suites whose rows are times of quantities, and for open pages."""
+"""What `elbowroom bench` prints: one function a suite, named as the suite is."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from ... import __version__
-from ..terminal import duration, heading, line, table
+from ..terminal import duration, heading, line, plain, table
 
 if TYPE_CHECKING:
+    from ...bench.avoidance import CycleReport, CycleRow
+    from ...bench.encounters.metrics import Interval
+    from ...bench.encounters.report import EncounterReport, MethodRow
+    from ...bench.encounters.search import SearchReport
     from ...bench.gpu import CardReport, CardRow
     from ...bench.report import Report, Row
+    from ...viewer.session.page_benchmark import LoadReport
 
 US = "elbowroom"
+BEST = 6  # candidates of a search that are shown
 EXTRAS = {"frax": "frax", "CuPy": "cupy-cuda13x"}  # too large for everybody, or of one machine
 
 
@@ -83,7 +89,7 @@ def gpu(report: CardReport) -> None:
     _end(report)
 
 
-def _card_cells(row: CardRow) -> list[Any]:
+def _card_cells(row: CardRow) -> list[object]:
     return [
         row.robot,
         row.quantity,
@@ -97,7 +103,7 @@ def _card_cells(row: CardRow) -> list[Any]:
     ]
 
 
-def page(report: Any) -> None:
+def page(report: LoadReport) -> None:
     """How late cycles begin with pages open."""
     line(f"elbowroom {__version__}; {report.cpu}; the live cell's loop, {1000 * report.period:g} ms a cycle")
     heading("How late cycles begin, by open pages")
@@ -115,6 +121,157 @@ def page(report: Any) -> None:
         ),
     )
     line("A page here is a websocket client that reads all it is sent, and draws nothing.")
+
+
+def avoidance(report: CycleReport) -> None:
+    """The table of cycles, the machine's floor under it, and what each contender does."""
+    versions = {row.who: row.version for row in report.rows}
+    first = report.rows[0]
+    line(", ".join(f"{who} {version}" for who, version in versions.items()) + f"; {report.cpu}")
+    heading(
+        f"One cycle, state and person in, command out: {first.robot}, {first.n} joints, {report.capsules} capsules, "
+        f"a person of {report.person_capsules}, {report.pairs} pairs"
+    )
+    table(["who", "what", "cycles", "median", "99.9 %", "slowest", "ratio"], map(_cycle_cells, report.rows), words=2)
+    line("Under it, in the same turns, this machine's own jitter:")
+    table(["what", "median", "99.9 %", "slowest"], _floors(first))
+    _distribution(report)
+    line(f"ratio: of the medians, to {first.quantity!r}.  Times of batches are for one state.")
+    line("99.9 %: all but one cycle in a thousand kept within it; a guess where there are fewer than 10000 cycles.")
+    said = ", ".join(f"{status} {count}" for status, count in report.statuses.items())
+    line(f"What {first.quantity!r} said, in its cycles: {said}.")
+    stopped = sum(count for status, count in report.statuses.items() if status.startswith("STOP"))
+    if stopped:
+        line(f"It stood still in {stopped} of them: these times are not those of an arm at work.")
+    heading("What a cycle does")
+    for text in dict.fromkeys(f"{row.who}, {row.says}." for row in report.rows):
+        line(text)
+    if any(row.who in ("mink", "Pink") for row in report.rows):
+        line(
+            "mink and Pink solve a quadratic program and are another method: they bound speeds towards an obstacle, "
+            "ours pushes away from it.  Times alone are compared here."
+        )
+    line(f"The thesis' simulation, all of it, took {duration(report.thesis_s)} a cycle on its computer; not run here.")
+    missing(report.missing)
+
+
+def _distribution(report: CycleReport) -> None:
+    """Which part of the cycles took longer than some times: the tail in figures."""
+    heading("Cycles that took longer than ...")
+    floors = {"empty": "the clock alone", "busy": "a loop that computes nothing"}
+    table(
+        ["who", *map(duration, report.thresholds_s)],
+        (
+            [floors.get(name, name.replace(":", "", 1)), *map(_part, parts)]
+            for name, parts in report.beyond.items()
+            if not name.endswith(("at once", "step alone"))
+        ),
+    )
+
+
+def _part(part: float) -> str:
+    return "-" if part == 0.0 else f"{100 * part:.2g} %" if part < 0.995 else "all" if part == 1.0 else "> 99 %"
+
+
+def _cycle_cells(row: CycleRow) -> list[object]:
+    times = (duration(s) for s in (row.median_s, row.p999_s, row.max_s))
+    return [row.who, row.quantity, row.cycles, *times, f"{row.ratio_to_us:.2f}"]
+
+
+def _floors(row: CycleRow) -> list[list[object]]:
+    empty = (row.floor_median_s, row.floor_p999_s, row.floor_max_s)
+    busy = (row.busy_median_s, row.busy_p999_s, row.busy_max_s)
+    return [
+        ["the clock read twice, nothing between", *map(duration, empty)],
+        ["a loop that computes nothing, as long as our cycle", *map(duration, busy)],
+    ]
+
+
+def encounters(report: EncounterReport) -> None:
+    """A table of contacts and one of work for each arm, and what the columns mean."""
+    who = "one person" if report.people == 1 else f"{report.people} people"
+    sensor = {"camera": "a skeleton camera", "ideal": "an ideal sensor"}[report.sensor]
+    last = report.seed + report.runs - 1
+    line(
+        f"{report.runs} encounters of {report.duration:g} s, seeds {report.seed} to {last}: {who}, no point of them "
+        f"faster than {report.limb_speed:g} m/s; {sensor}; {report.cpu}"
+    )
+    for robot in dict.fromkeys(row.robot for row in report.rows):
+        rows = [row for row in report.rows if row.robot == robot]
+        heading(f"{plain(robot)}: people")
+        table(
+            ["method", "touched, %", "approach, %", "least, m: min", "5 %", "median", "p, as K"],
+            map(_contacts, rows),
+        )
+        heading(f"{plain(robot)}: the arm and its work")
+        table(
+            ["method", "throughput", "itself, %", "floor, %", "ends, %", "jerk", "stops", "us"],
+            map(_work, rows),
+        )
+    line("In brackets: intervals at 95 %.  Rates: Clopper and Pearson's exact ones.  Throughput: the bootstrap's.")
+    line("touched: runs in which capsules of arm and person overlapped.  approach: while the arm itself closed in by")
+    line("more than 5 cm/s.  least: distance over a run; its minimum, 5 % quantile and median over the runs.")
+    line("p, as K: McNemar's exact test of touches in the same scenes against K alone.  throughput: goals reached over")
+    line("those of the arm alone.  itself, floor: runs in which the arm overlapped them.  ends: with a joint at")
+    line("a limit.  jerk: RMS, rad/s^3.  stops: latched ones a run.  us: median time of a step, here.")
+    if report.load is not None and report.load > 1.5 * report.cores:
+        line(f"This machine was busy: {report.load:.1f} processes on {report.cores} cores; the times show it.")
+    missing(report.missing)
+
+
+def search(report: SearchReport) -> None:
+    """The best candidates and today's settings."""
+    from ...bench.encounters.search import TOUCH, defaults  # what simulates is loaded when something is simulated
+
+    last = report.seed + report.runs - 1
+    line(f"{', '.join(report.robots)}: {report.runs} training encounters each, seeds {report.seed} to {last}")
+    today = defaults()
+    names = list(today)
+    shown = [c for k, c in enumerate(report.candidates) if k < BEST or c.settings == today]
+    figures = {
+        "score": [f"{c.score:.3f}" for c in shown],
+        "throughput": [f"{c.throughput:.3f}" for c in shown],
+        "touched, %": [f"{100 * c.touched:.1f}" for c in shown],
+        "jerk, of the law's": [f"{c.jerk:.2f}" for c in shown],
+        "faults": [str(c.faults) for c in shown],
+    }
+    figures |= {name.replace("_", " "): [f"{c.settings[name]:g}" for c in shown] for name in names}
+    heads = ["today" if c.settings == today else str(1 + report.candidates.index(c)) for c in shown]
+    table(["", *heads], [[name, *values] for name, values in figures.items()])
+    line(f"score: throughput less {TOUCH:g} times the part of the runs with a touch, averaged over the arms.")
+    line("jerk, of the law's: on the arm where it is most; above 1 a candidate does not count.  jerk: the limit.")
+    line("faults: runs with an approach contact, an overlap with the arm itself or the floor, a joint at its end.")
+
+
+def _contacts(row: MethodRow) -> list[object]:
+    pair = row.against_reference
+    return [
+        row.method,
+        _rate(row.touched),
+        _rate(row.approach),
+        f"{row.least:.3f}",
+        f"{row.least_5:.3f}",
+        f"{row.least_median:.3f}",
+        "-" if pair is None else f"{pair.p:.2g} ({pair.only_this}:{pair.only_other})",
+    ]
+
+
+def _work(row: MethodRow) -> list[object]:
+    return [
+        row.method,
+        f"{row.throughput.value:.2f} ({row.throughput.low:.2f} to {row.throughput.high:.2f})",
+        _rate(row.itself),
+        _rate(row.floor),
+        _rate(row.ends),
+        f"{row.jerk:.0f}",
+        f"{row.stops:.1f}",
+        f"{row.microseconds:.0f}",
+    ]
+
+
+def _rate(interval: Interval) -> str:
+    low, high = 100 * interval.low, 100 * interval.high
+    return f"0 (< {high:.1f})" if interval.value == 0.0 else f"{100 * interval.value:.1f} ({low:.1f} to {high:.1f})"
 
 
 def _introduce(report: Report) -> dict[str, str]:

@@ -42,7 +42,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ConfigError, ElbowroomError
-from .page import dress
+from .page_patches import dress
 from .policy import Rules, names_of, well_formed
 
 

@@ -1,4 +1,4 @@
-"""The panel of the page: how it goes, what is chosen, and the numbers beside it.
+"""The panel of the page: a headline (works, gives way, waits, stopped and why), controls, settings and numbers.
 
 Nothing here is trusted: what a page sends is an order, which the engine checks and clamps; what the panel shows comes
 back from the engine.  Texts that change are plain HTML with every name escaped.
@@ -66,9 +66,9 @@ def judged(snapshot: Snapshot) -> tuple[str, str]:
     if snapshot.stopped:
         return f"stopped: {html.escape(snapshot.reason or verdict)}", RED
     if snapshot.touching:
-        return "touching somebody", RED
+        return "touching a person", RED
     if "IN_COLLISION" in (status, law, verdict) or distance <= 0:
-        return "overlapping somebody", RED
+        return "overlapping a person", RED
     if not snapshot.running:
         return "paused", GREY
     if math.isnan(distance):
@@ -82,7 +82,7 @@ def judged(snapshot: Snapshot) -> tuple[str, str]:
     if "SLOWING_HUMAN" in (law, status):
         if not math.isfinite(distance):  # an empty snapshot is believed after limits.clear_confirm
             return "slowed until it is sure that nobody is there", AMBER
-        return f"slowed by somebody near: {near(snapshot)}", AMBER
+        return f"slowed for a person near: {near(snapshot)}", AMBER
     for each in (law, status):
         if each in SLOWED:
             return f"working, slowed by {SLOWED[each]}", AMBER
@@ -112,7 +112,7 @@ def detail(snapshot: Snapshot) -> str:
     """What goes with the sentence: for how long, and what would let the arm go on."""
     waited, farther = snapshot.waited, snapshot.farther
     if snapshot.stopped:
-        return "it goes on when the reason has gone and somebody presses go on"
+        return "press go on once the reason has gone"
     if not snapshot.running or waited < WAITS:
         return ""
     said = f"for {waited:.0f} s"
@@ -365,7 +365,7 @@ class Panel:
 
 
 def headline(said: str, colour: str, more: str = "", there: bool = True) -> str:
-    """The sentence at the top as HTML; access/page.py looks at `data-cell`."""
+    """The sentence at the top as HTML; access/page_patches.py looks at `data-cell`."""
     dot = f'<span style="color:{colour};font-size:18px;line-height:0.8">&#9679;</span>'
     under = f'<div style="font-weight:400;font-size:12px;color:#55606a">{more}</div>' if more else ""
     said = re.sub(r"\d+\.\d+ m\b", r'<span style="white-space:nowrap">\g<0></span>', said)  # no line ends before a unit

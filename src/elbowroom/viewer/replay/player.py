@@ -239,7 +239,7 @@ Array = NDArray[np.float64]
 SHOWN = 300  # points of a plot
 
 
-def thinned(values: Array, worst: Any, count: int = SHOWN) -> Array:
+def worst_per_bin(values: Array, worst: Any, count: int = SHOWN) -> Array:
     """At most so many values: the worst (np.fmin, np.fmax) of each stretch, the last row in the last."""
     if len(values) <= count:
         return np.array(values, dtype=float)
@@ -253,7 +253,7 @@ class Curves:
 
     def __init__(self, gui: Any, replay: Replay, order: float) -> None:
         table = replay.table
-        self.x = thinned(replay.times, np.minimum)
+        self.x = worst_per_bin(replay.times, np.minimum)
         distance = np.minimum(np.where(np.isfinite(table["distance_surfaces"]), table["distance_surfaces"], FAR), FAR)
         with np.errstate(invalid="ignore"):
             margins = shares(replay.margins, replay.cell.upper - replay.cell.lower)
@@ -261,9 +261,9 @@ class Curves:
         fastest = float(np.nanmax(replay.speeds, initial=0.0))
         speed_top = next((each for each in TOPS if each > fastest), TOPS[-1])
         self._lines = {
-            "distance": (thinned(distance, np.fmin), FAR),
-            "speed": (thinned(replay.speeds, np.fmax), speed_top),
-            "margin": (thinned(least, np.fmin), 100.0),
+            "distance": (worst_per_bin(distance, np.fmin), FAR),
+            "speed": (worst_per_bin(replay.speeds, np.fmax), speed_top),
+            "margin": (worst_per_bin(least, np.fmin), 100.0),
         }
         self._titles, self._plots = {}, {}
         for k, (name, (values, top)) in enumerate(self._lines.items()):

@@ -1,4 +1,4 @@
-"""A recording as pictures: what the live page showed, at any time of a run that is over.
+"""A recording as snapshots: what the live page would show at any time of a recorded run.
 
     replay = Replay("run.csv")
     stage.show(replay.snapshot(12.5))           the last cycle that had begun by then

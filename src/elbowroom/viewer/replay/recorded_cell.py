@@ -1,4 +1,4 @@
-"""What stood there when a recording was made: the arm and the people, from the notes of the recording.
+"""The cell of a recording, arm and people, rebuilt from the notes in its file.
 
 With the scene among the notes everything is as it was.  An older recording names its arm only; then the arm is turned
 as its recorded tool says, and a person is a standing figure at the recorded place.
@@ -20,7 +20,7 @@ from ...arm import Arm
 from ...cell.layout import limited, mounted, starting
 from ...cell.people.coworker import Coworker, Still
 from ...cell.people.dragged import arm_rows, bend_to
-from ...cell.people.settings import Somebody
+from ...cell.people.settings import PersonSettings
 from ...cell.recording.scene_note import NOTE, scene_of
 from ...cell.recording.table import RecordedTable
 from ...cell.scene import Scene
@@ -127,7 +127,7 @@ class ReplayCell:
         self.names = list(scene.people)
         self.people = [self._made(path, name, who) for name, who in scene.people.items()]
 
-    def _made(self, path: Path, name: str, who: Somebody) -> Coworker:
+    def _made(self, path: Path, name: str, who: PersonSettings) -> Coworker:
         try:
             return who.make(self.origin, self.floor).actual
         except (ElbowroomError, ValueError, OSError) as error:

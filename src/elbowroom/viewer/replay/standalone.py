@@ -30,10 +30,11 @@ POLICY = (
 SAFETY = "Not a safety-rated device"
 MOST = 100_000  # snapshots: an hour at 30 a second is more than anybody watches
 
-# As access/page.py does for the live page: messages are taken in between two frames, so that all of a snapshot is seen
-# in the next.  The client does so while its page is hidden, and nothing else in it asks for that.  Its player sends 120
-# times a second what is due; here it does once a frame, after it was drawn.  The slider, from which the sheet knows the
-# time, is renewed when React finds the time, and that may be a frame later; what a click does it shows at once.
+# As access/page_patches.py does for the live page: messages are taken in between two frames, so that all of a snapshot
+# is seen in the next.  The client does so while its page is hidden, and nothing else in it asks for that.  Its player
+# sends 120 times a second what is due; here it does once a frame, after it was drawn.  The slider, from which the sheet
+# knows the time, is renewed when React finds the time, and that may be a frame later; what a click does it shows at
+# once.
 # At its end the player says 0 and leaves the scene as it is until it is called once more.
 ONE_STATE = """<script>(() => {
   const plain = window.setInterval, button = document.createElement("i");

@@ -1,4 +1,4 @@
-"""Where a page looks from: arm, person and belts in view, whatever the shape of the window.
+"""Cameras: named views with arm, person and belts in the picture, whatever the shape of the window.
 
 With f, r, u the camera's forward, right and up and p a point from what it looks at, all is in view from a distance
 

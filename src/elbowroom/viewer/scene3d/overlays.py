@@ -1,4 +1,4 @@
-"""What is drawn about the motion: the tool and its path, where it should be, pushes and pulls, the least distance."""
+"""Overlays: the tool and its path, the goal, arrows of repulsion and attraction, the line of least distance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Surfaces that one cannot see: where the arm may be, and how far around a person it is pushed away.
+"""Shells: the surfaces of the workspace, and of the distance about a person at which the arm is pushed away.
 
 The workspace's shells are those of avoidance/control/workspace.py: two half-spheres and a floor.  Round a person lies
 the surface at the distance of influence; as seen from the middle of the body it is where a ray from outside first

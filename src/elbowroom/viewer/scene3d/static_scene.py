@@ -1,4 +1,4 @@
-"""What stands still on the page: light, floor, pedestal, conveyors."""
+"""Static scene: light, floor, pedestal, conveyors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arms are compiled before anybody asks for them: what was compiled lies on the disk, and the engine finds it there.
+"""Precompilation: the cells that a user is likely to choose next, compiled into the disk cache beforehand.
 
 A process of its own does it, one cell after the other, at the lowest priority there is, so that it has only the time
 that nobody else wants.  It ends with the page's process: the pipe between them closes.

@@ -1,4 +1,4 @@
-"""The engine's recording: a file for as long as the settings stay, and the next one beside it when they change.
+"""Recordings of a live session: a change of settings ends the file and begins the next one beside it.
 
     run.csv, run-2.csv, run-3.csv ...
 

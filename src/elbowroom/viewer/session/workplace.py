@@ -1,4 +1,4 @@
-"""The cell that a page shows, and what happens to it: it is exchanged, stopped, recorded and shown.
+"""The live cell behind a page, and the orders that it takes: another cell, stop, reset, record, drag.
 
 A stop belongs to the workplace, not to a supervisor that may be changed for another: `held` says why, whoever wanted
 it, and nothing but `go_on` ends it.  While it lasts
@@ -32,14 +32,13 @@ from ...cell.people.dragged import DraggedPerson
 from ...cell.people.settings import Seen
 from ...cell.runner import Cell
 from ...cell.scene import Scene
-from ...cell.task import Handling, Task
+from ...cell.task import DraggedGoal, Handling, Task
 from ...geometry.shapes import A, B
 from ...model.visuals import visuals_of
 from ..panel.last_minute import LastMinute
 from ..panel.margins import Waiting
 from ..panel.panel import works
 from ..snapshot import SceneView, Snapshot
-from .dragged_goal import DraggedGoal
 from .exchange import SharedBuffer
 from .recording import SessionRecording
 from .setup import Setup
@@ -49,7 +48,7 @@ AWAY = np.array([40.0, 0.0, 0.0])  # m
 
 
 class _Away:
-    """Somebody who does what they do far away, where it does not matter: nobody needs to be waited for."""
+    """A person moved far away, where they do not matter: nobody needs to be waited for."""
 
     def __init__(self, who: Coworker) -> None:
         self._who, self.names = who, who.names
@@ -331,7 +330,7 @@ class Workplace:
 
 
 def _sides(who: Seen) -> list[DraggedPerson]:
-    """Somebody as they are and as they are sensed, which may be the same."""
+    """A person as they are and as they are sensed, which may be the same."""
     found = {id(side): side for side in (who.actual, who.sensed)}
     return [side for side in found.values() if isinstance(side, DraggedPerson)]
 

@@ -1,4 +1,4 @@
-"""Whether pages slow the controller: how late its cycles begin with no page open, with one, and with more.
+"""`elbowroom bench page`: how late control steps begin with no page open, with one, and with more.
 
     for row in measure((0, 1, 5), seconds=20.0):  print(row)
 

@@ -1,4 +1,4 @@
-"""The thesis' Table 2.1 here and now: the time of one call for a PUMA 560, by each method that it compares.
+"""Execution times of the thesis' Table 2.1 on this machine: one call for a PUMA 560, by each method it compares.
 
 Two times a method: the formulation's own text on floats, which is the like of the thesis' MATLAB functions, and the
 compiled kernel.

@@ -1,4 +1,4 @@
-"""What is added to viser's page before it is served: a sign while it loads, one state per frame, and two mends.
+"""Patches of viser's page before it is served: a sign while it loads, one state per frame, and two fixes.
 
 viser 1.1's client takes messages in at the beginning of a frame.  Poses are seen in that frame; meshes that are drawn
 many times, lines and texts only in the next.  On a slow machine a frame lasts a second, and the gripper is where the

@@ -1,4 +1,7 @@
-"""The joints' box: what speeds the joints can have in this cycle, and the ramp to a standstill from where they are."""
+"""Joint speed limits of one cycle: the box of speeds that keeps each joint within its range, and the stop ramp.
+
+A joint that follows the box can always stop before its position limit (`braking_speed` of separation_speed.py).
+"""
 
 from __future__ import annotations
 

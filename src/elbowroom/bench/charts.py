@@ -1,7 +1,10 @@
-"""The pictures of the benchmarks, drawn with a pyplot that is handed in.
+"""Charts of the benchmarks, drawn with a pyplot that the caller passes in.
 
     times       a mark a contender, a line a quantity, a panel a robot
     curves      time against the length of a chain or the size of a batch, a panel a quantity
+    cycles      the part of the control cycles that took longer than a time
+    pages       how late cycles begin, a line a number of open pages
+    encounters  least distance to people against throughput, a point a method, a panel an arm
 
 Contenders differ in mark, dash, width and lightness, so that a grey print reads as well.
 """
@@ -13,8 +16,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..report import OURS_OUT, US, Report, Row
-from .cycles import save
+from .avoidance import REFERENCE, CycleReport
+from .cycles import BUSY, EMPTY
+from .encounters.report import EncounterReport
+from .report import OURS_OUT, US, Report, Row
 
 BLUE, DARK, GREY, LIGHT = "#1f5fa8", "#111111", "#8a8a8a", "#c4c4c4"
 TITLES = {
@@ -54,6 +59,32 @@ STYLES = {
 THREADS = (Style("P", BLUE, BLUE, DASH_DOT), Style("*", BLUE, BLUE, DASH_DOT))
 PEER_THREADS = (Style("p", "white", DARK, DASHED), Style("h", "white", DARK, DASHED))
 OTHERS = (Style("d", GREY, DARK, DASHED), Style("<", "white", DARK, DOTTED), Style(">", LIGHT, DARK, DASH_DOT))
+METHOD_STYLES = {
+    "blind": Style("x", DARK, DARK),
+    "still": Style("+", DARK, DARK),
+    "K": Style("o", "white", BLUE),
+    "F": Style("s", "white", BLUE),
+    "K supervised": Style("o", BLUE, BLUE),
+    "F supervised": Style("s", BLUE, BLUE),
+    "CBF-QP": Style("D", GREY, DARK),
+    "CBF-QP static": Style("D", "white", DARK),
+    "mink": Style("^", LIGHT, DARK),
+    "Pink": Style("v", LIGHT, DARK),
+}
+CYCLE_LINES: dict[str, tuple[str, dict[str, Any]]] = {
+    EMPTY: ("the clock alone", {"color": "#9a9a9a", "linestyle": "-", "linewidth": 1.0}),
+    BUSY: ("a loop that computes nothing, as long", {"color": "#9a9a9a", "linestyle": (0, (1, 1.2)), "linewidth": 1.6}),
+    f"{US}: {REFERENCE}": (f"{US} {REFERENCE}", {"color": "#1f5fa8", "linestyle": "-", "linewidth": 2.4}),
+    f"{US}: F operational, supervised": (
+        f"{US} F operational, supervised",
+        {"color": "#1f5fa8", "linestyle": (0, (5, 1.5)), "linewidth": 1.6},
+    ),
+    f"{US}: {REFERENCE}, once a millisecond": (
+        f"{US} {REFERENCE}, once a millisecond",
+        {"color": "#1f5fa8", "linestyle": (0, (1, 1.2)), "linewidth": 2.0},
+    ),
+}
+PEER_DASHES = ("-", (0, (5, 1.5)), (0, (5, 1.5, 1, 1.5)), (0, (1, 1.2)))
 
 
 def _styles(whose: Sequence[str]) -> dict[str, Style]:
@@ -182,3 +213,108 @@ def _finish(plt: Any, figure: Any, report: Report, path: Path, grid: Any, said: 
     handles, labels = grid.flat[0].get_legend_handles_labels()
     figure.legend(handles, labels, fontsize=8, loc="outside lower center", ncols=len(labels) if len(labels) <= 6 else 4)
     save(plt, figure, path)
+
+
+def cycles(plt: Any, report: CycleReport, path: Path) -> None:
+    """The part of the cycles that took longer than a time, both on logarithmic axes: tails show as they are."""
+    from matplotlib.ticker import EngFormatter
+
+    figure, axes = plt.subplots(figsize=(8.5, 5.2), layout="constrained")
+    peers = [f"{row.who}: {row.quantity}" for row in report.rows if row.who != US]
+    lines = dict(CYCLE_LINES)
+    for name, dash in zip(peers, PEER_DASHES, strict=False):
+        lines[name] = (name.replace(":", "", 1), {"color": "#111111", "linestyle": dash, "linewidth": 1.3})
+    for name, (label, style) in lines.items():
+        if name in report.curves:
+            curve = report.curves[name]
+            axes.loglog(curve.seconds, curve.longer, drawstyle="steps-post", label=label, **style)
+    axes.xaxis.set_major_formatter(EngFormatter("s"))
+    axes.set_xlabel("time of a cycle")
+    axes.set_ylabel("part of the cycles that took longer")
+    axes.set_title(f"{report.capsules} capsules of an arm against {report.person_capsules} of a person; {report.cpu}")
+    axes.axhline(1e-3, color="#666666", linewidth=0.8)
+    corner = axes.get_yaxis_transform()  # x in parts of the axes, y in data
+    axes.text(0.995, 1.1e-3, "99.9th percentile", transform=corner, ha="right", va="bottom", fontsize=8)
+    figure.legend(fontsize=8, loc="outside lower center", ncols=2)
+    save(plt, figure, path)
+
+
+def pages(plt: Any, report: Any, path: Path) -> None:
+    """How late cycles begin, a line a number of open pages: the median, the tail and the worst of each."""
+    from matplotlib.ticker import EngFormatter
+
+    figure, axes = plt.subplots(figsize=(8.5, 1.6 + 0.5 * len(report.rows)), layout="constrained")
+    names = ["an empty loop" if row.pages < 0 else f"{row.pages} pages" for row in report.rows]
+    marks = {"median": ("o", "#1f5fa8"), "p99": ("s", "#c4c4c4"), "p999": ("D", "white"), "worst": ("X", "#8a8a8a")}
+    labels = {"p99": "99 %", "p999": "99.9 %"}
+    places = range(len(names))
+    axes.hlines(places, [r.median for r in report.rows], [r.worst for r in report.rows], color="#9a9a9a", linewidth=0.9)
+    for name, (mark, face) in marks.items():
+        late = [getattr(row, name) for row in report.rows]
+        axes.plot(late, places, mark, color=face, markeredgecolor="#111111", ms=8, label=labels.get(name, name))
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(EngFormatter("s"))
+    axes.set_yticks(places, names)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.set_xlabel("how late a cycle begins")
+    axes.set_title(f"The live cell's loop, {1000 * report.period:g} ms a cycle; {report.cpu}")
+    figure.legend(fontsize=8, loc="outside lower center", ncols=len(marks))
+    save(plt, figure, path)
+
+
+def encounters(plt: Any, report: EncounterReport, path: Path) -> None:
+    """Least distance that 95 % of the runs kept, against throughput with its interval; touching is shaded."""
+    robots = list(dict.fromkeys(row.robot for row in report.rows))
+    figure, grid = plt.subplots(
+        1, len(robots), figsize=(1.0 + 4.2 * len(robots), 4.9), sharex=True, sharey=True, squeeze=False,
+        layout="constrained",
+    )  # fmt: skip
+    names = list(dict.fromkeys(row.method for row in report.rows))
+    for axes, robot in zip(grid[0], robots, strict=True):
+        for row in (row for row in report.rows if row.robot == robot):
+            style = METHOD_STYLES.get(row.method, Style("P", "white", DARK))
+            value, low, high = row.throughput.value, row.throughput.low, row.throughput.high
+            axes.errorbar(
+                value,
+                100 * row.least_5,
+                xerr=[[max(value - low, 0.0)], [max(high - value, 0.0)]],
+                fmt=style.mark,
+                color=style.edge,
+                markerfacecolor=style.face,
+                markeredgecolor=style.edge,
+                markeredgewidth=1.6,
+                markersize=9,
+                elinewidth=1.0,
+                label=row.method,
+                zorder=3,
+            )
+        axes.set_title(robot)
+        axes.set_xlabel("throughput: goals reached, over those alone")
+    low, high = grid[0][0].get_ylim()
+    for axes in grid[0]:
+        axes.axhspan(min(low, -1.0), 0.0, color="#f3e3e0", zorder=0)
+        axes.axhline(0.0, color="#b0685c", linewidth=0.9, zorder=1)
+        axes.set_ylim(min(low, -1.0), max(high, 5.0))
+        axes.set_xlim(left=-0.03, right=max(1.08, axes.get_xlim()[1]))
+    grid[0][0].set_ylabel("least distance, 5 % quantile of the runs, cm")
+    grid[0][-1].text(
+        0.99, 0.01, "arm and person overlap", transform=grid[0][-1].transAxes, ha="right", va="bottom", fontsize=8,
+        color="#8a4a40",
+    )  # fmt: skip
+    handles = {h.get_label(): h for axes in grid[0] for h in axes.get_legend_handles_labels()[0]}
+    figure.legend(
+        [handles[name] for name in names], names, fontsize=8, loc="outside lower center", ncols=min(len(names), 5)
+    )
+    who = "one person" if report.people == 1 else f"{report.people} people"
+    figure.suptitle(
+        f"{report.runs} encounters of {report.duration:g} s each; {who}; {report.sensor} sensor; bars: 95 %",
+        fontsize=11,
+    )
+    save(plt, figure, path)
+
+
+def save(plt: Any, figure: Any, path: Path) -> None:
+    """The same numbers give the same file."""
+    undated = {"Date": None} if path.suffix.lower() == ".svg" else None
+    figure.savefig(path, metadata=undated)
+    plt.close(figure)

@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 
 import elbowroom as er
-from elbowroom.avoidance import Controller
+from elbowroom.avoidance import Limits
 from elbowroom.bench.encounters import METHODS, SEARCH, compare, report, simulate
+from elbowroom.bench.encounters import methods
 from elbowroom.bench.encounters import people as walking
 from elbowroom.bench.encounters import run as loop
 from elbowroom.bench.encounters.cbf import BarrierLaw
-from elbowroom.bench.encounters.methods import PARTS, expanded
+from elbowroom.bench.encounters.methods import PARTS, controller, expanded, supervised
 from elbowroom.bench.encounters.metrics import measured, paired, rate, ratio
 from elbowroom.bench.encounters.peers import Mink, Pink, placements
 from elbowroom.bench.encounters.scene import FRAME, GAP, LATENCY, NOISE, PERIOD, REACHED, STAND, frames, place, scene
@@ -416,15 +417,17 @@ def test_a_ratio_is_of_sums_and_its_interval_holds_it():
 def test_each_of_the_parts_is_the_default_with_one_thing_changed():
     arm = er.load("panda")
 
-    def settings(method):
-        guard = PARTS[method](arm, 1, "camera")
-        if isinstance(guard, Controller):
-            return None
-        config, limits = asdict(guard.controller.config), asdict(guard.limits)
-        return {f"{part}.{name}": v for part, of in (("config", config), ("limits", limits)) for name, v in of.items()}
+    def settings(make):
+        """Of the law and of the supervisor, as the factory has them; none of it is built."""
+        given = dict(getattr(make, "keywords", {}))
+        limits = asdict(given.pop("limits", Limits()))
+        return limits | {f"law {name}": value for name, value in asdict(methods.config(arm, **given)).items()}
 
-    default = settings("K supervised")
-    changed = {name: [k for k in default if settings(name)[k] != default[k]] for name in PARTS if settings(name)}
+    default = settings(supervised)
+    assert PARTS["K"] is controller
+    makes = {name: make for name, make in PARTS.items() if make is not controller}
+    assert all(make is supervised or make.func is supervised for make in makes.values())
+    changed = {name: [k for k in default if settings(make)[k] != default[k]] for name, make in makes.items()}
     assert changed.pop("K supervised") == []
     assert all(len(names) == 1 for names in changed.values()), changed
     assert len(changed) == len(set(map(str, changed.values()))) == len(PARTS) - 2  # none twice; K has no supervisor

@@ -366,11 +366,11 @@ class Browser:
         keys = ActionChains(self.driver).key_down(Keys.CONTROL).send_keys("a").key_up(Keys.CONTROL).send_keys(text)
         (keys.send_keys(Keys.TAB) if leave else keys).perform()
 
-    def press(self, label: str) -> None:
+    def press(self, label: str, seconds: float = WAIT) -> None:
         """A button that is called so."""
-        self._click(NAMED, "button", label, what=f"a button {label!r}")
+        self._click(NAMED, "button", label, what=f"a button {label!r}", seconds=seconds)
 
-    def _click(self, find: str, *given: str, what: str, whole: bool = True) -> None:
+    def _click(self, find: str, *given: str, what: str, whole: bool = True, seconds: float = WAIT) -> None:
         """Clicks with the mouse what a script finds, once it lies in the window with nothing over it.
 
         Where the panel has moved between the look and the click, something else lies there: the button is let go of
@@ -389,7 +389,7 @@ class Browser:
             self.mouse("mouseReleased", *(at if self.run("return __down") else (0.0, 0.0)), 1)
             return self.run("return __hit" if whole else "return __down")
 
-        self.until(hit, f"there is {what} to click")
+        self.until(hit, f"there is {what} to click", seconds)
 
     def key(self, key: str) -> None:
         """A key, pressed while nothing has the focus."""

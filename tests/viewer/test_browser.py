@@ -6,6 +6,7 @@ second is not waited for longer than it must be: things are changed while it sta
 
 from __future__ import annotations
 
+import contextlib
 import re
 
 import numpy as np
@@ -65,16 +66,26 @@ def time_of(page):
 
 def go(page):
     """Runs, if it is paused."""
-    if page.status() == "paused":
-        page.press("go")
-        page.until(lambda: page.status() != "paused", "it goes on")
+    pressed(page, "go", lambda status: status not in ("", "paused"))
 
 
 def pause(page):
     """Stands still, if it runs."""
-    if page.status() != "paused":
-        page.press("pause")
-        page.until(lambda: page.status() == "paused", "it is paused")
+    pressed(page, "pause", lambda status: status == "paused")
+
+
+def pressed(page, button, so):
+    """Presses a button until the status is so; a page that is drawn anew at that moment may need a press more."""
+
+    def there():
+        if not so(page.status()):
+            with contextlib.suppress(
+                AssertionError
+            ):  # it is called otherwise by now: the press before has come through
+                page.press(button, seconds=2.0)
+        return so(page.status())
+
+    page.until(there, f"{button} has been pressed")
 
 
 def difference(first, second):

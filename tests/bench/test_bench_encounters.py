@@ -12,8 +12,7 @@ import pytest
 
 import elbowroom as er
 from elbowroom.avoidance import Limits
-from elbowroom.bench.encounters import METHODS, SEARCH, compare, report, simulate
-from elbowroom.bench.encounters import methods
+from elbowroom.bench.encounters import METHODS, SEARCH, compare, methods, report, simulate
 from elbowroom.bench.encounters import people as walking
 from elbowroom.bench.encounters import run as loop
 from elbowroom.bench.encounters.cbf import BarrierLaw

@@ -23,6 +23,7 @@ from elbowroom.cell.recording.table import read as recorded
 from elbowroom.cli import tour
 from elbowroom.cli.bench.command import Suite
 from elbowroom.cli.terminal import noted
+from elbowroom.export.write_urdf import urdf
 from elbowroom.model import catalogue
 from marks import slow_where
 from pages import BLOCK, PAGES, outputs, prepare
@@ -205,6 +206,17 @@ def test_robots_lists_the_catalogue(run):
 
 
 # ---- show
+
+
+def test_show_has_the_ready_pose_that_is_searched_for(run, tmp_path):
+    path = tmp_path / "ours.urdf"
+    path.write_text(urdf(catalogue.load("planar2")))
+    arm = er.load(path)
+    assert not arm.model.has_ready
+    assert arm.ready.any()
+    status, out, _ = run("show", path)
+    assert status == 0
+    assert [cells(out, name)[4] for name in arm.joint_names] == [f"{x + 0.0:.4g}" for x in arm.ready]
 
 
 @pytest.mark.parametrize("name", thinned(catalogue.names()))

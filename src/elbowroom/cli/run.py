@@ -28,7 +28,7 @@ INTERRUPTED = 130  # what a shell expects of a program that Ctrl-C ended
 EVERY = 20  # cycles between two movements of the bar: drawing takes time that a real-time loop needs
 SHOWN = 12  # stops and resets in the summary
 MEANINGS = {
-    "SLOWING_LIMIT": "held within the joints' limits of place, speed or acceleration; mostly when it sets off",
+    "SLOWING_LIMIT": "held within the joints' limits of position, speed or acceleration; mostly when it sets off",
     "IN_COLLISION": "bodies overlap as seen; the arm may only retreat, slowly, and no stop is latched unless "
     'limits.in_collision = "stop"',
 }

@@ -13,9 +13,11 @@ import typer
 from rich.text import Text
 
 from .. import dynamics
+from ..arm import Arm
 from ..dynamics.structure import Entry, structure
 from ..loading import load
 from ..model import Model, catalogue
+from ..model.model import Array
 from .terminal import console, heading, line, number, plain, table
 
 MARK = {Entry.ZERO: "0", Entry.ROUNDING: "~", Entry.CONSTANT: "c", Entry.VARIES: "x"}
@@ -120,7 +122,7 @@ def show(
         show_structure(model)
         return
     _summary(model)
-    _joints(model)
+    _joints(model, Arm(model).ready)
     _links(model)
     _drives(model)
     _counts(model)
@@ -143,7 +145,7 @@ def _vector(values: Iterable[float]) -> str:
     return f"({', '.join(map(number, values))})"
 
 
-def _joints(model: Model) -> None:
+def _joints(model: Model, ready: Array) -> None:
     heading("Joints: limits and the `ready` configuration (rad, rad/s, N m; m, m/s, N of a slide; - is none)")
     rows = []
     for i in range(model.n):
@@ -151,7 +153,7 @@ def _joints(model: Model) -> None:
         bounded = model.revolute(i) and math.isfinite(lower) and math.isfinite(upper)
         degrees = f"{math.degrees(lower):.0f} to {math.degrees(upper):.0f} deg" if bounded else ""
         kind = "revolute" if model.revolute(i) else "prismatic"
-        values = (lower, upper, model.ready[i], model.velocity[i], model.effort[i])
+        values = (lower, upper, ready[i], model.velocity[i], model.effort[i])
         rows.append([model.joint_names[i], kind, *map(number, values), degrees])
     table(["joint", "kind", "lower", "upper", "ready", "speed", "effort", ""], rows, words=2)
 

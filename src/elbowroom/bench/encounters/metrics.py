@@ -153,5 +153,7 @@ def _scipy() -> Any:
     try:
         from scipy import stats
     except ImportError as error:
-        raise ElbowroomError("intervals and tests of rates need scipy: pip install '.[bench]'") from error
+        raise ElbowroomError(
+            "intervals and tests of rates need scipy: pip install scipy; the peers come with pip install '.[bench]'"
+        ) from error
     return stats

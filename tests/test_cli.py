@@ -23,7 +23,7 @@ from elbowroom.cell.recording.table import read as recorded
 from elbowroom.cli import tour
 from elbowroom.cli.bench.command import Suite
 from elbowroom.cli.terminal import noted
-from elbowroom.export.write_urdf import urdf
+from elbowroom.export import write_urdf
 from elbowroom.model import catalogue
 from marks import slow_where
 from pages import BLOCK, PAGES, outputs, prepare
@@ -210,7 +210,7 @@ def test_robots_lists_the_catalogue(run):
 
 def test_show_has_the_ready_pose_that_is_searched_for(run, tmp_path):
     path = tmp_path / "ours.urdf"
-    path.write_text(urdf(catalogue.load("planar2")))
+    path.write_text(write_urdf.urdf(catalogue.load("planar2")))
     arm = er.load(path)
     assert not arm.model.has_ready
     assert arm.ready.any()

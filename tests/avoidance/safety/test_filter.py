@@ -14,6 +14,8 @@ import pytest
 from logging_runs import logged
 from supervising import ARM, PERIOD, PERSON, Cell
 
+import card
+from card import needs_cxx, to_card
 from ccompiler import FUSED, called, library, needs_cc
 from elbowroom.algebra import trace
 from elbowroom.avoidance import Config, Controller, Force, Limits, Repulsion, Sensor
@@ -23,7 +25,7 @@ from elbowroom.avoidance.safety.limiter import solver
 from elbowroom.avoidance.safety.promise import NORMAL_SEEN, PROMISE, SHARES, pulled_back
 from elbowroom.avoidance.safety.solver import CHANGED, GIVEN, NO_GRIP, ROUNDS, STEPS, Problem, nearest, opened
 from elbowroom.bench.encounters.scene import place
-from elbowroom.compile import compiled
+from elbowroom.compile import compiled, cuda
 from elbowroom.compile.source import Dialect, Source
 from elbowroom.compile.source_writer import fused
 from elbowroom.dynamics.kinematics import forward_kinematics
@@ -219,6 +221,17 @@ def test_c_has_the_same_bits(tmp_path):
     found = called(lib, "f", kernel.program, dict(zip(GIVEN, start, strict=True)))
     for name, wanted in kernel(*start)._asdict().items():
         np.testing.assert_array_equal(found[name], wanted, err_msg=name)
+
+
+@needs_cxx
+def test_cuda_s_text_has_the_same_bits(monkeypatch):
+    """By the card that tests have: the kernel's text, compiled for this machine, 32 threads to a warp."""
+    monkeypatch.setattr(cuda, "library", lambda: card.cupy)
+    kernel, start = solver(3, ALL), tableaux(drawn(40, 3, seed=8))
+    found = cuda.CudaKernel("solver", kernel.program)(*map(to_card, start))
+    for name, wanted in kernel(*start)._asdict().items():
+        np.testing.assert_array_equal(getattr(found, name), wanted, err_msg=name)
+    assert (kernel(*start).at != start.at).any()  # it had something to do
 
 
 def test_plain_floats_give_the_same_solution():

@@ -387,7 +387,10 @@ class Browser:
             self.mouse("mouseMoved", *at, 0)
             self.mouse("mousePressed", *at, 1)
             self.mouse("mouseReleased", *(at if self.run("return __down") else (0.0, 0.0)), 1)
-            return self.run("return __hit" if whole else "return __down")
+            if not self.run("return __hit" if whole else "return __down"):
+                time.sleep(0.5)  # what it did, if it did anything, is seen by then
+                return False
+            return True
 
         self.until(hit, f"there is {what} to click", seconds)
 

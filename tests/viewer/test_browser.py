@@ -75,17 +75,17 @@ def pause(page):
 
 
 def pressed(page, button, so):
-    """Presses a button until the status is so; a page that is drawn anew at that moment may need a press more."""
+    """Presses a button, if the status is not so, and waits until it is; once more if that never came through.
 
-    def there():
-        if not so(page.status()):
-            with contextlib.suppress(
-                AssertionError
-            ):  # it is called otherwise by now: the press before has come through
-                page.press(button, seconds=2.0)
-        return so(page.status())
-
-    page.until(there, f"{button} has been pressed")
+    Not at once: the button is called otherwise then, and a second press would take the first one back.
+    """
+    for _ in range(3):
+        if so(page.status()):
+            return
+        with contextlib.suppress(AssertionError):
+            page.press(button, seconds=5.0)
+            page.until(lambda: so(page.status()), f"{button} has come through", seconds=30.0)
+    assert so(page.status()), page.story()
 
 
 def difference(first, second):

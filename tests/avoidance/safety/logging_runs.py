@@ -55,9 +55,11 @@ class Logger:
         command = self._inner.step(*arguments)
         limiter = self._inner.limiter
         if self.latched is None and command.margin < NO_MARGIN:
-            if not limiter.lacking:  # then the rows were not written
-                state, zero = arguments[2], limiter.zero
-                limiter._violates(limiter._inputs(state.q, state.qd, zero, zero, self.controller.pairs))
+            # Where the wish violates no row, rows and problem were not written: those of an earlier cycle lie there.
+            state, zero = arguments[2], limiter.zero
+            given = limiter._inputs(state.q, state.qd, zero, zero, self.controller.pairs)
+            limiter._violates(given)
+            limiter._pick(*limiter._taken("pick", given), out=limiter.picked)
             posed, picked = limiter.posed, limiter.picked
             arrays = [getattr(posed if hasattr(posed, k) else picked, k) for k in (*PROBLEM, *POSED)]
             believed = self.controller.all_rows[self.controller.layout.rows :]

@@ -2,8 +2,11 @@
 
 from .count import Count as Count
 from .count import count as count
+from .expr import Array as Array
+from .expr import Condition as Condition
 from .expr import Expr as Expr
 from .expr import Graph as Graph
+from .expr import Scalar as Scalar
 from .functions import absolute as absolute
 from .functions import cos as cos
 from .functions import exp as exp

@@ -17,9 +17,10 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, final, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import TraceError
 
@@ -72,7 +73,7 @@ class Graph:
             index = self._constant_index[value] = -len(self.constants)
         return index
 
-    def operand(self, value: Expr | float) -> int:
+    def operand(self, value: Scalar) -> int:
         """The operand that stands for an Expr of this graph, or for a number."""
         if type(value) is not Expr:
             return self.constant(float(value))
@@ -80,7 +81,7 @@ class Graph:
             raise TraceError("expressions of two different traces were mixed; trace both inputs together")
         return value.index
 
-    def value(self, operand: int) -> Expr | float:
+    def value(self, operand: int) -> Scalar:
         """What an operand stands for."""
         return self.nodes[operand] if operand >= 0 else self.constants[-1 - operand]
 
@@ -89,6 +90,7 @@ def _number(x: object) -> float | None:
     return float(x) if isinstance(x, int | float | np.floating | np.integer) else None
 
 
+@final
 class Expr:
     """One node of a Graph.  Behaves like a float in arithmetic; refuses to be one."""
 
@@ -109,7 +111,7 @@ class Expr:
         return self.graph.nodes[self.operation[1]]
 
     # ---- sums
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: Scalar) -> Scalar:
         graph = self.graph
         if type(other) is not Expr:
             c = _number(other)
@@ -141,7 +143,7 @@ class Expr:
         reverse = graph.existing("sub", operand, self.index)
         return graph.node("sub", self.index, operand) if reverse is None else -reverse
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: Scalar) -> Scalar:
         if type(other) is not Expr:
             c = _number(other)
             return NotImplemented if c is None else self.__add__(-c)
@@ -155,7 +157,7 @@ class Expr:
             return -(self._child() + other)
         return self._minus(other.index)
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: Scalar) -> Scalar:
         c = _number(other)
         if c is None:
             return NotImplemented
@@ -179,7 +181,11 @@ class Expr:
         return self
 
     # ---- products
-    def __mul__(self, other: Any) -> Any:
+    @overload
+    def __mul__(self, other: Scalar) -> Scalar: ...
+    @overload
+    def __mul__(self, other: Array) -> Array: ...
+    def __mul__(self, other: Scalar | Array) -> Scalar | Array:
         graph = self.graph
         if type(other) is not Expr:
             c = _number(other)
@@ -197,7 +203,7 @@ class Expr:
 
     __rmul__ = __mul__
 
-    def _scaled(self, c: float) -> Expr | float:
+    def _scaled(self, c: float) -> Scalar:
         if c == 0:
             return 0.0
         if self.operation[0] == "neg":
@@ -212,7 +218,7 @@ class Expr:
             return graph.nodes[self.operation[1]]._scaled(graph.constants[-1 - self.operation[2]] * c)
         return graph.node("mul", self.index, graph.constant(c))
 
-    def __truediv__(self, other: Any) -> Any:
+    def __truediv__(self, other: Scalar) -> Scalar:
         if type(other) is not Expr:
             c = _number(other)
             if c is None:
@@ -226,7 +232,7 @@ class Expr:
             return -(self / other._child())
         return self.graph.node("div", self.index, self.graph.operand(other))
 
-    def __rtruediv__(self, other: Any) -> Any:
+    def __rtruediv__(self, other: Scalar) -> Scalar:
         c = _number(other)
         if c is None:
             return NotImplemented
@@ -238,37 +244,38 @@ class Expr:
             return -self.__rtruediv__(-c)
         return self.graph.node("div", self.graph.constant(c), self.index)
 
-    def __pow__(self, exponent: int) -> Any:
+    def __pow__(self, exponent: int) -> Scalar:
         if exponent not in (1, 2, 3, 4):
             raise TraceError(f"a traced power must be 1, 2, 3 or 4 (or use sqrt); got {exponent!r}")
         square = self * self
         return (self, square, square * self, square * square)[exponent - 1]
 
     # ---- comparisons, for `where`
-    def __lt__(self, other: Any) -> Any:
+    def __lt__(self, other: Scalar) -> Condition:
         return compare("lt", self, other)
 
-    def __le__(self, other: Any) -> Any:
+    def __le__(self, other: Scalar) -> Condition:
         return compare("le", self, other)
 
-    def __gt__(self, other: Any) -> Any:
+    def __gt__(self, other: Scalar) -> Condition:
         return compare("lt", other, self)
 
-    def __ge__(self, other: Any) -> Any:
+    def __ge__(self, other: Scalar) -> Condition:
         return compare("le", other, self)
 
-    def __eq__(self, other: object) -> Any:
+    # (object's own == takes any object and gives a bool, so these two cannot say Scalar -> Condition)
+    def __eq__(self, other: Any) -> Any:
         return compare("eq", self, other)
 
-    def __ne__(self, other: object) -> Any:
+    def __ne__(self, other: Any) -> Any:
         return ~compare("eq", self, other)
 
     __hash__ = object.__hash__
 
-    def __and__(self, other: Any) -> Any:
+    def __and__(self, other: Condition) -> Condition:
         return logical("and", self, other)
 
-    def __or__(self, other: Any) -> Any:
+    def __or__(self, other: Condition) -> Condition:
         return logical("or", self, other)
 
     def __invert__(self) -> Expr:
@@ -301,6 +308,14 @@ class Expr:
         return f"{name}({', '.join(_operand_name(self.graph, k) for k in operands)})"
 
 
+Scalar = float | Expr
+"""What a formula computes with: a number, or an expression that stands for one."""
+Condition = bool | Expr
+"""What a comparison of two scalars gives."""
+Array = NDArray[Any]
+"""An array of scalars: floats, or objects that are floats and Expr."""
+
+
 def _operand_name(graph: Graph, operand: int) -> str:
     value = graph.value(operand)
     if isinstance(value, Expr):
@@ -308,7 +323,7 @@ def _operand_name(graph: Graph, operand: int) -> str:
     return f"{value:g}"
 
 
-def compare(name: str, x: Any, y: Any) -> Expr | bool:
+def compare(name: str, x: Scalar, y: Scalar) -> Condition:
     """The condition x < y, x <= y or x = y; a plain bool for two numbers."""
     graph = _graph_of(x, y)
     if graph is None:
@@ -316,11 +331,11 @@ def compare(name: str, x: Any, y: Any) -> Expr | bool:
     return graph.node(name, graph.operand(x), graph.operand(y))
 
 
-def logical(name: str, x: Any, y: Any) -> Expr | bool:
+def logical(name: str, x: Condition, y: Condition) -> Condition:
     """Both, or either, of two conditions."""
     if not isinstance(x, Expr):
         x, y = y, x
-    if not isinstance(y, Expr):  # a plain bool decides or does not matter
+    if not isinstance(x, Expr) or not isinstance(y, Expr):  # a plain bool decides or does not matter
         return x if bool(y) is (name == "and") else bool(y)
     for side in (x, y):
         if side.operation[0] not in CONDITIONS:
@@ -329,14 +344,14 @@ def logical(name: str, x: Any, y: Any) -> Expr | bool:
     return x.graph.node(name, i, j)
 
 
-def _graph_of(*values: Any) -> Graph | None:
+def _graph_of(*values: object) -> Graph | None:
     for value in values:
         if type(value) is Expr:
             return value.graph
     return None
 
 
-def unary(name: str, x: Any, number: Callable[[float], float]) -> Expr | float:
+def unary(name: str, x: Scalar, number: Callable[[float], float]) -> Scalar:
     """sin, cos, sqrt or abs of an Expr or a number; parity pulls a negation out."""
     if type(x) is not Expr:
         return number(float(x))
@@ -348,7 +363,7 @@ def unary(name: str, x: Any, number: Callable[[float], float]) -> Expr | float:
     return x.graph.node(name, x.index)
 
 
-def extremum(name: str, x: Any, y: Any) -> Expr | float:
+def extremum(name: str, x: Scalar, y: Scalar) -> Scalar:
     """The smaller (`min`) or greater (`max`) of two."""
     graph = _graph_of(x, y)
     if graph is None:
@@ -357,7 +372,7 @@ def extremum(name: str, x: Any, y: Any) -> Expr | float:
     return graph.value(i) if i == j else graph.node(name, i, j)
 
 
-def select(condition: Any, x: Any, y: Any) -> Any:
+def select(condition: Condition, x: Scalar, y: Scalar) -> Scalar:
     """x where the condition holds, else y: a branch that every SIMD lane can take."""
     if type(condition) is not Expr:
         return x if condition else y

@@ -6,22 +6,20 @@ or what has a cheaper form than the product: symmetric congruence and rotation i
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .expr import Expr
-
-Array = NDArray[Any]
+from .expr import Array as Array
+from .expr import Expr, Scalar
 
 
-def vector(*entries: Any) -> Array:
+def vector(*entries: Scalar) -> Array:
     """An array of these scalars; of objects as soon as one is an Expr."""
     return np.array(entries, dtype=object if any(type(x) is Expr for x in entries) else float)
 
 
-def matrix(rows: Any) -> Array:
+def matrix(rows: Array | Sequence[Sequence[Scalar]]) -> Array:
     """A matrix of these rows of scalars; of objects as soon as one is an Expr."""
     traced = any(type(x) is Expr for row in rows for x in row)
     return np.array(rows, dtype=object if traced else float)
@@ -45,7 +43,7 @@ def cross(a: Array, b: Array) -> Array:
     return vector(a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0)
 
 
-def dot(a: Array, b: Array) -> Any:
+def dot(a: Array, b: Array) -> Scalar:
     """a . b of two 3-vectors."""
     (a0, a1, a2), (b0, b1, b2) = a.tolist(), b.tolist()
     return a0 * b0 + a1 * b1 + a2 * b2
@@ -57,7 +55,7 @@ def skew(a: Array) -> Array:
     return matrix([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
 
 
-def symmetric(xx: Any, yy: Any, zz: Any, xy: Any, yz: Any, xz: Any) -> Array:
+def symmetric(xx: Scalar, yy: Scalar, zz: Scalar, xy: Scalar, yz: Scalar, xz: Scalar) -> Array:
     """The symmetric (3, 3) matrix of six scalars."""
     return matrix([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
@@ -65,8 +63,8 @@ def symmetric(xx: Any, yy: Any, zz: Any, xy: Any, yz: Any, xz: Any) -> Array:
 def congruence(R: Array, S: Array) -> Array:
     """R S R^T of a symmetric S, each of its six entries once."""
     left = R @ S
-    entry = [[dot(left[i], R[j]) if j >= i else None for j in range(3)] for i in range(3)]
-    return symmetric(entry[0][0], entry[1][1], entry[2][2], entry[0][1], entry[1][2], entry[0][2])
+    xx, xy, xz, yy, yz, zz = (dot(left[i], R[j]) for i in range(3) for j in range(i, 3))
+    return symmetric(xx, yy, zz, xy, yz, xz)
 
 
 def point_inertia(h: Array, p: Array) -> Array:
@@ -83,24 +81,24 @@ def point_inertia(h: Array, p: Array) -> Array:
     )
 
 
-def is_constant(x: Any, *values: float) -> bool:
+def is_constant(x: Scalar, *values: float) -> bool:
     """Whether a scalar is a plain number among these (never true of an Expr)."""
     return type(x) is not Expr and float(x) in values
 
 
-def turned_vector(c: Any, s: Any, v: Array) -> Array:
+def turned_vector(c: Scalar, s: Scalar, v: Array) -> Array:
     """Rz v with c, s = cos, sin: 4 multiplications, 2 additions."""
     x, y, z = v.tolist()
     return vector(c * x - s * y, s * x + c * y, z)
 
 
-def turned_back_vector(c: Any, s: Any, v: Array) -> Array:
+def turned_back_vector(c: Scalar, s: Scalar, v: Array) -> Array:
     """Rz^T v: 4 multiplications, 2 additions."""
     x, y, z = v.tolist()
     return vector(c * x + s * y, c * y - s * x, z)
 
 
-def turned_matrix(c: Any, s: Any, A: Array, plane: tuple[int, int, int] = (0, 1, 2)) -> Array:
+def turned_matrix(c: Scalar, s: Scalar, A: Array, plane: tuple[int, int, int] = (0, 1, 2)) -> Array:
     """R A R^T for a rotation by cos c, sin s in the plane of axes (i, j) about axis k.
 
     In the plane, trace and skew part stay; with u = c (A_ii - A_jj) - s (A_ij + A_ji):
@@ -110,7 +108,7 @@ def turned_matrix(c: Any, s: Any, A: Array, plane: tuple[int, int, int] = (0, 1,
     a = A.tolist()
     u = c * (a[i][i] - a[j][j]) - s * (a[i][j] + a[j][i])
     cu, su = c * u, s * u
-    out: list[list[Any]] = [[0.0] * 3 for _ in range(3)]
+    out: list[list[Scalar]] = [[0.0] * 3 for _ in range(3)]
     out[i][i], out[j][j], out[k][k] = a[j][j] + cu, a[i][i] - cu, a[k][k]
     out[i][j], out[j][i] = a[i][j] + su, a[j][i] + su
     out[i][k], out[j][k] = c * a[i][k] - s * a[j][k], s * a[i][k] + c * a[j][k]
@@ -145,12 +143,12 @@ def cholesky_solve(M: Array, b: Array) -> Array:
     return vector(*x)
 
 
-def ltdl(M: Array) -> tuple[Array, list[Any]]:
+def ltdl(M: Array) -> tuple[Array, list[Scalar]]:
     """Unit lower L and diagonal D with M = L^T D L; D[i] is the articulated inertia of joint i, tip first."""
     n = len(M)
     A = [[M[i, j] for j in range(n)] for i in range(n)]
     L = np.eye(n).astype(object)
-    D: list[Any] = [0.0] * n
+    D: list[Scalar] = [0.0] * n
     for k in range(n - 1, -1, -1):
         D[k] = A[k][k]
         inverse = 1.0 / D[k]

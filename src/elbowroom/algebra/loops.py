@@ -13,41 +13,70 @@ Over a `Roll` (rolling.py) each function is traced once a kind of joint and the 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
+import numpy as np
+
+from .expr import Scalar
 from .linalg import Array, matrix, vector, zeros
 
-Step = Callable[[Any, Any], tuple[Any, Any]]
+if TYPE_CHECKING:
+    from .rolling import Roll, Rows, Squared, Turn
+
+Carry = TypeVar("Carry")
+Out = TypeVar("Out")
+Then = TypeVar("Then")
+Step = Callable[[int, Carry], tuple[Carry, Out]]
 
 
-def each(n: Any, f: Callable[[Any], Any]) -> Any:
+@overload
+def each(n: int, f: Callable[[int], Out]) -> list[Out]: ...
+@overload
+def each(n: Roll, f: Callable[[Turn], Any]) -> Rows: ...
+def each(n: int | Roll, f: Callable[[Any], Any]) -> list[Any] | Rows:
     """f(i) of every i, by i; the order does not matter."""
     return [f(i) for i in range(n)] if isinstance(n, int) else n.each(f)
 
 
-def late(n: Any, f: Callable[[Any], Any]) -> Any:
+@overload
+def late(n: int, f: Callable[[int], Out]) -> Late[Out]: ...
+@overload
+def late(n: Roll, f: Callable[[Turn], Any]) -> Rows: ...
+def late(n: int | Roll, f: Callable[[Any], Any]) -> Late[Any] | Rows:
     """f(i) of every i, to be read once each: in a straight line it is made where it is read, not kept until then."""
-    return _Late(f) if isinstance(n, int) else n.each(f)
+    return Late(f) if isinstance(n, int) else n.each(f)
 
 
-class _Late:
-    def __init__(self, f: Callable[[Any], Any]) -> None:
+class Late(Generic[Out]):
+    """f(i), made when it is read."""
+
+    def __init__(self, f: Callable[[int], Out]) -> None:
         self._f = f
 
-    def __getitem__(self, i: int) -> Any:
+    def __getitem__(self, i: int) -> Out:
         return self._f(i)
 
 
-def scan(n: Any, step: Step, carry: Any, then: Callable[[Any, Any], Any] | None = None, *, inward: bool = False) -> Any:
+@overload
+def scan(n: int, step: Step[Carry, Out], carry: Carry, *, inward: bool = False) -> list[Out]: ...
+@overload
+def scan(
+    n: int, step: Step[Carry, Out], carry: Carry, then: Callable[[int, Out], Then], *, inward: bool = False
+) -> list[Then]: ...
+@overload
+def scan(
+    n: Roll, step: Callable[[Turn, Carry], tuple[Carry, Any]], carry: Carry, then: Any = None, *, inward: bool = False
+) -> Rows: ...
+def scan(n: int | Roll, step: Any, carry: Any, then: Any = None, *, inward: bool = False) -> list[Any] | Rows:
     """The outs of `carry, out = step(i, carry)`, by i, from the first joint outwards or from the last inwards.
 
     `then(i, out)` is what becomes of each.  In a straight line it follows its step at once, so that an out need not
     wait for the whole recursion to end; over a Roll it is a loop of its own, whose joints do not wait for one another.
     """
     if not isinstance(n, int):
-        outs_: Any = n.scan(step, carry, inward)
-        return outs_ if then is None else n.each(lambda i: then(i, outs_[i]))
+        rows = n.scan(step, carry, inward)
+        return rows if then is None else n.each(lambda i: then(i, rows[i]))
     outs: list[Any] = [None] * n
     for i in range(n - 1, -1, -1) if inward else range(n):
         carry, out = step(i, carry)
@@ -55,13 +84,23 @@ def scan(n: Any, step: Step, carry: Any, then: Callable[[Any, Any], Any] | None 
     return outs
 
 
+@overload
 def pairs(
-    n: Any,
-    start: Callable[[Any], Any],
-    read: Callable[[Any, Any], tuple[Any, Any]],
-    move: Callable[[Any, Any], Any] | None = None,
-    own: Callable[[Any], Any] | None = None,
-) -> Array:
+    n: int,
+    start: Callable[[int], Carry],
+    read: Callable[[int, Carry], tuple[Scalar, Scalar]],
+    move: Callable[[int, Carry], Carry] | None = None,
+    own: Callable[[int], Scalar] | None = None,
+) -> Array: ...
+@overload
+def pairs(
+    n: Roll,
+    start: Callable[[Turn], Carry],
+    read: Callable[[Turn, Carry], tuple[Scalar, Scalar]],
+    move: Callable[[Turn, Carry], Carry] | None = None,
+    own: Callable[[Turn], Scalar] | None = None,
+) -> Squared: ...
+def pairs(n: int | Roll, start: Any, read: Any, move: Any = None, own: Any = None) -> Array | Squared:
     """The matrix (n, n) whose elements (j, i) and (i, j), j <= i, are read(j, column of i at joint j).
 
     `start(i)` is a column at its own joint and move(j, column) carries it from joint j to the one before; without
@@ -69,8 +108,7 @@ def pairs(
     way for straight lines (a loop reads all its columns alike).
     """
     if not isinstance(n, int):
-        matrix_: Array = n.pairs(start, read, move)
-        return matrix_
+        return n.pairs(start, read, move)
     M = zeros(n, n)
     for i in range(n - 1, -1, -1):  # a column to its end before the next is born: one is alive
         column = start(i)
@@ -83,15 +121,22 @@ def pairs(
     return matrix(M)
 
 
-def same(n: Any, thing: Any) -> Any:
+@overload
+def same(n: int, thing: Out) -> list[Out]: ...
+@overload
+def same(n: Roll, thing: object) -> Rows: ...
+def same(n: int | Roll, thing: Any) -> list[Any] | Rows:
     """The same thing for every i."""
     return [thing] * n if isinstance(n, int) else n.given([thing] * len(n.kinds))
 
 
-def gathered(rows: Any) -> Array:
+@overload
+def gathered(rows: Sequence[Scalar]) -> Array: ...
+@overload
+def gathered(rows: Rows) -> Rows: ...
+def gathered(rows: Sequence[Scalar] | Rows) -> Array | Rows:
     """Rows of one scalar each, as a vector."""
-    one_a_joint: Array = vector(*rows) if isinstance(rows, list) else rows
-    return one_a_joint
+    return vector(*rows) if isinstance(rows, Sequence) else rows
 
 
 def unzipped(rows: Any, count: int) -> tuple[Any, ...]:
@@ -101,14 +146,22 @@ def unzipped(rows: Any, count: int) -> tuple[Any, ...]:
     return tuple(rows.part(k) for k in range(count))
 
 
-def length(rows: Any) -> Any:
+@overload
+def length(rows: list[Any]) -> int: ...
+@overload
+def length(rows: Rows) -> Roll: ...
+def length(rows: list[Any] | Rows) -> int | Roll:
     """How many rows there are: what `each`, `scan` and `pairs` take for n."""
-    return len(rows) if isinstance(rows, list | tuple) else rows.roll
+    return len(rows) if isinstance(rows, list) else rows.roll
 
 
-def on_diagonal(M: Any, extra: Any) -> Any:
+@overload
+def on_diagonal(M: Array, extra: Array) -> Array: ...
+@overload
+def on_diagonal(M: Squared, extra: Rows) -> Squared: ...
+def on_diagonal(M: Array | Squared, extra: Any) -> Array | Squared:
     """M with extra[i] added to element (i, i)."""
-    if hasattr(M, "on_diagonal"):
+    if not isinstance(M, np.ndarray):
         return M.on_diagonal(extra)
     rows = M.tolist()
     for i, more in enumerate(extra.tolist()):

@@ -20,18 +20,19 @@ Q = [q_1 sqrt(lambda_1 - lambda_3), q_2 sqrt(lambda_2 - lambda_3)] (2.64).  With
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from .expr import Scalar
 from .linalg import Array, symmetric
 
 
 class PrincipalForm(NamedTuple):
     """A symmetric tensor as lambda3 1 + Q Q^T, with its trace."""
 
-    lambda3: Any
-    trace: Any
+    lambda3: Scalar
+    trace: Scalar
     Q: Array  # (3, 2)
 
 
@@ -55,7 +56,7 @@ def rotate_featherstone(R: Array, tensor: Array) -> Array:
     Y = [[r[i][0] * L[0][k] + r[i][1] * L[1][k] + r[i][2] * L[2][k] for k in range(2)] for i in range(3)]
     v = [r[i][1] * I[0][2] - r[i][0] * I[1][2] for i in range(3)]
 
-    def entry(i: int, j: int) -> Any:
+    def entry(i: int, j: int) -> Scalar:
         """(R L R^T)_ij; row 1 is never asked for."""
         return Y[i][0] * r[j][0] + Y[i][1] * r[j][1]
 
@@ -68,7 +69,7 @@ def rotate_principal(R: Array, form: PrincipalForm) -> Array:
     """R I R^T (3, 3) from the offline form: 28 multiplications, 21 additions (Algorithm 2.2)."""
     s = (R @ form.Q).tolist()  # row i is s_i (2.65)
 
-    def entry(i: int, j: int) -> Any:
+    def entry(i: int, j: int) -> Scalar:
         return s[i][0] * s[j][0] + s[i][1] * s[j][1]
 
     xx, yy = entry(0, 0) + form.lambda3, entry(1, 1) + form.lambda3  # (2.66)

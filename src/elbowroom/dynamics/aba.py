@@ -20,11 +20,11 @@ Rotors add `joint_inertia` to d: they ride on the joint and nothing else feels t
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from ..algebra import cross
+from ..algebra import Scalar, cross
 from ..algebra.linalg import Array, dot, is_constant, matrix, placed_matrix, skew, symmetric, turned_matrix
 from ..algebra.loops import gathered, scan
 from ..model import Model
@@ -38,6 +38,9 @@ class Articulated(NamedTuple):
     J: Array
     H: Array
     K: Array
+
+
+_Felt = tuple[Articulated, Array, Array]  # what a link inboard feels: inertia, bias moment and force
 
 
 def forward_dynamics(
@@ -90,7 +93,7 @@ def accelerations(
     """The inward and outward sweeps: qdd (n,) for given bias (moment, force) and zeta of every link."""
     extra = np.zeros(model.n) if joint_inertia is None else joint_inertia
 
-    def inward(i: int, beyond: tuple[Articulated, Array, Array]) -> tuple[Any, Any]:
+    def inward(i: int, beyond: _Felt) -> tuple[_Felt, tuple[Array, Array, Scalar, Scalar]]:
         A = Articulated(*(x + y for x, y in zip(rigid(model, i), beyond[0], strict=True)))
         b_n, b_f = bias[i][0] + beyond[1], bias[i][1] + beyond[2]
         if model.revolute(i):
@@ -107,7 +110,7 @@ def accelerations(
         b_f = b_f + left.H.T @ z_n + left.K @ z_f + u_f * push
         return (moved(joints, i, left), *joints.force_inward(i, b_n, b_f)), (u_n, u_f, inverse, torque)
 
-    def outward(i: int, before: tuple[Array, Array]) -> tuple[Any, Any]:
+    def outward(i: int, before: tuple[Array, Array]) -> tuple[tuple[Array, Array], Scalar]:
         wd, a = joints.motion_outward(i, *before)
         wd, a = wd + zeta[i][0], a + zeta[i][1]
         u_n, u_f, inverse, torque = answers[i]
@@ -125,7 +128,7 @@ def rigid(model: Model, i: int) -> Articulated:
     return Articulated(inertia, skew(h), mass * np.eye(3))
 
 
-def freed(A: Articulated, u_n: Array, u_f: Array, inverse: Any, *, on_axis: bool, revolute: bool) -> Articulated:
+def freed(A: Articulated, u_n: Array, u_f: Array, inverse: Scalar, *, on_axis: bool, revolute: bool) -> Articulated:
     """The inertia less what the free joint gives way to; without a rotor its own axis becomes exactly weightless."""
     g_n, g_f = u_n * inverse, u_f * inverse
     J = _less_outer(A.J, u_n, g_n, hollow=on_axis and revolute)
@@ -187,7 +190,7 @@ def _shifted(A: Articulated, p: Array) -> Articulated:
     H_moved = H + P @ K
     X, Y = P @ H_moved.T, H @ P
 
-    def entry(a: int, b: int) -> Any:
+    def entry(a: int, b: int) -> Scalar:
         return J[a, b] + (X[a, b] - Y[a, b])
 
     return Articulated(
@@ -195,7 +198,7 @@ def _shifted(A: Articulated, p: Array) -> Articulated:
     )
 
 
-def _shifted_along(A: Articulated, p: Any, axes: tuple[int, int, int]) -> Articulated:
+def _shifted_along(A: Articulated, p: Scalar, axes: tuple[int, int, int]) -> Articulated:
     """The same for an offset p along the first of these axes (in cyclic order): 11 multiplications, 14 additions."""
     k, i, j = axes
     J, H, K = (block.tolist() for block in A)

@@ -29,11 +29,11 @@ with w, v of link i.  C is linear in qd: unit speeds give the Christoffel symbol
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from ..algebra import cross, dot
+from ..algebra import Scalar, cross, dot
 from ..algebra.linalg import Array, matrix, vector, zeros
 from ..algebra.loops import late, pairs, scan
 from ..model import Model
@@ -43,11 +43,14 @@ from .kinematics import Joints, Z
 class _Moving(NamedTuple):
     """Links j..n as one body about frame j, with the velocity sums (2)."""
 
-    mass: Any
+    mass: Scalar
     h: Array
     inertia: Array
     W: Array
     P: Array
+
+
+Motion = tuple[Array, Array]  # of a link: angular velocity, velocity of its frame's origin; in its own axes
 
 
 class _Moments(NamedTuple):
@@ -75,11 +78,11 @@ def mass_matrix_rate(model: Model, q: Array, qd: Array) -> Array:
         own = moments[j]
         return own._replace(n1=own.n1 + own.n3, n3=np.zeros(3))
 
-    def felt(i: int, column: _Moments) -> tuple[Any, Any]:
+    def felt(i: int, column: _Moments) -> tuple[Scalar, Scalar]:
         forth, back = _pair(model, i, motion[i], column)
         return forth + back, forth + back
 
-    def own(j: int) -> Any:
+    def own(j: int) -> Scalar:
         return 2.0 * (moments[j].n1[2] if model.revolute(j) else moments[j].f1[2])
 
     return pairs(model.n, start, felt, lambda i, column: _inward(joints, i, column), own)
@@ -119,7 +122,7 @@ def coriolis_transpose_qd(model: Model, q: Array, qd: Array) -> Array:
     joints = Joints(model, q)
     motion = link_motion(model, joints, qd)
     L, P = np.zeros(3), np.zeros(3)
-    gradient: list[Any] = [0.0] * model.n
+    gradient: list[Scalar] = [0.0] * model.n
     for j in range(model.n - 1, -1, -1):
         w, v = motion[j]
         mass, h, inertia, _ = model.moments[j]
@@ -131,16 +134,15 @@ def coriolis_transpose_qd(model: Model, q: Array, qd: Array) -> Array:
     return vector(*gradient)
 
 
-def link_motion(model: Model, joints: Joints, qd: Array) -> list[tuple[Array, Array]]:
+def link_motion(model: Model, joints: Joints, qd: Array) -> list[Motion]:
     """Per link: angular velocity and velocity of its frame's origin, in its own axes."""
 
-    def outward(i: int, previous: tuple[Array, Array]) -> tuple[Any, Any]:
+    def outward(i: int, previous: Motion) -> tuple[Motion, Motion]:
         w, v = joints.motion_outward(i, *previous)
         here = (w + Z * qd[i], v) if model.revolute(i) else (w, v + Z * qd[i])
         return here, here
 
-    motion: list[tuple[Array, Array]] = scan(model.n, outward, (np.zeros(3), np.zeros(3)))
-    return motion
+    return scan(model.n, outward, (np.zeros(3), np.zeros(3)))
 
 
 def _coriolis(model: Model, joints: Joints, qd: Array) -> Array:
@@ -154,7 +156,7 @@ def _coriolis(model: Model, joints: Joints, qd: Array) -> Array:
     )
 
 
-def _pair(model: Model, i: int, motion: tuple[Array, Array], moments: _Moments) -> tuple[Any, Any]:
+def _pair(model: Model, i: int, motion: Motion, moments: _Moments) -> tuple[Scalar, Scalar]:
     """C_ij and C_ji from the moments at frame i (3)."""
     w, v = motion
     n1, f1, n2, f2, n3 = moments
@@ -170,12 +172,19 @@ def _inward(joints: Joints, i: int, moments: _Moments) -> _Moments:
     return _Moments(n1, f1, n2, f2, joints.inward(i, moments.n3))
 
 
-def _moments(model: Model, joints: Joints, motion: list[tuple[Array, Array]]) -> list[_Moments]:
+def _moments(model: Model, joints: Joints, motion: list[Motion]) -> list[_Moments]:
     """The moments of every joint at its own frame."""
     links = late(model.n, lambda j: _link(model, j, *motion[j]))
 
     def inward(j: int, beyond: _Moving) -> tuple[_Moving, _Moving]:
-        body = _Moving(*(x + y for x, y in zip(links[j], beyond, strict=True)))
+        link = links[j]
+        body = _Moving(
+            link.mass + beyond.mass,
+            link.h + beyond.h,
+            link.inertia + beyond.inertia,
+            link.W + beyond.W,
+            link.P + beyond.P,
+        )
         return _body_inward(joints, j, body), body
 
     def own(j: int, body: _Moving) -> _Moments:
@@ -200,8 +209,7 @@ def _moments(model: Model, joints: Joints, motion: list[tuple[Array, Array]]) ->
         )
 
     nothing = _Moving(0.0, np.zeros(3), np.zeros((3, 3)), np.zeros((3, 3)), np.zeros(3))
-    found: list[_Moments] = scan(model.n, inward, nothing, own, inward=True)
-    return found
+    return scan(model.n, inward, nothing, own, inward=True)
 
 
 def _link(model: Model, i: int, w: Array, v: Array) -> _Moving:

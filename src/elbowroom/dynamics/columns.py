@@ -13,11 +13,9 @@ moment about its frame are f = m a + wd x h and n = I wd + h x a, with h = m c a
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from ..algebra import cross
+from ..algebra import Scalar, cross
 from ..algebra.linalg import Array, matrix, vector, zeros
 from ..model import Model
 from . import crba, rnea
@@ -79,7 +77,7 @@ def inertia_product(model: Model, joints: Joints, qdd: Array, *, start: int = 0)
         force.append(mass * a + cross(wd, h))
         moment.append(inertia @ wd + cross(h, a))
 
-    tau: list[Any] = []
+    tau: list[Scalar] = []
     f, m = np.zeros(3), np.zeros(3)
     for i in range(model.n - 1, start - 1, -1):
         f, m = f + force[i - start], m + moment[i - start]

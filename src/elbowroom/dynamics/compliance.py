@@ -17,17 +17,17 @@ So a recursion inwards (G, D), one outwards (S, a), and (1) with (2) for the pai
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from ..algebra import dot
+from ..algebra import Scalar, dot
 from ..algebra.linalg import Array
 from ..algebra.loops import pairs, scan
 from ..model import Model
 from .aba import Articulated, moved_outward
 from .kalman import Gains, riccati
 from .kinematics import Joints
+
+_Inboard = tuple[Array, Array, float]  # of the joint inboard: G as moment and force, 1 if it turns
 
 
 def mass_matrix_inverse(model: Model, q: Array, joint_inertia: Array | None = None) -> Array:
@@ -36,18 +36,18 @@ def mass_matrix_inverse(model: Model, q: Array, joint_inertia: Array | None = No
     gains = riccati(model, joints, joint_inertia)
     answers = compliances(model, joints, gains)
 
-    def previous(i: int, before: tuple[Array, Array, float]) -> tuple[Any, Any]:
+    def previous(i: int, before: _Inboard) -> tuple[_Inboard, _Inboard]:
         return (*gains.G[i], 1.0 if model.revolute(i) else 0.0), before
 
     inboard = scan(model.n, previous, (np.zeros(3), np.zeros(3), 1.0))
 
-    def element(j: int, column: tuple[Any, Array, Array]) -> tuple[Any, Any]:
+    def element(j: int, column: tuple[Scalar, Array, Array]) -> tuple[Scalar, Scalar]:
         innovation, moment, force = column
         a_n, a_f = answers[j]
         found = gains.D_inverse[j] * innovation - (dot(a_n, moment) + dot(a_f, force))  # (2)
         return found, found
 
-    def move(j: int, column: tuple[Any, Array, Array]) -> tuple[Any, Array, Array]:
+    def move(j: int, column: tuple[Scalar, Array, Array]) -> tuple[Scalar, Array, Array]:
         moment, force = joints.force_inward(j, *column[1:])
         G_n, G_f, turns = inboard[j]
         innovation = -(turns * moment[2] + (1.0 - turns) * force[2])
@@ -78,11 +78,10 @@ def compliances(model: Model, joints: Joints, gains: Gains) -> list[tuple[Array,
         return Articulated(J, H, K), (a_n, a_f)
 
     still = Articulated(*(np.zeros((3, 3)) for _ in range(3)))
-    found: list[tuple[Array, Array]] = scan(model.n, outward, still)
-    return found
+    return scan(model.n, outward, still)
 
 
-def _lessen(S: Array, a: Array, corner: Any) -> None:
+def _lessen(S: Array, a: Array, corner: Scalar) -> None:
     """Take a from the third row and column of a symmetric S, and add to their crossing."""
     S[0, 2] = S[2, 0] = S[0, 2] - a[0]
     S[1, 2] = S[2, 1] = S[1, 2] - a[1]

@@ -10,15 +10,16 @@ joint i needs force f and moment n on that body, which each joint inboard feels:
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from ..algebra import Scalar
 from ..algebra.linalg import Array, cholesky_solve, ltdl, matrix, vector, zeros
 from ..algebra.loops import on_diagonal, pairs, scan
 from ..model import Model
 from .kinematics import Joints
 from .rnea import inverse_dynamics
+
+Composite = tuple[Scalar, Array, Array]  # mass, first moment, inertia
 
 
 def mass_matrix(model: Model, q: Array) -> Array:
@@ -32,7 +33,7 @@ def mass_matrix(model: Model, q: Array) -> Array:
             return inertia[:, 2], vector(-h[1], h[0], 0.0)
         return vector(h[1], -h[0], 0.0), vector(0.0, 0.0, mass)
 
-    def felt(j: int, column: tuple[Array, Array]) -> tuple[Any, Any]:
+    def felt(j: int, column: tuple[Array, Array]) -> tuple[Scalar, Scalar]:
         n, f = column
         element = n[2] if model.revolute(j) else f[2]
         return element, element
@@ -40,15 +41,16 @@ def mass_matrix(model: Model, q: Array) -> Array:
     return pairs(model.n, start, felt, lambda j, column: joints.force_inward(j, *column))
 
 
-def composites(model: Model, joints: Joints) -> list[tuple[Any, Array, Array]]:
+def composites(model: Model, joints: Joints) -> list[Composite]:
     """Mass, first moment and inertia of links i..n about frame i."""
 
-    def inward(i: int, beyond: tuple[Any, Array, Array]) -> tuple[Any, Any]:
-        body = tuple(x + y for x, y in zip(beyond, model.moments[i][:3], strict=True))
+    def inward(i: int, beyond: Composite) -> tuple[Composite, Composite]:
+        mass, h, inertia, _ = model.moments[i]
+        body = beyond[0] + mass, beyond[1] + h, beyond[2] + inertia
         return (body[0], *joints.body_inward(i, *body)), body
 
-    found: list[tuple[Any, Array, Array]] = scan(model.n, inward, (0.0, np.zeros(3), np.zeros((3, 3))), inward=True)
-    return found
+    nothing: Composite = (0.0, np.zeros(3), np.zeros((3, 3)))
+    return scan(model.n, inward, nothing, inward=True)
 
 
 def forward_dynamics(
@@ -87,5 +89,4 @@ def mass_matrix_inverse(model: Model, q: Array, joint_inertia: Array | None = No
 
 
 def _with(M: Array, joint_inertia: Array | None) -> Array:
-    heavier: Array = M if joint_inertia is None else on_diagonal(M, joint_inertia)
-    return heavier
+    return M if joint_inertia is None else on_diagonal(M, joint_inertia)

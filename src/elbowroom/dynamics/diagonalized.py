@@ -47,11 +47,11 @@ nu . C(q, nu) = 0 without gravity and outside forces: C does no work (47).
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from ..algebra import dot, sqrt
+from ..algebra import Scalar, dot, sqrt
 from ..algebra.linalg import Array, is_constant, matrix, symmetric, vector
 from ..model import Model
 from . import operator_rates, operators
@@ -64,10 +64,10 @@ class _Hinge(NamedTuple):
     """Joint i as the links beyond make it."""
 
     G: Spatial
-    D: Any
-    inverse: Any  # 1 / D
-    root: Any  # D^1/2, and
-    inverse_root: Any  # D^-1/2; both 0 unless asked for
+    D: Scalar
+    inverse: Scalar  # 1 / D
+    root: Scalar  # D^1/2, and
+    inverse_root: Scalar  # D^-1/2; both 0 unless asked for
     left: Articulated  # P+
     ideal: bool  # no rotor: the row and column of P+ along the axis are empty, and h . G = 1
 
@@ -77,15 +77,15 @@ class _Motion(NamedTuple):
 
     arriving: Spatial  # V+
     V: Spatial
-    qd: Any
-    xi: Any
+    qd: Scalar
+    xi: Scalar
 
 
 class _Balance(NamedTuple):
     """What the inward recursion leaves at joint i."""
 
-    e: Any  # D xid
-    D_rate: Any
+    e: Scalar  # D xid
+    D_rate: Scalar
     slope: Spatial  # L h
 
 
@@ -103,7 +103,7 @@ def quasi_velocities(
     """nu (n,) = D^1/2 (1 + H Phi K)* qd (28), with |nu|^2 = qd . M qd; or xi (34), with sum D xi^2 = qd . M qd."""
     joints = Joints(model, q)
     hinges = _hinges(model, joints, joint_inertia, roots=normalized)
-    motion = _outward(model, joints, hinges, qd=qd)
+    motion = _outward(model, joints, hinges, qd)
     return vector(*(m.xi * h.root if normalized else m.xi for m, h in zip(motion, hinges, strict=True)))
 
 
@@ -113,7 +113,7 @@ def joint_velocities(
     """qd (n,) = (1 - H Psi K)* D^-1/2 nu, or from xi: the inverse of `quasi_velocities`."""
     joints = Joints(model, q)
     hinges = _hinges(model, joints, joint_inertia, roots=normalized)
-    return vector(*(m.qd for m in _outward(model, joints, hinges, xi=_xi(hinges, nu, normalized))))
+    return vector(*(m.qd for m in _outward(model, joints, hinges, _xi(hinges, nu, normalized), quasi=True)))
 
 
 def quasi_forces(
@@ -152,7 +152,7 @@ def quasi_acceleration(
     """nud (n,) from (q, nu, tau) by (40); with `normalized=False`, xid from (q, xi, tau) by (44)."""
     joints = Joints(model, q)
     hinges = _hinges(model, joints, joint_inertia, roots=normalized)
-    motion = _outward(model, joints, hinges, xi=_xi(hinges, nu, normalized))
+    motion = _outward(model, joints, hinges, _xi(hinges, nu, normalized), quasi=True)
     balance = _inward(model, joints, hinges, motion, tau, outside_forces(model, q, wrench))
     return vector(*_quasi_rates(hinges, motion, balance, normalized))
 
@@ -173,7 +173,7 @@ def coriolis(
     """
     joints = Joints(model, q)
     hinges = _hinges(model, joints, joint_inertia, roots=normalized)
-    motion = _outward(model, joints, hinges, qd=qd)
+    motion = _outward(model, joints, hinges, qd)
     outside = outside_forces(model, q, wrench)
     balance = _inward(model, joints, hinges, motion, np.zeros(model.n), outside, gravity=gravity)
     if normalized:
@@ -227,7 +227,7 @@ def _forward_dynamics(
 ) -> Array:
     joints = Joints(model, q)
     hinges = _hinges(model, joints, joint_inertia, roots=normalized)
-    motion = _outward(model, joints, hinges, qd=qd)
+    motion = _outward(model, joints, hinges, qd)
     balance = _inward(model, joints, hinges, motion, tau, outside_forces(model, q, wrench))
     rates = _quasi_rates(hinges, motion, balance, normalized)
     if normalized:  # nu = D^1/2 xi, so xid = D^-1/2 nud - Dd xi / (2 D)
@@ -235,7 +235,7 @@ def _forward_dynamics(
             x * h.inverse_root - 0.5 * b.D_rate * m.xi * h.inverse
             for x, h, m, b in zip(rates, hinges, motion, balance, strict=True)
         ]
-    qdd: list[Any] = []
+    qdd: list[Scalar] = []
     A: Spatial = (np.zeros(3), np.zeros(3))
     for i, (hinge, m, b) in enumerate(zip(hinges, motion, balance, strict=True)):
         wd, vd = joints.motion_outward(i, *A)
@@ -251,7 +251,9 @@ def _forward_dynamics(
     return vector(*qdd)
 
 
-def _quasi_rates(hinges: list[_Hinge], motion: list[_Motion], balance: list[_Balance], normalized: bool) -> list[Any]:
+def _quasi_rates(
+    hinges: list[_Hinge], motion: list[_Motion], balance: list[_Balance], normalized: bool
+) -> list[Scalar]:
     """nud or xid of every joint (remark d)."""
     if not normalized:
         return [b.e * h.inverse for b, h in zip(balance, hinges, strict=True)]
@@ -285,25 +287,29 @@ def _hinges(model: Model, joints: Joints, joint_inertia: Array | None, *, roots:
     return found[::-1]
 
 
-def _outward(model: Model, joints: Joints, hinges: list[_Hinge], *, qd: Any = None, xi: Any = None) -> list[_Motion]:
-    """Velocities base to tip, from qd or from xi."""
+def _outward(
+    model: Model, joints: Joints, hinges: list[_Hinge], speeds: Array | list[Scalar], *, quasi: bool = False
+) -> list[_Motion]:
+    """Velocities base to tip, from qd or (`quasi`) from xi."""
     found: list[_Motion] = []
     V: Spatial = (np.zeros(3), np.zeros(3))
     for i in range(model.n):
         arriving = joints.motion_outward(i, *V)
         given = _inner(hinges[i].G, arriving)
-        if xi is None:
-            found.append(_Motion(arriving, _along(model, i, arriving, qd[i]), qd[i], qd[i] + given))
+        if quasi:
+            rate = speeds[i] - given
+            found.append(_Motion(arriving, _along(model, i, arriving, rate), rate, speeds[i]))
         else:
-            rate = xi[i] - given
-            found.append(_Motion(arriving, _along(model, i, arriving, rate), rate, xi[i]))
+            found.append(_Motion(arriving, _along(model, i, arriving, speeds[i]), speeds[i], speeds[i] + given))
         V = found[i].V
     return found
 
 
-def _force_recursion(model: Model, joints: Joints, hinges: list[_Hinge], given: Any, *, forwards: bool) -> list[Any]:
+def _force_recursion(
+    model: Model, joints: Joints, hinges: list[_Hinge], given: Array | list[Scalar], *, forwards: bool
+) -> list[Scalar]:
     """kappa from tau (forwards) or tau from kappa, tip to base, with z+ = z + G kappa handed inboard."""
-    out: list[Any] = [0.0] * model.n
+    out: list[Scalar] = [0.0] * model.n
     z: Spatial = (np.zeros(3), np.zeros(3))
     for i in range(model.n - 1, -1, -1):
         along = z[0][2] if model.revolute(i) else z[1][2]
@@ -361,14 +367,14 @@ def _gravity(model: Model, joints: Joints) -> list[Array]:
     return found
 
 
-def _xi(hinges: list[_Hinge], nu: Array, normalized: bool) -> list[Any]:
+def _xi(hinges: list[_Hinge], nu: Array, normalized: bool) -> list[Scalar]:
     return [x * h.inverse_root if normalized else x for x, h in zip(nu, hinges, strict=True)]
 
 
 # ---- spatial vectors and symmetric matrices in blocks
 
 
-def _along(model: Model, i: int, V: Spatial, rate: Any) -> Spatial:
+def _along(model: Model, i: int, V: Spatial, rate: Scalar) -> Spatial:
     """V + h rate."""
     (wx, wy, wz), (vx, vy, vz) = V[0].tolist(), V[1].tolist()
     if model.revolute(i):
@@ -376,7 +382,7 @@ def _along(model: Model, i: int, V: Spatial, rate: Any) -> Spatial:
     return V[0], vector(vx, vy, vz + rate)
 
 
-def _inner(a: Spatial, b: Spatial) -> Any:
+def _inner(a: Spatial, b: Spatial) -> Scalar:
     return dot(a[0], b[0]) + dot(a[1], b[1])
 
 
@@ -385,7 +391,7 @@ def _column(A: Articulated, revolute: bool) -> Spatial:
     return (A.J[:, 2], A.H[2, :]) if revolute else (A.H[:, 2], A.K[:, 2])
 
 
-def _with_axis(x: Spatial, value: Any, *, revolute: bool) -> Spatial:
+def _with_axis(x: Spatial, value: Scalar, *, revolute: bool) -> Spatial:
     """x with this component along h."""
     n, f = x
     return (vector(n[0], n[1], value), f) if revolute else (n, vector(f[0], f[1], value))
@@ -400,7 +406,7 @@ def _times(A: Articulated, V: Spatial) -> Spatial:
     return A.J @ V[0] + A.H @ V[1], A.H.T @ V[0] + A.K @ V[1]
 
 
-def _swept(x: Spatial, rate: Any, *, revolute: bool) -> Spatial:
+def _swept(x: Spatial, rate: Scalar, *, revolute: bool) -> Spatial:
     """Omega_delta x of a force."""
     (nx, ny, _), (fx, fy, _) = x[0].tolist(), x[1].tolist()
     if revolute:
@@ -408,7 +414,7 @@ def _swept(x: Spatial, rate: Any, *, revolute: bool) -> Spatial:
     return vector(-(fy * rate), fx * rate, 0.0), np.zeros(3)
 
 
-def _sweeping(A: Articulated, rate: Any, *, revolute: bool) -> Articulated:
+def _sweeping(A: Articulated, rate: Scalar, *, revolute: bool) -> Articulated:
     """Omega_delta A + A Omega_delta*."""
     if revolute:
         return Articulated(*(_turning(block, rate) for block in A))
@@ -418,7 +424,7 @@ def _sweeping(A: Articulated, rate: Any, *, revolute: bool) -> Articulated:
     return Articulated(J * rate, matrix([[-x * rate for x in Ky], [x * rate for x in Kx], [0.0] * 3]), np.zeros((3, 3)))
 
 
-def _turning(A: Array, rate: Any) -> Array:
+def _turning(A: Array, rate: Scalar) -> Array:
     """(z~ A - A z~) rate (3, 3): how A turned about z changes."""
     (xx, xy, xz), (yx, yy, yz), (zx, zy, _) = A.tolist()
     across, along = (xy + yx) * rate, (xx - yy) * rate
@@ -447,7 +453,7 @@ def _freed_rate(L: Articulated, hinge: _Hinge, slope: Spatial, revolute: bool) -
 def _less_pair(S: Array, g: Array, w: Array, *, hollow: bool) -> Array:
     """The symmetric S - g w^T - w g^T; `hollow` says that its third row and column cancel."""
 
-    def entry(a: int, b: int) -> Any:
+    def entry(a: int, b: int) -> Scalar:
         if hollow and 2 in (a, b):
             return 0.0
         both = g[a] * w[b] if a == b else 0.0

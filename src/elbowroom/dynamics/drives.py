@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..algebra import sign
+from ..algebra import Scalar, sign
 from ..algebra.linalg import Array, is_constant
 from ..algebra.loops import each, gathered, on_diagonal
 from ..model import Model
@@ -19,11 +19,11 @@ Function = Callable[..., Any]
 
 def friction_torque(model: Model, qd: Array) -> Array:
     """viscous qd + coulomb sign(qd), (n,): what the motor must give beyond moving the bodies."""
-    return gathered(each(model.n, lambda i: _friction(model, i, qd[i])))
+    return gathered(each(model.n, lambda i: _friction(model, i, qd)))
 
 
-def _friction(model: Model, i: int, speed: Any) -> Any:
-    dry = model.coulomb[i]
+def _friction(model: Model, i: int, qd: Array) -> Scalar:
+    speed, dry = qd[i], model.coulomb[i]
     return model.viscous[i] * speed + (0.0 if is_constant(dry, 0.0) else dry * sign(speed))
 
 
@@ -32,7 +32,7 @@ def rotor_torque(model: Model, qdd: Array) -> Array:
     return gathered(each(model.n, lambda i: model.rotor_inertia[i] * qdd[i]))
 
 
-def rotor_energy(model: Model, qd: Array) -> Any:
+def rotor_energy(model: Model, qd: Array) -> Scalar:
     """The rotors' own kinetic energy."""
     return sum((0.5 * model.rotor_inertia[i] * (qd[i] * qd[i]) for i in range(model.n)), start=0.0)
 
@@ -65,7 +65,7 @@ def rotors_inside(f: Function) -> Function:
 def rotors_in_energy(f: Function) -> Function:
     """T = T_rigid + sum of rotor inertia qd^2 / 2."""
 
-    def kinetic_energy(model: Model, q: Array, qd: Array) -> Any:
+    def kinetic_energy(model: Model, q: Array, qd: Array) -> Scalar:
         return f(model, q, qd) + rotor_energy(model, qd)
 
     return kinetic_energy

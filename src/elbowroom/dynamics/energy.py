@@ -5,22 +5,20 @@ T = sum m v.v/2 + w.I w/2 (links, centre of mass) = qd^T M qd / 2,      V = -sum
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from ..algebra import cross, dot
+from ..algebra import Scalar, cross, dot
 from ..algebra.linalg import Array
 from ..model import Model
 from . import crba
 from .kinematics import Joints, Z, forward_kinematics
 
 
-def kinetic_energy(model: Model, q: Array, qd: Array) -> Any:
+def kinetic_energy(model: Model, q: Array, qd: Array) -> Scalar:
     """T, scalar, from the links' own velocities carried outwards in link frames, O(n)."""
     joints = Joints(model, q)
     w, v = np.zeros(3), np.zeros(3)
-    total: Any = 0.0
+    total: Scalar = 0.0
     for i in range(model.n):
         w, v = joints.motion_outward(i, w, v)
         if model.revolute(i):
@@ -32,15 +30,15 @@ def kinetic_energy(model: Model, q: Array, qd: Array) -> Any:
     return total
 
 
-def kinetic_energy_from_mass_matrix(model: Model, q: Array, qd: Array) -> Any:
+def kinetic_energy_from_mass_matrix(model: Model, q: Array, qd: Array) -> Scalar:
     """T = qd^T M qd / 2 with M by composite bodies."""
     return 0.5 * (qd @ (crba.mass_matrix(model, q) @ qd))
 
 
-def potential_energy(model: Model, q: Array) -> Any:
+def potential_energy(model: Model, q: Array) -> Scalar:
     """V, scalar, zero when every centre of mass is at the world's origin: g = dV/dq."""
     frames = forward_kinematics(model, q)
-    total: Any = 0.0
+    total: Scalar = 0.0
     for i in range(model.n):
         total = total - model.mass[i] * dot(model.gravity, frames.point(i, model.com[i]))
     return total

@@ -28,11 +28,11 @@ dM/dt - 2B is not skew: use `coriolis_matrix(form="christoffel")` for observers 
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from ..algebra import cross, dot
+from ..algebra import Scalar, cross, dot
 from ..algebra.linalg import Array, matrix, vector, zeros
 from ..algebra.tensors import rotate_principal
 from ..model import Model
@@ -99,7 +99,7 @@ def mass_matrix(model: Model, q: Array) -> Array:
     z, p, com = links.frames.z, links.frames.p, links.com
     M = zeros(n, n)
     beyond = np.zeros((3, 3))
-    mass: Any = 0.0
+    mass: Scalar = 0.0
     h = np.zeros(3)
     force, moment = [np.zeros(3)] * n, [np.zeros(3)] * n  # by joint k, on the links from j outwards, about com j
     for j in range(n - 1, -1, -1):
@@ -138,7 +138,7 @@ def coriolis_torque(model: Model, q: Array, qd: Array) -> Array:
 def gravity_torque(model: Model, q: Array) -> Array:
     """g (n,): the links' weights at their centres of mass, along the columns C_i (19)."""
     links = _Links(model, q)
-    torque: list[Any] = [0.0] * model.n
+    torque: list[Scalar] = [0.0] * model.n
     for j in range(model.n):
         pull = sum(
             (m * a for m, a in zip(model.mass[j:], links.tangential(j).acceleration, strict=True)),

@@ -18,16 +18,16 @@ loop (our extension): as a cause j they have z_j -> 0 and t_j = -z_j; as a row i
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from ..algebra import cross, dot
+from ..algebra import Scalar, cross, dot
 from ..algebra.linalg import Array, skew
 from ..algebra.loops import each, pairs, scan
 from ..algebra.tensors import rotate_principal
 from ..model import Model
 from .kinematics import Frames, forward_kinematics
+
+_Sums = tuple[Scalar, Array, Array, Array]  # of the links from i on: mass, sum of m p_C, b, D^T
 
 
 def mass_matrix(model: Model, q: Array) -> Array:
@@ -40,7 +40,7 @@ def from_frames(model: Model, frames: Frames) -> Array:
     z, p = frames.z, frames.p
     rows = _rows(model, frames)
 
-    def element(j: int, row: tuple[Array, Array]) -> tuple[Any, Any]:
+    def element(j: int, row: tuple[Array, Array]) -> tuple[Scalar, Scalar]:
         d, y = row
         turn, t = (z[j], cross(z[j], p[j])) if model.revolute(j) else (np.zeros(3), -z[j])
         M_ij = dot(turn, d) + dot(t, y)  # (2.53)
@@ -60,7 +60,7 @@ def _rows(model: Model, frames: Frames) -> list[tuple[Array, Array]]:
         kappa = _double_cross(com, lever)  # (2.46), transposed: [a][b] becomes [b][a]
         return m * com, lever, rotate_principal(frames.R[i], model.principal(i)) - kappa
 
-    def inward(i: int, beyond: tuple[Any, Array, Array, Array, Array]) -> tuple[Any, Any]:
+    def inward(i: int, beyond: tuple[*_Sums, Array]) -> tuple[tuple[*_Sums, Array], _Sums]:
         mass, h, b, D, tip = beyond  # of the links beyond i: mass, sum of m p_C, b, D^T; frame i+1
         m_com, lever, own = links[i]
         step = tip - p[i]
@@ -74,10 +74,9 @@ def _rows(model: Model, frames: Frames) -> list[tuple[Array, Array]]:
         return (D @ z[i], cross(b, z[i])) if model.revolute(i) else (cross(h, z[i]), -mass * z[i])
 
     links = each(model.n, link)
-    nothing = (0.0, np.zeros(3), np.zeros(3), np.zeros((3, 3)), np.zeros(3))
+    nothing: tuple[*_Sums, Array] = (0.0, np.zeros(3), np.zeros(3), np.zeros((3, 3)), np.zeros(3))
     sums = scan(model.n, inward, nothing, inward=True)
-    found: list[tuple[Array, Array]] = each(model.n, row)
-    return found
+    return each(model.n, row)
 
 
 def _double_cross(a: Array, b: Array) -> Array:

@@ -8,11 +8,11 @@ multiplications where a full cross product takes 6.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from ..algebra import Expr, cos, cross, sin
+from ..algebra import Expr, Scalar, cos, cross, sin
 from ..algebra.linalg import (
     Array,
     is_constant,
@@ -33,8 +33,8 @@ Z = np.array([0.0, 0.0, 1.0])
 class Screw(NamedTuple):
     """An offset as two shifts: along x before the twist, along the joint's own z after it."""
 
-    along_x: Any
-    along_z: Any
+    along_x: Scalar
+    along_z: Scalar
 
 
 class Joints:
@@ -42,9 +42,9 @@ class Joints:
 
     def __init__(self, model: Model, q: Array) -> None:
         self.model = model
-        parts = unzipped(each(model.n, lambda i: _placed(model, i, q[i])), 4)
+        parts = unzipped(each(model.n, lambda i: _placed(model, i, q)), 4)
         self.twist: list[Array] = parts[0]  # the fixed rotation, less what the turn has taken over
-        self.turn: list[tuple[Any, Any] | None] = parts[1]  # cos and sin of the turn about z; None: the joint slides
+        self.turn: list[tuple[Scalar, Scalar] | None] = parts[1]  # cos, sin of the turn about z; None: it slides
         self.offset: list[Array] = parts[2]  # to frame i, in frame i-1
         self.screw: list[Screw | None] = parts[3]
 
@@ -98,7 +98,7 @@ class Joints:
             w, v = turned_back_vector(*turn, w), turned_back_vector(*turn, v)
         return w, v
 
-    def body_inward(self, i: int, mass: Any, h: Array, inertia: Array) -> tuple[Array, Array]:
+    def body_inward(self, i: int, mass: Scalar, h: Array, inertia: Array) -> tuple[Array, Array]:
         """First moment and inertia about frame i of a body of some mass, about frame i-1."""
         screw, turn = self.screw[i], self.turn[i]
         if screw is None:
@@ -110,18 +110,19 @@ class Joints:
         return shifted(mass, h, inertia, vector(screw.along_x, 0.0, 0.0))
 
 
-def _placed(model: Model, i: int, q: Any) -> tuple[Array, tuple[Any, Any] | None, Array, Screw | None]:
+def _placed(model: Model, i: int, q: Array) -> tuple[Array, tuple[Scalar, Scalar] | None, Array, Screw | None]:
     """Twist, turn, offset and screw of joint i at q."""
-    split = model.split(i)
+    at, split = q[i], model.split(i)
     if model.revolute(i):
-        twist, turn, offset, slide = split.twist, _turn(q, split.theta), model.p[i], 0.0
-    else:
-        twist, turn, offset, slide = model.E[i], None, model.p[i] + model.E[i][:, 2] * q, q
-    fits = split.along_z is not None and (turn is not None or is_constant(split.theta, 0.0))
-    return twist, turn, offset, Screw(model.p[i][0], split.along_z + slide) if fits else None
+        screw = None if split.along_z is None else Screw(model.p[i][0], split.along_z)
+        return split.twist, _turn(at, split.theta), model.p[i], screw
+    offset, screw = model.p[i] + model.E[i][:, 2] * at, None
+    if split.along_z is not None and is_constant(split.theta, 0.0):
+        screw = Screw(model.p[i][0], split.along_z + at)
+    return model.E[i], None, offset, screw
 
 
-def _turn(q: Any, theta: Any) -> tuple[Any, Any]:
+def _turn(q: Scalar, theta: Scalar) -> tuple[Scalar, Scalar]:
     """cos and sin of q + theta; a quarter turn only swaps and signs them."""
     if is_constant(theta, 0.0):
         return cos(q), sin(q)
@@ -133,7 +134,7 @@ def _turn(q: Any, theta: Any) -> tuple[Any, Any]:
     return cos(q + theta), sin(q + theta)
 
 
-def shifted(mass: Any, h: Array, inertia: Array, p: Array) -> tuple[Array, Array]:
+def shifted(mass: Scalar, h: Array, inertia: Array, p: Array) -> tuple[Array, Array]:
     """First moment w = h + m p and inertia about a point that the body's origin is at p from.
 
     I_ab - p_a h_b - w_a p_b off the diagonal, I_aa + sum_{b != a} p_b (h_b + w_b) on it.

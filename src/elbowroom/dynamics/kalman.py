@@ -21,11 +21,11 @@ Published: 477 n - 503 operations in all (Table 3).
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from ..algebra import dot
+from ..algebra import Scalar, dot
 from ..algebra.linalg import Array, is_constant, vector
 from ..algebra.loops import scan, unzipped
 from ..model import Model
@@ -38,7 +38,7 @@ class Gains(NamedTuple):
     """What the Riccati equation gives each joint, base first."""
 
     G: list[tuple[Array, Array]]  # moment and force a unit of innovation
-    D_inverse: list[Any]
+    D_inverse: list[Scalar]
 
 
 def forward_dynamics(
@@ -60,7 +60,7 @@ def riccati(model: Model, joints: Joints, joint_inertia: Array | None = None) ->
     """G and 1 / D of every joint, from the tip inwards."""
     extra = np.zeros(model.n) if joint_inertia is None else joint_inertia
 
-    def inward(k: int, beyond: Articulated) -> tuple[Articulated, Any]:
+    def inward(k: int, beyond: Articulated) -> tuple[Articulated, tuple[tuple[Array, Array], Scalar]]:
         P, turns = Articulated(*(x + y for x, y in zip(rigid(model, k), beyond, strict=True))), model.revolute(k)
         moment, force = (P.J[:, 2], P.H[2, :]) if turns else (P.H[:, 2], P.K[:, 2])  # P H*
         inverse = 1.0 / ((moment[2] if turns else force[2]) + extra[k])  # of D
@@ -71,9 +71,9 @@ def riccati(model: Model, joints: Joints, joint_inertia: Array | None = None) ->
     return Gains(*unzipped(scan(model.n, inward, nothing, inward=True), 2))
 
 
-def filtered(model: Model, joints: Joints, gains: Gains, torque: Array) -> list[Any]:
+def filtered(model: Model, joints: Joints, gains: Gains, torque: Array) -> list[Scalar]:
     """The innovations epsilon = (1 - H Psi K) T, from the tip inwards."""
-    innovation: list[Any] = [0.0] * model.n
+    innovation: list[Scalar] = [0.0] * model.n
     moment, force = np.zeros(3), np.zeros(3)
     for k in range(model.n - 1, -1, -1):
         felt = moment[2] if model.revolute(k) else force[2]
@@ -85,9 +85,9 @@ def filtered(model: Model, joints: Joints, gains: Gains, torque: Array) -> list[
     return innovation
 
 
-def smoother(model: Model, joints: Joints, gains: Gains, innovation: list[Any]) -> Array:
+def smoother(model: Model, joints: Joints, gains: Gains, innovation: list[Scalar]) -> Array:
     """qdd = (1 - H Psi K)* D^-1 epsilon, from the base outwards."""
-    qdd: list[Any] = [0.0] * model.n
+    qdd: list[Scalar] = [0.0] * model.n
     wd, a = np.zeros(3), np.zeros(3)
     for k in range(model.n):
         wd, a = joints.motion_outward(k, wd, a)

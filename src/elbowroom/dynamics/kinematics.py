@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..algebra import cross
 from ..algebra.linalg import Array, matrix, vector
@@ -102,7 +103,7 @@ def link_index(model: Model, link: int | str | None) -> int:
     return int(link) % model.n
 
 
-def local_point(model: Model, link: int | str | None, point: Any) -> Array:
+def local_point(model: Model, link: int | str | None, point: ArrayLike | None) -> Array:
     """A point in link axes: as given, else the origin of the link's frame, or the tool's where no link is named."""
     if point is None:
         return model.tool[:3, 3] if link is None else np.zeros(3)
@@ -112,7 +113,7 @@ def local_point(model: Model, link: int | str | None, point: Any) -> Array:
     return array
 
 
-def jacobian(model: Model, q: Array, *, link: int | str | None = None, point: Any = None) -> Jacobian:
+def jacobian(model: Model, q: Array, *, link: int | str | None = None, point: ArrayLike | None = None) -> Jacobian:
     """Jv and Jw (3, n) of a point fixed to a link (the tool by default): v = Jv qd, w = Jw qd."""
     i = link_index(model, link)
     frames = forward_kinematics(model, q)
@@ -124,7 +125,9 @@ def jacobian_at(model: Model, frames: Frames, i: int, x: Array) -> Jacobian:
     return Jacobian(*_columns(model, i, [_injected_velocity(model, frames, j, x) for j in range(i + 1)]))
 
 
-def jacobian_rate(model: Model, q: Array, qd: Array, *, link: int | str | None = None, point: Any = None) -> Jacobian:
+def jacobian_rate(
+    model: Model, q: Array, qd: Array, *, link: int | str | None = None, point: ArrayLike | None = None
+) -> Jacobian:
     """The time derivatives of Jv and Jw (3, n) along qd."""
     i = link_index(model, link)
     frames = forward_kinematics(model, q)
@@ -194,7 +197,7 @@ def accelerations(model: Model, frames: Frames, qd: Array) -> tuple[list[Array],
 
 
 def injected_accelerations(
-    model: Model, q: Array, qd: Array, qdd: Array, *, link: int | str | None = None, point: Any = None
+    model: Model, q: Array, qd: Array, qdd: Array, *, link: int | str | None = None, point: ArrayLike | None = None
 ) -> Injected:
     """Tangential, normal and Coriolis acceleration (n, 3) that each frame injects into a point (2.74-2.78)."""
     i = link_index(model, link)

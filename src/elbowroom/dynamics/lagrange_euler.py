@@ -28,6 +28,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..algebra import Scalar
 from ..algebra.linalg import Array, matrix, vector, zeros
 from ..model import Model
 from .kinematics import Joints, forward_kinematics, poses, wrench_torque
@@ -136,7 +137,7 @@ def _weighted(model: Model, U: Pair) -> Pair:
     return {(i, j): U[i, j] @ J[i] for i, j in U}
 
 
-def _trace(A: Array, B: Array) -> Any:
+def _trace(A: Array, B: Array) -> Scalar:
     """Tr(A B^T)."""
     return sum((a * b for a, b in zip(A.ravel().tolist(), B.ravel().tolist(), strict=True)), start=0.0)
 
@@ -164,4 +165,5 @@ def _h(model: Model, T: list[Array], U: Pair, weighted: Pair) -> Array:
 
 def _c(model: Model, weighted: Pair) -> Array:
     n, g = model.n, model.gravity
-    return vector(*(-sum((g @ weighted[j, i][:, 3] for j in range(i, n)), start=0.0) for i in range(n)))  # (2.15)
+    torque: list[Any] = [-sum((g @ weighted[j, i][:, 3] for j in range(i, n)), start=0.0) for i in range(n)]  # (2.15)
+    return vector(*torque)

@@ -6,10 +6,11 @@ the slips that `operators` lists set right, and is held against a finite differe
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from ..algebra import Scalar
 from ..algebra.linalg import Array, settled, zeros
 from .operators import Operators, block, tilde, unit_factor_inverse
 
@@ -137,7 +138,7 @@ def coriolis_elements(o: Operators, *, normalized: bool = True) -> Array:
     c = zeros(N, N)
     for i in range(N):
         for k in range(i if not normalized else i + 1, N):
-            total: Any = 0.0
+            total: Scalar = 0.0
             for m in range(i):
                 seen = block(o.Psi, i, m).T @ o.H[i, 6 * i : 6 * i + 6]
                 pushed = block(o.P, m, m) @ (block(o.Omega_delta, m, m).T @ seen)

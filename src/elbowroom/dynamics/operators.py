@@ -46,7 +46,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..algebra import cross, sqrt
+from ..algebra import Scalar, cross, sqrt
 from ..algebra.linalg import Array, settled, skew, vector, zeros
 from ..model import Model
 from .kinematics import Joints, Z, forward_kinematics, link_wrench, velocities
@@ -243,7 +243,7 @@ def _columns(vectors: list[Array]) -> Array:
     return settled(out)
 
 
-def _diagonal(entries: list[Any]) -> Array:
+def _diagonal(entries: list[Scalar]) -> Array:
     out = zeros(len(entries), len(entries))
     for k, x in enumerate(entries):
         out[k, k] = x
@@ -333,7 +333,7 @@ def inverse_dynamics(model: Model, q: Array, qd: Array, qdd: Array, wrench: Arra
         n, f = link_force(model, i, V, alpha)
         forces.append((n - outside[i][0], f - outside[i][1]))
 
-    tau: list[Any] = [0.0] * model.n
+    tau: list[Scalar] = [0.0] * model.n
     n, f = np.zeros(3), np.zeros(3)
     for i in range(model.n - 1, -1, -1):
         n, f = n + forces[i][0], f + forces[i][1]

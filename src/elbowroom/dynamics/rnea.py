@@ -16,17 +16,19 @@ needed anyhow to carry the acceleration to the next frame.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
-from ..algebra import cross
+from ..algebra import Scalar, cross
 from ..algebra.linalg import Array, is_constant, matrix, vector
 from ..algebra.loops import gathered, same, scan
 from ..model import Model
 from .kinematics import Joints, Z, forward_kinematics, link_wrench
 
 Loads = list[tuple[Array, Array]]  # per link: moment about its frame's origin, force
+Rates = Array | Sequence[Scalar]  # speeds or accelerations of the joints (n,)
+_Motion = tuple[Array, Array, Array, Array]  # of a link: w, wd, acceleration of its frame's origin, U
 
 
 def inverse_dynamics(model: Model, q: Array, qd: Array, qdd: Array, wrench: Array | None = None) -> Array:
@@ -73,7 +75,7 @@ def _turning_moment(w: Array, wd: Array, U: Array, inertia: Array, S: Array) -> 
     differences = [moments[k] - moments[j] for j, k in ((1, 2), (2, 0), (0, 1))]
     by_inertia = _nonzero(*moments, *differences) < 2 * _nonzero(*np.diagonal(S))
 
-    def component(i: int, j: int, k: int) -> Any:
+    def component(i: int, j: int, k: int) -> Scalar:
         """Entry (k, j) of U S less entry (j, k)."""
         shared = (U[k, k] - U[j, j]) * S[j, k]
         if by_inertia:
@@ -84,14 +86,14 @@ def _turning_moment(w: Array, wd: Array, U: Array, inertia: Array, S: Array) -> 
     return vector(component(0, 1, 2), component(1, 2, 0), component(2, 0, 1))
 
 
-def _nonzero(*scalars: Any) -> int:
+def _nonzero(*scalars: Scalar) -> int:
     return sum(not is_constant(x, 0.0) for x in scalars)
 
 
-def link_loads(model: Model, joints: Joints, qd: Array, qdd: Array, base_acceleration: Array) -> Loads:
+def link_loads(model: Model, joints: Joints, qd: Rates, qdd: Rates, base_acceleration: Array) -> Loads:
     """The outward half: moment about its frame and force (2, 3) that every link's own motion takes, in its axes."""
 
-    def outward(i: int, before: tuple[Array, Array, Array, Array]) -> tuple[Any, Any]:
+    def outward(i: int, before: _Motion) -> tuple[_Motion, _Motion]:
         w, wd, a, U = before
         screw = joints.screw[i]
         a = joints.outward(i, a + (U @ joints.offset[i] if screw is None else U[:, 0] * screw.along_x))
@@ -106,14 +108,13 @@ def link_loads(model: Model, joints: Joints, qd: Array, qdd: Array, base_acceler
             a = a + U[:, 2] * screw.along_z
         return (w, wd, a, U), (w, wd, a, U)
 
-    def load(i: int, motion: tuple[Array, Array, Array, Array]) -> tuple[Array, Array]:
+    def load(i: int, motion: _Motion) -> tuple[Array, Array]:
         w, wd, a, U = motion
         mass, h, inertia, S = model.moments[i]
         return _turning_moment(w, wd, U, inertia, S) + cross(h, a), mass * a + U @ h
 
     start = np.zeros(3), np.zeros(3), model.base[:3, :3].T @ base_acceleration, np.zeros((3, 3))
-    found: Loads = scan(model.n, outward, start, load)
-    return found
+    return scan(model.n, outward, start, load)
 
 
 def less_wrench(model: Model, q: Array, loads: Loads, wrench: Array | None) -> Loads:
@@ -132,12 +133,12 @@ def less_wrench(model: Model, q: Array, loads: Loads, wrench: Array | None) -> L
 
 
 def _recursion(
-    model: Model, q: Array, qd: Array, qdd: Array, base_acceleration: Array, wrench: Array | None = None
+    model: Model, q: Array, qd: Rates, qdd: Rates, base_acceleration: Array, wrench: Array | None = None
 ) -> Array:
     joints = Joints(model, q)
     loads = less_wrench(model, q, link_loads(model, joints, qd, qdd, base_acceleration), wrench)
 
-    def inward(i: int, beyond: tuple[Array, Array]) -> tuple[tuple[Array, Array], Any]:
+    def inward(i: int, beyond: tuple[Array, Array]) -> tuple[tuple[Array, Array], Scalar]:
         m, f = (x + y for x, y in zip(beyond, loads[i], strict=True))
         return joints.force_inward(i, m, f), m[2] if model.revolute(i) else f[2]
 

@@ -22,11 +22,9 @@ Costs more than `rnea`, which is the same recursion in link axes (Table 2): here
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from ..algebra import cross, dot
+from ..algebra import Scalar, cross, dot
 from ..algebra.linalg import Array, vector
 from ..algebra.tensors import rotate_featherstone
 from ..model import Model
@@ -93,7 +91,7 @@ def _recursion(
         force.append(F)
         moment.append(M)
 
-    tau: list[Any] = [0.0] * n
+    tau: list[Scalar] = [0.0] * n
     f, m = np.zeros(3), np.zeros(3)
     for i in range(n - 1, -1, -1):
         f, m = f + force[i], m + moment[i]

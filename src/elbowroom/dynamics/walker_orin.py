@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from ..algebra import where
+from ..algebra import Scalar, where
 from ..algebra.linalg import Array, cholesky_solve, matrix, zeros
 from ..model import Model
 from . import columns, crba
@@ -65,7 +65,7 @@ def forward_dynamics_4(
     joints, extra = Joints(model, q), _extra(model, joint_inertia)
     r = _driving(model, q, qd, tau, wrench)
     x, p = np.zeros(model.n), r
-    earlier: list[tuple[Array, Array, Any]] = []  # p, y = M p and 1 / p.y
+    earlier: list[tuple[Array, Array, Scalar]] = []  # p, y = M p and 1 / p.y
     for _ in range(model.n):
         y = columns.inertia_product(model, joints, p) + extra * p
         earlier.append((p, y, _inverse(p @ y)))

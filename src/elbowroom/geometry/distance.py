@@ -26,19 +26,17 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..algebra import minimum, sqrt, where
+from ..algebra import Array, Scalar, minimum, sqrt, where
 from ..algebra.linalg import vector
 from ..compile import compiled
 from ..compile.kernel import Kernel
 from .segments import PARALLEL, PARALLEL_ANGLE, Point, Three, along, chosen, dot, inverse, minus, nearest
 from .shapes import RADIUS, ROW, VELOCITY_A, VELOCITY_B, A, B, Capsule, HalfSpace, HollowSphere, Sphere
-
-Array = NDArray[Any]
 
 WIDTH = 12
 DISTANCE, AXIS_DISTANCE, CLOSING = 0, 1, 2
@@ -49,17 +47,17 @@ SPEED_Y, LAMBDA_X, LAMBDA_Y = 9, 10, 11
 class PairRow(NamedTuple):
     """What a controller needs of a pair; in this order it is one row of `WIDTH` numbers."""
 
-    distance: Any  # m, of the surfaces, negative in penetration
-    axis_distance: Any  # m, of the axes
-    closing: Any  # m/s, minus the rate of the axis distance: positive while approaching
+    distance: Scalar  # m, of the surfaces, negative in penetration
+    axis_distance: Scalar  # m, of the axes
+    closing: Scalar  # m/s, minus the rate of the axis distance: positive while approaching
     point_x: Array  # (3,) m, smooth point on the axis of x, where to push
     normal: Array  # (3,) unit, from y to x
-    speed_y: Any  # m/s, velocity of y's smooth point towards x: positive while it comes
-    lambda_x: Any  # exact nearest point of x's axis: 0 at a, 1 at b
-    lambda_y: Any
+    speed_y: Scalar  # m/s, velocity of y's smooth point towards x: positive while it comes
+    lambda_x: Scalar  # exact nearest point of x's axis: 0 at a, 1 at b
+    lambda_y: Scalar
 
 
-def separation(x: Any, y: Any, angle: float = PARALLEL_ANGLE) -> PairRow:
+def separation(x: Array, y: Array, angle: float = PARALLEL_ANGLE) -> PairRow:
     """Two capsule rows (13,), traced or numbers.  An axis that meets another still has a normal: see `nearest`."""
     near = nearest(x[A], x[B], y[A], y[B], angle)
     closing = _speed(y, near.lambda2, near.normal) - _speed(x, near.lambda1, near.normal)
@@ -76,7 +74,7 @@ def separation(x: Any, y: Any, angle: float = PARALLEL_ANGLE) -> PairRow:
     )
 
 
-def separation_from_plane(x: Any, point: Any, normal: Any, angle: float = PARALLEL_ANGLE) -> PairRow:
+def separation_from_plane(x: Array, point: Array, normal: Array, angle: float = PARALLEL_ANGLE) -> PairRow:
     """A capsule row (13,) and the half-space with this point (3,) and unit normal (3,)."""
     part, smooth, height = _to_plane(x[A], x[B], point, normal, angle)
     point_x = vector(*along(x[A], minus(x[B], x[A]), smooth))
@@ -84,7 +82,7 @@ def separation_from_plane(x: Any, point: Any, normal: Any, angle: float = PARALL
     return PairRow(height - x[RADIUS], height, closing, point_x, vector(*normal), 0.0, part, 0.0)
 
 
-def separation_from_shell(x: Any, center: Any, radius: Any, angle: float = PARALLEL_ANGLE) -> PairRow:
+def separation_from_shell(x: Array, center: Array, radius: Scalar, angle: float = PARALLEL_ANGLE) -> PairRow:
     """A capsule row (13,) and the hollow sphere with this center (3,) and radius.  Its normal is that at point_x."""
     part, smooth, depth, normal, smooth_normal = _to_shell(x[A], x[B], center, radius, angle)
     point_x = vector(*along(x[A], minus(x[B], x[A]), smooth))
@@ -92,12 +90,12 @@ def separation_from_shell(x: Any, center: Any, radius: Any, angle: float = PARAL
     return PairRow(depth - x[RADIUS], depth, closing, point_x, vector(*smooth_normal), 0.0, part, 0.0)
 
 
-def pair_row(x: Any, y: Any, angle: float = PARALLEL_ANGLE) -> Array:
+def pair_row(x: Array, y: Array, angle: float = PARALLEL_ANGLE) -> Array:
     """`separation` as one row (12,): distance, axis_distance, closing, point_x, normal, speed_y, lambda_x, lambda_y."""
     return stacked(separation(x, y, angle))
 
 
-def pair_of_rows(_: Any, x: Any, y: Any) -> Array:
+def pair_of_rows(_: None, x: Array, y: Array) -> Array:
     """`pair_row` as `trace` takes a function: of nothing but its inputs."""
     return pair_row(x, y)
 
@@ -108,13 +106,13 @@ def stacked(pair: PairRow) -> Array:
     return vector(distance, axis, closing, *point, *normal, speed, lambda_x, lambda_y)
 
 
-def _speed(row: Any, part: Any, normal: Point) -> Any:
+def _speed(row: Array, part: Scalar, normal: Point) -> Scalar:
     """Velocity along the normal of the point at this part of a row's axis."""
     start, end = dot(row[VELOCITY_A], normal), dot(row[VELOCITY_B], normal)
     return start + part * (end - start)
 
 
-def _to_plane(a: Point, b: Point, point: Point, normal: Point, angle: float) -> tuple[Any, Any, Any]:
+def _to_plane(a: Point, b: Point, point: Point, normal: Point, angle: float) -> tuple[Scalar, Scalar, Scalar]:
     """The lowest part of the axis, the smooth one, and its height over the plane."""
     s = minus(b, a)
     square = dot(s, s)
@@ -125,7 +123,9 @@ def _to_plane(a: Point, b: Point, point: Point, normal: Point, angle: float) -> 
     return part, 0.5 + weight * (part - 0.5), low + part * rise
 
 
-def _to_shell(a: Point, b: Point, center: Point, radius: Any, angle: float) -> tuple[Any, Any, Any, Three, Three]:
+def _to_shell(
+    a: Point, b: Point, center: Point, radius: Scalar, angle: float
+) -> tuple[Scalar, Scalar, Scalar, Three, Three]:
     """The outermost part of the axis, the smooth one, its depth below the shell, and the inward normals at both."""
     s, start, end = minus(b, a), minus(a, center), minus(b, center)
     near_square, far_square = dot(start, start), dot(end, end)
@@ -140,7 +140,7 @@ def _to_shell(a: Point, b: Point, center: Point, radius: Any, angle: float) -> t
     return part, smooth, radius - length, normal, smooth_normal
 
 
-def _inwards(ray: Point, otherwise: Point) -> tuple[Three, Any]:
+def _inwards(ray: Point, otherwise: Point) -> tuple[Three, Scalar]:
     """The unit vector against a ray from the center, or `otherwise` in the center itself; and the ray's length."""
     length = sqrt(dot(ray, ray))
     there = length > 0.0
@@ -200,13 +200,13 @@ def _from_capsule(x: Sphere | Capsule, y: Sphere | Capsule | HalfSpace | HollowS
     a, b = (x.center, x.center) if isinstance(x, Sphere) else (x.a, x.b)
     if isinstance(y, HalfSpace):
         *parts, height = _to_plane(a, b, y.point, y.normal, angle)
-        axis = [a + (b - a) * part for part in parts]
+        axis = [a + (b - a) * float(part) for part in parts]
         on_x = [p - x.radius * y.normal for p in axis]
         on_y = [p - ((p - y.point) @ y.normal) * y.normal for p in axis]
         return _answer(height - x.radius, height, on_x, on_y, y.normal)
     exact, smooth, depth, *inward = _to_shell(a, b, y.center, y.radius, angle)
     normals = [np.array(n, dtype=float) for n in inward]
-    on_x = [a + (b - a) * part - x.radius * n for part, n in zip((exact, smooth), normals, strict=True)]
+    on_x = [a + (b - a) * float(part) - x.radius * n for part, n in zip((exact, smooth), normals, strict=True)]
     on_y = [y.center - y.radius * n for n in normals]
     return _answer(depth - x.radius, depth, on_x, on_y, normals[0])
 
@@ -227,7 +227,7 @@ def _capsules() -> Kernel:
     return compiled(_between_capsules, None, inputs, name="distance", method="parallelogram")
 
 
-def _answer(distance: Any, axis: Any, on_x: list[Array], on_y: list[Array], normal: Array) -> Separation:
+def _answer(distance: Scalar, axis: Scalar, on_x: list[Array], on_y: list[Array], normal: Array) -> Separation:
     points = [_frozen(p) for p in (on_x[0], on_y[0], on_x[1], on_y[1], normal)]
     return Separation(float(distance), float(axis), *points)
 

@@ -25,29 +25,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from numpy.typing import NDArray
-
-from ..algebra import maximum, minimum, sin, sqrt, where
+from ..algebra import Array, Condition, Scalar, maximum, minimum, sin, sqrt, where
 
 PARALLEL_ANGLE = math.radians(10.0)  # the thesis' tolerance (3.13): below it, closest points are blended
 POINT = 1e-36  # m^2: an axis shorter than 1e-18 m is a point
 PARALLEL = 2.0**-92  # sine squared: nearer to parallel than 1.4e-14 is parallel, rounding hides the rest
 CROSSING = 2.0**-96  # axes nearer than 3.6e-15 of their size cross, likewise
 
-Three = tuple[Any, Any, Any]
-Point = Sequence[Any] | NDArray[Any]
+Three = tuple[Scalar, Scalar, Scalar]
+Point = Sequence[Scalar] | Array
 
 
 class Nearest(NamedTuple):
     """Where two segments are nearest, in parts of their lengths (0 to 1), and how the one lies from the other."""
 
-    lambda1: Any  # exact; the middle of the overlap where the segments are parallel
-    lambda2: Any
-    smooth1: Any  # blended with the middle of the overlap below the parallel angle
-    smooth2: Any
-    distance: Any  # of the two points, 0 where they meet to rounding error
+    lambda1: Scalar  # exact; the middle of the overlap where the segments are parallel
+    lambda2: Scalar
+    smooth1: Scalar  # blended with the middle of the overlap below the parallel angle
+    smooth2: Scalar
+    distance: Scalar  # of the two points, 0 where they meet to rounding error
     normal: Three  # unit, from the second segment to the first
 
 
@@ -56,33 +54,33 @@ def minus(a: Point, b: Point) -> Three:
     return a[0] - b[0], a[1] - b[1], a[2] - b[2]
 
 
-def dot(a: Point, b: Point) -> Any:
+def dot(a: Point, b: Point) -> Scalar:
     """a . b."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
-def along(a: Point, s: Point, part: Any) -> Three:
+def along(a: Point, s: Point, part: Scalar) -> Three:
     """The point a + s part."""
     return a[0] + s[0] * part, a[1] + s[1] * part, a[2] + s[2] * part
 
 
-def chosen(condition: Any, a: Point, b: Point) -> Three:
+def chosen(condition: Condition, a: Point, b: Point) -> Three:
     """a where the condition holds, else b."""
     return where(condition, a[0], b[0]), where(condition, a[1], b[1]), where(condition, a[2], b[2])
 
 
-def inverse(square: Any) -> Any:
+def inverse(square: Scalar) -> Scalar:
     """1 / square of a length; 0 for the length of a point, so that every part of it is its start."""
     there = square > POINT
     return where(there, 1.0 / where(there, square, 1.0), 0.0)
 
 
-def clamped(x: Any) -> Any:
+def clamped(x: Scalar) -> Scalar:
     """x within 0 and 1."""
     return minimum(maximum(x, 0.0), 1.0)
 
 
-def projection(p: Point, a: Point, b: Point) -> Any:
+def projection(p: Point, a: Point, b: Point) -> Scalar:
     """The part (0 to 1) of the segment from a to b that is nearest to a point: (3.3)-(3.9) with their boundaries."""
     s = minus(b, a)
     return clamped(dot(minus(p, a), s) * inverse(dot(s, s)))
@@ -96,23 +94,23 @@ class _Frame(NamedTuple):
     s2: Three
     across1: Three  # w
     across_y: Three  # y'
-    s11: Any
-    s22: Any
-    ww: Any
-    inverse11: Any
-    t: Any
-    T0: Any
-    L: Any
-    parallel: Any
+    s11: Scalar
+    s22: Scalar
+    ww: Scalar
+    inverse11: Scalar
+    t: Scalar
+    T0: Scalar
+    L: Scalar
+    parallel: Condition
 
 
 class _Edges(NamedTuple):
     """The point of each edge that is nearest to the origin: the end of one segment, projected on the other."""
 
-    on2_of_start1: Any
-    on2_of_end1: Any
-    on1_of_start2: Any
-    on1_of_end2: Any
+    on2_of_start1: Scalar
+    on2_of_end1: Scalar
+    on1_of_start2: Scalar
+    on1_of_end2: Scalar
 
 
 def _factorised(a1: Point, b1: Point, a2: Point, b2: Point) -> _Frame:
@@ -133,16 +131,16 @@ def _edges(f: _Frame) -> _Edges:
     return _Edges(clamped(f.T0), clamped(f.T0 + f.t), clamped(S0), clamped(S1))
 
 
-def _size(f: _Frame, lambda1: Any, lambda2: Any) -> Any:
+def _size(f: _Frame, lambda1: Scalar, lambda2: Scalar) -> Scalar:
     """|u|^2."""
     gap, shift = lambda2 - (f.T0 + f.t * lambda1), lambda1 - f.L
     return f.s22 * (gap * gap) + f.ww * (shift * shift)
 
 
-def _nearest_edge(f: _Frame, edges: _Edges) -> tuple[Any, Any, Any]:
+def _nearest_edge(f: _Frame, edges: _Edges) -> Three:
     """lambda1, lambda2 and |u|^2 on the edge nearest to the origin (Algorithm 3.1, lines 5 to 14)."""
 
-    def nearer(one: tuple[Any, Any, Any], other: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
+    def nearer(one: Three, other: Three) -> Three:
         return chosen(one[2] <= other[2], one, other)
 
     corners = (
@@ -155,12 +153,12 @@ def _nearest_edge(f: _Frame, edges: _Edges) -> tuple[Any, Any, Any]:
     return nearer(nearer(c[0], c[1]), nearer(c[2], c[3]))
 
 
-def _inside(f: _Frame, T: Any) -> Any:
+def _inside(f: _Frame, T: Scalar) -> Condition:
     """Whether the origin lies in the parallelogram (Algorithm 3.1, line 2), its edges included."""
     return (f.L >= 0.0) & (f.L <= 1.0) & (T >= 0.0) & (T <= 1.0)
 
 
-def least_distance(a1: Point, b1: Point, a2: Point, b2: Point) -> Any:
+def least_distance(a1: Point, b1: Point, a2: Point, b2: Point) -> Scalar:
     """Distance of two segments without their points, (3.39): |u_min|^2 and the part of y across both, squared."""
     f = _factorised(a1, b1, a2, b2)
     inside = _inside(f, f.T0 + f.t * f.L)
@@ -169,7 +167,7 @@ def least_distance(a1: Point, b1: Point, a2: Point, b2: Point) -> Any:
     return sqrt(u + dot(across_both, across_both))
 
 
-def nearest(a1: Point, b1: Point, a2: Point, b2: Point, angle: Any = PARALLEL_ANGLE) -> Nearest:
+def nearest(a1: Point, b1: Point, a2: Point, b2: Point, angle: Scalar = PARALLEL_ANGLE) -> Nearest:
     """Algorithm 3.1 with (3.36), (3.37), for the segments a1 to b1 and a2 to b2; see `Nearest`."""
     f = _factorised(a1, b1, a2, b2)
     edges = _edges(f)

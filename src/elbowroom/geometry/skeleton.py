@@ -16,11 +16,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from ..algebra import sqrt, where
+from ..algebra import Array, Scalar, sqrt, where
 from ..algebra.linalg import matrix, vector
 from ..arrays import finite
 from ..compile import compiled
@@ -28,8 +28,6 @@ from ..compile.kernel import Kernel
 from ..compile.lock import compiled_once
 from ..compile.method import answer, kernel_method
 from ..errors import UnknownNameError, close_names
-
-Array = NDArray[Any]
 
 SIDES = ("left", "right")
 MIDDLE = ("head", "collar", "hip")
@@ -82,7 +80,7 @@ class _Point(NamedTuple):
     speed: Array
 
 
-def _between(a: _Point, b: _Point, part: Any) -> _Point:
+def _between(a: _Point, b: _Point, part: Scalar) -> _Point:
     """The point that lies at this part of the way from a to b."""
     return _Point(a.at + (b.at - a.at) * part, a.speed + (b.speed - a.speed) * part)
 

@@ -80,7 +80,7 @@ def regrouped(model: Model, *, spread: bool = False) -> RegroupedModel:
             if by_spread:
                 second[2, 2] = 0.0  # to the last digit, so that it folds away
             moments.append(Moments(0.0, np.array([h[0], h[1], 0.0]), less, second))
-            given = _rod(mass, float(h[2]), across, E[:, 2], p)
+            given = _rod(float(mass), float(h[2]), across, E[:, 2], p)
         else:
             moments.append(Moments(mass, h, np.zeros((3, 3)), np.zeros((3, 3))))
             given = 0.0, np.zeros(3), E @ inertia @ E.T

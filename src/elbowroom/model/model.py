@@ -27,21 +27,22 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ..algebra import Array as Array
+from ..algebra import Scalar
 from ..algebra.tensors import PrincipalForm, principal_form
 from ..errors import ModelError, UnknownNameError
 from .bounds import ANGLE, FIELDS, LENGTH, LINK_FIELDS, RATIO, bounded
 from .capsules import Covers, LinkCapsule, checked_capsules, checked_covers
 
-Array = NDArray[Any]  # floats, or objects that are floats and Expr
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)  # m/s^2, world z up
 
 
 class Moments(NamedTuple):
     """A body about its frame's origin: mass, first moment h = m c (3,), inertia I (3, 3), S = int x x^T dm (3, 3)."""
 
-    mass: Any
+    mass: Scalar
     first: Array
     inertia: Array
     second: Array
@@ -51,8 +52,8 @@ class Split(NamedTuple):
     """E = twist Rz(theta) with twist = Rx(alpha), and p = (a, 0, 0) + twist (0, 0, along_z); None if p is not so."""
 
     twist: Array  # (3, 3); all of E, with theta 0, where it is no such product
-    theta: float
-    along_z: Any
+    theta: Scalar
+    along_z: Scalar | None
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,12 +8,12 @@ What an algorithm does with these symbols alone could be done once, before the r
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
-from ..algebra import Graph
+from ..algebra import Graph, Scalar
 from ..algebra.linalg import matrix, symmetric, vector
 from ..algebra.tensors import PrincipalForm
 from ..errors import UnknownNameError
@@ -31,7 +31,7 @@ class SymbolicModel(Model):
     known_frames: tuple[list[Array], list[Array]] | None = field(default=None, repr=False)
     """R and p of every link as inputs, where forward kinematics is not to be counted."""
 
-    along_z: tuple[Any, ...] = field(default=(), repr=False)  # d of every row
+    along_z: tuple[Scalar, ...] = field(default=(), repr=False)  # d of every row
 
     def split(self, i: int) -> Split:
         """Modified DH by construction."""
@@ -58,7 +58,7 @@ def symbolic(
     n = len(kinds)
     graph = Graph(share=share)
 
-    def symbol(what: str, i: int) -> object:
+    def symbol(what: str, i: int) -> Scalar:
         return graph.input(f"{what}{i + 1}", parameter=True)
 
     E, p, along_z, mass, com, inertia = [], [], [], [], [], []
@@ -66,11 +66,11 @@ def symbolic(
         a = symbol("a", i)
         if condition == "general":
             c, s, d = symbol("calpha", i), symbol("salpha", i), symbol("d", i)
-            p.append(vector(a, -s * d, c * d))  # type: ignore[operator]  # symbols multiply
+            p.append(vector(a, -s * d, c * d))
         else:
             c, s, d = 0.0, 1.0 - 2.0 * (i % 2), 0.0
             p.append(vector(a, 0.0, 0.0))
-        E.append(matrix([[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]]))  # type: ignore[operator]
+        E.append(matrix([[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]]))
         along_z.append(d)
         mass.append(symbol("m", i))
         com.append(vector(*(symbol(f"c{axis}_", i) for axis in "xyz")))
@@ -83,7 +83,7 @@ def symbolic(
             [vector(*(graph.input(f"p{i + 1}_{axis}") for axis in "xyz")) for i in range(n)],
         )
 
-    def objects(rows: list[Array] | list[object]) -> Array:
+    def objects(rows: Sequence[Array | Scalar]) -> Array:
         return np.array(rows, dtype=object)
 
     return SymbolicModel(

@@ -11,8 +11,8 @@ pytest.importorskip("viser")
 from elbowroom.cell import Cell, Scene, run
 from elbowroom.cell.layout import STANDARD
 from elbowroom.cell.people.settings import WalkSettings
-from elbowroom.cell.recording.scene_note import scene_text
 from elbowroom.cell.runner import record_to
+from elbowroom.cell.scene import scene_text
 
 PEOPLE = {"visitor": WalkSettings(start=(1.4, 0.3), end=(0.5, 0.1), speed=0.8, shape="standing")}
 
@@ -52,7 +52,7 @@ def test_a_file_is_written_and_not_overwritten(run, recording, tmp_path):
 @pytest.mark.parametrize(
     "data, expected",
     [
-        (None, "there is no such file"),
+        (None, "cannot be read: No such file"),
         (b"", "expected the names of the columns; the file ends after line 0"),
         (b"\x00\xff\xfe\n", "line 1: expected text in UTF-8; got binary data"),
         (b"time,x,y\n0,1,2\n", "line 1: expected 't', the name of column 1 of a recording; got 'time'"),

@@ -14,8 +14,8 @@ from elbowroom.avoidance import Config
 from elbowroom.avoidance import settings as er_settings
 from elbowroom.cell import Scene
 from elbowroom.cell.mocap.recorded import read_motion, read_placement
-from elbowroom.cell.recording.scene_note import scene_of
 from elbowroom.cell.recording.table import read as read_recording
+from elbowroom.cell.scene import scene_of
 from elbowroom.errors import ConfigError, ElbowroomError, ModelError, RecordingError
 from elbowroom.model.meshes import surfaces
 from elbowroom.reading import MAX_DEPTH, decimal, named, parse_toml, read_bytes

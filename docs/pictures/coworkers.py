@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from bodies import stadium
 
+from elbowroom.cell import RandomWalk, Reach, Recorded
 from elbowroom.cell.mocap.recorded import Motion
-from elbowroom.cell.people.coworker import RandomWalk, Reach, Recorded
 from elbowroom.experiments.figures import LOOK, pyplot
 from elbowroom.geometry import Capsule
 

@@ -16,9 +16,8 @@ import numpy as np
 
 import elbowroom as er
 from elbowroom.avoidance import Config, Controller, State
-from elbowroom.cell import Kinematic, Walk
+from elbowroom.cell import Kinematic, PickAndPlace, Walk
 from elbowroom.cell.pick_and_place import AVOID, PERSON_NEAR, STATES, TRANSITIONS
-from elbowroom.cell.task import PickAndPlace
 from elbowroom.experiments.figures import LOOK, pyplot
 
 HERE = Path(__file__).parent

@@ -24,3 +24,18 @@ def finite(what: str, value: ArrayLike, *shapes: tuple[int, ...], where: str = "
     if not np.isfinite(array).all():
         raise ValueError(f"{what} must be finite; got {value!r:.80}{where}")
     return array.astype(float)
+
+
+def number(what: str, value: ArrayLike, *, least: float = 0.0, more: bool = False) -> float:
+    """One finite number, at least `least`, or with `more` above it; refused by name."""
+    x = float(finite(what, value, ()))
+    if x < least or (more and x == least):
+        raise ValueError(f"{what} must be {'more than' if more else 'at least'} {least:g}; got {x:g}")
+    return x
+
+
+def fixed(array: ArrayLike) -> NDArray[np.float64]:
+    """A read-only copy, of floats."""
+    held = np.array(array, dtype=float)
+    held.flags.writeable = False
+    return held

@@ -2,18 +2,21 @@
 
 Every file that a user names is opened here, and every TOML text is parsed here, so that none ends in an exception of
 Python's own.  A function that refuses takes the error class of the caller: `ModelError` for a robot, `ConfigError` for
-settings and scenes.  What else is in a file (XML, JSON, CSV, meshes) is the affair of its reader.
+settings and scenes, `RecordingError` for recordings.  What else is in a file (XML, JSON, CSV, meshes) is the affair of
+its reader.
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat
 import tomllib
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, BinaryIO
 
-from .errors import ElbowroomError
+from .errors import ElbowroomError, RecordingError
 
 MAX_DEPTH = 32
 """Tables and lists of a TOML file within one another; the deepest that is read has six.  Python's own limit, of calls,
@@ -52,13 +55,53 @@ def read_bytes(path: str | os.PathLike[str], most: int, error: type[ElbowroomErr
 
 def read_up_to(path: str | os.PathLike[str], most: int, error: type[ElbowroomError]) -> bytes:
     """The first `most` bytes of a file."""
+    with opened(path, error) as stream:
+        return stream.read(most)
+
+
+@contextlib.contextmanager
+def opened(path: str | os.PathLike[str], error: type[ElbowroomError]) -> Iterator[BinaryIO]:
+    """A file to read from; opening or reading that fails raises `error`."""
     try:
-        with open(path, "rb", opener=regular) as stream:
-            return stream.read(most)
+        stream = open(path, "rb", opener=regular)  # noqa: SIM115  # closed below
     except OSError as problem:
         raise error(f"{named(path)}: cannot be read: {problem.strerror or problem}") from problem
     except ValueError as problem:  # a zero byte or half a character in the name
         raise error(f"{named(path)}: cannot be read: not a name that a file can have") from problem
+    with stream:
+        try:
+            yield stream
+        except OSError as problem:
+            raise error(f"{named(path)}: cannot be read: {problem.strerror or problem}") from problem
+
+
+def text_lines(path: str | os.PathLike[str], most: int) -> list[str]:
+    """The lines of a recording's text file of at most `most` bytes."""
+    data = read_up_to(path, most + 1, RecordingError)
+    if len(data) > most:
+        raise RecordingError(f"{named(path)}: expected at most {most / 2**20:g} MiB; the file is larger")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = "\0"
+    if "\0" in text:
+        raise RecordingError(f"{named(path)}: expected text in UTF-8; got binary data")
+    if not text.strip():
+        raise RecordingError(f"{named(path)}: the file is empty")
+    return text.splitlines()
+
+
+def wrong_line(path: str | os.PathLike[str], line: int, expected: str, got: str) -> RecordingError:
+    """FILE, line N: expected this; got that."""
+    return RecordingError(f"{named(path)}, line {line}: expected {expected}; got {excerpt(got)}")
+
+
+def excerpt(text: str) -> str:
+    """A cell or a line in quotes, cut short."""
+    text = text.strip()
+    if not text:
+        return "nothing"
+    return repr(text if len(text) <= 60 else text[:57] + "...")
 
 
 def parse_toml(data: str | bytes, file: str, error: type[ElbowroomError]) -> dict[str, Any]:

@@ -11,8 +11,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from elbowroom.avoidance import Obstacles
+from elbowroom.cell import RandomWalk, Reach, Recorded, Still, Walk
 from elbowroom.cell.mocap.recorded import Motion
-from elbowroom.cell.people.coworker import Coworker, RandomWalk, Reach, Recorded, Still, Walk
+from elbowroom.cell.people.coworker import Coworker
 from elbowroom.cell.people.reach import STRETCH
 from elbowroom.errors import ElbowroomError, ShapeError
 from elbowroom.geometry import Person

@@ -15,9 +15,8 @@ import elbowroom as er
 from elbowroom.avoidance import Command, State, Status
 from elbowroom.cell import Kinematic, MuJoCo, RigidBody, heavier
 from elbowroom.cell.plants import plant as motion_room
-from elbowroom.cell.plants.contact import RELEASE, Contacts
 from elbowroom.cell.plants.drive import LAG, Drive
-from elbowroom.cell.plants.plant import rigid_motion, step
+from elbowroom.cell.plants.plant import RELEASE, TouchCounter, rigid_motion, step
 from elbowroom.geometry import Body, Capsule, Person
 from elbowroom.geometry.clearance import Clearance
 from elbowroom.model import create
@@ -383,7 +382,7 @@ def test_bad_input_is_refused_by_name(panda, kind):
 
 
 def test_a_touch_that_lasts_or_flickers_counts_once():
-    contacts = Contacts()
+    contacts = TouchCounter()
     for t, now, count in (
         (0.0, True, 1),
         (0.1, True, 1),

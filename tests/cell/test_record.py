@@ -24,7 +24,6 @@ from hypothesis import strategies as st
 
 import elbowroom
 import elbowroom.cell.recording.table as record
-import elbowroom.cell.recording.writer as record_writer
 from elbowroom.avoidance import Status
 from elbowroom.cell.recording.table import SIGNALS, TEXT, Recording, columns, read
 from elbowroom.errors import ElbowroomError, RecordingError, UnknownNameError
@@ -211,7 +210,7 @@ def test_the_same_run_gives_the_same_bytes(tmp_path, monkeypatch):
     notes = {"scene": "a\nb", "robot": "é"}
     with Recording(2, tmp_path / "one.csv", notes=notes) as one:
         filled(one, 1500)
-    monkeypatch.setattr(record_writer, "EVERY", 0.001)  # written in many pieces, resting between rows
+    monkeypatch.setattr(record, "EVERY", 0.001)  # written in many pieces, resting between rows
     with Recording(2, tmp_path / "two.csv", notes=notes, keep=False) as two:
         for _ in range(15):
             filled(two, 100, seed=len(two))
@@ -227,7 +226,7 @@ def test_the_same_run_gives_the_same_bytes(tmp_path, monkeypatch):
 
 
 def test_rows_arrive_in_the_file_while_the_run_goes_on(tmp_path, monkeypatch):
-    monkeypatch.setattr(record_writer, "EVERY", 0.001)
+    monkeypatch.setattr(record, "EVERY", 0.001)
     recording = filled(Recording(2, tmp_path / "run.csv"), 10)
     until(lambda: read(tmp_path / "run.csv").rows == 10)
     filled(recording, 5)
@@ -236,17 +235,17 @@ def test_rows_arrive_in_the_file_while_the_run_goes_on(tmp_path, monkeypatch):
 
 
 def test_rows_that_are_not_kept_leave_the_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(record_writer, "EVERY", 0.001)
+    monkeypatch.setattr(record, "EVERY", 0.001)
     with Recording(2, tmp_path / "run.csv", keep=False) as recording:
         for _ in range(3):
-            filled(recording, record_writer.BLOCK)
+            filled(recording, record.BLOCK)
             until(lambda: not recording._rows.blocks)
         with pytest.raises(RecordingError, match="expected keep=True, for a table; got keep=False"):
             recording.table()
-    assert read(tmp_path / "run.csv").rows == 3 * record_writer.BLOCK
-    nowhere = filled(Recording(2, keep=False), 3 * record_writer.BLOCK)
+    assert read(tmp_path / "run.csv").rows == 3 * record.BLOCK
+    nowhere = filled(Recording(2, keep=False), 3 * record.BLOCK)
     assert len(nowhere._rows.blocks) == 1
-    assert len(nowhere) == 3 * record_writer.BLOCK
+    assert len(nowhere) == 3 * record.BLOCK
 
 
 def test_nothing_recorded_is_an_empty_table(tmp_path):
@@ -275,10 +274,10 @@ class FullDisk:
 
 
 def test_a_full_disk_stops_the_file_and_not_the_run(tmp_path, monkeypatch, caplog):
-    monkeypatch.setattr(record_writer, "EVERY", 0.001)
+    monkeypatch.setattr(record, "EVERY", 0.001)
     path = tmp_path / "run.csv"
     with caplog.at_level(logging.WARNING, logger="elbowroom.cell"), Recording(2, path) as recording:
-        monkeypatch.setattr(record_writer, "_write", FullDisk(50_000))
+        monkeypatch.setattr(record, "_write", FullDisk(50_000))
         filled(recording, 10)
         assert recording.problem is None  # some 7 kB
         filled(recording, 1990)
@@ -294,7 +293,7 @@ def test_a_full_disk_stops_the_file_and_not_the_run(tmp_path, monkeypatch, caplo
         f"t = {got['t'][-1]:.9g} s; memory holds all of them"
     )
     assert [line.getMessage() for line in caplog.records] == [recording.problem]
-    monkeypatch.setattr(record_writer, "_write", os.write)
+    monkeypatch.setattr(record, "_write", os.write)
     recording.save(tmp_path / "elsewhere.csv")
     same(read(tmp_path / "elsewhere.csv"), recording.table())
 
@@ -304,7 +303,7 @@ def test_a_disk_that_is_full_and_cannot_be_cut_leaves_a_torn_row(tmp_path, monke
         raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
 
     with Recording(2, tmp_path / "run.csv") as recording:
-        monkeypatch.setattr(record_writer, "_write", FullDisk(5_000))
+        monkeypatch.setattr(record, "_write", FullDisk(5_000))
         monkeypatch.setattr(os, "ftruncate", refuses)
         filled(recording, 100)
     got = read(tmp_path / "run.csv")
@@ -313,12 +312,12 @@ def test_a_disk_that_is_full_and_cannot_be_cut_leaves_a_torn_row(tmp_path, monke
 
 
 def test_a_full_disk_without_memory_keeps_memory_bounded(tmp_path, monkeypatch):
-    monkeypatch.setattr(record_writer, "EVERY", 0.001)
+    monkeypatch.setattr(record, "EVERY", 0.001)
     with Recording(2, tmp_path / "run.csv", keep=False) as recording:
-        monkeypatch.setattr(record_writer, "_write", FullDisk(0))
+        monkeypatch.setattr(record, "_write", FullDisk(0))
         filled(recording, 1)
         until(lambda: recording.problem)
-        filled(recording, 5 * record_writer.BLOCK)
+        filled(recording, 5 * record.BLOCK)
         assert len(recording._rows.blocks) == 1
     assert "the file holds no row" in recording.problem
     assert "memory" not in recording.problem
@@ -326,7 +325,7 @@ def test_a_full_disk_without_memory_keeps_memory_bounded(tmp_path, monkeypatch):
 
 
 def test_a_disk_that_hangs_holds_up_nothing(tmp_path, monkeypatch):
-    monkeypatch.setattr(record_writer, "EVERY", 0.001)
+    monkeypatch.setattr(record, "EVERY", 0.001)
     monkeypatch.setattr(record, "BACKLOG", 2)
     hangs, goes_on = threading.Event(), threading.Event()
 
@@ -336,11 +335,11 @@ def test_a_disk_that_hangs_holds_up_nothing(tmp_path, monkeypatch):
         return os.write(file, data)
 
     with Recording(2, tmp_path / "run.csv", keep=False) as recording:
-        monkeypatch.setattr(record_writer, "_write", slow)
+        monkeypatch.setattr(record, "_write", slow)
         try:
             filled(recording, 10)
             assert hangs.wait(60)
-            filled(recording, 6 * record_writer.BLOCK)  # all of them while the disk hangs
+            filled(recording, 6 * record.BLOCK)  # all of them while the disk hangs
             assert len(recording._rows.blocks) <= 3
             assert "the disk is 2048 rows behind" in recording.problem
         finally:
@@ -352,7 +351,7 @@ def test_a_disk_that_hangs_holds_up_nothing(tmp_path, monkeypatch):
 
 def test_a_fault_of_the_thread_is_told(tmp_path, monkeypatch):
     with Recording(2, tmp_path / "run.csv") as recording:
-        monkeypatch.setattr(record_writer, "text", lambda rows, cells: 1 / 0)
+        monkeypatch.setattr(record.CsvFormat, "encoded", lambda self, rows, texts: 1 / 0)
         filled(recording, 3)
     assert "ZeroDivisionError: division by zero: the file holds no row" in recording.problem
 
@@ -608,7 +607,7 @@ def test_what_is_no_text_is_told(reading, tmp_path):
         reading(b"\xff\xfe\n")
     with pytest.raises(RecordingError, match="line 1: expected at most 1048576 bytes a line"):
         reading(b"#" * 2**21)
-    with pytest.raises(RecordingError, match=r"missing\.csv: there is no such file"):
+    with pytest.raises(RecordingError, match=r"missing\.csv: cannot be read: No such file"):
         read(tmp_path / "missing.csv")
     with pytest.raises(RecordingError, match="cannot be read: Is a directory"):
         read(tmp_path)

@@ -21,9 +21,9 @@ from elbowroom.cell.people.settings import (
     WanderSettings,
 )
 from elbowroom.cell.recording.log import Log
-from elbowroom.cell.recording.scene_note import NOTE, scene_of, scene_text
 from elbowroom.cell.recording.table import Recording, read
 from elbowroom.cell.runner import record_to
+from elbowroom.cell.scene import NOTE, scene_of, scene_text
 from elbowroom.cell.task import GoTo
 from elbowroom.errors import ConfigError
 from elbowroom.experiments.thesis.experiment import SCENES

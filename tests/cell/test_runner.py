@@ -13,7 +13,7 @@ import pytest
 from handwritten import vicon
 
 import elbowroom as er
-import elbowroom.cell.recording.writer as record_writer
+import elbowroom.cell.recording.table as record
 from elbowroom.avoidance import Attraction, Config, Force, Limits, Repulsion, Sensor, Status
 from elbowroom.cell import (
     Cell,
@@ -624,7 +624,7 @@ def test_a_full_disk_does_not_disturb_the_run(tmp_path, monkeypatch):
         left -= taken
         return taken
 
-    monkeypatch.setattr(record_writer, "_write", write)
+    monkeypatch.setattr(record, "_write", write)
     recording = run(cell, record_to(cell, tmp_path / "run.csv"))
     np.testing.assert_array_equal(joints(recording), whole)
     assert "No space left on device" in recording.problem

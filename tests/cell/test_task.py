@@ -12,7 +12,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from elbowroom.avoidance.settings import dumps, loads, rows
-from elbowroom.cell.conveyor import Conveyor, InFeed, OutFeed
 from elbowroom.cell.pick_and_place import (
     AVOID,
     BACK_HOME,
@@ -27,9 +26,15 @@ from elbowroom.cell.pick_and_place import (
     TO_HOME,
     TO_OBJECT,
     TRANSITIONS,
+    Conveyor,
+    Handling,
+    InFeed,
+    OutFeed,
+    PickAndPlace,
     following,
 )
-from elbowroom.cell.task import TASKS, GoTo, Handling, PickAndPlace, Rest, Task, TaskSettings
+from elbowroom.cell.scene import TASKS
+from elbowroom.cell.task import GoTo, Rest, Task, TaskSettings
 from elbowroom.errors import ConfigError, ElbowroomError, ShapeError
 from strategies import examples
 

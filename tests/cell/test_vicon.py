@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from handwritten import NINE, vicon
 
-import elbowroom.cell.mocap.files as files
+from elbowroom.cell.mocap import vicon as vicon_module
 from elbowroom.cell.mocap.recorded import Recorded, read_motion, read_vicon
 from elbowroom.errors import ElbowroomError, RecordingError
 
@@ -146,15 +146,15 @@ def test_malformed_vicon_files_are_refused_by_line(write, text, message):
 
 
 def test_files_that_cannot_be_opened(tmp_path, write, monkeypatch):
-    with pytest.raises(RecordingError, match=r"away.csv: there is no such file"):
+    with pytest.raises(RecordingError, match=r"away.csv: cannot be read: No such file"):
         read_motion(tmp_path / "away.csv")
-    with pytest.raises(RecordingError, match=r"away.csv: there is no such file"):
+    with pytest.raises(RecordingError, match=r"away.csv: cannot be read: No such file"):
         Recorded(tmp_path / "away.csv")
     (tmp_path / "folder.csv").mkdir()
     with pytest.raises(RecordingError, match=r"folder.csv: cannot be read: "):
         read_motion(tmp_path / "folder.csv")
     with pytest.raises(RecordingError, match=r"take.mov: expected a name that ends in .csv or .bvh; got '.mov'"):
         read_motion(write("", "take.mov"))
-    monkeypatch.setattr(files.lines, "__defaults__", (1000,))
+    monkeypatch.setattr(vicon_module, "MAX_BYTES", 1000)
     with pytest.raises(RecordingError, match=r"take.csv: expected at most 0.000953674 MiB; the file is larger"):
         read_motion(write(vicon()))

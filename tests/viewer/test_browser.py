@@ -17,7 +17,7 @@ pytest.importorskip("viser")
 from browser import Browser, Demo, need_chromium
 
 import elbowroom as er
-from elbowroom.cell.recording.file import read
+from elbowroom.cell.recording.table import read
 from elbowroom.cell.runner import Cell
 from elbowroom.cell.task import DRAGGED
 from elbowroom.model import catalogue

@@ -14,9 +14,9 @@ from elbowroom.cell.layout import STANDARD
 from elbowroom.cell.people.dragged import DraggedPerson
 from elbowroom.cell.people.settings import RecordedSettings, Seen, StandSettings, WalkSettings
 from elbowroom.cell.recording.log import Log, notes_of, record_to
-from elbowroom.cell.recording.scene_note import NOTE, scene_text
 from elbowroom.cell.recording.table import RecordedTable, Recording
 from elbowroom.cell.runner import mounted
+from elbowroom.cell.scene import NOTE, scene_text
 from elbowroom.errors import RecordingError
 from elbowroom.geometry import Body
 from elbowroom.loading import load
@@ -308,7 +308,7 @@ def test_a_motion_that_is_gone_leaves_a_figure(tmp_path):
     cell.scene = gone
     replay = Replay(tmp_path / "run.csv", table=RecordedTable(table, cell.arm.n, notes_of(cell)))
     assert "anna is shown as a standing figure" in replay.warnings[0]
-    assert "take.csv: there is no such file" in replay.warnings[0]
+    assert "take.csv: cannot be read: No such file" in replay.warnings[0]
     picture = replay.snapshot(0.05)
     assert picture.nearest is None
     np.testing.assert_allclose(picture.people[1, 3:5], picture.person[:2], atol=1e-6)  # the hip above the feet

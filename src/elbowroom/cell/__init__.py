@@ -3,7 +3,6 @@
 import importlib
 from typing import Any
 
-from .conveyor import Conveyor as Conveyor
 from .mocap.recorded import Motion as Motion
 from .mocap.recorded import Placement as Placement
 from .mocap.recorded import Recorded as Recorded
@@ -25,6 +24,8 @@ from .people.settings import WanderSettings as WanderSettings
 from .people.walking import RandomWalk as RandomWalk
 from .people.walking import Still as Still
 from .people.walking import Walk as Walk
+from .pick_and_place import Conveyor as Conveyor
+from .pick_and_place import PickAndPlace as PickAndPlace
 from .plants.mujoco import MuJoCo as MuJoCo
 from .plants.plant import Kinematic as Kinematic
 from .plants.plant import Plant as Plant
@@ -33,10 +34,9 @@ from .plants.plant import heavier as heavier
 from .recording.table import Recording as Recording
 from .runner import Cell as Cell
 from .runner import run as run
+from .scene import TASKS as TASKS
 from .scene import Scene as Scene
-from .task import TASKS as TASKS
 from .task import GoTo as GoTo
-from .task import PickAndPlace as PickAndPlace
 from .task import Rest as Rest
 from .task import Task as Task
 from .task import TaskSettings as TaskSettings

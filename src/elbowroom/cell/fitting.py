@@ -38,9 +38,8 @@ from ..geometry.shapes import RADIUS, A, B
 from ..model.capsules import BASE
 from .people.settings import Movable, PersonSettings
 from .pick_and_place import PickAndPlace
-from .points import Point
 from .scene import Scene
-from .task import GoTo
+from .task import GoTo, Point
 
 Array = NDArray[np.float64]
 

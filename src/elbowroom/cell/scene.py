@@ -9,32 +9,50 @@ turns until the resting tool is on the +x side: catalogues differ in where an ar
 
 A cell simulates the sensor of people too, and unless `limits.sensor` says otherwise it reports positions and velocities
 as they are, without delay: `Sensor.exact()`.
+
+A scene is written back as text, to stand in the notes of its recording:
+
+    text = scene_text(scene)                  TOML, layers resolved, so that it stands alone
+    scene_of(text, folder) == scene           read again, files looked for where they were and beside the recording
+
+What is in other files, such as recorded motion or the URDF of an arm, stays there; the text has their names, whole.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Self
 
 from ..avoidance import Config, Limits, Sensor
 from ..avoidance.checks import FieldError, as_number, choice, flag, integer, number, positive, setting
-from ..avoidance.settings import read
+from ..avoidance.settings import dumps, read
 from ..errors import ConfigError, close_names
 from ..model.estimated import DENSITY
-from ..reading import named
+from ..reading import named, parse_toml
 from .layers import ROBOT, SPECIAL, is_file, layered, read_file
 from .people.settings import KINDS, PersonSettings
-from .task import TASKS, Rest, TaskSettings
+from .pick_and_place import PickAndPlace
+from .recording.csv_file import LONGEST
+from .recording.csv_file import NOTE as NOTE
+from .task import GoTo, Rest, TaskSettings
 
+TASKS: Mapping[str, type[TaskSettings]] = MappingProxyType(
+    {"rest": Rest, "go_to": GoTo, "pick_and_place": PickAndPlace}
+)
+"""What `kind` says in a scene's file."""
 SUPERVISION = ("stop", "watch", "off")
 PLANTS = ("kinematic", "rigid", "mujoco")
 EXTRA = ("experiment",)
 """Tables of a scene's file that are not for the scene, but for those who use it."""
 LONGEST_FRAME = 1.0  # s: a sensor cannot state more; with fewer pictures the arm stops between them
+RETIRED = frozenset({"deceleration", "person_uncertainty"})
+"""Settings of `Limits` that older recordings have."""
 MOST = 5_000_000
 """Cycles of a run: its recording is kept in memory, half a kilobyte a cycle."""
 
@@ -223,7 +241,7 @@ def scene(table: Mapping[str, Any], folder: Path | None = None) -> Scene:
     there = {name: each for name, each in (tables or {}).items() if each is not False}
     people = {name: _kind(each, KINDS, f"people.{name}") for name, each in there.items()}
     if folder is not None:
-        people = {name: _beside(folder, each) for name, each in people.items()}
+        people = {name: _with_file(who, lambda file: str(folder / file)) for name, who in people.items()}
     values = {spec.name: getattr(settings, spec.name) for spec in dataclasses.fields(settings)}
     return Scene(**values, task=task, people=people)
 
@@ -242,6 +260,84 @@ def _kind(table: Any, kinds: Mapping[str, type[Any]], path: str) -> Any:
     return read(kinds[kind], {key: value for key, value in table.items() if key != "kind"}, path)
 
 
-def _beside(folder: Path, settings: Any) -> Any:
-    file = getattr(settings, "file", "")
-    return dataclasses.replace(settings, file=str(folder / file)) if file else settings
+# ---- a scene as text
+
+
+@dataclasses.dataclass(frozen=True)
+class _One:
+    """A value that is written under another name."""
+
+    value: Any
+
+
+def scene_text(given: Scene) -> str | None:
+    """The scene as TOML, or None where no file could hold it: a person or a task of one's own making."""
+    kinds: dict[type, str] = {kind: name for name, kind in (*TASKS.items(), *KINDS.items())}
+    if not {type(given.task), *map(type, given.people.values())} <= set(kinds):
+        return None
+    whole = _whole(given)
+    plain, tables = "", ""
+    try:
+        for spec in dataclasses.fields(whole):
+            value = getattr(whole, spec.name)
+            if spec.name in ("task", "people", "source"):
+                continue
+            if dataclasses.is_dataclass(value):
+                tables += "\n" + _said(spec.name, value)
+            else:
+                plain += _said(spec.name, value)
+        tables += "\n" + _said("task", whole.task, kinds[type(whole.task)])
+        for name, who in whole.people.items():
+            tables += "\n" + _said(f"people.{_key(name)}", who, kinds[type(who)])
+    except FieldError:  # a number that TOML has no place for
+        return None
+    text = plain + tables
+    return text if len(text) < LONGEST // 2 else None  # a note is one line, and lines have a longest
+
+
+def _said(name: str, value: Any, kind: str = "") -> str:
+    """`name = value`, or a table of that name with the tables inside; with its kind, if it has one."""
+    text = dumps(_One(value))
+    if not dataclasses.is_dataclass(value):
+        return name + text.removeprefix("value")
+    text = re.sub(r"^(\[+)value(?=[].])", lambda found: found[1] + name, text, flags=re.MULTILINE)
+    head, _, rest = text.partition("\n")
+    return f'{head}\nkind = "{kind}"\n{rest}' if kind else text
+
+
+def _key(name: str) -> str:
+    """A person's name as a key; one with other signs than letters is in quotes."""
+    quoted = dumps(_One(name)).removeprefix("value = ").strip()
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else quoted
+
+
+def _whole(given: Scene) -> Scene:
+    """With the names of its files whole."""
+    people = {name: _with_file(who, _absolute) for name, who in given.people.items()}
+    robot = _absolute(given.robot) if is_file(given.robot) else given.robot
+    return dataclasses.replace(given, robot=robot, people=people)
+
+
+def _with_file(who: Any, move: Any) -> Any:
+    file = getattr(who, "file", "")
+    return dataclasses.replace(who, file=move(file)) if file else who
+
+
+def _absolute(file: str) -> str:
+    return str(Path(file).absolute())
+
+
+def scene_of(text: str, folder: Path | None = None) -> Scene:
+    """The scene in a note; a file of it that is not where it was is looked for in `folder`, by its name."""
+    table = dict(parse_toml(text, NOTE, ConfigError))
+    limits = table.get("limits")
+    if isinstance(limits, dict) and not RETIRED.isdisjoint(limits):
+        del table["limits"]  # an older supervisor's; whoever shows the run does not need them
+    found = scene(table)
+
+    def here(file: str) -> str:
+        beside = "" if folder is None else os.path.join(folder, os.path.basename(file))
+        return beside if os.path.isfile(beside) and not os.path.isfile(file) else file
+
+    people = {name: _with_file(who, here) for name, who in found.people.items()}
+    return dataclasses.replace(found, robot=here(found.robot) if is_file(found.robot) else found.robot, people=people)

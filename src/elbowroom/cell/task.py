@@ -5,29 +5,27 @@
     PickAndPlace(...)     objects from one conveyor to another, in the seven states of Fig 4.13 (pick_and_place.py)
     DraggedGoal(task)     another task waits while its goal is dragged on the page
 
-All but the last are settings: frozen, read from TOML.  `placed(origin)` shifts their points, and `begin(tool)` makes a
-Task of them, which has a state and steps with time.  Nothing is drawn at random: the same calls give the same numbers.
+All but the last are settings: frozen, read from TOML by the names in `TASKS` (scene.py).  `placed(origin)` shifts
+their points, and `begin(tool)` makes a Task of them, which has a state and steps with time.  Nothing is drawn at
+random: the same calls give the same numbers.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..avoidance import Goal
-from ..avoidance.settings import positive, setting
-from .conveyor import Conveyor as Conveyor
-from .pick_and_place import Handling as Handling
-from .pick_and_place import PickAndPlace as PickAndPlace
-from .points import away, checked_point, near_point, shifted
+from ..avoidance.settings import FieldError, as_number, positive, setting
+from ..errors import ConfigError, ShapeError
 
 Array = NDArray[np.float64]
+Point = tuple[float, float, float]
+FAR = 1000.0  # m; farther away is a slip of units
 DRAGGED = "following_the_dragged_goal"  # the state while a goal is dragged
 
 
@@ -104,11 +102,6 @@ class GoTo:
     def begin(self, tool: ArrayLike) -> Going:
         """The task at work, its tool at rest at a point (3,)."""
         return Going(self, tool)
-
-
-TASKS: Mapping[str, type[TaskSettings]] = MappingProxyType(
-    {"rest": Rest, "go_to": GoTo, "pick_and_place": PickAndPlace}
-)  # by the names that files use
 
 
 class Resting:
@@ -192,3 +185,37 @@ class DraggedGoal:
         self.task.step(t, 0.0, tool, distance)
         self.goal.t = t
         return self.goal
+
+
+# ---- points: checked where they enter, shifted to where the scene has its origin
+
+
+def near_point(settings: object, name: str, size: int = 3) -> None:
+    """A setting is so many numbers of a cell's size; kept as a tuple."""
+    value = getattr(settings, name)
+    numbers = [as_number(x) for x in value] if isinstance(value, list | tuple | np.ndarray) else []
+    if len(numbers) != size or not all(x is not None and abs(x) <= FAR for x in numbers):
+        expected = f"{('two', 'three', 'four')[size - 2]} numbers from -{FAR:g} to {FAR:g} (m)"
+        raise FieldError(name, expected, value, place=type(settings).__name__)
+    object.__setattr__(settings, name, tuple(numbers))
+
+
+def checked_point(name: str, value: ArrayLike) -> Array:
+    """Three numbers of a cell's size, as a new array (3,)."""
+    array = np.array(value, dtype=float)
+    if array.shape != (3,):
+        raise ShapeError(f"{name} must have shape (3,); got {array.shape}")
+    if not (np.abs(array) <= FAR).all():
+        raise ConfigError(f"{name} must be three numbers from -{FAR:g} to {FAR:g} (m); got {array.tolist()}")
+    return array
+
+
+def shifted(at: Point, origin: ArrayLike) -> Point:
+    """The point as seen from where the origin (3,) was measured."""
+    x, y, z = (checked_point("origin", origin) + at).tolist()
+    return x, y, z
+
+
+def away(one: ArrayLike, other: ArrayLike) -> float:
+    """The distance of two points, m; NaN where one is not known.  Huge numbers do not overflow on the way."""
+    return math.dist(one, other)  # type: ignore[arg-type]  # arrays will do

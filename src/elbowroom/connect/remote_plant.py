@@ -27,8 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..arm import Arm
 from ..avoidance import Command, State
-from ..cell.plants.contact import people_rows
-from ..cell.plants.plant import configuration, positive_time
+from ..cell.plants.plant import configuration, people_rows, positive_time
 from ..errors import ConfigError, ShapeError
 from ..geometry import ROW
 from .packet import NUMBERS, Decoder, Encoder, Kind, Order, Stop, Tally

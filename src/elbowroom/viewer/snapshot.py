@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..cell.pick_and_place import AVOID, PLACE, TO_GOAL
+from ..cell.pick_and_place import AVOID, PLACE, TO_GOAL, Handling, PickAndPlace
 from ..cell.runner import Cell
-from ..cell.task import DRAGGED, DraggedGoal, Handling, PickAndPlace, Task
+from ..cell.task import DRAGGED, DraggedGoal, Task
 from ..geometry import PARKED
 from ..geometry.shapes import RADIUS, A, B
 from .names import link_name, part_name

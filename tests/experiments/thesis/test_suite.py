@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from elbowroom.cell.recording import writer
+from elbowroom.cell.recording import table
 from elbowroom.cell.recording.table import read as read_recording
 from elbowroom.cell.runner import Cell
 from elbowroom.errors import DivergenceError, ElbowroomError, RecordingError
@@ -182,14 +182,14 @@ def full_after(monkeypatch, size):
     """A disk with room for so many bytes of recordings."""
     left = [size]
 
-    def write(file, data, real=writer._write):
+    def write(file, data, real=table._write):
         if left[0] <= 0:
             raise OSError(errno.ENOSPC, "No space left on device")
         some = data[: left[0]]
         left[0] -= len(some)
         return real(file, some)
 
-    monkeypatch.setattr(writer, "_write", write)
+    monkeypatch.setattr(table, "_write", write)
 
 
 def test_a_full_disk_costs_recordings_and_no_numbers(jobs, tmp_path, monkeypatch):

@@ -9,9 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from elbowroom.cell.layout import STANDARD
-from elbowroom.cell.recording.scene_note import scene_of, scene_text
 from elbowroom.cell.runner import Cell, run
-from elbowroom.cell.scene import Scene
+from elbowroom.cell.scene import Scene, scene_of, scene_text
 from elbowroom.experiments.thesis.experiment import SCENES as THESIS
 
 from ..mutate import toml_tree

@@ -10,9 +10,7 @@ writes and reads them.  BVH has no unit and no word on which axis is up: `unit` 
 told, and `up` is "y" or "z".  From y-up the points come as (x, -z, y).  The point `head` is half way from the joint to
 the end of the head's bone.
 
-Names of joints in motion files, which differ from maker to maker, and the points of a skeleton that they are.
-
-Case, separators, name spaces and where the side stands make no difference:
+Names of joints differ from maker to maker.  Case, separators, name spaces and where the side stands make no difference:
 LeftForeArm, mixamorig:LeftForeArm, left_forearm, L_Elbow, ForeArm.L and lradius are all the left elbow.  A bone's joint
 is where the bone begins, so `LeftArm` is the shoulder and `LeftHand` the wrist, unless there is a `LeftWrist`.
 """
@@ -28,10 +26,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arrays import number
 from ...errors import RecordingError
-from ..people.shapes import number
-from .files import LARGEST, MAX_FRAMES, decimal, lines, skeleton_names, wrong
-from .tracks import Motion
+from ...reading import text_lines, wrong_line
+from .tracks import LARGEST, MAX_BYTES, MAX_FRAMES, Motion, coordinate, skeleton_names
 
 Array = NDArray[np.float64]
 
@@ -69,7 +67,7 @@ def read_bvh(
         raise ValueError(f'up must be "y" or "z"; got {up!r}')
     scale = number("unit", unit, more=True)
     path = Path(file)
-    text = lines(path)
+    text = text_lines(path, MAX_BYTES)
     tree = _hierarchy(path, text)
     every = [joint.name for joint in tree.joints]
     if len(set(every)) < len(every):
@@ -104,7 +102,7 @@ def _hierarchy(path: Path, text: list[str]) -> _Hierarchy:
     """Reads the lines from HIERARCHY to MOTION."""
     tree = _Hierarchy()
     if text[0].split() != ["HIERARCHY"]:
-        raise wrong(path, 1, "'HIERARCHY', the first line of a BVH file", text[0])
+        raise wrong_line(path, 1, "'HIERARCHY', the first line of a BVH file", text[0])
     stack: list[int] = []  # indices of the open joints; -1 is an End Site
     opening: int | None = None  # a joint whose brace is still to come
     for line, row in enumerate(text[1:], start=2):
@@ -113,7 +111,7 @@ def _hierarchy(path: Path, text: list[str]) -> _Hierarchy:
             word = words[0]
             if opening is not None:
                 if word != "{":
-                    raise wrong(path, line, "'{'", row)
+                    raise wrong_line(path, line, "'{'", row)
                 stack.append(opening)
                 opening = None
                 words = words[1:]
@@ -135,46 +133,48 @@ def _statement(path: Path, tree: _Hierarchy, stack: list[int], line: int, words:
     inside = tree.joints[stack[-1]] if stack and stack[-1] >= 0 else None
     if (kind == "ROOT" and not stack and not tree.joints) or (kind == "JOINT" and inside):
         if not rest:
-            raise wrong(path, line, f"a name after {kind}", " ".join(words))
+            raise wrong_line(path, line, f"a name after {kind}", " ".join(words))
         if len(tree.joints) >= MAX_JOINTS or len(stack) >= MAX_DEPTH:
-            raise wrong(path, line, f"at most {MAX_JOINTS} joints, {MAX_DEPTH} deep", " ".join(words))
+            raise wrong_line(path, line, f"at most {MAX_JOINTS} joints, {MAX_DEPTH} deep", " ".join(words))
         tree.joints.append(Joint(" ".join(rest), stack[-1] if stack else -1))
         return len(tree.joints) - 1
     if kind == "End" and rest == ["Site"] and inside:
         return -1
     if kind == "OFFSET" and stack:
-        values = [decimal(word) for word in rest]
+        values = [coordinate(word) for word in rest]
         if len(values) != 3 or not all(v is not None and np.isfinite(v) for v in values):
-            raise wrong(path, line, "OFFSET and three numbers", " ".join(words))
+            raise wrong_line(path, line, "OFFSET and three numbers", " ".join(words))
         offset = np.array(values, dtype=float)
         if inside:
             if not np.isnan(inside.offset).any():
-                raise wrong(path, line, f"one OFFSET of {inside.name!r}", " ".join(words))
+                raise wrong_line(path, line, f"one OFFSET of {inside.name!r}", " ".join(words))
             inside.offset = offset
         else:
             tree.joints[stack[-2]].end = offset
         return None
     if kind == "CHANNELS" and inside:
         if inside.channels:
-            raise wrong(path, line, f"CHANNELS of {inside.name!r} once", " ".join(words))
+            raise wrong_line(path, line, f"CHANNELS of {inside.name!r} once", " ".join(words))
         inside.channels = _channels(path, line, rest)
         return None
     place = f"in {inside.name!r}" if inside else "here"
-    raise wrong(path, line, f"ROOT, JOINT, End Site, OFFSET, CHANNELS, a brace or MOTION, as fits {place}", words[0])
+    raise wrong_line(
+        path, line, f"ROOT, JOINT, End Site, OFFSET, CHANNELS, a brace or MOTION, as fits {place}", words[0]
+    )
 
 
 def _channels(path: Path, line: int, rest: list[str]) -> list[str]:
     named = rest[1:]
     fits = all(re.fullmatch(r"[XYZ](position|rotation)", name) for name in named) and len(set(named)) == len(named)
     if not rest or rest[0] != str(len(named)) or not fits:
-        raise wrong(path, line, "CHANNELS, their number, and as many of Xposition ... Zrotation", " ".join(rest))
+        raise wrong_line(path, line, "CHANNELS, their number, and as many of Xposition ... Zrotation", " ".join(rest))
     return named
 
 
 def _closed(path: Path, tree: _Hierarchy, index: int, line: int) -> None:
     """Refuses a joint that is closed without an offset."""
     if index >= 0 and np.isnan(tree.joints[index].offset).any():
-        raise wrong(path, line, f"OFFSET of {tree.joints[index].name!r} before its end", "}")
+        raise wrong_line(path, line, f"OFFSET of {tree.joints[index].name!r} before its end", "}")
 
 
 # ---- the motion
@@ -189,18 +189,18 @@ def _motion(path: Path, text: list[str], tree: _Hierarchy) -> tuple[float, Array
     count = _after(path, rows[0], "Frames:")
     step = _after(path, rows[1], "Frame Time:")
     if count != int(count) or not 1 <= count <= MAX_FRAMES:
-        raise wrong(path, rows[0][0], f"a number of frames from 1 to {MAX_FRAMES}", rows[0][1])
+        raise wrong_line(path, rows[0][0], f"a number of frames from 1 to {MAX_FRAMES}", rows[0][1])
     if not 1e-5 <= step <= 10:
-        raise wrong(path, rows[1][0], "the seconds of one frame", rows[1][1])
+        raise wrong_line(path, rows[1][0], "the seconds of one frame", rows[1][1])
     values = np.empty((min(int(count), len(rows) - 2), width))
     for k, (line, row) in enumerate(rows[2 : 2 + int(count)]):
         words = row.split()
         if len(words) != width:
             raise RecordingError(f"{path}, line {line}: expected {width} numbers, one a channel; got {len(words)}")
         for j, word in enumerate(words):
-            value = decimal(word)
+            value = coordinate(word)
             if value is None:
-                raise wrong(path, line, "a number", word)
+                raise wrong_line(path, line, "a number", word)
             values[k, j] = value
     if len(rows) - 2 != count:
         raise RecordingError(f"{path}: expected {int(count)} frames as in line {rows[0][0]}; got {len(rows) - 2}")
@@ -211,9 +211,9 @@ def _after(path: Path, row: tuple[int, str], label: str) -> float:
     """The number after a label."""
     line, text = row
     said = " ".join(text.split())
-    value = decimal(said[len(label) :]) if said.startswith(label) else None
+    value = coordinate(said[len(label) :]) if said.startswith(label) else None
     if value is None or not np.isfinite(value):
-        raise wrong(path, line, f"{label!r} and a number", text)
+        raise wrong_line(path, line, f"{label!r} and a number", text)
     return value
 
 

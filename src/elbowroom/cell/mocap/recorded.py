@@ -24,12 +24,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arrays import number
 from ...errors import RecordingError
 from ...geometry import PARKED, Sizes, Skeleton
 from ...geometry.skeleton import POINTS
-from ..people.shapes import checked, number
+from ...reading import text_lines
+from ..people.coworker import checked
 from .bvh import read_bvh as read_bvh
-from .files import LARGEST, decimal, lines
+from .tracks import LARGEST, coordinate
 from .tracks import Motion as Motion
 from .tracks import Placement as Placement
 from .vicon import read_vicon as read_vicon
@@ -57,7 +59,7 @@ def info_file(file: str | Path) -> Path:
 def read_placement(file: str | Path) -> Placement:
     """The placement that the authors of a take give in this `_info.json` file, for points of the CSV file."""
     path = Path(file)
-    text = "\n".join(lines(path, 2**20))
+    text = "\n".join(text_lines(path, 2**20))
     try:
         info = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -88,7 +90,7 @@ def read_placement(file: str | Path) -> Placement:
 
 def _numbers(path: Path, info: dict[str, Any], key: str, count: int) -> list[float]:
     value = info.get(key)
-    numbers = [decimal(str(x)) for x in value] if isinstance(value, list) and len(value) == count else [None]
+    numbers = [coordinate(str(x)) for x in value] if isinstance(value, list) and len(value) == count else [None]
     found = [x for x in numbers if x is not None and math.isfinite(x)]
     if len(found) != count:
         raise RecordingError(f"{path}: {key}: expected {count} numbers; got {value!r:.80}")

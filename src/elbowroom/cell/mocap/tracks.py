@@ -13,24 +13,30 @@ A central difference looks one frame ahead, as a recording can.  Metres, seconds
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...arrays import finite
-from ...errors import ShapeError, UnknownNameError
-from ..people.shapes import fixed, number
+from ...arrays import finite, fixed, number
+from ...errors import ElbowroomError, RecordingError, ShapeError, UnknownNameError
+from ...geometry import Skeleton
+from ...geometry.skeleton import ALIASES, POINTS
+from ...reading import decimal
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 ROUNDING = 1e-9  # s: times that are nearer than this are the same
 MOST = 10_000_000  # frames after resampling
+MAX_BYTES = 64 * 2**20  # of a file
+MAX_FRAMES = 1_000_000  # of a file
+LARGEST = 1000.0  # m: a point that is farther away has the wrong unit
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,3 +247,35 @@ def _cubic(p0: Array, p1: Array, v0: Array, v1: Array, step: float | Array, s: f
     at = p0 + s * (s * (3 - 2 * s) * way + step * r * (r * v0 - s * v1))
     rate = 6 * s * r * way / step + r * (r - 2 * s) * v0 + s * (s - 2 * r) * v1
     return at, rate
+
+
+def coordinate(text: str) -> float | None:
+    """The number in a cell of a file, NaN included, or None if it is none; infinity is none."""
+    value = decimal(text)
+    return None if value is None or math.isinf(value) else value
+
+
+def skeleton_names(
+    path: Path, found: Sequence[str], names: Mapping[str, str], standard: Mapping[str, str]
+) -> list[str]:
+    """The point of a skeleton for each name that was found, "" for none; refused if a person needs more.
+
+    `names` is what the caller says, and goes before `standard`, what the format's names usually mean.
+    """
+    for name in names:
+        if name not in found:
+            raise RecordingError(f"{path}: names: {name!r} is not in the file, which has {', '.join(found)}")
+    points = [names[name] if name in names else standard.get(name, "") for name in found]
+    points = [ALIASES.get(point, point) for point in points]
+    for name, point in zip(found, points, strict=True):
+        if point and point not in POINTS:
+            raise RecordingError(
+                f"{path}: names: {name!r} is said to be {point!r}; expected one of {', '.join(POINTS)}"
+            )
+    try:
+        Skeleton([point for point in points if point])
+    except (ElbowroomError, ValueError) as error:
+        raise RecordingError(
+            f"{path}: {error}; the file has {', '.join(found)}; say which they are by names="
+        ) from None
+    return points

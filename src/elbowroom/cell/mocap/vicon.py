@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from ...errors import RecordingError
 from ...geometry.skeleton import ALIASES, POINTS
-from .files import LARGEST, MAX_FRAMES, decimal, lines, skeleton_names, wrong
-from .tracks import Motion
+from ...reading import text_lines, wrong_line
+from .tracks import LARGEST, MAX_BYTES, MAX_FRAMES, Motion, coordinate, skeleton_names
 
 UNITS = {"mm": 0.001, "cm": 0.01, "m": 1.0}
 
@@ -30,15 +30,15 @@ UNITS = {"mm": 0.001, "cm": 0.01, "m": 1.0}
 def read_vicon(file: str | Path, names: Mapping[str, str] | None = None) -> Motion:
     """The motion in a Vicon CSV file.  `names` says which point of a skeleton a body is, where its name does not."""
     path = Path(file)
-    text = lines(path)
+    text = text_lines(path, MAX_BYTES)
     table = [row.split(",") for row in text]
     if [cell.strip() for cell in table[0]][:1] != ["Objects"]:
-        raise wrong(path, 1, "'Objects', the first line of a Vicon CSV file", text[0])
+        raise wrong_line(path, 1, "'Objects', the first line of a Vicon CSV file", text[0])
     if len(table) < 5:
         raise RecordingError(f"{path}: expected five lines of header; the file ends after line {len(table)}")
-    rate = decimal(table[1][0])
+    rate = coordinate(table[1][0])
     if rate is None or not 0.1 <= rate <= 1e5:
-        raise wrong(path, 2, "the number of frames a second", text[1])
+        raise wrong_line(path, 2, "the number of frames a second", text[1])
     columns, scales, bodies = _header(path, table, text)
     points = skeleton_names(path, bodies, names or {}, _usual(bodies))
     frames, values = _frames(path, table, text, columns)
@@ -68,19 +68,19 @@ def _header(path: Path, table: list[list[str]], text: list[str]) -> tuple[list[l
     heads = [cell.strip() for cell in table[3]]
     units = [cell.strip() for cell in table[4]]
     if heads[:2] != ["Frame", "Sub Frame"]:
-        raise wrong(path, 4, "'Frame,Sub Frame,' and the names of the columns", text[3])
+        raise wrong_line(path, 4, "'Frame,Sub Frame,' and the names of the columns", text[3])
     starts = [k for k, cell in enumerate(table[2]) if cell.strip()]
     if not starts:
-        raise wrong(path, 3, "the names of the bodies", text[2])
+        raise wrong_line(path, 3, "the names of the bodies", text[2])
     columns, scales, bodies = [], [], []
     for start, end in zip(starts, [*starts[1:], len(heads)], strict=True):
         body = table[2][start].strip().rpartition(":")[2]
         own = dict(zip(heads[start:end], range(start, end), strict=False))
         if not {"TX", "TY", "TZ"} <= set(own):
-            raise wrong(path, 4, f"columns TX, TY, TZ of {body!r}", ",".join(heads[start:end]))
+            raise wrong_line(path, 4, f"columns TX, TY, TZ of {body!r}", ",".join(heads[start:end]))
         unit = {units[own[axis]] if own[axis] < len(units) else "" for axis in ("TX", "TY", "TZ")}
         if len(unit) > 1 or not unit <= set(UNITS):
-            raise wrong(path, 5, f"the unit mm, cm or m of {body!r}", ",".join(sorted(unit)))
+            raise wrong_line(path, 5, f"the unit mm, cm or m of {body!r}", ",".join(sorted(unit)))
         columns.append([own[axis] for axis in ("TX", "TY", "TZ")])
         scales.append(UNITS[unit.pop()])
         bodies.append(body)
@@ -102,19 +102,19 @@ def _frames(
             ended = ended or line
             continue
         if ended:
-            raise wrong(path, line, f"nothing after the blank line {ended}: one section a file", text[line - 1])
+            raise wrong_line(path, line, f"nothing after the blank line {ended}: one section a file", text[line - 1])
         if len(cells) != width:
             raise RecordingError(f"{path}, line {line}: expected {width} cells; got {len(cells)}")
         number, sub = cells[0].strip(), cells[1].strip()
         if not (number.isascii() and number.isdecimal()) or len(number) > 12:
-            raise wrong(path, line, "the number of a frame", cells[0])
+            raise wrong_line(path, line, "the number of a frame", cells[0])
         if sub not in ("", "0"):
-            raise wrong(path, line, "sub frame 0", sub)
+            raise wrong_line(path, line, "sub frame 0", sub)
         if frames and int(number) <= frames[-1]:
-            raise wrong(path, line, f"a frame after {frames[-1]}", number)
+            raise wrong_line(path, line, f"a frame after {frames[-1]}", number)
         frames.append(int(number))
         if frames[-1] - frames[0] >= MAX_FRAMES:
-            raise wrong(path, line, f"at most {MAX_FRAMES} frames", number)
+            raise wrong_line(path, line, f"at most {MAX_FRAMES} frames", number)
         values.append([_value(path, line, cells[k]) for own in columns for k in own])
     if not frames:
         raise RecordingError(f"{path}: expected frames after the header; the file ends after line {len(table)}")
@@ -124,7 +124,7 @@ def _frames(
 def _value(path: Path, line: int, cell: str) -> float:
     if not cell.strip():
         return np.nan
-    value = decimal(cell)
+    value = coordinate(cell)
     if value is None:
-        raise wrong(path, line, "a number or a blank cell", cell)
+        raise wrong_line(path, line, "a number or a blank cell", cell)
     return value

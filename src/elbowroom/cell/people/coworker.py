@@ -1,4 +1,4 @@
-"""Coworkers: the interface of people in a cell, as a sensor shows them, and a sensor's noise.
+"""Coworkers: the interface of people in a cell, the figure of a person, and a sensor's noise.
 
     Still, Walk, RandomWalk                    people who stand, walk or wander (walking.py)
     Reach(position, target)                    stands, reaches to a point with one hand and withdraws (reach.py)
@@ -6,24 +6,29 @@
     Noisy(coworker, sigma)                     any of them, seen with an error
 
 Time is an argument, and nothing is kept between calls.  Metres, seconds, radians, world frame with z up.
+
+A figure is a person's capsules about a point of the floor, moved as one rigid piece.  One that stands at p (3,), moves
+with v (3,) and looks along yaw, turning at w, has its points r and their velocities at
+
+    p + R(yaw) r        v + w z x R(yaw) r
 """
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+import math
+from dataclasses import dataclass
+from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from ...geometry.shapes import A, B
-from ..mocap.recorded import Recorded as Recorded
-from .reach import Reach as Reach
-from .shapes import number
-from .walking import RandomWalk as RandomWalk
-from .walking import Still as Still
-from .walking import Walk as Walk
+from ...arrays import finite, fixed, number
+from ...errors import ShapeError
+from ...geometry import ROW, Person
+from ...geometry.shapes import RADIUS, VELOCITY_A, VELOCITY_B, A, B
 
 Array = NDArray[np.float64]
+Shape = Literal["cylinder", "standing"]
 
 
 @runtime_checkable
@@ -77,3 +82,51 @@ class Noisy:
     def point(self, t: float) -> tuple[Array, Array]:
         """Where the person really stands, and the velocity."""
         return self.who.point(t)
+
+
+@dataclass(frozen=True, eq=False)
+class Figure:
+    """Named capsule rows (k, 13) about the origin of the floor, looking along x."""
+
+    names: tuple[str, ...]
+    rows: Array
+
+    def put(self, out: Array, at: Array, velocity: Array, yaw: float = 0.0, yaw_rate: float = 0.0) -> None:
+        """Writes the rows of the figure at this place (3,) into `out` (k, 13)."""
+        c, s = math.cos(yaw), math.sin(yaw)
+        turned = np.array([[c, s, 0.0], [-s, c, 0.0], [0.0, 0.0, 1.0]])  # R', for points in rows
+        spun = yaw_rate * np.array([[-s, c, 0.0], [-c, -s, 0.0], [0.0, 0.0, 0.0]])  # its rate
+        out[:, RADIUS] = self.rows[:, RADIUS]
+        for end, rate in ((A, VELOCITY_A), (B, VELOCITY_B)):
+            out[:, end] = at + self.rows[:, end] @ turned
+            out[:, rate] = velocity + self.rows[:, end] @ spun
+
+
+def figure(shape: Shape, height: float = 1.8, radius: float = 0.3) -> Figure:
+    """The thesis' "cylinder" of this height and radius, or a "standing" person of this height."""
+    if shape == "cylinder":
+        person = Person.cylinder((0.0, 0.0, 0.0), height, radius)
+    elif shape == "standing":
+        person = Person.standing((0.0, 0.0, 0.0), 0.0, height)
+    else:
+        raise ValueError(f'shape must be "cylinder" or "standing"; got {shape!r}')
+    return Figure(person.names, person.rows)
+
+
+def checked(t: float, out: Array, count: int) -> float:
+    """The time as a float; refuses one that is not finite, and an `out` that has not `count` rows."""
+    if not math.isfinite(t):
+        raise ValueError(f"t must be a finite time in seconds; got {t!r}")
+    if out.shape != (count, ROW):
+        raise ShapeError(f"out must have shape {(count, ROW)}; got {out.shape}")
+    return float(t)
+
+
+def floor_point(what: str, value: ArrayLike) -> Array:
+    """A point (3,) from (x, y), which is on the floor at z = 0, or (x, y, z)."""
+    shape = np.shape(value)
+    if shape not in ((2,), (3,)):
+        raise ShapeError(f"{what} must be (x, y) or (x, y, z); got shape {shape}")
+    point = np.zeros(3)
+    point[: shape[0]] = finite(what, value, shape)
+    return fixed(point)

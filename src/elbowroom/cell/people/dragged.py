@@ -19,11 +19,10 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...arrays import finite
+from ...arrays import finite, number
 from ...geometry.shapes import VELOCITY_A, VELOCITY_B, A, B
 from ...geometry.skeleton import SIDES
 from .coworker import Coworker
-from .shapes import number
 
 Array = NDArray[np.float64]
 
@@ -32,8 +31,8 @@ STRETCH = 0.99  # of an arm's length: as far as it is stretched
 STEP = 0.01  # s: the longest step of the offsets
 
 
-class Follower:
-    """An offset (k,) that follows a wanted one smoothly."""
+class SmoothOffset:
+    """An offset (k,) that follows a wanted one smoothly: a damped spring with a speed limit."""
 
     def __init__(self, size: int, time: float, speed: float) -> None:
         self.time, self.speed = time, speed
@@ -75,8 +74,8 @@ class DraggedPerson:
 
     def reset(self) -> None:
         """As if nobody had touched them, and time begins anew."""
-        self._body = Follower(2, self._time, self._speeds[0])
-        self._hands = {side: Follower(3, self._time, self._speeds[1]) for side in self._arms}
+        self._body = SmoothOffset(2, self._time, self._speeds[0])
+        self._hands = {side: SmoothOffset(3, self._time, self._speeds[1]) for side in self._arms}
         self._t = -math.inf
 
     def drag(self, offset: ArrayLike) -> None:
@@ -110,8 +109,8 @@ class DraggedPerson:
         """The capsules at t, with velocities."""
         if t > self._t:
             dt = t - self._t if self._t > -math.inf else 0.0
-            for follower in (self._body, *self._hands.values()) if dt else ():
-                follower.advance(dt)
+            for offset in (self._body, *self._hands.values()) if dt else ():
+                offset.advance(dt)
             self._t = t
         stamp = self.who.look(t, out)
         if stamp is None or stamp == -math.inf:

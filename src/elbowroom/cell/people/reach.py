@@ -26,12 +26,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arrays import finite
+from ...arrays import finite, fixed, number
 from ...geometry import Person, Sizes, Skeleton
 from ...geometry.shapes import A, B
 from ...geometry.skeleton import SIDES
 from ...simulation import minimum_jerk
-from .shapes import checked, fixed, floor_point, number
+from .coworker import checked, floor_point
 
 Array = NDArray[np.float64]
 

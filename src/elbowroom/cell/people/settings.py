@@ -21,14 +21,15 @@ from typing import Any, NamedTuple, Protocol, Self, TypeVar, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from ...avoidance.checks import FieldError, as_number, choice, integer, non_negative, number, positive, setting
+from ...avoidance.checks import FieldError, choice, integer, non_negative, number, positive, setting
 from ...errors import ConfigError, RecordingError
 from ...geometry import Person
 from ...geometry.skeleton import POINTS
-from ..mocap.recorded import Placement, info_file, read_motion, read_placement
+from ..mocap.recorded import Placement, Recorded, info_file, read_motion, read_placement
 from ..mocap.tracks import Motion
-from ..points import FAR
-from .coworker import Coworker, Reach, Recorded
+from ..task import near_point
+from .coworker import Coworker
+from .reach import Reach
 from .walking import RandomWalk, Still, Walk
 
 Array = NDArray[np.float64]
@@ -59,17 +60,6 @@ class Movable(Protocol):
 
     def moved(self, dx: float, dy: float) -> PersonSettings:
         """The same person with all that they do dx and dy (m) farther along x and y."""
-
-
-def _points(settings: Any, **sizes: int) -> None:
-    """Sequences of so many numbers of a cell's size; kept as tuples."""
-    for name, size in sizes.items():
-        value = getattr(settings, name)
-        numbers = [as_number(x) for x in value] if isinstance(value, list | tuple | np.ndarray) else []
-        if len(numbers) != size or not all(x is not None and abs(x) <= FAR for x in numbers):
-            expected = f"{size} numbers from -{FAR:g} to {FAR:g} (m)"
-            raise FieldError(name, expected, value, place=type(settings).__name__)
-        object.__setattr__(settings, name, tuple(numbers))
 
 
 Settings = TypeVar("Settings", bound=Any)
@@ -108,7 +98,8 @@ class WalkSettings:
     radius: float = setting(RADIUS, "m", "of the cylinder")
 
     def __post_init__(self) -> None:
-        _points(self, start=2, end=2)
+        near_point(self, "start", 2)
+        near_point(self, "end", 2)
         if self.start == self.end:
             raise FieldError(
                 "end", "another point than start; still is the kind of who stays", self.end, place="WalkSettings"
@@ -150,7 +141,7 @@ class WanderSettings:
 
     def __post_init__(self) -> None:
         integer(self, "seed", 0, 2**63 - 1)
-        _points(self, area=4)
+        near_point(self, "area", 4)
         x0, x1, y0, y1 = self.area
         if not (x0 <= x1 and y0 <= y1 and (x0 < x1 or y0 < y1)):
             raise FieldError("area", "x0, x1, y0, y1 with x0 <= x1 and y0 <= y1, not both equal", self.area)
@@ -187,7 +178,8 @@ class ReachSettings:
     height: float = setting(1.8, "m", "of the person")
 
     def __post_init__(self) -> None:
-        _points(self, position=2, target=3)
+        near_point(self, "position", 2)
+        near_point(self, "target", 3)
         choice(self, "hand", ("right", "left"))
         positive(self, "reach_time", most=LONGEST)
         non_negative(self, "start", "hold", "pause", most=LONGEST)
@@ -219,7 +211,7 @@ class StandSettings:
     radius: float = setting(RADIUS, "m", "of the cylinder")
 
     def __post_init__(self) -> None:
-        _points(self, position=2)
+        near_point(self, "position", 2)
         number(self, "facing", least=-100.0, most=100.0)
         _figure(self)
 
@@ -257,7 +249,7 @@ class RecordedSettings:
         number(self, "turn", least=-100.0, most=100.0)
         choice(self, "end", ("hold", "stale"))
         if self.position is not None:
-            _points(self, position=2)
+            near_point(self, "position", 2)
 
     def make(self, origin: Array, floor: float) -> Seen:
         """The recording as the sensor has it; and with every gap filled."""

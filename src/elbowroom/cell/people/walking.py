@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...arrays import finite
+from ...arrays import finite, fixed, number
 from ...geometry import Person
 from ...geometry.shapes import RADIUS, A, B
-from .shapes import Figure, Shape, checked, figure, fixed, floor_point, number
+from .coworker import Figure, Shape, checked, figure, floor_point
 
 Array = NDArray[np.float64]
 

@@ -1,9 +1,10 @@
 """MuJoCo as a plant: another engine's dynamics, joint limits and contacts.
 
-The arm is the exporter's MJCF (model/export).  Each step our drive gives the torques (`qfrc_applied`), and MuJoCo
-integrates them with its own `implicitfast` in steps of `substep`, 1 ms or less.  Joint limits and Coulomb friction are
-constraints of the engine with its default, soft settings: a joint driven into its limit gives way by milliradians, one
-that falls into it without a drive by tenths of a radian for a moment; and friction creeps where ours holds.
+The arm is the exporter's MJCF (export/write_mjcf.py).  Each step our drive gives the torques (`qfrc_applied`), and
+MuJoCo integrates them with its own `implicitfast` in steps of `substep`, 1 ms or less.  Joint limits and Coulomb
+friction are constraints of the engine with its default, soft settings: a joint driven into its limit gives way by
+milliradians, one that falls into it without a drive by tenths of a radian for a moment; and friction creeps where
+ours holds.
 
 People are mocap capsules: `advance` sets where they are and how long, and nothing moves them.  What the engine lists
 as a contact of a person's geom with one of the arm's is a touch.  The arm alone feels it, along the normal (condim 1,
@@ -27,9 +28,18 @@ from ...errors import ElbowroomError, ShapeError
 from ...export import mjcf_with_notes
 from ...geometry import Body
 from ...geometry.shapes import RADIUS, A, B
-from .contact import Contacts, own_body, people_rows
 from .drive import GAIN, Drive
-from .plant import SUBSTEP, configuration, diverged, heavier, positive_time, substeps
+from .plant import (
+    SUBSTEP,
+    TouchCounter,
+    configuration,
+    diverged,
+    heavier,
+    own_body,
+    people_rows,
+    positive_time,
+    substeps,
+)
 
 Array = NDArray[np.float64]
 
@@ -83,7 +93,7 @@ class MuJoCo:
         self._geoms = np.array([self.model.geom(f"person{k}").id for k in range(person_capsules)], dtype=int)
         self._is_person = np.zeros(self.model.ngeom, dtype=bool)
         self._is_person[self._geoms] = True
-        self._contacts = Contacts()
+        self._contacts = TouchCounter()
         self.t = 0.0
         self.reset(arm.ready)
 

@@ -51,11 +51,10 @@ from ...avoidance import Command, State
 from ...compile import compiled
 from ...compile.kernel import Kernel
 from ...dynamics import whole
-from ...errors import DivergenceError, ModelError
-from ...geometry import Body
+from ...errors import ConfigError, DivergenceError, ModelError, ShapeError
+from ...geometry import ROW, Body
 from ...geometry.clearance import Clearance
 from ...model import Model
-from .contact import Contacts, own_body, people_rows
 from .drive import GAIN, Drive, ramped, stopped
 
 SWEEPS = 30
@@ -170,6 +169,53 @@ class Plant(Protocol):
         """Fills state.q, state.qd and state.t, s since `reset`."""
 
 
+RELEASE = 0.1
+"""s: arm and person must be apart for so long before the next touch is another one."""
+
+
+class TouchCounter:
+    """Counts how often arm and people have touched.
+
+    A touch that lasts is one touch, and one that is interrupted for less than `RELEASE` is still the same: bodies that
+    are pressed together may part for a moment, in an engine as in life.
+    """
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Nothing has touched yet."""
+        self.count = 0
+        self.touching = False
+        self._last = -math.inf  # s, when there was touch
+
+    def see(self, t: float, touching: bool) -> None:
+        """What is the case at time t (s); times do not decrease."""
+        if touching:
+            self.count += not self.touching and t - self._last > RELEASE
+            self._last = t
+        self.touching = touching
+
+
+def own_body(arm: Arm, body: Body | None) -> Body | None:
+    """The body that touches: the given one if it is the arm's, else the arm's own; None where the arm has no shape."""
+    if body is None:
+        return Body(arm) if arm.model.capsules else None
+    if body.arm.model.digest != arm.model.digest:
+        raise ConfigError(f"body: expected the body of {arm.name}; got that of {body.arm.name}")
+    return body
+
+
+def people_rows(rows: ArrayLike) -> Array:
+    """Capsule rows (k, 13) of people, or what is wrong with them."""
+    array = np.asarray(rows, dtype=float)
+    if array.ndim != 2 or array.shape[1] != ROW:
+        raise ShapeError(f"person_rows must have shape (k, {ROW}); got {array.shape}")
+    if not np.isfinite(array).all():
+        raise ValueError("person_rows must be finite: these are where people are, not where a sensor saw them")
+    return array
+
+
 class _Joints:
     """What the two plants of this file share: the state, its clock, and contacts by geometry."""
 
@@ -177,7 +223,7 @@ class _Joints:
         self.arm = arm
         self.t = 0.0
         self._q, self._qd = arm.ready.astype(float), np.zeros(arm.n)
-        self._contacts = Contacts()
+        self._contacts = TouchCounter()
         chosen = own_body(arm, body)
         self._clearance = None if chosen is None else Clearance(chosen)
         self.drive: Drive

@@ -1,4 +1,4 @@
-"""A cell's cycles as rows of a recording (table.py has the columns)."""
+"""A cell's cycles as rows of a recording (columns.py says which)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ...errors import ConfigError
 from ...geometry.shapes import PARKED, A, B
 from ...geometry.skeleton import SIDES
-from .scene_note import NOTE, scene_text
+from ..scene import NOTE, scene_text
 from .table import Recording
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def bare_told(bare: tuple[str, ...]) -> str:
 def notes_of(cell: Cell) -> dict[str, str]:
     """What the scene is, for the first lines of a recording.
 
-    The whole scene is the note "scene.toml" (scene_note.py), so that the run can be shown again.  A scene of
+    The whole scene is the note "scene.toml" (scene.py), so that the run can be shown again.  A scene of
     settings that no file can hold, such as a person of one's own making, has no such note.
     """
     said = {"title": cell.scene.title, "robot": cell.arm.name, "plant": cell.plant_kind}

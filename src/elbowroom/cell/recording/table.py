@@ -1,4 +1,4 @@
-"""The recording of a run: one table, a row a cycle, in memory and, as it happens, in a CSV file.
+"""The recording of a run: one table in memory and, as it happens, in a file.
 
     with Recording(arm.n, Path("run.csv"), notes={"robot": arm.name}) as recording:
         tool = recording.view("tool")             # three numbers of `recording.row`
@@ -8,31 +8,67 @@
     recording.table()["distance_axes"]            # arrays, for metrics
     read("run.csv")                               # the same numbers, bit by bit
 
-`append` copies the row into memory and is done.  A thread of its own (writer.py) turns rows into text and writes
-them, so a disk that is slow or full does not hold up the loop, and a process that is killed loses less than a second.
-What the file looks like is in file.py.
+`append` copies the row into memory and is done.  A thread of its own writes the file, so a disk that is slow or full
+does not hold up the loop, and a process that is killed loses less than a second.
+
+Four times a second the thread encodes the rows that came and writes them.  Only one thread of Python runs at a time,
+and a loop that wakes up in the middle of a thousand rows would wait for the interpreter's next change of threads, 5 ms.
+So the thread rests after each row, which a loop of up to 8 kHz allows.  Where it is further behind, as when a run goes
+as fast as it can, nobody waits for a deadline, and it does not rest.
+
+How rows become bytes is a `RecordingFormat`'s affair: CsvFormat (csv_file.py).
 """
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import logging
+import os
+import threading
+import time
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 
 from ...errors import RecordingError, UnknownNameError
-from .file import SIGNALS as SIGNALS
-from .file import TEXT as TEXT
-from .file import Array, cell, head, places, table
-from .file import RecordedTable as RecordedTable
-from .file import columns as columns
-from .file import read as read
-from .writer import BLOCK, Rows, Writer
+from .columns import SIGNALS as SIGNALS
+from .columns import TEXT as TEXT
+from .columns import Array, places, table
+from .columns import RecordedTable as RecordedTable
+from .columns import columns as columns
+from .csv_file import CsvFormat
+from .csv_file import read as read
 
+log = logging.getLogger("elbowroom.cell")
+log.addHandler(logging.NullHandler())
+
+BLOCK = 1024  # rows; a power of two
+EVERY = 0.25  # s between writes
+GENTLE = 2000  # rows behind up to which the thread rests after each
+REST = 50e-6  # s
+PATIENCE = 0.2  # s after which it rests no more: a loop that never sleeps lets go of the interpreter once in 5 ms
 BACKLOG = 128  # blocks that wait for the disk where rows are not kept, some 60 MB
+
+_write = os.write
+
+
+class RecordingFormat(Protocol):
+    """A file format of recordings, for the columns of one arm and one set of notes."""
+
+    @property
+    def beginning(self) -> bytes:
+        """What the file begins with."""
+
+    def encoded(self, rows: Array, texts: Sequence[str]) -> bytes:
+        """Rows (k, width), to be written next; in the columns of `TEXT` they have places in `texts`, which grows."""
+
+    def whole(self, data: bytes) -> tuple[int, int]:
+        """Of encoded rows that were written in part: how many rows are whole, and where the last of them ends."""
 
 
 class Recording:
@@ -60,13 +96,13 @@ class Recording:
         self.row: Array = np.full(len(self.columns), np.nan)
         self.row[1:7] = 0.0  # texts and counts
         self._source: Any = self.row.data
-        self._rows = Rows(len(self.columns))
+        self._rows = SharedRows(len(self.columns))
         self._flat: Any = None
         self._codes: dict[str, int] = {}
         self._state = self._status = self._verdict = self._law = ""
         self._state_code = self._status_code = self._verdict_code = self._law_code = self._code("")
-        beginning = head(n, self.notes)  # refuses notes that cannot be written, file or not
-        self._writer = None if self.path is None else Writer(self.path, self._rows, beginning, keep, replace)
+        form = CsvFormat(n, self.notes)  # refuses notes that cannot be written, file or not
+        self._writer = None if self.path is None else FileThread(self.path, self._rows, form, keep, replace)
         # An unclosed recording is closed when nobody has it any more, or the program ends.
         self._closing = weakref.finalize(self, _nothing if self._writer is None else self._writer.close)
 
@@ -115,7 +151,6 @@ class Recording:
         code = self._codes.get(text)
         if code is None:
             code = len(self._rows.texts)
-            self._rows.cells.append(cell(text))
             self._rows.texts.append(text)
             self._codes[text] = code
         return code
@@ -157,11 +192,11 @@ class Recording:
 
     def save(self, path: Path | str, *, replace: bool = False) -> None:
         """Every row so far to another file, as after a full disk.  Not for the control loop: disks make one wait."""
-        rows = Rows(self._rows.width)
+        rows = SharedRows(self._rows.width)
         kept = self._kept()
         rows.blocks = {k: block.reshape(-1) for k, block in enumerate(_blocks(kept))}
-        rows.count, rows.cells = len(kept), self._rows.cells
-        writer = Writer(Path(path), rows, head(self.n, self.notes), True, replace)
+        rows.count, rows.texts = len(kept), self._rows.texts
+        writer = FileThread(Path(path), rows, CsvFormat(self.n, self.notes), True, replace)
         writer.close()
         if writer.problem:
             raise RecordingError(writer.problem)
@@ -177,6 +212,146 @@ class Recording:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+class SharedRows:
+    """What the loop and the thread share.  The loop alone adds, `count` last: a row counts when it is there."""
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+        self.blocks: dict[int, Array] = {}  # of BLOCK rows, flat
+        self.count = 0
+        self.texts: list[str] = []
+
+
+class FileThread:
+    """The thread that writes a recording's file, and owns it.  An error leaves the file with its last whole row."""
+
+    def __init__(self, path: Path, rows: SharedRows, form: RecordingFormat, keep: bool, replace: bool) -> None:
+        self.path, self._rows, self._format, self._keep = path, rows, form, keep
+        self._done = 0  # rows in the file
+        self._until: float | None = None  # s, of the last of them
+        self._reason = ""
+        self._size = 0  # bytes of whole rows
+        self._file = _opened(path, replace)
+        try:
+            self._put(form.beginning)
+        except OSError as error:  # nothing runs yet, so this is told at once
+            os.close(self._file)
+            with contextlib.suppress(OSError):
+                if path.is_file():
+                    path.unlink()
+            raise RecordingError(f"{path}: cannot be written: {_said(error)}") from None
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._work, name=f"recording {path.name}", daemon=True)
+        self._thread.start()
+
+    @property
+    def problem(self) -> str | None:
+        """What happened, and up to when the file holds rows."""
+        reason = self._reason
+        if not reason and not self._thread.is_alive() and self._done < self._rows.count:
+            reason = "rows came after it was closed"
+        if not reason:
+            return None
+        held = "no row" if self._until is None else f"the {self._done} rows until t = {self._until:.9g} s"
+        memory = "; memory holds all of them" if self._keep else ""
+        return f"{self.path}: {reason}: the file holds {held}{memory}"
+
+    def give_up(self, reason: str) -> None:
+        """No more is written.  The thread says so in the log: the loop must not wait for a terminal either."""
+        self._reason = self._reason or reason
+
+    def close(self) -> None:
+        """Ends the thread when it has written everything."""
+        self._end.set()
+        if threading.current_thread() is not self._thread:  # it may be the one that finds a recording nobody has
+            self._thread.join()
+
+    def _work(self) -> None:
+        try:
+            ending = told = False
+            while not ending:
+                ending = self._end.wait(EVERY)  # asked first: what came before the end is then seen below
+                try:
+                    self._catch_up(rest=not ending)
+                    if ending:
+                        self._synchronise()
+                except OSError as error:
+                    self.give_up(_said(error))
+                except Exception as error:  # a thread that dies in silence would leave a file that looks whole
+                    self.give_up(f"{type(error).__name__}: {error}")
+                if self._reason and not told:
+                    told = True
+                    log.warning("%s", self.problem)
+        finally:
+            with contextlib.suppress(OSError):
+                os.close(self._file)
+
+    def _synchronise(self) -> None:
+        try:
+            os.fsync(self._file)
+        except OSError as error:
+            if error.errno != errno.EINVAL:  # a pipe or a device has nothing to synchronise
+                raise
+
+    def _catch_up(self, *, rest: bool) -> None:
+        """Writes the rows that are there, a block at a time."""
+        rows = self._rows
+        count = rows.count
+        until = time.monotonic() + PATIENCE if rest and count - self._done <= GENTLE else 0.0
+        while self._done < count and not self._reason:
+            number, first = divmod(self._done, BLOCK)
+            block = rows.blocks.get(number)
+            if block is None:  # given up, and dropped by the loop
+                return
+            part = block.reshape(-1, rows.width)[first : first + count - self._done]
+            pieces, k = [], 0
+            while k < len(part) and time.monotonic() < until:
+                pieces.append(self._format.encoded(part[k : k + 1], rows.texts))
+                k += 1
+                time.sleep(REST)
+            pieces.append(self._format.encoded(part[k:], rows.texts))
+            self._put(b"".join(pieces), part)
+            if not self._keep and first + len(part) == BLOCK:
+                rows.blocks.pop(number, None)
+
+    def _put(self, encoded: bytes, part: Array | None = None) -> None:
+        """To the file.  If that fails, what is left of it are the whole rows."""
+        data = memoryview(encoded)
+        sent = 0
+        try:
+            while sent < len(data):
+                sent += _write(self._file, data[sent:])
+        finally:  # so too where the thread is stopped otherwise
+            held, end = self._format.whole(encoded[:sent])
+            self._size += end
+            if sent < len(data):
+                with contextlib.suppress(OSError):
+                    os.ftruncate(self._file, self._size)
+            if part is not None and held:
+                self._done += held
+                self._until = float(part[held - 1, 0])
+
+
+def _opened(path: Path, replace: bool) -> int:
+    """The file, new."""
+    flags = os.O_WRONLY | os.O_CREAT | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+    try:
+        return os.open(path, flags | (os.O_TRUNC if replace else os.O_EXCL), 0o666)
+    except FileExistsError:
+        raise RecordingError(f"{path}: expected a new file; one is there already, and replace is not set") from None
+    except FileNotFoundError:
+        raise RecordingError(f"{path}: expected a folder for it; there is no {path.parent}") from None
+    except IsADirectoryError:
+        raise RecordingError(f"{path}: expected a file; it is a folder") from None
+    except OSError as error:
+        raise RecordingError(f"{path}: cannot be written: {_said(error)}") from None
+
+
+def _said(error: OSError) -> str:
+    name = errno.errorcode.get(error.errno or 0, "")
+    return f"{error.strerror or error}" + (f" ({name})" if name else "")
 
 
 def _nothing() -> None:

@@ -31,9 +31,8 @@ from ...avoidance.control.waiting import influence, occupied
 from ...avoidance.safety.contact import OF_CAPSULE, REGIONS, contact_speed
 from ...avoidance.safety.limits import Limits, bounds
 from ...avoidance.safety.separation_speed import separation_speed
-from ...cell.pick_and_place import AVOID
+from ...cell.pick_and_place import AVOID, Handling
 from ...cell.runner import Cell
-from ...cell.task import Handling
 from ...geometry.shapes import VELOCITY_A, VELOCITY_B, A, B
 from ...geometry.skeleton import NAMES
 

@@ -19,10 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...cell.conveyor import InFeed
-from ...cell.pick_and_place import AVOID, BACK_HOME, PICK, PLACE, TO_GOAL
+from ...cell.pick_and_place import AVOID, BACK_HOME, PICK, PLACE, TO_GOAL, InFeed, PickAndPlace
 from ...cell.recording.table import RecordedTable, read
-from ...cell.task import PickAndPlace
 from ...errors import RecordingError
 from ...geometry.skeleton import SIDES
 from ..panel.margins import GIVES_WAY, STANDS, THERE, Margins, at_nearest

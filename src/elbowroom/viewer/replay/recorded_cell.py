@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 
 from ...arm import Arm
 from ...cell.layout import limited, mounted, starting
-from ...cell.people.coworker import Coworker, Still
+from ...cell.people.coworker import Coworker
 from ...cell.people.dragged import arm_rows, bend_to
 from ...cell.people.settings import PersonSettings
-from ...cell.recording.scene_note import NOTE, scene_of
+from ...cell.people.walking import Still
 from ...cell.recording.table import RecordedTable
-from ...cell.scene import Scene
+from ...cell.scene import NOTE, Scene, scene_of
 from ...errors import ConfigError, ElbowroomError, RecordingError
 from ...geometry import PARKED, ROW, Body, Person
 from ...geometry.distance import DISTANCE, LAMBDA_X, LAMBDA_Y

@@ -30,9 +30,10 @@ from ...cell.pace import RealTime
 from ...cell.people.coworker import Coworker
 from ...cell.people.dragged import DraggedPerson
 from ...cell.people.settings import Seen
+from ...cell.pick_and_place import Handling
 from ...cell.runner import Cell
 from ...cell.scene import Scene
-from ...cell.task import DraggedGoal, Handling, Task
+from ...cell.task import DraggedGoal, Task
 from ...geometry.shapes import A, B
 from ...model.visuals import visuals_of
 from ..panel.last_minute import LastMinute

@@ -1,11 +1,8 @@
-"""The file of a recording: comma-separated text, exact, and read back to the last whole row.
+"""CSV files of recordings: comma-separated text, exact, and read back to the last whole row.
 
     # robot: puma560                           notes, a line each
-    t,state,status,verdict,law_status,...      the names of the columns
-    0.0,GO_HOME,OK,OK,OK,0,0,0.61,...          a row a cycle
-
-`status` is what the arm did: the supervisor's last word where it acts, else the controller's.  `verdict` is what the
-supervisor said, also where it only watched, and empty without one; `law_status` is the controller's own view.
+    t,state,status,verdict,law_status,...      the names of the columns (columns.py)
+    0.0,GO_HOME,OK,OK,OK,0,0,0.61,...          one row per control step
 
 A number is the shortest text that gives the same float64 back, so the same run gives the same bytes, and reading gives
 the same numbers.  Control characters, "\\" and, in cells, "#" are written as in Python's strings ("\\n", "\\x23"), so a
@@ -17,42 +14,21 @@ Older recordings have no `law_status`, and the controller's view in `status`; th
 from __future__ import annotations
 
 import csv
-import math
 import re
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import RecordingError
-from ...reading import parse_toml
-from ..mocap.files import opened, shown, wrong
+from ...reading import excerpt, opened, parse_toml, wrong_line
+from .columns import COUNTS, LATER, MOST_JOINTS, TEXT, Array, RecordedTable, columns, count, places, table
 
-Array = NDArray[Any]
-
-XYZ = ("x", "y", "z")
-WORDS = ("state", "status", "verdict", "law_status")
-SCALARS_FIRST = ("t", *WORDS, "cycles", "contacts")
-TEXT = frozenset(WORDS)
-COUNTS = frozenset({"cycles", "contacts"})
-SIGNALS: Mapping[str, tuple[str, ...]] = {  # what the thesis logs
-    "time": ("t",),
-    "tool position": ("tool_x", "tool_y", "tool_z"),
-    "tool velocity": ("tool_vx", "tool_vy", "tool_vz"),
-    "coworker point": ("person_x", "person_y", "person_z"),
-    "coworker velocity": ("person_vx", "person_vy", "person_vz"),
-    "least distance": ("distance_axes",),
-}
 NOTE = "scene.toml"
-"""The key of the note that holds the scene (scene_note.py)."""
-LATER = ("left_hand", "right_hand", "attraction", "repulsion"), ("margin",)
-"""Quantities that older recordings do not have, in the order in which they came; they are NaN there."""
-MOST_JOINTS = 100
+"""The key of the note that holds the scene (scene.py)."""
 LONGEST = 2**20  # bytes of a line
-UNKNOWN = -1  # a count that was no number
 
 _ESCAPED = re.compile("[\\x00-\\x1f\\x7f\\\\\\ud800-\\udfff]")
 _ESCAPED_CELL = re.compile("[\\x00-\\x1f\\x7f\\\\\\ud800-\\udfff#]")
@@ -60,30 +36,33 @@ _ESCAPE = re.compile(r"\\(?:[\\nrt]|x[0-9a-f]{2}|u[0-9a-f]{4})")
 _KEY = re.compile(r"\w(?:[\w .-]*\w)?")
 
 
-def places(n: int) -> dict[str, slice]:
-    """Where each quantity is in a row, joints and directions together: "tool" is three columns, "q" is n."""
-    widths = dict.fromkeys(SCALARS_FIRST, 1)
-    widths |= {"tool": 3, "tool_v": 3, "person": 3, "person_v": 3}
-    widths |= {"distance_axes": 1, "distance_surfaces": 1, "clearance": 1, "age": 1, "goal": 3}
-    widths |= {"slow": 1, "push": 1, "limit": 1, "q": n, "qd": n, "command": n, "object": 3}
-    widths |= dict.fromkeys(LATER[0], 3) | dict.fromkeys(LATER[1], 1)
-    ends = np.cumsum(list(widths.values())).tolist()
-    return {name: slice(end - width, end) for (name, width), end in zip(widths.items(), ends, strict=True)}
+class CsvFormat:
+    """A recording of n joints as CSV: what `Recording` asks a file format for (`RecordingFormat`)."""
 
+    def __init__(self, n: int, notes: Mapping[str, str]) -> None:
+        for key, value in notes.items():
+            if not isinstance(key, str) or not _KEY.fullmatch(key):
+                raise ValueError(f"notes: expected a key of letters, digits, blanks, '.', '-' and '_'; got {key!r}")
+            if not isinstance(value, str):
+                raise ValueError(f"notes: {key}: expected a text; got {value!r}")
+        lines = [*(f"# {key}: {escaped(value)}" for key, value in notes.items()), ",".join(columns(n))]
+        self.beginning = "".join(f"{line}\n" for line in lines).encode()
+        self._cells: list[str] = []
 
-def columns(n: int) -> tuple[str, ...]:
-    """The names of the columns of an arm with n joints, in their order."""
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 1 <= n <= MOST_JOINTS:
-        raise ValueError(f"columns: expected a number of joints from 1 to {MOST_JOINTS}; got {n!r}")
-    names: list[str] = []
-    for name, place in places(int(n)).items():
-        if name in ("q", "qd", "command"):
-            names += [f"{name}{k}" for k in range(1, n + 1)]
-        elif place.stop - place.start == 3:
-            names += [f"{name}{axis}" if name.endswith("_v") else f"{name}_{axis}" for axis in XYZ]
-        else:
-            names.append(name)
-    return tuple(names)
+    def encoded(self, rows: Array, texts: Sequence[str]) -> bytes:
+        """Rows (k, width) as lines; the columns of `TEXT` hold the numbers of their texts."""
+        cells = self._cells
+        while len(cells) < len(texts):
+            cells.append(cell(texts[len(cells)]))
+        lines = []
+        for t, state, status, verdict, law, cycles, contacts, *rest in rows.tolist():
+            words = f"{cells[int(state)]},{cells[int(status)]},{cells[int(verdict)]},{cells[int(law)]}"
+            lines.append(f"{t!r},{words},{count(cycles)},{count(contacts)},{','.join(map(repr, rest))}\n")
+        return "".join(lines).encode()
+
+    def whole(self, data: bytes) -> tuple[int, int]:
+        """How many whole rows such bytes hold, and where the last of them ends."""
+        return data.count(b"\n"), data.rfind(b"\n") + 1
 
 
 def escaped(text: str, what: re.Pattern[str] = _ESCAPED) -> str:
@@ -108,74 +87,10 @@ def cell(text: str) -> str:
     return '"' + text.replace('"', '""') + '"' if "," in text or '"' in text else text
 
 
-def count(value: float) -> int:
-    """A whole number, or `UNKNOWN` for what is none."""
-    return int(value) if math.isfinite(value) and abs(value) < 2.0**53 else UNKNOWN
-
-
-def head(n: int, notes: Mapping[str, str]) -> str:
-    """The lines before the first row."""
-    for key, value in notes.items():
-        if not isinstance(key, str) or not _KEY.fullmatch(key):
-            raise ValueError(f"notes: expected a key of letters, digits, blanks, '.', '-' and '_'; got {key!r}")
-        if not isinstance(value, str):
-            raise ValueError(f"notes: {key}: expected a text; got {value!r}")
-    return "".join(f"# {key}: {escaped(value)}\n" for key, value in notes.items()) + ",".join(columns(n)) + "\n"
-
-
-def text(rows: Array, cells: Sequence[str]) -> str:
-    """Rows (k, width) as lines; the columns of `TEXT` hold the numbers of their cells."""
-    lines = []
-    for t, state, status, verdict, law, cycles, contacts, *rest in rows.tolist():
-        words = f"{cells[int(state)]},{cells[int(status)]},{cells[int(verdict)]},{cells[int(law)]}"
-        lines.append(f"{t!r},{words},{count(cycles)},{count(contacts)},{','.join(map(repr, rest))}\n")
-    return "".join(lines)
-
-
-def table(rows: Array, n: int, texts: Sequence[str]) -> dict[str, Array]:
-    """Name -> (k,): text for those of `TEXT`, int64 for those of `COUNTS`, else float64."""
-    known = np.array(texts or [""], dtype=str)
-    found: dict[str, Array] = {}
-    for name, values in zip(columns(n), rows.T, strict=True):
-        if name in TEXT:
-            found[name] = known[values.astype(np.intp)]
-        elif name in COUNTS:
-            whole = np.isfinite(values) & (np.abs(values) < 2.0**53)
-            found[name] = np.where(whole, values, UNKNOWN).astype(np.int64)
-        else:
-            found[name] = values.copy()
-    return found
-
-
-class RecordedTable(Mapping[str, Array]):
-    """A recording that was read: name -> column, with its `notes`, and `torn`, a sentence if its end was lost."""
-
-    def __init__(self, columns: Mapping[str, Array], n: int, notes: Mapping[str, str], torn: str | None = None) -> None:
-        self._columns, self.n, self.notes, self.torn = dict(columns), n, dict(notes), torn
-
-    def __getitem__(self, name: str) -> Array:
-        return self._columns[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._columns)
-
-    def __len__(self) -> int:
-        return len(self._columns)
-
-    @property
-    def rows(self) -> int:
-        """How many cycles it holds."""
-        return len(self["t"])
-
-    def __repr__(self) -> str:
-        span = f", t = {self['t'][0]:g} to {self['t'][-1]:g} s" if self.rows else ""
-        return f"<RecordedTable of {self.rows} rows, {self.n} joints{span}{', torn' if self.torn else ''}>"
-
-
 def read(file: str | Path) -> RecordedTable:
     """The recording in a file, to its last whole row; `torn` says what is missing, as where a process was killed."""
     path = Path(file)
-    with opened(path) as stream:
+    with opened(path, RecordingError) as stream:
         return _read(path, stream)
 
 
@@ -212,7 +127,7 @@ def _read(path: Path, stream: BinaryIO) -> RecordedTable:
             break
         key, colon, value = line[1:].lstrip().partition(": ")
         if not colon:
-            raise wrong(path, lines.number, "a note, '# key: value'", line)
+            raise wrong_line(path, lines.number, "a note, '# key: value'", line)
         notes[key] = unescaped(value)
     else:
         raise RecordingError(f"{path}: expected the names of the columns; the file ends after line {lines.number}")
@@ -253,9 +168,9 @@ def _names(path: Path, number: int, line: str) -> tuple[int, tuple[str, ...]]:
     for k, name in enumerate(expected):
         if k >= len(names) or names[k] != name:
             came = names[k] if k < len(names) else ""
-            raise wrong(path, number, f"{name!r}, the name of column {k + 1} of a recording", came)
+            raise wrong_line(path, number, f"{name!r}, the name of column {k + 1} of a recording", came)
     if len(names) > len(expected):
-        raise wrong(path, number, f"{len(expected)} columns and no more", names[len(expected)])
+        raise wrong_line(path, number, f"{len(expected)} columns and no more", names[len(expected)])
     return n, expected
 
 
@@ -269,7 +184,7 @@ def _rows(path: Path, lines: _Lines, given: Iterable[str], names: Sequence[str])
         cells = line.split(",") if '"' not in line else _quoted(path, lines.number, line)
         if len(cells) != width:
             raise RecordingError(
-                f"{path}, line {lines.number}: expected {width} cells; got {len(cells)}: {shown(line)}"
+                f"{path}, line {lines.number}: expected {width} cells; got {len(cells)}: {excerpt(line)}"
             )
         words = [codes.setdefault(word, len(codes)) for word in cells[words_at]]
         try:
@@ -290,7 +205,7 @@ def _quoted(path: Path, number: int, line: str) -> list[str]:
     try:
         return next(csv.reader([line], strict=True))
     except (csv.Error, StopIteration):
-        raise wrong(path, number, "cells with their quotes closed", line) from None
+        raise wrong_line(path, number, "cells with their quotes closed", line) from None
 
 
 def _wrong_cell(path: Path, number: int, names: Sequence[str], cells: list[str]) -> RecordingError:
@@ -298,8 +213,8 @@ def _wrong_cell(path: Path, number: int, names: Sequence[str], cells: list[str])
     for name, word in zip(names, cells, strict=True):
         if name not in TEXT and not _is_number(word, whole=name in COUNTS):
             kind = "a whole number" if name in COUNTS else "a number"
-            return wrong(path, number, f"{kind} in column {name!r}", word)
-    return wrong(path, number, "a row of numbers", ",".join(cells))
+            return wrong_line(path, number, f"{kind} in column {name!r}", word)
+    return wrong_line(path, number, "a row of numbers", ",".join(cells))
 
 
 def _is_number(word: str, *, whole: bool) -> bool:

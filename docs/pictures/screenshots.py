@@ -88,7 +88,7 @@ class Studio:
         """Another scenario, arm or setting."""
         for name, value in wanted.items():
             self.order("set", name, value)
-            self.until(lambda picture, name=name, value=value: picture.scene.shown[name] == value)
+            self.until(lambda picture, name=name, value=value: getattr(picture.scene.shown, name) == value)
 
     def step(self, seconds: float, shown: bool = True) -> None:
         """Simulated time passes; the page sees about every thirtieth of it, as always, or only what is asked for."""

@@ -129,7 +129,7 @@ def test_the_fit_is_near_the_least_volume():
 
 def elbow(arm: float = 0.5, thick: float = 0.08):
     """An L of two boxes as one mesh: vertices, triangles."""
-    from elbowroom.viewer.scene3d import triangles as solids
+    from elbowroom.viewer.scene3d import primitives as solids
 
     (a, f), (b, g) = solids.box(arm, thick, thick), solids.box(thick, thick, arm)
     a, b = a + np.array([arm / 2, 0, 0]), b + np.array([0, 0, arm / 2])
@@ -153,7 +153,7 @@ def test_a_bent_part_gets_several_capsules_that_hold_all_of_its_surface():
 
 
 def test_a_straight_part_keeps_one_capsule():
-    from elbowroom.viewer.scene3d import triangles as solids
+    from elbowroom.viewer.scene3d import primitives as solids
 
     vertices, faces = solids.capsule(0.5, 0.1)
     assert len(covering_capsules(vertices, edges_of(faces))) == 1

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from elbowroom.viewer.snapshot import SceneView, Snapshot
+from elbowroom.viewer.session.setup import ShownSettings
+from elbowroom.viewer.snapshot import Nearest, SceneView, Snapshot
 
 
 class Handle:
@@ -138,7 +139,7 @@ def snapshot(**changes: Any) -> Snapshot:
     hands = {} if len(people) != 13 else {"left": people[7, :3], "right": people[8, :3]}
     known = {each.name for each in dataclasses.fields(SceneView)}
     belt = np.array([0.0, 0.3, 0.0]), np.array([1.0, 0.3, 0.0])
-    scene = {"arm_links": (0, 1), "floor": -0.75, "belts": (belt,), "shown": {"influence": 0.4}}
+    scene = {"arm_links": (0, 1), "floor": -0.75, "belts": (belt,), "shown": ShownSettings(influence=0.4)}
     scene |= {name: changes.pop(name) for name in known & changes.keys()}
     moment: dict[str, Any] = {
         "arm": np.array([[0, 0, 0, 0, 0, 0.4, 0.07], [0, 0, 0.4, 0.4, 0, 0.5, 0.05]]),
@@ -147,7 +148,7 @@ def snapshot(**changes: Any) -> Snapshot:
         "tool_pose": np.eye(4),
         "goal": np.array([0.5, 0.0, 0.5]),
         "distance": 0.3,
-        "nearest": (np.array([0.4, 0.0, 0.5]), np.array([1.0, 0.2, 0.4]), "wrist", "torso"),
+        "nearest": Nearest(np.array([0.4, 0.0, 0.5]), np.array([1.0, 0.2, 0.4]), "wrist", "torso"),
         "attraction": np.array([0.1, 0.0, 0.0]),
         "person": np.array([1.0, 0.2, -0.75]),
         "hands": hands,
@@ -158,5 +159,5 @@ def snapshot(**changes: Any) -> Snapshot:
 
 def at_work(**changes: Any) -> Snapshot:
     """An arm at work 0.43 m from a left hand, for what a page says of it."""
-    moment: dict[str, Any] = {"distance": 0.43, "nearest": (0, 0, "wrist", "left_hand"), "state": "to_object"}
+    moment: dict[str, Any] = {"distance": 0.43, "nearest": Nearest(0, 0, "wrist", "left_hand"), "state": "to_object"}
     return snapshot(**({"verdict": "OK", "cycles": 2, "t": 3.0} | moment | changes))

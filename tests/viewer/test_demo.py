@@ -19,7 +19,7 @@ from elbowroom.cli import app, main
 from elbowroom.cli.demo import _here
 from elbowroom.model import catalogue
 from elbowroom.viewer.session import processes as children
-from elbowroom.viewer.session.precompile import prepare
+from elbowroom.viewer.session.processes import prepare
 from elbowroom.viewer.session.setup import Setup
 
 START = """
@@ -165,7 +165,7 @@ def test_an_arm_without_any_shapes_is_refused_in_one_line(tmp_path, capsys):
 
 def test_prepared_is_every_arm_and_every_scenario(monkeypatch):
     made, said = [], []
-    monkeypatch.setattr("elbowroom.viewer.session.precompile.Cell", made.append)
+    monkeypatch.setattr("elbowroom.viewer.session.processes.Cell", made.append)
     count = prepare(Setup(robot="panda"), said.append)
     assert count == len(made)
     assert {scene.robot for scene in made} >= set(catalogue.names())

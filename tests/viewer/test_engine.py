@@ -17,9 +17,9 @@ from elbowroom.cell.recording.table import read
 from elbowroom.cell.runner import Cell
 from elbowroom.model import catalogue
 from elbowroom.model.visuals import visuals_of
-from elbowroom.viewer.panel.last_minute import GREEN
+from elbowroom.viewer.panel.status import GREEN
 from elbowroom.viewer.session.engine import Engine
-from elbowroom.viewer.session.exchange import SharedBuffer
+from elbowroom.viewer.session.processes import SharedBuffer
 from elbowroom.viewer.session.setup import SCENARIOS, Setup, chosen
 from elbowroom.viewer.session.workplace import TOO_LARGE
 from referees import thinned
@@ -90,7 +90,7 @@ def test_numbers_are_tuned_at_once(desk):
     assert engine.cell is cell
     assert engine.cell.controller.config.repulsion.influence == 1.5  # held
     assert engine.cell.controller.config.attraction.max_speed == 0.3
-    assert engine.snapshot().scene.shown["max_speed"] == 0.3
+    assert engine.snapshot().scene.shown.max_speed == 0.3
 
 
 def test_another_controller_takes_over_where_the_last_one_was(desk):
@@ -140,7 +140,7 @@ def test_another_arm_begins_anew(desk):
     page.send(("set", "robot", "puma560"))
     engine.obey()
     picture = engine.snapshot()
-    assert (picture.generation, picture.t, picture.scene.shown["robot"]) == (2, 0.01, "puma560")
+    assert (picture.generation, picture.t, picture.scene.shown.robot) == (2, 0.01, "puma560")
 
 
 @pytest.mark.parametrize(("name", "value"), [("robot", "puma560"), ("scenario", "test 1"), ("controller", "F")])
@@ -165,7 +165,7 @@ def test_a_reset_ends_a_recording(desk, tmp_path):
     engine.obey()
     assert engine.tape.recording is None
     assert (np.diff(read(tmp_path / "run.csv")["t"]) > 0).all()
-    assert "20 cycles" in engine.tape.saved
+    assert "20 control steps" in engine.tape.saved
 
 
 def test_what_toggles_goes_by_what_is_so_now(desk, tmp_path):
@@ -231,13 +231,7 @@ def test_hands_and_links_are_in_the_picture(desk):
     assert len(picture.scene.people_names) == len(picture.people)
     walls = engine.cell.controller.config.workspace
     assert walls is not None  # the cell of the page has a floor and an outer sphere to show
-    assert picture.scene.shells == {
-        "floor": walls.floor,
-        "inner": walls.inner,
-        "outer": walls.outer,
-        "center": walls.center,
-        "influence": walls.repulsion.influence,
-    }
+    assert picture.scene.workspace == walls
     assert picture.scene.visuals == visuals_of("panda")  # none without the wheel that has them
 
 
@@ -273,7 +267,7 @@ def test_every_scenario_starts_and_runs(scenario, take):
     shown = engine.snapshot()
     assert (shown.problem, shown.stopped) == ("", False)
     assert shown.t > 1.4
-    assert shown.scene.shown["scenario"] == scenario
+    assert shown.scene.shown.scenario == scenario
     assert len(shown.people)
 
 
@@ -617,7 +611,7 @@ def test_a_change_of_settings_is_another_file_of_the_recording(desk, tmp_path):
     page.send(("set", "gain", 0.33))  # before there is a row: the same file
     cycles(engine, 31)  # one before the order
     assert engine.snapshot().recording == str(tmp_path / "run-2.csv")
-    assert "run.csv (21 cycles)" in engine.snapshot().saved
+    assert "run.csv (21 control steps)" in engine.snapshot().saved
     page.send(("set", "controller", "F"))
     engine.obey()
     page.send(("set", "robot", "planar2"))
@@ -634,7 +628,7 @@ def test_a_change_of_settings_is_another_file_of_the_recording(desk, tmp_path):
     assert [table.notes.get("gain") for table in tables] == [None, "0.33", "0.33", "0.33"]
     assert [table.notes.get("controller") for table in tables] == [None, None, "F", "F"]
     assert [table.notes["robot"] for table in tables] == ["panda"] * 3 + ["planar2"]
-    assert engine.snapshot().saved == f"{tmp_path / 'run.csv'} to run-5.csv (58 cycles in 4 files)"
+    assert engine.snapshot().saved == f"{tmp_path / 'run.csv'} to run-5.csv (58 control steps in 4 files)"
     assert (tmp_path / "run-3.csv").read_text() == "not ours"
 
 
@@ -651,7 +645,7 @@ def test_a_next_file_that_cannot_be_is_told(desk, tmp_path):
     picture = engine.snapshot()
     assert "the recording has ended" in picture.disk
     assert picture.recording == ""
-    assert picture.scene.shown["influence"] == 0.8
+    assert picture.scene.shown.influence == 0.8
 
 
 def test_a_recording_of_what_was_shown(desk, tmp_path):

@@ -44,7 +44,7 @@ def shows(live, what, seconds=60.0):
 
 def test_the_cell_is_at_work_and_gives_way(live):
     live.order("set", "scenario", "cell")  # whatever ran on this page before
-    first = shows(live, lambda p: p.scene.shown["scenario"] == "cell" and p.t > 0.2)
+    first = shows(live, lambda p: p.scene.shown.scenario == "cell" and p.t > 0.2)
     assert live.address.startswith("http://127.0.0.1:")
     live.order("drag", (-0.5, -0.2))
     near = shows(live, lambda p: p.law_status == "AVOIDING")
@@ -62,13 +62,13 @@ def test_what_pages_send_reaches_the_engine_held_and_of_one_page_alone(live):
         until(lambda: live.steering_wheel.dropped == 1)
         steers.set(slider, value=1e9)  # F22
         high = RANGES["influence"].high
-        shows(live, lambda p: p.scene.shown["influence"] == high)
+        shows(live, lambda p: p.scene.shown.influence == high)
         until(lambda: steers.value(slider) == high and watches.value(slider) == high)
         for bad in (float("nan"), "much", None):
             steers.set(slider, value=bad)
         until(lambda: live.steering_wheel.dropped == 4)
         picture = shows(live, lambda p: p.t > 0.0)
-        assert (picture.scene.shown["influence"], picture.problem) == (high, "")
+        assert (picture.scene.shown.influence, picture.problem) == (high, "")
     until(lambda: not live.steering_wheel._pages)
 
 
@@ -82,7 +82,7 @@ def test_a_button_means_what_it_says(live):
         until(lambda: not live.board.look().running)
         page.set(run, value="pause")  # nothing was shown meanwhile
         page.set(gain, value=0.33)
-        until(lambda: live.board.look().scene.shown["gain"] == 0.33)  # orders come in order
+        until(lambda: live.board.look().scene.shown.gain == 0.33)  # orders come in order
         assert not live.board.look().running
         shows(live, lambda p: run.options[0] == "go")
         page.set(run, value="go")
@@ -116,7 +116,7 @@ def test_the_sentence_and_the_buttons_of_a_moment_come_together(live, monkeypatc
 
 def test_what_the_engine_refuses_the_page_shows_no_longer(live):
     live.order("set", "influence", 0.8)
-    shows(live, lambda p: p.scene.shown["influence"] == 0.8)
+    shows(live, lambda p: p.scene.shown.influence == 0.8)
     live.order("set", "scenario", "test 7")  # which is about another arm
     shows(live, lambda p: "puma560" in p.problem)
     live.panel.choices["scenario"].value = name_of("scenario", "test 7")
@@ -127,11 +127,11 @@ def test_what_the_engine_refuses_the_page_shows_no_longer(live):
 
 def test_scenarios_and_arms_are_shown(live):
     live.order("set", "scenario", "test 3")
-    shows(live, lambda p: p.scene.shown["scenario"] == "test 3" and live.stage.generation == p.generation)
+    shows(live, lambda p: p.scene.shown.scenario == "test 3" and live.stage.generation == p.generation)
     live.order("set", "robot", "puma560")
-    shows(live, lambda p: p.scene.shown["robot"] == "puma560")
+    shows(live, lambda p: p.scene.shown.robot == "puma560")
     live.order("set", "scenario", "cell")
-    shows(live, lambda p: p.scene.shown["scenario"] == "cell")
+    shows(live, lambda p: p.scene.shown.scenario == "cell")
 
 
 def test_a_recording_and_where_it_is(live):
@@ -223,9 +223,7 @@ def test_scenes_that_come_and_go_leave_nothing_behind(live):
     sizes = []
     for scenario in ("test 1", "cell") * 4:
         live.order("set", "scenario", scenario)
-        shows(
-            live, lambda p, name=scenario: p.scene.shown["scenario"] == name and live.stage.generation == p.generation
-        )
+        shows(live, lambda p, name=scenario: p.scene.shown.scenario == name and live.stage.generation == p.generation)
         if scenario == "cell":
             sizes.append(_size(live)["messages"])
     assert sizes[-1] <= sizes[1] + 5

@@ -14,7 +14,8 @@ from browser import Browser, chromium
 from test_replay import recorded, walked
 
 from elbowroom.cell import Cell
-from elbowroom.viewer.replay.player import Player, about, worst_per_bin
+from elbowroom.viewer.panel.plots import worst_per_bin
+from elbowroom.viewer.replay.player import Player, about
 from elbowroom.viewer.replay.recorded import Replay
 
 
@@ -69,8 +70,8 @@ def test_what_is_shown_is_the_time_of_now(player):
     assert "1.2 s of 2.5 s" in player.numbers.content
     assert "(paused)" in player.status.content
     assert player.slider.value == 1.234
-    line = player.curves.cursor(1.234, 1.5)
-    assert player.curves.x[np.isfinite(line)].tolist() == pytest.approx([1.23, 1.24])
+    line = player.plots.cursor(1.234, 1.5)
+    assert player.plots.x[np.isfinite(line)].tolist() == pytest.approx([1.23, 1.24])
 
 
 def test_names_of_files_are_escaped(player):

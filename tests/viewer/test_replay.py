@@ -21,8 +21,9 @@ from elbowroom.errors import RecordingError
 from elbowroom.geometry import Body
 from elbowroom.loading import load
 from elbowroom.viewer.panel.margins import margins
-from elbowroom.viewer.panel.panel import near, sentence
+from elbowroom.viewer.panel.status import near, sentence
 from elbowroom.viewer.replay.recorded import Replay
+from elbowroom.viewer.snapshot import Nearest
 
 CELL = STANDARD
 ROUNDING = 1e-12  # m: an offset is a difference of recorded places, so the last bits are another sum's
@@ -114,7 +115,7 @@ def test_people_of_one_shape_are_called_as_the_scene_calls_them(tmp_path):
         cell = Cell(scene)
         picture = Replay(recorded(tmp_path / "run.csv", cell, 20)).snapshot(0.1)
         assert near(picture).startswith("visitor 0.")
-        assert near(dataclasses.replace(picture, nearest=(0, 0, *cell.controller.nearest()))) == near(picture)
+        assert near(dataclasses.replace(picture, nearest=Nearest(0, 0, *cell.controller.nearest()))) == near(picture)
 
 
 def test_the_bars_are_those_of_the_run(whole):

@@ -121,10 +121,10 @@ def _prepare(setup: Setup) -> None:
     """Compiles what the page may be asked for."""
     from rich.live import Live as Shown
 
-    from ..viewer.session import precompile
+    from ..viewer.session.processes import prepare
 
     with Shown(console=console(stderr=True), transient=True) as shown:
-        count = precompile.prepare(setup, lambda said: shown.update(plain(f"compiling {said}")))
+        count = prepare(setup, lambda said: shown.update(plain(f"compiling {said}")))
     line(f"{count} cells are compiled")
 
 

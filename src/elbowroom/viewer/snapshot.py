@@ -3,35 +3,56 @@
     Snapshot.from_cell(workplace)          Snapshot.from_row(replay, k)
 
 It goes from process to process.  What stays while a cell does is a `SceneView`, made once for each cell.
+
+Links of the arm and parts of people are called by short names, in words:
+
+    link_name("j2s6s200_link_finger_tip_1", ...)    finger tip 1     what all links of the arm begin with is left out
+    link_name("j2s6s200_link_1", ...)               link 1           but for the word before a number
+    part_name("left_hand", ["visitor"])             left hand
+    part_name("coworker", ["visitor"])              visitor          a person of one shape has no parts
+    part_name("person 1 head", ["a", "b"])          b head           as controllers say it where there are several
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..avoidance import Workspace
+from ..cell.pace import PaceSummary
 from ..cell.pick_and_place import AVOID, PLACE, TO_GOAL, Handling, PickAndPlace
 from ..cell.runner import Cell
+from ..cell.scene import Scene
 from ..cell.task import DRAGGED, DraggedGoal, Task
 from ..geometry import PARKED
 from ..geometry.shapes import RADIUS, A, B
-from .names import link_name, part_name
-from .panel.last_minute import Columns
+from ..model.visuals import Visual
 from .panel.margins import Margins, farther, margins
-from .session.setup import Setup
+from .session.setup import Setup, ShownSettings
 
 if TYPE_CHECKING:
     from .replay.recorded import Replay
     from .session.workplace import Workplace
 
 Array = NDArray[np.float64]
-Nearest = tuple[Array, Array, str, str]
-SHELLS = ("floor", "inner", "outer", "center")
+Belt = tuple[Array, Array]  # both ends of a conveyor's belt
+Columns = tuple[tuple[int, str], ...]  # half seconds of the last minute, the oldest first: number and colour
 CARRIED = (TO_GOAL, PLACE)
+
+
+class Nearest(NamedTuple):
+    """Where arm and people are nearest: the points on the axes of their capsules, and what these are of."""
+
+    on_arm: Array
+    on_person: Array
+    link: str
+    part: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +60,7 @@ class SceneView:
     """What stays while a cell does."""
 
     setup: Setup = field(default_factory=Setup)  # what was chosen
-    shown: Mapping[str, Any] = field(default_factory=dict)  # what the settings are, by the names of session/setup.py
+    shown: ShownSettings = field(default_factory=ShownSettings)  # what the settings are
     supervision: str = "stop"  # stop, watch or off
     joints: tuple[str, ...] = ()  # names
     lower: Array = field(default_factory=lambda: np.zeros(0))  # limits of the joints
@@ -48,11 +69,11 @@ class SceneView:
     arm_names: tuple[str, ...] = ()  # of the arm's capsules
     people_names: tuple[str, ...] | None = None  # of people's capsules
     who: tuple[str, ...] = ()  # what the scene calls the people
-    visuals: tuple[Any, ...] = ()  # what the arm's file draws
-    belts: tuple[tuple[Array, Array], ...] = ()  # both ends of the conveyors' belts
+    visuals: tuple[Visual, ...] = ()  # what the arm's file draws
+    belts: tuple[Belt, ...] = ()
     floor: float = 0.0  # m
     base: Array = field(default_factory=lambda: np.zeros(3))
-    shells: Mapping[str, Any] = field(default_factory=dict)  # the walls that the controller keeps to
+    workspace: Workspace | None = None  # the walls that the controller keeps to
     bare: tuple[str, ...] = ()  # links without a shape, which distances ignore
 
     @property
@@ -71,11 +92,12 @@ class SceneView:
     @classmethod
     def from_cell(cls, place: Workplace) -> SceneView:
         """Of the cell that a workplace has now."""
-        cell = place.cell
+        cell, setup, config = place.cell, place.setup, place.cell.controller.config
+        robot, supervision = setup.robot or cell.arm.name, cell.scene.supervision
         return cls(
-            setup=place.setup,
-            shown=shown(place),
-            supervision=cell.scene.supervision,
+            setup=setup,
+            shown=ShownSettings.of(config, supervision, robot, setup.scenario, setup.speed),
+            supervision=supervision,
             joints=cell.arm.joint_names,
             lower=cell.controller.lower.copy(),
             upper=cell.controller.upper.copy(),
@@ -84,10 +106,10 @@ class SceneView:
             people_names=tuple(name for who in cell.people for name in who.actual.names),
             who=tuple(cell.scene.people),
             visuals=place.visuals,
-            belts=belts(cell),
+            belts=belts(cell.scene, cell.origin),
             floor=cell.floor,
             base=np.array(cell.arm.model.base[:3, 3]),
-            shells=shells(cell),
+            workspace=config.workspace,
             bare=cell.bare,
         )
 
@@ -113,8 +135,8 @@ class Snapshot:
     objects: Array = field(default_factory=lambda: np.zeros((0, 3)))
     carrying: bool = False
     state: str = ""
-    cycles: int = 0
-    undisturbed: int | None = None  # cycles of this cell without people; None: no such work
+    cycles: int = 0  # task cycles done
+    undisturbed: int | None = None  # task cycles of this cell without people; None: no such work
     replayed: bool = False  # from a recording, which does not hold that
     dragged: bool = False  # the goal is
     # people
@@ -146,12 +168,12 @@ class Snapshot:
     farther: float = np.nan  # m that they would have to be away
     minute: Columns = ()  # what the arm was doing, by half seconds
     # the session
-    pace: tuple[float, ...] | None = None  # lateness: median, 99 %, 99.9 %, worst (s), overruns
+    pace: PaceSummary | None = None  # how late control steps began
     loading: float = 0.0  # s, time to build
     busy: str = ""
     problem: str = ""
     recording: str = ""  # its file
-    recorded: int = 0  # cycles
+    recorded: int = 0  # control steps
     disk: str = ""  # what is wrong there
     saved: str = ""
 
@@ -170,7 +192,9 @@ class Snapshot:
             running=place.running,
             q=q.copy(),
             margins=np.minimum(q - view.lower, view.upper - q),
-            arm=capsules(cell.controller.rows[: len(cell.body)]),  # of this cycle, which the controller has placed
+            arm=capsules(
+                cell.controller.rows[: len(cell.body)]
+            ),  # of this control step: the controller has placed them
             poses=np.concatenate([cell.arm.model.base[None], cell.arm.poses(q)]),
             tool_pose=cell.arm.pose(q),
             tool=cell.tool.copy(),
@@ -190,7 +214,7 @@ class Snapshot:
             distance=cell.near.surfaces,
             clearance=cell.clearance.surfaces,
             axes=cell.near.axes,
-            nearest=(*cell.controller.nearest_points(), *cell.controller.nearest()) if cell.people else None,
+            nearest=Nearest(*cell.controller.nearest_points(), *cell.controller.nearest()) if cell.people else None,
             contacts=place.contacts,
             touching=cell.plant.touching,
             attraction=np.array(info.attraction),
@@ -293,40 +317,54 @@ def palms(cell: Cell) -> dict[str, Array]:
     return found
 
 
-def shells(cell: Cell) -> Mapping[str, Any]:
-    """The workspace's walls, None where there is none, and the distance from which they act, m."""
-    walls = cell.controller.config.workspace
-    if walls is None:
-        return dict.fromkeys((*SHELLS, "influence"))
-    return {name: getattr(walls, name) for name in SHELLS} | {"influence": walls.repulsion.influence}
-
-
-def shown(place: Workplace) -> Mapping[str, Any]:
-    """What the settings are now, by the names of session/setup.py."""
-    config = place.cell.controller.config
-    return {
-        "scenario": place.setup.scenario,
-        "robot": place.setup.robot or place.cell.arm.name,
-        "controller": config.controller,
-        "inverse": config.inverse,
-        "limits": config.joint_limits.method,
-        "supervision": place.cell.scene.supervision,
-        "influence": config.repulsion.influence,
-        "gain": config.repulsion.gain,
-        "measure": config.repulsion.measure,
-        "kp": config.attraction.kp,
-        "max_speed": config.attraction.max_speed,
-        "filter": config.smoothing.duration,
-        "speed": place.setup.speed,
-    }
-
-
-def belts(cell: Cell) -> tuple[tuple[Array, Array], ...]:
-    """Both ends of the conveyors' belts."""
-    task = cell.scene.task
+def belts(scene: Scene, origin: Array) -> tuple[Belt, ...]:
+    """The belts of a scene whose task is at that origin."""
+    task = scene.task
     if not isinstance(task, PickAndPlace):
         return ()
-    here = task.placed(cell.origin)
+    here = task.placed(origin)
     pick, place = np.array(here.pick), np.array(here.place)
     coming, going = here.infeed, here.outfeed
     return (pick - coming.length * coming.way, pick), (place, place + going.length * going.way)
+
+
+# ---- names
+ONE_SHAPE = "coworker"  # geometry.Person.cylinder: the name of its only part
+NUMBERED = re.compile(r"person (\d+) (.+)", re.DOTALL)
+
+
+def words(name: str) -> list[str]:
+    """The words of a name."""
+    return [word for word in re.split(r"[_/:\s]+", name) if word] or [name]
+
+
+@lru_cache(maxsize=8)
+def _common(names: tuple[str, ...]) -> int:
+    """How many words all names begin with; of each a word is left."""
+    split = [words(name) for name in sorted(set(names))]
+    if len(split) < 2:
+        return 0
+    alike = [len(set(column)) == 1 for column in zip(*split, strict=False)]
+    return min([*alike, False].index(False), *(len(each) - 1 for each in split))
+
+
+def link_name(name: str, names: tuple[str, ...]) -> str:
+    """The name of a link among the names of all."""
+    found = words(name)
+    start = _common(names) if name in names else 0
+    if start > 0 and found[start][0].isdigit():
+        start -= 1
+    return " ".join(found[start:])
+
+
+def part_name(part: str, people: Sequence[str]) -> str:
+    """A part of a person among these people; with who it is if there are several."""
+    numbered = NUMBERED.fullmatch(part)
+    if numbered and int(numbered[1]) < len(people):
+        who, part = people[int(numbered[1])], numbered[2]
+        part = who if part == ONE_SHAPE else f"{who} {part}"
+    elif part == ONE_SHAPE and len(people) == 1:
+        part = people[0]
+    elif part.endswith(f" {ONE_SHAPE}"):  # a recording names them itself
+        part = part.removesuffix(f" {ONE_SHAPE}")
+    return part.replace("_", " ")

@@ -88,7 +88,7 @@ class Recordings(Target):
             raise Broken("the times of a replay decrease")
         for t in (first, 0.5 * (first + last), last, last + 1.0, -1.0):
             picture = replay.snapshot(t)
-            if not picture.scene.shown:
+            if not picture.scene.shown.robot:
                 raise Broken("a picture of a replay shows nothing")
         _ = replay.margins, replay.speeds, replay.title, replay.duration
         return True

@@ -7,31 +7,49 @@
     a query with other words than `QUERY`                       viser's client follows `?websocket=` to any server
     no token, or a wrong one, where one is needed               the address can be reached from other machines
 
+A refused request gets 403, one page more than `clients` gets 503, as does a page that comes before the server is built,
+and the right `?token=...` gets 303 to `/` with a cookie, which the page's websocket then carries (viser's client drops
+the query from the websocket's address, so the token cannot go there).  Every answer has a content policy: the page can
+reach its own server only, and no other page may frame it.
+
 viser trusts its page: a message that it cannot read ends the connection, and one with a list where a name should be
 ends in a traceback on the terminal.  So whoever reads a page's messages drops what `well_formed` refuses.
 """
 
 from __future__ import annotations
 
+import functools
 import hmac
+import inspect
 import ipaddress
+import logging
 import re
 import secrets
-from dataclasses import dataclass
+import socket
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from dataclasses import fields as fields_of
-from functools import cache
+from http import HTTPStatus
 from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
 
-from ...errors import ConfigError
+from ...errors import ConfigError, ElbowroomError
 
 if TYPE_CHECKING:
+    from websockets.asyncio.server import ServerConnection, serve
     from websockets.datastructures import Headers
+    from websockets.http11 import Request, Response
+
+    Pages = Callable[[ServerConnection, Request], Awaitable[Response | None] | Response | None]
 
 QUERY = frozenset({"token", "darkMode", "hideViserLogo", "showStats", "fixedDpr"})
 """What a page's address may ask; `websocket` and `playbackPath` would have viser's client load from other servers."""
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+TRIED = "1.1"
+"""The viser whose inside this room knows."""
+_quiet = logging.getLogger(f"{__name__}.websockets")
+_quiet.addHandler(logging.NullHandler())  # a port scan is no reason for a traceback on the terminal
 
 
 def new_token() -> str:
@@ -40,7 +58,7 @@ def new_token() -> str:
 
 
 @dataclass(frozen=True)
-class Rules:
+class AccessRules:
     """Who is let in: the names this server answers to, its port, and a token where one is needed."""
 
     names: tuple[str, ...]
@@ -165,10 +183,95 @@ def well_formed(data: str | bytes) -> bool:
     return names.issuperset(fields)
 
 
-@cache
+@functools.cache
 def _kinds() -> dict[str, tuple[type[Any], frozenset[str]]]:
     """The types of viser, and their fields, by name."""
     from viser import _messages
 
     found = {name: getattr(_messages, name) for name in KINDS}
     return {name: (kind, frozenset(spec.name for spec in fields_of(kind))) for name, kind in found.items()}
+
+
+# ---- the door
+class GuardError(ElbowroomError, RuntimeError):
+    """The page cannot be guarded, so it was not served."""
+
+
+@dataclass
+class Doorkeeper:
+    """Stands in for the `serve` that viser calls: the same server, on our socket and under our rules."""
+
+    rules: AccessRules
+    socket: socket.socket
+    clients: int
+    message_bytes: int
+    dress: Callable[[Response], None]  # changes an answer that is viser's page
+    inside: set[ServerConnection] = field(default_factory=set)
+    calls: int = 0
+    dropped: int = 0  # messages that were none
+    ready: bool = False  # whether pages may come in
+    shut: bool = False
+
+    def serve(
+        self, handler: Callable[[ServerConnection], Awaitable[None]], host: str, port: int, **options: Any
+    ) -> serve:
+        """What viser gets for `websockets.asyncio.server.serve`; its host and port give way to our bound socket."""
+        from websockets.asyncio.server import serve
+
+        if self.shut:
+            raise GuardError("viser came too late; the door is shut")
+        pages = options.get("process_request")
+        if not callable(handler) or not callable(pages) or "sock" in options:
+            raise GuardError(f"viser {TRIED} was expected to serve its page through process_request; it does not")
+
+        async def process(connection: ServerConnection, request: Request) -> Response | None:
+            return await self.answer(connection, request, pages)
+
+        async def attend(connection: ServerConnection) -> None:
+            if len(self.inside) >= self.clients:  # two that shook hands at once
+                await connection.close(1013, "too many pages are open")
+                return
+            self.inside.add(connection)
+            vars(connection)["recv"] = functools.partial(self.receive, connection.recv)
+            try:
+                await handler(connection)
+            finally:
+                self.inside.discard(connection)
+
+        self.calls += 1
+        guarded = {"origins": [*self.rules.origins], "process_request": process, "max_size": self.message_bytes}
+        return serve(attend, sock=self.socket, **{**options, **guarded, "logger": _quiet})
+
+    async def receive(self, recv: Callable[[], Awaitable[str | bytes]]) -> str | bytes:
+        """The next message of a page that is one; what is none is dropped and counted."""
+        while not well_formed(data := await recv()):
+            self.dropped += 1
+        return data
+
+    async def answer(self, connection: ServerConnection, request: Request, pages: Pages) -> Response | None:
+        """The answer to one request; None lets a websocket in."""
+        rules, headers = self.rules, request.headers
+        why = rules.refusal(request.path, headers)
+        if why is not None:
+            return connection.respond(HTTPStatus.FORBIDDEN, f"Refused: {why}.\n")
+        given = rules.asked(request.path)
+        response: Response | None
+        if rules.token is not None and given is not None and rules.knows(given):
+            response = connection.respond(HTTPStatus.SEE_OTHER, "")  # so that the token leaves the address bar
+            response.headers["Location"] = "/"
+            response.headers["Set-Cookie"] = f"{rules.cookie}={rules.token}; Path=/; HttpOnly; SameSite=Lax"
+        elif not rules.knows(rules.carried(headers)):
+            response = connection.respond(HTTPStatus.FORBIDDEN, "Refused: open the whole address, with its token.\n")
+        elif "Upgrade" in headers and not self.ready:
+            response = connection.respond(HTTPStatus.SERVICE_UNAVAILABLE, "The page is not ready yet.\n")
+        elif "Upgrade" in headers and len(self.inside) >= self.clients:
+            response = connection.respond(HTTPStatus.SERVICE_UNAVAILABLE, "Too many pages are open.\n")
+        else:
+            page = pages(connection, request)
+            response = await page if inspect.isawaitable(page) else page
+            if response is not None:
+                self.dress(response)
+        if response is not None:
+            for name, value in rules.policy(headers["Host"].lower()).items():
+                response.headers[name] = value
+        return response

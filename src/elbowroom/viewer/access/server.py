@@ -1,24 +1,30 @@
-"""The page's server: viser's, made to refuse whom the access policy refuses.
+"""The page's server: viser's, behind the door of the access policy (policy.py), its page and its senders mended.
 
-viser 1.1 answers anybody.  Here a refused request gets 403, one page more than `clients` gets 503, as does a page that
-comes before the server is built, and the right `?token=...` gets 303 to `/` with a cookie, which the page's websocket
-then carries (viser's client drops the query from the websocket's address, so the token cannot go there).  What a page
-sends is read only if it is a message (policy.py).  Every answer has a content policy: the page can reach its own
-server only, and no other page may frame it.
+viser 1.1 answers anybody, and has no hook for a door, so the `serve` that it calls is replaced while it starts, in
+viser's own namespace.  That leans on viser's inside.  So the version is checked, the replacement must have been used,
+and then the door is tried from outside with a foreign `Host` and a foreign `Origin`.  If anything differs, the server
+is stopped and `GuardError` is raised.
 
-viser has no hook for any of this, so the `serve` that it calls is replaced while it starts, in viser's own namespace.
-That leans on viser's inside.  So the version is checked, the replacement must have been used, and then the door is
-tried from outside with a foreign `Host` and a foreign `Origin`.  If anything differs, the server is stopped and
-`GuardError` is raised.
+Its page gets a sign while it loads, and three fixes before it is served:
 
-It also mends how viser wakes its senders.  viser 1.1 keeps what is to be sent in buffers.  A sender that has nothing
-left waits for its buffer's `asyncio.Event`, which `push` sets twice: in the thread that has the message, and once more
-in the server's loop.  An asyncio event is not made for other threads.  If the first `set` falls between the sender's
-look at the flag and its entry into the list of those who wait, it wakes nobody; the second finds the flag set and does
-nothing, and so does every later one.  A page that is alone then shows nothing new any more, until another one is
-opened.
+    one state    viser's client takes messages in at the beginning of a frame.  Poses are seen in that frame; meshes
+    per frame    that are drawn many times, lines and texts only in the next.  On a slow machine a frame lasts a
+                 second, and the gripper is where the arm will be.  Messages that come while the tab is hidden are
+                 taken in at once, and then the next frame shows all of them.  So messages are kept until a frame has
+                 been drawn, are handed on together, and while the last one is, the page's scripts are told that it
+                 is hidden; nothing else in the client asks for that.
+    bones        When a mesh with bones goes, as all do when a page finds its server again, the client takes the bones
+                 from a node that may be null and asks only whether it is undefined; the error leaves a blank page.
+                 So null is read as undefined there.
+    plots        A plot that is made before it has a width finds no room for the numbers of its axis, and looks again
+                 only when the range of that axis changes, which a replay's never does.  So it is told to look again.
 
-So the event is exchanged for one that only the loop's own thread can set.
+Its senders are woken in one thread.  viser keeps what is to be sent in buffers.  A sender that has nothing left waits
+for its buffer's `asyncio.Event`, which `push` sets twice: in the thread that has the message, and once more in the
+server's loop.  An asyncio event is not made for other threads.  If the first `set` falls between the sender's look at
+the flag and its entry into the list of those who wait, it wakes nobody; the second finds the flag set and does nothing,
+and so does every later one.  A page that is alone then shows nothing new any more, until another one is opened.  So the
+event is exchanged for one that only the loop's own thread can set.
 """
 
 from __future__ import annotations
@@ -26,147 +32,31 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
-import functools
+import gzip
 import http.client
-import inspect
-import logging
 import queue
 import socket
 import sys
 import threading
 import warnings
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
 from http import HTTPStatus
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from ...errors import ConfigError, ElbowroomError
-from .page_patches import dress
-from .policy import Rules, names_of, well_formed
-
-
-class LoopEvent(asyncio.Event):
-    """An event that `set` sets in one thread and leaves alone in any other."""
-
-    def __init__(self, thread: int) -> None:
-        super().__init__()
-        self._home = thread
-
-    def set(self) -> None:
-        """As `asyncio.Event.set`, in the loop's own thread."""
-        if threading.get_ident() == self._home:
-            super().set()
-
-
-def wake_in_loop(server: Any) -> None:
-    """Exchanges the events of a viser server that nobody is connected to yet, and of every page that will be."""
-    inside = server._websock_server
-    home = inside._server_thread.ident
-
-    def exchange(buffer: Any) -> None:
-        buffer.message_event = LoopEvent(home)
-
-    exchange(inside.get_message_buffer())
-    inside.on_client_connect(lambda connection: exchange(connection.get_message_buffer()))
-
+from ...errors import ConfigError
+from .policy import TRIED, AccessRules, Doorkeeper, GuardError, names_of
 
 if TYPE_CHECKING:
     import viser
-    from websockets.asyncio.server import ServerConnection
-    from websockets.http11 import Request, Response
+    from viser.infra._async_message_buffer import AsyncMessageBuffer
+    from websockets.http11 import Response
 
-TRIED = "1.1"
-"""The viser whose inside this module knows."""
 PORTS = 100  # how many ports are tried from the one that was asked for
 PATIENCE = 20.0  # s; viser starts in well under one
 _starting = threading.Lock()
-_quiet = logging.getLogger(f"{__name__}.websockets")
-_quiet.addHandler(logging.NullHandler())  # a port scan is no reason for a traceback on the terminal
-
-
-class GuardError(ElbowroomError, RuntimeError):
-    """The page cannot be guarded, so it was not served."""
-
-
-@dataclass
-class Doorkeeper:
-    """Stands in for the `serve` that viser calls: the same server, on our socket and under our rules."""
-
-    rules: Rules
-    socket: socket.socket
-    clients: int
-    message_bytes: int
-    inside: set[Any] = field(default_factory=set)
-    calls: int = 0
-    dropped: int = 0  # messages that were none
-    ready: bool = False  # whether pages may come in
-    shut: bool = False
-
-    def serve(self, handler: Callable[[ServerConnection], Any], host: str, port: int, **options: Any) -> Any:
-        """What viser gets for `websockets.asyncio.server.serve`; its host and port give way to our bound socket."""
-        from websockets.asyncio.server import serve
-
-        if self.shut:
-            raise GuardError("viser came too late; the door is shut")
-        pages = options.get("process_request")
-        if not callable(handler) or not callable(pages) or "sock" in options:
-            raise GuardError(f"viser {TRIED} was expected to serve its page through process_request; it does not")
-
-        async def process(connection: ServerConnection, request: Request) -> Response | None:
-            return await self.answer(connection, request, pages)
-
-        async def attend(connection: ServerConnection) -> None:
-            if len(self.inside) >= self.clients:  # two that shook hands at once
-                await connection.close(1013, "too many pages are open")
-                return
-            self.inside.add(connection)
-            vars(connection)["recv"] = functools.partial(self.receive, connection.recv)
-            try:
-                await handler(connection)
-            finally:
-                self.inside.discard(connection)
-
-        self.calls += 1
-        guarded = {"origins": [*self.rules.origins], "process_request": process, "max_size": self.message_bytes}
-        return serve(attend, sock=self.socket, **{**options, **guarded, "logger": _quiet})
-
-    async def receive(self, recv: Callable[[], Awaitable[str | bytes]]) -> str | bytes:
-        """The next message of a page that is one; what is none is dropped and counted."""
-        while not well_formed(data := await recv()):
-            self.dropped += 1
-        return data
-
-    async def answer(
-        self, connection: ServerConnection, request: Request, pages: Callable[..., Any]
-    ) -> Response | None:
-        """The answer to one request; None lets a websocket in."""
-        rules, headers = self.rules, request.headers
-        why = rules.refusal(request.path, headers)
-        if why is not None:
-            return connection.respond(HTTPStatus.FORBIDDEN, f"Refused: {why}.\n")
-        given = rules.asked(request.path)
-        response: Response | None
-        if rules.token is not None and given is not None and rules.knows(given):
-            response = connection.respond(HTTPStatus.SEE_OTHER, "")  # so that the token leaves the address bar
-            response.headers["Location"] = "/"
-            response.headers["Set-Cookie"] = f"{rules.cookie}={rules.token}; Path=/; HttpOnly; SameSite=Lax"
-        elif not rules.knows(rules.carried(headers)):
-            response = connection.respond(HTTPStatus.FORBIDDEN, "Refused: open the whole address, with its token.\n")
-        elif "Upgrade" in headers and not self.ready:
-            response = connection.respond(HTTPStatus.SERVICE_UNAVAILABLE, "The page is not ready yet.\n")
-        elif "Upgrade" in headers and len(self.inside) >= self.clients:
-            response = connection.respond(HTTPStatus.SERVICE_UNAVAILABLE, "Too many pages are open.\n")
-        else:
-            response = pages(connection, request)
-            if inspect.isawaitable(response):
-                response = await response
-            if response is not None:
-                dress(response)
-        if response is not None:
-            for name, value in rules.policy(headers["Host"].lower()).items():
-                response.headers[name] = value
-        return response
 
 
 @dataclass(frozen=True)
@@ -176,7 +66,7 @@ class Page:
     server: viser.ViserServer
     address: str
     port: int
-    rules: Rules
+    rules: AccessRules
     door: Doorkeeper
 
     def stop(self) -> None:
@@ -208,8 +98,8 @@ def open_page(
     bound = _bind(host, port)
     with contextlib.ExitStack() as undo:
         undo.callback(bound.close)
-        rules = Rules(names, bound.getsockname()[1], token)
-        door = Doorkeeper(rules, bound, clients, message_bytes)
+        rules = AccessRules(names, bound.getsockname()[1], token)
+        door = Doorkeeper(rules, bound, clients, message_bytes, dress)
         server = _start(door, host, label)
         page = Page(server, _address(rules, host), rules.port, rules, door)
         undo.callback(page.stop)
@@ -222,7 +112,7 @@ def open_page(
     return page
 
 
-def _address(rules: Rules, host: str) -> str:
+def _address(rules: AccessRules, host: str) -> str:
     """What to open."""
     name = f"[{host}]" if ":" in host else host
     return f"http://{name}:{rules.port}/" + ("" if rules.token is None else f"?token={rules.token}")
@@ -369,3 +259,120 @@ def _try_the_door(door: Doorkeeper, server: viser.ViserServer) -> None:
             raise GuardError(f"the guarded door was tried with {what} and did not answer: {error}") from error
         if status != expected:
             raise GuardError(f"the guarded door was tried with {what}: expected {expected.value}, got {status}")
+
+
+# ---- senders
+class LoopEvent(asyncio.Event):
+    """An event that `set` sets in one thread and leaves alone in any other."""
+
+    def __init__(self, thread: int) -> None:
+        super().__init__()
+        self._home = thread
+
+    def set(self) -> None:
+        """As `asyncio.Event.set`, in the loop's own thread."""
+        if threading.get_ident() == self._home:
+            super().set()
+
+
+def wake_in_loop(server: viser.ViserServer) -> None:
+    """Exchanges the events of a viser server that nobody is connected to yet, and of every page that will be."""
+    inside = server._websock_server
+    home = None if inside._server_thread is None else inside._server_thread.ident
+    if home is None:
+        raise GuardError("viser was expected to run its server in a thread; there is none")
+
+    def exchange(buffer: AsyncMessageBuffer) -> None:
+        buffer.message_event = LoopEvent(home)
+
+    exchange(inside.get_message_buffer())
+    inside.on_client_connect(lambda connection: exchange(connection.get_message_buffer()))
+
+
+# ---- the page
+ONE_STATE = """<script>(() => {
+  const Plain = window.Worker;
+  let hidden = false, waiting = [], due = false;
+  Object.defineProperty(document, "hidden", { configurable: true, get: () => hidden });
+  window.Worker = class extends Plain {
+    get onmessage() { return super.onmessage; }
+    set onmessage(take) {
+      const hand = () => {
+        const batch = waiting;
+        [waiting, due] = [[], false];
+        try {
+          batch.forEach((event, k) => { hidden = k === batch.length - 1; take.call(this, event); });
+        } finally { hidden = false; }
+      };
+      super.onmessage = (event) => {
+        waiting.push(event);
+        if (due) return;
+        due = true;
+        // a tab that is hidden draws no frames
+        if (document.visibilityState === "hidden") setTimeout(hand); else requestAnimationFrame(() => setTimeout(hand));
+      };
+    }
+  };
+})();</script>"""
+NUMBERS = """<script>setInterval(() => {
+  for (const { chart } of Object.values(window.__viserTestpoints?.uplots ?? {}))
+    if (chart.width > 0 && chart.axes.some((axis) => axis.show && axis._found?.[0] === 0)) chart.redraw(true, true);
+}, 500);</script>"""
+RUNS = "e.textContent=code;"  # where viser's page makes a script of what it has unpacked
+MENDED = r"""e.textContent=code.replace(/(\.nodeRefFromName\[[\w.$]+\]);/g,"$1??void 0;");"""
+BAR = 8  # px that the panel's scrollbar needs beside the panel's own margin
+SIGN = "elbowroom-loading"  # the id of what says that the page loads
+
+_STYLE = f"""<style>
+#{SIGN} {{ position: fixed; inset: 0; z-index: 1000; display: flex; flex-direction: column; align-items: center;
+  justify-content: center; gap: 10px; background: #dddbd9; color: #33414a; font: 16px/1.4 system-ui, sans-serif; }}
+#{SIGN} b {{ font-size: 22px; }}
+#{SIGN} i {{ width: 34px; height: 34px; border: 4px solid #b9c4ca; border-top-color: #265c7a; border-radius: 50%;
+  animation: elbowroom-turns 1s linear infinite; }}
+@keyframes elbowroom-turns {{ to {{ transform: rotate(360deg) }} }}
+/* six tabs on one line, however narrow the panel is */
+[role=tablist] {{ flex-wrap: nowrap !important; }}
+[role=tablist] [role=tab] {{ padding: 8px 2px !important; flex: 1 1 auto; min-width: max-content; font-size: 12.5px; }}
+[role=tablist] [role=tab] * {{ overflow: visible !important; padding: 0 !important; }}
+/* the panel's scrollbar lies over its right edge: nothing else does */
+[class*=ScrollArea-content]:has([data-cell]) {{ box-sizing: border-box; padding-right: {BAR}px; }}
+/* five buttons beside their label, too */
+[data-size=compact-xs] {{ --button-padding-x: 3px !important; }}
+</style>"""
+_MARKUP = f"""<div id="{SIGN}" role="status"><b>elbowroom</b><i></i><span>loading the page</span></div>"""
+# The panel says when the cell is there (`data-cell`); then two frames more, so that it has been drawn.
+_SCRIPT = f"""<script>(() => {{
+  const sign = document.getElementById("{SIGN}"), said = sign.querySelector("span");
+  let frames = 0;
+  const look = () => {{
+    const cell = document.querySelector("[data-cell]"), canvas = document.querySelector("canvas");
+    if (cell && cell.dataset.cell === "loading") said.textContent = cell.textContent.replace("\\u25cf", "loading:");
+    frames = cell && canvas && cell.dataset.cell === "there" ? frames + 1 : 0;
+    if (frames > 2) sign.remove(); else requestAnimationFrame(look);
+  }};
+  look();
+}})();</script>"""
+
+
+def with_sign(page: str) -> str:
+    """viser's page with a sign that goes when there is something to see, one state per frame, and bones that can go."""
+    page = page.replace(RUNS, MENDED, 1)
+    return page.replace("<head>", f"<head>{ONE_STATE}{NUMBERS}{_STYLE}", 1).replace(
+        "<body>", f"<body>{_MARKUP}{_SCRIPT}", 1
+    )
+
+
+@lru_cache(maxsize=4)
+def _dressed(body: bytes, packed: bool) -> bytes:
+    page = with_sign((gzip.decompress(body) if packed else body).decode())
+    return gzip.compress(page.encode(), 6) if packed else page.encode()
+
+
+def dress(response: Response) -> None:
+    """Changes an answer that is viser's page; leaves others alone."""
+    headers = response.headers
+    if response.status_code != 200 or not headers.get("Content-Type", "").startswith("text/html"):
+        return
+    response.body = _dressed(bytes(response.body), headers.get("Content-Encoding") == "gzip")
+    del headers["Content-Length"]
+    headers["Content-Length"] = str(len(response.body))

@@ -22,15 +22,20 @@ import asyncio
 import dataclasses
 import math
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..panel.panel import CAMERAS, KEYS
+
+if TYPE_CHECKING:
+    import viser
+    from viser import _messages
+    from viser.infra import ClientId, Message, WebsockClientConnection
 
 GRACE = 3.0  # s
 FARTHEST = 100.0  # m
 STOP = "stop"  # what the button says
 FREE = frozenset({STOP, *CAMERAS})  # buttons that every page may press: they stop the arm, or are that page's own
-STOP_KEYS = frozenset(does for _, _, does, order in KEYS if order == (STOP,))  # what the command of the key is called
+STOP_KEYS = frozenset(key.does for key in KEYS if key.order == STOP)  # what the command of the key is called
 LENGTHS = {"wxyz": 4, "position": 3, "start_position": 3, "end_position": 3, "ray_origin": 3, "ray_direction": 3}
 STEERS = '<div style="font-size:12px;color:#55606a;padding:0 12px 4px">You steer.</div>'
 WATCHES = (
@@ -39,9 +44,10 @@ WATCHES = (
 )
 
 
-def sound(message: Any, farthest: float = math.inf) -> bool:
+def sound(message: Message, farthest: float = math.inf) -> bool:
     """Whether a message holds finite numbers alone, none beyond `farthest`, and places have three and turns four."""
-    for spec in dataclasses.fields(message):
+    fields: Any = message  # every message of viser is a dataclass, though its base is not
+    for spec in dataclasses.fields(fields):
         value = getattr(message, spec.name)
         wanted = LENGTHS.get(spec.name)
         if wanted is not None and (not isinstance(value, tuple | list) or len(value) != wanted):
@@ -55,14 +61,15 @@ def sound(message: Any, farthest: float = math.inf) -> bool:
     return isinstance(getattr(message, "name", ""), str)
 
 
-def held(handle: Any, value: Any) -> Any:
+def held(handle: object, value: object) -> float | str | bool | None:
     """A page's value as the element may have it, None if it may not have anything like it."""
     import viser
 
     if isinstance(handle, viser.GuiSliderHandle):
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
             return None
-        return type(handle.value)(min(max(value, handle.min), handle.max))
+        within: float = type(handle.value)(min(max(value, handle.min), handle.max))
+        return within
     if isinstance(handle, viser.GuiDropdownHandle | viser.GuiButtonGroupHandle):
         return value if isinstance(value, str) and value in handle.options else None
     if isinstance(handle, viser.GuiCheckboxHandle):
@@ -75,14 +82,14 @@ class _Open:
     """A page that is open: since when, and what it has of its own."""
 
     since: float
-    line: Any
-    button: Any
+    line: viser.GuiHtmlHandle
+    button: viser.GuiButtonHandle
 
 
 class Steering:
     """Stands before a viser server; `who` is the id of the page that steers, None if there is none."""
 
-    def __init__(self, server: Any, order: float = 0.0) -> None:
+    def __init__(self, server: viser.ViserServer, order: float = 0.0) -> None:
         from viser import GuiButtonGroupHandle
         from viser import _messages as messages
 
@@ -103,13 +110,13 @@ class Steering:
         )
         self._inside = server._websock_server
         self._real = self._inside._handle_incoming_message
-        self._inside._handle_incoming_message = self._gate
+        vars(self._inside)["_handle_incoming_message"] = self._gate
         self._inside.on_client_connect(self._guard)
         server.on_client_connect(self._came)
         server.on_client_disconnect(self._went)
 
     # ---- what comes through
-    async def _gate(self, client: int, message: Any) -> None:
+    async def _gate(self, client: ClientId, message: Message) -> None:
         """For elements that all pages have."""
         if isinstance(message, self._messages.GuiUpdateMessage):
             await self._element(client, message)
@@ -121,14 +128,14 @@ class Steering:
         elif isinstance(message, self._messages.CommandTriggerMessage) and self._may(client, message.uuid):
             await self._real(client, message)
 
-    def _may(self, client: int, uuid: Any) -> bool:
+    def _may(self, client: int, uuid: object) -> bool:
         """Whether a page may give a command: who steers any, everybody the one that stops the arm."""
         if client == self.who:
             return True
         command = self.server.gui._command_handle_from_uuid.get(uuid) if isinstance(uuid, str) else None
         return command is not None and command.label in STOP_KEYS
 
-    async def _element(self, client: int, message: Any) -> None:
+    async def _element(self, client: ClientId, message: _messages.GuiUpdateMessage) -> None:
         handle = self.server.gui._gui_input_handle_from_uuid.get(message.uuid)
         if handle is None:  # gone, or the page's own
             return
@@ -143,10 +150,11 @@ class Steering:
         if value is None or value != sent:
             self._set_right(client, self._messages.GuiUpdateMessage(message.uuid, {"value": handle.value}))
 
-    def _refuse_scene(self, client: int, message: Any) -> None:
+    def _refuse_scene(self, client: ClientId, message: Message) -> None:
         """Drops a drag, and puts what was dragged back on that page."""
         self.dropped += 1
-        name = message.name if isinstance(getattr(message, "name", None), str) else ""
+        name = getattr(message, "name", None)
+        name = name if isinstance(name, str) else ""
         handle = self.server.scene._handle_from_transform_controls_name.get(name)
         if handle is not None:
             place, turn = handle.position.tolist(), handle.wxyz.tolist()
@@ -157,7 +165,7 @@ class Steering:
                 back.owner = getattr(message, "owner", "")
                 self._set_right(client, back)
 
-    def _set_right(self, client: int, message: Any) -> None:
+    def _set_right(self, client: ClientId, message: Message) -> None:
         """Tells one page what is true when the message goes, which may be something else by then.
 
         What is for one page and what is for all have senders of their own, and either may come first.  If the value
@@ -167,21 +175,21 @@ class Steering:
         if state is None:
             return
         written = type(message).as_serializable_dict
-        message.as_serializable_dict = lambda buffers=None: written(self._last_told(message), buffers)
+        vars(message)["as_serializable_dict"] = lambda buffers=None: written(self._last_told(message), buffers)
         state.message_buffer.push(message)
 
-    def _last_told(self, message: Any) -> Any:
+    def _last_told(self, message: Message) -> Message:
         """What all pages were told last of the same thing; the message itself if they were told nothing."""
         buffer = self._inside.get_message_buffer()
         with buffer.buffer_lock:
             number = buffer.id_from_redundancy_key.get(message.redundancy_key())
-            return buffer.message_from_id.get(number, message)
+            return message if number is None else buffer.message_from_id.get(number, message)
 
-    def _guard(self, connection: Any) -> None:
+    def _guard(self, connection: WebsockClientConnection) -> None:
         """For what one page has alone: its camera and its button."""
         real = connection._handle_incoming_message
 
-        async def gate(client: int, message: Any) -> None:
+        async def gate(client: ClientId, message: Message) -> None:
             page = self._pages.get(client)
             if isinstance(message, self._messages.GuiUpdateMessage):
                 if page is None or message.uuid != page.button._impl.uuid:
@@ -194,14 +202,14 @@ class Steering:
                 return
             await real(client, message)
 
-        connection._handle_incoming_message = gate
+        vars(connection)["_handle_incoming_message"] = gate
 
     # ---- who steers
-    async def _came(self, client: Any) -> None:
+    async def _came(self, client: viser.ClientHandle) -> None:
         line = client.gui.add_html("", order=self._order)
         button = client.gui.add_button("Steer from this page", order=self._order + 0.1, visible=False)
 
-        async def take(_: Any) -> None:
+        async def take(_: object) -> None:
             self.take(client.client_id)
 
         button.on_click(take)
@@ -211,7 +219,7 @@ class Steering:
         else:
             self._say()
 
-    async def _went(self, client: Any) -> None:
+    async def _went(self, client: viser.ClientHandle) -> None:
         self._pages.pop(client.client_id, None)
         if client.client_id != self.who:
             self._say()  # it may be alone now

@@ -12,15 +12,14 @@
 
 v_h is the speed that people may have, or that of the fastest of them as the supervisor believes it, if that is more; a
 recording does not hold the latter.  Of a cell that runs (`margins`), and of one that was recorded: `at_nearest` takes
-what a recording holds too. `Waiting` says for how long the arm has stood because of a person, and how much farther
+what a recording holds too. `WaitingTime` says for how long the arm has stood because of a person, and how much farther
 away they would have to be.
 """
 
 from __future__ import annotations
 
 import math
-from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +48,16 @@ STANDING = "a link that stands"
 UNKNOWN = "body part unknown"
 NO_MASS = "no masses in the file"
 """Why there is no speed of a contact; a person who is one shape, such as a cylinder, has no named parts."""
+
+
+class NearestCapsule(NamedTuple):
+    """The arm's capsule that is nearest to a person, and where both are nearest."""
+
+    row: Array  # (13,) of geometry.shapes
+    link: int
+    at: Array  # the point on its axis
+    beside: Array  # the point on the axis of the person's capsule
+    part: str  # of the person
 
 
 class Margins(NamedTuple):
@@ -104,7 +113,7 @@ def stopping(limits: Limits, arm: Arm, lower: Array, upper: Array, period: float
 
 
 def margins(cell: Cell) -> Margins | None:
-    """Of this cycle; None where nobody is there."""
+    """Of this control step; None where nobody is there."""
     if not cell.people or not math.isfinite(cell.near.surfaces):
         return None
     controller, guard = cell.controller, cell.guard
@@ -114,7 +123,8 @@ def margins(cell: Cell) -> Margins | None:
     if guard is not None and guard.limits.separation:
         pace = float(guard.watch.pace[:, 0].max())
         rules = Stopping(guard.limits, guard.bounds.acceleration, guard.reaction, pace)
-    nearest = (controller.rows[k], controller.layout.capsules[k].link, *controller.nearest_points(), part)
+    link = controller.layout.capsules[k].link
+    nearest = NearestCapsule(controller.rows[k], link, *controller.nearest_points(), part)
     had, believed = cell.near.surfaces, math.nan if rules is None else cell.distance_believed()
     return at_nearest(cell.arm, cell.state.q, cell.state.qd, nearest, had, rules, believed)
 
@@ -123,16 +133,12 @@ def at_nearest(
     arm: Arm,
     q: Array,
     qd: Array,
-    nearest: tuple[Array, int, Array, Array, str],
+    nearest: NearestCapsule,
     had: float,
     rules: Stopping | None,
     believed: float = math.nan,
 ) -> Margins | None:
-    """Of an arm in that state; None where it touches somebody, as no direction is known then.
-
-    `nearest` is the arm's capsule (13 numbers, shapes.py), its link, the nearest points of arm and person and the
-    name of the person's part.
-    """
+    """Of an arm in that state; None where it touches somebody, as no direction is known then."""
     believed = had if math.isnan(believed) else believed
     row, link, at, beside, part = nearest
     way = beside - at
@@ -173,14 +179,21 @@ def _bears(arm: Arm, q: Array, link: int, a: Array, part: str) -> tuple[float, s
     return float(contact_speed(region.bears, 1.0 / region.mass, mobility)), ""
 
 
-class Waiting:
-    """For how long (s) the arm has stood because of a person."""
+class _GoalZone(NamedTuple):
+    """As avoidance.control.waiting.Waiting has them, but below 0, too: a person so far from the goal occupies it."""
+
+    near: float
+    clear: float
+
+
+class WaitingTime:
+    """Counts for how long (s) the arm has stood because of a person."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
 
     def look(self, cell: Cell) -> None:
-        """After every cycle."""
+        """After every control step."""
         speed = float(np.linalg.norm(cell.tool_velocity))
         why = (
             cell.task.state == AVOID or cell.command.status in GIVES_WAY or cell.controller.command.status in GIVES_WAY
@@ -194,7 +207,7 @@ def farther(cell: Cell, found: Margins | None) -> float:
     """By how much (m) people would have to be farther away for the arm to go on; NaN if that is not known."""
     info, config = cell.controller.command, cell.controller.config
     distance = info.axis_distance if config.repulsion.measure == "axis" else info.distance
-    task: Any = cell.task
+    task = cell.task
     if isinstance(task, Handling) and task.state == AVOID:
         wanted = task.settings.safety + task.settings.hysteresis
     elif info.status is Status.AVOIDING:
@@ -214,7 +227,7 @@ def _out_of_reach(cell: Cell, distance: float) -> float:
         return max(0.0, config.repulsion.influence - distance)
 
     def reach(step: float) -> float:
-        nearer: Any = SimpleNamespace(near=rules.near - step, clear=rules.clear - step)  # to a goal that is so far off
+        nearer = _GoalZone(rules.near - step, rules.clear - step)  # of a goal that is so much farther off
         return float(influence(rules, config.repulsion, occupied(nearer, goal, rows)))
 
     low, high = 0.0, max(0.0, reach(0.0) - distance)  # the farther they are, the less it reaches

@@ -6,9 +6,6 @@
 
 One page steers, others watch and can take over (access/steering.py); what pages send is held within its range there and
 once more where it is used.
-
-Its plots are over the whole run, with a line at the present time, and have at most `SHOWN` points.  Where a run has
-more cycles, a point is the worst of those it stands for: the least distance, the greatest speed, the least margin.
 """
 
 from __future__ import annotations
@@ -17,21 +14,20 @@ import html
 import math
 import threading
 import time
-from collections.abc import Callable
 from types import TracebackType
-from typing import Any, Self
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Self
 
 from ..access.server import Page, open_page
 from ..access.steering import Steering
-from ..panel.gauges import gauges
-from ..panel.panel import SAFETY, VIEWS, WIDE, detail, facts, headline, judged
-from ..panel.plots import BELOW, COLOURS, FAR, FIRST, HEIGHT, LINE, SECONDS, TITLE, TOPS, shares
+from ..panel.panel import Key, add_keys, dock, set_value, view_boxes
+from ..panel.plots import RunPlots
+from ..panel.status import SAFETY, detail, facts, gauges, headline, judged, line
 from ..scene3d.scene import PageScene
 from ..snapshot import Snapshot
 from .recorded import Replay
+
+if TYPE_CHECKING:
+    import viser
 
 RATE = 30.0  # snapshots in a second
 EVERY = 6  # snapshots between two renewals of slider and plots, while it plays; texts are of every snapshot
@@ -40,15 +36,14 @@ JUMP = 1.0  # s
 SPEEDS = ("0.1x", "0.25x", "0.5x", "1x", "2x", "4x", "8x")
 BUTTONS = {"play / pause": "toggle", "|<": "start", "<": "back", ">": "step", ">|": "end"}
 KEYS = (
-    ("space", "space", "play or pause", "toggle"),
-    (",", ",", "one control step back", "back"),
-    (".", ".", "one control step on", "step"),
-    ("J", "J", "a second back", "earlier"),
-    ("L", "L", "a second on", "later"),
-    ("home", "home", "to the beginning", "start"),
-    ("end", "end", "to the end", "end"),
+    Key("space", "space", "play or pause", "toggle"),
+    Key(",", ",", "one control step back", "back"),
+    Key(".", ".", "one control step on", "step"),
+    Key("J", "J", "a second back", "earlier"),
+    Key("L", "L", "a second on", "later"),
+    Key("home", "home", "to the beginning", "start"),
+    Key("end", "end", "to the end", "end"),
 )
-"""What is on the key, what viser calls it, what it does, and the order."""
 
 
 class Player:
@@ -78,14 +73,12 @@ class Player:
         self.page.stop()
 
     # ---- elements
-    def _build(self, server: Any) -> None:
+    def _build(self, server: viser.ViserServer) -> None:
         self.steering = Steering(server, order=2.0)
         self.stage = PageScene(server)
         gui, replay = server.gui, self.replay
         first, last = float(replay.times[0]), float(replay.times[-1])
-        gui.configure_theme(show_logo=False, show_share_button=False, brand_color=(38, 92, 122))
-        gui.main_panel.dock_right()
-        gui.main_panel.set_width(WIDE)
+        dock(gui)
         self.status = gui.add_html("", order=0)
         self.numbers = gui.add_html("", order=1)
         # what a page says of who steers has its place 2
@@ -95,52 +88,41 @@ class Player:
         self.slider.on_update(self._slid)
         buttons = gui.add_button_group("", tuple(BUTTONS), order=4)
         buttons.on_click(self._clicked)
-        self.speeds = gui.add_dropdown("replay speed", SPEEDS, initial_value="1x", order=5)
+        self.speeds: viser.GuiDropdownHandle[str] = gui.add_dropdown(
+            "replay speed", SPEEDS, initial_value="1x", order=5
+        )
         self.speeds.on_update(self._sped)
         self.gauges = gui.add_html("", order=5.5)
-        self.curves = Curves(gui, replay, order=6)
+        self.plots = RunPlots(gui, replay, order=6)
         with gui.add_folder("View", order=8, expand_by_default=False):
-            for name in VIEWS:
-                if hasattr(self.stage, name):
-                    box = gui.add_checkbox(VIEWS[name], initial_value=bool(getattr(self.stage, name)))
-                    box.on_update(self._viewing(name))
+            view_boxes(gui, self._view)
         with gui.add_folder("Recording", order=9, expand_by_default=bool(replay.warnings)):
             gui.add_html(about(replay))
             self.undrawn = gui.add_html("")
-        gui.add_html(_line(" · ".join(f"<b>{key}</b> {does}" for key, _, does, _ in KEYS)), order=10)
-        gui.add_html(_line(SAFETY, "font-weight:600"), order=11)
-        for _, key, does, what in KEYS:
-            gui.add_command(does, hotkey=key).on_trigger(self._ordering(what))
+        gui.add_html(line(" · ".join(f"<b>{key}</b> {does}" for key, _, does, _ in KEYS)), order=10)
+        gui.add_html(line(SAFETY, "font-weight:600"), order=11)
+        add_keys(gui, KEYS, self.order)
 
-    async def _slid(self, event: Any) -> None:
+    async def _slid(self, event: viser.GuiEvent[viser.GuiSliderHandle[float]]) -> None:
         if event.client_id is not None:  # a page, not we ourselves
             self._slid_at = time.monotonic()
             self.seek(event.target.value)
 
-    async def _clicked(self, event: Any) -> None:
+    async def _clicked(self, event: viser.GuiEvent[viser.GuiButtonGroupHandle]) -> None:
         if event.target.value in BUTTONS:
             self.order(BUTTONS[event.target.value])
 
-    async def _sped(self, event: Any) -> None:
+    async def _sped(self, event: viser.GuiEvent[viser.GuiDropdownHandle[str]]) -> None:
         if event.target.value in SPEEDS:
             self.speed = float(event.target.value.removesuffix("x"))
 
-    def _viewing(self, name: str) -> Callable[[Any], Any]:
-        async def chosen(event: Any) -> None:
-            setattr(self.stage, name, bool(event.target.value))
-            with self._lock:
-                self._changed = True
-
-        return chosen
-
-    def _ordering(self, what: str) -> Callable[[Any], Any]:
-        async def ordered(_: Any) -> None:
-            self.order(what)
-
-        return ordered
+    def _view(self, name: str, value: bool) -> None:
+        setattr(self.stage, name, value)
+        with self._lock:
+            self._changed = True
 
     # ---- time
-    def seek(self, t: Any) -> None:
+    def seek(self, t: object) -> None:
         """To that time, held within the recording; what is no time is left alone."""
         if isinstance(t, bool) or not isinstance(t, int | float) or not math.isfinite(t):
             return
@@ -197,16 +179,16 @@ class Player:
         said, colour = judged(snapshot)
         held = "" if self.playing else ' <span style="color:#7b858c;font-weight:400">(paused)</span>'
         self.status.content = headline(f"{said}{held}", colour, detail(snapshot))
-        self.numbers.content = _line(facts(snapshot, float(self.replay.times[-1])), "padding-bottom:5px")
+        self.numbers.content = line(facts(snapshot, float(self.replay.times[-1])), "padding-bottom:5px")
         self.gauges.content = gauges(snapshot)
 
     def _tell(self, snapshot: Snapshot, t: float) -> None:
         if time.monotonic() - self._slid_at > SETTLING and abs(self.slider.value - t) > 1e-4:
-            self.slider.value = round(t, 3)
-        said = _line(html.escape(self.stage.problem), "word-break:break-all") if self.stage.problem else ""
+            set_value(self.slider, round(t, 3))
+        said = line(html.escape(self.stage.problem), "word-break:break-all") if self.stage.problem else ""
         if self.undrawn.content != said:
             self.undrawn.content = said
-        self.curves.show(t, snapshot)
+        self.plots.show(t, snapshot)
 
     def serve(self, seconds: float | None = None) -> None:
         """Plays until Ctrl-C, or for so long."""
@@ -221,95 +203,10 @@ class Player:
                 self.advance(min(now - before, 0.5))
 
 
-def _line(text: str, style: str = "") -> str:
-    return f'<div style="font-size:12px;line-height:1.4;padding:0 12px;color:#55606a;{style}">{text}</div>'
-
-
 def about(replay: Replay) -> str:
     """The file, what its notes say, and what is missing; names of a file are escaped."""
     notes = {key: value for key, value in replay.table.notes.items() if "\n" not in value and value}
     rows = {"file": replay.path.name, **notes, "control steps": f"{len(replay)}, {1e3 * replay.period:g} ms each"}
     told = "".join(f"<div>{html.escape(key)}: {html.escape(value)}</div>" for key, value in rows.items())
     told += "".join(f'<div style="color:#8a5a00">{html.escape(each)}</div>' for each in replay.warnings)
-    return _line(told, "word-break:break-word")
-
-
-Array = NDArray[np.float64]
-
-SHOWN = 300  # points of a plot
-
-
-def worst_per_bin(values: Array, worst: Any, count: int = SHOWN) -> Array:
-    """At most so many values: the worst (np.fmin, np.fmax) of each stretch, the last row in the last."""
-    if len(values) <= count:
-        return np.array(values, dtype=float)
-    starts = np.linspace(0, len(values), count, endpoint=False).astype(int)
-    found: Array = worst.reduceat(values, starts)
-    return found
-
-
-class Curves:
-    """Distance, speed of the tool and least joint margin of a replay."""
-
-    def __init__(self, gui: Any, replay: Replay, order: float) -> None:
-        table = replay.table
-        self.x = worst_per_bin(replay.times, np.minimum)
-        distance = np.minimum(np.where(np.isfinite(table["distance_surfaces"]), table["distance_surfaces"], FAR), FAR)
-        with np.errstate(invalid="ignore"):
-            margins = shares(replay.margins, replay.cell.upper - replay.cell.lower)
-        least = np.fmin.reduce(margins, axis=1)
-        fastest = float(np.nanmax(replay.speeds, initial=0.0))
-        speed_top = next((each for each in TOPS if each > fastest), TOPS[-1])
-        self._lines = {
-            "distance": (worst_per_bin(distance, np.fmin), FAR),
-            "speed": (worst_per_bin(replay.speeds, np.fmax), speed_top),
-            "margin": (worst_per_bin(least, np.fmin), 100.0),
-        }
-        self._titles, self._plots = {}, {}
-        for k, (name, (values, top)) in enumerate(self._lines.items()):
-            self._titles[name] = gui.add_html("", order=order + 0.1 * k)
-            last = k == len(self._lines) - 1
-            self._plots[name] = self._plot(gui, values, top, COLOURS[k], order + 0.1 * k + 0.05, last)
-
-    def _plot(self, gui: Any, values: Array, top: float, colour: str, order: float, last: bool) -> Any:
-        """As on the live page: the last one has the time below."""
-        x = self.x if len(self.x) > 1 else np.array([self.x[0], self.x[0] + 1e-3])
-        return gui.add_uplot(
-            data=(x, np.resize(values, len(x)), np.full(len(x), np.nan)),
-            series=(
-                {"label": "s"},
-                {"label": "value", "stroke": colour, "width": 1.5},
-                {"label": "now", "stroke": "#2b343a", "width": 1.5},
-            ),
-            scales={"x": {"time": False, "auto": True}, "y": {"range": (0.0, top)}},
-            axes=(SECONDS if last else LINE | {"show": False}, LINE | {"size": 34, "space": 20}),
-            height=HEIGHT + BELOW * last,
-            padding=(6, 10, 0 if last else 7, 0),
-            legend={"show": False},
-            cursor={"show": False},
-            order=order,
-        )
-
-    def cursor(self, t: float, top: float) -> Array:
-        """A series that is a line from the bottom to the top at that time."""
-        k = min(max(int(np.searchsorted(self.x, t, side="right")) - 1, 0), len(self.x) - 2)
-        line = np.full(len(self.x), np.nan)
-        line[k], line[k + 1] = 0.0, top
-        return line
-
-    def show(self, t: float, snapshot: Snapshot) -> None:
-        """Moves the lines to that time, and writes the numbers of then."""
-        if len(self.x) > 1:
-            for name, (values, top) in self._lines.items():
-                self._plots[name].data = (self.x, values, self.cursor(t, top))
-        distance = snapshot.distance
-        near = f"{distance:.3f} m" if math.isfinite(distance) else "nobody is there"
-        self._title("distance", "distance to the nearest person", near)
-        self._title("speed", "speed of the tool", f"{snapshot.tool_speed:.2f} m/s")
-        margins = shares(snapshot.margins, snapshot.scene.spans)
-        least = f"{np.nanmin(margins):.0f} %" if np.isfinite(margins).any() else "no limits"
-        self._title("margin", "least joint margin, % of half the range", least)
-
-    def _title(self, name: str, what: str, value: str) -> None:
-        style = FIRST if name == "distance" else TITLE
-        self._titles[name].content = f'<div style="{style}"><span>{what}</span><b>{value}</b></div>'
+    return line(told, "word-break:break-word")

@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +22,9 @@ from ...cell.pick_and_place import AVOID, BACK_HOME, PICK, PLACE, TO_GOAL, InFee
 from ...cell.recording.table import RecordedTable, read
 from ...errors import RecordingError
 from ...geometry.skeleton import SIDES
-from ..panel.margins import GIVES_WAY, STANDS, THERE, Margins, at_nearest
-from ..snapshot import SceneView, Snapshot
+from ..panel.margins import GIVES_WAY, STANDS, THERE, Margins, NearestCapsule, at_nearest
+from ..session.setup import ShownSettings
+from ..snapshot import Nearest, SceneView, Snapshot, belts
 from .recorded_cell import ReplayCell, configurations, drawable, vector
 
 Array = NDArray[np.float64]
@@ -76,7 +76,7 @@ class Replay:
         self.hands = {side: vector(self.table, f"{side}_hand", 3) for side in SIDES}
         speeds = vector(self.table, "qd", self.table.n)
         self._qd = speeds
-        self.belts = Belts(self)
+        self.belts = RecordedBelts(self)
         self._agrees()
 
     def __len__(self) -> int:
@@ -150,8 +150,11 @@ class Replay:
     def scene_view(self) -> SceneView:
         """What stays throughout the recording."""
         cell, scene = self.cell, self.cell.scene
+        shown = ShownSettings(robot=cell.arm.name)
+        if scene is not None:
+            shown = ShownSettings.of(scene.controller, scene.supervision, cell.arm.name)
         return SceneView(
-            shown=self._shown(),
+            shown=shown,
             supervision="stop" if scene is None else scene.supervision,
             joints=cell.arm.joint_names,
             lower=cell.lower,
@@ -161,41 +164,28 @@ class Replay:
             people_names=cell.people_names,
             who=tuple(cell.names),
             visuals=cell.visuals,
-            belts=cell.belts,
+            belts=() if scene is None else belts(scene, cell.origin),
             floor=cell.floor,
             base=np.array(cell.arm.model.base[:3, 3]),
-            shells=cell.shells,
+            workspace=None if scene is None else scene.controller.workspace,
         )
 
-    def margins_at(self, k: int, nearest: tuple[Array, Array, str, str]) -> Margins | None:
+    def margins_at(self, k: int, nearest: Nearest) -> Margins | None:
         """What was needed and had, allowed and used in a row; None where the speeds of its joints are not there."""
         cell, q, qd, had = self.cell, self.q[k], self._qd[k], float(self.table["distance_surfaces"][k])
         if not (np.isfinite(qd).all() and math.isfinite(had)):
             return None
-        at, beside, own, part = nearest
-        i = cell.body.names.index(own)
-        row = cell.body.rows(q, qd)[i]
-        return at_nearest(cell.arm, q, qd, (row, cell.body.links[i], at, beside, part), had, cell.stopping)
+        i = cell.body.names.index(nearest.link)
+        row, link = cell.body.rows(q, qd)[i], cell.body.links[i]
+        found = NearestCapsule(row, link, nearest.on_arm, nearest.on_person, nearest.part)
+        return at_nearest(cell.arm, q, qd, found, had, cell.stopping)
 
     def offset(self, k: int, at: Array) -> Array:
         """How far the first person is from where they would be, (x, y)."""
         return at[:2] - self.cell.people[0].point(float(self.table["t"][k]))[0][:2]
 
-    def _shown(self) -> dict[str, Any]:
-        scene = self.cell.scene
-        if scene is None:
-            return {"robot": self.cell.arm.name}
-        config = scene.controller
-        return {
-            "robot": self.cell.arm.name,
-            "controller": config.controller,
-            "supervision": scene.supervision,
-            "influence": config.repulsion.influence,
-            "measure": config.repulsion.measure,
-        }
 
-
-class Belts:
+class RecordedBelts:
     """Where the objects of a pick-and-place cell were: on the belts since they were gripped or let go, or carried.
 
     A belt moves at its speed, so the times of gripping and letting go, which the states tell, say it all.  What was on

@@ -8,10 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,9 +29,9 @@ from ...geometry.shapes import LARGEST, A, B
 from ...geometry.skeleton import SIDES
 from ...loading import load
 from ...model.bounds import ANGLE
-from ...model.visuals import visuals_of
-from .. import snapshot
+from ...model.visuals import Visual, visuals_of
 from ..panel.margins import Stopping, stopping
+from ..snapshot import Nearest
 
 Array = NDArray[np.float64]
 
@@ -136,7 +133,7 @@ class ReplayCell:
             at = at if name == self.names[0] and np.isfinite(at).all() else np.array([1.0, 0.0, self.floor])
             return _stand_in(at, self.arm.model.base[:3, 3])
 
-    def _visuals(self) -> tuple[Any, ...]:
+    def _visuals(self) -> tuple[Visual, ...]:
         return () if self.scene is None else visuals_of(self.scene.robot, self.scene.tip or None)
 
     def _stopping(self) -> Stopping | None:
@@ -149,19 +146,6 @@ class ReplayCell:
         except ConfigError as error:
             self.warnings.append(f"what the supervisor asked for is not shown: {error}")
             return None
-
-    @property
-    def belts(self) -> tuple[tuple[Array, Array], ...]:
-        """Both ends of the conveyors' belts."""
-        here: Any = SimpleNamespace(scene=self.scene, origin=self.origin)
-        return () if self.scene is None else snapshot.belts(here)
-
-    @property
-    def shells(self) -> Mapping[str, Any]:
-        """The workspace's walls."""
-        walls = None if self.scene is None else self.scene.controller
-        here: Any = SimpleNamespace(controller=SimpleNamespace(config=walls or SimpleNamespace(workspace=None)))
-        return snapshot.shells(here)
 
     # ---- where they were
     def people_at(self, t: float, person: Array, hands: dict[str, Array]) -> tuple[Array, dict[str, Array]]:
@@ -185,7 +169,7 @@ class ReplayCell:
                 moved = _drag(mine, who.names, hands)
         return rows, moved
 
-    def nearest(self, q: Array, people: Array) -> tuple[float, tuple[Array, Array, str, str]] | None:
+    def nearest(self, q: Array, people: Array) -> tuple[float, Nearest] | None:
         """The least distance of surfaces, m, the nearest points of the axes, and what they are of; None without people.
 
         The same program computes it as in the run, so that the same bodies give the same number.
@@ -199,7 +183,7 @@ class ReplayCell:
         i, j = self._pairs.pairs[k]
         x, y, row = self._rows[i], self._rows[j], table[k]
         at, beside = x[A] + row[LAMBDA_X] * (x[B] - x[A]), y[A] + row[LAMBDA_Y] * (y[B] - y[A])
-        return float(row[DISTANCE]), (at, beside, self.body.names[i], self._called(j - self._own))
+        return float(row[DISTANCE]), Nearest(at, beside, self.body.names[i], self._called(j - self._own))
 
     def _called(self, row: int) -> str:
         """Whose capsule it is, and which, "left_hand"; with the name before it if there are several people."""

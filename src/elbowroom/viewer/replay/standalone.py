@@ -14,11 +14,11 @@ import json
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 from ...errors import ConfigError, ElbowroomError
 from ..access.server import open_page
-from ..panel.panel import detail, facts, judged
+from ..panel.status import detail, facts, judged
 from ..scene3d.scene import PageScene
 from ..snapshot import Snapshot
 
@@ -30,7 +30,7 @@ POLICY = (
 SAFETY = "Not a safety-rated device"
 MOST = 100_000  # snapshots: an hour at 30 a second is more than anybody watches
 
-# As access/page_patches.py does for the live page: messages are taken in between two frames, so that all of a snapshot
+# As access/server.py does for the live page: messages are taken in between two frames, so that all of a snapshot
 # is seen in the next.  The client does so while its page is hidden, and nothing else in it asks for that.  Its player
 # sends 120 times a second what is due; here it does once a frame, after it was drawn.  The slider, from which the sheet
 # knows the time, is renewed when React finds the time, and that may be a frame later; what a click does it shows at
@@ -132,6 +132,14 @@ SCRIPT = """
 """
 
 
+class SheetRow(NamedTuple):
+    """What the sheet says of one snapshot."""
+
+    sentence: int  # by number
+    distance: float | None  # m, to the nearest person
+    facts: str
+
+
 def write(snapshots: Iterable[Snapshot], path: str | os.PathLike[str], *, rate: float = 30.0, title: str = "") -> int:
     """Writes the snapshots, `rate` of them a second, into one HTML file; returns how many there were.
 
@@ -141,32 +149,32 @@ def write(snapshots: Iterable[Snapshot], path: str | os.PathLike[str], *, rate: 
     if not 0.1 <= rate <= 240.0:
         raise ConfigError(f"rate: expected 0.1 to 240 snapshots a second; got {rate!r}")
     page = open_page("127.0.0.1", 0, clients=1, label=title or "elbowroom")
-    frames: list[list[Any]] = []
+    rows: list[SheetRow] = []
     sentences: dict[tuple[str, str], int] = {}
     try:
         stage, recorder = PageScene(page.server), None
         for snapshot in snapshots:
-            if len(frames) == MOST:
+            if len(rows) == MOST:
                 raise ConfigError(f"snapshots: expected at most {MOST}; there are more, so take fewer a second")
             if recorder is not None:
                 recorder.insert_sleep(1.0 / rate)
             stage.show(snapshot)
             if recorder is None:  # it begins with all that is there
                 recorder = page.server.get_scene_serializer()
-            frames.append(_frame(snapshot, sentences))
+            rows.append(_row(snapshot, sentences))
         if recorder is None:
             raise ConfigError("snapshots: expected one at least; there are none")
-        if len(frames) > 1:
+        if len(rows) > 1:
             recorder.insert_sleep(1.0 / rate)
         client = recorder.as_html()
     finally:
         page.stop()
-    _save(Path(path), _assembled(client, frames, sentences, rate, title or "elbowroom"))
-    return len(frames)
+    _save(Path(path), _assembled(client, rows, sentences, rate, title or "elbowroom"))
+    return len(rows)
 
 
-def _frame(snapshot: Snapshot, sentences: dict[tuple[str, str], int]) -> list[Any]:
-    """Sentence (by number), distance and facts of a snapshot, for the sheet."""
+def _row(snapshot: Snapshot, sentences: dict[tuple[str, str], int]) -> SheetRow:
+    """What the sheet says of a snapshot; a new sentence gets the next number."""
     said, colour = judged(snapshot)
     plain = html.unescape(said)  # it is escaped for the panel; the sheet sets text, not markup
     distance = snapshot.distance
@@ -175,16 +183,16 @@ def _frame(snapshot: Snapshot, sentences: dict[tuple[str, str], int]) -> list[An
     more = detail(snapshot)
     if more:
         plain = f"{plain} ({more.partition(';')[0]})"
-    return [sentences.setdefault((plain, colour), len(sentences)), near, told]
+    return SheetRow(sentences.setdefault((plain, colour), len(sentences)), near, told)
 
 
 def _assembled(
-    client: str, frames: list[list[Any]], sentences: dict[tuple[str, str], int], rate: float, title: str
+    client: str, rows: list[SheetRow], sentences: dict[tuple[str, str], int], rate: float, title: str
 ) -> str:
     """viser's page with the policy, the title and the sheet."""
-    known = [frame[1] for frame in frames if frame[1] is not None]
+    known = [row.distance for row in rows if row.distance is not None]
     top = min(max([0.0, *known]), 3.0)
-    run = {"rate": rate, "top": top, "sentences": list(sentences), "frames": frames}
+    run = {"rate": rate, "top": top, "sentences": list(sentences), "frames": rows}
     data = json.dumps(run, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
     name = html.escape(title)
     head = f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">{ONE_STATE}<style>{STYLE}</style>'

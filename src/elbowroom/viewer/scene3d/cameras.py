@@ -9,12 +9,16 @@ v is the vertical angle of view, h the horizontal one: tan(h / 2) = aspect tan(v
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..snapshot import Snapshot
+
+if TYPE_CHECKING:
+    import viser
 
 Array = NDArray[np.float64]
 
@@ -34,8 +38,8 @@ FROM: dict[str, tuple[float, float, float]] = {
 """From which side, seen from the arm, which faces +x."""
 
 
-class View(NamedTuple):
-    """A camera."""
+class CameraPose(NamedTuple):
+    """Where a camera is, what it looks at, and which way is up."""
 
     position: Array
     look_at: Array
@@ -63,16 +67,16 @@ def points(snapshot: Snapshot) -> Array:
     return every[np.isfinite(every).all(axis=1) & (np.abs(every) < 50.0).all(axis=1)]
 
 
-def view(name: str, snapshot: Snapshot, aspect: float = TYPICAL) -> View:
+def view(name: str, snapshot: Snapshot, aspect: float = TYPICAL) -> CameraPose:
     """The camera of that name for a window of that width to height."""
     if name == "tool":
         at = np.asarray(snapshot.tool, dtype=float)
         way = _unit(FROM[name])
-        return View(at + 1.1 * max(1.0, 1.0 / aspect) * way, at, np.array([0.0, 0.0, 1.0]))
+        return CameraPose(at + 1.1 * max(1.0, 1.0 / aspect) * way, at, np.array([0.0, 0.0, 1.0]))
     return fitted(points(snapshot), FROM[name], aspect)
 
 
-def fitted(seen: Array, way: ArrayLike, aspect: float) -> View:
+def fitted(seen: Array, way: ArrayLike, aspect: float) -> CameraPose:
     """From that side, as near as all points are in view."""
     forward = -_unit(way)
     right = _unit(np.cross(forward, (0.0, 0.0, 1.0)))
@@ -85,9 +89,37 @@ def fitted(seen: Array, way: ArrayLike, aspect: float) -> View:
         distance = max(float((np.abs(x) / (tall * aspect) - deep).max()), float((np.abs(y) / tall - deep).max()))
         a, b = x / (distance + deep), y / (distance + deep)
         middle = middle + distance * (0.5 * (a.min() + a.max()) * right + 0.5 * (b.min() + b.max()) * up)
-    return View(middle - ROOM * distance * forward, middle, np.array([0.0, 0.0, 1.0]))
+    return CameraPose(middle - ROOM * distance * forward, middle, np.array([0.0, 0.0, 1.0]))
 
 
 def _unit(vector: ArrayLike) -> Array:
     v = np.asarray(vector, dtype=float)
     return np.asarray(v / np.linalg.norm(v))
+
+
+def triple(v: Array) -> tuple[float, float, float]:
+    """A point as viser keeps it for pages to come."""
+    return float(v[0]), float(v[1]), float(v[2])
+
+
+def look(client: viser.ClientHandle, name: str, snapshot: Snapshot) -> None:
+    """One page looks through the camera of that name, as its window is wide."""
+    camera = client.camera
+    wide, tall = getattr(camera, "image_width", 0), getattr(camera, "image_height", 0)
+    found = view(name, snapshot, wide / tall if wide and tall else TYPICAL)
+    with departing(client), client.atomic():
+        camera.up_direction = found.up
+        camera.position, camera.look_at = found.position, found.look_at
+        camera.fov = float(ANGLE)
+
+
+def departing(client: viser.ClientHandle) -> AbstractContextManager[None]:
+    """While it lasts, the page may leave: viser then warns of what never arrives, which is no error here.
+
+    A page can leave at any moment, so that asking beforehand whether it is there does not help.
+    """
+    try:
+        found: AbstractContextManager[None] = client._websock_connection.get_message_buffer().sanctioned_dead_writes()
+    except AttributeError:  # a viser that does not warn
+        return nullcontext()
+    return found

@@ -11,20 +11,19 @@ import warnings
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import ModelError, ModelWarning
 from ...model import meshes
 from ...model.meshes import MOST_TRIANGLES, Surface
 from ...model.visuals import MISSING, Visual
-from . import triangles as solids
-from .capsules import seen
-from .palette import ARM
+from . import primitives as solids
+from .primitives import ARM, Array, seen
 
-Array = NDArray[Any]
+if TYPE_CHECKING:
+    import viser
 
 TOLD = 10  # things that are not drawn
 KEPT = 64  # files kept in memory, so that an arm that comes back is there at once
@@ -33,9 +32,9 @@ KEPT = 64  # files kept in memory, so that an arm that comes back is there at on
 class LinkMeshes:
     """What the visuals of an arm show; `links` are those that are shown in full, `problem` says what is not."""
 
-    def __init__(self, scene: Any, name: str, visuals: tuple[Visual, ...]) -> None:
+    def __init__(self, scene: viser.SceneApi, name: str, visuals: tuple[Visual, ...]) -> None:
         self.problem = ""
-        self._frames: dict[int, Any] = {}
+        self._frames: dict[int, viser.FrameHandle] = {}
         self._scene, self._name = scene, name
         missing: set[int] = set()
         wrong: list[str] = []  # in the order of the visuals

@@ -1,21 +1,55 @@
-"""Overlays: the tool and its path, the goal, arrows of repulsion and attraction, the line of least distance."""
+"""Overlays: the tool's path and goal, arrows of repulsion and attraction, the line of least distance, and shells.
+
+The workspace's shells are those of avoidance/control/workspace.py: two half-spheres and a floor.  Round a person lies
+the surface at the distance of influence; as seen from the middle of the body it is where a ray from outside first
+comes so near to a capsule, found by stepping along the ray by the distance that is left (sphere tracing):
+
+    |p - segment_k| - r_k = influence,     p = middle + s u
+
+A hollow that a ray crosses on its way in is covered by what lies before it.
+"""
 
 from __future__ import annotations
 
 import math
 from collections import deque
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...avoidance import Workspace
 from ..snapshot import Snapshot
-from . import triangles
-from .capsules import seen
-from .palette import CALM, FLOOR, PULL, PUSH, TOOL, TRACE, colour_of, linear
+from .people import names_of, people_of
+from .primitives import (
+    CALM,
+    FAR,
+    FLOOR,
+    INNER,
+    PULL,
+    PUSH,
+    REACH,
+    ROUND,
+    SHELL,
+    TOOL,
+    TRACE,
+    Array,
+    Colour,
+    Solid,
+    ball,
+    colour_of,
+    copies,
+    dome,
+    gripper,
+    lathe,
+    linear,
+    quaternion,
+    seen,
+)
 
-Array = NDArray[Any]
+if TYPE_CHECKING:
+    import viser
 
+Point = tuple[float, float, float]
 TRAIL = 120  # pieces of the tool's path
 STRIDE = 0.004  # m: a piece is at least so long
 GAP = 1.0  # s: after a pause this long, or a step back, the path begins anew
@@ -28,7 +62,7 @@ OPEN, CLOSED = 0.10, 0.074  # m between the fingers
 class Overlays:
     """Lines and arrows about the tool."""
 
-    def __init__(self, scene: Any) -> None:
+    def __init__(self, scene: viser.SceneApi) -> None:
         line = np.zeros((1, 2, 3), dtype=np.float32)
         self._places: deque[Array] = deque(maxlen=TRAIL + 1)
         self._t, self._colour, self._text = -math.inf, CALM, ""
@@ -42,25 +76,26 @@ class Overlays:
             visible=False,
         )
         self._least = scene.add_line_segments("/marks/least", points=line, colors=CALM, thickness=0.009)
-        vertices, faces = triangles.ball(16)
-        self._ends = scene.add_batched_meshes_simple(
-            "/marks/ends",
-            vertices * np.float32(0.013),
-            faces,
-            batched_wxyzs=np.tile(np.array([1.0, 0, 0, 0], dtype=np.float32), (2, 1)),
-            batched_positions=np.zeros((2, 3), dtype=np.float32),
-            batched_colors=linear(CALM),
-            lod="off",
-            cast_shadow=False,
-        )
+        vertices, faces = ball(16)
+        dot = vertices * np.float32(0.013), faces
+        self._ends = copies(scene, "/marks/ends", dot, 2, CALM, cast_shadow=False)
         self._label = scene.add_label("/marks/label", "", anchor="bottom-center")
-        arrow = {"shaft_radius": 0.011, "head_radius": 0.028, "head_length": 0.06, "visible": False}
-        self._push = scene.add_arrows("/marks/push", points=line, colors=linear(PUSH), **arrow)
-        self._pull = scene.add_arrows("/marks/pull", points=line, colors=linear(PULL), **arrow)
+        self._push, self._pull = (
+            scene.add_arrows(
+                f"/marks/{name}",
+                points=line,
+                colors=linear(colour),
+                shaft_radius=0.011,
+                head_radius=0.028,
+                head_length=0.06,
+                visible=False,
+            )
+            for name, colour in (("push", PUSH), ("pull", PULL))
+        )
         self._goal = scene.add_icosphere("/marks/goal", radius=0.016, color=PULL, opacity=0.65, cast_shadow=False)
         self._tool = scene.add_frame("/marks/tool", axes_length=0.07, axes_radius=0.0025, origin_radius=0.004)
         self._fingers = [
-            scene.add_mesh_simple(f"/marks/tool/{name}", *triangles.gripper(gap), color=TOOL, visible=False)
+            scene.add_mesh_simple(f"/marks/tool/{name}", *gripper(gap), color=TOOL, visible=False)
             for name, gap in (("open", OPEN), ("closed", CLOSED))
         ]
 
@@ -81,7 +116,7 @@ class Overlays:
         pose = snapshot.tool_pose
         self._tool.position = tool
         if pose is not None:
-            self._tool.wxyz = triangles.quaternion(np.asarray(pose)[:3, :3])
+            self._tool.wxyz = quaternion(np.asarray(pose)[:3, :3])
         carries = bool(snapshot.carrying)
         fingers = fingers and pose is not None
         seen(self._fingers[0], fingers and not carries)
@@ -140,3 +175,148 @@ def _radius(rows: Array, point: Array) -> float:
     part = np.einsum("ij,ij->i", point - a, way) / np.maximum(np.einsum("ij,ij->i", way, way), 1e-12)
     off = point - a - np.clip(part, 0.0, 1.0)[:, None] * way
     return float(rows[np.einsum("ij,ij->i", off, off).argmin(), 6])
+
+
+# ---- shells
+STEPS, ENOUGH = 24, 2e-3  # of a ray, and how near (m) is there
+EVERY = 3  # snapshots between two looks at the surface round a person
+CHANGED = 0.008  # m: a surface that moved by less stays
+
+
+class Shells:
+    """The workspace's shells, and a surface round each person."""
+
+    def __init__(self, scene: viser.SceneApi) -> None:
+        self._scene = scene
+        self._built: tuple[float | None, float | None, float | None, Point] | None = None
+        self._directions, self._faces = ball(24)
+        self._directions = self._directions / np.linalg.norm(self._directions, axis=1, keepdims=True)
+        self._people: dict[int, viser.MeshHandle] = {}
+        self._groups: list[slice] | None = None
+        self._count = 0
+
+    def hide(self) -> None:
+        """Nothing of it."""
+        if self._built is not None or self._people:
+            self._scene.remove_by_name("/shells")
+            self._built, self._people, self._groups = None, {}, None
+
+    def show(self, snapshot: Snapshot) -> None:
+        """As a snapshot has it."""
+        self._show_workspace(snapshot.scene.workspace or Workspace())
+        people, influence = snapshot.people, snapshot.scene.shown.influence
+        if not influence or not len(people):
+            return
+        if self._groups is None:
+            self._groups = people_of(names_of(len(people), snapshot.scene.people_names))
+        axis = snapshot.scene.shown.measure == "axis"
+        for k, group in enumerate(self._groups):
+            self._around(k, people[group], influence, axis)
+        self._count += 1
+
+    def _show_workspace(self, walls: Workspace) -> None:
+        floor, inner, outer, center = what = (walls.floor, walls.inner, walls.outer, walls.center)
+        if what == self._built:
+            return
+        self._scene.remove_by_name("/shells/workspace")
+        self._built = what
+        for name, radius, colour, opacity in (("inner", inner, INNER, 0.16), ("outer", outer, SHELL, 0.10)):
+            if radius is None:
+                continue
+            self._surface(name, dome(radius), colour, opacity, center)
+            self._line(f"{name}_lines", _arcs(radius), colour, center)
+        if floor is not None:
+            wide = outer if outer is not None else 1.5
+            disc = lathe([(wide, 0.0), (0.0, 0.0)], 2 * ROUND)
+            at = (center[0], center[1], floor)
+            self._surface("floor", disc, SHELL, 0.14, at)
+            self._line("floor_line", _circle(wide), SHELL, at)
+
+    def _surface(self, name: str, solid: Solid, colour: Colour, opacity: float, at: Point) -> None:
+        self._scene.add_mesh_simple(
+            f"/shells/workspace/{name}",
+            *solid,
+            color=colour,
+            opacity=opacity,
+            side="double",
+            cast_shadow=False,
+            receive_shadow=False,
+            position=at,
+        )
+
+    def _line(self, name: str, points: Array, colour: Colour, at: Point) -> None:
+        self._scene.add_line_segments(
+            f"/shells/workspace/{name}", points=points, colors=colour, thickness=0.004, position=at
+        )
+
+    def _around(self, k: int, rows: Array, influence: float, axis: bool) -> None:
+        """The surface round one person."""
+        fresh = k not in self._people
+        there = bool((np.abs(rows) < FAR).all())
+        middle = centre(rows) if there else np.zeros(3)
+        if not fresh:
+            seen(self._people[k], there)
+            if not there:
+                return
+            self._people[k].position = middle
+            if self._count % EVERY:
+                return
+        elif not there:
+            return  # made when they come
+        radii = 0.0 * rows[:, 6] if axis else rows[:, 6]
+        reach = around(rows[:, :3] - middle, rows[:, 3:6] - middle, radii + influence, self._directions)
+        vertices = (self._directions * reach[:, None]).astype(np.float32)
+        if fresh:
+            self._people[k] = self._scene.add_mesh_simple(
+                f"/shells/people/{k}",
+                vertices,
+                self._faces,
+                color=REACH,
+                opacity=0.13,
+                cast_shadow=False,
+                receive_shadow=False,
+                position=middle,
+            )
+        elif np.abs(vertices - self._people[k].vertices).max() > CHANGED:
+            self._people[k].vertices = vertices
+
+
+def centre(rows: Array) -> Array:
+    """The middle of the capsule with the greatest volume."""
+    length = np.linalg.norm(rows[:, 3:6] - rows[:, :3], axis=1)
+    k = int((rows[:, 6] ** 2 * (length + 4 / 3 * rows[:, 6])).argmax())
+    return 0.5 * (rows[k, :3] + rows[k, 3:6])
+
+
+def around(a: Array, b: Array, radii: Array, directions: Array) -> Array:
+    """(m,) how far along each direction (m, 3) from the origin the outermost of the capsules' surfaces is."""
+    way = b - a
+    size = np.maximum(np.einsum("ij,ij->i", way, way), 1e-12)
+    far = float((np.maximum(np.linalg.norm(a, axis=1), np.linalg.norm(b, axis=1)) + radii).max())
+    s = np.full(len(directions), far)
+    left = np.arange(len(directions))
+    for _ in range(STEPS):
+        p = directions[left] * s[left, None]
+        off = p[:, None] - a
+        part = np.clip(np.einsum("mij,ij->mi", off, way) / size, 0.0, 1.0)
+        off -= part[..., None] * way
+        gap = (np.sqrt(np.einsum("mij,mij->mi", off, off)) - radii).min(axis=1)
+        s[left] = np.maximum(s[left] - gap, 0.0)
+        left = left[(gap > ENOUGH) & (s[left] > 0.0)]
+        if not len(left):
+            break
+    return s
+
+
+def _circle(radius: float) -> Array:
+    angle = np.linspace(0.0, 2 * np.pi, 97)
+    points = np.stack([radius * np.cos(angle), radius * np.sin(angle), 0 * angle], axis=1)
+    return np.stack([points[:-1], points[1:]], axis=1).astype(np.float32)
+
+
+def _arcs(radius: float) -> Array:
+    """The rim of a dome and two arcs over it."""
+    angle = np.linspace(0.0, np.pi, 49)
+    over = np.stack([radius * np.cos(angle), 0 * angle, radius * np.sin(angle)], axis=1)
+    arcs = [np.stack([line[:-1], line[1:]], axis=1) for line in (over, over[:, [1, 0, 2]])]
+    return np.concatenate([_circle(radius), *arcs]).astype(np.float32)

@@ -1,44 +1,55 @@
-"""The scene of the page: the arm and the people, belts and objects, what is drawn about them.
+"""The scene of the page: the arm and the people, belts and objects, floor and light, what is drawn about them.
 
     stage = PageScene(server);  stage.shells = True;  stage.show(snapshot)
 
-Only poses are sent while things move; meshes once for each arm and scene (capsules.py, meshes.py).  A snapshot may lack
-what only some have (`visuals`, `poses`, `shells`, ...): then that is not shown.
+Only poses are sent while things move; meshes once for each arm and scene (primitives.py, meshes.py).  A snapshot may
+lack what only some have (`visuals`, `poses`, `workspace`, ...): then that is not shown.
 """
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...geometry.skeleton import NAMES
 from ..snapshot import Snapshot
-from . import cameras, static_scene, triangles
-from .capsules import Band, Limbs
+from . import cameras
 from .meshes import LinkMeshes
-from .overlays import Overlays
-from .palette import ARM, JOINT, OBJECT, TAPE, clothes, linear, names_of
-from .palette import CALM as CALM
-from .palette import CARE as CARE
-from .palette import DANGER as DANGER
-from .palette import PERSON as PERSON
-from .palette import PULL as PULL
-from .palette import PUSH as PUSH
-from .palette import TRACE as TRACE
-from .palette import colour_of as colour_of
-from .people import Figures
-from .shells import Shells
-from .triangles import capsule as capsule
-from .triangles import turned as turned
+from .overlays import Overlays, Shells
+from .people import Figures, clothes, names_of
+from .primitives import (
+    ARM,
+    BELT,
+    FLOOR,
+    GRID,
+    HAZE,
+    JOINT,
+    LINES,
+    OBJECT,
+    RAIL,
+    STEEL,
+    TAPE,
+    Array,
+    Band,
+    CapsuleMeshes,
+    Solid,
+    box,
+    copies,
+    cylinder,
+    joined,
+    moved,
+)
 
-Array = NDArray[Any]
+if TYPE_CHECKING:
+    import viser
 
 SIZE = 0.07  # m, of an object
-LOW = 0.02  # m: its middle, below the point that it is taken by
+HANGS = 0.02  # m: its middle, below the point that it is taken by
 ROOTS = ("/arm", "/looks", "/people", "/helmets", "/objects", "/belts", "/marks", "/floor", "/shells")
+BELT_WIDTH = 0.24  # m, of a belt
+BELT_LOW = 0.055  # m: a belt's top, below the middle of what lies on it
 
 
 class PageScene:
@@ -49,24 +60,24 @@ class PageScene:
     `problem` says what could not be drawn.
     """
 
-    def __init__(self, server: Any) -> None:
+    def __init__(self, server: viser.ViserServer) -> None:
         self.server, self.scene = server, server.scene
         self.shells, self.meshes, self.arrows, self.figures = False, True, True, True
         self.generation = -1
         self._shells = Shells(self.scene)
-        self._arm: Limbs
-        self._people: Limbs | None
+        self._arm: CapsuleMeshes
+        self._people: CapsuleMeshes | None
         self._looks: LinkMeshes
         self._marks: Overlays
         self._figures: Figures | None = None
-        self._objects: Any = None
-        self._shape: tuple[Any, ...] = ()
-        self._what: tuple[Any, ...] = ()
+        self._objects: viser.BatchedMeshHandle | None = None
+        self._shape = (-1, 0, 0)  # generation, capsules of the arm, of people
+        self._what: tuple[int, str, str] | None = None  # capsules of the arm, scenario, robot
         self._snapshot: Snapshot | None = None
-        static_scene.light(self.scene)
+        add_light(self.scene)
         server.on_client_connect(self._came)
 
-    def _came(self, client: Any) -> None:
+    def _came(self, client: viser.ClientHandle) -> None:
         """A page that comes, or comes back: its window's shape is known now."""
         self.look(client)
 
@@ -83,7 +94,7 @@ class PageScene:
                 self._rebuild(snapshot)
                 self._shape = shape
             shown = snapshot.scene.shown
-            what = (len(snapshot.arm), shown.get("scenario"), shown.get("robot"))
+            what = (len(snapshot.arm), shown.scenario, shown.robot)
             if what != self._what:  # another scene, and not another controller for it
                 self._what = what
                 self._frame(snapshot)
@@ -98,23 +109,16 @@ class PageScene:
                 self._shells.hide()
 
     # ---- where pages look from
-    def look(self, client: Any, name: str = "cell", snapshot: Snapshot | None = None) -> None:
-        """One page looks at that (cameras.FROM), as its window is wide."""
+    def look(self, client: viser.ClientHandle, name: str = "cell", snapshot: Snapshot | None = None) -> None:
+        """One page looks at that (cameras.FROM)."""
         shown = self._snapshot if snapshot is None else snapshot
-        if shown is None or name not in cameras.FROM:
-            return
-        camera = client.camera
-        wide, tall = getattr(camera, "image_width", 0), getattr(camera, "image_height", 0)
-        found = cameras.view(name, shown, wide / tall if wide and tall else cameras.TYPICAL)
-        with departing(client), client.atomic():
-            camera.up_direction = found.up
-            camera.position, camera.look_at = found.position, found.look_at
-            camera.fov = float(cameras.ANGLE)
+        if shown is not None and name in cameras.FROM:
+            cameras.look(client, name, shown)
 
     def _frame(self, snapshot: Snapshot) -> None:
         """All pages, and those to come, look at the cell."""
         found, start = cameras.view("cell", snapshot), self.server.initial_camera
-        start.position, start.look_at = tuple(found.position.tolist()), tuple(found.look_at.tolist())
+        start.position, start.look_at = cameras.triple(found.position), cameras.triple(found.look_at)
         start.fov = float(cameras.ANGLE)
         for client in self.server.get_clients().values():
             self.look(client, "cell", snapshot)
@@ -126,12 +130,11 @@ class PageScene:
         for name in ROOTS:
             self.scene.remove_by_name(name)
         self.generation = snapshot.generation
-        arm, people, base = snapshot.arm, snapshot.people, np.asarray(snapshot.scene.base, dtype=float)
-        self._build_arm(arm, snapshot)
-        self._build_people(people, snapshot)
+        self._build_arm(snapshot.arm, snapshot)
+        self._build_people(snapshot.people, snapshot)
         self._objects = None
-        static_scene.ground(self.scene, float(snapshot.scene.floor), base)
-        static_scene.belts(self.scene, snapshot.scene.belts, float(snapshot.scene.floor))
+        add_ground(self.scene, snapshot.scene.floor, snapshot.scene.base)
+        add_belts(self.scene, snapshot.scene.belts, snapshot.scene.floor)
         self._marks = Overlays(self.scene)
 
     def _build_arm(self, arm: Array, snapshot: Snapshot) -> None:
@@ -142,9 +145,9 @@ class PageScene:
         for k, row in enumerate(arm):
             if np.linalg.norm(row[3:6] - row[:3]) > 0.04:
                 bands += [Band(k, part, min(0.4 * float(row[6]), 0.024), JOINT) for part in (0.0, 1.0)]
-        self._arm = Limbs(self.scene, "/arm", sides, np.repeat(sides[:, None], 2, axis=1), bands)
-        visuals = snapshot.scene.visuals or ()
-        self._looks = LinkMeshes(self.scene, "/looks", visuals if snapshot.poses is not None else ())
+        self._arm = CapsuleMeshes(self.scene, "/arm", sides, np.repeat(sides[:, None], 2, axis=1), bands)
+        visuals = snapshot.scene.visuals if snapshot.poses is not None else ()
+        self._looks = LinkMeshes(self.scene, "/looks", visuals)
 
     def _build_people(self, people: Array, snapshot: Snapshot) -> None:
         self._people = self._figures = None
@@ -153,7 +156,7 @@ class PageScene:
         names = names_of(len(people), snapshot.scene.people_names)
         self._figures = Figures(self.scene, people) if names == NAMES * (len(names) // len(NAMES)) else None
         bands = [Band(k, part, 0.045, TAPE) for k, name in enumerate(names) if name == "torso" for part in (0.3, 0.75)]
-        self._people = Limbs(self.scene, "/people", *clothes(names), bands)
+        self._people = CapsuleMeshes(self.scene, "/people", *clothes(names), bands)
 
     # ---- every snapshot
     def _show_arm(self, snapshot: Snapshot) -> set[int]:
@@ -162,7 +165,7 @@ class PageScene:
         drawn: set[int] = set()
         if self.meshes and poses is not None:
             drawn = self._looks.links
-            self._looks.show(np.asarray(poses))
+            self._looks.show(poses)
         else:
             self._looks.hide()
         self._arm.show(snapshot.arm, ~np.isin(self._links, list(drawn)))
@@ -183,25 +186,99 @@ class PageScene:
             self._objects = None
             if not len(places):
                 return
-            self._objects = self.scene.add_batched_meshes_simple(
-                "/objects",
-                *triangles.box(SIZE, SIZE, SIZE),
-                batched_wxyzs=np.tile(np.array([1.0, 0, 0, 0], dtype=np.float32), (len(places), 1)),
-                batched_positions=np.asarray(places, dtype=np.float32),
-                batched_colors=linear(OBJECT),
-                lod="off",
-            )
-        if self._objects is not None:
-            self._objects.batched_positions = (places - np.array([0.0, 0.0, LOW])).astype(np.float32)
+            self._objects = copies(self.scene, "/objects", box(SIZE, SIZE, SIZE), len(places), OBJECT)
+        self._objects.batched_positions = (places - np.array([0.0, 0.0, HANGS])).astype(np.float32)
 
 
-def departing(client: Any) -> AbstractContextManager[None]:
-    """While it lasts, the page may leave: viser then warns of what never arrives, which is no error here.
+# ---- what does not move
+def add_light(scene: viser.SceneApi) -> None:
+    """A high sun with shadows, and a pale sky that the floor runs into."""
+    scene.world_axes.visible = False
+    scene.configure_environment_map("apartment", environment_intensity=0.3)
+    scene.configure_default_lights(enabled=False, cast_shadow=False)
+    scene.add_light_hemisphere("/light/sky", sky_color=(255, 255, 255), ground_color=(200, 196, 190), intensity=0.6)
+    scene.add_light_directional(
+        "/light/sun", color=(255, 248, 238), intensity=2.2, cast_shadow=True, position=(1.5, -2.5, 5.0)
+    )
+    scene.add_light_directional(
+        "/light/fill", color=(225, 235, 255), intensity=0.4, cast_shadow=False, position=(-4.0, 3.0, 3.0)
+    )
+    # No fog: viser's outline of what the pointer is over cannot be drawn in it, and the page would stop.
+    scene.set_background_image(np.full((2, 2, 3), HAZE, dtype=np.uint8), format="png")
 
-    A page can leave at any moment, so that asking beforehand whether it is there does not help.
-    """
-    try:
-        found: AbstractContextManager[None] = client._websock_connection.get_message_buffer().sanctioned_dead_writes()
-    except AttributeError:  # a viser that does not warn
-        return nullcontext()
-    return found
+
+def add_ground(scene: viser.SceneApi, floor: float, base: Array) -> None:
+    """The floor, and what the arm stands on."""
+    scene.add_box(
+        "/floor/slab",
+        dimensions=(60.0, 60.0, 0.02),
+        position=(0.0, 0.0, floor - 0.011),
+        color=FLOOR,
+        cast_shadow=False,
+        receive_shadow=True,
+    )
+    scene.add_grid(
+        "/floor/grid",
+        infinite_grid=True,
+        cell_size=0.25,
+        section_size=1.0,
+        cell_color=GRID,
+        section_color=LINES,
+        fade_distance=9.0,
+        shadow_opacity=0.0,
+        position=(0.0, 0.0, floor + 0.001),
+    )
+    height = float(base[2]) - floor
+    if height < 0.05:
+        return
+    x, y = float(base[0]), float(base[1])
+    parts = [
+        moved(cylinder(0.075, height - 0.03), (x, y, floor + 0.5 * height)),
+        moved(cylinder(0.15, 0.018), (x, y, floor + 0.009)),
+        moved(cylinder(0.12, 0.018), (x, y, floor + height - 0.012)),
+    ]
+    scene.add_mesh_simple("/floor/pedestal", *joined(parts), color=STEEL)
+
+
+def add_belts(scene: viser.SceneApi, ends: Sequence[tuple[Array, Array]], floor: float) -> None:
+    """Conveyors between two points: rails, legs and a belt on rollers."""
+    for k, (start, end) in enumerate(ends):
+        way = end - start
+        length, yaw = float(np.linalg.norm(way[:2])) + 0.1, float(np.arctan2(way[1], way[0]))
+        top = float(start[2]) - BELT_LOW - floor
+        if top < 0.12:
+            continue
+        middle = 0.5 * (start + end)
+        at, turn = np.array([middle[0], middle[1], floor]), np.array([np.cos(yaw / 2), 0.0, 0.0, np.sin(yaw / 2)])
+        frame = [moved(box(length, 0.018, 0.07), (0.0, s * (BELT_WIDTH / 2 + 0.013), top - 0.04)) for s in (-1, 1)]
+        for along in (-1.0, 1.0):
+            x = along * (length / 2 - 0.09)
+            frame += [
+                moved(box(0.035, 0.035, top - 0.06), (x, s * (BELT_WIDTH / 2 - 0.01), 0.5 * (top - 0.06)))
+                for s in (-1, 1)
+            ]
+            frame.append(moved(box(0.03, BELT_WIDTH, 0.03), (x, 0.0, 0.3 * top)))
+        scene.add_mesh_simple(f"/belts/{k}/frame", *joined(frame), color=RAIL, position=at, wxyz=turn)
+        belt = moved(_loop(length, 0.028), (0.0, 0.0, top - 0.028))
+        scene.add_mesh_simple(f"/belts/{k}/belt", *belt, color=BELT, position=at, wxyz=turn)
+
+
+def _loop(length: float, radius: float) -> Solid:
+    """A belt round two rollers, along x, closed at its sides."""
+    half = 0.5 * length - radius
+    turn = np.linspace(-np.pi / 2, np.pi / 2, 9)
+    outline = np.concatenate(
+        [
+            np.stack([half + radius * np.cos(turn), radius * np.sin(turn)], axis=1),
+            np.stack([-half - radius * np.cos(turn), -radius * np.sin(turn)], axis=1),
+        ]
+    )
+    n = len(outline)
+    near, far = (np.insert(outline, 1, side * BELT_WIDTH / 2, axis=1) for side in (-1.0, 1.0))
+    vertices = np.concatenate([near, far, near, far])
+    k = np.arange(n)
+    after = (k + 1) % n
+    side = np.stack([k, after, n + after, k, n + after, n + k], axis=1).reshape(-1, 3)[:, ::-1]
+    fan = np.stack([0 * k[1:-1], k[1:-1], k[2:]], axis=1)
+    faces = np.concatenate([side, 2 * n + fan, 3 * n + fan[:, ::-1]])
+    return vertices.astype(np.float32), faces.astype(np.uint32)

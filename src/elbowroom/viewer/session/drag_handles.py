@@ -17,16 +17,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..scene3d import triangles
-from ..scene3d.capsules import FAR, seen
-from ..scene3d.palette import GRIP, PULL, names_of
-from ..scene3d.shells import people_of
+from ..scene3d import primitives
+from ..scene3d.people import names_of, people_of
+from ..scene3d.primitives import FAR, GRIP, PULL, Solid, seen
 from ..snapshot import Snapshot
+
+if TYPE_CHECKING:
+    import viser
+
+    DragEvent = viser.SceneNodeDragEvent[viser.MeshHandle]
 
 Array = NDArray[np.float64]
 Order = Callable[..., None]
@@ -61,10 +65,10 @@ class DragHandles:
     `order` is called with ("drag", (x, y)), ("hand", side, (x, y, z)) and ("goal", (x, y, z)).
     """
 
-    def __init__(self, server: Any, order: Order, look: Look) -> None:
-        self._scene, self._order, self._look = server.scene, order, look
-        self._generation: Any = None
-        self._handles: dict[str, Any] = {}
+    def __init__(self, scene: viser.SceneApi, order: Order, look: Look) -> None:
+        self._scene, self._order, self._look = scene, order, look
+        self._kind: tuple[int, bool, tuple[str, ...]] | None = None  # generation, is there a person, their hands
+        self._handles: dict[str, viser.SceneNodeHandle] = {}
         self._held: _Held | None = None
 
     @property
@@ -75,36 +79,36 @@ class DragHandles:
     # ---- showing
     def show(self, snapshot: Snapshot) -> None:
         """The handles where a snapshot has the person; other ones for another scene."""
-        person, hands = snapshot.person, snapshot.hands or {}
+        person, hands = snapshot.person, snapshot.hands
         kind = (snapshot.generation, person is not None, tuple(sorted(hands)))
-        if kind != self._generation:
+        if kind != self._kind:
             self._build(snapshot, person, hands)
-            self._generation = kind
-        goal = np.asarray(snapshot.goal, dtype=float)
-        if np.isfinite(goal).all():
-            self._move("goal", goal)
+            self._kind = kind
+        if np.isfinite(snapshot.goal).all():
+            self._move("goal", snapshot.goal)
         if person is None:
             return
-        x, y, z = np.asarray(person, dtype=float)
+        x, y, z = person
         self._move("person", np.array([x, y, max(z, snapshot.scene.floor) + LIFT]))  # feet may sink in a little
         for side, at in hands.items():
-            self._move(side, np.asarray(at, dtype=float))
+            self._move(side, at)
 
     def _build(self, snapshot: Snapshot, person: Array | None, hands: Mapping[str, Array]) -> None:
         self._held = None
         self._scene.remove_by_name("/grips")
         self._handles = {}
-        ball, round_ = triangles.ball(24)
+        ball, round_ = primitives.ball(24)
         look: dict[str, Any] = {"cast_shadow": False, "receive_shadow": False}
         glass = {"color": PULL, "opacity": GLASS, **look}
-        self._handles["goal"] = self._scene.add_mesh_simple("/grips/goal", ball * np.float32(GOAL), round_, **glass)
-        self._bind(self._handles["goal"], "goal")
+        goal = self._scene.add_mesh_simple("/grips/goal", ball * np.float32(GOAL), round_, **glass)
+        self._handles["goal"] = goal
+        self._bind(goal, "goal")
         if person is None:
             return
         look["color"] = GRIP
         self._handles["person"] = self._scene.add_frame("/grips/person", show_axes=False)
         parts = [self._scene.add_mesh_simple("/grips/person/ring", *ring(), **look)]
-        body = self._body(snapshot, np.asarray(person, dtype=float))
+        body = self._body(snapshot, person)
         if body is not None:  # not seen, but it can be taken
             (vertices, faces), middle = body
             parts.append(
@@ -115,14 +119,15 @@ class DragHandles:
         for side in hands:
             radius = LARGER * self._hand_radius(snapshot, side)
             size = ball * np.float32(radius)
-            self._handles[side] = self._scene.add_mesh_simple(f"/grips/{side}", size, round_, opacity=GLASS, **look)
-            self._bind(self._handles[side], side)
+            hand = self._scene.add_mesh_simple(f"/grips/{side}", size, round_, opacity=GLASS, **look)
+            self._handles[side] = hand
+            self._bind(hand, side)
 
-    def _bind(self, handle: Any, what: str) -> None:
-        async def dragged(event: Any) -> None:  # in order, on the server's loop
+    def _bind(self, handle: viser.MeshHandle, what: str) -> None:
+        async def dragged(event: DragEvent) -> None:  # in order, on the server's loop
             self._dragged(what, event)
 
-        async def clicked(_: Any) -> None:
+        async def clicked(_: object) -> None:
             """Nothing; but only what can be clicked lights up under the pointer."""
 
         handle.on_drag(dragged)
@@ -138,14 +143,14 @@ class DragHandles:
             handle.position = at
 
     # ---- dragging
-    def _dragged(self, what: str, event: Any) -> None:
+    def _dragged(self, what: str, event: DragEvent) -> None:
         snapshot = self._look()
         if snapshot is None or (snapshot.person is None and what != "goal"):
             self._held = None
             return
         start, pointer = _point(event.start_position), _point(event.end_position)
         if event.phase == "start" and start is not None:
-            self._take(what, event, snapshot, start)
+            self._take(what, event.client_id, snapshot, start)
         held = self._held
         if held is None or held.what != what or held.client != event.client_id:
             return
@@ -154,15 +159,15 @@ class DragHandles:
         if event.phase == "end":
             self._held = None
 
-    def _take(self, what: str, event: Any, snapshot: Snapshot, start: Array) -> None:
+    def _take(self, what: str, client: int, snapshot: Snapshot, start: Array) -> None:
         if what == "goal":
             offset = snapshot.goal
         else:
             offset = snapshot.offset if what == "person" else snapshot.hand_offsets.get(what, np.zeros(3))
         person = np.array(snapshot.person if snapshot.person is not None else np.zeros(3), dtype=float)
-        self._held = _Held(what, event.client_id, start, np.array(offset, dtype=float), person)
+        self._held = _Held(what, client, start, np.array(offset, dtype=float), person)
 
-    def _follow(self, held: _Held, event: Any, snapshot: Snapshot, pointer: Array) -> None:
+    def _follow(self, held: _Held, event: DragEvent, snapshot: Snapshot, pointer: Array) -> None:
         if held.what == "goal":
             place = held.offset + (pointer - held.pointer)
             if np.isfinite(place).all():
@@ -184,7 +189,7 @@ class DragHandles:
             self._order("hand", held.what, (float(wanted[0]), float(wanted[1]), float(wanted[2])))
 
     # ---- shapes
-    def _body(self, snapshot: Snapshot, person: Array) -> tuple[triangles.Solid, Array] | None:
+    def _body(self, snapshot: Snapshot, person: Array) -> tuple[Solid, Array] | None:
         """A capsule about the first person, as tall as they are, and its middle above the feet."""
         rows = np.asarray(snapshot.people, dtype=float)
         if not len(rows):
@@ -195,7 +200,7 @@ class DragHandles:
         top = float((np.maximum(rows[:, 2], rows[:, 5]) + rows[:, 6]).max() - person[2])
         radius = 1.02 * float(rows[:, 6].max())
         length = max(top - 0.05 - 2 * radius, 0.01)
-        return triangles.capsule(length, radius), np.array([0.0, 0.0, 0.05 + radius + length / 2])
+        return primitives.capsule(length, radius), np.array([0.0, 0.0, 0.05 + radius + length / 2])
 
     def _hand_radius(self, snapshot: Snapshot, side: str) -> float:
         rows = snapshot.people
@@ -204,10 +209,10 @@ class DragHandles:
         return float(rows[names.index(name)][6]) if name in names else HAND
 
 
-def ring() -> triangles.Solid:
+def ring() -> Solid:
     """A ring on the floor with four arrows: it goes all ways."""
     corners = np.array([(0.0, -0.055), (0.07, 0.0), (0.0, 0.055)])
-    parts = [triangles.ring(INNER, OUTER, HIGH)]
+    parts = [primitives.ring(INNER, OUTER, HIGH)]
     for k in range(4):
         c, s = np.cos(k * np.pi / 2), np.sin(k * np.pi / 2)
         flat = (corners + np.array([OUTER + 0.02, 0.0])) @ np.array([[c, s], [-s, c]])
@@ -215,7 +220,7 @@ def ring() -> triangles.Solid:
         sides = [(i, (i + 1) % 3, 3 + (i + 1) % 3, 3 + i) for i in range(3)]
         faces = [(0, 2, 1), (3, 4, 5), *(t for a, b, c_, d in sides for t in ((a, b, c_), (a, c_, d)))]
         parts.append((np.concatenate([low, high]).astype(np.float32), np.array(faces, dtype=np.uint32)))
-    return triangles.joined(parts)
+    return primitives.joined(parts)
 
 
 def over_floor(eye: Array, pointer: Array, height: float) -> Array | None:
@@ -240,7 +245,7 @@ def cut(wanted: Array, most: float) -> Array | None:
     return wanted * min(1.0, most / max(size, 1e-12))
 
 
-def _point(value: Any) -> Array | None:
+def _point(value: object) -> Array | None:
     """Three finite numbers within sight, or nothing."""
     try:
         point = np.array(value, dtype=float)

@@ -1,6 +1,6 @@
 """The process that runs the cell: at its own rate, whatever the page does.
 
-It takes orders from a pipe, a few a cycle and never waiting for one, and puts a picture (snapshot.py) on the board
+It takes orders from a pipe, a few in each control step and never waiting for one, and puts a snapshot on the board
 thirty times a second.  Nobody who looks at the board can hold it up.
 
     orders    ("set", name, value)  ("play",)  ("pause",)  ("toggle",)  ("step",)  ("reset",)  ("stop",)  ("resume",)
@@ -26,27 +26,25 @@ import time
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
 
 from ...avoidance.control.config import structure
 from ...cell.pace import RealTime
 from ...errors import ElbowroomError
-from .exchange import SharedBuffer
+from .processes import CONTINUOUS, Order, SharedBuffer
 from .setup import Setup
 from .workplace import LOG, Workplace
 
-RATE = 30.0  # pictures in a second
-MOST_ORDERS = 20  # taken in one cycle; the others wait for the next
+RATE = 30.0  # snapshots in a second
+MOST_ORDERS = 20  # taken in one control step; the others wait for the next
 PLAIN = ("play", "pause", "toggle", "step", "reset", "stop", "resume", "let_go", "work_on", "save", "quit")
 ORDERS = (*PLAIN, "set", "drag", "hand", "goal", "joint", "record", "tape")
-CONTINUOUS = ("set", "drag", "hand", "goal", "joint")  # orders of which the last is what counts
 ANEW = ("scenario", "robot")  # what makes another cell; other settings are another controller for this one
 FARTHEST = 3.0  # m from its base: a goal beyond is nowhere near
 STAYS = "the stop stays: press go on"
 
 
 class Engine(Workplace):
-    """A workplace that obeys."""
+    """A workplace that obeys orders from a pipe."""
 
     def __init__(
         self, orders: Connection, board: SharedBuffer, setup: Setup, clock: Callable[[], float] = time.monotonic
@@ -71,9 +69,9 @@ class Engine(Workplace):
                 LOG.exception("an order failed: %.200r", order)
                 self.problem = f"{type(error).__name__}: {error}"
 
-    def _waiting(self) -> list[tuple[Any, ...]]:
+    def _waiting(self) -> list[Order]:
         """What is in the pipe, or some of it if it is much."""
-        found: list[tuple[Any, ...]] = []
+        found: list[Order] = []
         try:
             while len(found) < MOST_ORDERS and self.orders.poll():
                 found.append(self.orders.recv())
@@ -84,7 +82,7 @@ class Engine(Workplace):
             self.problem = f"{type(error).__name__}: {error}"
         return found
 
-    def _obey(self, what: str, *given: Any) -> None:
+    def _obey(self, what: object, *given: object) -> None:
         if what not in ORDERS:
             raise ValueError(f"there is no order {what!r:.40}")
         getattr(self, f"_{what}")(*given)
@@ -148,7 +146,7 @@ class Engine(Workplace):
             raise ValueError(f"joint: expected one of {self.cell.arm.n} and a number; got {k!r:.20} and {value!r:.20}")
         self.set_joint(int(k), float(value))
 
-    def _set(self, name: str, value: Any) -> None:
+    def _set(self, name: str, value: object) -> None:
         wanted = self.setup.changed(name, value)
         if wanted == self.setup:
             return
@@ -205,7 +203,7 @@ class Engine(Workplace):
                 k += 1
 
 
-def _overtaken(order: tuple[Any, ...], by: tuple[Any, ...]) -> bool:
+def _overtaken(order: Order, by: Order) -> bool:
     """Whether the next order says the same, with another value."""
     same = len(order) > 1 and isinstance(by, tuple) and order[:-1] == by[:-1]
     return same and order[0] in CONTINUOUS

@@ -5,7 +5,7 @@
         live.serve()
 
 One page steers, others watch and can take over (access/steering.py).  A third process compiles the other arms when
-nobody else needs the time (precompile.py), and a fourth writes an HTML page of the last minutes when it is asked for.
+nobody else needs the time (processes.py), and a fourth writes an HTML page of the last minutes when it is asked for.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from collections.abc import Callable, Sequence
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from ...cell.recording.log import bare_told
 from ...errors import ElbowroomError
@@ -31,12 +31,14 @@ from ..access.steering import Steering
 from ..panel.panel import VIEWS, Panel
 from ..scene3d.scene import PageScene
 from ..snapshot import Snapshot
-from . import engine, precompile
+from . import engine
 from .drag_handles import DragHandles
 from .engine import RATE
-from .exchange import Orders, SharedBuffer
-from .processes import CONTEXT, end, start
-from .setup import Setup
+from .processes import CONTEXT, Orders, SharedBuffer, end, precompile, start
+from .setup import Setup, ShownSettings
+
+if TYPE_CHECKING:
+    import viser
 
 PATIENCE = 120.0  # s, for the first snapshot: an arm that was never compiled takes a few
 KEPT = 120.0  # s of snapshots that are kept for an HTML page, some 8 kB each
@@ -72,7 +74,7 @@ class Live:
         self._writer: SpawnProcess | None = None
         self._told = self._page_file = ""
         self._starting: threading.Thread | None = None
-        self._later: tuple[float, tuple[Any, ...]] | None = None
+        self._later: tuple[float, tuple[object, ...]] | None = None
         self._seen, self._busy = 0, ""
         self._busy_since = self._heard = time.monotonic()
         self._kept: deque[bytes] = deque(maxlen=round(KEPT * RATE))
@@ -81,11 +83,11 @@ class Live:
             self.page: Page = open_page(host, port, token=token, label="elbowroom", build=self._build)
             undo.pop_all()
 
-    def _build(self, server: Any) -> None:  # viser's types are looser or stricter from version to version
+    def _build(self, server: viser.ViserServer) -> None:
         self.steering_wheel = Steering(server, order=2.0)
         self.stage = PageScene(server)
-        self.panel = Panel(server, self.order, self.setup, [name for name in VIEWS if hasattr(self.stage, name)])
-        self.grips = DragHandles(server, self.order, self.board.look)
+        self.panel = Panel(server.gui, self.order, self.setup)
+        self.grips = DragHandles(server.scene, self.order, self.board.look)
 
     @property
     def address(self) -> str:
@@ -125,7 +127,7 @@ class Live:
         """Does what a page wants, or sends it to the engine; one that has gone gets none."""
         if what == "view":
             name, value = given
-            if name in self.panel.views:
+            if name in VIEWS:
                 setattr(self.stage, name, value)
             return
         if what == "page":
@@ -147,9 +149,9 @@ class Live:
     def _name(self, ending: str) -> Path:
         """A file that does not exist yet."""
         snapshot = self.board.look()
-        shown = {"robot": "arm", "scenario": "cell"} if snapshot is None else snapshot.scene.shown
-        words = (shown["robot"], shown["scenario"], time.strftime("%Y%m%d-%H%M%S"))
-        stem = "-".join(["elbowroom", *(re.sub(r"[^A-Za-z0-9-]+", "", str(word)) for word in words)])
+        shown = ShownSettings("cell", "arm") if snapshot is None else snapshot.scene.shown
+        words = (shown.robot, shown.scenario, time.strftime("%Y%m%d-%H%M%S"))
+        stem = "-".join(["elbowroom", *(re.sub(r"[^A-Za-z0-9-]+", "", word) for word in words)])
         names = (f"{stem}{'' if k == 1 else f'-{k}'}.{ending}" for k in range(1, 1000))
         return next(self.out / name for name in names if not (self.out / name).exists()).absolute()
 
@@ -187,7 +189,7 @@ class Live:
                 self.panel.lost(f"no news from the cell for {silent:.0f} s")
             return False
         self._seen, self._heard = number, time.monotonic()
-        snapshot = pickle.loads(data)
+        snapshot: Snapshot = pickle.loads(data)
         if snapshot.busy and not self._busy:
             self._busy_since = time.monotonic()
         self._busy = snapshot.busy
@@ -224,7 +226,7 @@ class Live:
         if self._warm_at is not None and self._seen and time.monotonic() > self._warm_at:
             self._warm_at = None
             theirs, self._warm_pipe = CONTEXT.Pipe(duplex=False)
-            self._warmer = start(precompile.main, theirs, self.setup)
+            self._warmer = start(precompile, theirs, self.setup)
             theirs.close()
 
     @property
@@ -269,6 +271,7 @@ def write_page(kept: Sequence[bytes], path: str) -> None:
 
     with contextlib.suppress(OSError, AttributeError):
         os.nice(10)  # behind the cell, but not behind everything: somebody waits for it
-    snapshots = [pickle.loads(each) for each in kept]
-    title = f"{snapshots[-1].scene.shown['robot']}, {snapshots[-1].scene.shown['scenario']}"
+    snapshots: list[Snapshot] = [pickle.loads(each) for each in kept]
+    shown = snapshots[-1].scene.shown
+    title = f"{shown.robot}, {shown.scenario}"
     write(snapshots, Path(path), rate=RATE, title=title)

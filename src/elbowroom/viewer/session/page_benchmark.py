@@ -13,7 +13,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 
 from ...bench.report import cpu_name
@@ -31,7 +31,7 @@ PERIOD = 0.01  # s, of the cell's controller
 
 @dataclass(frozen=True)
 class LoadRow:
-    """Lateness of the controller's cycles (s) with so many pages open, and what each page was sent in a second."""
+    """Lateness of control steps (s) with so many pages open, and what each page was sent in a second."""
 
     pages: int
     cycles: int
@@ -98,14 +98,13 @@ def _with(live: Live, count: int, seconds: float) -> LoadRow:
     finally:
         end(readers)
     assert snapshot.pace is not None  # it runs
-    median, p99, p999, worst, overruns = snapshot.pace
-    return LoadRow(count, round(seconds / PERIOD), median, p99, p999, worst, int(overruns), sent)
+    return replace(_row(count, snapshot.pace, sent), cycles=round(seconds / PERIOD))
 
 
 def _until(live: Live, running: bool) -> Snapshot:
     while True:
         live.show()
-        snapshot: Snapshot | None = live.board.look()
+        snapshot = live.board.look()
         if snapshot is not None and snapshot.running is running:
             return snapshot
         time.sleep(0.01)
@@ -151,7 +150,7 @@ def read_pages(back: Connection, address: str, count: int) -> None:
         connect(
             address.replace("http", "ws"),
             origin=address.rstrip("/"),  # type: ignore[arg-type]  # a str of a type of its own
-            subprotocols=[f"viser-v{viser.__version__}"],  # type: ignore[list-item]
+            subprotocols=[f"viser-v{viser.__version__}"],  # type: ignore[list-item]  # likewise
             max_size=None,
             proxy=None,
         )

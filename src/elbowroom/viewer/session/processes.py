@@ -1,32 +1,55 @@
-"""Processes beside the page's own, started so that neither Ctrl-C nor the caller's script gets in the way.
+"""The processes of a live page: how they start and end, what passes between them, and the one that compiles ahead.
 
 Ctrl-C goes to every process of a terminal.  A child that starts here inherits that it is not heard: the page's process
 hears it and ends its children.  And a child that is spawned runs the caller's script again, up to its end; since
 nothing in it is needed, the script is hidden meanwhile.  So a page can be started from any script, and starts sooner.
+
+Between the page and the engine snapshots go one way, orders the other, and nobody waits.  Snapshots go through a
+wait-free double buffer in shared memory: one writer, many readers.  The writer fills the slot that nobody is pointed to
+and then points to it; a reader copies the slot and looks whether the writer has come round to it meanwhile, in which
+case it copies again.  A snapshot that does not fit is left out and counted.
+
+    orders = Orders(pipe);  orders.send("drag", (0.1, 0.0));  orders.close()
+
+While the engine compiles another arm it reads nothing for seconds, and a pipe holds some hundred orders.  So they wait
+here, and a thread of its own sends them.  Of several that say the same with other values (a slider, a drag) the last
+counts.  What does not fit is dropped, but never a stop.
+
+Cells that a user is likely to choose next are compiled into the disk cache by a process of its own, one after the
+other, at the lowest priority there is, so that it has only the time that nobody else wants.  It ends with the page's
+process: the pipe between them closes.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import multiprocessing
 import os
+import pickle
 import signal
 import sys
 import threading
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from multiprocessing import resource_tracker
+from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
+from multiprocessing.sharedctypes import RawArray
 from types import ModuleType
-from typing import Any
 
-from ...errors import ModelNotice, ModelWarning
+from ...cell.runner import Cell
+from ...errors import ElbowroomError, ModelNotice, ModelWarning
+from ..snapshot import Snapshot
+from .setup import CELL, Setup
 
 CONTEXT = multiprocessing.get_context("spawn")
 _starting = threading.Lock()
 
 
-def start(target: Callable[..., object], *given: Any) -> SpawnProcess:
+def start(target: Callable[..., object], *given: object) -> SpawnProcess:
     """A child process at work; it ends with this one."""
     child = CONTEXT.Process(target=_silent, args=(target, *given), daemon=True)
     if sys.platform != "win32":
@@ -36,7 +59,7 @@ def start(target: Callable[..., object], *given: Any) -> SpawnProcess:
     return child
 
 
-def _silent(target: Callable[..., object], *given: Any) -> None:
+def _silent(target: Callable[..., object], *given: object) -> None:
     """What is to say about an arm's file is said once, by the process that the page belongs to."""
     for category in (ModelWarning, ModelNotice):
         warnings.simplefilter("ignore", category)
@@ -56,7 +79,7 @@ def end(child: SpawnProcess | None, patience: float = 0.0) -> None:
 
 
 def _waken(child: SpawnProcess) -> None:
-    """One that works only when nobody else does (precompile.py) needs the processor to end, too."""
+    """One that works only when nobody else does (`precompile`) needs the processor to end, too."""
     with contextlib.suppress(OSError, AttributeError):  # gone already, or a system without this
         if child.pid is not None:
             os.sched_setscheduler(child.pid, os.SCHED_OTHER, os.sched_param(0))
@@ -105,3 +128,172 @@ def _bare() -> Iterator[None]:
         yield
     finally:
         sys.modules["__main__"] = real
+
+
+# ---- snapshots, from the engine to the page
+SIZE = 1 << 18  # bytes of a slot; an arm drawn by its file's meshes takes 45 kB, others some 8 kB
+HEAD = 3  # sequence number of the newest snapshot, lengths of both slots
+
+
+class SharedBuffer:
+    """The newest snapshot: one writer, any number of readers; may be handed to a child process."""
+
+    def __init__(self, size: int = SIZE) -> None:
+        self._size = size
+        self._head = RawArray(ctypes.c_int64, HEAD)
+        self._slots = RawArray(ctypes.c_char, 2 * size)
+        self.dropped = 0
+
+    def put(self, what: Snapshot) -> bool:
+        """The newest snapshot; False if it does not fit."""
+        data = pickle.dumps(what, protocol=5)
+        if len(data) > self._size:
+            self.dropped += 1
+            return False
+        number = self._head[0] + 1
+        slot = number & 1
+        memory = memoryview(self._slots).cast("B")
+        memory[slot * self._size : slot * self._size + len(data)] = data
+        self._head[1 + slot] = len(data)
+        self._head[0] = number  # last: from now on readers look there
+        return True
+
+    @property
+    def number(self) -> int:
+        """How many snapshots there have been."""
+        return int(self._head[0])
+
+    def look(self) -> Snapshot | None:
+        """The newest snapshot, None before the first."""
+        data = self.data()
+        found: Snapshot | None = None if data is None else pickle.loads(data)
+        return found
+
+    def data(self) -> bytes | None:
+        """The newest snapshot as it lies there, for `pickle.loads`; None before the first."""
+        memory = memoryview(self._slots).cast("B")
+        while True:
+            number = self._head[0]
+            if number == 0:
+                return None
+            slot = number & 1
+            length = self._head[1 + slot]
+            data = bytes(memory[slot * self._size : slot * self._size + length])
+            if self._head[0] == number:  # else the writer may be filling this slot again
+                return data
+
+
+# ---- orders, from the page to the engine
+Order = tuple[object, ...]
+
+MOST = 200  # that wait
+CONTINUOUS = ("set", "drag", "hand", "goal", "joint")  # orders of which the last is what counts
+ALWAYS = ("stop", "pause", "toggle", "quit")
+
+
+class Orders:
+    """A queue with a thread that empties it into a pipe."""
+
+    def __init__(self, pipe: Connection) -> None:
+        self._pipe = pipe
+        self._waiting: deque[Order] = deque()
+        self._changed = threading.Condition()
+        self._closed = False
+        self._thread = threading.Thread(target=self._deliver, daemon=True, name="orders")
+        self._thread.start()
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def send(self, *order: object) -> bool:
+        """Puts an order on its way, at once; False if there are too many, or nobody takes them any more."""
+        with self._changed:
+            if self._closed:
+                return False
+            if not self._replace(order):
+                if len(self._waiting) >= MOST and order[0] not in ALWAYS:
+                    return False
+                self._waiting.append(order)
+            self._changed.notify()
+            return True
+
+    def _replace(self, order: Order) -> bool:
+        """In the place of an earlier one of the same; not across anything else, which may have meant that one."""
+        if order[0] not in CONTINUOUS:
+            return False
+        for k in range(len(self._waiting) - 1, -1, -1):
+            earlier = self._waiting[k]
+            if earlier[0] not in CONTINUOUS:
+                return False
+            if earlier[:-1] == order[:-1]:
+                self._waiting[k] = order
+                return True
+        return False
+
+    def close(self, seconds: float = 1.0) -> None:
+        """The last order is to quit; waits so long for it to be sent."""
+        self.send("quit")
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+        self._thread.join(seconds)
+
+    def _deliver(self) -> None:
+        while True:
+            with self._changed:
+                while not self._waiting and not self._closed:
+                    self._changed.wait()
+                if not self._waiting:
+                    break
+                order = self._waiting.popleft()
+            try:
+                self._pipe.send(order)
+            except (OSError, ValueError):  # the engine has gone
+                self._closed = True
+                self._waiting.clear()
+                break
+        self._pipe.close()
+
+
+# ---- compiling ahead
+def wanted(setup: Setup) -> Iterator[Setup]:
+    """What is likely to be chosen next: the other law, the other arms, then the other scenarios of this arm."""
+    yield replace(setup, controller="F")
+    for arm in setup.arms:
+        yield Setup(CELL, arm, own=setup.own, tip=setup.tip)
+    for scenario in setup.scenarios:
+        yield Setup(scenario, setup.robot, motion=setup.motion, own=setup.own, tip=setup.tip)
+    for arm in setup.arms:
+        yield Setup(CELL, arm, controller="F", own=setup.own, tip=setup.tip)
+
+
+def prepare(setup: Setup, tell: Callable[[str], object] = lambda _: None) -> int:
+    """Every arm in the cell, and every scenario of this arm, compiled now; how many.  `tell` hears which is next."""
+    plain = Setup(motion=setup.motion, own=setup.own, tip=setup.tip)
+    cells = [replace(plain, robot=arm) for arm in setup.arms]
+    cells += [replace(plain, scenario=scenario, robot=setup.robot) for scenario in setup.scenarios]
+    done = 0
+    for k, each in enumerate(cells):
+        tell(f"{k + 1} of {len(cells)}: {each.robot}, {each.scenario}")
+        with contextlib.suppress(ElbowroomError):  # an arm that does not fit a scenario
+            Cell(each.scene())
+            done += 1
+    return done
+
+
+def idle() -> None:
+    """This process runs when nobody else wants to."""
+    with contextlib.suppress(OSError, AttributeError):
+        os.nice(19)
+    with contextlib.suppress(OSError, AttributeError):
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+
+
+def precompile(page: Connection, setup: Setup) -> None:
+    """The process: builds what is wanted, until that is done or the page's process has gone."""
+    idle()
+    for each in wanted(setup):
+        if page.poll():  # only the end of the pipe can be read
+            return
+        with contextlib.suppress(ElbowroomError):  # an arm that does not fit a scenario
+            Cell(each.scene())

@@ -115,31 +115,29 @@ class Setup:
         """The scenarios that can be chosen."""
         return tuple(name for name in SCENARIOS if name != RECORDED or self.motion)
 
-    def changed(self, name: str, value: Any) -> Setup:
+    def changed(self, name: str, value: object) -> Setup:
         """With one thing changed: numbers within their ranges, names that exist."""
         if name in RANGES:
             number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
             if not math.isfinite(number):
                 raise ConfigError(f"{name}: expected a number; got {value!r:.40}")
             low, high = RANGES[name].low, RANGES[name].high
-            held: dict[str, Any] = {name: min(max(number, low), high)}
-            return dataclasses.replace(self, **held)
+            return self._with(name, min(max(number, low), high))
         if name in CHOICES:
-            if value not in CHOICES[name]:
+            if not isinstance(value, str) or value not in CHOICES[name]:
                 raise ConfigError(f"{name}: expected one of {', '.join(CHOICES[name])}; got {value!r:.40}")
             if name == "scenario":  # another scene has settings of its own
-                kept = {
-                    name: getattr(self, name)
-                    for name in ("speed", "motion", "own", "tip", "start", "started", "allow_bare")
-                }
-                return Setup(value, self.robot, **kept)
-            chosen: dict[str, Any] = {name: value}
-            return dataclasses.replace(self, **chosen)
+                return Setup(value, self.robot, **{name: getattr(self, name) for name in KEPT})
+            return self._with(name, value)
         if name == "robot":
-            if value not in self.arms:
+            if not isinstance(value, str) or value not in self.arms:
                 raise ConfigError(f"robot: expected one of {', '.join(self.arms)}; got {value!r:.40}")
-            return dataclasses.replace(self, robot=value)
+            return self._with(name, value)
         raise ConfigError(f"{name!r:.40}: there is nothing of that name to change")
+
+    def _with(self, name: str, value: float | str) -> Setup:
+        change: dict[str, Any] = {name: value}
+        return dataclasses.replace(self, **change)
 
     def scene(self) -> Scene:
         """The scene, settings changed as asked for."""
@@ -187,12 +185,52 @@ class Setup:
         return dataclasses.replace(scene, controller=tuned, supervision=watched, reset_after=0.0)
 
 
+@dataclass(frozen=True)
+class ShownSettings:
+    """The settings that a cell has now, by the names of `Setup`; of a recording some are not known: "" or None."""
+
+    scenario: str = ""
+    robot: str = ""
+    controller: str = ""
+    inverse: str = ""
+    limits: str = ""
+    supervision: str = ""
+    measure: str = ""  # of distances, by which people push: "surface" or "axis"
+    influence: float | None = None
+    gain: float | None = None
+    kp: float | None = None
+    max_speed: float | None = None
+    filter: float | None = None
+    speed: float | None = None
+
+    @classmethod
+    def of(
+        cls, config: Config, supervision: str, robot: str, scenario: str = "", speed: float | None = None
+    ) -> ShownSettings:
+        """Of a controller and its supervisor."""
+        return cls(
+            scenario=scenario,
+            robot=robot,
+            controller=config.controller,
+            inverse=config.inverse,
+            limits=config.joint_limits.method,
+            supervision=supervision,
+            measure=config.repulsion.measure,
+            influence=config.repulsion.influence,
+            gain=config.repulsion.gain,
+            kp=config.attraction.kp,
+            max_speed=config.attraction.max_speed,
+            filter=config.smoothing.duration,
+            speed=speed,
+        )
+
+
 def name_of(what: str, value: str) -> str:
     """What a page calls this choice: "test 1" is "walk up to the arm (test 1)"."""
     return NAMES.get(what, {}).get(value, value)
 
 
-def named(what: str, name: Any) -> Any:
+def named(what: str, name: object) -> object:
     """The choice that a page calls so; what nothing is called is left as it is, and refused later."""
     return next((value for value, given in NAMES.get(what, {}).items() if given == name), name)
 
@@ -229,5 +267,12 @@ def chosen(
         raise ConfigError(f"robot: there is no file {robot!r}")
     if own.name in catalogue.names():
         raise ConfigError(f"robot: expected a file that is not called like an arm of the catalogue; got {robot!r}")
-    own_start: dict[str, Any] = {"start": start, "started": own.name if start else ""}
-    return Setup(scenario_named(scenario), own.name, motion=motion, own=str(own), tip=tip, **own_start)
+    return Setup(
+        scenario_named(scenario),
+        own.name,
+        motion=motion,
+        own=str(own),
+        tip=tip,
+        start=start,
+        started=own.name if start else "",
+    )

@@ -6,11 +6,11 @@ it, and nothing but `go_on` ends it.  While it lasts
     supervision "stop"      the supervisor keeps the arm standing, time goes on, and it must agree to `go_on`
     "watch", "off"          nothing runs
 
-An error in a cycle, or in what is shown of it, is a stop too, and nothing runs.
+An error in a control step, or in what is shown of it, is a stop too, and nothing runs.
 
 `Undisturbed` is the same cell with nobody in it, step for step beside the one that is shown: what the work would be
-without people.  A cycle of it takes a tenth of a millisecond, with the same controller and supervisor, so that all of
-the difference is what people cost.
+without people.  A control step of it takes a tenth of a millisecond, with the same controller and supervisor, so that
+all of the difference is what people cost.
 """
 
 from __future__ import annotations
@@ -19,40 +19,45 @@ import dataclasses
 import logging
 import math
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from itertools import count
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...avoidance import Supervisor
-from ...cell.pace import RealTime
+from ...cell.pace import PaceSummary, RealTime
 from ...cell.people.coworker import Coworker
 from ...cell.people.dragged import DraggedPerson
 from ...cell.people.settings import Seen
 from ...cell.pick_and_place import Handling
+from ...cell.recording.log import Log, record_to
+from ...cell.recording.table import Recording
 from ...cell.runner import Cell
 from ...cell.scene import Scene
 from ...cell.task import DraggedGoal, Task
+from ...errors import ElbowroomError
 from ...geometry.shapes import A, B
-from ...model.visuals import visuals_of
-from ..panel.last_minute import LastMinute
-from ..panel.margins import Waiting
-from ..panel.panel import works
+from ...model.visuals import Visual, visuals_of
+from ..panel.margins import WaitingTime
+from ..panel.status import LastMinute, works
 from ..snapshot import SceneView, Snapshot
-from .exchange import SharedBuffer
-from .recording import SessionRecording
+from .processes import SharedBuffer
 from .setup import Setup
 
 Array = NDArray[np.float64]
 AWAY = np.array([40.0, 0.0, 0.0])  # m
+LOG = logging.getLogger("elbowroom.viewer")
+SUMMED_UP = 1.0  # s between two looks at how late the loop was, which takes a tenth of a millisecond
+TOO_LARGE = "the picture is too large to show"
 
 
 class _Away:
     """A person moved far away, where they do not matter: nobody needs to be waited for."""
 
     def __init__(self, who: Coworker) -> None:
-        self._who, self.names = who, who.names
+        self._who, self.names, self.duration = who, who.names, who.duration
 
     def look(self, t: float, rows: Array) -> float | None:
         """As they are, far away."""
@@ -68,11 +73,11 @@ class _Away:
 
 
 class Undisturbed:
-    """A cell without people; `cycles` is how often the work was done."""
+    """A cell without people; `cycles` are the task cycles that it has done."""
 
     def __init__(self, scene: Scene, instead_of: Undisturbed | None = None, t: float = 0.0) -> None:
         self.cell = Cell(scene)
-        away: Any = [_Away(who.actual) for who in self.cell.people]
+        away = [_Away(who.actual) for who in self.cell.people]
         self.cell.people = [Seen(who, who) for who in away]
         if instead_of is not None:  # with another controller, from where the last one was
             self.cell.take_over(instead_of.cell, t, people=False)
@@ -87,14 +92,75 @@ class Undisturbed:
         self.cell.reset()
 
     def step(self, t: float) -> None:
-        """The cycle at t, and the time until the next."""
+        """The control step at t, and the time until the next."""
         self.cell.step(t)
         self.cell.advance(t, self.cell.period)
 
 
-LOG = logging.getLogger("elbowroom.viewer")
-SUMMED_UP = 1.0  # s between two looks at how late the loop was, which takes a tenth of a millisecond
-TOO_LARGE = "the picture is too large to show"
+class SessionRecording:
+    """Recordings of a live session; `saved` says what was recorded.
+
+    The notes of a recording say with which settings it was made.  So a change of them ends the file, and the next
+    control step is the first row of another beside it, with the new ones in its notes: run.csv, run-2.csv, ...
+    """
+
+    def __init__(self) -> None:
+        self.recording: Recording | None = None
+        self.saved = ""
+        self._log: Log | None = None
+        self._first = Path()
+        self._parts = self._rows = 0
+        self._trouble = ""
+
+    @property
+    def trouble(self) -> str:
+        """What the disk does not do, empty if it does all."""
+        return self._trouble or ("" if self.recording is None else self.recording.problem or "")
+
+    def begin(self, cell: Cell, path: Path, notes: Mapping[str, str]) -> None:
+        """A new recording; one that is being made ends."""
+        self.end()
+        self._first, self._parts, self._rows, self._trouble = path, 0, 0, ""
+        self._open(cell, path, notes)
+
+    def _open(self, cell: Cell, path: Path, notes: Mapping[str, str], *, replace: bool = False) -> None:
+        # rows leave the memory once they are written: a page may stay open for days
+        self.recording = record_to(cell, path, notes=notes, replace=replace, keep=False)
+        self._log = Log(cell, self.recording)
+        self._parts += 1
+
+    def change(self, cell: Cell, notes: Mapping[str, str]) -> None:
+        """Goes on with other settings, or another cell, in the next file; a file without a row yet is made again."""
+        old = self.recording
+        if old is None or old.path is None:
+            return
+        again, before = len(old) == 0, self.saved
+        self.end()
+        if again:
+            path, self._parts, self.saved = old.path, self._parts - 1, before
+        else:
+            names = (self._first.with_stem(f"{self._first.stem}-{k}") for k in count(self._parts + 1))
+            path = next(name for name in names if not name.exists())
+        try:
+            self._open(cell, path, notes, replace=again)
+        except (ElbowroomError, OSError) as error:  # the settings have changed all the same
+            self._trouble = f"the recording has ended: {error}"
+
+    def add(self, t: float) -> None:
+        """The control step at t."""
+        if self._log is not None:
+            self._log.add(t)
+
+    def end(self) -> None:
+        """Closes the file, if there is one."""
+        recording, self.recording, self._log = self.recording, None, None
+        if recording is None:
+            return
+        recording.close()
+        self._rows += len(recording)
+        last = f" to {recording.path.name}" if recording.path not in (None, self._first) else ""
+        files = f" in {self._parts} files" if self._parts > 1 else ""
+        self.saved = f"{self._first}{last} ({recording.problem or f'{self._rows} control steps{files}'})"
 
 
 class Workplace:
@@ -108,12 +174,12 @@ class Workplace:
         self.generation = 0
         self.cell: Cell
         self.alone: Undisturbed | None = None
-        self.waiting, self.minute = Waiting(), LastMinute()
+        self.waiting, self.minute = WaitingTime(), LastMinute()
         self._shown_at = math.inf  # s, of the last snapshot
-        self.visuals: tuple[Any, ...] = ()
+        self.visuals: tuple[Visual, ...] = ()
         self.tape = SessionRecording()
         self.pace: RealTime | None = None
-        self._late: tuple[float, ...] | None = None
+        self._late: PaceSummary | None = None
         self._summed = -SUMMED_UP
         self._k = self._before = 0
         self._view_of: tuple[Cell, Setup] | None = None
@@ -172,7 +238,7 @@ class Workplace:
         self.cell.reset()
         if self.alone is not None:
             self.alone.reset()
-        self.waiting = Waiting()
+        self.waiting = WaitingTime()
         self.minute.clear()
         self._k = self._before = 0
 
@@ -192,7 +258,7 @@ class Workplace:
         return self._before + self.cell.plant.contacts
 
     def cycle(self) -> None:
-        """One cycle of the cell; none while it is held and has no supervisor that keeps the arm standing."""
+        """One control step; none while the arm is held and there is no supervisor that keeps it standing."""
         if not self.held or self.brake is not None:
             self._cycle()
 
@@ -258,13 +324,13 @@ class Workplace:
     def _stand(self) -> None:
         """Nothing runs."""
         self.running, self._ran = False, self.running or self._ran
-        self.cell.state.qd[:] = self.cell.tool_velocity[:] = 0.0  # the next cycle reads them anew
+        self.cell.state.qd[:] = self.cell.tool_velocity[:] = 0.0  # the next control step reads them anew
 
     def go_on(self) -> None:
         """Ends a stop, if the supervisor agrees; one that only watches is asked, but need not."""
         guard, brake = self.cell.guard, self.brake
         if brake is not None and brake.latched is not None and not self.running:
-            self._cycle()  # it judges by its last cycle, which was perhaps the one that it was told to stop in
+            self._cycle()  # it judges by its last control step, perhaps the one that it was told to stop in
         if guard is not None and not guard.reset(self.t):
             why = guard.recorder.events[-1].text.removeprefix("reset refused: ")
             if brake is not None:
@@ -311,13 +377,11 @@ class Workplace:
             self._view, self._view_of = SceneView.from_cell(self), (self.cell, self.setup)
         return self._view
 
-    def lateness(self) -> tuple[float, ...] | None:
-        """How late cycles began since the loop started: median, 99 %, 99.9 %, worst (s); and how many overran."""
+    def lateness(self) -> PaceSummary | None:
+        """How late control steps began since the loop started."""
         now = self.clock()
         if self.pace is not None and now - self._summed >= SUMMED_UP:
-            found = self.pace.summary()
-            self._summed = now
-            self._late = found.median, found.p99, found.p999, found.worst, found.overruns
+            self._late, self._summed = self.pace.summary(), now
         return self._late
 
     def notes(self) -> dict[str, str]:

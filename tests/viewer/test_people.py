@@ -11,8 +11,9 @@ from hypothesis.extra.numpy import arrays
 
 from elbowroom.geometry import PARKED, Person, Sizes
 from elbowroom.geometry.skeleton import NAMES
-from elbowroom.viewer.scene3d import people as figures
-from elbowroom.viewer.scene3d.people import BONE, Figures, Lengths, body, least_turn, rest, split, surface, turns
+from elbowroom.viewer.scene3d import body_mesh as figures
+from elbowroom.viewer.scene3d.body_mesh import BONE, Lengths, body, rest, split, surface
+from elbowroom.viewer.scene3d.people import Figures, least_turn, turns
 
 STEP = 0.05
 

@@ -17,8 +17,8 @@ from browser import Browser
 
 from elbowroom.errors import ConfigError
 from elbowroom.viewer.access import server as guard
-from elbowroom.viewer.access.policy import QUERY, Rules, names_of, new_token
-from elbowroom.viewer.access.server import GuardError, open_page
+from elbowroom.viewer.access.policy import QUERY, AccessRules, GuardError, names_of, new_token
+from elbowroom.viewer.access.server import open_page
 
 viser = pytest.importorskip("viser")
 sync_client = pytest.importorskip("websockets.sync.client")
@@ -333,7 +333,7 @@ def test_new_tokens_are_usable_and_differ():
 
 
 def test_plain_http_on_its_own_port_has_no_port_in_its_names():
-    rules = Rules(("127.0.0.1",), 80)
+    rules = AccessRules(("127.0.0.1",), 80)
     assert rules.refusal("/", Headers(Host="127.0.0.1", Origin="http://127.0.0.1")) is None
 
 
@@ -482,7 +482,7 @@ def test_a_viser_that_goes_round_the_door_is_stopped(monkeypatch):
 
 @pytest.mark.parametrize("blind", ["refusal", "knows"])
 def test_rules_that_refuse_nobody_are_noticed_before_anybody_comes(monkeypatch, blind):
-    monkeypatch.setattr(Rules, blind, (lambda *_: None) if blind == "refusal" else (lambda *_: True))
+    monkeypatch.setattr(AccessRules, blind, (lambda *_: None) if blind == "refusal" else (lambda *_: True))
     with pytest.raises(GuardError, match="was tried with"):
         open_page(port=0, token=TOKEN)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from fake_page import Server, at_work, person, snapshot
@@ -9,15 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from elbowroom.avoidance import Workspace
 from elbowroom.errors import ModelWarning
 from elbowroom.geometry import PARKED
 from elbowroom.geometry.skeleton import NAMES
 from elbowroom.model.visuals import Visual
-from elbowroom.viewer.panel.panel import sentence
-from elbowroom.viewer.scene3d import cameras, overlays, shells
-from elbowroom.viewer.scene3d import triangles as solids
-from elbowroom.viewer.scene3d.palette import clothes, names_of
-from elbowroom.viewer.scene3d.scene import CALM, CARE, DANGER, PageScene, capsule, colour_of, turned
+from elbowroom.viewer.panel.status import sentence
+from elbowroom.viewer.scene3d import cameras, overlays
+from elbowroom.viewer.scene3d import primitives as solids
+from elbowroom.viewer.scene3d.people import clothes, names_of, people_of
+from elbowroom.viewer.scene3d.primitives import CALM, CARE, DANGER, capsule, colour_of, turned
+from elbowroom.viewer.scene3d.scene import PageScene
+from elbowroom.viewer.session.setup import ShownSettings
+from elbowroom.viewer.snapshot import Nearest
 
 EYE = tuple(map(tuple, np.eye(4)))
 
@@ -208,7 +214,7 @@ def test_another_scene_is_built_anew(server, stage):
 
 def test_a_snapshot_may_lack_what_not_every_source_has(server, stage):
     stage.shells = True
-    stage.show(snapshot(tool_pose=None, arm_links=None, hands={}, hand_offsets={}, shown={}))
+    stage.show(snapshot(tool_pose=None, arm_links=None, hands={}, hand_offsets={}, shown=ShownSettings()))
     assert not server.scene.things["/marks/tool/open"].visible
 
 
@@ -238,11 +244,11 @@ def in_view(camera, shown, aspect):
 
 def test_another_scene_is_framed_anew_and_another_controller_is_not(server, stage):
     page = server.connect(1110, 900)
-    stage.show(snapshot(shown={"scenario": "cell", "robot": "panda"}))
+    stage.show(snapshot(shown=ShownSettings("cell", "panda")))
     page.camera.position = np.array([9.0, 9.0, 9.0])  # somebody turned it
-    stage.show(snapshot(generation=2, shown={"scenario": "cell", "robot": "panda"}))
+    stage.show(snapshot(generation=2, shown=ShownSettings("cell", "panda")))
     assert page.camera.position[0] == 9.0
-    stage.show(snapshot(generation=3, shown={"scenario": "test 3", "robot": "panda"}))
+    stage.show(snapshot(generation=3, shown=ShownSettings("test 3", "panda")))
     assert page.camera.position[0] != 9.0
 
 
@@ -297,7 +303,11 @@ def test_the_line_is_labelled_coloured_and_hidden(server, stage):
     stage.show(snapshot(distance=0.05))
     least, label = server.scene.things["/marks/least"], server.scene.things["/marks/label"]
     assert (tuple(least.colors), label.text) == (DANGER, "0.05 m")
-    for nothing in ({"nearest": None}, {"distance": 5.0}, {"nearest": (np.full(3, np.nan), np.zeros(3), "", "")}):
+    for nothing in (
+        {"nearest": None},
+        {"distance": 5.0},
+        {"nearest": Nearest(np.full(3, np.nan), np.zeros(3), "", "")},
+    ):
         stage.show(snapshot(**nothing))
         assert not least.visible
         assert not label.visible
@@ -307,21 +317,21 @@ def test_the_line_is_labelled_coloured_and_hidden(server, stage):
 
 
 def test_shells_on_demand(server, stage):
-    wanted = {"floor": -0.5, "inner": 0.3, "outer": 0.9, "center": (0.0, 0.0, 0.3), "influence": 0.1}
-    stage.show(snapshot(shells=wanted))
+    wanted = Workspace(floor=-0.5, inner=0.3, outer=0.9, center=(0.0, 0.0, 0.3))
+    stage.show(snapshot(workspace=wanted))
     assert not [name for name in server.scene.things if name.startswith("/shells")]
     stage.shells = True
-    stage.show(snapshot(shells=wanted))
+    stage.show(snapshot(workspace=wanted))
     parts = {name.removeprefix("/shells/") for name in server.scene.things if name.startswith("/shells")}
     assert {"workspace/inner", "workspace/outer", "workspace/floor", "people/0"} <= parts
     outer = server.scene.things["/shells/workspace/outer"]
     assert outer.vertices[:, 2].min() == pytest.approx(0.0, abs=1e-6)
     np.testing.assert_allclose(np.linalg.norm(outer.vertices, axis=1), 0.9, rtol=1e-5)
-    stage.show(snapshot(shells=wanted | {"inner": None, "outer": 1.2}))
+    stage.show(snapshot(workspace=replace(wanted, inner=None, outer=1.2)))
     assert "/shells/workspace/inner" not in server.scene.things
     assert server.scene.things["/shells/workspace/outer"].vertices.max() == pytest.approx(1.2)
     stage.shells = False
-    stage.show(snapshot(shells=wanted))
+    stage.show(snapshot(workspace=wanted))
     assert not [name for name in server.scene.things if name.startswith("/shells")]
 
 
@@ -342,20 +352,20 @@ def test_the_surface_round_a_person_is_at_the_distance(ends, influence):
     a = a - 0.5 * (a[0] + b[0])  # the origin is in the first
     b = b - 0.5 * (ends[0, 0] + ends[0, 1])
     radii = np.full(4, influence)
-    s = shells.around(a, b, radii, directions)
+    s = overlays.around(a, b, radii, directions)
     points = directions * s[:, None]
     part = np.clip(np.einsum("mij,ij->mi", points[:, None] - a, b - a) / np.maximum(((b - a) ** 2).sum(1), 1e-12), 0, 1)
     gap = (np.linalg.norm(points[:, None] - a - part[..., None] * (b - a), axis=-1) - radii).min(axis=1)
     # a ray along a capsule comes near in ever smaller steps and is left after STEPS of them, within a few centimetres
     assert (gap > -1e-6).all()
     assert (gap < 0.05).all()
-    assert np.median(gap) < shells.ENOUGH
+    assert np.median(gap) < overlays.ENOUGH
 
 
 def test_people_are_told_apart():
-    assert shells.people_of(("coworker", *NAMES, "coworker")) == [slice(0, 1), slice(1, 14), slice(14, 15)]
-    assert shells.people_of(NAMES * 2) == [slice(0, 13), slice(13, 26)]
-    assert shells.people_of(("",)) == [slice(0, 1)]
+    assert people_of(("coworker", *NAMES, "coworker")) == [slice(0, 1), slice(1, 14), slice(14, 15)]
+    assert people_of(NAMES * 2) == [slice(0, 13), slice(13, 26)]
+    assert people_of(("",)) == [slice(0, 1)]
 
 
 # --- Meshes ---

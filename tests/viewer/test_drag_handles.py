@@ -24,7 +24,7 @@ class Cell:
 
     def __init__(self) -> None:
         self.server, self.orders, self.now = Server(), [], snapshot()
-        self.grips = DragHandles(self.server, lambda *order: self.orders.append(order), lambda: self.now)
+        self.grips = DragHandles(self.server.scene, lambda *order: self.orders.append(order), lambda: self.now)
 
     def show(self, **changes):
         self.now = snapshot(**changes)
@@ -102,17 +102,18 @@ def test_the_ring_lies_on_the_floor_and_is_whole():
 def test_viser_takes_it_all():
     """A real server, so that what the fake one allows is what viser allows."""
     pytest.importorskip("viser")
+    from elbowroom.avoidance import Workspace
     from elbowroom.model.visuals import Visual
     from elbowroom.viewer.access.server import open_page
     from elbowroom.viewer.scene3d.scene import PageScene
 
     box = Visual("some", 1, "box", (0.1, 0.1, 0.1), tuple(map(tuple, np.eye(4))), colour=(1.0, 0.0, 0.0, 0.5))
-    walls = {"floor": -0.5, "inner": 0.3, "outer": 0.9, "center": (0.0, 0.0, 0.3)}
+    walls = Workspace(floor=-0.5, inner=0.3, outer=0.9, center=(0.0, 0.0, 0.3))
     page = open_page("127.0.0.1", 0)
     try:
         stage, orders = PageScene(page.server), []
-        shown = snapshot(visuals=(box,), poses=np.tile(np.eye(4), (2, 1, 1)), shells=walls, objects=np.ones((2, 3)))
-        held = DragHandles(page.server, lambda *order: orders.append(order), lambda: shown)
+        shown = snapshot(visuals=(box,), poses=np.tile(np.eye(4), (2, 1, 1)), workspace=walls, objects=np.ones((2, 3)))
+        held = DragHandles(page.server.scene, lambda *order: orders.append(order), lambda: shown)
         for stage.shells in (True, False):
             for t, generation in ((0.0, 1), (0.1, 1), (0.2, 2)):
                 tool = np.array([t, 0.0, 0.5])

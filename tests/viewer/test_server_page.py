@@ -14,7 +14,7 @@ from browser import Browser, need_chromium
 from websockets.datastructures import Headers
 from websockets.http11 import Response
 
-from elbowroom.viewer.access.page_patches import MENDED, ONE_STATE, RUNS, SIGN, dress, with_sign
+from elbowroom.viewer.access.server import MENDED, ONE_STATE, RUNS, SIGN, dress, with_sign
 
 PAGE = "<html><head><title>x</title></head><body><div id='root'></div></body></html>"
 

@@ -13,7 +13,7 @@ from elbowroom.errors import ModelError
 from elbowroom.model import collada, meshes
 from elbowroom.model.meshes import Surface
 from elbowroom.viewer.scene3d import meshes as surfaces
-from elbowroom.viewer.scene3d import triangles as solids
+from elbowroom.viewer.scene3d import primitives as solids
 from elbowroom.viewer.scene3d.meshes import creased, read, surfaces_of
 
 BOX = solids.box(0.2, 0.4, 0.6)

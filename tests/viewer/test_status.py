@@ -15,11 +15,22 @@ from elbowroom.cell import Cell, Scene
 from elbowroom.cell.layout import STANDARD
 from elbowroom.cell.people.settings import StandSettings, WalkSettings
 from elbowroom.geometry.shapes import RADIUS
-from elbowroom.viewer.names import link_name, part_name
-from elbowroom.viewer.panel.gauges import gauges
-from elbowroom.viewer.panel.last_minute import AMBER, ORANGE, LastMinute, strip
 from elbowroom.viewer.panel.margins import FORBIDDEN, UNKNOWN, Margins, Stopping, at_nearest, margins
-from elbowroom.viewer.panel.panel import GREEN, GREY, RED, detail, facts, headline, judged
+from elbowroom.viewer.panel.status import (
+    AMBER,
+    GREEN,
+    GREY,
+    ORANGE,
+    RED,
+    LastMinute,
+    detail,
+    facts,
+    gauges,
+    headline,
+    judged,
+    strip,
+)
+from elbowroom.viewer.snapshot import Nearest, link_name, part_name
 
 
 @pytest.mark.parametrize("status", [status for status in Status if status is not Status.OK])
@@ -165,9 +176,9 @@ def test_links_are_called_by_what_tells_them_apart(names, said):
 
 def test_the_sentence_says_short_names_and_who_it_is():
     near = at_work(status="AVOIDING", arm_names=KINOVA, who=("visitor",))
-    own = dataclasses.replace(near, nearest=(0, 0, KINOVA[2], "coworker"))
+    own = dataclasses.replace(near, nearest=Nearest(0, 0, KINOVA[2], "coworker"))
     assert judged(own)[0] == "avoiding: visitor 0.43 m from finger tip 1"
-    wicked = dataclasses.replace(near, nearest=(0, 0, "<b>", "<i>"))
+    wicked = dataclasses.replace(near, nearest=Nearest(0, 0, "<b>", "<i>"))
     assert "<" not in judged(wicked)[0]
     assert part_name("left_hand", ["visitor"]) == "left hand"
     assert part_name("person 1 coworker", ["a", "b"]) == "b"

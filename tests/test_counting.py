@@ -21,7 +21,7 @@ from elbowroom.counting.compare import comparable
 from elbowroom.counting.costs import tensor_rotations
 from elbowroom.counting.reasons import verdict
 from elbowroom.dynamics.published import PUBLISHED, published
-from elbowroom.dynamics.structure import Entry, structure
+from elbowroom.dynamics.structure import EntryKind, structure
 from elbowroom.model import catalogue
 from marks import slow_where
 from referees import thinned
@@ -248,16 +248,16 @@ def test_the_structure_of_a_scara():
     found = structure(er.load("scara").model)
     inertia, velocity = found.vanishing()
     assert inertia == [(1, 3), (2, 3), (3, 4)]
-    assert found.inertia[2, 2] == Entry.CONSTANT
-    assert not [h for h in found.vanishing(Entry.VARIES)[1] if 3 in h]
+    assert found.inertia[2, 2] == EntryKind.CONSTANT
+    assert not [h for h in found.vanishing(EntryKind.VARIES)[1] if 3 in h]
     assert (1, 1, 3) in velocity
 
 
 def test_the_structure_of_two_rods():
     found = structure(er.load("planar2").model)
     assert found.vanishing() == ([], [(1, 1, 1), (2, 1, 2), (2, 2, 2)])
-    assert found.vanishing(Entry.ROUNDING) == ([], [])
-    assert found.inertia.tolist() == [[Entry.VARIES, Entry.VARIES], [Entry.VARIES, Entry.CONSTANT]]
+    assert found.vanishing(EntryKind.ROUNDING) == ([], [])
+    assert found.inertia.tolist() == [[EntryKind.VARIES, EntryKind.VARIES], [EntryKind.VARIES, EntryKind.CONSTANT]]
 
 
 @pytest.mark.parametrize("name", thinned(catalogue.names()))
@@ -268,15 +268,15 @@ def test_what_must_vanish_does_and_what_does_not_is_not_said_to(name):
     arm = er.load(name)
     found = structure(arm.model)
     n = arm.n
-    assert all(found.velocity[i, k, i] == Entry.ZERO for i in range(n) for k in range(i + 1))
+    assert all(found.velocity[i, k, i] == EntryKind.ZERO for i in range(n) for k in range(i + 1))
     assert np.array_equal(found.velocity, found.velocity.swapaxes(1, 2))
     q = np.random.default_rng(7).uniform(-2, 2, (20, n))
     for values, entries in ((arm.mass_matrix(q), found.inertia), (arm.christoffel(q), found.velocity)):
         largest = np.abs(values).max(axis=0)
         scale = largest.max()
-        assert (largest[entries <= Entry.ROUNDING] < 1e-12 * scale).all()  # some hundred roundings of 1e-16
-        assert (largest[entries >= Entry.CONSTANT] > 1e-12 * scale).all()
-        constant = values[:, entries == Entry.CONSTANT]
+        assert (largest[entries <= EntryKind.ROUNDING] < 1e-12 * scale).all()  # some hundred roundings of 1e-16
+        assert (largest[entries >= EntryKind.CONSTANT] > 1e-12 * scale).all()
+        constant = values[:, entries == EntryKind.CONSTANT]
         assert np.ptp(constant, axis=0).max(initial=0.0) < 1e-15 * scale
 
 

@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike
 from . import disk_cache, dynamics
 from .algebra import Program
 from .compile import compiled
+from .compile.engine import COMPILING
 from .compile.kernel import Array, Kernel
-from .compile.lock import COMPILING
 from .compile.method import answer, kernel_method
 from .dynamics.inverse_kinematics import IKResult, solve
 from .dynamics.kinematics import link_index
@@ -25,7 +25,7 @@ from .dynamics.ready import Posed, ready_pose
 from .dynamics.whole_arm import examine
 from .errors import DtypeError, ElbowroomError, ModelError, ShapeError, warn
 from .model import Finding, Model, from_dh, from_mdh
-from .model.estimated import DENSITY, about_estimates, lacking
+from .model.inertia import DENSITY, about_estimates, lacking
 
 if TYPE_CHECKING:
     from .compile.cuda import CudaKernel

@@ -9,7 +9,7 @@ from .arm import Arm
 from .dynamics.whole_arm import examine
 from .errors import ModelError, UnknownNameError, did_you_mean
 from .model import Model
-from .model.estimated import estimated, lacking
+from .model.inertia import estimated, lacking
 
 
 def load(

@@ -18,7 +18,7 @@ from elbowroom.cell.plants import plant as motion_room
 from elbowroom.cell.plants.drive import LAG, Drive
 from elbowroom.cell.plants.plant import RELEASE, TouchCounter, rigid_motion, step
 from elbowroom.geometry import Body, Capsule, Person
-from elbowroom.geometry.clearance import Clearance
+from elbowroom.geometry.pairs import Clearance
 from elbowroom.model import create
 from strategies import examples
 

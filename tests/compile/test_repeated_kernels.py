@@ -13,8 +13,7 @@ import card
 from card import needs_cxx, to_card
 from ccompiler import FUSED, called, library, needs_cc
 from elbowroom.algebra import Repeated, cos, maximum, minimum, sin, sqrt, trace, where
-from elbowroom.compile import compiled, cpu, cuda, engine, llvm
-from elbowroom.compile import repeated as loops
+from elbowroom.compile import compiled, cpu, cuda, engine, llvm, loops
 from elbowroom.compile.lower import lower
 from elbowroom.compile.source import Dialect, Source
 from elbowroom.compile.source_writer import fused, own_sincos

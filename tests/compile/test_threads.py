@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import elbowroom as er
-from elbowroom.compile import cpu, team
+from elbowroom.compile import cpu
 from elbowroom.geometry import Body
 
 
@@ -62,7 +62,7 @@ def test_there_are_no_more_threads_than_pieces_and_cores(monkeypatch, batch, mac
     kernel = er.load("planar2").compile("mass_matrix")
     helpers = []
     monkeypatch.setattr(cpu, "_cores", lambda: machine)
-    monkeypatch.setattr(team, "_share", lambda: (lambda job, count: helpers.append(count) or -1, None))
+    monkeypatch.setattr(cpu, "_share", lambda: (lambda job, count: helpers.append(count) or -1, None))
     kernel(np.zeros((batch, 2)), threads=10**9)
     assert helpers == [most - 1]
 

@@ -17,7 +17,7 @@ from elbowroom.compile import compiled, cpu
 from elbowroom.dynamics import crba
 from elbowroom.errors import TraceError
 from elbowroom.model import Model, chains
-from elbowroom.model.rolled import RolledModel
+from elbowroom.model.symbolic import RolledModel
 from referees import placement
 from strategies import examples, robots
 

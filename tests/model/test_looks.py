@@ -14,7 +14,7 @@ import elbowroom as er
 from elbowroom.cell.suitability import STICKS_OUT, covers
 from elbowroom.errors import ModelError, ModelNotice
 from elbowroom.export.write_urdf import urdf
-from elbowroom.model import catalogue, looks
+from elbowroom.model import catalogue, visuals
 from elbowroom.model.visuals import visuals_of
 
 SHOWN = [name for name in catalogue.names() if catalogue.looks_of(name)]
@@ -36,7 +36,7 @@ def wheel(tmp_path, monkeypatch):
     """Puts a URDF of an arm into a wheel: with a box on each link, all of them in one corner of its frame."""
     path = tmp_path / "share/toy/urdf/arm.urdf"
     path.parent.mkdir(parents=True)
-    monkeypatch.setattr(looks.importlib.metadata, "distribution", lambda name: Wheel(tmp_path))
+    monkeypatch.setattr(visuals.importlib.metadata, "distribution", lambda name: Wheel(tmp_path))
 
     def put(text: str) -> Path:
         box = '<visual><origin xyz="0.1 0.2 0.3"/><geometry><box size="0.1 0.1 0.1"/></geometry></visual>'
@@ -101,7 +101,7 @@ def test_without_the_wheel_or_the_file_nothing_is_said(planar, wheel, monkeypatc
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert visuals_of(planar) == ()  # the wheel has no such file
-        monkeypatch.setattr(looks.importlib.metadata, "distribution", _missing)
+        monkeypatch.setattr(visuals.importlib.metadata, "distribution", _missing)
         assert visuals_of(planar) == ()
         assert [visuals_of(name) for name in catalogue.names()] == [()] * len(catalogue.names())
 
@@ -132,23 +132,23 @@ def test_looks_that_are_none_are_refused(planar, text, said):
 @pytest.mark.parametrize("name", SHOWN)
 def test_the_meshes_of_the_wheel_lie_in_the_capsules_of_the_catalogue(name):
     where = catalogue.looks_of(name)
-    if looks.installed(where) is None:
+    if visuals.installed(where) is None:
         pytest.skip(f"needs the wheel {where.wheel}")
-    arm, visuals = er.load(name), visuals_of(name)
-    assert sorted({visual.link for visual in visuals}) == list(range(arm.n + 1))  # the base and every link
-    found = covers(arm, visuals)
+    arm, shown = er.load(name), visuals_of(name)
+    assert sorted({visual.link for visual in shown}) == list(range(arm.n + 1))  # the base and every link
+    found = covers(arm, shown)
     assert all(cover.sticks_out <= STICKS_OUT for cover in found[1:])  # the base may have a plug
 
 
 def test_nothing_hangs_on_the_flange():
-    if looks.installed(catalogue.looks_of("panda")) is None:
+    if visuals.installed(catalogue.looks_of("panda")) is None:
         pytest.skip("needs the wheel example-robot-data")
     assert not any("hand" in visual.name or "finger" in visual.name for visual in visuals_of("panda"))
 
 
 def test_an_arm_of_other_dimensions_is_found_out():
     where = catalogue.looks_of("iiwa14")
-    if looks.installed(where) is None:
+    if visuals.installed(where) is None:
         pytest.skip("needs the wheel rtb-data")
     with pytest.warns(ModelNotice, match="other dimensions"):
-        assert looks.borrowed(catalogue.load("iiwa7"), where) is None
+        assert visuals.borrowed(catalogue.load("iiwa7"), where) is None

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import struct
 
+import defusedxml.ElementTree
 import numpy as np
 import pytest
 import trimesh
 
 from elbowroom.errors import ModelError
-from elbowroom.model import collada, meshes
+from elbowroom.model import meshes
 from elbowroom.model.meshes import Surface
 from elbowroom.viewer.scene3d import meshes as surfaces
 from elbowroom.viewer.scene3d import primitives as solids
@@ -232,11 +233,11 @@ AGAIN = '<instance_geometry url="#g"/>'
 def test_a_small_collada_file_that_shows_much_is_refused_early(tmp_path, monkeypatch):
     """300 times a ball: no more is placed than is needed to see it."""
     ball = solids.ball()
-    placed, smooth = counted(monkeypatch, collada, "checked"), counted(monkeypatch, surfaces, "creased")
+    placed, smooth = counted(monkeypatch, meshes, "checked"), counted(monkeypatch, surfaces, "creased")
     monkeypatch.setattr(meshes, "MOST_TRIANGLES", 10 * len(ball[1]))
     refused(tmp_path, "x.dae", dae(*ball, extra=300 * AGAIN), "more than 10240 triangles")
     assert (len(placed), len(smooth)) == (11, 0)
-    monkeypatch.setattr(collada, "PLACED", 1_000_000)
+    monkeypatch.setattr(meshes, "COLLADA_PLACED", 1_000_000)
     placed.clear()
     refused(tmp_path, "x.dae", dae(*ball, extra=300 * AGAIN), "each as often as it is placed")
     assert not placed
@@ -245,7 +246,7 @@ def test_a_small_collada_file_that_shows_much_is_refused_early(tmp_path, monkeyp
 
 
 def test_parts_nodes_and_elements_are_few(tmp_path, monkeypatch):
-    placed = counted(monkeypatch, collada, "checked")
+    placed = counted(monkeypatch, meshes, "checked")
     monkeypatch.setattr(meshes, "MOST_SURFACES", 5)
     refused(tmp_path, "x.dae", dae(*BOX, extra=20 * AGAIN), "more than 5 parts")
     assert len(placed) == 6
@@ -255,8 +256,8 @@ def test_parts_nodes_and_elements_are_few(tmp_path, monkeypatch):
     placed.clear()
     refused(tmp_path, "x.dae", data, "fewer nodes")
     assert not placed
-    parses = counted(monkeypatch, collada, "fromstring")
-    monkeypatch.setattr(collada, "TAGS", 50)
+    parses = counted(monkeypatch, defusedxml.ElementTree, "fromstring")
+    monkeypatch.setattr(meshes, "COLLADA_TAGS", 50)
     refused(tmp_path, "x.dae", dae(*BOX, extra=20 * AGAIN), "elements at most")
     assert not parses
 

@@ -1,7 +1,5 @@
 """Scalars that can be numbers, counts or code."""
 
-from .count import Count as Count
-from .count import count as count
 from .expr import Array as Array
 from .expr import Condition as Condition
 from .expr import Expr as Expr
@@ -19,9 +17,11 @@ from .functions import sqrt as sqrt
 from .functions import where as where
 from .linalg import cross as cross
 from .linalg import dot as dot
+from .looped import Repeated as Repeated
+from .looped import Rolled as Rolled
+from .program import Count as Count
 from .program import Port as Port
 from .program import Program as Program
+from .program import count as count
 from .program import trace as trace
-from .repeated import Repeated as Repeated
-from .rolled import Rolled as Rolled
 from .table import Table as Table

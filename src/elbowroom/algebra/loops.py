@@ -22,7 +22,7 @@ from .expr import Scalar
 from .linalg import Array, matrix, vector, zeros
 
 if TYPE_CHECKING:
-    from .rolling import Roll, Rows, Squared, Turn
+    from .rolling import JointRows, Roll, Squared, Turn
 
 Carry = TypeVar("Carry")
 Out = TypeVar("Out")
@@ -33,8 +33,8 @@ Step = Callable[[int, Carry], tuple[Carry, Out]]
 @overload
 def each(n: int, f: Callable[[int], Out]) -> list[Out]: ...
 @overload
-def each(n: Roll, f: Callable[[Turn], Any]) -> Rows: ...
-def each(n: int | Roll, f: Callable[[Any], Any]) -> list[Any] | Rows:
+def each(n: Roll, f: Callable[[Turn], Any]) -> JointRows: ...
+def each(n: int | Roll, f: Callable[[Any], Any]) -> list[Any] | JointRows:
     """f(i) of every i, by i; the order does not matter."""
     return [f(i) for i in range(n)] if isinstance(n, int) else n.each(f)
 
@@ -42,8 +42,8 @@ def each(n: int | Roll, f: Callable[[Any], Any]) -> list[Any] | Rows:
 @overload
 def late(n: int, f: Callable[[int], Out]) -> Late[Out]: ...
 @overload
-def late(n: Roll, f: Callable[[Turn], Any]) -> Rows: ...
-def late(n: int | Roll, f: Callable[[Any], Any]) -> Late[Any] | Rows:
+def late(n: Roll, f: Callable[[Turn], Any]) -> JointRows: ...
+def late(n: int | Roll, f: Callable[[Any], Any]) -> Late[Any] | JointRows:
     """f(i) of every i, to be read once each: in a straight line it is made where it is read, not kept until then."""
     return Late(f) if isinstance(n, int) else n.each(f)
 
@@ -67,8 +67,8 @@ def scan(
 @overload
 def scan(
     n: Roll, step: Callable[[Turn, Carry], tuple[Carry, Any]], carry: Carry, then: Any = None, *, inward: bool = False
-) -> Rows: ...
-def scan(n: int | Roll, step: Any, carry: Any, then: Any = None, *, inward: bool = False) -> list[Any] | Rows:
+) -> JointRows: ...
+def scan(n: int | Roll, step: Any, carry: Any, then: Any = None, *, inward: bool = False) -> list[Any] | JointRows:
     """The outs of `carry, out = step(i, carry)`, by i, from the first joint outwards or from the last inwards.
 
     `then(i, out)` is what becomes of each.  In a straight line it follows its step at once, so that an out need not
@@ -124,8 +124,8 @@ def pairs(n: int | Roll, start: Any, read: Any, move: Any = None, own: Any = Non
 @overload
 def same(n: int, thing: Out) -> list[Out]: ...
 @overload
-def same(n: Roll, thing: object) -> Rows: ...
-def same(n: int | Roll, thing: Any) -> list[Any] | Rows:
+def same(n: Roll, thing: object) -> JointRows: ...
+def same(n: int | Roll, thing: Any) -> list[Any] | JointRows:
     """The same thing for every i."""
     return [thing] * n if isinstance(n, int) else n.given([thing] * len(n.kinds))
 
@@ -133,14 +133,14 @@ def same(n: int | Roll, thing: Any) -> list[Any] | Rows:
 @overload
 def gathered(rows: Sequence[Scalar]) -> Array: ...
 @overload
-def gathered(rows: Rows) -> Rows: ...
-def gathered(rows: Sequence[Scalar] | Rows) -> Array | Rows:
-    """Rows of one scalar each, as a vector."""
+def gathered(rows: JointRows) -> JointRows: ...
+def gathered(rows: Sequence[Scalar] | JointRows) -> Array | JointRows:
+    """JointRows of one scalar each, as a vector."""
     return vector(*rows) if isinstance(rows, Sequence) else rows
 
 
 def unzipped(rows: Any, count: int) -> tuple[Any, ...]:
-    """Rows of `count` things each, as so many sequences of rows."""
+    """JointRows of `count` things each, as so many sequences of rows."""
     if isinstance(rows, list):
         return tuple([row[k] for row in rows] for k in range(count))
     return tuple(rows.part(k) for k in range(count))
@@ -149,8 +149,8 @@ def unzipped(rows: Any, count: int) -> tuple[Any, ...]:
 @overload
 def length(rows: list[Any]) -> int: ...
 @overload
-def length(rows: Rows) -> Roll: ...
-def length(rows: list[Any] | Rows) -> int | Roll:
+def length(rows: JointRows) -> Roll: ...
+def length(rows: list[Any] | JointRows) -> int | Roll:
     """How many rows there are: what `each`, `scan` and `pairs` take for n."""
     return len(rows) if isinstance(rows, list) else rows.roll
 
@@ -158,7 +158,7 @@ def length(rows: list[Any] | Rows) -> int | Roll:
 @overload
 def on_diagonal(M: Array, extra: Array) -> Array: ...
 @overload
-def on_diagonal(M: Squared, extra: Rows) -> Squared: ...
+def on_diagonal(M: Squared, extra: JointRows) -> Squared: ...
 def on_diagonal(M: Array | Squared, extra: Any) -> Array | Squared:
     """M with extra[i] added to element (i, i)."""
     if not isinstance(M, np.ndarray):

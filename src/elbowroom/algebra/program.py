@@ -2,6 +2,9 @@
 
 Operation k writes value k; its operands are earlier values (>= 0) or constants (< 0, number -1 - operand).  Every
 backend takes a Program; `evaluate` here is the slow one that needs nothing but NumPy, many states at once.
+
+`count` is how many operations a Program does, as the papers count: subtractions are additions, negations are free but
+listed, and operations on parameters alone are offline (done once, before the robot moves) and free.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -19,8 +22,8 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from ..errors import ShapeError, TraceError
 from .expr import Graph, Operation
 
-if TYPE_CHECKING:
-    from .count import Count
+_KIND = {"add": "add", "sub": "add", "mul": "mul", "div": "div", "sqrt": "sqrt", "neg": "neg"}
+_KIND |= {"sin": "sincos", "cos": "sincos"}
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,34 @@ class Port:
     def size(self) -> int:
         """How many scalars it has."""
         return math.prod(self.shape)
+
+
+@dataclass(frozen=True)
+class Count:
+    """Operations by kind; `other` are comparisons, selections, minima, maxima and absolute values."""
+
+    mul: int = 0
+    add: int = 0
+    div: int = 0
+    sqrt: int = 0
+    sincos: int = 0
+    neg: int = 0
+    other: int = 0
+
+    @property
+    def total(self) -> int:
+        """Multiplications, additions, divisions and roots."""
+        return self.mul + self.add + self.div + self.sqrt
+
+    def __str__(self) -> str:
+        text = f"{self.mul} multiplications, {self.add} additions"
+        for value, what in (
+            (self.div, "divisions"),
+            (self.sqrt, "roots"),
+            (self.sincos, "sines and cosines"),
+        ):
+            text += f", {value} {what}" if value else ""
+        return text
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,8 +94,6 @@ class Program:
     @cached_property
     def count(self) -> Count:
         """How many operations of each kind it does."""
-        from .count import count
-
         return count(self)
 
     def evaluate(self, *args: ArrayLike, dtype: DTypeLike = np.float64, **kwargs: ArrayLike) -> Any:
@@ -175,6 +204,21 @@ class Program:
             lines.append(f"    {port.name} = array({port.shape}, [{', '.join(map(show, operands_))}])")
         lines.append("    return " + ", ".join(p.name for p in self.outputs))
         return "\n".join(lines)
+
+
+def count(program: Program) -> Count:
+    """The live, online operations of a Program."""
+    tally = dict.fromkeys(Count.__dataclass_fields__, 0)
+    offline: list[bool] = []
+    for op, *operands in program.operations:
+        if op in ("input", "parameter"):
+            offline.append(op == "parameter")
+            continue
+        free = all(offline[i] for i in operands if i >= 0)
+        offline.append(free)
+        if not free:
+            tally[_KIND.get(op, "other")] += 1
+    return Count(**tally)
 
 
 NUMPY: dict[str, Callable[..., Any]] = {

@@ -1,9 +1,9 @@
 """Tracing a recursion into loops.
 
 A function written with `each`, `scan` and `pairs` (loops.py) runs once over a `Roll` instead of a whole number.  What
-it indexes by joint are `Rows`: columns of numbers, one a joint.  A step's index is a `Turn`, a turn of the loop at a
-joint of some kind; rows[turn] gives symbols, and so every step becomes a small Program over columns.  Joints that need
-different code (they turn or slide, say) are of different kinds, and a step is traced once for each.
+it indexes by joint are `JointRows`: columns of numbers, one a joint.  A step's index is a `Turn`, a turn of the loop at
+a joint of some kind; rows[turn] gives symbols, and so every step becomes a small Program over columns.  Joints that
+need different code (they turn or slide, say) are of different kinds, and a step is traced once for each.
 
 What customisation does for straight-line code holds here for whatever is the same at all joints of a kind: a column
 with one number is that number, equal columns are one, and what a recursion carries is assumed to be constant and equal
@@ -21,12 +21,12 @@ import numpy as np
 from ..errors import TraceError
 from .expr import Expr, Graph
 from .linalg import Array, settled
+from .looped import JointLoop, Rolled
 from .program import Port, Program, assemble
-from .rolled import Loop, Rolled
 
 
 @dataclass(frozen=True)
-class Column:
+class ColumnName:
     """The place of a scalar of every joint."""
 
     name: str
@@ -64,7 +64,7 @@ def settled_tree(tree: Any) -> Any:
 
 
 def _has_columns(array: Array) -> bool:
-    return any(isinstance(x, Column) for x in array.flat)
+    return any(isinstance(x, ColumnName) for x in array.flat)
 
 
 class Turn:
@@ -142,29 +142,29 @@ def is_read(name: str, needed: set[Any]) -> bool:
     return name in ("forth", "back", "d") or name.startswith("v.") or name in needed
 
 
-class Rows:
+class JointRows:
     """Things of some structure, one a joint: arrays and tuples whose scalars are columns or numbers."""
 
     def __init__(self, roll: Roll, trees: list[Any]) -> None:
         self.roll = roll
-        self.trees = trees  # one a kind, with Column or float for scalars
+        self.trees = trees  # one a kind, with ColumnName or float for scalars
 
     def __getitem__(self, turn: Turn) -> Any:
         if not isinstance(turn, Turn):
             raise TraceError(f"rows of a rolled loop are indexed by the step's own turn; got {turn!r}")
         tree = self.trees[turn.kind]
-        values = [turn.leaf(x.name) if isinstance(x, Column) else x for x in leaves(tree)]
+        values = [turn.leaf(x.name) if isinstance(x, ColumnName) else x for x in leaves(tree)]
         return rebuilt(tree, iter(values))
 
-    def __add__(self, other: Rows) -> Rows:
+    def __add__(self, other: JointRows) -> JointRows:
         return self.roll.each(lambda i: self[i] + other[i])
 
-    def __sub__(self, other: Rows) -> Rows:
+    def __sub__(self, other: JointRows) -> JointRows:
         return self.roll.each(lambda i: self[i] - other[i])
 
-    def part(self, k: int) -> Rows:
+    def part(self, k: int) -> JointRows:
         """The k-th of what every row holds."""
-        return Rows(self.roll, [tree[k] for tree in self.trees])
+        return JointRows(self.roll, [tree[k] for tree in self.trees])
 
 
 class Squared:
@@ -173,7 +173,7 @@ class Squared:
     def __init__(self, roll: Roll) -> None:
         self.roll = roll
 
-    def on_diagonal(self, extra: Rows) -> Squared:
+    def on_diagonal(self, extra: JointRows) -> Squared:
         """The matrix with extra[i] added to element (i, i)."""
         roll = self.roll
         if any(x != 0.0 for tree in extra.trees for x in leaves(tree)):
@@ -202,32 +202,32 @@ class Roll:
         self._loops.append((form, results, carried, born))
 
     # ---- what the caller knows of every joint
-    def given(self, things: list[Any]) -> Rows:
-        """Rows of numbers, known beforehand: things[i] for joint i, alike in structure for joints of a kind."""
+    def given(self, things: list[Any]) -> JointRows:
+        """JointRows of numbers, known beforehand: things[i] for joint i, alike in structure for joints of a kind."""
         trees = []
         for kind in range(max(self.kinds) + 1):
             mine = [i for i, k in enumerate(self.kinds) if k == kind]
             columns = zip(*(leaves(things[i]) for i in mine), strict=True)
             trees.append(rebuilt(things[mine[0]], iter([self._column(kind, mine, c) for c in columns])))
-        return Rows(self, trees)
+        return JointRows(self, trees)
 
-    def _column(self, kind: int, mine: list[int], values: tuple[Any, ...]) -> Column | float:
+    def _column(self, kind: int, mine: list[int], values: tuple[Any, ...]) -> ColumnName | float:
         numbers = tuple(float(x) for x in values)
         if len(set(numbers)) == 1:
             return numbers[0]
         name = self.constants.setdefault((kind, numbers), f"t{len(self.constants)}")
-        return Column(name)
+        return ColumnName(name)
 
-    def input(self, name: str) -> Rows:
+    def input(self, name: str) -> JointRows:
         """An input with one number a joint."""
-        return Rows(self, [Column(name)] * (max(self.kinds) + 1))
+        return JointRows(self, [ColumnName(name)] * (max(self.kinds) + 1))
 
     # ---- the loops
-    def each(self, f: Callable[[Turn], Any]) -> Rows:
+    def each(self, f: Callable[[Turn], Any]) -> JointRows:
         """`loops.each`."""
         return self._stored("each", [(turn, f(turn), {}) for turn in self.turns()])
 
-    def scan(self, step: Any, carry: Any, inward: bool) -> Rows:
+    def scan(self, step: Any, carry: Any, inward: bool) -> JointRows:
         """`loops.scan`."""
         first = [float(x) for x in leaves(settled_tree(carry))]
         turns: list[Turn] = []
@@ -314,7 +314,7 @@ class Roll:
 
     def _stored(
         self, form: str, results: list[tuple[Turn, Any, dict[str, Any]]], carried: Any = (), *, together: bool = False
-    ) -> Rows:
+    ) -> JointRows:
         """The rows of a loop's outs, and the loop: a scalar that is a column or a number already stays where it is.
 
         `together`: every kind's scalar in one column, since lanes read it of joints of any kind.
@@ -331,7 +331,7 @@ class Roll:
         for (turn, tree, states), entries, known in zip(results, wanted, held, strict=True):
             mine: dict[Any, str] = {}
             made: dict[str, Any] = dict(states)
-            values: list[Column | float] = []
+            values: list[ColumnName | float] = []
             for k, (x, at) in enumerate(zip(entries, known, strict=True)):
                 if at is not None:
                     values.append(at)
@@ -342,30 +342,30 @@ class Roll:
                         slots.append(self._new())
                     mine[key] = slots[len(mine)]
                     made[mine[key]] = x
-                values.append(Column(mine[key]))
+                values.append(ColumnName(mine[key]))
             trees.append(rebuilt(tree, iter(values)))
             bodies.append((turn, made))
         self.record(form, bodies, carried)
-        return Rows(self, trees)
+        return JointRows(self, trees)
 
     # ---- at the end
-    def _output(self, result: Rows) -> str:
+    def _output(self, result: JointRows) -> str:
         """The column that holds the result of every joint, made if it is not one yet."""
         places = [leaves(tree) for tree in result.trees]
         if not all(len(place) == 1 for place in places):
             raise TraceError(f"a rolled function must return a matrix of pairs or a number a joint; got {places}")
         first = places[0][0]
-        if isinstance(first, Column) and all(place == [first] for place in places):
+        if isinstance(first, ColumnName) and all(place == [first] for place in places):
             return first.name
         name = self._new()
         self.record("each", [(turn, {name: result[turn]}) for turn in self.turns()])
         return name
 
-    def finished(self, result: Any) -> tuple[tuple[Loop, ...], str]:
+    def finished(self, result: Any) -> tuple[tuple[JointLoop, ...], str]:
         """The loops as Programs, without what nothing reads."""
         vector = "" if isinstance(result, Squared) else self._output(result)
         needed: set[Any] = {vector}
-        loops: list[Loop] = []
+        loops: list[JointLoop] = []
         for form, results, carried, born in reversed(self._loops):
             live = any(is_read(name, needed) for _, made in results for name in made)
             if not live:
@@ -374,20 +374,20 @@ class Roll:
             for traced in bodies:
                 needed |= {port.name.removeprefix("v.") for port in traced.inputs}
             needed |= {source for _, source in born}
-            loops.append(Loop(form, tuple(bodies), carried, born))
+            loops.append(JointLoop(form, tuple(bodies), carried, born))
         return tuple(reversed(loops)), vector
 
 
-def _held(x: Any) -> Column | float | None:
+def _held(x: Any) -> ColumnName | float | None:
     """Where a scalar already is: a number, or a column of this joint."""
     if type(x) is not Expr:
         return float(x)
     name = x.operation[1] if x.op == "input" else "k."
-    return None if name.startswith("k.") else Column(name)
+    return None if name.startswith("k.") else ColumnName(name)
 
 
-def _where(x: Column | float) -> str | float:
-    return x.name if isinstance(x, Column) else x
+def _where(x: ColumnName | float) -> str | float:
+    return x.name if isinstance(x, ColumnName) else x
 
 
 def roll(

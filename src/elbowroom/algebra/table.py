@@ -17,16 +17,13 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import ShapeError
-from .program import Port, Program
-
-if TYPE_CHECKING:
-    from .count import Count
+from .program import Count, Port, Program
 
 WIDEST = 8  # lanes
 

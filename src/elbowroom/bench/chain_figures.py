@@ -25,7 +25,7 @@ from ..compile.kernel import Kernel
 from ..dynamics.gdahj import from_frames
 from ..dynamics.kinematics import Frames, poses
 from ..model import Model, chains
-from ..model.rolled import RolledModel
+from ..model.symbolic import RolledModel
 from .clock import race
 
 JOINTS = (6, 10, 14, 20, 30, 50, 100)

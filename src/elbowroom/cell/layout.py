@@ -22,7 +22,7 @@ from ..errors import ConfigError, MissingShapeWarning, ModelError, UnknownNameEr
 from ..geometry import Body
 from ..geometry.body import bare_links
 from ..loading import load
-from ..model.bounds import ANGLE
+from ..model.check import ANGLE
 from ..model.urdf_xml import quoted
 from .fitting import fitted, refuse_unreachable
 from .plants.mujoco import MuJoCo

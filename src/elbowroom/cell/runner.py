@@ -27,7 +27,7 @@ from ..avoidance import Command, Controller, Goal, Obstacles, State, Status, Sup
 from ..avoidance.safety.perception import FAR
 from ..errors import ConfigError
 from ..geometry import PARKED, ROW, Body
-from ..geometry.clearance import NOBODY, Clearance
+from ..geometry.pairs import NOBODY, Clearance
 from .layout import laid_out, plant_of
 from .layout import mounted as mounted
 from .pace import AsFastAsPossible, Pace

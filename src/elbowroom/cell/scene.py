@@ -33,7 +33,7 @@ from ..avoidance import Config, Limits, Sensor
 from ..avoidance.checks import FieldError, as_number, choice, flag, integer, number, positive, setting
 from ..avoidance.settings import dumps, read
 from ..errors import ConfigError, close_names
-from ..model.estimated import DENSITY
+from ..model.inertia import DENSITY
 from ..reading import named, parse_toml
 from .layers import ROBOT, SPECIAL, is_file, layered, read_file
 from .people.settings import KINDS, PersonSettings

@@ -19,7 +19,7 @@ from ..cell.layout import reasons_of, without_shape
 from ..cell.suitability import MUCH, POOR, SINGULAR, STICKS_OUT, Suitability, far_out, suitability
 from ..errors import MissingShapeWarning, ModelError, ModelNotice, ModelWarning
 from ..loading import read, with_masses
-from ..model.estimated import DENSITY, about_estimates
+from ..model.inertia import DENSITY, about_estimates
 from ..model.xacro import ALLOWED
 from .show import Tip, What, Xacro
 from .terminal import as_options, console, one_line, plain

@@ -14,14 +14,14 @@ from rich.text import Text
 
 from .. import dynamics
 from ..arm import Arm
-from ..dynamics.structure import Entry, structure
+from ..dynamics.structure import EntryKind, structure
 from ..loading import load
 from ..model import Model, catalogue
 from ..model.model import Array
 from .terminal import console, heading, line, number, plain, table
 
-MARK = {Entry.ZERO: "0", Entry.ROUNDING: "~", Entry.CONSTANT: "c", Entry.VARIES: "x"}
-STYLE = {Entry.ZERO: "dim", Entry.ROUNDING: "yellow", Entry.CONSTANT: "cyan", Entry.VARIES: "bold"}
+MARK = {EntryKind.ZERO: "0", EntryKind.ROUNDING: "~", EntryKind.CONSTANT: "c", EntryKind.VARIES: "x"}
+STYLE = {EntryKind.ZERO: "dim", EntryKind.ROUNDING: "yellow", EntryKind.CONSTANT: "cyan", EntryKind.VARIES: "bold"}
 BESIDE = 4  # matrices beside each other
 
 
@@ -40,7 +40,7 @@ def show_structure(model: Model) -> None:
             line("")
         block = range(first, min(first + BESIDE, model.n))
         _beside([(f"h_{i + 1}", found.velocity[i]) for i in block])
-    for entry, what in ((Entry.ZERO, "Vanish identically"), (Entry.ROUNDING, "Zero to rounding, not proven")):
+    for entry, what in ((EntryKind.ZERO, "Vanish identically"), (EntryKind.ROUNDING, "Zero to rounding, not proven")):
         inertia, velocity = found.vanishing(entry)
         heading(f"{what}: {len(inertia)} of D (i <= k), {len(velocity)} of h (k <= m)")
         for letter, indices in (("D", inertia), ("h", velocity)):
@@ -65,7 +65,7 @@ def _beside(blocks: list[tuple[str, object]]) -> None:
         for k, (_, entries) in enumerate(matrices):
             cells.append(gap if k else "")
             for entry in entries[row]:
-                cells.append(f"{MARK[Entry(entry)]} ", style=STYLE[Entry(entry)])
+                cells.append(f"{MARK[EntryKind(entry)]} ", style=STYLE[EntryKind(entry)])
         out.print(cells, soft_wrap=True)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from .. import __version__
 from ..arm import Arm
 from ..compile import cuda_source
-from ..compile.cuda_source import Kernel, Layout
+from ..compile.cuda_source import CudaText, Layout
 from ..compile.source import Dialect, Trig
 from ..compile.source_writer import Real
 from ..errors import ElbowroomError, ModelError
@@ -43,7 +43,7 @@ def cuda(
     one_of("layout", layout, *cuda_source.LAYOUTS)
     dialect = cuda_source.dialect(real, trig)
     functions = functions_of(arm, quantities, dialect, prefix_of(arm.name, name), method, wrench)
-    kernels = {f.name: Kernel(f.source.program, real, layout, trig) for f in functions}
+    kernels = {f.name: CudaText(f.source.program, real, layout, trig) for f in functions}
     return "\n".join([cuda_source.support(kernels.values()), *(k.text(name) for name, k in kernels.items())])
 
 

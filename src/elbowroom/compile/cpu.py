@@ -1,10 +1,23 @@
-"""The CPU backend: kernels from the cache or compiled now, for one state and for many."""
+"""The CPU backend: kernels from the cache or compiled now, for one state, for many, and for many by several threads.
+
+Threads for a batch are started, put to work and waited for inside one call of machine code.  Python is not asked until
+all of them are done, so whatever interrupts the caller does so before the first has begun or after the last has ended:
+no thread is left writing into the caller's arrays, and there is no pool to keep, to fill or to mend after a fork.  A
+thread that cannot be started is done without: its pieces go to the others.
+
+    work        takes the next piece until there is none left
+    help        a thread's life: `work`, and the last one out wakes the caller
+    share       starts the threads, lets go of the interpreter's lock, works, waits, and takes the lock again
+
+The job is an array of words (JOB), the piece to take next and the threads at work counted in it by atomic operations.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import llvmlite
@@ -12,11 +25,10 @@ import numpy as np
 
 from .. import disk_cache as disk
 from ..algebra import Port
-from . import engine, entry, llvm, loops, team
-from .engine import OfThisProcess
+from . import engine, entry, llvm, loops
+from .engine import OfThisProcess, alone
 from .kernel import Array, Kernel, Signature
-from .lock import alone
-from .loops import Compilable
+from .loops import DONE, Compilable
 
 if TYPE_CHECKING:
     from .recipe import Recipe
@@ -25,7 +37,7 @@ BLOCK = 4096  # states that one thread does alone: fewer are not worth waking an
 LEAST = 2048  # of the last pieces
 
 
-class Code(OfThisProcess):
+class MachineCode(OfThisProcess):
     """One function (`one` or `many`) of a kernel, compiled when it is first needed."""
 
     def __init__(self, identity: str | None, kind: str, dtype: np.dtype[Any], make: Callable[[], Compilable]) -> None:
@@ -58,7 +70,7 @@ class Code(OfThisProcess):
 class Cpu(OfThisProcess):
     """Backend of one kernel: straight-line code for one state, SIMD lanes and threads for many."""
 
-    def __init__(self, one: Code, many: Code, describe: Callable[[Compilable], dict[str, Any]]) -> None:
+    def __init__(self, one: MachineCode, many: MachineCode, describe: Callable[[Compilable], dict[str, Any]]) -> None:
         self._one, self._many, self._describe = one, many, describe
         self.single = one.address("single", describe)  # of the function that takes an array of pointers
         self._single = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self.single)
@@ -87,14 +99,14 @@ class Cpu(OfThisProcess):
             return self._done(self._batch(_pointers(arrays), batch))
         pieces = _pieces(batch, threads, self.lanes)
         widths = [a.nbytes // batch for a in arrays]
-        return self._done(team.share(self._many_at, [_address(a) for a in arrays], widths, pieces, threads))
+        return self._done(share(self._many_at, [_address(a) for a in arrays], widths, pieces, threads))
 
     @staticmethod
     def _done(answer: int) -> bool:
         """What `many` returns: all done, or the state where it stopped."""
         if answer == loops.NO_MEMORY:
             raise MemoryError("no memory for a block of states")
-        return answer == loops.DONE
+        return answer == DONE
 
     def entry(self, bundle: Any) -> Callable[[Any], None] | None:
         """What gives an emitted function its code; None where there can be none."""
@@ -120,7 +132,7 @@ def kernel(recipe: Recipe) -> Kernel:
         ports = [[(p.name, p.shape) for p in side] for side in (traced.inputs, traced.outputs)]
         return {"name": traced.name, "method": made["method"], "inputs": ports[0], "outputs": ports[1]}
 
-    one, many = (Code(recipe.identity, which, recipe.dtype, program) for which in ("one", "many"))
+    one, many = (MachineCode(recipe.identity, which, recipe.dtype, program) for which in ("one", "many"))
     facts = one.facts(describe)
     signature = Signature(
         facts["name"],
@@ -154,3 +166,165 @@ def _address(array: Array) -> int:
 
 def _pointers(arrays: list[Array]) -> Any:
     return (ctypes.c_void_p * len(arrays))(*map(_address, arrays))
+
+
+JOB = ("many", "arrays", "starts", "widths", "pieces", "count", "next", "busy", "answer", "lock")
+PYTHON = (  # CPython's own threads and locks, which every platform has
+    "PyThread_start_new_thread",
+    "PyThread_allocate_lock",
+    "PyThread_acquire_lock",
+    "PyThread_release_lock",
+    "PyThread_free_lock",
+    "PyEval_SaveThread",
+    "PyEval_RestoreThread",
+)
+
+
+def _field(name: str) -> str:
+    return f"  %{name}_at = getelementptr i64, ptr %job, i64 {JOB.index(name)}"
+
+
+def _loaded(name: str, kind: str) -> str:
+    return f"{_field(name)}\n  %{name} = load {kind}, ptr %{name}_at"
+
+
+IR = f"""
+define internal void @work(ptr %job) {{
+entry:
+{_loaded("many", "ptr")}
+{_loaded("arrays", "i64")}
+{_loaded("starts", "ptr")}
+{_loaded("widths", "ptr")}
+{_loaded("pieces", "ptr")}
+{_loaded("count", "i64")}
+{_field("next")}
+{_field("answer")}
+  %pointers = alloca ptr, i64 %arrays
+  br label %take
+take:
+  %mine = atomicrmw add ptr %next_at, i64 1 monotonic
+  %more = icmp slt i64 %mine, %count
+  br i1 %more, label %piece, label %end
+piece:
+  %first_index = mul i64 %mine, 2
+  %first_at = getelementptr i64, ptr %pieces, i64 %first_index
+  %size_at = getelementptr i64, ptr %first_at, i64 1
+  %first = load i64, ptr %first_at
+  %size = load i64, ptr %size_at
+  br label %array
+array:
+  %k = phi i64 [0, %piece], [%k1, %array]
+  %start_at = getelementptr ptr, ptr %starts, i64 %k
+  %start = load ptr, ptr %start_at
+  %width_at = getelementptr i64, ptr %widths, i64 %k
+  %width = load i64, ptr %width_at
+  %offset = mul i64 %first, %width
+  %here = getelementptr i8, ptr %start, i64 %offset
+  %here_at = getelementptr ptr, ptr %pointers, i64 %k
+  store ptr %here, ptr %here_at
+  %k1 = add i64 %k, 1
+  %all = icmp eq i64 %k1, %arrays
+  br i1 %all, label %run, label %array
+run:
+  %result = call i64 %many(ptr %pointers, i64 %size)
+  %fine = icmp eq i64 %result, {DONE}
+  br i1 %fine, label %take, label %stopped
+stopped:
+  store atomic i64 %result, ptr %answer_at monotonic, align 8
+  br label %take
+end:
+  ret void
+}}
+
+define internal void @help(ptr %job) {{
+  call void @work(ptr %job)
+{_loaded("lock", "ptr")}
+{_field("busy")}
+  %others = atomicrmw sub ptr %busy_at, i64 1 acq_rel
+  %last = icmp eq i64 %others, 1
+  br i1 %last, label %wake, label %end
+wake:
+  call void @PyThread_release_lock(ptr %lock)
+  br label %end
+end:
+  ret void
+}}
+
+define i64 @share(ptr %job, i64 %helpers) {{
+entry:
+{_field("lock")}
+{_field("busy")}
+{_field("answer")}
+  %lock = call ptr @PyThread_allocate_lock()
+  %none = icmp eq ptr %lock, null
+  br i1 %none, label %alone, label %ready
+ready:
+  store ptr %lock, ptr %lock_at
+  %taken = call i32 @PyThread_acquire_lock(ptr %lock, i32 1)
+  br label %starting
+starting:
+  %k = phi i64 [0, %ready], [%k1, %started]
+  %enough = icmp sge i64 %k, %helpers
+  br i1 %enough, label %alone, label %start
+start:
+  %before = atomicrmw add ptr %busy_at, i64 1 monotonic
+  %thread = call i64 @PyThread_start_new_thread(ptr @help, ptr %job)
+  %low = trunc i64 %thread to i32
+  %failed = icmp eq i32 %low, -1
+  br i1 %failed, label %without, label %started
+started:
+  %k1 = add i64 %k, 1
+  br label %starting
+without:
+  %back = atomicrmw sub ptr %busy_at, i64 1 monotonic
+  br label %alone
+alone:
+  %state = call ptr @PyEval_SaveThread()
+  call void @work(ptr %job)
+  %busy = atomicrmw sub ptr %busy_at, i64 1 acq_rel
+  %last = icmp eq i64 %busy, 1
+  br i1 %last, label %done, label %wait
+wait:
+  %woken = call i32 @PyThread_acquire_lock(ptr %lock, i32 1)
+  br label %done
+done:
+  call void @PyEval_RestoreThread(ptr %state)
+  br i1 %none, label %end, label %free
+free:
+  call void @PyThread_free_lock(ptr %lock)
+  br label %end
+end:
+  %answer = load atomic i64, ptr %answer_at monotonic, align 8
+  ret i64 %answer
+}}
+"""
+
+
+@cache
+def _share() -> tuple[Any, engine.Loaded]:
+    """`share`, and the code that must live as long."""
+    text = IR
+    for name in PYTHON:
+        address = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
+        text = text.replace(f"@{name}(", f"inttoptr (i64 {address} to ptr)(")
+    loaded = engine.Loaded(engine.object_code(text, engine.host()))
+    keeps_the_lock = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)  # `share` lets it go itself
+    return keeps_the_lock(loaded.address("share")), loaded
+
+
+def share(
+    many: int, starts: Sequence[int], widths: Sequence[int], pieces: Sequence[tuple[int, int]], threads: int
+) -> int:
+    """Run a kernel's `many` on the pieces (first state, states) of a batch, in this thread and `threads` - 1 others.
+
+    `starts` are the arrays' addresses, `widths` the bytes of a state in each.  DONE, or what `many` returned where it
+    stopped.
+    """
+    words = [_words(starts), _words(widths), _words([number for piece in pieces for number in piece])]
+    given = (many, len(starts), *map(ctypes.addressof, words), len(pieces), 0, 1, DONE, 0)
+    run, _ = _share()
+    return int(run(_words(given), min(threads, len(pieces)) - 1))
+
+
+def _words(numbers: Sequence[int]) -> Any:
+    return (ctypes.c_int64 * len(numbers))(*numbers)

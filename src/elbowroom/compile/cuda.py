@@ -62,14 +62,14 @@ class CudaKernel:
         self._bundle = bundle(self.name, program.outputs) if len(program.outputs) > 1 else None
 
     @cached_property
-    def _kernel(self) -> cuda_source.Kernel:
+    def _kernel(self) -> cuda_source.CudaText:
         """Its text for the current card; for any card where there is none."""
         try:
             shared = int(library().cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"])
         except ElbowroomError:
             shared = cuda_source.SHARED
         real: Real = "double" if self.dtype.itemsize == 8 else "float"
-        return cuda_source.Kernel(self.program, real, self.layout, shared=shared)
+        return cuda_source.CudaText(self.program, real, self.layout, shared=shared)
 
     @property
     def source(self) -> Source:

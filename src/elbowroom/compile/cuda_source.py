@@ -7,7 +7,7 @@
 
 In a tile a state takes an odd number of places: then the 32 threads of a warp hit 32 banks.  A tile is the warp's own,
 so warps never wait for each other.  A tile that a block may always have is declared; a greater one, which the card
-grants a launch that asks for it (`Kernel.dynamic` bytes), holds one warp.  Where 32 states do not fit into shared
+grants a launch that asks for it (`CudaText.dynamic` bytes), holds one warp.  Where 32 states do not fit into shared
 memory at all, each thread writes its own row.
 
 The kernels take the arrays, inputs first, then `count`, the number of states, then `odd`: null, or where a 1 is written
@@ -116,7 +116,7 @@ MOVE = """\
     }}"""
 
 
-class Kernel:
+class CudaText:
     """One Program as the text of a CUDA kernel, for a card that grants a block so many bytes of shared memory."""
 
     def __init__(
@@ -199,7 +199,7 @@ class Kernel:
         return [*lines, f"    if (greatest >= {width} && odd) {{", "        *odd = 1;", "    }"]
 
 
-def support(kernels: Iterable[Kernel]) -> str:
+def support(kernels: Iterable[CudaText]) -> str:
     """What kernels of one kind of number stand on; it goes before them, once."""
     first, *_ = kernels = list(kernels)
     d = first.source.dialect
@@ -207,6 +207,6 @@ def support(kernels: Iterable[Kernel]) -> str:
     return "\n".join([fused(d.real), own_sincos(d) if turns else bits(d)])
 
 
-def text(kernel: Kernel, name: str) -> str:
+def text(kernel: CudaText, name: str) -> str:
     """One kernel with all that it stands on."""
     return "\n".join([support([kernel]), kernel.text(name)])

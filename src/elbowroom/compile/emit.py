@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from ..algebra import Port, Table
+from ..algebra import Port, Program, Table
 from ..algebra.expr import CONDITIONS, Operation
-from .cut import turned_steps
-from .ir import Together, Writer
-from .lower import Lowered
+from .ir import IrWriter, Together, hex_float
+from .lower import Lowered, lower, turned_steps
 from .sincos import sincos
 from .transpose import joined, transposed
 
@@ -18,7 +17,7 @@ class Emitter:
     """Writes steps over scalars or lanes."""
 
     def __init__(
-        self, lowered: Lowered, writer: Writer, *, alone: bool, table: Table | None = None, columns: bool = False
+        self, lowered: Lowered, writer: IrWriter, *, alone: bool, table: Table | None = None, columns: bool = False
     ) -> None:
         self.lowered = lowered
         self.program = lowered.program
@@ -74,7 +73,7 @@ class Emitter:
         for step, (k, name) in self.turned.items():
             self.value[step] = registers[k][name == "cos"]
 
-    def _in_groups(self, w: Writer, xs: list[str]) -> list[tuple[str, str]]:
+    def _in_groups(self, w: IrWriter, xs: list[str]) -> list[tuple[str, str]]:
         """Sine and cosine of several vectors, a group of them at once."""
         pairs: list[tuple[str, str]] = []
         size = -(-len(xs) // max(1, -(-len(xs) // GROUP)))  # all groups alike
@@ -256,6 +255,78 @@ class Emitter:
         if self._is_condition(k):  # slots hold numbers
             value = w.select(value, w.constant(1.0), w.constant(0.0))
         w.lines.append(f"  store {w.type} {value}, ptr {self._slot(k)}, align 8")
+
+
+class SharedWriter(IrWriter):
+    """Registers are named by their line, so that several writers may share the lines.
+
+    A number is no register: one that is loaded inside a loop or a case is not there outside of it.
+    """
+
+    def constant(self, value: float) -> str:
+        """A number in every lane."""
+        return self._splat(hex_float(value, self.scalar), self.scalar)
+
+    def name(self) -> str:
+        """A new register."""
+        return f"%r{len(self.lines)}"
+
+
+def spread(w: IrWriter, value: str) -> str:
+    """A scalar in all lanes."""
+    lane = w.put(f"insertelement {w.type} undef, {w.scalar} {value}, i32 0")
+    return w.put(f"shufflevector {w.type} {lane}, {w.type} undef, <{w.lanes} x i32> zeroinitializer")
+
+
+class TurnSteps:
+    """One turn's Program, written over scalars or lanes."""
+
+    def __init__(self, program: Program, writer: IrWriter) -> None:
+        self.lowered: Lowered = lower(program)
+        self.program, self.w = program, writer
+        self.inputs = [port.name for port in program.inputs]
+        self._known: dict[int, str] = {}  # what does not depend on the lane, spread over the lanes
+        self._done: set[int] = set()  # all of that, needed again or not
+        self._value: dict[int, str] = {}
+
+    def alone(self, writer: IrWriter, loads: dict[str, str]) -> None:
+        """Compute what follows from these values alone, spread over the lanes where they are scalars."""
+        done = self._run(writer, loads, {})
+        needed = {k for v, op in self.lowered.steps if v not in done for k in op[1:] if k in done}
+        needed |= {k for operands in self.program.results for k in operands if k in done}
+        for k in sorted(needed):
+            self._known[k] = done[k] if writer.lanes == self.w.lanes else spread(self.w, done[k])
+        self._done = set(done)
+
+    def run(self, loads: dict[str, str]) -> None:
+        """Compute all the rest."""
+        self._value = self._run(self.w, loads, self._known)
+
+    def results(self) -> dict[str, str]:
+        """The registers of the outputs, by name."""
+        found = {}
+        for port, (k,) in zip(self.program.outputs, self.program.results, strict=True):
+            found[port.name] = self._value[k] if k >= 0 else self.w.constant(self.program.constants[-1 - k])
+        return found
+
+    def _run(self, writer: IrWriter, loads: dict[str, str], known: dict[int, str]) -> dict[int, str]:
+        """The steps all of whose operands are there."""
+        emitter = Emitter(self.lowered, writer, alone=True)
+        value = emitter.value = dict(known)
+        for k, (name, _) in self.lowered.loads.items():
+            if name in loads:
+                value[k] = loads[name]
+        turned: dict[int, tuple[str, str]] = {}
+        for k, operation in self.lowered.steps:
+            if k in value or k in self._done or any(i >= 0 and i not in value for i in operation[1:]):
+                continue
+            if operation[0] in ("sin", "cos") and operation[1] >= 0:
+                if operation[1] not in turned:
+                    turned[operation[1]] = sincos(writer, value[operation[1]])
+                value[k] = turned[operation[1]][operation[0] == "cos"]
+            else:
+                value[k] = emitter._step(operation)
+        return value
 
 
 def _covering(first: int, size: int, width: int) -> list[int]:

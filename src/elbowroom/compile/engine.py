@@ -1,21 +1,62 @@
-"""From LLVM IR text to functions in memory: this machine's CPU, object code, and loading it."""
+"""From LLVM IR text to functions in memory: this machine's CPU, object code, loading it, and the lock of all that.
+
+There is one lock for the process, as LLVM's context is one.  A fork waits for it and for llvmlite's own: a child has
+none of its parent's other threads, so what one of them was changing would stay half changed there, and a lock that it
+held would stay locked.
+"""
 
 from __future__ import annotations
 
+import functools
+import os
 import platform
 import sys
+import threading
+from collections.abc import Callable
+from contextlib import nullcontext
 from functools import cache
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn, ParamSpec, Self, TypeVar
 
 import llvmlite.binding as llvm
+from llvmlite.binding import ffi
 
 from .llvm import Target
-from .lock import alone
 
 # Code and constants lie together where llvmlite's own memory manager places them, and a constant is then one operand;
 # in the model that LLVM takes otherwise, each needs its address in a register first.
 _NEAR = sys.platform == "linux" and platform.machine() == "x86_64"
 _MODEL = "small" if _NEAR else "jitdefault"
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+COMPILING = threading.RLock()
+_LLVM: Any = getattr(ffi.lib, "_lock", nullcontext())  # held in every call into LLVM, also where an object of it dies
+
+
+def alone(function: Callable[P, R]) -> Callable[P, R]:
+    """A function that holds the lock."""
+
+    @functools.wraps(function)
+    def locked(*args: P.args, **named: P.kwargs) -> R:
+        with COMPILING:
+            return function(*args, **named)
+
+    return locked
+
+
+def _before_fork() -> None:
+    COMPILING.acquire()
+    _LLVM.__enter__()
+
+
+def _after_fork() -> None:
+    _LLVM.__exit__(None, None, None)
+    COMPILING.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
 
 
 @cache

@@ -53,7 +53,7 @@ TABLE = (  # what the code finds at run time: types, functions of CPython and Nu
 )
 
 
-class Entry:
+class EntryCode:
     """The lines of `entry` and `bind`."""
 
     def __init__(self, program: Compilable) -> None:
@@ -424,4 +424,4 @@ def emit(program: Compilable) -> str:
     """IR of `entry` and `bind`; nothing for a Program with scalar inputs or several outputs of which one is scalar."""
     if not fits(program.inputs, program.outputs):
         return ""
-    return "\n".join(Entry(program).lines)
+    return "\n".join(EntryCode(program).lines)

@@ -8,7 +8,7 @@ from typing import Self
 
 
 @dataclass
-class Writer:
+class IrWriter:
     """Lines of one function over scalars or SIMD lanes of one floating-point type."""
 
     scalar: str  # "double" or "float"
@@ -56,9 +56,9 @@ class Writer:
         bits = "f64" if self.scalar == "double" else "f32"
         return bits if self.lanes == 1 else f"v{self.lanes}{bits}"
 
-    def widened(self, lanes: int) -> Writer:
+    def widened(self, lanes: int) -> IrWriter:
         """The same lines, written over another number of lanes."""
-        return Writer(self.scalar, lanes, self.fma, self.lines, self.needed, self._next)
+        return IrWriter(self.scalar, lanes, self.fma, self.lines, self.needed, self._next)
 
     def name(self) -> str:
         """A new register."""
@@ -162,7 +162,7 @@ Values = tuple[str, ...]
 class Together:
     """Several values at once, each step done for all of them before the next, so that none waits for another."""
 
-    def __init__(self, writer: Writer, count: int) -> None:
+    def __init__(self, writer: IrWriter, count: int) -> None:
         self.writer, self.count = writer, count
         self.scalar, self.fma = writer.scalar, writer.fma
 

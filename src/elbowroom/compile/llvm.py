@@ -12,12 +12,12 @@ For one Program and one floating-point type there are two modules, each made whe
 A Table has one function of `lanes` entries (`block`) with pointers of its own for every lane; its `one` is the loop
 over blocks that looks those pointers up, and its `many` calls `one` for each array of rows.
 
-A Repeated has one function for a turn of its program, and `one` and `block` are loops around it (repeated.py).
+A Repeated has one function for a turn of its program, and `one` and `block` are loops around it (loops.py).
 
 A Rolled has loops over its joints in `one` and in `block` (rolled.py).
 
 The code has no fast-math: sums and products are done as written and fused by `lower` alone, so one state and the same
-state in a batch give the same bits.  Long programs are cut into functions of `CHUNK` steps (cut.py).
+state in a batch give the same bits.  Long programs are cut into functions of `CHUNK` steps (lower.py).
 """
 
 from __future__ import annotations
@@ -29,12 +29,10 @@ import numpy as np
 from ..algebra import Repeated, Rolled, Table
 from ..algebra.table import WIDEST
 from . import entry
-from .cut import crossing, slots_for
 from .emit import Emitter
-from .ir import Writer
-from .loops import HEAP, Compilable, arguments, finite, gathered, gathering, many, single, tables
-from .lower import Lowered, lower
-from .repeated import loop
+from .ir import IrWriter
+from .loops import HEAP, Compilable, arguments, finite, gathered, gathering, many, single, tables, turns
+from .lower import Lowered, crossing, lower, slots_for
 from .rolled import function as rolled_function
 from .transpose import into_columns, into_rows
 
@@ -70,7 +68,7 @@ def module(program: Compilable, target: Target, dtype: np.dtype[np.floating], ki
     lanes = target.lanes(scalar)
     if isinstance(program, Table) and program.columns:
         lanes = min(lanes, WIDEST)
-    one, wide = (Writer(scalar, n, target.fma, needed=needed) for n in (1, lanes))
+    one, wide = (IrWriter(scalar, n, target.fma, needed=needed) for n in (1, lanes))
     name, writer = ("one", one) if kind == "one" else ("block", wide)
     if isinstance(program, Table):
         parts = [*_function("block", lower(program.program), wide, program), gathering(program, scalar, lanes)]
@@ -90,7 +88,7 @@ def module(program: Compilable, target: Target, dtype: np.dtype[np.floating], ki
     return "\n".join([*sorted(needed), *parts, ""])
 
 
-def _repeated(name: str, repeated: Repeated, writer: Writer) -> list[str]:
+def _repeated(name: str, repeated: Repeated, writer: IrWriter) -> list[str]:
     """The function of a Repeated, and those that it calls."""
     copies = [*into_columns(writer), *into_rows(writer)] if writer.lanes > 1 else []
     lowered = lower(repeated.program)
@@ -98,10 +96,10 @@ def _repeated(name: str, repeated: Repeated, writer: Writer) -> list[str]:
     if calls:
         head = f"define internal void @turn({arguments(repeated, 'ptr noalias')}, ptr noalias %scratch) {{"
         turn += [head, *calls, "  ret void", "}"]
-    return [*copies, *turn, *loop(name, repeated, writer, size)]
+    return [*copies, *turn, *turns(name, repeated, writer, size)]
 
 
-def _function(name: str, lowered: Lowered, writer: Writer, table: Table | None = None) -> list[str]:
+def _function(name: str, lowered: Lowered, writer: IrWriter, table: Table | None = None) -> list[str]:
     """One function, or a chain of them with a scratch array; of a Table, with pointers of its own for every lane."""
     functions, calls, size = _pieces(name, lowered, writer, table)
     if not calls:
@@ -123,14 +121,14 @@ def _function(name: str, lowered: Lowered, writer: Writer, table: Table | None =
     ]
 
 
-def _parameters(lowered: Lowered, writer: Writer, table: Table | None) -> str:
+def _parameters(lowered: Lowered, writer: IrWriter, table: Table | None) -> str:
     if table is not None:
         return gathered(table, "ptr", writer.lanes)  # lanes may share a row
     return arguments(lowered.program, "ptr noalias")
 
 
 def _pieces(
-    name: str, lowered: Lowered, writer: Writer, table: Table | None = None, *, columns: bool = False
+    name: str, lowered: Lowered, writer: IrWriter, table: Table | None = None, *, columns: bool = False
 ) -> tuple[list[str], list[str], int]:
     """One function; or, of a long program, its pieces, the lines that call them, and the bytes of their scratch array.
 

@@ -1,4 +1,8 @@
-"""Methods that a kernel computes: one way for `Arm`, `Body` and `Skeleton`.
+"""Methods that a kernel computes, and kernels as properties: one way for `Arm`, `Body` and `Skeleton`.
+
+    @compiled_once
+    def kernel(self):                       made when it is first asked for, under the compiler's lock, and kept
+        return compiled(...)
 
     @kernel_method
     def rows(self, q, qd, *, out=None):
@@ -11,14 +15,17 @@ made its kernel.  Then the kernel's code answers for plain states by itself and 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from types import MethodType
 from typing import Any, TypeVar, cast
 
 from . import entry
+from .engine import COMPILING
 from .kernel import Kernel
 
 M = TypeVar("M", bound=Callable[..., Any])
+R = TypeVar("R")
 
 
 def kernel_method(method: M) -> M:
@@ -50,3 +57,21 @@ def answer(instance: object, method: Callable[..., Any], kernel: Kernel, *inputs
     if getattr(type(instance), name) is method:
         kernel.serve(vars(instance).get(name))
     return kernel(*inputs) if out is None else kernel(*inputs, out=out)
+
+
+class _CompiledOnce(functools.cached_property[R]):
+    """`functools.cached_property` has a lock of its own before Python 3.12, of which a fork knows nothing."""
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        if instance is None:
+            return self
+        kept, name = vars(instance), self.func.__name__
+        with COMPILING:
+            if name not in kept:
+                kept[name] = self.func(instance)
+            return kept[name]
+
+
+def compiled_once(make: Callable[[Any], R]) -> functools.cached_property[R]:
+    """A property that is made when it is first asked for, under the lock, and kept."""
+    return _CompiledOnce(make)

@@ -22,20 +22,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 from ..algebra import Program, Rolled
-from ..algebra.rolled import Loop
-from .emit import Emitter
-from .ir import Writer, hex_float
+from ..algebra.looped import JointLoop
+from .emit import SharedWriter, TurnSteps, spread
+from .ir import IrWriter, hex_float
 from .loops import arguments
-from .lower import Lowered, lower
-from .sincos import sincos
 
 ALIGNMENT = 64
 
 
-class Function(ABC):
+class RolledCode(ABC):
     """What both functions share: `w` writes what happens at one joint."""
 
-    w: Writer
+    w: IrWriter
     pad = 0
 
     def __init__(self, rolled: Rolled, scalar: str, lanes: int, fma: bool, needed: set[str]) -> None:
@@ -111,7 +109,7 @@ class Function(ABC):
         """A column into the output."""
 
     @abstractmethod
-    def _each(self, loop: Loop) -> None:
+    def _each(self, loop: JointLoop) -> None:
         """A loop whose turns do not wait for one another."""
 
     @abstractmethod
@@ -141,13 +139,13 @@ class Function(ABC):
             base, k, kind = "@numbers", self.table[name], self.scalar
         return self.s.put(f"getelementptr [{self.places} x {kind}], ptr {base}, i64 {k}, i64 {place}")
 
-    def _load(self, w: Writer, name: str, place: str) -> str:
+    def _load(self, w: IrWriter, name: str, place: str) -> str:
         address = self._address(name, place)
         if name in self.table and w is self.w and w.lanes > 1:  # one number for all states
             return spread(w, w.put(f"load {w.scalar}, ptr {address}"))
         return w.put(f"load {w.type}, ptr {address}, align {w.bytes}")
 
-    def _store(self, w: Writer, address: str, value: str, *, aligned: bool = True) -> None:
+    def _store(self, w: IrWriter, address: str, value: str, *, aligned: bool = True) -> None:
         self._put(f"store {w.type} {value}, ptr {address}, align {w.bytes if aligned else self.bytes}")
 
     def _element(self, offset: str, more: int = 0) -> str:
@@ -196,7 +194,7 @@ class Function(ABC):
 
         self._turns(*(ends[::-1] if inward else ends), -1 if inward else 1, {}, turn)
 
-    def _by_kind(self, loop: Loop, x: str, emit: Callable[[Program], dict[str, str]]) -> dict[str, str]:
+    def _by_kind(self, loop: JointLoop, x: str, emit: Callable[[Program], dict[str, str]]) -> dict[str, str]:
         """The body for the kind of the joint at x; what the bodies return, merged."""
         if len(loop.bodies) == 1:
             return emit(loop.bodies[0])
@@ -218,7 +216,7 @@ class Function(ABC):
             merged[name] = self.s.put(f"phi {self.w.type} {sources}")
         return merged
 
-    def _scan(self, loop: Loop) -> None:
+    def _scan(self, loop: JointLoop) -> None:
         ends, step = (str(self.pad), str(self.places - 1)), 1
         if loop.form == "inward":
             ends, step = ends[::-1], -1
@@ -226,7 +224,7 @@ class Function(ABC):
 
         def turn(x: str, carried: dict[str, str]) -> dict[str, str]:
             def emit(program: Program) -> dict[str, str]:
-                steps = Steps(program, self.w)
+                steps = TurnSteps(program, self.w)
                 steps.run({name: carried.get(name) or self._load(self.w, name, x) for name in steps.inputs})
                 results = steps.results()
                 for name, value in results.items():
@@ -238,10 +236,10 @@ class Function(ABC):
 
         self._turns(*ends, step, start, turn)
 
-    def _diagonal(self, loop: Loop) -> None:
+    def _diagonal(self, loop: JointLoop) -> None:
         def turn(x: str) -> None:
             def emit(program: Program) -> dict[str, str]:
-                steps = Steps(program, self.w)
+                steps = TurnSteps(program, self.w)
                 loads = {name: self._load(self.w, name, x) for name in steps.inputs if name != "d"}
 
                 def changed(old: str) -> str:
@@ -255,7 +253,7 @@ class Function(ABC):
 
         self._joints(turn)
 
-    def _pairs(self, loop: Loop) -> None:
+    def _pairs(self, loop: JointLoop) -> None:
         def joint(x: str) -> None:
             for name, source in loop.born:
                 value = self._load(self.w, source, x) if isinstance(source, str) else self.w.constant(source)
@@ -264,7 +262,7 @@ class Function(ABC):
 
         self._joints(joint, inward=True)
 
-    def _columns(self, steps: Steps, w: Writer, y: str) -> tuple[str, str]:
+    def _columns(self, steps: TurnSteps, w: IrWriter, y: str) -> tuple[str, str]:
         """The columns at y moved on, and what they give: the elements (j, i) and (i, j)."""
         steps.run({name: self._load(w, name[2:], y) for name in steps.inputs if name.startswith("v.")})
         results = steps.results()
@@ -299,7 +297,7 @@ def function(name: str, rolled: Rolled, scalar: str, lanes: int, fma: bool, need
     return "\n".join(kind(rolled, scalar, lanes, fma, needed).text(name))
 
 
-class OneState(Function):
+class OneState(RolledCode):
     """Lanes over joints, and over columns."""
 
     def __init__(self, rolled: Rolled, scalar: str, lanes: int, fma: bool, needed: set[str]) -> None:
@@ -322,13 +320,13 @@ class OneState(Function):
         size = self.rolled.joints * self.bytes
         self._put(f"call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {source}, i64 {size}, i1 0)")
 
-    def _each(self, loop: Loop) -> None:
+    def _each(self, loop: JointLoop) -> None:
         if len(loop.bodies) > 1:
             self._scan(loop)
             return
 
         def block(x: str, _: dict[str, str]) -> dict[str, str]:
-            steps = Steps(loop.bodies[0], self.v)
+            steps = TurnSteps(loop.bodies[0], self.v)
             steps.run({name: self._load(self.v, name, x) for name in steps.inputs})
             for name, value in steps.results().items():
                 self._store(self.v, self._address(name, x), value)
@@ -347,7 +345,7 @@ class OneState(Function):
         row = s.put(f"sub i64 {s.put(f'mul i64 {j}, {n}')}, {self.pad}")  # element (j, i) is at row + place of i
         column = s.put(f"sub i64 {j}, {self.pad * n}")  # element (i, j) is at column + n times the place of i
         first = s.put(f"and i64 {x}, {-self.lanes}")
-        steps = Steps(program, self.v)
+        steps = TurnSteps(program, self.v)
         steps.alone(s, {name: self._load(s, name, x) for name in steps.inputs if not name.startswith("v.")})
 
         def block(y: str, lanes: range) -> None:
@@ -381,7 +379,7 @@ class OneState(Function):
         return {}
 
 
-class Block(Function):
+class Block(RolledCode):
     """Lanes over states, whose arrays follow each other in memory."""
 
     def __init__(self, rolled: Rolled, scalar: str, lanes: int, fma: bool, needed: set[str]) -> None:
@@ -414,7 +412,7 @@ class Block(Function):
         for lane in range(self.lanes):
             self._store(self.s, self._element(offset, lane * apart), self._lane(values, lane))
 
-    def _each(self, loop: Loop) -> None:
+    def _each(self, loop: JointLoop) -> None:
         self._scan(loop)
 
     def _on_diagonal(self, i: str, change: Callable[[str], str]) -> None:
@@ -427,7 +425,7 @@ class Block(Function):
 
     def _row(self, program: Program, x: str) -> dict[str, str]:
         n, s = self.rolled.joints, self.s
-        steps = Steps(program, self.v)
+        steps = TurnSteps(program, self.v)
         own = {name: self._load(self.v, name, x) for name in steps.inputs if not name.startswith("v.")}
         steps.alone(self.v, own)
         row = s.put(f"mul i64 {x}, {n}")
@@ -440,75 +438,3 @@ class Block(Function):
 
         self._turns(str(n - 1), x, -1, {}, column)
         return {}
-
-
-class SharedWriter(Writer):
-    """Registers are named by their line, so that several writers may share the lines.
-
-    A number is no register: one that is loaded inside a loop or a case is not there outside of it.
-    """
-
-    def constant(self, value: float) -> str:
-        """A number in every lane."""
-        return self._splat(hex_float(value, self.scalar), self.scalar)
-
-    def name(self) -> str:
-        """A new register."""
-        return f"%r{len(self.lines)}"
-
-
-def spread(w: Writer, value: str) -> str:
-    """A scalar in all lanes."""
-    lane = w.put(f"insertelement {w.type} undef, {w.scalar} {value}, i32 0")
-    return w.put(f"shufflevector {w.type} {lane}, {w.type} undef, <{w.lanes} x i32> zeroinitializer")
-
-
-class Steps:
-    """One turn's Program, written over scalars or lanes."""
-
-    def __init__(self, program: Program, writer: Writer) -> None:
-        self.lowered: Lowered = lower(program)
-        self.program, self.w = program, writer
-        self.inputs = [port.name for port in program.inputs]
-        self._known: dict[int, str] = {}  # what does not depend on the lane, spread over the lanes
-        self._done: set[int] = set()  # all of that, needed again or not
-        self._value: dict[int, str] = {}
-
-    def alone(self, writer: Writer, loads: dict[str, str]) -> None:
-        """Compute what follows from these values alone, spread over the lanes where they are scalars."""
-        done = self._run(writer, loads, {})
-        needed = {k for v, op in self.lowered.steps if v not in done for k in op[1:] if k in done}
-        needed |= {k for operands in self.program.results for k in operands if k in done}
-        for k in sorted(needed):
-            self._known[k] = done[k] if writer.lanes == self.w.lanes else spread(self.w, done[k])
-        self._done = set(done)
-
-    def run(self, loads: dict[str, str]) -> None:
-        """Compute all the rest."""
-        self._value = self._run(self.w, loads, self._known)
-
-    def results(self) -> dict[str, str]:
-        """The registers of the outputs, by name."""
-        found = {}
-        for port, (k,) in zip(self.program.outputs, self.program.results, strict=True):
-            found[port.name] = self._value[k] if k >= 0 else self.w.constant(self.program.constants[-1 - k])
-        return found
-
-    def _run(self, writer: Writer, loads: dict[str, str], known: dict[int, str]) -> dict[int, str]:
-        """The steps all of whose operands are there."""
-        emitter = Emitter(self.lowered, writer, alone=True)
-        value = emitter.value = dict(known)
-        for k, (name, _) in self.lowered.loads.items():
-            if name in loads:
-                value[k] = loads[name]
-        turned: dict[int, tuple[str, str]] = {}
-        for k, operation in self.lowered.steps:
-            if k in value or k in self._done or any(i >= 0 and i not in value for i in operation[1:]):
-                continue
-            if operation[0] in ("sin", "cos") and operation[1] >= 0:
-                if operation[1] not in turned:
-                    turned[operation[1]] = sincos(writer, value[operation[1]])
-                value[k] = turned[operation[1]][operation[0] == "cos"]
-            else:
-                value[k] = emitter._step(operation)
-        return value

@@ -32,9 +32,8 @@ from typing import Literal
 
 from ..algebra import Port, Program, Repeated
 from ..algebra.expr import CONDITIONS, Operation
-from .cut import turned_steps
-from .lower import lower
-from .source_writer import Real, Writer, literal, suffix
+from .lower import lower, turned_steps
+from .source_writer import Real, SourceWriter, literal, suffix
 
 Trig = Literal["libm", "own"]
 Reach = Callable[[str, Port, int], str]
@@ -154,7 +153,7 @@ class Source:
 
     def body(self, read: Reach = plain, write: Reach = plain, between: Sequence[str] = ()) -> list[str]:
         """The lines between the braces; `between` stands after the last input is read, before an output is written."""
-        w = Writer(self.dialect.real)
+        w = SourceWriter(self.dialect.real)
         used = {port for port, _ in self.lowered.loads.values()}
         w.lines += [f"    (void){name};" for port, (name, _) in self.inputs.items() if port not in used]
         fed = {p.name for p in self.program.fed} if isinstance(self.program, Repeated) else set()
@@ -167,7 +166,7 @@ class Source:
             self._run(w, lambda k: self._finish(w, k, write))
         return w.lines
 
-    def _run(self, w: Writer, finish: Callable[[int], None]) -> None:
+    def _run(self, w: SourceWriter, finish: Callable[[int], None]) -> None:
         """All steps; `finish` is called with every value once it is there."""
         self._turn(w)
         for k in self._results:
@@ -178,7 +177,7 @@ class Source:
                 self._step(w, k, operation)
                 finish(k)
 
-    def _loop(self, w: Writer, write: Reach, repeated: Repeated) -> None:
+    def _loop(self, w: SourceWriter, write: Reach, repeated: Repeated) -> None:
         """The steps so many times; what is fed back goes into the variables of the inputs, other results into `_last`.
 
         Results that are numbers, or inputs that stay the same, need no variable.
@@ -203,7 +202,7 @@ class Source:
         zero = literal(0.0, w.scalar)
         for name in last.values():
             w.put(zero, name=name, changes=True)
-        inside = Writer(w.scalar)
+        inside = SourceWriter(w.scalar)
 
         def finish(k: int) -> None:
             if k in last:
@@ -220,7 +219,7 @@ class Source:
         w.lines += [f"    for (int k = 0; k < {repeated.times}; ++k) {{", *(f"    {x}" for x in inside.lines), "    }"]
         w.lines += [f"    {write(*place)} = {name};" for place, name in final]
 
-    def _turn(self, w: Writer) -> None:
+    def _turn(self, w: SourceWriter) -> None:
         """The sines and cosines of inputs."""
         pairs: dict[int, dict[str, int]] = {}
         for step, (k, which) in self._turned.items():
@@ -228,7 +227,7 @@ class Source:
         for k, wanted in pairs.items():
             self._sincos(w, f"t{k}", wanted)
 
-    def _sincos(self, w: Writer, x: str, wanted: dict[str, int]) -> None:
+    def _sincos(self, w: SourceWriter, x: str, wanted: dict[str, int]) -> None:
         """Sine, cosine or both of x, into the values that are named."""
         if self.dialect.trig == "libm":
             for which, k in wanted.items():
@@ -242,7 +241,7 @@ class Source:
     def _operand(self, k: int) -> str:
         return f"t{k}" if k >= 0 else literal(self.lowered.constants[-1 - k], self.dialect.real, self.dialect.infinity)
 
-    def _step(self, w: Writer, k: int, operation: Operation) -> None:
+    def _step(self, w: SourceWriter, k: int, operation: Operation) -> None:
         name, *operands = operation
         x = [self._operand(i) for i in operands]
         if name in ("sin", "cos"):
@@ -252,6 +251,6 @@ class Source:
         else:
             w.put(STEPS[name].format(*x), "int" if name in CONDITIONS else "", f"t{k}")
 
-    def _finish(self, w: Writer, k: int, write: Reach) -> None:
+    def _finish(self, w: SourceWriter, k: int, write: Reach) -> None:
         """Store an output as soon as it is known."""
         w.lines += [f"    {write(*place)} = {self._operand(k)};" for place in self._results.get(k, ())]

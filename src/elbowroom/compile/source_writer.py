@@ -1,4 +1,4 @@
-"""Lines of C, one value a line: what ir.Writer is for LLVM IR, so that sincos.py is written once for both.
+"""Lines of C, one value a line: what ir.SourceWriter is for LLVM IR, so that sincos.py is written once for both.
 
 The generated text stands on
 
@@ -91,7 +91,7 @@ def own_sincos(dialect: Dialect) -> str:
     """The function ew_sincos."""
     bodies = []
     for fma in (True, False):
-        w = Writer(dialect.real, fma, dialect.integer, dialect.product)
+        w = SourceWriter(dialect.real, fma, dialect.integer, dialect.product)
         sine, cosine = sincos(w, "x")
         bodies += [*w.lines, f"    *sine = {sine};", f"    *cosine = {cosine};", "#else"]
     real, helper = dialect.real, dialect.helper
@@ -103,7 +103,7 @@ def own_sincos(dialect: Dialect) -> str:
 
 def sincos_steps(dialect: Dialect) -> int:
     """How many real instructions ew_sincos takes, where products and sums fuse."""
-    w = Writer(dialect.real, True, dialect.integer, dialect.product)
+    w = SourceWriter(dialect.real, True, dialect.integer, dialect.product)
     sincos(w, "x")
     return sum(f"const {dialect.real} " in line and " ? " not in line and "ew_real" not in line for line in w.lines)
 
@@ -150,7 +150,7 @@ def literal(value: float, real: Real, infinity: str = "") -> str:
 
 
 @dataclass
-class Writer:
+class SourceWriter:
     """Lines of one function's body."""
 
     scalar: Real

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .ir import Writer
+from .ir import IrWriter
 
 
-def joined(w: Writer, rows: list[str]) -> str:
+def joined(w: IrWriter, rows: list[str]) -> str:
     """Narrow rows, each of a tile's width, as a wide one, behind each other."""
     width = w.tile
     while len(rows) > 1:
@@ -24,7 +24,7 @@ def joined(w: Writer, rows: list[str]) -> str:
     return rows[0]
 
 
-def transposed(w: Writer, rows: list[str]) -> list[str]:
+def transposed(w: IrWriter, rows: list[str]) -> list[str]:
     """Squares in a row of registers turned about their diagonals, as many as fit: log2(rows) rounds of shuffles."""
     n, step = w.lanes, 1
     while step < len(rows):
@@ -43,7 +43,7 @@ def transposed(w: Writer, rows: list[str]) -> list[str]:
     return rows
 
 
-def into_columns(w: Writer) -> list[str]:
+def into_columns(w: IrWriter) -> list[str]:
     """The function that copies a block's rows of `size` elements into columns."""
 
     def tile(k: str) -> None:
@@ -62,7 +62,7 @@ def into_columns(w: Writer) -> list[str]:
     return _copying(w, "into_columns", tile, element)
 
 
-def into_rows(w: Writer) -> list[str]:
+def into_rows(w: IrWriter) -> list[str]:
     """The function that copies columns of `size` elements into a block's rows."""
 
     def tile(k: str) -> None:
@@ -84,7 +84,7 @@ def into_rows(w: Writer) -> list[str]:
     return _copying(w, "into_rows", tile, element)
 
 
-def _copying(w: Writer, name: str, tile: Callable[[str], None], element: Callable[[str], None]) -> list[str]:
+def _copying(w: IrWriter, name: str, tile: Callable[[str], None], element: Callable[[str], None]) -> list[str]:
     """A loop over tiles of elements, the last over its neighbour, or over elements where there is not one tile."""
     w.restart()
     for lane in range(w.lanes):
@@ -123,14 +123,14 @@ def _copying(w: Writer, name: str, tile: Callable[[str], None], element: Callabl
     ]
 
 
-def _tile(w: Writer) -> str:
+def _tile(w: IrWriter) -> str:
     return f"<{w.tile} x {w.scalar}>"
 
 
-def _at(w: Writer, row: str, k: str) -> str:
+def _at(w: IrWriter, row: str, k: str) -> str:
     return w.put(f"getelementptr {w.scalar}, ptr {row}, i64 {k}")
 
 
-def _column(w: Writer, k: str, more: int = 0) -> str:
+def _column(w: IrWriter, k: str, more: int = 0) -> str:
     at = w.put(f"getelementptr {w.type}, ptr %columns, i64 {k}")
     return w.put(f"getelementptr {w.type}, ptr {at}, i64 {more}") if more else at

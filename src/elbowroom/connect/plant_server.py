@@ -48,7 +48,7 @@ from ..cell.plants.plant import ROUNDED, Plant, positive_time
 from ..errors import ConfigError, DivergenceError
 from ..geometry import ROW
 from ..geometry.shapes import LARGEST
-from ..model.bounds import ANGLE, LENGTH
+from ..model.check import ANGLE, LENGTH
 from .packet import NUMBERS, Decoder, Encoder, Kind, Order, Stop, Tally
 
 Array = NDArray[np.float64]

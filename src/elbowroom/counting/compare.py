@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ..algebra.count import Count
 from ..algebra.polynomial import Polynomial
+from ..algebra.program import Count
 from ..dynamics.published import Published, published
 from ..model import Model
 from .costs import COUNTINGS, Cost, cost, counted, customised, needs_frames

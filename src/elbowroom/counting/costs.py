@@ -16,9 +16,9 @@ from typing import Any
 
 from .. import dynamics
 from ..algebra import Graph, Program, trace
-from ..algebra.count import Count
 from ..algebra.linalg import Array, matrix
 from ..algebra.polynomial import Polynomial, through
+from ..algebra.program import Count
 from ..algebra.tensors import PrincipalForm, rotate_featherstone, rotate_naive, rotate_principal
 from ..errors import UnknownNameError
 from ..model import Model

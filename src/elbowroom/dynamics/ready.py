@@ -48,7 +48,7 @@ DIGITS = 3  # decimals of the result
 
 
 @dataclass(frozen=True, eq=False)
-class Placed:
+class PlacedArm:
     """Where a batch of configurations puts an arm, in the base's axes."""
 
     axes: Array  # (B, n, 3) of the joints
@@ -64,7 +64,7 @@ class Placed:
         return np.concatenate([v, w], axis=2).swapaxes(1, 2)
 
 
-def place(model: Model, q: Array) -> Placed:
+def place(model: Model, q: Array) -> PlacedArm:
     """Forward kinematics of a batch (B, n) by plain NumPy, in the base's axes."""
     R, p = np.broadcast_to(np.eye(3), (len(q), 3, 3)), np.zeros((len(q), 3))
     axes, origins, rotations = [], [], []
@@ -81,12 +81,12 @@ def place(model: Model, q: Array) -> Placed:
         origins.append(p)
         rotations.append(R)
     tool = p + R @ model.tool[:3, 3]
-    return Placed(np.stack(axes, 1), np.stack(origins, 1), np.stack(rotations, 1), tool)
+    return PlacedArm(np.stack(axes, 1), np.stack(origins, 1), np.stack(rotations, 1), tool)
 
 
-def place_of(placed: Placed, part: slice) -> Placed:
+def place_of(placed: PlacedArm, part: slice) -> PlacedArm:
     """A part of the batch."""
-    return Placed(placed.axes[part], placed.origins[part], placed.rotations[part], placed.tool[part])
+    return PlacedArm(placed.axes[part], placed.origins[part], placed.rotations[part], placed.tool[part])
 
 
 def reach(model: Model) -> float:
@@ -94,7 +94,7 @@ def reach(model: Model) -> float:
     return _reach(place(model, spread(*model.sampling_range(), SAMPLES)))
 
 
-def _reach(placed: Placed) -> float:
+def _reach(placed: PlacedArm) -> float:
     return float(np.linalg.norm(placed.tool - placed.origins[:, 0], axis=1).max())
 
 
@@ -174,7 +174,7 @@ class _Search:
         found: Array = np.round(q[int(np.argmax(score))], DIGITS)
         return np.clip(found, model.lower, model.upper) + 0.0
 
-    def _survey(self, placed: Placed) -> None:
+    def _survey(self, placed: PlacedArm) -> None:
         """What terms are measured against: how far the arm reaches, at what heights, and how well it moves at best."""
         first = place_of(placed, slice(SCORED))
         self.reach = _reach(placed) or 1.0
@@ -219,7 +219,7 @@ class _Search:
         found: Array = np.exp(-0.15 * np.square(away).sum(axis=1))
         return found
 
-    def _location(self, placed: Placed) -> Array:
+    def _location(self, placed: PlacedArm) -> Array:
         """The tool neither stretched out nor folded in, over the work, pointing down, in front (x) if anything."""
         up, reach = self.up, self.reach
         height = placed.tool @ up
@@ -234,12 +234,12 @@ class _Search:
         found: Array = np.maximum(there, FLOOR) * front * np.clip(0.5 + 0.5 * down, 0.05, 1.0)
         return found
 
-    def _jacobian(self, placed: Placed) -> Array:
+    def _jacobian(self, placed: PlacedArm) -> Array:
         """Lengths by the reach; of an arm with less than six joints the velocity alone, which is all it can choose."""
         J = placed.jacobian(self.model.kinds)
         return np.concatenate([J[:, :3] / self.reach, J[:, 3:]], axis=1) if self.model.n >= 6 else J[:, :3] / self.reach
 
-    def _conditioning(self, placed: Placed) -> Array:
+    def _conditioning(self, placed: PlacedArm) -> Array:
         """The Jacobian's least singular value that is not zero for good, against the best that was seen."""
         J = self._jacobian(placed)
         square = np.linalg.eigvalsh(J @ J.swapaxes(1, 2))[:, ::-1]  # of the singular values, the largest first
@@ -247,7 +247,7 @@ class _Search:
         found: Array = np.clip(value / (0.7 * self.best_value), FLOOR, 1.0)
         return found
 
-    def _clearance(self, placed: Placed) -> Array:
+    def _clearance(self, placed: PlacedArm) -> Array:
         centres = self._centres(placed)
         itself = np.ones(len(placed.tool))
         for (i, j), wanted in self.pairs.items():
@@ -283,7 +283,7 @@ class _Search:
         return found
 
     # ---- shapes
-    def _centres(self, placed: Placed) -> list[Array]:
+    def _centres(self, placed: PlacedArm) -> list[Array]:
         found = []
         for sphere in self.spheres:
             if sphere.link == BASE:
@@ -293,7 +293,7 @@ class _Search:
                 found.append(p[:, None] + sphere.points @ R.swapaxes(1, 2))
         return found
 
-    def _pairs(self, placed: Placed) -> dict[tuple[int, int], float]:
+    def _pairs(self, placed: PlacedArm) -> dict[tuple[int, int], float]:
         """Capsules that may meet, and the gap that is wanted: what they have in a good part of all configurations.
 
         Left out are those of one link or of neighbours, those that mostly touch, and those that never come near.

@@ -31,7 +31,7 @@ TOLERANCE = 1e-12
 """Of the largest entry at a pose: some hundred operations of 1e-16 each; true couplings are far above it."""
 
 
-class Entry(IntEnum):
+class EntryKind(IntEnum):
     """What an entry is over all poses."""
 
     ZERO = 0  # proven
@@ -44,15 +44,15 @@ class Entry(IntEnum):
 class Structure:
     """The pattern of an arm's dynamics."""
 
-    inertia: Array  # (n, n) of Entry: D_ik
-    velocity: Array  # (n, n, n) of Entry: h_ikm
+    inertia: Array  # (n, n) of EntryKind: D_ik
+    velocity: Array  # (n, n, n) of EntryKind: h_ikm
 
     @property
     def n(self) -> int:
         """How many joints."""
         return len(self.inertia)
 
-    def vanishing(self, entry: Entry = Entry.ZERO) -> tuple[list[tuple[int, int]], list[tuple[int, int, int]]]:
+    def vanishing(self, entry: EntryKind = EntryKind.ZERO) -> tuple[list[tuple[int, int]], list[tuple[int, int, int]]]:
         """The D_ik with i <= k and the h_ikm with k <= m that are `entry`; joints are numbered from 1."""
         inertia = [(i + 1, k + 1) for i, k in np.argwhere(self.inertia == entry).tolist() if i <= k]
         velocity = [(i + 1, k + 1, m + 1) for i, k, m in np.argwhere(self.velocity == entry).tolist() if k <= m]
@@ -65,7 +65,7 @@ def structure(model: Model, *, seed: int = 0) -> Structure:
     turns = np.array([model.revolute(i) for i in range(model.n)])
     q = rng.uniform(-1, 1, (POSES, model.n)) * np.where(turns, np.pi, 1.0)
     inertia, velocity = _entries(model, "mass_matrix", q), _entries(model, "christoffel", q)
-    return Structure(inertia, np.where(_independent(model), int(Entry.ZERO), velocity))
+    return Structure(inertia, np.where(_independent(model), int(EntryKind.ZERO), velocity))
 
 
 def _independent(model: Model) -> Array:
@@ -106,13 +106,16 @@ def _entries(model: Model, name: str, q: Array) -> Array:
     values = np.abs(programs[0].evaluate(q))
     largest = values.reshape(len(q), -1).max(axis=1).reshape(-1, *[1] * (values.ndim - 1))
     small = (values <= TOLERANCE * largest).all(axis=0)
-    return np.where(small & (proven > Entry.ROUNDING), int(Entry.ROUNDING), proven)
+    return np.where(small & (proven > EntryKind.ROUNDING), int(EntryKind.ROUNDING), proven)
 
 
 def _folded(traced: Program) -> Array:
     """What the constants among a program's results say."""
-    found = [
-        Entry.VARIES if operand >= 0 else Entry.ZERO if traced.constants[-1 - operand] == 0 else Entry.CONSTANT
-        for operand in traced.results[0]
-    ]
+
+    def kind(operand: int) -> EntryKind:
+        if operand >= 0:
+            return EntryKind.VARIES
+        return EntryKind.ZERO if traced.constants[-1 - operand] == 0 else EntryKind.CONSTANT
+
+    found = [kind(operand) for operand in traced.results[0]]
     return np.array(found, dtype=int).reshape(traced.outputs[0].shape)

@@ -28,8 +28,7 @@ from ..algebra.rolling import roll
 from ..model import Finding, Model, findings
 from ..model.base_parameters import regrouped
 from ..model.model import Array
-from ..model.rolled import RolledModel
-from ..model.symbolic import SymbolicModel
+from ..model.symbolic import RolledModel, SymbolicModel
 from .quantities import BODIES, SECOND, Formulation, Function, quantity
 
 LEAST = 1e-30

@@ -37,7 +37,7 @@ from defusedxml.ElementTree import fromstring
 from ..dynamics import whole
 from ..errors import ModelError
 from ..model.capsules import BASE
-from ..model.estimated import about_estimates
+from ..model.inertia import about_estimates
 from ..model.model import Array, Model
 from ..model.rotations import pose
 from .bodies import realizable

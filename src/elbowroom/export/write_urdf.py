@@ -22,7 +22,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from ..model.capsules import LinkCapsule
-from ..model.estimated import about_estimates
+from ..model.inertia import about_estimates
 from ..model.model import STANDARD_GRAVITY, Array, Model
 from ..model.rotations import pose, z_to
 from .xml_text import Export, add, document, element, name_of_ours, names

@@ -25,8 +25,7 @@ from ..algebra.linalg import matrix
 from ..arm import Arm
 from ..compile import compiled
 from ..compile.kernel import Kernel
-from ..compile.lock import compiled_once
-from ..compile.method import answer, kernel_method
+from ..compile.method import answer, compiled_once, kernel_method
 from ..dynamics.kinematics import forward_kinematics, velocities
 from ..errors import ModelError
 from ..model import LinkCapsule, Model

@@ -25,8 +25,7 @@ from ..algebra.linalg import matrix, vector
 from ..arrays import finite
 from ..compile import compiled
 from ..compile.kernel import Kernel
-from ..compile.lock import compiled_once
-from ..compile.method import answer, kernel_method
+from ..compile.method import answer, compiled_once, kernel_method
 from ..errors import UnknownNameError, close_names
 
 SIDES = ("left", "right")

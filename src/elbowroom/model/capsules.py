@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ModelError
-from .bounds import LENGTH, bounded
+from .check import LENGTH, bounded
 
 BASE = -1
 """The link number of what stands still."""

@@ -7,7 +7,7 @@ SI units.  A key that holds an angle is in radians, or in degrees with `_deg` af
     description, source              one line each; the source is where the numbers come from
     gravity                          [x, y, z] in the world; 9.81 m/s^2 downwards when left out
     ready                            a configuration inside the limits to start from, one number a joint
-    looks                            {wheel, file, tip}: a URDF file in a wheel that shows it (model/looks.py)
+    looks                            {wheel, file, tip}: a URDF file in a wheel that shows it (model/visuals.py)
     tool.xyz, tool.rpy               the tool in the last frame of the convention
     base.capsules, base.covers       capsules of what stands still, in the base frame; as those of a link
 
@@ -43,11 +43,10 @@ import numpy as np
 
 from ..errors import ModelError, UnknownNameError, close_names
 from ..reading import named, parse_toml, read_bytes
-from .bounds import ANGLE, LENGTH, LINK_FIELDS, RATIO, Bound, bounded
 from .capsules import BASE, LinkCapsule, moved_capsule
+from .check import ANGLE, LENGTH, LINK_FIELDS, RATIO, Bound, bounded
 from .dh import from_dh, from_mdh
 from .inertia import MassProperties, from_six, moved
-from .looks import Looks
 from .model import STANDARD_GRAVITY, Array, Model, create
 from .rotations import pose, rpy, z_to
 
@@ -77,6 +76,14 @@ def load(name: str) -> Model:
 def from_toml(path: str | os.PathLike[str]) -> Model:
     """The arm that a TOML file of the catalogue's own layout describes."""
     return _model(read_bytes(path, MAX_BYTES, ModelError), named(path))
+
+
+class Looks(NamedTuple):
+    """Where a description is: the wheel, the end of the file's path in it, and the link that the arm ends at."""
+
+    wheel: str
+    file: str
+    tip: str
 
 
 def looks_of(what: str | os.PathLike[str]) -> Looks | None:

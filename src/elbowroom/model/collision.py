@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 
 from ..disk_cache import numbers as remembered
 from ..errors import ModelError
-from .bounds import LENGTH, bounded
 from .capsules import LinkCapsule, moved_capsule
+from .check import LENGTH, bounded
 from .covering import Cover, covering_capsule, covering_capsules, covering_cylinder
 from .meshes import MAX_BYTES, contents, readers, surfaces
 from .packages import NotFoundError, locate, shortened
@@ -39,7 +39,7 @@ MANY = 10
 Kind = Literal["collision", "visual"]
 
 
-class Problem(NamedTuple):
+class ShapeProblem(NamedTuple):
     """What is wrong with a shape of a link: a sentence with its name, and of a file that is not there the reason."""
 
     link: str
@@ -48,7 +48,7 @@ class Problem(NamedTuple):
     remedy: str = ""
 
     @classmethod
-    def of(cls, link: str, error: Exception) -> Problem:
+    def of(cls, link: str, error: Exception) -> ShapeProblem:
         """What an error says about a link."""
         owner, text = f"link {link!r}", str(error)
         text = text if text.startswith(owner) else f"{owner}: {text}"
@@ -60,15 +60,15 @@ class Problem(NamedTuple):
         return f"{self.why}; {self.remedy}" if self.remedy else self.why or self.text
 
 
-def reasons(problems: list[Problem]) -> tuple[str, ...]:
+def reasons(problems: list[ShapeProblem]) -> tuple[str, ...]:
     """Why, each reason once, and where there are many the first of them."""
     found = list(dict.fromkeys(problem.reason for problem in problems))
     return (*found[:MANY], *([f"and {len(found) - MANY} more"] if len(found) > MANY else []))
 
 
-def told(problems: list[Problem]) -> str:
+def told(problems: list[ShapeProblem]) -> str:
     """All of them in a sentence; the reason of files that are not there once, with their links."""
-    groups: dict[str, list[Problem]] = {}
+    groups: dict[str, list[ShapeProblem]] = {}
     for k, problem in enumerate(problems):
         groups.setdefault(problem.why or str(k), []).append(problem)
     parts = []
@@ -84,7 +84,7 @@ class LinkShape:
     """The capsules of a link, what is wrong with its shapes, and what is worth telling about them."""
 
     capsules: list[LinkCapsule] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[ShapeProblem] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
     visual: bool = False  # the capsules are those of its <visual> elements
 
@@ -97,7 +97,7 @@ def shape_of(link: Element, name: str, number_: int, T: Array, urdf: Path | None
     shape = LinkShape()
     for kind in ("collision", "visual"):
         shape.visual = kind == "visual" and bool(link.findall("visual"))
-        problems: list[Problem] = []
+        problems: list[ShapeProblem] = []
         _fill(shape, link.findall(kind), kind, name, number_, T, urdf, problems)
         if kind == "collision" or not link.findall("collision"):
             shape.problems += problems
@@ -115,7 +115,7 @@ def _fill(
     number_: int,
     T: Array,
     urdf: Path | None,
-    problems: list[Problem],
+    problems: list[ShapeProblem],
 ) -> None:
     owner = f"link {name!r}"
     covers: list[LinkCapsule] = []
@@ -126,7 +126,7 @@ def _fill(
                 capsule = LinkCapsule(name, number_, a, b, cover.radius)
                 covers.append(moved_capsule(capsule, T @ origin(element, owner)))
         except ModelError as error:
-            problems.append(Problem.of(name, error))
+            problems.append(ShapeProblem.of(name, error))
     for k, capsule in enumerate(covers):
         title = name if len(elements) == 1 and len(covers) == 1 else f"{name}:{k + 1}"
         shape.capsules.append(LinkCapsule(title, capsule.link, capsule.a, capsule.b, capsule.radius))

@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import ModelError
-from .bounds import ANGLE, LENGTH, LINK_FIELDS, bounded
 from .capsules import BASE, Covers, LinkCapsule, checked_capsules, moved_capsule
+from .check import ANGLE, LENGTH, LINK_FIELDS, bounded
 from .inertia import MassProperties, moved
 from .model import Array, Model, create
 from .rotations import pose, rx, rz

@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,9 @@ from numpy.typing import NDArray
 from ..errors import ModelError
 from ..reading import regular
 from .packages import real
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
 
 Array = NDArray[Any]
 Colour = tuple[float, float, float, float]
@@ -59,6 +62,12 @@ FARTHEST = 1e9  # in the file's own unit: a kilometre in micrometres
 _WIDEST = {"SCALAR": 1, "VEC2": 2, "VEC3": 3, "VEC4": 4, "MAT2": 4, "MAT3": 9, "MAT4": 16}  # numbers of 4 bytes
 _BINARY_STL, _STL_TRIANGLE = 84, 50  # bytes before the triangles, and of each
 _NUMBER = re.compile(rb"^[ \t]*(?:v|vertex)[ \t][^\n]*_", re.MULTILINE)
+
+COLLADA_TAGS = 1_000_000  # of a COLLADA file: beginnings and ends of elements
+COLLADA_DEEP = 64  # nodes in nodes
+COLLADA_MANY = 20_000  # nodes and geometries placed
+COLLADA_PLACED = 100_000_000
+"""Letters of the geometries, each as often as it is placed."""
 
 
 def surfaces(path: str | Path, data: bytes | None = None) -> list[Surface]:
@@ -131,12 +140,6 @@ def is_binary_stl(data: bytes) -> bool:
     """Whether an STL file is binary: its size is what the triangle count says (it may begin with "solid" too)."""
     count = int.from_bytes(data[80:_BINARY_STL], "little")
     return len(data) >= _BINARY_STL and len(data) == _BINARY_STL + count * _STL_TRIANGLE
-
-
-def _collada(data: bytes) -> Iterator[Surface]:
-    from .collada import parts  # brings an XML parser along
-
-    return parts(data)
 
 
 class _Folder:
@@ -279,3 +282,87 @@ def _whole(value: Any) -> int:
     if not isinstance(value, int) or value < 0:
         raise ModelError(f"expected a count; got {value!r:.40}")
     return value
+
+
+def _collada(data: bytes) -> Iterator[Surface]:
+    """What the scene of a COLLADA file shows, one after the other.
+
+    Taken are the geometries that the scene's nodes place, with the nodes' matrices, and the diffuse colour of each
+    material; lengths become metres (`<unit meter=...>`).  The axis that the file calls up is left as it is, as ROS
+    tools leave it.  pycollada opens no other file, but it has no limits of its own: the bytes are parsed without DTD
+    and entities before it sees them, and what the nodes place is counted, since a small file may place one geometry a
+    million times.
+    """
+    from defusedxml.ElementTree import fromstring  # an XML parser, which other meshes do without
+
+    if data.count(b"<") > COLLADA_TAGS:
+        raise ModelError(f"expected {COLLADA_TAGS // 2} elements at most")
+    root = fromstring(data, forbid_dtd=True)
+    if root.tag.rpartition("}")[2] != "COLLADA":
+        raise ModelError(f"expected <COLLADA>; got <{root.tag.rpartition('}')[2][:40]}>")
+    _count_collada(root)
+    import collada  # takes a sixth of a second
+    from collada.common import DaeBrokenRefError, DaeUnsupportedError
+
+    file = collada.Collada(io.BytesIO(data), ignore=[DaeBrokenRefError, DaeUnsupportedError])
+    scale = float(file.assetInfo.unitmeter or 1.0)
+    if file.scene is None:
+        raise ModelError("expected a scene that shows something")
+    for bound in file.scene.objects("geometry"):
+        mirrored = np.linalg.det(bound.matrix[:3, :3]) < 0
+        for primitive in bound.primitives():
+            triangles = primitive.triangleset() if hasattr(primitive, "triangleset") else primitive
+            corners = getattr(triangles, "vertex_index", None)
+            if corners is None or triangles.vertex is None or np.ndim(corners) != 2 or corners.shape[1] != 3:
+                continue  # lines and the like
+            vertices = np.asarray(triangles.vertex, dtype=float) * scale
+            faces = np.asarray(corners, dtype=int)
+            yield checked(vertices, faces[:, ::-1] if mirrored else faces, _diffuse(primitive.material))
+
+
+def _diffuse(material: Any) -> Colour | None:
+    rgba = getattr(getattr(material, "effect", None), "diffuse", None)
+    if not isinstance(rgba, tuple) or len(rgba) != 4 or not np.isfinite(rgba).all():
+        return None  # none, or a texture
+    r, g, b, a = np.clip(rgba, 0.0, 1.0).tolist()
+    return r, g, b, a
+
+
+def _count_collada(root: Element) -> None:
+    """Refuses a scene that places too much."""
+
+    def all_of(element: Element, tag: str) -> list[Element]:
+        return [found for found in element.iter() if found.tag.rpartition("}")[2] == tag]
+
+    def target(element: Element) -> str:
+        return element.get("url", "").removeprefix("#")
+
+    sizes = {
+        geometry.get("id", ""): sum(len(inner.text or "") for inner in geometry.iter())
+        for geometry in all_of(root, "geometry")
+    }
+    nodes = {node.get("id", ""): node for node in all_of(root, "node")}
+    known: dict[int, tuple[int, int]] = {}
+
+    def weight(node: Element, deep: int) -> tuple[int, int]:
+        """Things placed by a node, and their letters."""
+        if deep > COLLADA_DEEP:
+            raise ModelError(f"expected nodes in nodes {COLLADA_DEEP} deep at most")
+        if id(node) not in known:
+            things, letters = 1, 0
+            for child in node:
+                tag = child.tag.rpartition("}")[2]
+                inner = child if tag == "node" else nodes.get(target(child)) if tag == "instance_node" else None
+                if inner is not None:
+                    more = weight(inner, deep + 1)
+                    things, letters = things + more[0], letters + more[1]
+                elif tag == "instance_geometry":
+                    things, letters = things + 1, letters + sizes.get(target(child), 0)
+            known[id(node)] = things, letters
+        return known[id(node)]
+
+    totals = [weight(child, 0) for scene in all_of(root, "visual_scene") for child in scene]
+    if sum(things for things, _ in totals) > COLLADA_MANY:
+        raise ModelError("expected fewer nodes and parts")
+    if sum(letters for _, letters in totals) > COLLADA_PLACED:
+        raise ModelError("expected fewer triangles, each as often as it is placed")

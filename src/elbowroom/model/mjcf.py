@@ -33,11 +33,10 @@ import numpy as np
 from ..errors import MissingShapeWarning, ModelError, ModelNotice, close_names, warn
 from ..reading import named, read_bytes
 from . import tips
-from .bounds import LENGTH, bounded
 from .capsules import LinkCapsule, moved_capsule
-from .covering import Cover, covering_capsule, covering_capsules, covering_cylinder
+from .check import LENGTH, bounded
+from .covering import NOT_HELD, Cover, covering_capsule, covering_capsules, covering_cylinder, reduced
 from .inertia import NOTHING, MassProperties, merge, moved
-from .merging import NOT_HELD, reduced
 from .model import Array, Model, create
 from .rotations import pose, rz, z_to
 from .urdf_xml import quoted
@@ -337,7 +336,7 @@ def _tell(robot: _Robot, chain: _Chain, name: str, tip: str, wrong: list[str]) -
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class SeenGeom:
     """A geom as it is seen: its body's name and link (0: the base), kind and size as a visual has them, and pose."""
 
     name: str
@@ -349,7 +348,7 @@ class Seen:
     colour: tuple[float, float, float, float]
 
 
-def seen(path: Path, tip: str | None) -> list[Seen]:
+def seen(path: Path, tip: str | None) -> list[SeenGeom]:
     """The geoms of the arm that `load(path, tip)` gives which are there to be seen: those that cannot touch, or all."""
     robot = _Robot(_compiled(path))
     with warnings.catch_warnings():
@@ -379,7 +378,9 @@ def seen(path: Path, tip: str | None) -> list[Seen]:
             material = int(m.geom_matid[g])
             rgba = m.mat_rgba[material] if material >= 0 else m.geom_rgba[g]
             r, green, blue, a = (float(x) for x in rgba)
-            found.append(Seen(robot.name("body", b), seat.link + 1, kind, tuple(size), T, mesh, (r, green, blue, a)))
+            found.append(
+                SeenGeom(robot.name("body", b), seat.link + 1, kind, tuple(size), T, mesh, (r, green, blue, a))
+            )
     return found
 
 

@@ -33,8 +33,8 @@ from ..algebra import Array as Array
 from ..algebra import Scalar
 from ..algebra.tensors import PrincipalForm, principal_form
 from ..errors import ModelError, UnknownNameError
-from .bounds import ANGLE, FIELDS, LENGTH, LINK_FIELDS, RATIO, bounded
 from .capsules import Covers, LinkCapsule, checked_capsules, checked_covers
+from .check import ANGLE, FIELDS, LENGTH, LINK_FIELDS, RATIO, bounded
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)  # m/s^2, world z up
 
@@ -85,7 +85,7 @@ class Model:
     capsules: tuple[LinkCapsule, ...] = field(default=(), repr=False)  # the arm's own cover; () where none is known
     covers: Covers = field(default=(), repr=False)  # other covers by name
     has_ready: bool = field(default=True, repr=False)  # whether `ready` was given; else it only lies within the limits
-    estimated: tuple[str, ...] = field(default=(), repr=False)  # links whose mass or inertia is a guess (estimated.py)
+    estimated: tuple[str, ...] = field(default=(), repr=False)  # links whose mass or inertia is a guess (inertia.py)
 
     def __post_init__(self) -> None:
         n = len(self.kinds)

@@ -7,7 +7,7 @@
 A package is a folder with that name, or one whose package.xml has that name.  It is looked for in the description's own
 tree, which is the folders that it lies in (`LEVELS` up) and the packages beside it, and in the folders of
 ROS_PACKAGE_PATH and AMENT_PREFIX_PATH.  Where there is none, a copy of the package under another name is common: a file
-that lies in the model's folder is taken then, and the caller is told (`Found.instead`).
+that lies in the model's folder is taken then, and the caller is told (`FoundFile.instead`).
 
 Nothing else is opened.  What would lead out of a folder found in this way, by `..`, by a link or by an absolute path,
 is refused.
@@ -36,7 +36,7 @@ _SUBFOLDERS = ("urdf", "urdfs", "robot", "robots", "xacro", "model", "models", "
 _MARKS = ("package.xml", "manifest.xml", "model.config")
 
 
-class Found(NamedTuple):
+class FoundFile(NamedTuple):
     """A file, and what is worth saying about how it was found, if anything."""
 
     path: Path
@@ -57,7 +57,7 @@ def shortened(text: str, most: int = 100) -> str:
     return repr(text if len(text) <= most else f"{text[:half]}...{text[-half:]}")
 
 
-def locate(filename: str, description: Path) -> Found:
+def locate(filename: str, description: Path) -> FoundFile:
     """The file that a description calls `filename`."""
     what = f"mesh {shortened(filename)}"
     if "\0" in filename or "\\" in filename:
@@ -65,19 +65,19 @@ def locate(filename: str, description: Path) -> Found:
     scheme, _, rest = filename.rpartition("://")
     own = model_folders(description)
     if scheme == "":
-        return Found(_inside(rest, own, what))
+        return FoundFile(_inside(rest, own, what))
     if scheme not in SCHEMES:
         raise ModelError(f"{what}: expected package://, model:// or a path in the model's folder")
     package, _, rest = rest.lstrip("/").partition("/")
     folders = list(package_folders(package, description))
     if folders:
-        return Found(_inside(rest, folders, what))
+        return FoundFile(_inside(rest, folders, what))
     try:
         path = _inside(rest, own, what)
     except ModelError as error:
         why = f"not found: no package {shortened(package, 60)} in {_places(description)}"
         raise NotFoundError(what, why, _remedy(package)) from error
-    return Found(path, taken_instead(package))
+    return FoundFile(path, taken_instead(package))
 
 
 def _remedy(package: str) -> str:

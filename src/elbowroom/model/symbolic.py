@@ -1,26 +1,34 @@
-"""A chain whose numbers are symbols, for counting operations as the papers do.
+"""Models for tracing: with symbols for numbers, to count operations as the papers do; with columns, to keep loops.
 
     general      modified DH, every a, alpha, d, mass, centre of mass and tensor entry a symbol
     orthogonal   twists of +-90 degrees, offsets along x only (Kozlowski's second case)
 
 What an algorithm does with these symbols alone could be done once, before the robot moves, so it is not counted.
+
+A RolledModel has columns, one entry a joint, for recursions that are traced into loops (algebra/rolling.py).  Joints
+whose code differs are of different kinds: those that turn and those that slide, those whose placement is a
+Denavit-Hartenberg row and those whose placement is not, those with a rotor or dry friction and those without.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
 from ..algebra import Graph, Scalar
 from ..algebra.linalg import matrix, symmetric, vector
+from ..algebra.rolling import JointRows, Roll, Turn
 from ..algebra.tensors import PrincipalForm
 from ..errors import UnknownNameError
 from .model import Array, Model, Split
 
 CONDITIONS = ("general", "orthogonal")
 PRINCIPAL = ("lambda3", "trace", "Qx1", "Qx2", "Qy1", "Qy2", "Qz1", "Qz2")
+
+COLUMNS = ("E", "p", "mass", "com", "moments", "rotor_inertia", "viscous", "coulomb")
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,3 +119,54 @@ def symbolic(
         known_frames=known,
         along_z=tuple(along_z),
     )
+
+
+class RolledModel:
+    """What a formulation asks of a Model, by joint as JointRows.  Trace it once; ask for another to trace again."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        signatures = [_signature(model, i) for i in range(model.n)]
+        known = list(dict.fromkeys(signatures))
+        self.n = Roll(tuple(known.index(s) for s in signatures))
+        self._turns = [s[0] for s in known]
+        self.base: Array = model.base
+        self.gravity: Array = model.gravity
+        self.tool: Array = model.tool
+
+    def revolute(self, i: Turn) -> bool:
+        """Whether joints of this turn's kind turn (else they slide)."""
+        return bool(self._turns[i.kind])
+
+    def __getattr__(self, name: str) -> JointRows:
+        """The model's own COLUMNS, as JointRows."""
+        if name not in COLUMNS:
+            raise AttributeError(f"a rolled model has no {name!r}")
+        rows = self.n.given(list(getattr(self._model, name)))
+        self.__dict__[name] = rows
+        return rows
+
+    def split(self, i: Turn) -> Split:
+        """Placements in the parts of a Denavit-Hartenberg row, as far as they are one."""
+        found: Split = self._splits[i]
+        return found
+
+    def principal(self, i: Turn) -> PrincipalForm:
+        """Tensors in the form that turns most cheaply."""
+        found: PrincipalForm = self._principals[i]
+        return found
+
+    @cached_property
+    def _splits(self) -> JointRows:
+        return self.n.given([self._model.split(i) for i in range(self._model.n)])
+
+    @cached_property
+    def _principals(self) -> JointRows:
+        return self.n.given([self._model.principal(i) for i in range(self._model.n)])
+
+
+def _signature(model: Model, i: int) -> tuple[bool, ...]:
+    split = model.split(i)
+    turns = model.revolute(i)
+    drive = model.rotor_inertia[i] == 0.0, model.coulomb[i] == 0.0
+    return turns, split.along_z is None, turns or split.theta == 0.0, *drive

@@ -36,11 +36,11 @@ import numpy as np
 from ..errors import MissingShapeWarning, ModelError, ModelNotice, ModelWarning, close_names, warn
 from ..reading import named, read_up_to
 from . import tips
-from .bounds import INERTIA, MASS, bounded
 from .capsules import LinkCapsule
+from .check import INERTIA, MASS, bounded
 from .collision import MANY, LinkShape, reasons, shape_of, told
+from .covering import NOT_HELD, reduced
 from .inertia import NOTHING, MassProperties, from_six, merge, moved
-from .merging import NOT_HELD, reduced
 from .model import Array, Model, create
 from .rotations import pose, z_to
 from .urdf_xml import MAX_BYTES, branches, number, only, origin, part, quoted, read_robot, vector
@@ -101,7 +101,7 @@ def parse(text: str | bytes, tip: str | None = None, *, name: str | None = None)
     return _model(text, tip, name, None)
 
 
-class Carried(NamedTuple):
+class CarriedLink(NamedTuple):
     """A link of the file, and what carries it."""
 
     name: str
@@ -110,7 +110,7 @@ class Carried(NamedTuple):
     T: Array  # (4, 4) its pose in the frame of that
 
 
-def carried(path: str | os.PathLike[str], tip: str | None = None) -> tuple[Element, list[Carried]]:
+def carried(path: str | os.PathLike[str], tip: str | None = None) -> tuple[Element, list[CarriedLink]]:
     """The <robot> of a URDF file, and all of its links as they ride on the chain that `load(path, tip)` gives."""
     data = _text_of(path, False).urdf
     try:
@@ -122,7 +122,7 @@ def carried(path: str | os.PathLike[str], tip: str | None = None) -> tuple[Eleme
         moving = _moving_joints(tree, end)
         turns = [pose(z_to(_axis(joint)), (0, 0, 0)) for joint in moving]
         return robot, [
-            Carried(name, tree.links[name], i + 1, T if i < 0 else turns[i].T @ T)
+            CarriedLink(name, tree.links[name], i + 1, T if i < 0 else turns[i].T @ T)
             for name, (i, T) in _seats(tree, moving).items()
         ]
     except ModelError as error:

@@ -17,7 +17,7 @@ from defusedxml.ElementTree import XMLParser
 
 from ..errors import ModelError
 from ..reading import decimal
-from .bounds import ANGLE, LENGTH, bounded
+from .check import ANGLE, LENGTH, bounded
 from .model import Array
 from .rotations import pose, rpy
 

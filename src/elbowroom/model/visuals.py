@@ -1,34 +1,51 @@
 """What an arm looks like: the <visual> elements of a URDF, as data for those who draw it.
 
     visuals_of("arm.urdf", "tool0")        a tuple of `Visual`, fixed joints merged as `urdf.load` merges them
-    visuals_of("panda")                    those of a description in an installed wheel (model/looks.py), else ()
+    visuals_of("panda")                    those of a description in an installed wheel, else ()
 
 Looks have no part in a Model: neither its digest nor anything that is computed depends on them.  Mesh files are found
 here (model/packages.py) and not read: who draws reads them.  What cannot be drawn is named
 in a `MissingShapeWarning` and stands in the tuple as `missing` with its reason, so that the link's capsules can be
 shown for it, and said why.
+
+An arm of the catalogue borrows its looks from a robot description in an installed wheel; its TOML file says which:
+
+    looks = { wheel = "example-robot-data", file = "an_arm/urdf/an_arm.urdf", tip = "flange" }
+
+Without the wheel there is nothing, and the arm is drawn by its capsules.  The description and the catalogue may place
+the frames of their links differently.  With A_i(q) and B_i(q) link i in the catalogue's and in the description's chain,
+what is fixed to the one is fixed to the other where
+
+    C_i = A_i(q)^-1 B_i(q)
+
+is the same for all q, and then a pose in the description's frame i is C_i times it in ours.  It is computed at a few
+configurations; where they differ by more than can be seen, that is another arm: a `ModelNotice` says so.
 """
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
+import warnings
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from ..errors import MissingShapeWarning, ModelError, warn
+from ..errors import MissingShapeWarning, ModelError, ModelNotice, warn
 from . import catalogue, mjcf
-from .bounds import LENGTH, bounded
-from .collision import Problem, reasons, told
-from .looks import borrowed
+from .catalogue import Looks
+from .check import LENGTH, bounded
+from .collision import ShapeProblem, reasons, told
 from .meshes import MAX_BYTES, SUFFIXES
-from .model import Array
+from .model import Array, Model
 from .packages import locate, shortened
-from .urdf import beyond, carried
+from .rotations import pose
+from .urdf import beyond, carried, placements_of
 from .urdf_xml import number, numbers, origin, part
 
 MISSING = "missing"
@@ -41,6 +58,9 @@ MOST_BYTES = 2 * MAX_BYTES
 _SIZES = {"box": ("size",), "sphere": ("radius",), "cylinder": ("radius", "length"), "capsule": ("radius", "length")}
 Colour = tuple[float, float, float, float]
 Pose = tuple[tuple[float, float, float, float], ...]
+
+SAMPLES = 5
+FARTHEST = 0.002  # m, and turned by so much at a metre: a description rounds to millimetres
 
 
 @dataclass(frozen=True)
@@ -96,7 +116,7 @@ def _of_urdf(path: Path, tip: str | None, *, whole: bool = True) -> tuple[Visual
         links = [each for each in links if each.name not in off]
     materials = _materials(root)
     found: list[Visual] = []
-    wrong: list[Problem] = []
+    wrong: list[ShapeProblem] = []
     left, room = MOST, MOST_BYTES
     for name, element, link, T in links:
         for visual, bytes_, problem in _drawn(element, name, link, T, path, materials):
@@ -105,7 +125,7 @@ def _of_urdf(path: Path, tip: str | None, *, whole: bool = True) -> tuple[Visual
             elif left == 0 or bytes_ > room:
                 file = f"mesh {Path(visual.mesh).name!r}: " if visual.mesh else ""
                 text = f"link {name!r}: {file}more than {MOST} shapes or {MOST_BYTES / 1e6:g} MB of meshes"
-                wrong.append(Problem(name, text))
+                wrong.append(ShapeProblem(name, text))
                 visual = _missing(name, link, text)
             else:
                 left, room = left - 1, room - bytes_
@@ -145,7 +165,7 @@ def _once_missing(found: list[Visual]) -> Iterator[Visual]:
 
 def _drawn(
     element: Element, name: str, link: int, T: Array, urdf: Path, materials: dict[str, Colour]
-) -> Iterator[tuple[Visual, int, Problem | None]]:
+) -> Iterator[tuple[Visual, int, ShapeProblem | None]]:
     """The visuals of a URDF link that stands at T in `link`, the bytes of their files, and what is wrong with them."""
     owner = f"link {name!r}"
     for visual in element.findall("visual"):
@@ -156,7 +176,7 @@ def _drawn(
             if bytes_ > MAX_BYTES:
                 raise ModelError(f"mesh {Path(mesh).name!r}: must not be larger than {MAX_BYTES / 1e6:g} MB")
         except (ModelError, OSError) as error:
-            problem = Problem.of(name, error)
+            problem = ShapeProblem.of(name, error)
             yield _missing(name, link, problem.text), 0, problem
             continue
         yield Visual(name, link, kind, size, _plain(pose), mesh, _colour(visual, materials)), bytes_, None
@@ -223,3 +243,69 @@ def _rgba(material: Element) -> Colour | None:
     except ModelError:
         return None
     return r, g, b, a
+
+
+class Borrowed(NamedTuple):
+    """A description on this machine, and its link frames in ours, the base first."""
+
+    file: Path
+    tip: str
+    frames: list[Array]  # n + 1 of (4, 4)
+
+
+def borrowed(model: Model, looks: Looks) -> Borrowed | None:
+    """The description that an arm's looks are in; None where it is not installed, or is that of another arm."""
+    file = installed(looks)
+    if file is None:
+        return None
+    try:
+        frames = frames_in(model, file, looks.tip)
+    except ModelError as error:
+        warnings.warn(f"{model.name}: drawn by its capsules, not as in {looks.wheel}: {error}", ModelNotice, 2)
+        return None
+    return Borrowed(file, looks.tip, frames)
+
+
+def installed(looks: Looks) -> Path | None:
+    """The file, if the wheel is installed and has it."""
+    try:
+        wheel = importlib.metadata.distribution(looks.wheel)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+    for file in wheel.files or ():
+        if file.as_posix().endswith(f"/{looks.file}"):
+            path = Path(str(wheel.locate_file(file)))
+            return path if path.is_file() else None
+    return None
+
+
+def frames_in(model: Model, file: Path, tip: str) -> list[Array]:
+    """The link frames of a description in those of the model, the base first; a ModelError where they are not fixed."""
+    kinds, placements = placements_of(file, tip)
+    if kinds != model.kinds:
+        raise ModelError(f"{file.name} has joints {kinds} to {tip!r}; expected {model.kinds}")
+    ours = [pose(E, p) for E, p in zip(model.E, model.p, strict=True)]
+    low, high = model.sampling_range()
+    Q = np.random.default_rng(0).uniform(low, high, (SAMPLES, model.n))  # any: the same ones each time
+    found = np.array([_between(kinds, ours, placements, q) for q in Q])  # (SAMPLES, n, 4, 4)
+    off = np.abs(found - found[0]).max(axis=(0, 2, 3))
+    if off.max() > FARTHEST:
+        link = model.link_names[int(np.argmax(off > FARTHEST))]
+        raise ModelError(f"{file.name} is that of an arm of other dimensions: its {link!r} moves otherwise")
+    return [np.eye(4), *found[0]]
+
+
+def _between(kinds: str, ours: list[Array], theirs: list[Array], q: Array) -> list[Array]:
+    """C_i at a configuration."""
+    A: Array = np.eye(4)
+    B: Array = np.eye(4)
+    found = []
+    for kind, a, b, x in zip(kinds, ours, theirs, q, strict=True):
+        moved: Array = np.eye(4)
+        if kind == "R":
+            moved[:2, :2] = [[np.cos(x), -np.sin(x)], [np.sin(x), np.cos(x)]]
+        else:
+            moved[2, 3] = x
+        A, B = A @ a @ moved, B @ b @ moved
+        found.append(np.linalg.inv(A) @ B)
+    return found

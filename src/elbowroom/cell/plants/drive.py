@@ -32,7 +32,7 @@ from ...algebra.linalg import vector
 from ...arm import Arm
 from ...avoidance import Command, Limits
 from ...compile import compiled
-from ...compile.lock import compiled_once
+from ...compile.method import compiled_once
 from ...dynamics import whole
 from ...dynamics.drives import friction_torque
 from ...errors import ShapeError

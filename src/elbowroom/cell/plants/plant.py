@@ -53,7 +53,7 @@ from ...compile.kernel import Kernel
 from ...dynamics import whole
 from ...errors import ConfigError, DivergenceError, ModelError, ShapeError
 from ...geometry import ROW, Body
-from ...geometry.clearance import Clearance
+from ...geometry.pairs import Clearance
 from ...model import Model
 from .drive import GAIN, Drive, ramped, stopped
 

@@ -28,7 +28,7 @@ from ...geometry.pairs import Pairs
 from ...geometry.shapes import LARGEST, A, B
 from ...geometry.skeleton import SIDES
 from ...loading import load
-from ...model.bounds import ANGLE
+from ...model.check import ANGLE
 from ...model.visuals import Visual, visuals_of
 from ..panel.margins import Stopping, stopping
 from ..snapshot import Nearest

@@ -12,7 +12,7 @@ import pytest
 import elbowroom as er
 from elbowroom.dynamics.whole_arm import LEAST, LOST, lost_joint
 from elbowroom.errors import ModelError, ModelWarning
-from elbowroom.model import LinkCapsule, bounds, create, urdf
+from elbowroom.model import LinkCapsule, check, create, urdf
 from elbowroom.model.rotations import z_to
 
 HUGE = (1e308, -1e308, 1e160, math.inf, math.nan)
@@ -48,7 +48,7 @@ OWNER = {"mass": "link 'carriage'", "com": "link 'carriage'", "inertia": "link '
 
 
 @pytest.mark.parametrize("value", HUGE)
-@pytest.mark.parametrize("field", [f for f in bounds.FIELDS if f != "gravity"])
+@pytest.mark.parametrize("field", [f for f in check.FIELDS if f != "gravity"])
 def test_the_constructor_refuses_by_name(field, value):
     changed = {field: with_one(getattr(MODEL, field), value)}
     owner = OWNER.get(field, "joint 'slide'")
@@ -230,7 +230,7 @@ def test_limits_may_be_numbers_that_stand_for_none():
 
 def test_at_the_bounds_every_quantity_is_finite():
     n = 7
-    most = {what: bound.most for what, bound in bounds.FIELDS.items()}
+    most = {what: bound.most for what, bound in check.FIELDS.items()}
     model = create(
         "R" * n,
         E=[np.eye(3), *[np.array([[1.0, 0, 0], [0, 0, -1], [0, 1, 0]])] * (n - 1)],

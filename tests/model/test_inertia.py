@@ -15,7 +15,7 @@ from elbowroom.errors import ConfigError, ModelError, ModelWarning
 from elbowroom.export.write_mjcf import mjcf
 from elbowroom.export.write_urdf import urdf
 from elbowroom.model import LinkCapsule, catalogue
-from elbowroom.model.estimated import BALL, DENSITY, about_estimates, estimated, lacking
+from elbowroom.model.inertia import BALL, DENSITY, about_estimates, estimated, lacking
 from elbowroom.viewer.panel.margins import NO_MASS, at_nearest
 
 PLANAR = catalogue.load("planar2")

@@ -7,8 +7,7 @@ import pytest
 
 from elbowroom.errors import ModelNotice
 from elbowroom.model import LinkCapsule, urdf
-from elbowroom.model.covering import distance_to_segment
-from elbowroom.model.merging import MANY, MOST, NOT_HELD, merged, reduced
+from elbowroom.model.covering import MANY, MOST, NOT_HELD, distance_to_segment, merged, reduced
 
 
 def crowd(count, seed=0, links=3):

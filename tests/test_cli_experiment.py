@@ -18,9 +18,8 @@ from elbowroom import cli
 from elbowroom.cell.recording.table import read as read_recording
 from elbowroom.cli import experiment_runs
 from elbowroom.cli.terminal import Interrupts
-from elbowroom.experiments.thesis import suite
+from elbowroom.experiments.thesis import results, suite
 from elbowroom.experiments.thesis.experiment import SCENES, TESTS, experiments, read
-from elbowroom.experiments.thesis.report import files as pages
 from elbowroom.experiments.thesis.suite import installed
 
 SECONDS = 0.4
@@ -64,7 +63,7 @@ def brief(monkeypatch):
     short = tuple(read(SCENES / f"test{number}.toml", {"duration": SECONDS}) for number in TESTS)
     for module in (experiment_runs, suite):
         monkeypatch.setattr(module, "experiments", lambda: short)
-    monkeypatch.setattr(pages, "draw_all", lambda *args, **kwargs: {})
+    monkeypatch.setattr(results, "draw_all", lambda *args, **kwargs: {})
     return short
 
 
@@ -478,7 +477,7 @@ def test_an_old_report_is_told_from_a_new_one(run, brief, monkeypatch):
         os.kill(os.getpid(), signal.SIGINT)
         progress(0, 1, "figure 4.8")
 
-    monkeypatch.setattr(pages, "draw_all", figures)
+    monkeypatch.setattr(results, "draw_all", figures)
     status, _, err = run(3, "--out", "old", "--force")
     assert status == 130
     assert "no report; results.json and recordings are in old; the report.html there is of an earlier call" in err

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import elbowroom as er
-from elbowroom.experiments.figures import LOOK, pyplot
+from elbowroom.experiments.figure_style import LOOK, pyplot
 from elbowroom.geometry import Body, Capsule, Person, distance
 
 HERE = Path(__file__).parent

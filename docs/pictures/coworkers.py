@@ -16,7 +16,7 @@ from bodies import stadium
 
 from elbowroom.cell import RandomWalk, Reach, Recorded
 from elbowroom.cell.mocap.recorded import Motion
-from elbowroom.experiments.figures import LOOK, pyplot
+from elbowroom.experiments.figure_style import LOOK, pyplot
 from elbowroom.geometry import Capsule
 
 HERE = Path(__file__).parent

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from elbowroom.experiments.figures import LOOK, pyplot
+from elbowroom.experiments.figure_style import LOOK, pyplot
 from elbowroom.geometry import PARALLEL_ANGLE
 from elbowroom.geometry.segments import nearest
 

@@ -21,7 +21,7 @@ from typing import Any
 from elbowroom.bench import charts
 from elbowroom.bench.gpu import CardReport, CardRow
 from elbowroom.bench.report import US, FirstCall, Report, Row
-from elbowroom.experiments import figures
+from elbowroom.experiments.figure_style import LOOK, pyplot
 
 ROOT = Path(__file__).parent.parent.parent
 PICTURES = Path(__file__).parent
@@ -373,8 +373,8 @@ def write(path: Path, name: str, text: str) -> None:
 
 def draw(suite: str, report: Report) -> None:
     """The page's picture of a run."""
-    plt = figures.pyplot()
-    with plt.rc_context(figures.LOOK):
+    plt = pyplot()
+    with plt.rc_context(LOOK):
         PICTURE[suite](plt, report, PICTURES / f"{suite}_times.svg")
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import elbowroom as er
 from elbowroom.avoidance import Controller, Goal, Limits, State, Supervisor
 from elbowroom.avoidance.safety.separation_speed import braking_speed
-from elbowroom.experiments.figures import LOOK, pyplot
+from elbowroom.experiments.figure_style import LOOK, pyplot
 from elbowroom.geometry import Person
 
 HERE = Path(__file__).parent

@@ -18,7 +18,7 @@ import elbowroom as er
 from elbowroom.avoidance import Config, Controller, State
 from elbowroom.cell import Kinematic, PickAndPlace, Walk
 from elbowroom.cell.pick_and_place import AVOID, PERSON_NEAR, STATES, TRANSITIONS
-from elbowroom.experiments.figures import LOOK, pyplot
+from elbowroom.experiments.figure_style import LOOK, pyplot
 
 HERE = Path(__file__).parent
 BLUE, SAND, RED, INK, GREY = "#1f5fa8", "#c58b2a", "#c0392b", "#111111", "#8a8a8a"

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from elbowroom.cell import Cell, Scene, run
-from elbowroom.experiments.figures import LOOK, pyplot
+from elbowroom.experiments.figure_style import LOOK, pyplot
 
 HERE = Path(__file__).parent
 FILE = HERE.parents[1] / "examples" / "cell.toml"

@@ -88,3 +88,9 @@ def did_you_mean(name: object, known: Iterable[str], most: int = 1, cutoff: floa
     """The question for the end of a message, "; did you mean x or y?", or nothing."""
     near = close_names(name, known, most, cutoff)
     return f"; did you mean {' or '.join(near)}?" if near else ""
+
+
+def nearest_hint(name: object, known: Iterable[str]) -> str:
+    """The question for the middle of a message, after what was expected: " (did you mean 'x'?)", or nothing."""
+    near = close_names(name, known)
+    return f" (did you mean {near[0]!r}?)" if near else ""

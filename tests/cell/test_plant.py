@@ -434,6 +434,29 @@ def test_all_plants_see_the_same_contacts(name):
     assert seen == {True, False}
 
 
+@pytest.mark.parametrize("kind", [Kinematic, RigidBody])
+def test_a_distance_that_is_known_is_not_computed_again(panda, kind, monkeypatch):
+    plant, hand = kind(panda), panda.pose(panda.ready)[:3, 3]
+    rows = pillar(hand, 0.0)
+    plant.advance(0.02, rows)
+    rows[:] = pillar(hand, 1.0)  # whose array it was may use it for something else
+    assert (plant.touching, plant.contacts) == (True, 1)
+    plant.advance(0.2, pillar(hand, 1.0))
+    plant.advance(0.2, pillar(hand, 0.0))  # what was between is counted, though nobody asked
+    assert plant.contacts == 2
+    monkeypatch.setattr(Clearance, "of", lambda *_: pytest.fail("computed again"))
+    plant.advance(0.2, pillar(hand, 1.0))
+    plant.distance_known(0.6)
+    assert (plant.touching, plant.contacts) == (False, 2)
+    plant.distance_known(-0.1)  # nothing has moved since
+    assert (plant.touching, plant.contacts) == (False, 2)
+    plant.advance(0.2, pillar(hand, 0.0))
+    plant.distance_known(-0.1)
+    assert (plant.touching, plant.contacts) == (True, 3)
+    plant.reset(panda.ready)
+    assert plant.contacts == 0
+
+
 @pytest.mark.parametrize("kind", PLANTS)
 def test_the_fixed_base_touches_nobody(panda, kind):
     plant = kind(panda)

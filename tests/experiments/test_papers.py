@@ -12,7 +12,7 @@ import elbowroom as er
 from elbowroom import counting
 from elbowroom.dynamics import crba
 from elbowroom.dynamics.published import EXECUTION_TIMES
-from elbowroom.experiments import accuracy, figures, page, papers
+from elbowroom.experiments import paper_curves, papers
 from elbowroom.model import chains, from_mdh
 
 TIMINGS = {("mass_matrix", "crba"): (5e-4, 4e-7)}
@@ -20,7 +20,7 @@ TIMINGS = {("mass_matrix", "crba"): (5e-4, 4e-7)}
 
 def test_the_metric_is_the_papers():
     A, B = np.array([[2.0, 1.0], [1.0, 4.0]]), np.array([[2.5, 1.0], [1.0, 3.0]])
-    assert accuracy.metric(A, B) == 1.5 / 3.5
+    assert paper_curves.metric(A, B) == 1.5 / 3.5
 
 
 def test_the_extended_matrix_is_the_mass_matrix():
@@ -29,11 +29,13 @@ def test_the_extended_matrix_is_the_mass_matrix():
     a, alpha, d, q = rng.uniform(-1, 1, (4, n))
     body = {"mass": bodies.mass, "com": bodies.com, "inertia": bodies.inertia}
     ours = crba.mass_matrix(from_mdh(a=a, alpha=alpha, d=d, **body), q)
-    assert accuracy.metric(ours, accuracy.exact_mass_matrix(a, alpha, d, q, *body.values())) < 1e-13  # 36 roundings
+    assert (
+        paper_curves.metric(ours, paper_curves.exact_mass_matrix(a, alpha, d, q, *body.values())) < 1e-13
+    )  # 36 roundings
 
 
 def test_errors_are_rounding_errors():
-    (found,) = accuracy.measure([5], samples=4)
+    (found,) = paper_curves.measure([5], samples=4)
     assert found.n == 5
     for values in (found.between, found.gdahj, found.crba):
         assert values.shape == (4,)
@@ -42,17 +44,17 @@ def test_errors_are_rounding_errors():
 
 
 def test_crossover_is_the_first_n_from_which_one_stays_ahead():
-    assert figures.crossover([5, 3, 3, 1], [4, 4, 2, 2], [2, 3, 4, 5]) == 5
-    assert figures.crossover([1, 1], [2, 2], [2, 3]) == 2
-    assert figures.crossover([3, 3], [2, 2], [2, 3]) is None
+    assert paper_curves.crossover([5, 3, 3, 1], [4, 4, 2, 2], [2, 3, 4, 5]) == 5
+    assert paper_curves.crossover([1, 1], [2, 2], [2, 3]) == 2
+    assert paper_curves.crossover([3, 3], [2, 2], [2, 3]) is None
 
 
 def test_the_published_crossover_is_at_13_joints():
-    joints = list(figures.JOINTS)
-    gdahj, crba_ = (figures.published_totals(m, kinematics=False) for m in ("gdahj", "crba"))
-    assert figures.crossover(gdahj, crba_, joints) == 13
-    with_kinematics = figures.published_totals("gdahj", kinematics=True)
-    later = figures.crossover(with_kinematics, crba_, joints)
+    joints = list(paper_curves.JOINTS)
+    gdahj, crba_ = (paper_curves.published_totals(m, kinematics=False) for m in ("gdahj", "crba"))
+    assert paper_curves.crossover(gdahj, crba_, joints) == 13
+    with_kinematics = paper_curves.published_totals("gdahj", kinematics=True)
+    later = paper_curves.crossover(with_kinematics, crba_, joints)
     assert later is not None
     assert later > 13
 
@@ -111,8 +113,8 @@ class Reader(HTMLParser):
 
 def test_page_and_pictures_are_written(tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
-    monkeypatch.setattr(page, "JOINTS", (2, 4, 6))
-    written = page.write(tmp_path / "new" / "folder", TIMINGS)
+    monkeypatch.setattr(papers, "JOINTS", (2, 4, 6))
+    written = papers.write(tmp_path / "new" / "folder", TIMINGS)
     assert [path.name for path in written] == [
         *("index.html", "operations.png", "operations.svg", "errors.png", "errors.svg")
     ]
@@ -126,7 +128,7 @@ def test_page_and_pictures_are_written(tmp_path, monkeypatch):
 
 def test_the_page_escapes():
     table = papers.PaperTable("a < b", "`x` & <y>", ("<th>", "ours"), [("<script>", "&")], 1, ["<i>"])
-    text = page._table(table)
+    text = papers._table(table)
     assert "<script>" not in text
     assert "<code>x</code> &amp; &lt;y&gt;" in text
     assert '<td class="ours">&amp;</td>' in text
@@ -135,5 +137,5 @@ def test_the_page_escapes():
 def test_without_matplotlib_the_error_says_how_to_get_it(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(er.ElbowroomError, match=r"pip install '\.\[report\]'"):
-        page.write(tmp_path / "out", TIMINGS)
+        papers.write(tmp_path / "out", TIMINGS)
     assert not (tmp_path / "out").exists()

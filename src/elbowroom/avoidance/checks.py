@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..errors import ConfigError, close_names
+from ..errors import ConfigError, nearest_hint
 
 SHORTEST = 1e-5
 """s between cycles, at least: no arm takes commands faster, and what is kept of seconds has a row a cycle."""
@@ -117,9 +117,7 @@ def choice(settings: Any, name: str, options: Sequence[str] | Mapping[str, Any])
     """It is one of the options; the nearest is suggested."""
     value = getattr(settings, name)
     if not isinstance(value, str) or value not in options:
-        near = close_names(value, options)
-        hint = f" (did you mean {near[0]!r}?)" if near else ""
-        _refuse(settings, name, " or ".join(f'"{o}"' for o in options) + hint)
+        _refuse(settings, name, " or ".join(f'"{o}"' for o in options) + nearest_hint(value, options))
 
 
 def point(settings: Any, name: str) -> None:

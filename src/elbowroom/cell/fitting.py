@@ -71,7 +71,7 @@ STRIDE = 0.1  # m, of each: the next step knows better
 
 
 @dataclass(frozen=True, eq=False)
-class Followed:
+class FollowedPaths:
     """A batch of ways as the arm follows them; see the module's docstring.  All (B,), `gaps` (B, pairs)."""
 
     error: Array
@@ -92,8 +92,8 @@ class Followed:
         return good
 
 
-class Follower:
-    """An arm that is led along ways from its start, in thought."""
+class PathFollower:
+    """Computes how an arm follows ways from its start, without a controller or a plant."""
 
     def __init__(self, scene: Scene, arm: Arm, body: Body, start: Array, lower: Array, upper: Array) -> None:
         self.arm, self.body, self.start, self.lower, self.upper = arm, body, start, lower, upper
@@ -127,7 +127,7 @@ class Follower:
             q = np.clip(q + change, self.lower, self.upper)
         return q, self.arm.pose(q)[:, :3, 3]
 
-    def follow(self, ways: Array, speed: float) -> Followed:
+    def follow(self, ways: Array, speed: float) -> FollowedPaths:
         """Ways (B, k, 3), each from the start on."""
         B = len(ways)
         q = np.tile(self.start, (B, 1))
@@ -146,7 +146,7 @@ class Follower:
             way = np.linalg.norm(target - before, axis=1) / speed
             time += np.maximum(way, (np.abs(q - last) / (USED * self.speeds)).max(axis=1))
             before = target
-        return Followed(error, margin, gaps, ease, time)
+        return FollowedPaths(error, margin, gaps, ease, time)
 
     def _least_value(self, q: Array) -> Array:
         J: Array = self.arm.jacobian(q)[0]
@@ -186,7 +186,7 @@ def fitted(scene: Scene, arm: Arm, body: Body, start: Array, lower: Array, upper
     task = scene.task
     if not isinstance(task, PickAndPlace):
         return scene
-    follower = Follower(scene, arm, body, start, lower, upper)
+    follower = PathFollower(scene, arm, body, start, lower, upper)
     origin = follower.tool if scene.origin == "tool" else arm.model.base[:3, 3]
     longest = SLOWER * (task.cycle_time + _distance(follower.tool, task.placed(origin).home) / task.speed)
     written = follower.follow(way_of(task.placed(origin), follower.tool, STEP)[None], task.speed)
@@ -218,7 +218,7 @@ def fitted(scene: Scene, arm: Arm, body: Body, start: Array, lower: Array, upper
 
 
 def _largest(
-    follower: Follower, tasks: list[PickAndPlace], origin: Array, longest: float
+    follower: PathFollower, tasks: list[PickAndPlace], origin: Array, longest: float
 ) -> tuple[PickAndPlace, Array] | None:
     """The first that can be done well, else the first that can be done; and how near pairs of links come in it."""
     placed = [task.placed(origin) for task in tasks]
@@ -370,7 +370,7 @@ def refuse_unreachable(scene: Scene, arm: Arm, body: Body, start: Array, lower: 
         points = {"point": task.point}
     else:
         return
-    follower = Follower(scene, arm, body, start, lower, upper)
+    follower = PathFollower(scene, arm, body, start, lower, upper)
     origin = follower.tool if scene.origin == "tool" else arm.model.base[:3, 3]
     for name, point in points.items():
         target = origin + np.array(point)

@@ -14,11 +14,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TypeGuard
 
-from ..errors import ConfigError, close_names, did_you_mean
+from ..errors import ConfigError, did_you_mean, nearest_hint
 from ..reading import named, parse_toml, read_bytes
 
+Table = Mapping[str, object]
+"""A table of a TOML file."""
 SPECIAL = ("extends", "robots", "variants")
 ROBOT = "panda"
 """The arm of a file that names none."""
@@ -31,12 +33,12 @@ MOST_LAYERS = 32
 """Files that stand on one another."""
 
 
-def is_file(robot: object) -> bool:
+def is_file(robot: object) -> TypeGuard[str]:
     """Whether this names an arm's file rather than an arm of the catalogue."""
     return isinstance(robot, str) and robot.lower().endswith(FILES)
 
 
-def merged(below: Mapping[str, Any], above: Mapping[str, Any], path: tuple[str, ...] = ()) -> dict[str, Any]:
+def merged(below: Table, above: Table, path: tuple[str, ...] = ()) -> dict[str, object]:
     """One table over another; tables within are merged too, anything else is replaced.  `path` is where they are."""
     result = dict(below)
     for key, value in above.items():
@@ -48,13 +50,13 @@ def merged(below: Mapping[str, Any], above: Mapping[str, Any], path: tuple[str, 
     return result
 
 
-def _another(below: Mapping[str, Any], above: Mapping[str, Any], path: tuple[str, ...]) -> bool:
+def _another(below: Table, above: Table, path: tuple[str, ...]) -> bool:
     """Whether this is a person or a task of another kind, whose keys have nothing to do with those below."""
     who = path[-1] == "task" or path[-2:-1] == ("people",)
     return who and "kind" in above and "kind" in below and above["kind"] != below["kind"]
 
 
-def read_file(file: str | Path) -> dict[str, Any]:
+def read_file(file: str | Path) -> dict[str, object]:
     """A TOML file over those that it extends, its `robots` and `variants` still in it.
 
     Names of other files in it count from the folder of the file that says them, and are whole here.
@@ -62,8 +64,8 @@ def read_file(file: str | Path) -> dict[str, Any]:
     return _read(Path(file), ())
 
 
-def _read(path: Path, above: tuple[Path, ...]) -> dict[str, Any]:
-    table = parse_toml(read_bytes(path, LARGEST, ConfigError), named(path), ConfigError)
+def _read(path: Path, above: tuple[Path, ...]) -> dict[str, object]:
+    table: dict[str, object] = parse_toml(read_bytes(path, LARGEST, ConfigError), named(path), ConfigError)
     below = table.pop("extends", None)
     table = _found(table, path.parent)
     if below is None:
@@ -85,11 +87,12 @@ def _real(path: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
-def _found(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+def _found(table: Table, folder: Path) -> dict[str, object]:
     """The table with its names of files made whole: of arms, of recordings, in its layers too."""
     result = dict(table)
-    if is_file(result.get("robot")):
-        result["robot"] = str((folder / result["robot"]).absolute())
+    robot = result.get("robot")
+    if is_file(robot):
+        result["robot"] = str((folder / robot).absolute())
     people = result.get("people")
     if isinstance(people, Mapping):
         result["people"] = {name: _whole(each, folder) for name, each in people.items()}
@@ -100,24 +103,25 @@ def _found(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     return result
 
 
-def _whole(person: Any, folder: Path) -> Any:
-    file = person.get("file") if isinstance(person, Mapping) else None
+def _whole(person: object, folder: Path) -> object:
+    if not isinstance(person, Mapping):
+        return person
+    file = person.get("file")
     return {**person, "file": str((folder / file).absolute())} if isinstance(file, str) and file else person
 
 
-def variants(table: Mapping[str, Any]) -> tuple[str, ...]:
+def variants(table: Table) -> tuple[str, ...]:
     """The names of the variants, in the file's order."""
     return tuple(_tables(table, "variants"))
 
 
-def layered(table: Mapping[str, Any], robot: str | None = None, variant: str | None = None) -> dict[str, Any]:
+def layered(table: Table, robot: str | None = None, variant: str | None = None) -> dict[str, object]:
     """What holds for this arm (the file's own if None) in this variant (none of them if None)."""
     plain = {key: value for key, value in table.items() if key not in SPECIAL}
     chosen, robots = _tables(table, "variants"), _tables(table, "robots")
     if variant is not None and variant not in chosen:
-        near = close_names(variant, chosen)
-        hint = f" (did you mean {near[0]!r}?)" if near else ""
-        raise ConfigError(f"variants: expected {' or '.join(chosen) or 'none: there are none'}{hint}; got {variant!r}")
+        expected = (" or ".join(chosen) or "none: there are none") + nearest_hint(variant, chosen)
+        raise ConfigError(f"variants: expected {expected}; got {variant!r}")
     _known(robots)
     top = dict(chosen[variant]) if variant is not None else {}
     below = plain.get("robot", ROBOT)
@@ -131,14 +135,14 @@ def layered(table: Mapping[str, Any], robot: str | None = None, variant: str | N
     return result if robot is None else result | {"robot": robot}
 
 
-def _of(robots: Mapping[str, Mapping[str, Any]], name: object) -> Mapping[str, Any]:
+def _of(robots: Mapping[str, Table], name: object) -> Table:
     """What is said for an arm; one from a file is also known by the file's name."""
     if not isinstance(name, str):
         return {}
     return robots.get(name) or (robots.get(Path(name).name, {}) if is_file(name) else {})
 
 
-def _known(robots: Mapping[str, Mapping[str, Any]]) -> None:
+def _known(robots: Mapping[str, Table]) -> None:
     """A layer for an arm that does not exist would never be used, and nobody would know."""
     from ..model import catalogue  # read only if there are such layers
 
@@ -150,7 +154,7 @@ def _known(robots: Mapping[str, Mapping[str, Any]]) -> None:
             raise ConfigError(f"robots.{name}.robot: expected settings for that arm; got {settings['robot']!r}")
 
 
-def _tables(table: Mapping[str, Any], key: str) -> Mapping[str, Mapping[str, Any]]:
+def _tables(table: Table, key: str) -> Mapping[str, Table]:
     found = table.get(key, {})
     if not isinstance(found, Mapping) or not all(isinstance(each, Mapping) for each in found.values()):
         raise ConfigError(f"{key}: expected a table of tables, [{key}.NAME]; got {found!r:.60}")

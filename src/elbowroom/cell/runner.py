@@ -33,7 +33,7 @@ from .layout import mounted as mounted
 from .pace import AsFastAsPossible, Pace
 from .people.coworker import Noisy
 from .people.settings import Seen, made
-from .plants.plant import Plant
+from .plants.plant import JointPlant, Plant
 from .recording.log import Log as Log
 from .recording.log import record_to as record_to
 from .recording.table import Recording
@@ -49,9 +49,13 @@ class Cell:
     """A scene that has come to life.  `reset` begins anew; `step(t)` is one cycle.
 
     After a step: `state` (as the plant said), `command` (what the plant was given), `tool` and `tool_velocity` (3,),
-    `near` (true distances), `people_rows` (k, 13) where people are, `task`, `verdict` (the supervisor's status, None
-    without one), `margin` (the supervisor's, m/s, NaN without one), `age` of what is known about people (s), `resets`
-    by the operator.  `bare` are the names of links without a shape, where the scene allows them.
+    `people_rows` (k, 13) where people are, `task`, `verdict` (the supervisor's status, None without one), `margin` (the
+    supervisor's, m/s, NaN without one), `age` of what is known about people (s), `resets` by the operator.  `bare` are
+    the names of links without a shape, where the scene allows them.
+
+    Distances of arm and people are three quantities.  `near` is the true one of the shape that the controller keeps
+    clear, `clearance` the true one of the moving links as they are, which also says whether they touch.  The
+    controller's command has the distance to people as they are believed to be, and so has `distance_believed`.
 
     `plant` replaces the scene's own: a PlantClient, say, and the arm moves in another program.  It must be of the same
     arm, which is that of `mounted(scene)`.
@@ -103,8 +107,11 @@ class Cell:
         ends = np.cumsum([0, *sizes]).tolist()
         self._places = [self.people_rows[a:b] for a, b in pairwise(ends)]
         self._near = Clearance(self.body, sum(sizes))
-        other = bool(scene.cover and self.arm.model.capsules)
-        self._touch = Clearance(Body(self.arm), sum(sizes)) if other else self._near
+        touches = Body(self.arm) if scene.cover and self.arm.model.capsules else self.body
+        self._touch = self._near if touches is self.body else Clearance(touches, sum(sizes))
+        own = self.plant if isinstance(self.plant, JointPlant) else None
+        same = own is not None and own.body is not None and own.body.link_capsules == touches.link_capsules
+        self._told = own if same else None  # a plant that would compute the same distance again
         self._axes = scene.controller.repulsion.measure == "axis"
         self.task: Task = scene.task.placed(self.origin).begin(pose[:3, 3])
         self.task.goal.rotation = pose[:3, :3]  # tasks say where; a controller that turns the tool keeps it as it rests
@@ -201,6 +208,8 @@ class Cell:
         if self._touch is not self._near:  # the controller keeps another shape clear than the one that touches
             _, moving = self._touch.of(q, self.people_rows)
         self.clearance = moving
+        if self._told is not None:
+            self._told.distance_known(moving.surfaces)
 
     def distance_believed(self) -> float:
         """Least distance (m) of surfaces to people as the supervisor believes them: as last seen, grown by their age.

@@ -23,19 +23,19 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from ..avoidance import Config, Limits, Sensor
 from ..avoidance.checks import FieldError, as_number, choice, flag, integer, number, positive, setting
 from ..avoidance.settings import dumps, read
-from ..errors import ConfigError, close_names
+from ..errors import ConfigError, did_you_mean, nearest_hint
 from ..model.inertia import DENSITY
 from ..reading import named, parse_toml
-from .layers import ROBOT, SPECIAL, is_file, layered, read_file
+from .layers import ROBOT, SPECIAL, Table, is_file, layered, read_file
 from .people.settings import KINDS, PersonSettings
 from .pick_and_place import PickAndPlace
 from .recording.csv_file import LONGEST
@@ -46,6 +46,7 @@ TASKS: Mapping[str, type[TaskSettings]] = MappingProxyType(
     {"rest": Rest, "go_to": GoTo, "pick_and_place": PickAndPlace}
 )
 """What `kind` says in a scene's file."""
+Kind = TypeVar("Kind", bound=TaskSettings | PersonSettings)
 SUPERVISION = ("stop", "watch", "off")
 PLANTS = ("kinematic", "rigid", "mujoco")
 EXTRA = ("experiment",)
@@ -130,7 +131,7 @@ class _Plain:
             raise FieldError("limits.period", expected, self.limits.period, place="Scene")
 
 
-def _text(settings: Any, name: str, expected: str, *, some: bool = False) -> None:
+def _text(settings: _Plain, name: str, expected: str, *, some: bool = False) -> None:
     value = getattr(settings, name)
     value = os.fspath(value) if isinstance(value, os.PathLike) else value
     if not isinstance(value, str) or not (value or not some) or not value.isprintable():
@@ -138,7 +139,7 @@ def _text(settings: Any, name: str, expected: str, *, some: bool = False) -> Non
     object.__setattr__(settings, name, value)
 
 
-def _numbers(settings: Any, name: str) -> None:
+def _numbers(settings: _Plain, name: str) -> None:
     """Any sequence of finite numbers, kept as a tuple; how many there must be is the arm's affair."""
     value = getattr(settings, name)
     try:
@@ -205,7 +206,7 @@ class Scene(_Plain):
         Files named in it are looked for beside it; a `robot` that is a file, from where the program runs.
         """
         name = named(Path(file))
-        asked = str(Path(robot).absolute()) if is_file(robot) else robot  # type: ignore[arg-type]  # a name then
+        asked = str(Path(robot).absolute()) if is_file(robot) else robot
         try:
             found = scene(layered(read_file(file), asked, variant))
             return dataclasses.replace(found, source="" if packaged(file) else name)
@@ -222,15 +223,14 @@ def packaged(file: str | Path) -> bool:
     return Path(file).absolute().is_relative_to(Path(__file__).parent.parent)
 
 
-def scene(table: Mapping[str, Any], folder: Path | None = None) -> Scene:
+def scene(table: Table, folder: Path | None = None) -> Scene:
     """The scene that a table (of tomllib, layers chosen) holds; relative file names in it count from `folder`."""
     known = [spec.name for spec in dataclasses.fields(Scene) if spec.name != "source"]
     table = {key: value for key, value in table.items() if key not in (*SPECIAL, *EXTRA)}
     for key in table:
         if key not in known:
-            near = close_names(key, known)
-            hint = f"did you mean {near[0]}?" if near else f"expected {', '.join(known)}"
-            raise FieldError(key, problem=f"unknown key; {hint}")
+            hint = did_you_mean(key, known) or f"; expected {', '.join(known)}"
+            raise FieldError(key, problem=f"unknown key{hint}")
     settings = read(_Plain, {key: value for key, value in table.items() if key not in ("task", "people")})
     if folder is not None and is_file(settings.robot):
         settings = dataclasses.replace(settings, robot=str(folder / settings.robot))
@@ -246,7 +246,7 @@ def scene(table: Mapping[str, Any], folder: Path | None = None) -> Scene:
     return Scene(**values, task=task, people=people)
 
 
-def _kind(table: Any, kinds: Mapping[str, type[Any]], path: str) -> Any:
+def _kind(table: object, kinds: Mapping[str, type[Kind]], path: str) -> Kind:
     """The settings of the kind that a table says."""
     if not isinstance(table, Mapping):
         raise FieldError(path, "a table with a kind", table)
@@ -255,8 +255,7 @@ def _kind(table: Any, kinds: Mapping[str, type[Any]], path: str) -> Any:
         raise FieldError(f"{path}.kind", expected)
     kind = table["kind"]
     if not isinstance(kind, str) or kind not in kinds:
-        near = close_names(kind, kinds)
-        raise FieldError(f"{path}.kind", expected + (f" (did you mean {near[0]!r}?)" if near else ""), kind)
+        raise FieldError(f"{path}.kind", expected + nearest_hint(kind, kinds), kind)
     return read(kinds[kind], {key: value for key, value in table.items() if key != "kind"}, path)
 
 
@@ -267,7 +266,7 @@ def _kind(table: Any, kinds: Mapping[str, type[Any]], path: str) -> Any:
 class _One:
     """A value that is written under another name."""
 
-    value: Any
+    value: object
 
 
 def scene_text(given: Scene) -> str | None:
@@ -295,7 +294,7 @@ def scene_text(given: Scene) -> str | None:
     return text if len(text) < LONGEST // 2 else None  # a note is one line, and lines have a longest
 
 
-def _said(name: str, value: Any, kind: str = "") -> str:
+def _said(name: str, value: object, kind: str = "") -> str:
     """`name = value`, or a table of that name with the tables inside; with its kind, if it has one."""
     text = dumps(_One(value))
     if not dataclasses.is_dataclass(value):
@@ -318,9 +317,11 @@ def _whole(given: Scene) -> Scene:
     return dataclasses.replace(given, robot=robot, people=people)
 
 
-def _with_file(who: Any, move: Any) -> Any:
-    file = getattr(who, "file", "")
-    return dataclasses.replace(who, file=move(file)) if file else who
+def _with_file(who: PersonSettings, move: Callable[[str], str]) -> PersonSettings:
+    """A person whose settings name a file, with that name changed; others as they are."""
+    settings: Any = who  # a dataclass, which a protocol cannot say
+    file = getattr(settings, "file", "")
+    return dataclasses.replace(settings, file=move(file)) if file else who
 
 
 def _absolute(file: str) -> str:

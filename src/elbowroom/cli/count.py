@@ -22,7 +22,8 @@ from ..counting.compare import CountRow, comparable, costs
 from ..counting.costs import Cost
 from ..counting.reasons import signed
 from ..dynamics.published import Published
-from ..experiments import figures, page
+from ..experiments import papers
+from ..experiments.figure_style import pyplot
 from ..loading import load
 from ..model import Model
 from .show import Tip
@@ -37,10 +38,10 @@ def tables(
     \b
     elbowroom tables --out papers               then open papers/index.html
     """
-    figures.pyplot()  # before anything is measured
+    pyplot()  # before anything is measured
     with Waiting() as waiting:
         timings = execution_times.run(progress=waiting)
-        written = page.write(out, timings, progress=waiting)
+        written = papers.write(out, timings, progress=waiting)
     for path in written:
         line(plain(path))
 

@@ -9,13 +9,12 @@ from pathlib import Path
 import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from ..experiments.thesis.checks import checks, numbers, unjudged
+from ..experiments.thesis.checks import Check, checks, numbers, unjudged
 from ..experiments.thesis.experiment import ARM, TESTS, Job, experiments
 from ..experiments.thesis.outcome import Outcome, rows
-from ..experiments.thesis.report.files import NO_MATPLOTLIB, REPORT, UnwrittenError, write_report, write_results
-from ..experiments.thesis.report.numbers import Check
-from ..experiments.thesis.report.texts import RECORDED, SHOWN
+from ..experiments.thesis.results import NO_MATPLOTLIB, REPORT, UnwrittenError, write_report, write_results
 from ..experiments.thesis.suite import ARMS, NO_MUJOCO, Suite, installed, jobs_of, jobs_of_all, plants, recorded
+from ..experiments.thesis.texts import RECORDED, SHOWN
 from .terminal import Interrupts, console, heading, line, note, plain, table
 
 INTERRUPTED = 130  # what a shell expects of a program that Ctrl-C ended

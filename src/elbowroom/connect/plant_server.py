@@ -37,7 +37,6 @@ import socket
 import time
 import zlib
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,7 +97,7 @@ class PlantServer:
         self._joints = joints_check(plant.arm)
         self._room = int(getattr(plant, "person_capsules", NUMBERS))  # rows of people that the plant takes
         self._decoder, self._order, self._encoder = Decoder(self.dropped), Order(self.dropped), Encoder()
-        self._peer: Any = None
+        self._peer: Address | None = None
         self._heard = -np.inf  # s, when the session last said something
         self._commanded: float | None = None  # s, stamp of the last command that counted; None: none since the reset
         self._command, self._state = Command(plant.arm.n), State(np.zeros(plant.arm.n))
@@ -184,7 +183,7 @@ class PlantServer:
                 self._fail(error)
             self._tell(t)
 
-    def _take(self, t: float, peer: Any) -> bool:
+    def _take(self, t: float, peer: Address) -> bool:
         """A sound message: obeys it, or drops it for a reason."""
         message, drop = self._decoder, self.dropped.drop
         age = 0.0 if self.lockstep else t - message.stamp  # there a message may have waited for a long step
@@ -209,7 +208,7 @@ class PlantServer:
             self._tell(t)
         return True
 
-    def _adopt(self, t: float, peer: Any) -> bool:
+    def _adopt(self, t: float, peer: Address) -> bool:
         """Another controller, if its arm is ours and nobody else has control."""
         numbers = self._decoder.numbers
         if len(numbers) != 2 or tuple(numbers) != (self.plant.arm.n, self._joints):

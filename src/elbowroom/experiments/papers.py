@@ -1,15 +1,20 @@
-"""The papers' tables with ours beside theirs, as data; `page.py` writes them, `figures.py` draws the curves."""
+"""The papers' tables, ours beside theirs, as data; and `write`, the page with all of them and the two curves."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
 
-from .. import counting, dynamics
+from .. import __version__, counting, dynamics
 from ..algebra.polynomial import Polynomial, shown
 from ..counting.costs import Cost, tensor_rotations
 from ..counting.reasons import reason, verdict
 from ..dynamics.published import EXECUTION_TIMES, PUBLISHED, TABLE_2, Published, published
+from . import html_report, paper_curves
+from .figure_style import pyplot
+from .html_report import Section
 
 NAMES = {
     "mass_matrix": "inertia matrix",
@@ -47,6 +52,16 @@ ABSENT = "-"
 
 Timings = Mapping[tuple[str, str], tuple[float, float]]
 """(quantity, method) -> seconds of the text on floats, seconds of the compiled program."""
+
+Progress = Callable[[int, int, str], None]
+JOINTS = (2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 60)  # of the error curve
+
+INTRODUCTION = (
+    "Operation counts of five papers on the dynamics of serial robots, ours beside theirs (tinted). Ours are counted "
+    "by running each formulation once on symbols. Counted `shared`: two equal expressions once, products with 0 and 1 "
+    "never, work on parameters alone offline; subtractions are additions. Where the papers contradict themselves, the "
+    "corrected figure stands here and the remark says what is printed."
+)
 
 
 @dataclass(frozen=True)
@@ -273,3 +288,76 @@ def _milicevic_3() -> PaperTable:
     caption = "Inverse dynamics of n joints that turn, general chain, from the joint angles on, ours counted shared."
     columns = ("approach", *(_method(p.method) for p in figures), "Newton-Euler, base frame")
     return PaperTable("Table 3, Milićević, Golubović, Slavković (004)", caption, columns, rows, 1, remarks)
+
+
+# ---- the page
+
+
+def write(folder: Path, timings: Timings, *, progress: Progress | None = None) -> list[Path]:
+    """Everything into a folder, which is made if it is not there; the paths written, the page first."""
+    pyplot()  # say early if matplotlib is missing
+    folder.mkdir(parents=True, exist_ok=True)
+    found = paper_curves.measure(JOINTS, progress=progress)
+    if progress is not None:
+        progress(0, 2, "counting for the curves")
+    operations = paper_curves.operations(folder / "operations")
+    errors = paper_curves.errors(folder / "errors", found)
+    if progress is not None:
+        progress(1, 2, "counting for the tables")
+    page = folder / "index.html"
+    page.write_text(_page(tables(timings), operations, errors), encoding="utf-8")
+    return [page, *operations, *errors]
+
+
+def _page(found: Sequence[PaperTable], operations: Sequence[Path], errors: Sequence[Path]) -> str:
+    sections = [Section(f"table-{k}", each.title, each.title, _table(each)) for k, each in enumerate(found, 1)]
+    sections.append(
+        _curve(
+            "Figure 2.9, thesis (001): operations against joints",
+            operations,
+            "Thick lines are ours, thin lines with rings the published polynomials. CRBA works in link frames and "
+            "costs the same on both sides; GDA and GDAHJ start from ready link frames on the left and from the joint "
+            "angles on the right.",
+        )
+    )
+    sections.append(
+        _curve(
+            "Figure 5, GDAHJ paper (002): rounding error against joints",
+            errors,
+            "Metric (32): the sum of all absolute differences over the largest entry. As in the paper between the two "
+            "methods, and each against a sum over the links in extended precision, which shows whose error it is.",
+        )
+    )
+    footer = f"elbowroom {escape(__version__)}. The same numbers: elbowroom count; elbowroom count --json."
+    title = "The papers' tables, ours beside theirs"
+    return html_report.page(title, f"<p>{html_report.text(INTRODUCTION)}</p>", sections, footer)
+
+
+def _table(found: PaperTable) -> str:
+    rows = [[escape(cell) for cell in row] for row in found.rows]
+    our_rows = [k for k, row in enumerate(found.rows) if any(cell.endswith(", ours") for cell in row)]
+    shown_table = html_report.table(
+        [escape(name) for name in found.columns],
+        rows,
+        words=found.words,
+        ours=_ours_columns(found.columns),
+        our_rows=our_rows,
+    )
+    remarks = "".join(f"<li>{html_report.text(remark)}</li>" for remark in found.remarks)
+    return f"<p>{html_report.text(found.caption)}</p>\n{shown_table}\n" + (f"<ul>{remarks}</ul>" if remarks else "")
+
+
+def _ours_columns(columns: Sequence[str]) -> set[int]:
+    """The columns that are ours: those named so, and the unnamed additions right of one."""
+    found: set[int] = set()
+    for k, name in enumerate(columns):
+        if name.startswith("ours") or (name == "add" and k - 1 in found):
+            found.add(k)
+    return found
+
+
+def _curve(title: str, files: Sequence[Path], caption: str) -> Section:
+    vector = next(path for path in files if path.suffix == ".svg")
+    links = ", ".join(f'<a href="{escape(path.name)}">{escape(path.name)}</a>' for path in files)
+    words = f"{escape(caption)} Files: {links}."
+    return Section(vector.stem, title, title, html_report.figure(vector, f"{vector.stem}-", title, words))

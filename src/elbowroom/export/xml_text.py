@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from xml.etree.ElementTree import Comment, Element, indent, tostring
 
 import numpy as np
@@ -51,7 +51,7 @@ def name_of_ours(wanted: str, taken: set[str]) -> str:
     return names([wanted], "", taken, [])[0]
 
 
-def element(tag: str, **attributes: Any) -> Element:
+def element(tag: str, **attributes: ArrayLike | None) -> Element:
     """An element; attributes that are None are left out, numbers are written out."""
     found = Element(tag)
     for key, value in attributes.items():
@@ -60,7 +60,7 @@ def element(tag: str, **attributes: Any) -> Element:
     return found
 
 
-def add(parent: Element, tag: str, **attributes: Any) -> Element:
+def add(parent: Element, tag: str, **attributes: ArrayLike | None) -> Element:
     """A new element at the end of `parent`."""
     found = element(tag, **attributes)
     parent.append(found)

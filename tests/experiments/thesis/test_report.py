@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from elbowroom.experiments.thesis.figures.figures import FIGURES, Drawn
+from elbowroom.experiments.html_report import inline_svg, paragraphs, text
+from elbowroom.experiments.thesis.checks import Check
+from elbowroom.experiments.thesis.figures import FIGURES, Drawn
 from elbowroom.experiments.thesis.outcome import Outcome
-from elbowroom.experiments.thesis.report.html import inline_svg, paragraphs, text
-from elbowroom.experiments.thesis.report.numbers import deviation, met, shown
-from elbowroom.experiments.thesis.report.report import Check, report
-from elbowroom.experiments.thesis.report.texts import METRICS, SAFETY, SHOWN, TESTS, TOLERANCE
+from elbowroom.experiments.thesis.report import deviation, met, report, shown
+from elbowroom.experiments.thesis.texts import METRICS, SAFETY, SHOWN, TESTS, TOLERANCE
 
 NASTY = '<script>alert("x")</script> & co.csv'
 VOID = {"meta", "br", "path", "use", "img", "link"}

@@ -14,10 +14,9 @@ from elbowroom.cell.recording import table
 from elbowroom.cell.recording.table import read as read_recording
 from elbowroom.cell.runner import Cell
 from elbowroom.errors import DivergenceError, ElbowroomError, RecordingError
-from elbowroom.experiments.thesis import suite
+from elbowroom.experiments.thesis import results, suite
 from elbowroom.experiments.thesis.experiment import ARM, SCENES, Job, experiments, read
-from elbowroom.experiments.thesis.report import files as pages
-from elbowroom.experiments.thesis.report.files import UnwrittenError, write_report, write_results
+from elbowroom.experiments.thesis.results import UnwrittenError, write_report, write_results
 from elbowroom.experiments.thesis.suite import ARMS, Suite, installed, jobs_of, jobs_of_all, ready, recorded
 
 
@@ -38,7 +37,7 @@ def without(monkeypatch):
     def hide(package):
         monkeypatch.setitem(sys.modules, package, None)
         real = installed
-        for module in (suite, pages):
+        for module in (suite, results):
             monkeypatch.setattr(module, "installed", lambda name: name != package and real(name))
 
     return hide
@@ -252,7 +251,7 @@ def test_a_file_that_cannot_be_written_is_named_and_the_old_one_stays(made, tmp_
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(Path, "write_text", full)
-    monkeypatch.setattr(pages, "draw_all", lambda *args, **kwargs: {})
+    monkeypatch.setattr(results, "draw_all", lambda *args, **kwargs: {})
     with pytest.raises(UnwrittenError, match=r"results\.json: cannot be written: No space left on device$"):
         write_results(made.outcomes, tmp_path)
     with pytest.raises(UnwrittenError, match=r"report\.html: cannot be written: No space left on device$"):
@@ -272,7 +271,7 @@ def test_figures_that_fail_do_not_cost_the_report(made, tmp_path, monkeypatch, e
     def fail(*args, **kwargs):
         raise error
 
-    monkeypatch.setattr(pages, "draw_all", fail)
+    monkeypatch.setattr(results, "draw_all", fail)
     written = write_report(made.outcomes, [], tmp_path, made.jobs, {"mujoco": "is not here"})
     assert written.problem.endswith(words)
     page = written.path.read_text()
@@ -292,8 +291,8 @@ def test_an_interrupted_report_is_not_there(made, tmp_path, monkeypatch):
         path.with_name("report.html.part").write_text("<html")
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(pages, "report", lambda outcomes, figures, path, **options: half(path))
-    monkeypatch.setattr(pages, "draw_all", lambda *args, **kwargs: {})
+    monkeypatch.setattr(results, "report", lambda outcomes, figures, path, **options: half(path))
+    monkeypatch.setattr(results, "draw_all", lambda *args, **kwargs: {})
     with pytest.raises(KeyboardInterrupt):
         write_report(made.outcomes, [], tmp_path, made.jobs, {})
     assert [file.name for file in tmp_path.iterdir() if file.is_file()] == []

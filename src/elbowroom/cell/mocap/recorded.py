@@ -17,9 +17,9 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,7 +88,7 @@ def read_placement(file: str | Path) -> Placement:
     return Placement(theirs @ np.array(offset), math.atan2(whole[1, 0], whole[0, 0]), scale)
 
 
-def _numbers(path: Path, info: dict[str, Any], key: str, count: int) -> list[float]:
+def _numbers(path: Path, info: Mapping[str, object], key: str, count: int) -> list[float]:
     value = info.get(key)
     numbers = [coordinate(str(x)) for x in value] if isinstance(value, list) and len(value) == count else [None]
     found = [x for x in numbers if x is not None and math.isfinite(x)]

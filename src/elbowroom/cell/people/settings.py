@@ -72,13 +72,13 @@ def _moved(settings: Settings, dx: float, dy: float, *names: str) -> Settings:
     return dataclasses.replace(settings, **moved)
 
 
-def _figure(settings: Any) -> None:
+def _figure(settings: WalkSettings | WanderSettings | StandSettings) -> None:
     choice(settings, "shape", SHAPES)
     number(settings, "height", least=0.5, most=2.5)
     number(settings, "radius", least=0.02, most=1.0)
 
 
-def _made(who: Any) -> Seen:
+def _made(who: Coworker) -> Seen:
     return Seen(who, who)
 
 
@@ -294,7 +294,7 @@ def made(people: Mapping[str, PersonSettings], origin: Array, floor: float) -> d
     return found
 
 
-KINDS: dict[str, type[Any]] = {
+KINDS: dict[str, type[PersonSettings]] = {
     "walk": WalkSettings,
     "random": WanderSettings,
     "reach": ReachSettings,

@@ -25,10 +25,10 @@ import logging
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from ...algebra import absolute, maximum, minimum, where
-from ...algebra.linalg import vector
+from ...algebra import Scalar, absolute, maximum, minimum, where
+from ...algebra.linalg import Array, vector
 from ...arm import Arm
 from ...avoidance import Command, Limits
 from ...compile import compiled
@@ -38,7 +38,6 @@ from ...dynamics.drives import friction_torque
 from ...errors import ShapeError
 from ...model import Model
 
-Array = NDArray[np.float64]
 log = logging.getLogger("elbowroom.cell")
 
 MODES = ("velocity", "torque")
@@ -137,7 +136,7 @@ class Drive:
         return kernel.fast(kernel.general), kernel.empty()
 
 
-def ramped(speed: Any, wanted: Any, velocity: Any, acceleration: Any, h: Any) -> Any:
+def ramped(speed: Scalar, wanted: Scalar, velocity: Scalar, acceleration: Scalar, h: Scalar) -> Scalar:
     """The speed of one joint, h seconds on, on its way to the wanted one."""
     target = minimum(maximum(wanted, -velocity), velocity)
     most = acceleration * h
@@ -145,7 +144,7 @@ def ramped(speed: Any, wanted: Any, velocity: Any, acceleration: Any, h: Any) ->
     return where(absolute(change) <= most, target, speed + where(change > 0, most, -most))
 
 
-def stopped(model: Model, i: int, before: Any, after: Any) -> Any:
+def stopped(model: Model, i: int, before: Scalar, after: Scalar) -> Scalar:
     """The position of joint i, held at its limits; one that was beyond a limit comes no farther out."""
     if np.isfinite(model.upper[i]):
         after = minimum(after, maximum(before, model.upper[i]))
@@ -155,8 +154,8 @@ def stopped(model: Model, i: int, before: Any, after: Any) -> Any:
 
 
 def driven(
-    model: Model, q: Any, qd: Any, speed: Any, position: Any, wanted: Any, limits: Any, clock: Any
-) -> dict[str, Any]:
+    model: Model, q: Array, qd: Array, speed: Array, position: Array, wanted: Array, limits: Array, clock: Array
+) -> dict[str, Array]:
     """The formula of the module's docstring, over any scalar."""
     h, gain = clock
     speeds, positions, u = [], [], []

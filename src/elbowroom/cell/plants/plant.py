@@ -38,13 +38,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from ...algebra import absolute, maximum, minimum, where
-from ...algebra.linalg import cholesky_solve, vector
+from ...algebra import Scalar, absolute, maximum, minimum, where
+from ...algebra.linalg import Array, cholesky_solve, vector
 from ...arm import Arm
 from ...arrays import finite
 from ...avoidance import Command, State
@@ -75,7 +75,7 @@ def rigid_motion(model: Model) -> Kernel:
     return compiled(step, model, inputs, name="motion", method="semi-implicit")
 
 
-def ramp(model: Model, q: Any, qd: Any, wanted: Any, limits: Any, clock: Any) -> dict[str, Any]:
+def ramp(model: Model, q: Array, qd: Array, wanted: Array, limits: Array, clock: Array) -> dict[str, Array]:
     """q and qd (n,) after clock[0] seconds on the way to the wanted speeds (n,)."""
     h, positions, speeds = clock[0], [], []
     for i in range(model.n):
@@ -88,7 +88,7 @@ def ramp(model: Model, q: Any, qd: Any, wanted: Any, limits: Any, clock: Any) ->
     return {"q": vector(*positions), "qd": vector(*speeds)}
 
 
-def step(model: Model, q: Any, qd: Any, tau: Any, clock: Any) -> dict[str, Any]:
+def step(model: Model, q: Array, qd: Array, tau: Array, clock: Array) -> dict[str, Array]:
     """q and qd (n,) after clock[0] seconds under the torques tau (n,)."""
     n, h = model.n, clock[0]
     A = whole("mass_matrix", "crba")(model, q)
@@ -97,8 +97,8 @@ def step(model: Model, q: Any, qd: Any, tau: Any, clock: Any) -> dict[str, Any]:
     v = (qd + cholesky_solve(A, tau - rest) * h).tolist()
     columns = [cholesky_solve(A, unit) for unit in np.eye(n)]  # of W
     inertia = [1.0 / column[i] for i, column in enumerate(columns)]  # that joint i feels with the others free
-    friction: list[Any] = [0.0] * n
-    stop: list[Any] = [0.0] * n
+    friction: list[Scalar] = [0.0] * n
+    stop: list[Scalar] = [0.0] * n
     for _ in range(SWEEPS):
         for i, W in enumerate(columns):
             if model.coulomb[i] > 0:
@@ -115,12 +115,12 @@ def step(model: Model, q: Any, qd: Any, tau: Any, clock: Any) -> dict[str, Any]:
     return {"q": vector(*after), "qd": vector(*v)}
 
 
-def _pushed(v: list[Any], W: Any, impulse: Any) -> list[Any]:
+def _pushed(v: list[Scalar], W: Array, impulse: Scalar) -> list[Scalar]:
     """The speeds after an impulse at one joint, W the column of that joint."""
     return [speed + w * impulse for speed, w in zip(v, W.tolist(), strict=True)]
 
 
-def _within(model: Model, i: int, q: Any, v: Any, h: Any) -> Any:
+def _within(model: Model, i: int, q: Scalar, v: Scalar, h: Scalar) -> Scalar:
     """The speed of joint i that does not carry it beyond its limits in h."""
     if np.isfinite(model.upper[i]):
         v = minimum(v, maximum((model.upper[i] - q) / h, 0.0))
@@ -128,8 +128,6 @@ def _within(model: Model, i: int, q: Any, v: Any, h: Any) -> Any:
         v = maximum(v, minimum((model.lower[i] - q) / h, 0.0))
     return v
 
-
-Array = NDArray[np.float64]
 
 SUBSTEP = 1e-3
 """s: the longest step of an integrator."""
@@ -216,26 +214,33 @@ def people_rows(rows: ArrayLike) -> Array:
     return array
 
 
-class _Joints:
-    """What the two plants of this file share: the state, its clock, and contacts by geometry."""
+class JointPlant:
+    """What the two plants of this file share: the state, its clock, and contacts by geometry.
+
+    Whether `body` touches anybody is worked out when it is asked for.  A caller that has computed the distance at the
+    present state already says so by `distance_known`.
+    """
 
     def __init__(self, arm: Arm, body: Body | None) -> None:
         self.arm = arm
         self.t = 0.0
         self._q, self._qd = arm.ready.astype(float), np.zeros(arm.n)
         self._contacts = TouchCounter()
-        chosen = own_body(arm, body)
-        self._clearance = None if chosen is None else Clearance(chosen)
+        self.body = own_body(arm, body)
+        self._clearance = None if self.body is None else Clearance(self.body)
+        self._people: Array | None = None  # where people are now, until it is known whether they are touched
         self.drive: Drive
 
     @property
     def contacts(self) -> int:
         """How often the arm has touched a person since `reset`; a touch that lasts counts once."""
+        self._settle()
         return self._contacts.count
 
     @property
     def touching(self) -> bool:
         """Whether it touches one now."""
+        self._settle()
         return self._contacts.touching
 
     def reset(self, q: ArrayLike) -> None:
@@ -243,6 +248,7 @@ class _Joints:
         self._q[:] = configuration(self.arm, q)
         self._qd[:] = 0.0
         self.t = 0.0
+        self._people = None
         self._contacts.reset()
         self.drive.reset(self._q)
 
@@ -258,14 +264,26 @@ class _Joints:
         """Fills state.q, state.qd and state.t."""
         state.q[:], state.qd[:], state.t = self._q, self._qd, self.t
 
+    def distance_known(self, surfaces: float) -> None:
+        """The least distance (m) of the moving links of `body` from people, as they are now."""
+        if self._people is not None:
+            self._contacts.see(self.t, surfaces <= 0.0)
+            self._people = None
+
+    def _settle(self) -> None:
+        """Counts what touches now, if nobody has said."""
+        if self._people is not None and self._clearance is not None:
+            self.distance_known(self._clearance.of(self._q, self._people)[1].surfaces)
+
     def _touch(self, person_rows: Array | None) -> None:
-        distance = math.inf
-        if person_rows is not None and self._clearance is not None:
-            distance = self._clearance.of(self._q, people_rows(person_rows))[1].surfaces
-        self._contacts.see(self.t, distance <= 0.0)
+        """People are where these rows are, at the present state."""
+        if person_rows is None or self._clearance is None:
+            self._contacts.see(self.t, False)
+        else:
+            self._people = people_rows(person_rows).copy()
 
 
-class Kinematic(_Joints):
+class Kinematic(JointPlant):
     """Joints that follow the commanded speeds within limits of speed and acceleration, and stop dead at their ends.
 
     `velocity` and `acceleration`, one number or (n,), are the model's limits where left out; where it has none, the
@@ -291,6 +309,7 @@ class Kinematic(_Joints):
     def advance(self, dt: float, person_rows: Array | None = None) -> None:
         """dt seconds pass, with people where these capsule rows (k, 13) are at their end; None: nobody is there."""
         self._clock[0] = positive_time(dt)
+        self._settle()
         drive, out = self.drive, self._out
         self._run(self._q, self._qd, drive.wanted, drive.limits, self._clock, out=out)
         self._q[:], self._qd[:] = out.q, out.qd
@@ -298,7 +317,7 @@ class Kinematic(_Joints):
         self._touch(person_rows)
 
 
-class RigidBody(_Joints):
+class RigidBody(JointPlant):
     """Masses, friction and torque limits: our own forward dynamics, in steps of `substep` or less (plant.py).
 
     `drive` says what is commanded: "velocity", by an inner loop of computed torque with its `gain` (drive.py), or
@@ -331,6 +350,7 @@ class RigidBody(_Joints):
     def advance(self, dt: float, person_rows: Array | None = None) -> None:
         """dt seconds pass, with people where these capsule rows (k, 13) are at their end; None: nobody is there."""
         steps = substeps(dt, self.substep)
+        self._settle()
         self._clock[0] = h = dt / steps
         q, qd, out = self._q, self._qd, self._out
         try:

@@ -197,13 +197,13 @@ def _progress() -> Iterator[Callable[[str], None]]:
 
 def _drawing(suite: Suite, path: Path) -> Callable[[Any], None]:
     """What draws a report of the suite into a file; says at once if it cannot."""
-    from ...experiments import figures
+    from ...experiments.figure_style import LOOK, pyplot
 
     if path.suffix.lower() not in DRAWN:
         raise typer.BadParameter(f"--plot must end with {', '.join(DRAWN)}; got {str(path)!r}")
     if not path.parent.is_dir():
         raise ElbowroomError(f"--plot: there is no folder {str(path.parent)!r}")
-    plt = figures.pyplot()
+    plt = pyplot()
 
     def draw(report: Any) -> None:
         from ...bench import charts
@@ -219,7 +219,7 @@ def _drawing(suite: Suite, path: Path) -> Callable[[Any], None]:
             Suite.PAGE: charts.pages,
             Suite.ENCOUNTERS: charts.encounters,
         }
-        with plt.rc_context(figures.LOOK):
+        with plt.rc_context(LOOK):
             kinds[suite](plt, report, path)
 
     return draw

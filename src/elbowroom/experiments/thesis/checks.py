@@ -8,20 +8,34 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from .experiment import ARM
 from .outcome import Outcome, Table, find
-from .report.numbers import Check
-from .report.texts import TOLERANCE
+from .texts import TOLERANCE
 
 NEAR_LIMIT = 3.0  # degrees from the limit of 10 that still count as "close to" it
 LIMIT = 10.0
 BACK = 0.02  # m: a tool nearer to where it began is back
 FAR = 1.5  # m: a coworker farther than this is away
 SAME = 0.05  # m: how far MuJoCo's least distance may be from the kinematic one
+
+
+@dataclass(frozen=True)
+class Check:
+    """A result that is said to hold: in words, what was found, what was wanted, and whether it does.
+
+    `test` is None for what concerns more than one test.
+    """
+
+    test: int | None
+    text: str
+    value: str | float
+    wanted: str
+    met: bool
+
 
 Runs = Sequence[Outcome]
 Claim = Callable[[Runs], Iterable[Check]]
@@ -34,7 +48,7 @@ def checks(outcomes: Iterable[Outcome], robot: str) -> list[Check]:
     for plant in dict.fromkeys(run.plant for run in runs if run.test is not None and run.robot == robot):
         here = [run for run in runs if run.test is not None and run.robot == robot and run.plant == plant]
         for check in (each for claim in CLAIMS for each in claim(here)):
-            found.append(Check(check.test, f"{check.text} ({plant})", check.value, check.wanted, check.met))
+            found.append(replace(check, text=f"{check.text} ({plant})"))
     found += _same_everywhere([run for run in runs if run.robot == robot])
     found += _arms([run for run in runs if run.test is not None and run.robot != robot])
     return sorted(found, key=lambda check: (check.test is None, check.test or 0))
@@ -58,8 +72,8 @@ def numbers(outcomes: Iterable[Outcome], robot: str) -> list[Check]:
 
 def _value(run: Outcome, name: str) -> float:
     """A number of a run; NaN, with which no comparison is met, for one that it does not have."""
-    value: Any = run.metrics.get(name)
-    return math.nan if value is None else float(value)
+    value = run.metrics.get(name)
+    return float(value) if isinstance(value, int | float) else math.nan
 
 
 def _ratio(a: float, b: float) -> float:
@@ -135,8 +149,9 @@ def _light_joints(runs: Runs) -> Iterable[Check]:
     k, f = find(runs, 1, "filter"), find(runs, 4, "filter")
     if k is None or f is None or k.robot != ARM:
         return
-    speeds: list[Any] = [run.metrics.get("peak_joint_speeds") for run in (k, f)]
-    if not all(isinstance(speed, list) and len(speed) > 2 for speed in speeds):
+    found = [run.metrics.get("peak_joint_speeds") for run in (k, f)]
+    speeds = [speed for speed in found if isinstance(speed, list) and len(speed) > 2]
+    if len(speeds) < 2:
         return
     a, b = (_ratio(2.0 * speed[2], speed[0] + speed[1]) for speed in speeds)
     value = f"peak speed of joint 3 is {b:.2f} times that of joints 1 and 2 under F, {a:.2f} under K"

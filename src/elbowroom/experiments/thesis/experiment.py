@@ -99,7 +99,7 @@ class Experiment:
 def read(file: Path, changes: Mapping[str, Any] | None = None, name: str = "") -> Experiment:
     """An experiment from its file, with some of its settings changed; `name` is for one that is no test."""
     table = merged(read_file(file), changes or {})
-    own = table.pop("experiment", {})
+    own: Any = table.pop("experiment", {})
     return Experiment(
         own.get("test"),
         file,

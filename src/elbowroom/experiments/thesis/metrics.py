@@ -28,10 +28,9 @@ What a motion does to the arm itself:
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ...cell.runner import Cell
 from ...errors import RecordingError
@@ -49,8 +48,7 @@ EVERY = 5  # rows: a link moves millimetres in that time
 
 def bodily(cell: Cell, table: Table) -> dict[str, Value]:
     """The numbers of a run."""
-    n = cell.arm.n
-    q = np.stack([np.asarray(table[f"q{k + 1}"], dtype=float) for k in range(n)], axis=1)
+    q = joint_columns(table)
     lower, upper = cell.arm.model.lower, cell.arm.model.upper
     speed = np.abs(np.diff(q, axis=0, prepend=q[:1])) / cell.period
     speed = np.maximum(speed, np.vstack([speed[:1], speed[:-1]]))  # the end may cut the last step short
@@ -108,7 +106,7 @@ def metrics(
     The angle of joint 3 is `joint3_sign * (q3 - joint3_zero)`, for arms whose zero is not the thesis'.
     """
     check(table, period, axis)
-    t, tool, velocity = _numbers(table, "t"), vectors(table, "tool"), vectors(table, "tool", "v")
+    t, tool, velocity = column(table, "t"), vectors(table, "tool"), vectors(table, "tool", "v")
     person, goal = vectors(table, "person"), vectors(table, "goal")
     k = AXES.index(axis)
     on_grid = resampled(t, tool, velocity)
@@ -147,7 +145,7 @@ def check(table: Table, period: float, axis: str) -> None:
     lengths = {len(column) for column in table.values()}
     if len(lengths) != 1 or not lengths.pop():
         raise RecordingError("metrics: the columns must have one length, of a row or more")
-    if not np.all(np.diff(_numbers(table, "t")) > 0):
+    if not np.all(np.diff(column(table, "t")) > 0):
         raise RecordingError("metrics: column t must rise from row to row")
     if not 0 < period < math.inf:
         raise RecordingError(f"metrics: period must be positive and finite, in seconds; got {period!r}")
@@ -155,9 +153,14 @@ def check(table: Table, period: float, axis: str) -> None:
         raise RecordingError(f"metrics: axis must be x, y or z; got {axis!r}")
 
 
+def column(table: Table, name: str) -> Array:
+    """A column as floats."""
+    return np.asarray(table[name], dtype=float)
+
+
 def vectors(table: Table, what: str, kind: str = "") -> Array:
     """(rows, 3) of columns what_x, what_y, what_z; with kind "v", of the velocities."""
-    return np.stack([np.asarray(table[f"{what}_{kind}{axis}"], dtype=float) for axis in AXES], axis=1)
+    return np.stack([column(table, f"{what}_{kind}{axis}") for axis in AXES], axis=1)
 
 
 def joint_columns(table: Table, prefix: str = "q") -> Array:
@@ -165,7 +168,7 @@ def joint_columns(table: Table, prefix: str = "q") -> Array:
     n = 0
     while f"{prefix}{n + 1}" in table:
         n += 1
-    columns = [np.asarray(table[f"{prefix}{i + 1}"], dtype=float) for i in range(n)]
+    columns = [column(table, f"{prefix}{i + 1}") for i in range(n)]
     return np.stack(columns, axis=1) if columns else np.zeros((len(table["t"]), 0))
 
 
@@ -217,7 +220,7 @@ def vibration(velocity: Array, low: float = LOW) -> float | None:
     return _number(math.sqrt(np.mean(powers)))
 
 
-def least(values: Any) -> float | None:
+def least(values: ArrayLike) -> float | None:
     """The least of them, leaving out what is not finite."""
     array = np.asarray(values, dtype=float)
     array = array[np.isfinite(array)]
@@ -226,14 +229,10 @@ def least(values: Any) -> float | None:
 
 def joint3_degrees(table: Table, zero: float = 0.0, sign: float = 1.0) -> Array:
     """The angle of joint 3 over time, degrees; the limit of test 7 is one of this angle."""
-    return np.degrees(sign * (np.asarray(table["q3"], dtype=float) - zero))
+    return np.degrees(sign * (column(table, "q3") - zero))
 
 
-def _numbers(table: Table, name: str) -> Array:
-    return np.asarray(table[name], dtype=float)
-
-
-def _number(value: Any) -> float | None:
+def _number(value: float | np.floating) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 

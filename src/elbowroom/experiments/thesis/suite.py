@@ -2,7 +2,7 @@
 
     suite = Suite(jobs_of_all(), folder)
     suite.run(progress)            # may be interrupted: `outcomes` holds what was finished
-    write_report(suite.outcomes, ...)     # report/files.py
+    write_report(suite.outcomes, ...)     # results.py
 
 `all` is every variant of tests 1 to 7 on the kinematic plant, their main variants on the other plants, and tests 1 to
 5 with the arms of `ARMS`.

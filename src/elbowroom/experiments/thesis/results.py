@@ -11,16 +11,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ....avoidance.settings import dumps
-from ....cell.runner import mounted
-from ....errors import ElbowroomError
-from ..experiment import ARM, TESTS, Job, experiments
-from ..figures.figures import Drawn, chosen, draw_all, name
-from ..figures.views import View
-from ..outcome import Outcome, rows
-from ..suite import installed
-from .numbers import Check
+from ...avoidance.settings import dumps
+from ...cell.layout import mounted
+from ...errors import ElbowroomError
+from .checks import Check
+from .experiment import ARM, TESTS, Job, experiments
+from .figures import Drawn, chosen, draw_all, name
+from .outcome import Outcome, rows
 from .report import report
+from .scene_drawings import SceneView
+from .suite import installed
 from .texts import DISCUSSION
 
 RESULTS, REPORT, FIGURES = "results.json", "report.html", "figures"
@@ -141,12 +141,12 @@ def _discussion(outcomes: Sequence[Outcome]) -> Mapping[str, str]:
     return {"recorded": DISCUSSION.get("recorded", "")} if any(run.test is None for run in outcomes) else {}
 
 
-def view(job: Job) -> View:
+def view(job: Job) -> SceneView:
     """How the arm and the coworker of a job look."""
     scene = job.scene
     arm = mounted(scene)
     who = next(iter(scene.people.values()), None)
-    return View(
+    return SceneView(
         arm,
         scene.cover or None,
         person_radius=float(getattr(who, "radius", 0.2)),

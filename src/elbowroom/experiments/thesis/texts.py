@@ -138,6 +138,18 @@ RECORDED = ("duration", "min_distance", "min_surface_distance", "min_clearance",
 TOLERANCE = {"min_distance": 0.15, "min_x_difference": 0.15, "min_y_difference": 0.15, "peak_x_speed": 0.25}
 """How far from the thesis' number counts as met, as a part of it; other numbers have no tolerance."""
 
+INFLUENCE = {1: 1.0, 2: 0.5, 3: 0.7, 4: 1.0, 5: 1.0, 6: 1.0, 7: 0.7}
+"""m, between axes: the distance of influence of each test (thesis, Table 4.1; test 7 as its text has it)."""
+
+THESIS: dict[int, dict[str, float]] = {
+    1: {"min_distance": 0.75, "min_x_difference": 0.82, "peak_x_speed": 0.56},
+    2: {"min_distance": 0.35, "min_x_difference": 0.32, "peak_x_speed": 0.41},
+    3: {"min_distance": 0.50, "min_y_difference": 0.52},
+    4: {"min_x_difference": 0.70, "peak_x_speed": 0.61},
+    7: {"min_joint3_deg": 12.4},
+}
+"""The thesis' numbers, by test; that of test 7 is of the scaling factor's run."""
+
 SAFETY = (
     "Informed by ISO 10218:2025 / ISO/TS 15066, not certified; run it under a certified safety controller."
 )  # fmt: skip

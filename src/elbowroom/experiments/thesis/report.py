@@ -2,8 +2,8 @@
 
     report(outcomes, figures, Path("report.html"), checks=checks, discussion=texts, settings={"gains": toml})
 
-Figures are inline SVG, there are no scripts and no links that lead elsewhere.  Names and texts that come from files are
-escaped.  A test that was not run, or failed, is told as missing with its reason; the rest stands.
+A test that was not run, or failed, is told as missing with its reason; the rest stands.  The pieces of the page are
+those of experiments/html_report.py.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 
-from .... import __version__
-from ..figures.figures import FIGURES, Drawn
-from ..outcome import Outcome
-from .html import STYLE, Section, inline_svg, paragraphs, table, text
-from .numbers import ABSENT, beside, listed_checks, listed_runs, met, shown
-from .numbers import Check as Check
+from ... import __version__
+from ..html_report import Section, figure, page, paragraphs, table, text, verdict
+from .checks import Check as Check
+from .figures import FIGURES, Drawn
+from .outcome import Outcome, Value
 from .texts import ARMS, INTRODUCTION, METRICS, RECORDED, SAFETY, SHOWN, TESTS, TOLERANCE, Name
 
+ABSENT = "–"
 PLANTS = ("kinematic", "rigid", "mujoco")
 
 Settings = Mapping[str, str | Mapping[str, object]]
@@ -86,9 +86,7 @@ def report(
     sections = [_summary(whole), *(_test(whole, test) for test in whole.expected)]
     sections += [part for part in (_arms(whole), _recorded(whole), _settings(whole)) if part is not None]
     sections.append(_reproduce(command))
-    part = path.with_name(
-        path.name + ".part"
-    )  # a report that could not be written whole does not take the old one's place
+    part = path.with_name(path.name + ".part")  # what could not be written whole does not take the old one's place
     part.write_text(_page(whole, sections), encoding="utf-8")
     part.replace(path)
     return path
@@ -99,30 +97,14 @@ def _page(whole: _Report, sections: Sequence[Section]) -> str:
     title = several if len(whole.expected) > 1 else "An experiment of the thesis"
     if not whole.expected:
         title = "Recorded people"
-    links = "".join(f'<li><a href="#{part.anchor}">{escape(part.short)}</a></li>' for part in sections)
-    plants = ", ".join(whole.plants) or "none"
-    body = "\n".join(
-        f'<section id="{part.anchor}"><h2>{escape(part.title)}</h2>\n{part.html}</section>' for part in sections
-    )
-    return "\n".join(
-        [
-            "<!doctype html>",
-            '<html lang="en"><head><meta charset="utf-8">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>{title}, by elbowroom {escape(__version__)}</title><style>{STYLE}</style></head><body>",
-            f'<nav aria-label="Contents"><b>Contents</b><ol>{links}</ol></nav>',
-            f"<main><h1>{title}</h1>",
-            f'<p class="lead">elbowroom {escape(__version__)}. Arm: {text(whole.robot or "none")}. '
-            f"Plants: {text(plants)}.</p>",
-            *(f"<p>{text(words)}</p>" for words in INTRODUCTION if whole.expected),
-            f'<p class="note">{text(SAFETY)}</p>',
-            _absent(whole),
-            body,
-            f"<footer>{text(SAFETY)} elbowroom {escape(__version__)}.</footer>",
-            "</main></body></html>",
-            "",
-        ]
-    )
+    introduction = [
+        f'<p class="lead">elbowroom {escape(__version__)}. Arm: {text(whole.robot or "none")}. '
+        f"Plants: {text(', '.join(whole.plants) or 'none')}.</p>",
+        *(f"<p>{text(words)}</p>" for words in INTRODUCTION if whole.expected),
+        f'<p class="note">{text(SAFETY)}</p>',
+        _absent(whole),
+    ]
+    return page(title, "\n".join(introduction), sections, f"{text(SAFETY)} elbowroom {escape(__version__)}.")
 
 
 def _absent(whole: _Report) -> str:
@@ -230,9 +212,9 @@ def _figure(number: str, drawn: Drawn, several: bool) -> str:
     if drawn.svg is None:
         return f'<p class="note"><b>{escape(name)} is missing.</b> {text(drawn.missing or "It was not drawn.")}</p>'
     prefix = "f" + "".join(c if c.isalnum() else "_" for c in number) + "-"
-    picture = inline_svg(drawn.svg.read_text(encoding="utf-8"), prefix, f"{name}. {drawn.caption}")
     plant = f" Plant: {text(drawn.plant)}." if several and drawn.plant else ""
-    return f"<figure>{picture}<figcaption><b>{escape(name)}.</b> {text(drawn.caption)}{plant}</figcaption></figure>"
+    caption = f"<b>{escape(name)}.</b> {text(drawn.caption)}{plant}"
+    return figure(drawn.svg, prefix, f"{name}. {drawn.caption}", caption)
 
 
 def _numbers(whole: _Report, test: int) -> str:
@@ -299,3 +281,83 @@ def _reproduce(command: str) -> Section:
     words = "Nothing is left to chance: the same version on the same machine gives the same numbers."
     html = f"<p>{words}</p><pre>{escape(command)}</pre>"
     return Section("reproduce", "How to reproduce", "How to reproduce", html)
+
+
+# ---- values with units, and how far they are from the thesis'
+
+
+def shown(value: Value, name: Name) -> str:
+    """A value with its unit, as HTML."""
+    if value is None:
+        return ABSENT
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, dict):
+        return text(", ".join(f"{key} {part:.3g}" for key, part in value.items()))
+    if isinstance(value, list):
+        return " · ".join(_number(part, name) for part in value) + (f" {escape(name.unit)}" if name.unit else "")
+    if isinstance(value, str):
+        return text(value)
+    gap = "" if name.unit in ("", "°") else "\u00a0"
+    return f"{_number(value, name)}{gap}{escape(name.unit)}"
+
+
+def _number(value: float, name: Name) -> str:
+    return (f"{value:.{name.decimals}f}" if name.decimals else f"{value:g}").replace("-", "−")
+
+
+def deviation(value: Value, thesis: float) -> float | None:
+    """How far a value is from the thesis', as a part of it."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and thesis:
+        return (value - thesis) / thesis
+    return None
+
+
+def met(metric: str, value: Value, thesis: float) -> bool | None:
+    """Whether a value is within the tolerance of the thesis'; None where there is none."""
+    tolerance = TOLERANCE.get(metric)
+    if tolerance is None:
+        return None
+    off = deviation(value, thesis)
+    return off is not None and abs(off) <= tolerance
+
+
+def beside(metric: str, value: Value, thesis: float | None) -> str:
+    """A value, and under it how far it is from the thesis'."""
+    cell = shown(value, METRICS.get(metric, Name(metric, "", 3)))
+    off = None if thesis is None else deviation(value, thesis)
+    if thesis is None or off is None:
+        return cell
+    percent = f"{100 * off:+.0f} %".replace("-", "−")
+    return f"{cell}<small>{percent} {verdict(met(metric, value, thesis))}</small>"
+
+
+def listed_checks(checks: Iterable[Check], *, named: bool = False) -> str:
+    """The checks as a list, each with a sign, words and numbers; `named`, with their tests."""
+    items = []
+    for check in checks:
+        sign = "✓" if check.met else "✗"
+        word = '<span class="met">holds</span>' if check.met else '<span class="unmet">does not hold</span>'
+        where = f"Test {check.test}: " if named and check.test is not None else ""
+        value = f"{check.value:.4g}" if isinstance(check.value, float) else str(check.value)
+        items.append(
+            f"<li><b>{sign}</b>{escape(where)}{text(check.text)} – {word}"
+            f"<small>found {text(value)}; wanted {text(check.wanted)}</small></li>"
+        )
+    return f'<ul class="checks">{"".join(items)}</ul>'
+
+
+def listed_runs(
+    runs: Sequence[Outcome], first: Sequence[str], cells: Sequence[Sequence[str]], metrics: Sequence[str]
+) -> str:
+    """A row a run: its names, then these metrics.  A name that all rows share stands above the table instead."""
+    kept = [metric for metric in metrics if any(run.metrics.get(metric) is not None for run in runs)]
+    shared = [k for k in range(1, len(first)) if len({names[k] for names in cells}) == 1]
+    apart = [k for k in range(len(first)) if k not in shared]
+    rows = [
+        [*(names[k] for k in apart), *(shown(run.metrics.get(metric), METRICS[metric]) for metric in kept)]
+        for run, names in zip(runs, cells, strict=True)
+    ]
+    head = [*(first[k] for k in apart), *(text(METRICS[metric].short or METRICS[metric].words) for metric in kept)]
+    caption = ", ".join(f"{first[k]}: {cells[0][k]}" for k in shared)
+    return table(head, rows, words=len(apart), caption=caption)

@@ -10,10 +10,11 @@ import pytest
 
 import elbowroom as er
 from elbowroom.errors import ConfigError, UnknownNameError
-from elbowroom.experiments.thesis.figures import figures as plots
-from elbowroom.experiments.thesis.figures import scenes, style
-from elbowroom.experiments.thesis.figures.views import SIDE, TOP, View, draw_capsules, stadium, window
+from elbowroom.experiments import figure_style as style
+from elbowroom.experiments.thesis import figures as plots
+from elbowroom.experiments.thesis import scene_drawings as scenes
 from elbowroom.experiments.thesis.outcome import Outcome
+from elbowroom.experiments.thesis.scene_drawings import SIDE, TOP, SceneView, draw_capsules, stadium, window
 from elbowroom.geometry import Capsule
 
 pytest.importorskip("matplotlib")
@@ -29,7 +30,7 @@ def arm():
 
 @pytest.fixture(scope="module")
 def view(arm):
-    return View(arm, "thesis")
+    return SceneView(arm, "thesis")
 
 
 def made_up(arm, along="x"):

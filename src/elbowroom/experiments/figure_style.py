@@ -1,4 +1,4 @@
-"""One look for all figures of the experiments: sizes, line styles, marks, labels at the ends of lines.
+"""One look for all figures: matplotlib's settings, sizes, line styles, marks, labels at the ends of lines, files.
 
 Lines differ in dash, width and lightness, so that a grey print reads as well.  A long recording is thinned to what can
 be seen: of every fine step in time the least and the greatest value stay, so that no peak is lost.
@@ -6,23 +6,43 @@ be seen: of every fine step in time the least and the greatest value stay, so th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ....errors import ConfigError
-from ...figures import LOOK as PAPERS_LOOK
+from ..errors import ConfigError, ElbowroomError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 Array = NDArray[Any]
 
 COLUMN, FULL = 3.5, 7.2
 """in: the width of a column and of a page of a paper."""
 
-LOOK: dict[str, Any] = PAPERS_LOOK | {
+LOOK: dict[str, Any] = {
+    "font.size": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": "#666666",
+    "axes.titlesize": 11,
+    "axes.grid": True,
+    "grid.color": "#e4e4e4",
+    "grid.linewidth": 0.8,
+    "legend.frameon": False,
+    "figure.dpi": 100,
+    "savefig.dpi": 160,
+    "svg.hashsalt": "elbowroom",  # the same numbers give the same file
+}
+"""matplotlib's settings of a figure on a screen, 8 to 11 inches wide."""
+
+PRINT_LOOK: dict[str, Any] = LOOK | {
     "font.size": 8.5,
     "axes.labelsize": 8.5,
     "axes.titlesize": 8.5,
@@ -41,6 +61,7 @@ LOOK: dict[str, Any] = PAPERS_LOOK | {
     "axes.axisbelow": True,
     "text.parse_math": False,  # names come from files
 }
+"""Of a figure as wide as a page of a paper, `FULL`."""
 
 STYLE: dict[str, dict[str, Any]] = {
     "tool": {"color": "#111111", "linestyle": "-", "linewidth": 1.7},
@@ -62,6 +83,44 @@ BINS = 600
 SUFFIXES = (".svg", ".png", ".pdf")
 
 
+def pyplot() -> ModuleType:
+    """matplotlib's pyplot without a window, or an error that says how to get it."""
+    try:
+        import matplotlib as mpl
+    except ImportError as error:
+        raise ElbowroomError("the figures need matplotlib: pip install '.[report]'") from error
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    return plt
+
+
+def panel(height: float) -> tuple[Figure, Axes]:
+    """A figure of the full width and this height (in), with one pair of axes."""
+    figure, (axis,) = panels(1, 1, height)
+    return figure, axis
+
+
+def panels(
+    rows: int, columns: int, height: float, *, share: str = "", widths: Sequence[float] | None = None
+) -> tuple[Figure, list[Axes]]:
+    """A figure of the full width and this height (in), and its axes row by row.
+
+    `share` has the letters of the axes, x and y, that all panels have in common; `widths` are those of the columns.
+    """
+    figure, axes = pyplot().subplots(
+        rows,
+        columns,
+        figsize=(FULL, height),
+        sharex="x" in share,
+        sharey="y" in share,
+        squeeze=False,
+        layout="constrained",
+        width_ratios=widths,
+    )
+    return figure, list(axes.flat)
+
+
 def thinned(t: Array, *curves: Array, bins: int = BINS) -> Array:
     """The rows to draw: of each of `bins` steps in time the ends, and the least and greatest of every curve."""
     rows = len(t)
@@ -76,19 +135,19 @@ def thinned(t: Array, *curves: Array, bins: int = BINS) -> Array:
     return np.array(sorted(keep))
 
 
-def line(axis: Any, t: Array, y: Array, style: str, **more: Any) -> None:
-    """A curve over time, thinned."""
+def line(axis: Axes, t: Array, y: Array, style: str, *, width: float | None = None) -> None:
+    """A curve over time, thinned, in one of the styles; `width` replaces the style's."""
     rows = thinned(t, np.nan_to_num(y))
-    axis.plot(t[rows], y[rows], **(STYLE[style] | more))
+    axis.plot(t[rows], y[rows], **(STYLE[style] | ({} if width is None else {"linewidth": width})))
 
 
-def across(axis: Any, y: float, style: str = "thesis") -> None:
+def across(axis: Axes, y: float, style: str = "thesis") -> None:
     """A thin line at a height; `ends` names it."""
     axis.axhline(y, zorder=1.5, **STYLE[style])
 
 
 def mark(
-    axis: Any, t: float, y: float, text: str, *, above: bool = False, curves: Sequence[tuple[Array, Array]] = ()
+    axis: Axes, t: float, y: float, text: str, *, above: bool = False, curves: Sequence[tuple[Array, Array]] = ()
 ) -> None:
     """A ring at a point of a curve, with its number, where the curve leaves room: below a least, above a greatest.
 
@@ -125,7 +184,7 @@ def mark(
     )
 
 
-def _room(axis: Any, t: float, y: float, curves: Sequence[tuple[Array, Array]]) -> float:
+def _room(axis: Axes, t: float, y: float, curves: Sequence[tuple[Array, Array]]) -> float:
     """How far above the point, in parts of the axis' height, a label lies on no curve; 0 where it may stay below."""
     (left, right), (bottom, top) = axis.get_xlim(), axis.get_ylim()
     wide, high = 0.055 * (right - left), 0.05 * (top - bottom)  # half of a label
@@ -139,7 +198,7 @@ def _room(axis: Any, t: float, y: float, curves: Sequence[tuple[Array, Array]]) 
     return 0.0
 
 
-def ends(axis: Any, labels: Sequence[tuple[float, str, str]], gap: float = 0.085) -> None:
+def ends(axis: Axes, labels: Sequence[tuple[float, str, str]], gap: float = 0.085) -> None:
     """Names of lines at their right ends, (value, text, style) each, kept apart by `gap` parts of the axis' height."""
     low, high = axis.get_ylim()
     places = sorted(((value - low) / (high - low), text, style) for value, text, style in labels)
@@ -164,19 +223,19 @@ def ends(axis: Any, labels: Sequence[tuple[float, str, str]], gap: float = 0.085
         )
 
 
-def time_axis(axis: Any, t: Array, label: str) -> None:
+def time_axis(axis: Axes, t: Array, label: str) -> None:
     """Seconds along, what along the height."""
     axis.set_xlim(float(t[0]), float(t[-1]) if len(t) > 1 else float(t[0]) + 1.0)
     axis.set_xlabel("time, s")
     axis.set_ylabel(label)
 
 
-def letter(axis: Any, text: str) -> None:
+def letter(axis: Axes, text: str) -> None:
     """A panel's name, above its left corner."""
     axis.set_title(text, loc="left", pad=4, color=SOFT)
 
 
-def save(plt: Any, figure: Any, paths: Sequence[Path]) -> list[Path]:
+def save(figure: Figure, paths: Sequence[Path]) -> list[Path]:
     """The figure as files, a format a name: .svg, .png or .pdf; the same numbers give the same file."""
     for path in paths:
         if path.suffix.lower() not in SUFFIXES:
@@ -184,8 +243,5 @@ def save(plt: Any, figure: Any, paths: Sequence[Path]) -> list[Path]:
     undated: dict[str, dict[str, None]] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None, "ModDate": None}}
     for path in paths:
         figure.savefig(path, metadata=undated.get(path.suffix.lower()))
-    plt.close(figure)
+    pyplot().close(figure)
     return list(paths)
-
-
-Drawing = Callable[..., Any]

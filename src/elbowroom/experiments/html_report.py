@@ -1,11 +1,20 @@
-"""Pieces of the report's HTML: its style sheet, escaped text, tables, figures as inline SVG."""
+"""HTML reports: one style sheet, and the pieces of a page that needs nothing else.
+
+    page(title, introduction, [Section("one", "The first", "First", table(head, rows))], footer)
+
+Figures are inline SVG; there are no scripts and no links that lead elsewhere.  Words that come from files are escaped
+by `text` and `paragraphs`.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from html import escape
+from pathlib import Path
 from typing import NamedTuple
+
+from .. import __version__
 
 STYLE = """
 :root { --ink: #23211e; --soft: #5d5952; --line: #dedad2; --tint: #f4f1ea; --page: #fff; }
@@ -42,6 +51,7 @@ th { font-weight: 600; }
 thead th { border-bottom: 1.5px solid var(--ink); vertical-align: bottom; }
 tr.group th { text-align: left; padding-top: .8rem; background: none; }
 .word { text-align: left; }
+.ours { background: var(--tint); font-weight: 600; }
 th:last-child, td:last-child { padding-right: .2rem; }
 small { display: block; color: var(--soft); font-size: .92em; white-space: nowrap; }
 .unmet { font-weight: 600; color: #8c2f14; }
@@ -90,6 +100,29 @@ class Section(NamedTuple):
     html: str
 
 
+def page(title: str, introduction: str, sections: Sequence[Section], footer: str) -> str:
+    """A whole page with its contents beside it; introduction and footer are ready HTML."""
+    links = "".join(f'<li><a href="#{part.anchor}">{escape(part.short)}</a></li>' for part in sections)
+    body = "\n".join(
+        f'<section id="{part.anchor}"><h2>{escape(part.title)}</h2>\n{part.html}</section>' for part in sections
+    )
+    return "\n".join(
+        [
+            "<!doctype html>",
+            '<html lang="en"><head><meta charset="utf-8">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            f"<title>{escape(title)}, by elbowroom {escape(__version__)}</title><style>{STYLE}</style></head><body>",
+            f'<nav aria-label="Contents"><b>Contents</b><ol>{links}</ol></nav>',
+            f"<main><h1>{escape(title)}</h1>",
+            introduction,
+            body,
+            f"<footer>{footer}</footer>",
+            "</main></body></html>",
+            "",
+        ]
+    )
+
+
 def text(words: object) -> str:
     """Escaped, with `code` as code."""
     pieces = escape(str(words)).split("`")
@@ -117,18 +150,37 @@ def _block(block: str) -> str:
     return "<ul>" + "".join(f"<li>{text(item)}</li>" for item in items) + "</ul>"
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, words: int = 1, caption: str = "") -> str:
-    """A table of ready HTML cells, the first `words` columns being words; a row of one cell is a heading in it."""
+def table(
+    head: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    words: int = 1,
+    caption: str = "",
+    ours: Collection[int] = (),
+    our_rows: Collection[int] = (),
+) -> str:
+    """A table of ready HTML cells, the first `words` columns being words; a row of one cell is a heading in it.
 
-    def line(tag: str, cells: Sequence[str]) -> str:
+    `ours` and `our_rows` are the columns and rows to tint.
+    """
+
+    def cell(tag: str, k: int, content: str) -> str:
+        names = [name for name, wanted in (("word", k < words), ("ours", k in ours)) if wanted]
+        return f"<{tag}{_classes(names)}>{content}</{tag}>"
+
+    def line(tag: str, cells: Sequence[str], *, tinted: bool = False) -> str:
         if len(cells) == 1 < len(head):
             return f'<tr class="group"><th colspan="{len(head)}" scope="rowgroup">{cells[0]}</th></tr>'
-        left = [' class="word"' if k < words else "" for k in range(len(cells))]
-        return "<tr>" + "".join(f"<{tag}{k}>{cell}</{tag}>" for k, cell in zip(left, cells, strict=True)) + "</tr>"
+        inner = "".join(cell(tag, k, content) for k, content in enumerate(cells))
+        return f"<tr{_classes(['ours'] if tinted else [])}>{inner}</tr>"
 
-    body = "\n".join(line("td", row) for row in rows)
+    body = "\n".join(line("td", row, tinted=k in our_rows) for k, row in enumerate(rows))
     top = f"<caption>{caption}</caption>" if caption else ""
     return f'<div class="scroll"><table>{top}<thead>{line("th", head)}</thead>\n<tbody>{body}</tbody></table></div>'
+
+
+def _classes(names: Sequence[str]) -> str:
+    return f' class="{" ".join(names)}"' if names else ""
 
 
 def verdict(met: bool | None) -> str:
@@ -136,6 +188,12 @@ def verdict(met: bool | None) -> str:
     if met is None:
         return "no tolerance"
     return '<span class="met">✓ met</span>' if met else '<span class="unmet">✗ not met</span>'
+
+
+def figure(svg: Path, prefix: str, label: str, caption: str) -> str:
+    """A figure in its SVG file, with a caption of ready HTML; `prefix` goes before the ids in the file."""
+    picture = inline_svg(svg.read_text(encoding="utf-8"), prefix, label)
+    return f"<figure>{picture}<figcaption>{caption}</figcaption></figure>"
 
 
 _ID = re.compile(r'\bid="([^"]+)"')

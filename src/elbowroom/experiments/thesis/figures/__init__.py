@@ -1,1 +1,0 @@
-"""The figures of the thesis' chapter 4, drawn from recordings."""

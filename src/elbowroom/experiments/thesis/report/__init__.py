@@ -1,1 +1,0 @@
-"""The report of the experiments: one HTML file with its numbers, texts and figures."""

@@ -433,7 +433,9 @@ def test_ctrl_c_in_the_middle_of_all(tmp_path):
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=100)
     assert process.returncode == 130
-    found = re.search(r"^interrupted: in (\w+), after (\d+) of 2400 cycles, which are in (\S+); (\d+) of", err, re.M)
+    found = re.search(
+        r"^interrupted: in (\w+), after (\d+) of 2400 control steps, which are in (\S+); (\d+) of", err, re.M
+    )
     name, cycles, file, finished = found.groups()
     assert file == f"all/recordings/{name}.csv"
     table = read_recording(tmp_path / file)

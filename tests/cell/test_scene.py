@@ -264,7 +264,8 @@ WRONG = {
     'start = "left"': "start: expected a list; got 'left'",
     "start = [0, nan]": "start[1]: expected a finite number; got nan",
     "duration = 0": "duration: expected a number > 0 and <= 86400 (s); got 0.0",
-    "duration = 86400\n[controller]\nperiod = 0.001": "duration: expected at most 5000000 cycles of 0.001 s; got 8",
+    "duration = 86400\n[controller]\nperiod = 0.001":
+        "duration: expected at most 5000000 control steps of 0.001 s; got 8",
     "noise = -1": "noise: expected a number >= 0 and <= 1 (m); got -1.0",
     'supervision = "wacth"': "supervision: expected \"stop\" or \"watch\" or \"off\" (did you mean 'watch'?); got",
     'origin = "flange"': 'origin: expected "tool" or "base"; got \'flange\'',

@@ -36,6 +36,7 @@ from ..errors import ConfigError
 from ..geometry import Body
 from ..geometry.shapes import RADIUS, A, B
 from ..model.capsules import BASE
+from ..model.covering import distance_to_segment
 from .people.settings import Movable, PersonSettings
 from .pick_and_place import PickAndPlace
 from .scene import Scene
@@ -255,12 +256,8 @@ def belts_outside(placed: PickAndPlace, body: Body, start: Array) -> bool:
 def _surfaces(points: Array, rows: Array) -> float:
     """The least distance (m) of points (k, 3), or (k, 2) on the floor, from the surfaces of capsule rows."""
     d = points.shape[1]
-    a, b, radius = rows[:, A][:, :d], rows[:, B][:, :d], rows[:, RADIUS]
-    along = b - a
-    square = np.maximum((along**2).sum(axis=1), 1e-12)  # a ball's axis has no length
-    part = np.clip(((points[:, None] - a) * along).sum(axis=2) / square, 0.0, 1.0)
-    away = np.linalg.norm(points[:, None] - (a + part[..., None] * along), axis=2) - radius
-    return float(away.min(initial=np.inf))
+    each = (distance_to_segment(points, row[A][:d], row[B][:d]).min() - row[RADIUS] for row in rows)
+    return float(min(each, default=np.inf))
 
 
 def _fixed(body: Body) -> Array:

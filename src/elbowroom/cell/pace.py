@@ -228,7 +228,7 @@ class Collector:
         self._was_enabled = self._froze = False
 
     def __enter__(self) -> None:
-        """Collects once, and then no more.  What is there is frozen, unless somebody had frozen something already."""
+        """Collects once, and then no more.  What is there is frozen, unless something was frozen already."""
         with self._lock:
             self._depth += 1
             if self._depth > 1:

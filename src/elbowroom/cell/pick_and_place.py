@@ -198,7 +198,7 @@ class OutFeed:
 class PickAndPlace:
     """The cell as data.  Points are relative to an origin that the scene decides; `begin` makes it run."""
 
-    home: tuple[float, float, float] = setting((0.0, 0.0, 0.0), "m", "where the tool begins and ends a cycle")
+    home: tuple[float, float, float] = setting((0.0, 0.0, 0.0), "m", "where the tool begins and ends a task cycle")
     pick: tuple[float, float, float] = setting((0.0, 0.3, -0.25), "m", "where the in-feed brings an object")
     place: tuple[float, float, float] = setting((0.0, -0.3, -0.25), "m", "where it is put on the out-feed")
     approach: float = setting(0.15, "m", "how far above pick and place the tool goes across")
@@ -242,7 +242,7 @@ class PickAndPlace:
 
     @property
     def cycle_time(self) -> float:
-        """One cycle of a tool that follows at once, nobody being near, s; a slow conveyor may be what decides."""
+        """One task cycle of a tool that follows at once, nobody being near, s; a slow conveyor may be what decides."""
         stops = (self.home, self.pick, self.place, self.home)
         ways = (self.way(a, b) for a, b in pairwise(stops))
         robot = sum(math.dist(a, b) for way in ways for a, b in pairwise(way)) / self.speed

@@ -4,9 +4,9 @@
     recording = run(cell)                                  as fast as it goes; the same scene gives the same bytes
     run(cell, pace=RealTime(cell.period))                  in real time, overruns counted
 
-One cycle: read the plant, look at the people, ask the task for its goal and the controller for a command, let the
-supervisor judge it, write it to the plant, and let time pass.  A cell does not raise in a cycle for what a sensor or a
-controller does: the supervisor stops the arm and says why.
+One control step: read the plant, look at the people, ask the task for its goal and the controller for a command, let
+the supervisor judge it, write it to the plant, and let time pass.  A cell does not raise in a step for what a sensor or
+a controller does: the supervisor stops the arm and says why.
 
 A supervisor that watches is shown the bare controller's command and what the sensor shows, and its own command goes
 nowhere.  So the arm moves exactly as it does without one.
@@ -46,7 +46,7 @@ LONGEST = 1.0  # s, that a plant catches up with after a pause
 
 
 class Cell:
-    """A scene that has come to life.  `reset` begins anew; `step(t)` is one cycle.
+    """A scene that has come to life.  `reset` begins anew; `step(t)` is one control step.
 
     After a step: `state` (as the plant said), `command` (what the plant was given), `tool` and `tool_velocity` (3,),
     `people_rows` (k, 13) where people are, `task`, `verdict` (the supervisor's status, None without one), `margin` (the
@@ -133,7 +133,7 @@ class Cell:
         return Supervisor(self.controller, limits)
 
     def reset(self) -> None:
-        """The arm at rest where it starts, the task and the people at their beginning, the supervisor as new."""
+        """The arm at rest where it starts, the task and the people at their beginning, the supervisor new."""
         self.plant.reset(self.start)
         self.controller.reset()
         self.guard: Supervisor | None = self._supervisor()
@@ -151,11 +151,11 @@ class Cell:
         self._place(0.0)
 
     def goes_on(self, t: float) -> None:
-        """The next cycle is at t and follows one a period before, as where this cell takes another's place."""
+        """The next control step is at t and follows one a period before, as where this cell takes another's place."""
         self._last = t - self.period
 
     def take_over(self, old: Cell, t: float, *, people: bool = True) -> None:
-        """Stands where another cell of the same arm stood before the cycle at t: its work, joints and people."""
+        """Stands where another cell of the same arm stood before the step at t: its work, joints and people."""
         if people:
             self.people = old.people
         self.task = old.task
@@ -165,9 +165,9 @@ class Cell:
         self.people_rows[:] = old.people_rows
         self.goes_on(t)
 
-    # ---- one cycle
+    # ---- one control step
     def step(self, t: float) -> Command:
-        """The cycle at time t (s); until the next one the plant follows the command that is returned."""
+        """The control step at time t (s); until the next one the plant follows the command that is returned."""
         state = self.state
         dt = max(t - self._last, 0.0)
         self._last = t
@@ -194,7 +194,7 @@ class Cell:
         return self.command
 
     def advance(self, t: float, dt: float) -> None:
-        """dt (s) pass after the cycle at t, with people where they will be at its end."""
+        """dt (s) pass after the step at t, with people where they will be at its end."""
         self._place(t + dt)
         self.plant.advance(dt, self.people_rows if len(self.people_rows) else None)
 
@@ -246,7 +246,7 @@ class Cell:
         self.age = t - oldest
 
     def _operator(self, t: float) -> None:
-        """Resets a stop when it has lasted, as somebody beside the cell would."""
+        """Resets a stop when it has lasted, as an operator beside the cell would."""
         assert self.guard is not None
         after = self.scene.reset_after
         if self.guard.latched is None:
@@ -282,10 +282,11 @@ def run(
     cycles: int | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> Recording:
-    """Runs a cell from its beginning for `cycles` (the scene's own if None) and returns the recording.
+    """Runs a cell from its beginning for `cycles` control steps (the scene's own if None) and returns the recording.
 
     What has been recorded is in the recording at any time, also if this is interrupted: then the recording is closed,
-    with its file complete up to the last cycle, and the interrupt goes on.  `progress` is told cycles done and in all.
+    with its file complete up to the last step, and the interrupt goes on.  `progress` is called with the steps done and
+    their number.
 
     Where a pace skips deadlines, the plant goes on with its last command for that long, as a drive would, but for a
     second at most.

@@ -55,7 +55,7 @@ LONGEST_FRAME = 1.0  # s: a sensor cannot state more; with fewer pictures the ar
 RETIRED = frozenset({"deceleration", "person_uncertainty"})
 """Settings of `Limits` that older recordings have."""
 MOST = 5_000_000
-"""Cycles of a run: its recording is kept in memory, half a kilobyte a cycle."""
+"""Control steps of a run: its recording is kept in memory, half a kilobyte a step."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class _Plain:
                 raise FieldError(name, f"a {kind.__name__}", getattr(self, name), place="Scene")
         period = self.controller.period
         if self.duration / period > MOST:
-            raise FieldError("duration", f"at most {MOST} cycles of {period:g} s", self.duration, place="Scene")
+            raise FieldError("duration", f"at most {MOST} control steps of {period:g} s", self.duration, place="Scene")
         if self.limits.period not in (None, period):
             expected = f"the controller's, {period!r}, or nothing"
             raise FieldError("limits.period", expected, self.limits.period, place="Scene")
@@ -171,17 +171,17 @@ class Scene(_Plain):
 
     @property
     def period(self) -> float:
-        """Time between cycles, s: the controller's."""
+        """Time between control steps, s: the controller's."""
         return self.controller.period
 
     @property
     def cycles(self) -> int:
-        """How many of them a run has."""
+        """How many control steps a run has."""
         return max(1, round(self.duration / self.period))
 
     @property
     def sensor(self) -> Sensor:
-        """What the supervisor is told about the sensor: as `limits` states it, and no better than the scene makes it.
+        """The sensor as the supervisor knows it: as `limits` states it, and no better than the scene makes it.
 
         That is the scene's `noise`, and the slowest `rate` at which recorded people are shown.
         """
@@ -333,7 +333,7 @@ def scene_of(text: str, folder: Path | None = None) -> Scene:
     table = dict(parse_toml(text, NOTE, ConfigError))
     limits = table.get("limits")
     if isinstance(limits, dict) and not RETIRED.isdisjoint(limits):
-        del table["limits"]  # an older supervisor's; whoever shows the run does not need them
+        del table["limits"]  # an older supervisor's; a replay does not need them
     found = scene(table)
 
     def here(file: str) -> str:

@@ -39,7 +39,7 @@ class Task(Protocol):
 
     @property
     def cycles(self) -> int:
-        """How often the work was done so far."""
+        """Task cycles: how often the work was done so far."""
 
     @property
     def goal(self) -> Goal:
@@ -129,7 +129,7 @@ class Resting:
 
 
 class Going:
-    """GoTo at work: "going" outside the tolerance and "there" within.  One cycle once it was there, never more."""
+    """GoTo at work: "going" outside the tolerance and "there" within.  One task cycle once it was there, never more."""
 
     def __init__(self, settings: GoTo, tool: ArrayLike) -> None:
         self.settings = settings

@@ -1,4 +1,6 @@
-"""Messages between plant and controller: a fixed layout, checked to the last bit, packed without making anything new.
+"""Messages between plant and controller: a fixed layout, checked to the last bit; and what both sides are made of.
+
+A message is packed into one buffer, without making anything new:
 
     at       what
     0   4s   magic, "ELBR"
@@ -20,15 +22,25 @@ after a later one is of no use to a control loop and is dropped as well.
 
 from __future__ import annotations
 
+import contextlib
+import ipaddress
+import socket
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import IntEnum
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arm import Arm
+from ..avoidance import Status
+from ..cell.plants.plant import positive_time
+from ..errors import ConfigError
+
 Array = NDArray[np.float64]
+Address = tuple[str, int]
 
 MAGIC, VERSION = b"ELBR", 1
 HEADER = struct.Struct("<4sBBHQQd")
@@ -37,6 +49,10 @@ NUMBERS = 1024
 """The most numbers that a packet holds: 78 capsule rows."""
 
 LARGEST = HEADER.size + 8 * NUMBERS + CHECK.size  # bytes
+STATE_HEAD = 5  # numbers of a STATE before q and qd
+STATUSES = tuple(Status)
+TIMEOUT = 0.1  # s
+LONGEST = 1.0  # s, that one message may make a plant in lockstep advance
 
 REASONS = (
     "short",  # fewer bytes than a header, or than its n says
@@ -218,3 +234,48 @@ class Order:
 
 
 _MASK = (1 << Order.WINDOW) - 1
+
+
+class Endpoint:
+    """One side of the link: a datagram socket, what it packs and unpacks, and what was dropped, lost or not sent."""
+
+    def __init__(self, clock: Callable[[], float], timeout: float, *, lockstep: bool) -> None:
+        self.clock, self.timeout, self.lockstep = clock, positive_time(timeout), lockstep
+        self.dropped = Tally()
+        self.unsent = 0  # messages that the system did not take
+        self.stop_reason = Stop.START
+        self._decoder, self._order, self._encoder = Decoder(self.dropped), Order(self.dropped), Encoder()
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the plant waits for a reset, as far as is known; `stop_reason.text` says why."""
+        return self.stop_reason is not Stop.NONE
+
+    @property
+    def lost(self) -> int:
+        """Messages that had not come when a later one did."""
+        return self._order.lost
+
+    def close(self) -> None:
+        """Gives the socket back."""
+        self._socket.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def joints_check(arm: Arm) -> int:
+    """A number for the joints' names and order: plant and controller must have the same."""
+    return zlib.crc32("\0".join(arm.joint_names).encode())
+
+
+def local_only(host: str) -> str:
+    """The host, if it is this machine."""
+    with contextlib.suppress(ValueError):
+        if host == "localhost" or ipaddress.ip_address(host).is_loopback:
+            return "127.0.0.1" if host == "localhost" else host
+    raise ConfigError(f"address: expected one of this machine, such as 127.0.0.1; got {host!r}")

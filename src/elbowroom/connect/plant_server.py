@@ -22,53 +22,51 @@ is sent, with the time it was taken at.  A reset ends this stop as any other; a 
 PLACE, since it stands nowhere.
 
 In real time (the default) the plant advances by `period` a tick, at its own rate, whatever the controller does; a late
-tick is counted in `overruns` and not made up for.  With `lockstep` it advances when and as far as it is told, which
+tick is counted in `overruns` and not made up for.  With `lockstep` it advances when and as far as it is asked to, which
 gives the same numbers as a plant in the same process; time then stands still without a controller, and no timeout is
 needed.
 """
 
 from __future__ import annotations
 
-import contextlib
-import ipaddress
 import logging
 import selectors
-import socket
 import time
-import zlib
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..arm import Arm
-from ..avoidance import Command, State, Status
+from ..avoidance import Command, State
 from ..cell.plants.plant import ROUNDED, Plant, positive_time
 from ..errors import ConfigError, DivergenceError
 from ..geometry import ROW
 from ..geometry.shapes import LARGEST
 from ..model.check import ANGLE, LENGTH
-from .packet import NUMBERS, Decoder, Encoder, Kind, Order, Stop, Tally
+from .packet import (
+    LONGEST,
+    NUMBERS,
+    STATE_HEAD,
+    STATUSES,
+    TIMEOUT,
+    Address,
+    Endpoint,
+    Kind,
+    Stop,
+    joints_check,
+    local_only,
+)
 
 Array = NDArray[np.float64]
-Address = tuple[str, int]
 log = logging.getLogger("elbowroom.cell")
 
-TIMEOUT = 0.1  # s
 PERIOD = 0.004  # s
 STANDING = 0.01  # rad/s or m/s: slower joints count as standing still, as for the supervisor
 AT_ONCE = 64  # messages taken in one tick, so that a flood cannot hold it up
-LONGEST = 1.0  # s, that one message may make a plant in lockstep advance
-STATUSES = tuple(Status)
-STATE_HEAD = 5  # numbers of a STATE before q and qd
 
 
-def joints_check(arm: Arm) -> int:
-    """A number for the joints' names and order: plant and controller must have the same."""
-    return zlib.crc32("\0".join(arm.joint_names).encode())
-
-
-class PlantServer:
+class PlantServer(Endpoint):
     """A plant that takes its commands from a socket.  See the module's docstring.
 
     `address` may have port 0 for any free one; `server.address` has the true one.  `step(t)` is one tick, at a time t
@@ -85,18 +83,15 @@ class PlantServer:
         lockstep: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.plant, self.clock, self.lockstep = plant, clock, lockstep
-        self.period, self.timeout = positive_time(period), positive_time(timeout)
-        if not (lockstep or self.period < self.timeout):
+        self.plant, self.period = plant, positive_time(period)
+        if not (lockstep or self.period < positive_time(timeout)):
             raise ConfigError(f"timeout: expected more than the period, {period:g} s; got {timeout:g} s")
-        self.dropped = Tally()
-        self.stop_reason = Stop.START
+        super().__init__(clock, timeout, lockstep=lockstep)
         self.fault = ""  # what the plant raised last, until the next reset
         self._logged: set[tuple[str, type[Exception]]] = set()
-        self.overruns = self.unsent = 0
+        self.overruns = 0
         self._joints = joints_check(plant.arm)
         self._room = int(getattr(plant, "person_capsules", NUMBERS))  # rows of people that the plant takes
-        self._decoder, self._order, self._encoder = Decoder(self.dropped), Order(self.dropped), Encoder()
         self._peer: Address | None = None
         self._heard = -np.inf  # s, when the session last said something
         self._commanded: float | None = None  # s, stamp of the last command that counted; None: none since the reset
@@ -104,7 +99,6 @@ class PlantServer:
         self._told = State(np.array(plant.arm.ready))  # the last state that was finite, and what goes with it
         self._touched = (False, 0)
         self._people: Array | None = None
-        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         try:
             self._socket.bind((local_only(address[0]), address[1]))
         except OSError as error:
@@ -118,29 +112,9 @@ class PlantServer:
         self.address: Address = (str(host), int(port))
 
     # ---- from outside
-    @property
-    def stopped(self) -> bool:
-        """Whether the plant waits for a reset."""
-        return self.stop_reason is not Stop.NONE
-
-    @property
-    def lost(self) -> int:
-        """Messages that had not come when a later one did."""
-        return self._order.lost
-
     def stop(self) -> None:
         """Stops the arm; it needs a reset."""
         self._stop(Stop.ASKED)
-
-    def close(self) -> None:
-        """Gives the socket back."""
-        self._socket.close()
-
-    def __enter__(self) -> PlantServer:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def serve(self, until: Callable[[], bool] | None = None) -> None:
         """Ticks until `until()` is true, asked once a tick; for ever without."""
@@ -179,7 +153,7 @@ class PlantServer:
         if not self.lockstep:
             try:
                 self.plant.advance(self.period, self._people)
-            except Exception as error:  # whatever it is, somebody must brake the arm
+            except Exception as error:  # whatever it is, the arm must be braked
                 self._fail(error)
             self._tell(t)
 
@@ -312,7 +286,7 @@ class PlantServer:
         return True
 
     def _tell(self, t: float) -> None:
-        """Sends the state to whoever has control."""
+        """Sends the state to the controller that has control."""
         if self._peer is None:
             return
         self._read(t)
@@ -341,11 +315,3 @@ def outside(arm: Arm, q: Array) -> str:
         if not low <= q[i] <= high:
             return f"joint {joint!r}: expected {low:g} to {high:g}; got {q[i]:g}"
     return ""
-
-
-def local_only(host: str) -> str:
-    """The host, if it is this machine."""
-    with contextlib.suppress(ValueError):
-        if host == "localhost" or ipaddress.ip_address(host).is_loopback:
-            return "127.0.0.1" if host == "localhost" else host
-    raise ConfigError(f"address: expected one of this machine, such as 127.0.0.1; got {host!r}")

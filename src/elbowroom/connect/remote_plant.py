@@ -18,7 +18,6 @@ from __future__ import annotations
 import math
 import secrets
 import selectors
-import socket
 import time
 from collections.abc import Callable
 
@@ -30,15 +29,26 @@ from ..avoidance import Command, State
 from ..cell.plants.plant import configuration, people_rows, positive_time
 from ..errors import ConfigError, ShapeError
 from ..geometry import ROW
-from .packet import NUMBERS, Decoder, Encoder, Kind, Order, Stop, Tally
-from .plant_server import LONGEST, STATE_HEAD, STATUSES, TIMEOUT, Address, joints_check, local_only
+from .packet import (
+    LONGEST,
+    NUMBERS,
+    STATE_HEAD,
+    STATUSES,
+    TIMEOUT,
+    Address,
+    Endpoint,
+    Kind,
+    Stop,
+    joints_check,
+    local_only,
+)
 
 Array = NDArray[np.float64]
 PATIENCE = 2.0  # s
 AT_ONCE = 1024  # messages taken at a time: more than a system keeps, and an end all the same
 
 
-class PlantClient:
+class PlantClient(Endpoint):
     """A plant behind a socket.  See the module's docstring."""
 
     def __init__(
@@ -51,20 +61,15 @@ class PlantClient:
         patience: float = PATIENCE,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.arm, self.clock, self.lockstep = arm, clock, lockstep
-        self.timeout, self.patience = positive_time(timeout), positive_time(patience)
-        self.dropped = Tally()
-        self.unsent = 0
+        self.arm, self.patience = arm, positive_time(patience)
+        super().__init__(clock, timeout, lockstep=lockstep)
         self.contacts, self.touching = 0, False
-        self.stop_reason = Stop.START
-        self._decoder, self._order, self._encoder = Decoder(self.dropped), Order(self.dropped), Encoder()
         self._joints = joints_check(arm)
         self._q, self._qd, self._t = np.zeros(arm.n), np.zeros(arm.n), -math.inf
         self._stamp = -math.inf  # s, of the newest state
         self._answered = 0  # sequence number of ours that it answers
         self._greeted = -math.inf  # s, when we last said hello
         self._left_alone = False  # lockstep: an answer did not come
-        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         try:
             self._socket.connect((local_only(address[0]), address[1]))
         except (OSError, ConfigError) as error:
@@ -82,16 +87,6 @@ class PlantClient:
         if self._stamp == -math.inf:
             return False
         return not self._left_alone if self.lockstep else self.clock() - self._stamp <= self.timeout
-
-    @property
-    def stopped(self) -> bool:
-        """Whether the plant waits for a reset, as far as is known; `stop_reason.text` says why."""
-        return self.stop_reason is not Stop.NONE
-
-    @property
-    def lost(self) -> int:
-        """Messages that had not come when a later one did."""
-        return self._order.lost
 
     def wait(self, seconds: float) -> bool:
         """Waits until the plant answers, at most so long; whether it does."""
@@ -150,17 +145,11 @@ class PlantClient:
     def close(self) -> None:
         """Gives the socket back."""
         self._arrivals.close()
-        self._socket.close()
-
-    def __enter__(self) -> PlantClient:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+        super().close()
 
     # ---- messages
     def _hello(self) -> None:
-        """Asks for control, as somebody new."""
+        """Asks for control, under a new session."""
         self._greeted = self.clock()
         self._encoder.begin(secrets.randbits(64) | 1)
         self._order.begin()

@@ -104,7 +104,7 @@ def _limit(value: float) -> float:
 
 
 def _inertial(link: Element, model: Model, i: int) -> None:
-    if model.link_names[i] in model.estimated:  # whoever reads the file must not take a guess for a measurement
+    if model.link_names[i] in model.estimated:  # a reader of the file must not take a guess for a measurement
         return
     inertial = add(link, "inertial")
     add(inertial, "origin", xyz=model.com[i], rpy=(0, 0, 0))

@@ -159,7 +159,7 @@ def test_an_interrupt_keeps_what_there_is(jobs, tmp_path):
         whole.run(check=check)
     assert [run.test for run in whole.outcomes] == [1]
     path = tmp_path / "recordings" / f"{jobs[1].name}.csv"
-    said = f"in {jobs[1].name}, after 9 of 20 cycles, which are in {path}; 1 of 3 runs finished"
+    said = f"in {jobs[1].name}, after 9 of 20 control steps, which are in {path}; 1 of 3 runs finished"
     assert whole.broken_off() == said
     table = read_recording(path)
     assert (table.rows, table.torn) == (9, None)

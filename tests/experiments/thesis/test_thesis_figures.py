@@ -14,7 +14,7 @@ from elbowroom.experiments import figure_style as style
 from elbowroom.experiments.thesis import figures as plots
 from elbowroom.experiments.thesis import scene_drawings as scenes
 from elbowroom.experiments.thesis.outcome import Outcome
-from elbowroom.experiments.thesis.scene_drawings import SIDE, TOP, SceneView, draw_capsules, stadium, window
+from elbowroom.experiments.thesis.scene_drawings import SIDE, TOP, SceneDrawing, draw_capsules, stadium, window
 from elbowroom.geometry import Capsule
 
 pytest.importorskip("matplotlib")
@@ -30,7 +30,7 @@ def arm():
 
 @pytest.fixture(scope="module")
 def view(arm):
-    return SceneView(arm, "thesis")
+    return SceneDrawing(arm, "thesis")
 
 
 def made_up(arm, along="x"):

@@ -21,8 +21,8 @@ import numpy as np
 import elbowroom as er
 from elbowroom.avoidance import Command, State
 from elbowroom.cell.plants.plant import Kinematic, RigidBody
-from elbowroom.connect.packet import HEADER, MAGIC, VERSION, Kind, Stop
-from elbowroom.connect.plant_server import STATE_HEAD, PlantServer, joints_check
+from elbowroom.connect.packet import HEADER, MAGIC, STATE_HEAD, VERSION, Kind, Stop, joints_check
+from elbowroom.connect.plant_server import PlantServer
 from elbowroom.connect.remote_plant import PlantClient
 from elbowroom.geometry import ROW, Person
 

@@ -6,9 +6,9 @@ which CHANNELS lists them:
     R = R_1 R_2 R_3,    p_joint = p_parent + R_parent offset,    R_joint = R_parent R
 
 Position channels take the place of the offset's components, for the root and for other joints, as animation software
-writes and reads them.  BVH has no unit and no word on which axis is up: `unit` is metres a unit, a centimetre unless
-told, and `up` is "y" or "z".  From y-up the points come as (x, -z, y).  The point `head` is half way from the joint to
-the end of the head's bone.
+writes and reads them.  BVH has no unit and no word on which axis is up: `unit` is metres a unit, a centimetre by
+default, and `up` is "y" or "z".  From y-up the points come as (x, -z, y).  The point `head` is half way from the joint
+to the end of the head's bone.
 
 Names of joints differ from maker to maker.  Case, separators, name spaces and where the side stands make no difference:
 LeftForeArm, mixamorig:LeftForeArm, left_forearm, L_Elbow, ForeArm.L and lradius are all the left elbow.  A bone's joint

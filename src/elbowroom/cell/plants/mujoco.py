@@ -88,7 +88,7 @@ class MuJoCo:
         self.data: Any = self._mj.MjData(self.model)
         flags = self._mj.mjtDisableBit
         # Capsules change their length, so the boxes that the engine made for them at the start do not hold; and
-        # numbers that are not finite are to be told, not reset.
+        # numbers that are not finite must be reported, not reset.
         self.model.opt.disableflags |= int(flags.mjDSBL_MIDPHASE) | int(flags.mjDSBL_AUTORESET)
         self._geoms = np.array([self.model.geom(f"person{k}").id for k in range(person_capsules)], dtype=int)
         self._is_person = np.zeros(self.model.ngeom, dtype=bool)

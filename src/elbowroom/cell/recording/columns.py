@@ -97,7 +97,7 @@ class RecordedTable(Mapping[str, Array]):
 
     @property
     def rows(self) -> int:
-        """How many cycles it holds."""
+        """How many control steps it holds."""
         return len(self["t"])
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""A cell's cycles as rows of a recording (columns.py says which)."""
+"""A cell's control steps as rows of a recording (columns.py says which)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _VECTORS += [f"{side}_hand" for side in SIDES]
 
 
 class Log:
-    """Writes a cell's cycles into a recording.
+    """Writes a cell's control steps into a recording.
 
     Of several people, person_x ... and the palms of the hands are of the first in the scene.
     """
@@ -51,7 +51,7 @@ class Log:
         self._hands = [(f"{side}_hand", names.index(f"{side}_hand")) for side in SIDES if f"{side}_hand" in names]
 
     def add(self, t: float) -> None:
-        """The cycle at t, after `cell.step(t)`."""
+        """The control step at t, after `cell.step(t)`."""
         cell, row, at, views = self._cell, self._row, self._at, self._views
         info = cell.controller.command
         row[at["t"]], row[at["cycles"]], row[at["contacts"]] = t, cell.task.cycles, cell.plant.contacts

@@ -119,7 +119,7 @@ class Recording:
         raise UnknownNameError(f"Recording.view: expected one of {', '.join(self._places)}; got {name!r}")
 
     def append(self, state: str, status: str, verdict: str = "", law_status: str = "") -> None:
-        """The cycle is over: `row`, with these texts, is the next of the recording.  Never waits, never fails.
+        """The control step is over: `row`, with these texts, is the next of the recording.  Never waits, never fails.
 
         `state` is the task's, `status` what the arm did; `verdict` and `law_status` are what supervisor and controller
         said, each for itself.
@@ -236,7 +236,7 @@ class FileThread:
         self._file = _opened(path, replace)
         try:
             self._put(form.beginning)
-        except OSError as error:  # nothing runs yet, so this is told at once
+        except OSError as error:  # nothing runs yet, so this is raised at once
             os.close(self._file)
             with contextlib.suppress(OSError):
                 if path.is_file():

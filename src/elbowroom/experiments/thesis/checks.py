@@ -162,7 +162,7 @@ def _cell(runs: Runs) -> Iterable[Check]:
     run, blind = find(runs, 5, "filter"), find(runs, 5, "blind")
     if run is not None:
         cycles, touches = run.metrics.get("cycles"), run.metrics.get("contacts")
-        value, wanted = f"{cycles} cycles, {touches} contacts", "a cycle at least, no contact"
+        value, wanted = f"{cycles} task cycles, {touches} contacts", "a task cycle at least, no contact"
         yield Check(5, "the cell does its task without contact", value, wanted, bool(cycles) and touches == 0)
     if blind is not None:
         touches = blind.metrics.get("contacts")

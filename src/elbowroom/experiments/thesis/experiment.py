@@ -149,9 +149,9 @@ def run_job(
 ) -> Outcome:
     """Makes the run, its recording in `folder` if there is one, and measures it.
 
-    `started` is given the cell and the recording before the first cycle: who is interrupted still has both.  `problem`
-    is told why a file does not hold the whole run, as on a full disk: numbers come from memory, so the run goes on.
-    Without it, a file that cannot even be begun is an error.
+    `started` is given the cell and the recording before the first step: who is interrupted still has both.  `problem`
+    is called with the reason why a file does not hold the whole run, as on a full disk: numbers come from memory, so
+    the run goes on.  Without it, a file that cannot even be begun is an error.
     """
     cell = Cell(job.scene)
     recording = Recording(cell.arm.n)

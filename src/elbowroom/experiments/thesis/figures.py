@@ -1,7 +1,7 @@
 """The figures of the thesis' chapter 4, one entry each: its caption, the runs that it needs, how it is drawn.
 
     draw("4.2", outcomes, view, [Path("fig.svg"), Path("fig.pdf")])
-    draw_all(outcomes, view, folder)         every figure whose runs are there; the others are told with what they lack
+    draw_all(outcomes, view, folder)         every figure whose runs are there; others are listed with what they lack
 
 Figure 4.13, the state diagram of the cell, is no recording's.  Curves over time are drawn here, scenes in
 scene_drawings.py, all in one look (experiments/figure_style.py); the thesis' numbers are thin dashed lines with their
@@ -35,7 +35,7 @@ from ..figure_style import (
 )
 from .metrics import column, joint3_degrees, joint_columns
 from .outcome import Outcome, Table, find
-from .scene_drawings import SceneView, approach, layout, snapshots, trajectories, trap
+from .scene_drawings import SceneDrawing, approach, layout, snapshots, trajectories, trap
 from .texts import INFLUENCE, THESIS
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ WEAK, STRONG, SCALING = "weak", "strong", "scaling"
 NEAR_LIMIT = 5.0
 """degrees: joint 3 is near its limit when it is closer than this."""
 
-Draw = Callable[[Sequence[Table], SceneView], "Figure"]
+Draw = Callable[[Sequence[Table], SceneDrawing], "Figure"]
 """Draws a figure from the recordings that it needs, in the order of its needs."""
 
 
@@ -117,7 +117,7 @@ def _places(axis: Axes, table: Table, along: str, thesis: float | None) -> None:
 def places(test: int, along: str) -> Draw:
     """Figures 4.5, 4.9, 4.11: one run."""
 
-    def draw(tables: Sequence[Table], view: SceneView) -> Figure:
+    def draw(tables: Sequence[Table], view: SceneDrawing) -> Figure:
         figure, axis = panel(2.7)
         _places(axis, tables[0], along, THESIS.get(test, {}).get(f"min_{along}_difference"))
         return figure
@@ -125,7 +125,7 @@ def places(test: int, along: str) -> Draw:
     return draw
 
 
-def places_twice(tables: Sequence[Table], view: SceneView) -> Figure:
+def places_twice(tables: Sequence[Table], view: SceneDrawing) -> Figure:
     """Figure 4.2: with the filter and without."""
     figure, axes = panels(2, 1, 4.6, share="xy")
     for axis, table, name in zip(axes, tables, ("with the filter", "without the filter"), strict=True):
@@ -138,7 +138,7 @@ def places_twice(tables: Sequence[Table], view: SceneView) -> Figure:
 def distances(test: int) -> Draw:
     """Figures 4.3, 4.6, 4.10: the least distance between axes, thick, and between surfaces, thin."""
 
-    def draw(tables: Sequence[Table], view: SceneView) -> Figure:
+    def draw(tables: Sequence[Table], view: SceneDrawing) -> Figure:
         table = tables[0]
         figure, axis = panel(2.5)
         t, apart, surfaces = (column(table, name) for name in ("t", "distance_axes", "distance_surfaces"))
@@ -180,7 +180,7 @@ def _velocity(axis: Axes, table: Table, style: str, peak: float | None) -> None:
 def velocity(test: int | None = None) -> Draw:
     """Figures 4.7, 4.22, 4.24: one run; in test 7 the time when joint 3 is near its limit is shaded."""
 
-    def draw(tables: Sequence[Table], view: SceneView) -> Figure:
+    def draw(tables: Sequence[Table], view: SceneDrawing) -> Figure:
         figure, axis = panel(2.5)
         _velocity(axis, tables[0], "tool", None if test is None else THESIS.get(test, {}).get("peak_x_speed"))
         if test == 7:
@@ -190,7 +190,7 @@ def velocity(test: int | None = None) -> Draw:
     return draw
 
 
-def velocity_twice(tables: Sequence[Table], view: SceneView) -> Figure:
+def velocity_twice(tables: Sequence[Table], view: SceneDrawing) -> Figure:
     """Figure 4.4: with the filter and without."""
     figure, axes = panels(2, 1, 4.2, share="xy")
     names, styles = ("with the filter", "without the filter"), ("tool", "unfiltered")
@@ -201,7 +201,7 @@ def velocity_twice(tables: Sequence[Table], view: SceneView) -> Figure:
     return figure
 
 
-def velocity_and_joints(tables: Sequence[Table], view: SceneView) -> Figure:
+def velocity_and_joints(tables: Sequence[Table], view: SceneDrawing) -> Figure:
     """Figure 4.12: the x velocity under F, and how much each joint moves under F (first table) and K (second)."""
     figure, (left, right) = panels(1, 2, 2.6, widths=(2.1, 1.0))
     _velocity(left, tables[0], "tool", THESIS[4]["peak_x_speed"])
@@ -218,17 +218,17 @@ def velocity_and_joints(tables: Sequence[Table], view: SceneView) -> Figure:
     return figure
 
 
-def joint3(tables: Sequence[Table], view: SceneView) -> Figure:
+def joint3(tables: Sequence[Table], view: SceneDrawing) -> Figure:
     """Figures 4.20, 4.21, 4.23: the angle of joint 3 and its limit."""
     return _joint3(tables, view, None)
 
 
-def joint3_scaled(tables: Sequence[Table], view: SceneView) -> Figure:
+def joint3_scaled(tables: Sequence[Table], view: SceneDrawing) -> Figure:
     """Figure 4.23: the same, with the thesis' least angle."""
     return _joint3(tables, view, THESIS[7]["min_joint3_deg"])
 
 
-def _joint3(tables: Sequence[Table], view: SceneView, thesis: float | None) -> Figure:
+def _joint3(tables: Sequence[Table], view: SceneDrawing, thesis: float | None) -> Figure:
     table = tables[0]
     figure, axis = panel(2.5)
     t, angle = column(table, "t"), joint3_degrees(table, view.joint3_zero, view.joint3_sign)
@@ -249,7 +249,7 @@ def _joint3(tables: Sequence[Table], view: SceneView, thesis: float | None) -> F
     return figure
 
 
-def _shade_limit(axis: Axes, table: Table, view: SceneView) -> None:
+def _shade_limit(axis: Axes, table: Table, view: SceneDrawing) -> None:
     """Shades the time when joint 3 is within `NEAR_LIMIT` of its limit, or beyond it."""
     t, angle = column(table, "t"), joint3_degrees(table, view.joint3_zero, view.joint3_sign)
     near = angle < np.degrees(view.joint3_limit) + NEAR_LIMIT
@@ -269,7 +269,7 @@ def _shade_limit(axis: Axes, table: Table, view: SceneView) -> None:
     )
 
 
-def trapped_velocities(tables: Sequence[Table], view: SceneView) -> Figure:
+def trapped_velocities(tables: Sequence[Table], view: SceneDrawing) -> Figure:
     """Figure 4.17: x velocities of the tool and of the obstacle, which stands still."""
     table = tables[0]
     figure, axis = panel(2.5)
@@ -282,7 +282,7 @@ def trapped_velocities(tables: Sequence[Table], view: SceneView) -> Figure:
     return figure
 
 
-def trapped_places(tables: Sequence[Table], view: SceneView) -> Figure:
+def trapped_places(tables: Sequence[Table], view: SceneDrawing) -> Figure:
     """Figure 4.18: x of the tool, of its goal and of the obstacle."""
     table = tables[0]
     figure, axis = panel(2.5)
@@ -340,7 +340,7 @@ def name(number: str) -> str:
     return f"figure_{chapter}_{int(place.removesuffix(letter)):02d}{letter}"
 
 
-def draw(number: str, outcomes: Iterable[Outcome], view: SceneView, paths: Sequence[Path]) -> Drawn:
+def draw(number: str, outcomes: Iterable[Outcome], view: SceneDrawing, paths: Sequence[Path]) -> Drawn:
     """One figure from the runs of one arm on one plant, as files whose suffixes say the formats.
 
     Where a run is not there, nothing is written and `missing` says which.
@@ -362,7 +362,7 @@ def draw(number: str, outcomes: Iterable[Outcome], view: SceneView, paths: Seque
 
 def draw_all(
     outcomes: Iterable[Outcome],
-    view: SceneView,
+    view: SceneDrawing,
     folder: Path,
     *,
     suffixes: Sequence[str] = (".svg", ".png"),
@@ -371,7 +371,7 @@ def draw_all(
 ) -> Mapping[str, Drawn]:
     """Every figure (of these tests) into a folder, from the runs of one arm on one plant; see `chosen`.
 
-    A figure that cannot be drawn does not take the others with it: it is told as missing, with the reason.
+    A figure that cannot be drawn is listed as missing, with the reason; the others are drawn.
     """
     runs = list(outcomes)
     wanted = None if tests is None else set(tests)

@@ -1,7 +1,7 @@
 """What a run of an experiment leaves: its recording, its numbers, and the thesis' numbers beside them.
 
 An outcome belongs to a test of the thesis' chapter 4, or to a scene of another kind (a recorded person).  Its table has
-one array a column, a row a cycle, with the columns of a recording.  As a row of JSON it is
+one array per column, one row per control step, with the columns of a recording.  As a row of JSON it is
 
     {"test" or "scene", "variant", "plant", "robot", "metrics", "thesis"}
 

@@ -2,7 +2,7 @@
 
     report(outcomes, figures, Path("report.html"), checks=checks, discussion=texts, settings={"gains": toml})
 
-A test that was not run, or failed, is told as missing with its reason; the rest stands.  The pieces of the page are
+A test that was not run, or failed, is listed as missing with its reason; the rest stands.  The pieces of the page are
 those of experiments/html_report.py.
 """
 

@@ -1,7 +1,7 @@
 """Everything that is written after the runs: results.json, the figures, and report.html.
 
-A file is whole or not there: it is written beside its place and then moved.  One that cannot be written is told, and
-does not take the others with it.
+A file is whole or not there: it is written beside its place and then moved.  One that cannot be written is
+reported, and the others are written all the same.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .experiment import ARM, TESTS, Job, experiments
 from .figures import Drawn, chosen, draw_all, name
 from .outcome import Outcome, rows
 from .report import report
-from .scene_drawings import SceneView
+from .scene_drawings import SceneDrawing
 from .suite import installed
 from .texts import DISCUSSION
 
@@ -58,7 +58,7 @@ def write_report(
 ) -> Written:
     """The figures, if there is matplotlib, and report.html.
 
-    `missing` is what the report says about what is not there.  Figures that could not be made are told there too.
+    `missing` is what the report says about what is not there.  Figures that could not be made are listed there too.
     `command` is the call that makes the same numbers again.
     """
     told = dict(missing)
@@ -141,12 +141,12 @@ def _discussion(outcomes: Sequence[Outcome]) -> Mapping[str, str]:
     return {"recorded": DISCUSSION.get("recorded", "")} if any(run.test is None for run in outcomes) else {}
 
 
-def view(job: Job) -> SceneView:
+def view(job: Job) -> SceneDrawing:
     """How the arm and the coworker of a job look."""
     scene = job.scene
     arm = mounted(scene)
     who = next(iter(scene.people.values()), None)
-    return SceneView(
+    return SceneDrawing(
         arm,
         scene.cover or None,
         person_radius=float(getattr(who, "radius", 0.2)),

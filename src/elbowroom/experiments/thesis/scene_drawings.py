@@ -64,7 +64,7 @@ ARROW = {"arrowstyle": "-|>", "color": "#7a6a50", "linewidth": 1.2, "shrinkA": 0
 
 
 @dataclass(frozen=True, eq=False)
-class SceneView:
+class SceneDrawing:
     """What a drawing of a scene needs besides its recording.
 
     `cover` names the capsules that the controller saw (None: the full body); `floor` is its height (m).  The angle of
@@ -116,7 +116,7 @@ def draw_capsules(axis: Axes, capsules: Sequence[Capsule], plane: Plane, **style
         axis.add_patch(Polygon(stadium(a, b, capsule.radius), closed=True, **style))
 
 
-def draw_arm(axis: Axes, view: SceneView, q: Array, plane: Plane, *, faint: bool = False) -> None:
+def draw_arm(axis: Axes, view: SceneDrawing, q: Array, plane: Plane, *, faint: bool = False) -> None:
     """The arm at q (n,), and its stand where the base is above the floor."""
     base = view.arm.model.base[:3, 3]
     if plane[1] == 2 and base[2] - view.floor > 1e-3:
@@ -127,7 +127,7 @@ def draw_arm(axis: Axes, view: SceneView, q: Array, plane: Plane, *, faint: bool
         draw_capsules(axis, view.outline.capsules(q), plane, zorder=2.2, **COVER)
 
 
-def draw_person(axis: Axes, view: SceneView, x: float, y: float, plane: Plane, *, faint: bool = False) -> None:
+def draw_person(axis: Axes, view: SceneDrawing, x: float, y: float, plane: Plane, *, faint: bool = False) -> None:
     """The coworker, hatched; faint with a dashed outline where they were or will be."""
     if not np.isfinite([x, y]).all():
         return
@@ -136,7 +136,7 @@ def draw_person(axis: Axes, view: SceneView, x: float, y: float, plane: Plane, *
     draw_capsules(axis, [view.person(x, y)], plane, zorder=1.8, **style)
 
 
-def draw_moment(axis: Axes, view: SceneView, table: Table, row: int, plane: Plane) -> None:
+def draw_moment(axis: Axes, view: SceneDrawing, table: Table, row: int, plane: Plane) -> None:
     """Arm and coworker in a row of a recording."""
     draw_person(axis, view, float(table["person_x"][row]), float(table["person_y"][row]), plane)
     draw_arm(axis, view, joint_columns(table)[row], plane)
@@ -163,7 +163,7 @@ class Window:
 
 
 def window(
-    view: SceneView,
+    view: SceneDrawing,
     table: Table,
     rows: Sequence[int],
     plane: Plane,
@@ -182,7 +182,7 @@ def window(
     return Window(float(low[0]), float(high[0]), float(bottom), float(high[1]))
 
 
-def frame(axis: Axes, view: SceneView, plane: Plane, seen: Window, *, x: bool = True, y: bool = True) -> None:
+def frame(axis: Axes, view: SceneDrawing, plane: Plane, seen: Window, *, x: bool = True, y: bool = True) -> None:
     """Equal scales, the ground from the side, and the names of the axes where wanted."""
     axis.set_aspect("equal")
     axis.grid(visible=False)
@@ -220,7 +220,7 @@ def point(axis: Axes, at: ArrayLike, plane: Plane, text: str, marker: str = "x")
 
 
 def _pair_of_views(
-    view: SceneView, table: Table, rows: Sequence[int], planes: Sequence[Plane], *, alone: bool = False
+    view: SceneDrawing, table: Table, rows: Sequence[int], planes: Sequence[Plane], *, alone: bool = False
 ) -> tuple[Figure, list[Axes], list[Window]]:
     """A figure with two views beside each other, of one scale; that from above is as high as the other or higher.
 
@@ -238,7 +238,7 @@ def _pair_of_views(
     return figure, axes, seen
 
 
-def layout(tables: Sequence[Table], view: SceneView) -> Figure:
+def layout(tables: Sequence[Table], view: SceneDrawing) -> Figure:
     """Figures 4.1 and 4.8: the scene at the start, from the side and from above, and how near the coworker comes.
 
     A coworker who comes along y is shown from the front.
@@ -262,7 +262,7 @@ def layout(tables: Sequence[Table], view: SceneView) -> Figure:
     return figure
 
 
-def trajectories(tables: Sequence[Table], view: SceneView) -> Figure:
+def trajectories(tables: Sequence[Table], view: SceneDrawing) -> Figure:
     """Figure 4.14: ways of the tool and of the coworker, from above and from the side."""
     table = tables[0]
     people = vectors(table, "person")
@@ -326,7 +326,7 @@ def _stays(states: Sequence[str]) -> list[tuple[int, int]]:
     return list(pairwise(edges))
 
 
-def snapshots(tables: Sequence[Table], view: SceneView) -> Figure:
+def snapshots(tables: Sequence[Table], view: SceneDrawing) -> Figure:
     """Figure 4.15: six moments of the cell, from above."""
     table = tables[0]
     chosen, goals, t = moments(table), stations(table), column(table, "t")
@@ -351,7 +351,7 @@ def snapshots(tables: Sequence[Table], view: SceneView) -> Figure:
     return figure
 
 
-def trap(tables: Sequence[Table], view: SceneView) -> Figure:
+def trap(tables: Sequence[Table], view: SceneDrawing) -> Figure:
     """Figure 4.16: the scene of test 6, with the way of the tool in the last third and an arrow along it."""
     table = tables[0]
     t, tool = column(table, "t"), vectors(table, "tool")
@@ -373,7 +373,7 @@ def trap(tables: Sequence[Table], view: SceneView) -> Figure:
     return figure
 
 
-def approach(tables: Sequence[Table], view: SceneView) -> Figure:
+def approach(tables: Sequence[Table], view: SceneDrawing) -> Figure:
     """Figure 4.19: the scene of test 7 at the start, when the arm begins to react, and at the nearest."""
     table = tables[0]
     apart, t = column(table, "distance_axes"), column(table, "t")

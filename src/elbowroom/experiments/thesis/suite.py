@@ -34,9 +34,9 @@ log.addHandler(logging.NullHandler())
 ARMS = ("panda", "iiwa7", "ur10e")
 WITH_ARMS = range(1, 6)
 NO_MUJOCO = "the MuJoCo plant needs MuJoCo: pip install '.[mujoco]'"
-EVERY = 25  # cycles between two movements of a bar
+EVERY = 25  # control steps between two movements of a bar
 Progress = Callable[[int, str, int, int], object]
-"""Told the number of the job, its name, its cycles done and in all."""
+"""Called with the number of the job, its name, its control steps done and in all."""
 
 
 def installed(package: str) -> bool:
@@ -130,9 +130,9 @@ class Suite:
         return None if self.folder is None else self.folder / "recordings"
 
     def run(self, progress: Progress | None = None, check: Callable[[], object] | None = None) -> None:
-        """Makes every run.  One that fails is told in `failed` and does not take the others with it.
+        """Makes every run.  One that fails is listed in `failed`, and the others go on.
 
-        `check` is called in every cycle, and between runs, and may raise KeyboardInterrupt.  After one, what was
+        `check` is called in every control step, and between runs, and may raise KeyboardInterrupt.  After one, what was
         recorded of the run in progress is in its file, and the interrupt goes on.
         """
         if self.recordings is not None:
@@ -183,7 +183,7 @@ class Suite:
             where = f" ({recording.problem})"
         elif recording.path is not None:
             where = f", which are in {recording.path}"
-        return f"in {job.name}, after {len(recording)} of {cell.scene.cycles} cycles{where}; {done}"
+        return f"in {job.name}, after {len(recording)} of {cell.scene.cycles} control steps{where}; {done}"
 
 
 def _slip(error: Exception) -> str:

@@ -87,7 +87,7 @@ METRICS: dict[str, Name] = {
     "rms_jerk": Name("RMS jerk of the tool", "m/s³", 1, "RMS jerk"),
     "vibration": Name("vibration above 2 Hz, RMS", "m/s", 4),
     "contacts": Name("contacts"),
-    "cycles": Name("cycles completed", short="cycles"),
+    "cycles": Name("task cycles completed", short="task cycles"),
     "min_joint3_deg": Name("least angle of joint 3", "°", 1),
     "oscillation_amplitude": Name("swing of the tool, half of the way", "m", 3),
     "oscillation_frequency": Name("frequency of the swing", "Hz", 2),
@@ -177,8 +177,8 @@ DISCUSSION: dict[str, str] = {
     ),
     "1": (
         "Without the average there is no vibration here to take out, only corners, where the coworker turns on the "
-        "spot. The thesis saw vibration, at a cycle of 0.158 s, and does not say where it came from. A sensor that "
-        "is a centimetre off makes some: then the tool trembles without the average and is calm with it.\n\n"
+        "spot. The thesis saw vibration, at a control step of 0.158 s, and does not say where it came from. A sensor "
+        "that is a centimetre off makes some: then the tool trembles without the average and is calm with it.\n\n"
         "The calm is paid for with delay. The supervisor counts that delay, and slows the arm on its way back "
         "towards the coworker."
     ),

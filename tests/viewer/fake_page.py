@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from elbowroom.viewer.panel.status import judged
 from elbowroom.viewer.session.setup import ShownSettings
 from elbowroom.viewer.snapshot import Nearest, SceneView, Snapshot
 
@@ -161,3 +162,8 @@ def at_work(**changes: Any) -> Snapshot:
     """An arm at work 0.43 m from a left hand, for what a page says of it."""
     moment: dict[str, Any] = {"distance": 0.43, "nearest": Nearest(0, 0, "wrist", "left_hand"), "state": "to_object"}
     return snapshot(**({"verdict": "OK", "cycles": 2, "t": 3.0} | moment | changes))
+
+
+def sentence(shown: Snapshot) -> str:
+    """What the page says that the arm is doing."""
+    return judged(shown)[0]

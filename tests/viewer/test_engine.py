@@ -36,7 +36,7 @@ def desk():
 
 def cycles(engine, count):
     for _ in range(count):
-        engine.cycle()
+        engine.control_step()
         engine.obey()
 
 
@@ -63,7 +63,7 @@ def test_the_last_minute_has_no_gap_where_nobody_looked(desk):
     engine, page = desk
     seen = []
     for _ in range(200):  # 2 s
-        engine.cycle()
+        engine.control_step()
         engine.show()
         seen.append(engine.board.look() if len(seen) in (0, 199) else None)  # a page that is slow to be built
     assert [k for k, _ in seen[0].minute] == [0]
@@ -74,7 +74,7 @@ def test_the_last_minute_has_no_gap_where_nobody_looked(desk):
     cycles(engine, 1)
     engine.show()
     assert engine.board.look().minute == ()
-    engine.cycle()  # a control step by hand, while it is paused
+    engine.control_step()  # a control step by hand, while it is paused
     engine.show()
     engine.show()
     assert engine.board.look().minute == ((0, GREEN),)
@@ -249,7 +249,7 @@ def test_it_carries_from_the_grip_to_the_release(desk):
     engine, _ = desk
     seen = set()
     for _ in range(900):
-        engine.cycle()
+        engine.control_step()
         picture = engine.snapshot()
         seen.add((picture.state, picture.carrying))
     assert ("to_goal", True) in seen

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from fake_page import sentence
 
 from elbowroom.cell import Cell, Scene, run
 from elbowroom.cell.layout import STANDARD
@@ -21,7 +22,7 @@ from elbowroom.errors import RecordingError
 from elbowroom.geometry import Body
 from elbowroom.loading import load
 from elbowroom.viewer.panel.margins import margins
-from elbowroom.viewer.panel.status import near, sentence
+from elbowroom.viewer.panel.status import near
 from elbowroom.viewer.replay.recorded import Replay
 from elbowroom.viewer.snapshot import Nearest
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from fake_page import Server, at_work, person, snapshot
+from fake_page import Server, at_work, person, sentence, snapshot
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -16,7 +16,6 @@ from elbowroom.errors import ModelWarning
 from elbowroom.geometry import PARKED
 from elbowroom.geometry.skeleton import NAMES
 from elbowroom.model.visuals import Visual
-from elbowroom.viewer.panel.status import sentence
 from elbowroom.viewer.scene3d import cameras, overlays
 from elbowroom.viewer.scene3d import primitives as solids
 from elbowroom.viewer.scene3d.people import clothes, names_of, people_of

@@ -1,1 +1,1 @@
-"""The browser cockpit; knows recordings and snapshots, no controller."""
+"""The page in a browser: a live cell or a recording, drawn, described and steered."""

@@ -57,7 +57,7 @@ class Nearest(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SceneView:
-    """What stays while a cell does."""
+    """What a page shows and does not change while the cell stays the same."""
 
     setup: Setup = field(default_factory=Setup)  # what was chosen
     shown: ShownSettings = field(default_factory=ShownSettings)  # what the settings are
@@ -91,7 +91,7 @@ class SceneView:
 
     @classmethod
     def from_cell(cls, place: Workplace) -> SceneView:
-        """Of the cell that a workplace has now."""
+        """The view of the cell that a workplace has now."""
         cell, setup, config = place.cell, place.setup, place.cell.controller.config
         robot, supervision = setup.robot or cell.arm.name, cell.scene.supervision
         return cls(
@@ -116,7 +116,7 @@ class SceneView:
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """One moment; see the module's docstring.  Points in metres, world axes; capsules (k, 7): both ends, the radius."""
+    """All that a page shows of one moment.  Points in metres, world axes; capsules (k, 7): both ends, the radius."""
 
     scene: SceneView = field(default_factory=SceneView)
     generation: int = 1  # which cell this is: a page is built anew for another
@@ -179,7 +179,7 @@ class Snapshot:
 
     @classmethod
     def from_cell(cls, place: Workplace) -> Snapshot:
-        """Of a workplace, now."""
+        """The snapshot of a workplace, now."""
         cell, t = place.cell, place.t
         info, guard, q, view = cell.controller.command, cell.guard, cell.state.q, place.scene_view()
         first = place.people[0] if place.people else None
@@ -242,7 +242,7 @@ class Snapshot:
 
     @classmethod
     def from_row(cls, replay: Replay, k: int) -> Snapshot:
-        """Of row k of a recording."""
+        """The snapshot of row k of a recording."""
         cell, table, q = replay.cell, replay.table, replay.q[k]
         arm, people, moved = replay.bodies(k)
         found = cell.nearest(q, people) if cell.exact else None
@@ -305,7 +305,7 @@ def carrying(task: Task) -> bool:
 
 
 def palms(cell: Cell) -> dict[str, Array]:
-    """Where the hands of the first person are, by side; none of somebody without hands, or who is not there."""
+    """Where the hands of the first person are, by side; none where they have none, or nobody is there."""
     found: dict[str, Array] = {}
     if cell.people:
         names = cell.people[0].actual.names
@@ -340,7 +340,7 @@ def words(name: str) -> list[str]:
 
 @lru_cache(maxsize=8)
 def _common(names: tuple[str, ...]) -> int:
-    """How many words all names begin with; of each a word is left."""
+    """How many words all names begin with, at least one word of each left over."""
     split = [words(name) for name in sorted(set(names))]
     if len(split) < 2:
         return 0

@@ -167,7 +167,7 @@ class Page(Target):
     def _turn(self) -> None:
         """What engine and page do thirty times a second."""
         self._engine.obey()
-        self._engine.cycle()
+        self._engine.control_step()
         self._engine.show()
         self._live.show()
 

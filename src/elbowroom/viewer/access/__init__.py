@@ -1,1 +1,1 @@
-"""Who may load the page, who may steer it, and the server that asks."""
+"""Access to the page: who may load it, who may steer it, and the server that checks both."""

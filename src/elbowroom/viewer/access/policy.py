@@ -59,7 +59,7 @@ def new_token() -> str:
 
 @dataclass(frozen=True)
 class AccessRules:
-    """Who is let in: the names this server answers to, its port, and a token where one is needed."""
+    """Which requests are accepted: the names this server answers to, its port, and a token where one is needed."""
 
     names: tuple[str, ...]
     port: int
@@ -208,8 +208,8 @@ class Doorkeeper:
     dress: Callable[[Response], None]  # changes an answer that is viser's page
     inside: set[ServerConnection] = field(default_factory=set)
     calls: int = 0
-    dropped: int = 0  # messages that were none
-    ready: bool = False  # whether pages may come in
+    dropped: int = 0  # messages that were not well-formed
+    ready: bool = False  # whether pages may connect
     shut: bool = False
 
     def serve(
@@ -243,13 +243,13 @@ class Doorkeeper:
         return serve(attend, sock=self.socket, **{**options, **guarded, "logger": _quiet})
 
     async def receive(self, recv: Callable[[], Awaitable[str | bytes]]) -> str | bytes:
-        """The next message of a page that is one; what is none is dropped and counted."""
+        """The next well-formed message of a page; others are dropped and counted."""
         while not well_formed(data := await recv()):
             self.dropped += 1
         return data
 
     async def answer(self, connection: ServerConnection, request: Request, pages: Pages) -> Response | None:
-        """The answer to one request; None lets a websocket in."""
+        """The answer to one request; None accepts a websocket."""
         rules, headers = self.rules, request.headers
         why = rules.refusal(request.path, headers)
         if why is not None:

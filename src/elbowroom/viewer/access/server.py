@@ -113,7 +113,7 @@ def open_page(
 
 
 def _address(rules: AccessRules, host: str) -> str:
-    """What to open."""
+    """The address to open."""
     name = f"[{host}]" if ":" in host else host
     return f"http://{name}:{rules.port}/" + ("" if rules.token is None else f"?token={rules.token}")
 

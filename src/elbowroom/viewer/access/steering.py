@@ -1,16 +1,16 @@
-"""Who steers: one page does, the others watch and can take over; and what of all that pages send is let through.
+"""Steering: one page steers, the others watch and can take over; and which messages of pages are accepted.
 
 viser stores what a page sends, and hands it to the other pages, before any callback sees it.  So it is looked at here,
-before viser does.  Of a page that steers this comes through, and nothing else of anybody:
+before viser does.  Of a page that steers this is accepted, and nothing else of any page:
 
-    a slider's value           a finite number, held within the slider's range
+    a slider's value           a finite number, limited to the slider's range
     a choice, a button         one of those that there are; a check box's is a bool
     a handle that is dragged   places and turns of finite numbers, at most `FARTHEST` away
     a key                      as it is
 
-What was dropped or held is answered with the true value, to the page that sent it.  Of a page that watches nothing
-comes through but its camera and the buttons for it, its button "Steer from this page", and a stop: by the button or the
-key.  Whoever sees that the arm must stand can make it so; that it goes on is for the page that steers.
+What was dropped or limited is answered with the true value, to the page that sent it.  Of a page that watches nothing
+is accepted but its camera and the buttons for it, its button "Steer from this page", and a stop, by the button or the
+key.  Whoever sees that the arm must stop can stop it; only the page that steers can let it go on.
 
 The first page steers.  When it goes, the page that comes within `GRACE` seconds, before or after, is taken for the same
 one, loaded again; if none comes, the one that has been there longest steers.  So a page that is alone always does.
@@ -62,7 +62,7 @@ def sound(message: Message, farthest: float = math.inf) -> bool:
 
 
 def held(handle: object, value: object) -> float | str | bool | None:
-    """A page's value as the element may have it, None if it may not have anything like it."""
+    """A page's value within the range or the choices of the element; None if it is not such a value."""
     import viser
 
     if isinstance(handle, viser.GuiSliderHandle):
@@ -87,7 +87,7 @@ class _Open:
 
 
 class Steering:
-    """Stands before a viser server; `who` is the id of the page that steers, None if there is none."""
+    """Filters what pages send to a viser server; `who` is the id of the page that steers, None if there is none."""
 
     def __init__(self, server: viser.ViserServer, order: float = 0.0) -> None:
         from viser import GuiButtonGroupHandle
@@ -117,7 +117,7 @@ class Steering:
 
     # ---- what comes through
     async def _gate(self, client: ClientId, message: Message) -> None:
-        """For elements that all pages have."""
+        """Filters messages about elements that all pages have."""
         if isinstance(message, self._messages.GuiUpdateMessage):
             await self._element(client, message)
         elif isinstance(message, self._scene):
@@ -129,7 +129,7 @@ class Steering:
             await self._real(client, message)
 
     def _may(self, client: int, uuid: object) -> bool:
-        """Whether a page may give a command: who steers any, everybody the one that stops the arm."""
+        """Whether a page may give a command: the page that steers any, every page the one that stops the arm."""
         if client == self.who:
             return True
         command = self.server.gui._command_handle_from_uuid.get(uuid) if isinstance(uuid, str) else None
@@ -186,7 +186,7 @@ class Steering:
             return message if number is None else buffer.message_from_id.get(number, message)
 
     def _guard(self, connection: WebsockClientConnection) -> None:
-        """For what one page has alone: its camera and its button."""
+        """Filters messages about what one page has alone: its camera and its button."""
         real = connection._handle_incoming_message
 
         async def gate(client: ClientId, message: Message) -> None:
@@ -233,7 +233,7 @@ class Steering:
             self._say()
 
     def _settle(self) -> None:
-        """Nobody came back."""
+        """The page that steered has not come back: the oldest one steers."""
         if self.who is None and self._pages:
             self.take(min(self._pages))
 

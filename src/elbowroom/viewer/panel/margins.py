@@ -61,7 +61,7 @@ class NearestCapsule(NamedTuple):
 
 
 class Margins(NamedTuple):
-    """See the module's docstring; NaN where it is not known."""
+    """How far the arm is from what its supervisor allows (see above); NaN where it is not known."""
 
     needed: float
     had: float
@@ -83,7 +83,7 @@ class Stopping(NamedTuple):
 
     @property
     def human_speed(self) -> float:
-        """How fast people are taken to be, m/s."""
+        """The speed that people are assumed to have, m/s."""
         return max(self.limits.human_speed, self.pace)
 
     def time(self, qd: Array) -> float:
@@ -106,14 +106,14 @@ class Stopping(NamedTuple):
 
 
 def stopping(limits: Limits, arm: Arm, lower: Array, upper: Array, period: float) -> Stopping | None:
-    """As a supervisor with these limits computes it; None where it does not keep people apart."""
+    """What a supervisor with these limits asks for; None where it does not keep a separation."""
     if not limits.separation:
         return None
     return Stopping(limits, bounds(limits, arm, lower, upper).acceleration, limits.latency + period)
 
 
 def margins(cell: Cell) -> Margins | None:
-    """Of this control step; None where nobody is there."""
+    """The margins of this control step; None where nobody is there."""
     if not cell.people or not math.isfinite(cell.near.surfaces):
         return None
     controller, guard = cell.controller, cell.guard
@@ -138,7 +138,7 @@ def at_nearest(
     rules: Stopping | None,
     believed: float = math.nan,
 ) -> Margins | None:
-    """Of an arm in that state; None where it touches somebody, as no direction is known then."""
+    """The margins of an arm in that state; None where it touches a person, as no direction is known then."""
     believed = had if math.isnan(believed) else believed
     row, link, at, beside, part = nearest
     way = beside - at
@@ -180,7 +180,7 @@ def _bears(arm: Arm, q: Array, link: int, a: Array, part: str) -> tuple[float, s
 
 
 class _GoalZone(NamedTuple):
-    """As avoidance.control.waiting.Waiting has them, but below 0, too: a person so far from the goal occupies it."""
+    """The distances at which a person occupies a goal (avoidance.control.waiting); here they may be below 0."""
 
     near: float
     clear: float
@@ -193,7 +193,7 @@ class WaitingTime:
         self.seconds = 0.0
 
     def look(self, cell: Cell) -> None:
-        """After every control step."""
+        """Counts one control step that has been done."""
         speed = float(np.linalg.norm(cell.tool_velocity))
         why = (
             cell.task.state == AVOID or cell.command.status in GIVES_WAY or cell.controller.command.status in GIVES_WAY

@@ -148,7 +148,7 @@ class Panel:
         return slider
 
     def _set(self, name: str, client: int | None, value: float | str) -> None:
-        if client is not None:  # a page, not we ourselves
+        if client is not None:  # a page changed it, not this process
             self._order("set", name, named(name, value))
 
     async def _looking(self, event: viser.GuiEvent[viser.GuiButtonGroupHandle]) -> None:
@@ -161,7 +161,7 @@ class Panel:
 
     # ---- showing
     def show(self, snapshot: Snapshot, files: str = "") -> None:
-        """The numbers of a snapshot; elements that the engine sees otherwise are set right."""
+        """Shows a snapshot; elements that differ from the engine's settings are set to those."""
         self.plots.add(snapshot)
         if snapshot.busy:
             self.wait(snapshot.busy, 0.0)
@@ -198,14 +198,14 @@ class Panel:
         self._say(f"{html.escape(what)} ... {seconds:.1f} s", GREY, there=cell)
 
     def lost(self, said: str) -> None:
-        """Says that what the page shows is no longer so."""
+        """Says that what the page shows is out of date."""
         self._say(html.escape(said), RED)
 
     def _say(self, said: str, colour: str, more: str = "", there: bool = True) -> None:
         self.status.content = headline(said, colour, more, there)
 
     def _show_joints(self, snapshot: Snapshot) -> None:
-        """A slider a joint; other ones for another arm.  They can be moved while nothing runs."""
+        """One slider per joint, made anew for another arm.  They can be moved while nothing runs."""
         lower, upper, names = snapshot.scene.lower, snapshot.scene.upper, snapshot.scene.joints
         key = (names, lower.tobytes(), upper.tobytes())
         if key != self._joints_of:
@@ -246,7 +246,7 @@ class Panel:
         return slider
 
     def _agree(self, snapshot: Snapshot) -> None:
-        """Elements show what is true, whatever a page sent; not while somebody is still at it."""
+        """Sets elements to what the engine has, whatever a page sent; not while somebody still moves them."""
         now = time.time()
         for spec in dataclasses.fields(snapshot.scene.shown):
             name, value = spec.name, getattr(snapshot.scene.shown, spec.name)

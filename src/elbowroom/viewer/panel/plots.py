@@ -92,7 +92,7 @@ def add_plot(
 
 
 def scales(top: float) -> dict[str, Any]:
-    """Time as it comes, values from 0 to `top`."""
+    """The scales of a plot: time as it comes, values from 0 to `top`."""
     return {"x": {"time": False, "auto": True}, "y": {"range": (0.0, top)}}
 
 

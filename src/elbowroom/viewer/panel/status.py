@@ -37,13 +37,8 @@ ROW = "display:flex;align-items:center;gap:6px;font-size:12px;line-height:1.5;co
 
 
 # ---- the headline, and facts under it
-def sentence(snapshot: Snapshot) -> str:
-    """What the arm is doing, as one would say it."""
-    return judged(snapshot)[0]
-
-
 def judged(snapshot: Snapshot) -> tuple[str, str]:
-    """What the arm is doing, and the colour of that.  "working" is only said where nothing else is to be said."""
+    """What the arm is doing in a sentence, and its colour; "working" only where there is nothing else to say."""
     status, law, verdict = snapshot.status, snapshot.law_status, snapshot.verdict
     distance = snapshot.distance
     if snapshot.stopped:
@@ -83,7 +78,7 @@ def works(snapshot: Snapshot) -> str:
 
 
 def near(snapshot: Snapshot) -> str:
-    """How near whom: torso 0.33 m from flange."""
+    """The least distance in words: torso 0.33 m from flange."""
     apart, nearest = f"{snapshot.distance:.2f} m", snapshot.nearest
     if nearest is None:
         return apart
@@ -124,7 +119,7 @@ def facts(snapshot: Snapshot, whole: float | None = None) -> str:
 
 
 def timing(snapshot: Snapshot) -> str:
-    """How well the controller's loop keeps its time."""
+    """How late control steps begin."""
     pace = snapshot.pace
     if pace is None:
         return ""
@@ -240,11 +235,11 @@ class LastMinute:
         return tuple(self._columns)
 
     def clear(self) -> None:
-        """It begins anew."""
+        """Forgets all."""
         self._columns.clear()
 
     def add(self, t: float, colour: str) -> None:
-        """What the arm is doing at that time (s)."""
+        """Adds the colour of what the arm is doing at that time (s)."""
         k = int(t / COLUMN)
         if self._columns and self._columns[-1][0] == k:
             colour = max(colour, self._columns[-1][1], key=WORSE.index)

@@ -1,1 +1,1 @@
-"""A recording again: as a page with a slider for time, and as one HTML file."""
+"""Replays of recordings: as a page with a slider for time, and as one HTML file."""

@@ -61,7 +61,7 @@ class Player:
 
     @property
     def address(self) -> str:
-        """What to open."""
+        """The address to open."""
         return self.page.address
 
     def __enter__(self) -> Self:
@@ -104,7 +104,7 @@ class Player:
         add_keys(gui, KEYS, self.order)
 
     async def _slid(self, event: viser.GuiEvent[viser.GuiSliderHandle[float]]) -> None:
-        if event.client_id is not None:  # a page, not we ourselves
+        if event.client_id is not None:  # a page moved it, not this process
             self._slid_at = time.monotonic()
             self.seek(event.target.value)
 
@@ -123,7 +123,7 @@ class Player:
 
     # ---- time
     def seek(self, t: object) -> None:
-        """To that time, held within the recording; what is no time is left alone."""
+        """Goes to that time, limited to the recording; what is no time is ignored."""
         if isinstance(t, bool) or not isinstance(t, int | float) or not math.isfinite(t):
             return
         with self._lock:
@@ -131,7 +131,7 @@ class Player:
             self._changed = True
 
     def order(self, what: str) -> None:
-        """toggle, start, end, back, step, earlier or later."""
+        """Does what a key or a button asks for: toggle, start, end, back, step, earlier or later."""
         times, row = self.replay.times, self.replay.row(self.t)
         if what == "toggle":
             with self._lock:
@@ -161,7 +161,7 @@ class Player:
 
     # ---- showing
     def show(self) -> bool:
-        """Shows the time of now; False if it is shown already."""
+        """Shows the present time of the replay; False if it is shown already."""
         with self._lock:
             t, changed, self._changed = self.t, self._changed, False
         if not changed:

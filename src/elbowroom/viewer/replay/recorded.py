@@ -1,12 +1,12 @@
 """A recording as snapshots: what the live page would show at any time of a recorded run.
 
     replay = Replay("run.csv")
-    stage.show(replay.snapshot(12.5))           the last cycle that had begun by then
+    stage.show(replay.snapshot(12.5))           the last control step that had begun by then
 
 Joints, places, statuses and distances are the recorded ones.  The bodies are computed from them: the arm's capsules
 from its joints, the people's from the scene at that time, the first of them with feet and palms where they were
-recorded.  So the distance of the bodies is the recorded distance; a look at some cycles checks that, and what differs
-is in `warnings`.
+recorded.  So the distance of the bodies is the recorded distance; a look at some control steps checks that, and what
+differs is in `warnings`.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from .recorded_cell import ReplayCell, configurations, drawable, vector
 
 Array = NDArray[np.float64]
 
-LOOKS = 12  # cycles whose distance is computed again
+LOOKS = 12  # control steps whose distance is computed again
 AGREES = 1e-6  # m: a difference beyond is no rounding
-LONGEST = 1e6  # s, eleven days: no run is as long, and an HTML file of it would have 30 million pictures
+LONGEST = 1e6  # s, eleven days: no run is as long, and an HTML file of it would have 30 million snapshots
 
 
 class Replay:
@@ -65,7 +65,7 @@ class Replay:
         if not known.all():
             row = int((~known).argmax())
             self.warnings.append(
-                f"cycles without joint positions to show: {int((~known).sum())}, the first at t = {t[row]:g} s;"
+                f"control steps without joint positions to show: {int((~known).sum())}, the first at t = {t[row]:g} s;"
                 " the arm is shown where it was before"
             )
         self.tool, self.goal = vector(self.table, "tool", 3), vector(self.table, "goal", 3)
@@ -84,12 +84,12 @@ class Replay:
 
     @property
     def title(self) -> str:
-        """What the run is called."""
+        """The title in the notes of the run, or the name of its file."""
         return self.table.notes.get("title") or self.path.stem
 
     @property
     def duration(self) -> float:
-        """From the first cycle to the last, s."""
+        """From the first control step to the last, s."""
         return float(self.times[-1] - self.times[0])
 
     @cached_property
@@ -99,7 +99,7 @@ class Replay:
 
     @cached_property
     def speeds(self) -> Array:
-        """(rows,) of the tool, m/s."""
+        """(rows,) the speed of the tool, m/s."""
         return np.linalg.norm([drawable(self.table[f"tool_v{axis}"]) for axis in "xyz"], axis=0)
 
     @cached_property
@@ -113,11 +113,11 @@ class Replay:
         return np.where(still, self.times - self.times[np.maximum(last, 0)], 0.0)
 
     def moments(self, rate: float) -> Array:
-        """Times of the run, `rate` of them a second, from the first cycle to the last."""
+        """Times of the run, `rate` of them a second, from the first control step to the last."""
         return self.times[0] + np.arange(int(self.duration * rate + 1e-9) + 1) / rate
 
     def row(self, t: float) -> int:
-        """The last cycle that had begun at t; the first one before that."""
+        """The last control step that had begun at t; the first one before that."""
         return min(max(int(np.searchsorted(self.times, t + 1e-9, side="right")) - 1, 0), len(self) - 1)
 
     def bodies(self, k: int) -> tuple[Array, Array, dict[str, Array]]:
@@ -128,7 +128,7 @@ class Replay:
         return self.cell.body.rows(self.q[k], still), people, moved
 
     def _agrees(self) -> None:
-        """Looks at some cycles: are the distances what they were?"""
+        """Warns where distances are not what they were; looks at some control steps only."""
         if not (self.cell.exact and self.cell.people):
             return
         rows = np.unique(np.linspace(0, len(self) - 1, LOOKS).astype(int))

@@ -82,7 +82,7 @@ class ReplayCell:
             raise RecordingError(f"{path}: its arm is {name!r:.60}, which cannot be had: {error}") from error
 
     def _turned(self, arm: Arm) -> Arm:
-        """By quarter turns, until its tool is where the recording has it."""
+        """The arm turned by quarter turns, until its tool is where the recording has it."""
         joints_, known = configurations(self.table, arm.n)
         first = int(known.argmax())
         q, tool = joints_[first], vector(self.table, "tool", 3)[first]
@@ -193,7 +193,7 @@ class ReplayCell:
 
 
 def vector(table: RecordedTable, name: str, size: int) -> Array:
-    """(rows, size) columns that belong together: tool_x ... or q1 ...; a NaN a missing one, or one beyond drawing."""
+    """(rows, size) columns that belong together: tool_x ... or q1 ...; NaN where missing, or too large to draw."""
     names = [f"{name}_{axis}" for axis in "xyz"] if name not in ("q", "qd") else [f"{name}{k + 1}" for k in range(size)]
     missing = np.full(table.rows, np.nan)
     return drawable(np.stack([np.asarray(table.get(each, missing), float) for each in names], axis=1))

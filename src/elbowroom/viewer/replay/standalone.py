@@ -210,7 +210,7 @@ def _assembled(
 
 
 def _save(path: Path, text: str) -> None:
-    """All of it or nothing."""
+    """Writes the file, all of it or nothing."""
     part = path.with_name(f".{path.name}.part")
     try:
         part.write_text(text, encoding="utf-8")

@@ -1,1 +1,1 @@
-"""What is drawn: arm, people, static scene, overlays, shells and cameras."""
+"""The 3D scene: arm, people, floor and belts, overlays, cameras."""

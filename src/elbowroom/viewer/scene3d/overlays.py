@@ -100,7 +100,7 @@ class Overlays:
         ]
 
     def show(self, snapshot: Snapshot, fingers: bool = True, arrows: bool = True) -> None:
-        """As a snapshot has it; without fingers where the arm's own are seen."""
+        """Shows a snapshot; without fingers where the arm's own are seen."""
         tool = np.asarray(snapshot.tool, dtype=float)
         self._show_tool(snapshot, tool, fingers)
         self._show_path(snapshot.t, tool)
@@ -158,7 +158,7 @@ class Overlays:
 
 
 def surfaces(arm: Array, people: Array, at: Array, beside: Array) -> tuple[Array, Array]:
-    """From the nearest points of the axes to those of the surfaces, unless these overlap."""
+    """The nearest points of the surfaces, from those of the axes; these themselves where the surfaces overlap."""
     way = beside - at
     apart = float(np.linalg.norm(way))
     first, second = _radius(arm, at), _radius(people, beside)
@@ -196,13 +196,13 @@ class Shells:
         self._count = 0
 
     def hide(self) -> None:
-        """Nothing of it."""
+        """Removes all shells."""
         if self._built is not None or self._people:
             self._scene.remove_by_name("/shells")
             self._built, self._people, self._groups = None, {}, None
 
     def show(self, snapshot: Snapshot) -> None:
-        """As a snapshot has it."""
+        """Shows the shells of a snapshot."""
         self._show_workspace(snapshot.scene.workspace or Workspace())
         people, influence = snapshot.people, snapshot.scene.shown.influence
         if not influence or not len(people):

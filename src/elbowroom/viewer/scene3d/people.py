@@ -33,7 +33,7 @@ def names_of(rows: int, names: tuple[str, ...] | None = None) -> tuple[str, ...]
 
 
 def part_of(name: str) -> str:
-    """left_hand is a hand."""
+    """The part of the body without its side: left_hand is a hand."""
     return name.removeprefix("left_").removeprefix("right_")
 
 

@@ -46,7 +46,7 @@ RED_WITHIN, GREEN_BEYOND = 0.1, 0.4  # m: nearer, the line of least distance is 
 
 
 def colour_of(distance: float) -> Colour:
-    """How near is dangerous: green, amber half way, red."""
+    """The colour of a distance to a person: red where it is near, amber, green."""
     if not math.isfinite(distance) or distance >= GREEN_BEYOND:
         return CALM
     if distance <= RED_WITHIN:
@@ -157,12 +157,12 @@ def gripper(gap: float) -> Solid:
 
 
 def moved(solid: Solid, shift: ArrayLike) -> Solid:
-    """The same elsewhere."""
+    """The same solid, shifted."""
     return (solid[0] + np.array(shift)).astype(np.float32), solid[1]
 
 
 def joined(solids: list[Solid]) -> Solid:
-    """Several as one."""
+    """Several solids as one."""
     starts = np.cumsum([0, *(len(vertices) for vertices, _ in solids[:-1])])
     faces = [faces + np.uint32(start) for (_, faces), start in zip(solids, starts, strict=True)]
     return np.concatenate([vertices for vertices, _ in solids]).astype(np.float32), np.concatenate(faces)
@@ -274,6 +274,6 @@ class CapsuleMeshes:
 
 
 def seen(handle: viser.SceneNodeHandle, whether: bool) -> None:
-    """Shows or hides; asking what it is costs less than saying it again."""
+    """Shows or hides a thing; asking what it is costs less than sending it again."""
     if handle.visible != whether:
         handle.visible = whether

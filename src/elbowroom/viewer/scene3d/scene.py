@@ -53,7 +53,7 @@ BELT_LOW = 0.055  # m: a belt's top, below the middle of what lies on it
 
 
 class PageScene:
-    """What stands and moves on the page.
+    """The scene of one page server.
 
     `shells` shows the workspace's surfaces and the distance of influence, `meshes` the arm as its URDF draws it instead
     of its capsules, `arrows` what pushes and pulls; all may be set at any time and count from the next snapshot on.
@@ -78,7 +78,7 @@ class PageScene:
         server.on_client_connect(self._came)
 
     def _came(self, client: viser.ClientHandle) -> None:
-        """A page that comes, or comes back: its window's shape is known now."""
+        """Aims the camera of a page that connects: the shape of its window is known now."""
         self.look(client)
 
     @property
@@ -87,7 +87,7 @@ class PageScene:
         return "" if self.generation < 0 else self._looks.problem
 
     def show(self, snapshot: Snapshot) -> None:
-        """A snapshot of the engine."""
+        """Shows a snapshot."""
         shape = (snapshot.generation, len(snapshot.arm), len(snapshot.people))
         with self.server.atomic():
             if shape != self._shape:
@@ -110,13 +110,13 @@ class PageScene:
 
     # ---- where pages look from
     def look(self, client: viser.ClientHandle, name: str = "cell", snapshot: Snapshot | None = None) -> None:
-        """One page looks at that (cameras.FROM)."""
+        """Moves the camera of one page to a named view (cameras.FROM)."""
         shown = self._snapshot if snapshot is None else snapshot
         if shown is not None and name in cameras.FROM:
             cameras.look(client, name, shown)
 
     def _frame(self, snapshot: Snapshot) -> None:
-        """All pages, and those to come, look at the cell."""
+        """Moves the cameras of all pages, and of those to come, to the view of the cell."""
         found, start = cameras.view("cell", snapshot), self.server.initial_camera
         start.position, start.look_at = cameras.triple(found.position), cameras.triple(found.look_at)
         start.fov = float(cameras.ANGLE)
@@ -125,7 +125,7 @@ class PageScene:
 
     # ---- made anew
     def _rebuild(self, snapshot: Snapshot) -> None:
-        """Another arm, other people."""
+        """Builds the scene anew: another arm, other people."""
         self._shells.hide()
         for name in ROOTS:
             self.scene.remove_by_name(name)
@@ -160,7 +160,7 @@ class PageScene:
 
     # ---- every snapshot
     def _show_arm(self, snapshot: Snapshot) -> set[int]:
-        """Meshes where there are some, capsules elsewhere; the links that are meshes alone."""
+        """Shows the arm: meshes where there are some, capsules elsewhere; returns the links that are meshes alone."""
         poses = snapshot.poses
         drawn: set[int] = set()
         if self.meshes and poses is not None:
@@ -172,7 +172,7 @@ class PageScene:
         return drawn
 
     def _show_people(self, people: Array) -> None:
-        """Whole where they are known to be whole, and wanted so; else their capsules."""
+        """Shows people as whole bodies where that is known and wanted; else as their capsules."""
         if self._people is None:
             return
         if self._figures is not None:

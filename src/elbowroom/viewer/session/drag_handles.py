@@ -50,7 +50,7 @@ STILL = 1e-3  # m: what moved less stays
 
 @dataclass
 class _Held:
-    """What is held, and how things were when it was taken."""
+    """A handle that is held, and how things were when it was taken."""
 
     what: str  # "person", the side of a hand, or "goal"
     client: int
@@ -238,7 +238,7 @@ def over_floor(eye: Array, pointer: Array, height: float) -> Array | None:
 
 
 def cut(wanted: Array, most: float) -> Array | None:
-    """The offset, no longer than this; nothing if it is no number."""
+    """The offset, no longer than this; None if it is not finite."""
     size = float(np.linalg.norm(wanted))
     if not np.isfinite(size):
         return None

@@ -10,9 +10,9 @@ thirty times a second.  Nobody who looks at the board can hold it up.
 "toggle" is "pause" or "play", and "tape" is "save" or "record", whichever is not so now: what a page shows of that is a
 moment old.
 
-An order that makes no sense is told in `problem` and changes nothing.  Another arm or scenario is another cell, which
-begins anew.  Another controller takes over where the last one was: the arm at rest for a moment, the people, the work
-and the time as they are.
+An order that makes no sense is reported in `problem` and changes nothing.  Another arm or scenario is another cell,
+which begins anew.  Another controller takes over where the last one was: the arm at rest for a moment, the people, the
+work and the time as they are.
 
 A stop stays until "resume", whatever is chosen meanwhile (workplace.py).  The process ends when the page's does,
 however that ended.
@@ -55,7 +55,7 @@ class Engine(Workplace):
 
     # ---- orders
     def obey(self) -> None:
-        """Takes what has been ordered; of values that follow each other at once, as of a slider, the last."""
+        """Obeys the orders in the pipe; of values that follow each other at once, as of a slider, the last."""
         waiting = self._waiting()
         for k, order in enumerate(waiting, 1):
             try:
@@ -70,7 +70,7 @@ class Engine(Workplace):
                 self.problem = f"{type(error).__name__}: {error}"
 
     def _waiting(self) -> list[Order]:
-        """What is in the pipe, or some of it if it is much."""
+        """The orders in the pipe, at most `MOST_ORDERS` of them."""
         found: list[Order] = []
         try:
             while len(found) < MOST_ORDERS and self.orders.poll():
@@ -171,7 +171,7 @@ class Engine(Workplace):
 
     # ---- the loop
     def run(self) -> None:
-        """Until somebody says quit."""
+        """Runs until the order to quit."""
         try:
             while not self.quit:
                 self._while_paused() if not self.running else self._while_running()
@@ -183,7 +183,7 @@ class Engine(Workplace):
             self.obey()
             while self._steps:
                 self._steps -= 1
-                self.cycle()
+                self.control_step()
             self.show()
             time.sleep(1 / RATE)
 
@@ -194,7 +194,7 @@ class Engine(Workplace):
         with pace:
             while self.running and not self.quit and self.pace is pace and generation == self.generation:
                 pace.wait(k)
-                self.cycle()
+                self.control_step()
                 self.obey()
                 now = self.clock()
                 if now >= self._next:
@@ -210,7 +210,7 @@ def _overtaken(order: Order, by: Order) -> bool:
 
 
 def main(orders: Connection, board: SharedBuffer, setup: Setup) -> None:
-    """The process."""
+    """Runs the engine; the target of its process."""
     try:
         Engine(orders, board, setup).run()
     except ElbowroomError as error:  # a scene that cannot be: one line, no trace

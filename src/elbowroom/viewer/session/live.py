@@ -91,7 +91,7 @@ class Live:
 
     @property
     def address(self) -> str:
-        """What to open."""
+        """The address to open."""
         return self.page.address
 
     @property
@@ -124,7 +124,7 @@ class Live:
 
     # ---- orders
     def order(self, what: str, *given: Any) -> None:
-        """Does what a page wants, or sends it to the engine; one that has gone gets none."""
+        """Does what a page orders, or sends it to the engine; an engine that has ended gets nothing."""
         if what == "view":
             name, value = given
             if name in VIEWS:
@@ -147,7 +147,7 @@ class Live:
         self._orders.send(what, *given)
 
     def _name(self, ending: str) -> Path:
-        """A file that does not exist yet."""
+        """The name of a file that does not exist yet."""
         snapshot = self.board.look()
         shown = ShownSettings("cell", "arm") if snapshot is None else snapshot.scene.shown
         words = (shown.robot, shown.scenario, time.strftime("%Y%m%d-%H%M%S"))
@@ -202,7 +202,7 @@ class Live:
         return True
 
     def _files(self, snapshot: Snapshot) -> str:
-        """What is written where."""
+        """Which files are written where."""
         said = [bare_told(snapshot.scene.bare)] if snapshot.scene.bare else []
         said.append(f"Files go to {self.out.absolute()}")
         if snapshot.recording:
@@ -235,7 +235,7 @@ class Live:
         return f"preparing {self.setup.robot or 'the arm'}: compiling its controller and supervisor"
 
     def wait(self, tell: Callable[[float], object] = lambda _: None) -> float:
-        """Until there is something to show; how long that took, s.  `tell` hears again and again how long it has."""
+        """Waits until there is something to show; returns the time that took, s, which `tell` is given meanwhile."""
         begun = time.monotonic()
         last = begun + PATIENCE
         while not self.show():

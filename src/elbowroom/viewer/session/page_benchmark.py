@@ -53,7 +53,7 @@ class LoadReport:
 
 
 def run(*, progress: Callable[[str], object] | None = None) -> LoadReport:
-    """What `elbowroom bench page` shows."""
+    """The report that `elbowroom bench page` shows."""
     return LoadReport(measure(progress=progress), cpu_name(), PERIOD)
 
 

@@ -60,7 +60,7 @@ def start(target: Callable[..., object], *given: object) -> SpawnProcess:
 
 
 def _silent(target: Callable[..., object], *given: object) -> None:
-    """What is to say about an arm's file is said once, by the process that the page belongs to."""
+    """Runs the target without warnings about the arm's file: the page's own process has given them."""
     for category in (ModelWarning, ModelNotice):
         warnings.simplefilter("ignore", category)
     target(*given)
@@ -79,7 +79,7 @@ def end(child: SpawnProcess | None, patience: float = 0.0) -> None:
 
 
 def _waken(child: SpawnProcess) -> None:
-    """One that works only when nobody else does (`precompile`) needs the processor to end, too."""
+    """Gives a child of idle priority (`precompile`) its turn: it needs the processor to end, too."""
     with contextlib.suppress(OSError, AttributeError):  # gone already, or a system without this
         if child.pid is not None:
             os.sched_setscheduler(child.pid, os.SCHED_OTHER, os.sched_param(0))
@@ -87,7 +87,7 @@ def _waken(child: SpawnProcess) -> None:
 
 @contextlib.contextmanager
 def _unheard() -> Iterator[None]:
-    """Ctrl-C waits until the end; who starts within inherits that, for good.
+    """Ctrl-C waits until the end of the block; a child that starts within never hears it.
 
     The signal is blocked in this thread, which is what a child inherits.  Another thread may still take it, and Python
     then interrupts the main thread all the same, perhaps before the child was told what to do.  So the handler only
@@ -206,7 +206,7 @@ class Orders:
         return len(self._waiting)
 
     def send(self, *order: object) -> bool:
-        """Puts an order on its way, at once; False if there are too many, or nobody takes them any more."""
+        """Queues an order and returns at once; False if too many wait, or the engine has ended."""
         with self._changed:
             if self._closed:
                 return False
@@ -218,7 +218,7 @@ class Orders:
             return True
 
     def _replace(self, order: Order) -> bool:
-        """In the place of an earlier one of the same; not across anything else, which may have meant that one."""
+        """Replaces an earlier order of the same kind; not across any other order, which may depend on that one."""
         if order[0] not in CONTINUOUS:
             return False
         for k in range(len(self._waiting) - 1, -1, -1):
@@ -282,7 +282,7 @@ def prepare(setup: Setup, tell: Callable[[str], object] = lambda _: None) -> int
 
 
 def idle() -> None:
-    """This process runs when nobody else wants to."""
+    """Gives this process the lowest priority there is."""
     with contextlib.suppress(OSError, AttributeError):
         os.nice(19)
     with contextlib.suppress(OSError, AttributeError):

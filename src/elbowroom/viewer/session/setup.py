@@ -1,4 +1,4 @@
-"""What is shown: a scenario, an arm, and the settings that the page can change, all checked before they are used.
+"""The setup of the page: a scenario, an arm, and the settings that can be changed, checked before they are used.
 
     Setup(scenario="cell", robot="panda", controller="K", influence=0.5).scene()
 
@@ -116,7 +116,7 @@ class Setup:
         return tuple(name for name in SCENARIOS if name != RECORDED or self.motion)
 
     def changed(self, name: str, value: object) -> Setup:
-        """With one thing changed: numbers within their ranges, names that exist."""
+        """A setup with one setting changed: numbers limited to their ranges, unknown names refused."""
         if name in RANGES:
             number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
             if not math.isfinite(number):
@@ -207,7 +207,7 @@ class ShownSettings:
     def of(
         cls, config: Config, supervision: str, robot: str, scenario: str = "", speed: float | None = None
     ) -> ShownSettings:
-        """Of a controller and its supervisor."""
+        """The settings of a controller and its supervisor."""
         return cls(
             scenario=scenario,
             robot=robot,
@@ -231,7 +231,7 @@ def name_of(what: str, value: str) -> str:
 
 
 def named(what: str, name: object) -> object:
-    """The choice that a page calls so; what nothing is called is left as it is, and refused later."""
+    """The choice that a page calls so; an unknown name is left as it is, and refused later."""
     return next((value for value, given in NAMES.get(what, {}).items() if given == name), name)
 
 

@@ -84,11 +84,11 @@ class Undisturbed:
 
     @property
     def cycles(self) -> int:
-        """How often the work was done."""
+        """Task cycles done."""
         return self.cell.task.cycles
 
     def reset(self) -> None:
-        """From the beginning."""
+        """Begins anew."""
         self.cell.reset()
 
     def step(self, t: float) -> None:
@@ -114,7 +114,7 @@ class SessionRecording:
 
     @property
     def trouble(self) -> str:
-        """What the disk does not do, empty if it does all."""
+        """What is wrong with the disk, or nothing."""
         return self._trouble or ("" if self.recording is None else self.recording.problem or "")
 
     def begin(self, cell: Cell, path: Path, notes: Mapping[str, str]) -> None:
@@ -187,7 +187,7 @@ class Workplace:
 
     # ---- the cell
     def build(self, setup: Setup, *, anew: bool = True) -> None:
-        """Another cell, or (not `anew`) the same one with another controller; the old stays if it cannot be made."""
+        """Builds another cell, or (not `anew`) the same with another controller; the old one stays if that fails."""
         started = self.clock()
         self._tell(f"loading {setup.robot or 'the arm'}" if anew else "changing the controller")
         try:
@@ -206,14 +206,14 @@ class Workplace:
                 self.alone = Undisturbed(cell.scene, self.alone, self.t)
         self.setup, self.visuals = setup, drawn
         self.tape.change(cell, self.notes())
-        self._cycle()  # so that there is something to show, paused or not
+        self._control_step()  # so that there is something to show, paused or not
         if self.held:
             self.hold(self.held)
         self.generation += 1
         self.loading = self.clock() - started
 
     def _tell(self, what: str) -> None:
-        """Says what will take a while, with the last picture: none comes until it is done."""
+        """Says what will take a while, with the last snapshot: none comes until it is done."""
         self.busy = what
         if self.generation:
             self.show()
@@ -225,10 +225,10 @@ class Workplace:
         self.cell = cell
 
     def restart(self) -> None:
-        """From the beginning; a recording ends, since its time would go back."""
+        """Begins anew; a recording ends, since its time would go back."""
         self.close()
         self._begin()
-        self._cycle()
+        self._control_step()
 
     def _begin(self) -> None:
         for who in self.cell.people:
@@ -257,12 +257,12 @@ class Workplace:
         """Contacts since the beginning, under all controllers."""
         return self._before + self.cell.plant.contacts
 
-    def cycle(self) -> None:
+    def control_step(self) -> None:
         """One control step; none while the arm is held and there is no supervisor that keeps it standing."""
         if not self.held or self.brake is not None:
-            self._cycle()
+            self._control_step()
 
-    def _cycle(self) -> None:
+    def _control_step(self) -> None:
         t, cell, brake = self.t, self.cell, self.brake
         try:
             if self.held and brake is not None and brake.latched is None:
@@ -316,13 +316,13 @@ class Workplace:
         return self.cell.guard if self.cell.scene.supervision == "stop" else None
 
     def hold(self, reason: str) -> None:
-        """The arm stands from now on, until `go_on`."""
+        """Stops the arm until `go_on`."""
         self.held = self.held or reason
         if self.brake is None:
             self._stand()
 
     def _stand(self) -> None:
-        """Nothing runs."""
+        """Lets nothing run."""
         self.running, self._ran = False, self.running or self._ran
         self.cell.state.qd[:] = self.cell.tool_velocity[:] = 0.0  # the next control step reads them anew
 
@@ -330,7 +330,7 @@ class Workplace:
         """Ends a stop, if the supervisor agrees; one that only watches is asked, but need not."""
         guard, brake = self.cell.guard, self.brake
         if brake is not None and brake.latched is not None and not self.running:
-            self._cycle()  # it judges by its last control step, perhaps the one that it was told to stop in
+            self._control_step()  # it judges by its last control step, perhaps the one that it was told to stop in
         if guard is not None and not guard.reset(self.t):
             why = guard.recorder.events[-1].text.removeprefix("reset refused: ")
             if brake is not None:
@@ -343,7 +343,7 @@ class Workplace:
             self.running, self._ran = self.running or self._ran, False
 
     def _failed(self, error: Exception) -> None:
-        """What should not happen: the arm stands, and the page says why."""
+        """After an error that should not happen: the arm stands, and the page says why."""
         said = f"{type(error).__name__}: {error}"
         if said != self.problem:  # once, not thirty times a second
             LOG.error("the arm is held", exc_info=error)
@@ -353,7 +353,7 @@ class Workplace:
 
     # ---- what is shown
     def show(self) -> None:
-        """Puts up what is now; without what the arm's file draws where that is too large."""
+        """Puts a snapshot on the board; without what the arm's file draws where that is too large."""
         try:
             now = self.snapshot()
         except Exception as error:
@@ -406,7 +406,7 @@ def _work(cell: Cell) -> Task:
 
 
 def _steer(cell: Cell) -> None:
-    """Everybody in it can be dragged."""
+    """Makes every person of a cell one who can be dragged."""
     steered = []
     for who in cell.people:
         hand = DraggedPerson(who.actual)

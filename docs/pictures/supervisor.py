@@ -15,7 +15,7 @@ import numpy as np
 
 import elbowroom as er
 from elbowroom.avoidance import Controller, Goal, Limits, State, Supervisor
-from elbowroom.avoidance.safety.separation_speed import braking_speed
+from elbowroom.avoidance.safety.filter.joint_speed_limits import braking_speed
 from elbowroom.experiments.figure_style import LOOK, pyplot
 from elbowroom.geometry import Person
 

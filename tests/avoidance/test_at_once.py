@@ -50,8 +50,8 @@ def run(kind, name, limits, cycles=250):
 def test_the_same_bits(name, mode):
     limits = Limits(mode=mode, max_state_age=1.0, overspeed=10.0, following_error=10.0, position_jump=1.0)
     (at_once, ours), (asked, theirs) = (run(kind, name, limits) for kind in (Controller, Asked))
-    assert ours._run_all is not None
-    assert theirs._run_all is None
+    assert ours._own is not None
+    assert theirs._own is None
     assert np.array_equal(at_once, asked, equal_nan=True)
     assert ours.counters == theirs.counters
     ours, theirs = (s.recorder.table() for s in (ours, theirs))

@@ -16,8 +16,8 @@ import elbowroom as er
 from elbowroom.avoidance import Config, Controller, Force, Goal, Limits, Obstacles, State, Status, Supervisor
 from elbowroom.avoidance import settings as tables
 from elbowroom.avoidance.control.repulsion import Repulsion
-from elbowroom.avoidance.safety.perception import AGE_FALLS
-from elbowroom.avoidance.safety.saturation import SUMMARY
+from elbowroom.avoidance.safety.filter.stages import SUMMARY
+from elbowroom.avoidance.safety.sensor import AGE_FALLS
 from elbowroom.avoidance.safety.stop import WAITING
 from elbowroom.errors import ConfigError, ModelError
 from elbowroom.geometry import PARKED, Sphere

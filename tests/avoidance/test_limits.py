@@ -14,15 +14,17 @@ from hypothesis import strategies as st
 import elbowroom as er
 from elbowroom.avoidance import Config, Controller, Goal, Limits, MovingAverage, Sensor, State, Status, Supervisor
 from elbowroom.avoidance import settings as tables
-from elbowroom.avoidance.control.pushes import WIDTH
-from elbowroom.avoidance.safety.compatibility import Facts
-from elbowroom.avoidance.safety.joint_speed_limits import joint_box, ramp
-from elbowroom.avoidance.safety.limiter import Limiter
-from elbowroom.avoidance.safety.limits import UNLIMITED, bounds
+from elbowroom.avoidance.control.pairs import WIDTH
+from elbowroom.avoidance.safety.filter.approach_speed import (
+    TOUCHED,
+    separation_distance,
+    separation_speed,
+)
+from elbowroom.avoidance.safety.filter.joint_speed_limits import braking_speed, joint_box, ramp
+from elbowroom.avoidance.safety.filter.limiter import Limiter
+from elbowroom.avoidance.safety.filter.stages import SUMMARY
+from elbowroom.avoidance.safety.limits import UNLIMITED, Facts, bounds
 from elbowroom.avoidance.safety.perception import CLOCK, TOLD
-from elbowroom.avoidance.safety.promise import TOUCHED
-from elbowroom.avoidance.safety.saturation import SUMMARY
-from elbowroom.avoidance.safety.separation_speed import braking_speed, separation_distance, separation_speed
 from elbowroom.errors import ConfigError
 from elbowroom.geometry import Body, Capsule, Person, pair_row
 from elbowroom.geometry.distance import DISTANCE, LAMBDA_X, NORMAL

@@ -11,8 +11,8 @@ from test_kinematic import ALONE, SOFT, one_capsule, step
 
 import elbowroom as er
 from elbowroom.avoidance import Config, Controller, Goal, Repulsion, State, Workspace
-from elbowroom.avoidance.control.controller import Layout
-from elbowroom.avoidance.control.pushes import STRENGTH, WIDTH, gathered
+from elbowroom.avoidance.control.pairs import STRENGTH, WIDTH, PairLayout
+from elbowroom.avoidance.control.pushes import gathered
 from elbowroom.dynamics.kinematics import forward_kinematics
 from elbowroom.geometry import Body, Capsule, Sphere, distance
 from elbowroom.model import LinkCapsule
@@ -356,7 +356,7 @@ def test_the_base_cannot_give_way():
 
 def test_the_layout_numbers_pairs_as_the_table_does():
     capsules = Body(er.load("panda")).link_capsules
-    layout = Layout(capsules, 2, 1, 3, ((0, 3),), (0.08,), ((True, True),) * len(capsules), False)
+    layout = PairLayout(capsules, 2, 1, 3, ((0, 3),), (0.08,), ((True, True),) * len(capsules), False)
     assert layout.slots == 7
     assert len(layout.pairs) == layout.own * 7 + 1
     for i in range(layout.own):

@@ -18,9 +18,8 @@ import elbowroom as er
 from elbowroom.avoidance import settings as er_settings
 from elbowroom.avoidance.control.attraction import Attraction
 from elbowroom.avoidance.control.joint_limits import JointLimits
-from elbowroom.avoidance.control.repulsion import PROFILES, Repulsion
+from elbowroom.avoidance.control.repulsion import PROFILES, Repulsion, Waiting
 from elbowroom.avoidance.control.smoothing import MovingAverage
-from elbowroom.avoidance.control.waiting import Waiting
 from elbowroom.avoidance.control.workspace import Workspace
 from elbowroom.avoidance.settings import FieldError, dumps, leaves, lifted, load, loads, read, rows, setting
 from elbowroom.errors import ConfigError, ElbowroomError

@@ -14,8 +14,8 @@ from supervising import ARM, EXACT, LOG, PERIOD, PERSON, WALK, Cell, Fake, asser
 
 import elbowroom as er
 from elbowroom.avoidance import Config, Controller, Force, Goal, Limits, Obstacles, State, Status, Supervisor
-from elbowroom.avoidance.safety.promise import TOUCHED
-from elbowroom.avoidance.safety.saturation import SUMMARY
+from elbowroom.avoidance.safety.filter.approach_speed import TOUCHED
+from elbowroom.avoidance.safety.filter.stages import SUMMARY
 from elbowroom.avoidance.safety.stop import IMMEDIATE
 from elbowroom.geometry import Body, Capsule, Sphere, distance
 from strategies import examples

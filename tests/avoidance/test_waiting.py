@@ -26,9 +26,8 @@ from elbowroom.avoidance import (
     dumps,
     loads,
 )
-from elbowroom.avoidance.control.pushes import STRENGTH
-from elbowroom.avoidance.control.repulsion import demand
-from elbowroom.avoidance.control.waiting import OCCUPIED, followed, influence, occupied
+from elbowroom.avoidance.control.pairs import STRENGTH
+from elbowroom.avoidance.control.repulsion import OCCUPIED, demand, followed, influence, occupied
 from elbowroom.errors import ConfigError
 from elbowroom.geometry import Capsule, Sphere
 from elbowroom.geometry.distance import DISTANCE, SPEED_Y
@@ -395,7 +394,7 @@ def test_the_native_cycle_waits_as_the_long_way_does():
             reasons.add((command.status, command.reason))
             state.qd[:] = command.qd
             state.q += PERIOD * state.qd
-        assert (supervisor._run_all is not None) == (kind is Controller)
+        assert (supervisor._own is not None) == (kind is Controller)
         found.append(np.array(said))
         told.append(reasons)
     assert np.array_equal(*found)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from elbowroom.avoidance import Config, Repulsion, Waiting
-from elbowroom.avoidance.control.waiting import influence, occupied
+from elbowroom.avoidance.control.repulsion import influence, occupied
 from elbowroom.bench import avoidance, cycles
 from elbowroom.bench.avoidance import STATES, Batch, Loop, at_work
 from elbowroom.bench.cycles import BUSY, EMPTY, Contender, measure, spread

@@ -299,7 +299,7 @@ def test_a_repulsion_profile_of_a_user_is_part_of_the_key(monkeypatch):
         controller = Controller(arm, config, person_capsules=1)
         rows = np.broadcast_to(er.geometry.Sphere((1.0, 1.0, 0.0), 0.1).row(), (1, 13))
         found.append(controller.many(arm.ready, np.zeros(2), rows, arm.pose(arm.ready)[:3, 3]).info[0].copy())
-    push = er.avoidance.control.velocity_law.INDEX["push"]
+    push = er.avoidance.control.command.INDEX["push"]
     assert 0.0 < found[1][push] < found[0][push]
 
 

@@ -251,12 +251,15 @@ def _entries(settings: Any) -> Iterator[tuple[str, Any]]:
         yield spec.name, float(value) if is_float else value
 
 
-def lifted(settings: Any, values: Sequence[Any]) -> Any:
-    """The settings as plain namespaces, their floats replaced by `values` in the order of `leaves`."""
+def lifted(settings: T, values: Sequence[Any]) -> T:
+    """The settings with their floats replaced by `values` in the order of `leaves`.
+
+    These may be expressions: what comes back has the settings' attributes, but is a plain namespace.
+    """
     count = len(leaves(settings))
     if len(values) != count:
         raise ConfigError(f"{type(settings).__name__} has {count} floats; got {len(values)} values")
-    return _lifted(settings, iter(values))
+    return typing.cast(T, _lifted(settings, iter(values)))
 
 
 def _lifted(value: Any, values: Iterator[Any]) -> Any:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from elbowroom.avoidance.safety.promise import NO_MARGIN
+from elbowroom.avoidance.safety.filter.approach_speed import NO_MARGIN
 from elbowroom.bench.encounters import SEARCH
 from elbowroom.bench.encounters.methods import supervised
 from elbowroom.bench.encounters.run import run
@@ -58,10 +58,9 @@ class Logger:
             # Where the wish violates no row, rows and problem were not written: those of an earlier cycle lie there.
             state, zero = arguments[2], limiter.zero
             given = limiter._inputs(state.q, state.qd, zero, zero, self.controller.pairs)
-            limiter._violates(given)
-            limiter._pick(*limiter._taken("pick", given), out=limiter.picked)
-            posed, picked = limiter.posed, limiter.picked
-            arrays = [getattr(posed if hasattr(posed, k) else picked, k) for k in (*PROBLEM, *POSED)]
+            limiter._violates(limiter._solving, given)
+            limiter._solving.pick(*limiter._taken("pick", given), out=limiter.picked)
+            arrays = [limiter.array(k) for k in (*PROBLEM, *POSED)]
             believed = self.controller.all_rows[self.controller.layout.rows :]
             arrays += [command.qd, arguments[2].q, believed]
             self._found.append(Logged(*(x.copy() for x in arrays)))

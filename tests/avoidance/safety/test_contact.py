@@ -13,10 +13,10 @@ from test_filter import closing
 
 import elbowroom as er
 from elbowroom.avoidance import Attraction, Config, Controller, Limits, Repulsion, Sensor
-from elbowroom.avoidance.safety.capsule_motion import moving
-from elbowroom.avoidance.safety.contact import MODES, OF_CAPSULE, REGIONS, contact_speed, table
-from elbowroom.avoidance.safety.promise import _mobility, seen
-from elbowroom.avoidance.safety.saturation import SUMMARY
+from elbowroom.avoidance.safety.filter.body_regions import OF_CAPSULE, REGIONS, _mobility, contact_speed, table
+from elbowroom.avoidance.safety.filter.capsule_motion import moving
+from elbowroom.avoidance.safety.filter.stages import SUMMARY
+from elbowroom.avoidance.safety.limits import MODES
 from elbowroom.dynamics.kinematics import forward_kinematics
 from elbowroom.geometry import Capsule, Person
 from elbowroom.geometry.skeleton import NAMES
@@ -100,8 +100,8 @@ def cell(mode, person):
 def borne(made, q):
     """(Q,) the speeds that the hand bears, by NumPy; one for each capsule that moves."""
     layout, found = made.controller.layout, []
-    for i, row in zip(moving(layout), made.supervisor.limiter.posed.promise, strict=True):
-        capsule, (_, normal, share) = layout.capsules[i], seen(row)
+    for i, row in zip(moving(layout), made.supervisor.limiter.array("promise"), strict=True):
+        capsule, (_, normal, share) = layout.capsules[i], (row[0], row[1:4], row[4])
         a, b = np.array(capsule.a), np.array(capsule.b)
         inverse = mobility(ARM, q, capsule.link, a + share * (b - a), normal)
         found.append(math.sqrt(HAND.bears * (1 / HAND.mass + inverse)))
@@ -120,9 +120,9 @@ def test_an_arm_is_held_to_what_a_hand_bears():
         speeds = closing(made.controller.body, q, command.qd, made.controller.all_rows[made.controller.layout.rows :])
         most = np.maximum(borne(made, q), made.supervisor.limits.creep).repeat(2)  # of both points of a pair
         # m/s: rounding of sums of order 1.  What the ramp does may be above what is borne, never what is allowed.
-        assert (limiter.posed.allowed >= most - 1e-9).all()
-        assert (speeds <= limiter.posed.allowed + 1e-9).all()
-        assert command.margin == pytest.approx((limiter.posed.allowed - speeds).min(), abs=1e-9)
+        assert (limiter.array("allowed") >= most - 1e-9).all()
+        assert (speeds <= limiter.array("allowed") + 1e-9).all()
+        assert command.margin == pytest.approx((limiter.array("allowed") - speeds).min(), abs=1e-9)
         fastest = max(fastest, (speeds / most).max())
     margins = made.supervisor.recorder.table()["margin"]
     assert margins[-1] == command.margin
@@ -137,10 +137,10 @@ def test_no_mode_presses_on(mode):
     for _ in range(600):
         q = made.state.q.copy()
         command = made.cycle()
-        touched = made.supervisor.limiter.posed.promise[:, 0] + made.supervisor.watch.pace[0, 1] <= 0.0
+        touched = made.supervisor.limiter.array("promise")[:, 0] + made.supervisor.watch.pace[0, 1] <= 0.0
         if touched.any():
             seen = made.controller.all_rows[made.controller.layout.rows :]
-            run = closing(made.controller.body, q, made.supervisor.limiter.posed.ramp, seen)
+            run = closing(made.controller.body, q, made.supervisor.limiter.array("ramp"), seen)
             speeds = closing(made.controller.body, q, command.qd, seen)
             assert (speeds <= np.maximum(run, made.supervisor.limits.creep) + 1e-9)[touched.repeat(2)].all()
 
@@ -151,7 +151,7 @@ def test_what_may_not_be_met_is_kept_from_as_without_the_mode(name):
     first, second = (cell(mode, person) for mode in ("separation", "power_and_force"))
     for _ in range(300):
         assert first.cycle().qd.tobytes() == second.cycle().qd.tobytes()
-    np.testing.assert_array_equal(first.supervisor.limiter.posed.allowed, second.supervisor.limiter.posed.allowed)
+    np.testing.assert_array_equal(first.supervisor.limiter.array("allowed"), second.supervisor.limiter.array("allowed"))
 
 
 @pytest.mark.parametrize("x", [0.8, 1.2, 2.5])
@@ -160,6 +160,6 @@ def test_both_is_the_greater_of_the_two(x):
     for mode in MODES:
         made = cell(mode, ball("left_hand", x))
         made.cycle(2)
-        allowed[mode] = made.supervisor.limiter.posed.allowed.copy()
+        allowed[mode] = made.supervisor.limiter.array("allowed").copy()
     most = np.maximum(allowed["separation"], allowed["power_and_force"])
     np.testing.assert_allclose(allowed["both"], most, rtol=1e-12)

@@ -7,7 +7,7 @@ import pytest
 
 import elbowroom as er
 from elbowroom.avoidance import Config, Controller, Goal, Limits, Sensor, State, Status, Supervisor
-from elbowroom.avoidance.safety.saturation import SUMMARY
+from elbowroom.avoidance.safety.filter.stages import SUMMARY
 from elbowroom.geometry import Capsule, Person, Sphere
 
 PERIOD = 0.01
@@ -84,7 +84,7 @@ def test_what_could_not_be_filtered_stops_the_arm():
         t = state.t = goal.t = k * PERIOD
         people.see(Person.standing((1.2 - 0.5 * t, 0.0, -0.4)), t)
         if k == 100:
-            correct, rows = supervisor._correct, supervisor.limiter.posed.worst
+            correct, rows = supervisor._correct, supervisor.limiter.array("worst")
 
             def broken(correct=correct, rows=rows):
                 rows[:] = np.nan

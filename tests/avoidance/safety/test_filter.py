@@ -6,7 +6,6 @@ ELBOWROOM_PROBLEMS=100000 pytest tests/avoidance/safety/test_filter.py -k daqp  
 from __future__ import annotations
 
 import os
-from types import SimpleNamespace
 
 import daqp
 import numpy as np
@@ -19,11 +18,20 @@ from card import needs_cxx, to_card
 from ccompiler import FUSED, called, library, needs_cc
 from elbowroom.algebra import trace
 from elbowroom.avoidance import Config, Controller, Force, Limits, Repulsion, Sensor
-from elbowroom.avoidance.safety.capsule_motion import CapsuleMotion, moving
-from elbowroom.avoidance.safety.filter import OF_PEOPLE, PEOPLE, ROWS
-from elbowroom.avoidance.safety.limiter import solver
-from elbowroom.avoidance.safety.promise import NORMAL_SEEN, PROMISE, SHARES, pulled_back
-from elbowroom.avoidance.safety.solver import CHANGED, GIVEN, NO_GRIP, ROUNDS, STEPS, Problem, nearest, opened
+from elbowroom.avoidance.safety.filter.approach_speed import NORMAL_SEEN, PROMISE, SHARES, PairBounds, pulled_back
+from elbowroom.avoidance.safety.filter.capsule_motion import CapsuleMotion, moving
+from elbowroom.avoidance.safety.filter.rows import OF_PEOPLE, PEOPLE, ROWS
+from elbowroom.avoidance.safety.filter.solver import (
+    CHANGED,
+    GIVEN,
+    NO_GRIP,
+    ROUNDS,
+    STEPS,
+    QuadraticProblem,
+    nearest,
+    opened,
+    solver_kernel,
+)
 from elbowroom.bench.encounters.scene import place
 from elbowroom.compile import compiled, cuda
 from elbowroom.compile.source import Dialect, Source
@@ -66,13 +74,13 @@ def drawn(count, n, seed=0):
     need[:, OF_PEOPLE:] += np.where(rng.random(soft) < 0.5, rng.exponential(0.2, soft), 0.0)
     idle = rng.random((count, ROWS)) < 0.2
     need[idle], A[idle] = -1e3, 0.0
-    return Problem(wish, low, up, A, need, yields)
+    return QuadraticProblem(wish, low, up, A, need, yields)
 
 
 def encountered(name):
     """Those of encounters in which the wish violated a row."""
     log = logged(name, 300, RUNS)
-    return Problem(*(x[(log.rows[:, :, -1] > 0).any(axis=1)] for x in log.problem))
+    return QuadraticProblem(*(x[(log.rows[:, :, -1] > 0).any(axis=1)] for x in log.problem))
 
 
 def reference(problem):
@@ -102,7 +110,7 @@ def reference(problem):
 
 # ---- our solver
 def _open(_, **problem):
-    tableau = opened(Problem(**problem))
+    tableau = opened(QuadraticProblem(**problem))
     return {name: getattr(tableau, name) for name in GIVEN}
 
 
@@ -114,7 +122,7 @@ def tableaux(p):
 
 def solved(p, steps=ALL):
     """(x, prices, whether steps are left) of a batch of problems."""
-    after = solver(p.wish.shape[1], steps)(*tableaux(p))
+    after = solver_kernel(p.wish.shape[1], steps)(*tableaux(p))
     return np.clip(after.at[:, ROWS:], p.low, p.up), after.price[:, :ROWS], after.left[:, 0] > 0
 
 
@@ -146,7 +154,7 @@ def test_what_is_solved_satisfies_the_conditions_of_an_optimum(n):
     """x - wish = A^T prices + prices of the box; a price only where a row has nothing to spare."""
     p = drawn(400, n, seed=1)
     x, prices, left = solved(p)
-    p, x, prices = Problem(*(part[~left] for part in p)), x[~left], prices[~left]
+    p, x, prices = QuadraticProblem(*(part[~left] for part in p)), x[~left], prices[~left]
     pull = x - p.wish - np.einsum("bkn,bk->bn", p.A, prices)
     # Rows yield by SLACK of their grip: 1e-10, times prices of up to 1e3, and rounding that a nearly singular table
     # enlarges; all far below the 1 % that is asked for.
@@ -176,7 +184,7 @@ def test_one_row_in_closed_form():
     A, need = np.zeros_like(p.A), np.full_like(p.need, -1e3)
     A[:, 4], need[:, 4] = p.A[:, 4], np.einsum("bn,bn->b", p.A[:, 4], p.wish) + 0.1
     keep = (A[:, 4] ** 2).sum(axis=1) > 1e-3
-    p = Problem(*(x[keep] for x in (p.wish, p.wish - 1e3, p.wish + 1e3, A, need, p.yields)))
+    p = QuadraticProblem(*(x[keep] for x in (p.wish, p.wish - 1e3, p.wish + 1e3, A, need, p.yields)))
     a, yields = p.A[:, 4], p.yields[:, 4]
     x, prices, _ = solved(p)
     price = 0.1 / ((a**2).sum(axis=1) + yields)
@@ -188,8 +196,8 @@ def test_one_row_in_closed_form():
 def test_steps_that_are_left_out_change_no_bit():
     """Round by round until one finds nothing to do: as the supervisor does it."""
     p = drawn(300, 6, seed=4)
-    start, round_ = tableaux(p), solver(6)
-    whole = solver(6, ALL)(*start)
+    start, round_ = tableaux(p), solver_kernel(6)
+    whole = solver_kernel(6, ALL)(*start)
     for k in range(0, 300, 7):
         state = [x[k] for x in start]
         for _ in range(ROUNDS):
@@ -203,7 +211,7 @@ def test_steps_that_are_left_out_change_no_bit():
 
 def test_one_state_and_lanes_have_the_same_bits():
     start = tableaux(drawn(53, 7, seed=5))
-    kernel = solver(7, ALL)
+    kernel = solver_kernel(7, ALL)
     many = kernel(*start)
     for k in (0, 17, 52):
         for one, lanes in zip(kernel(*(x[k] for x in start)), many, strict=True):
@@ -212,7 +220,7 @@ def test_one_state_and_lanes_have_the_same_bits():
 
 @needs_cc
 def test_c_has_the_same_bits(tmp_path):
-    kernel, start = solver(3, ALL), tableaux(drawn(20, 3, seed=6))
+    kernel, start = solver_kernel(3, ALL), tableaux(drawn(20, 3, seed=6))
     includes = "".join(f"#include <{name}.h>\n" for name in ("float", "math", "stdint", "string"))
     dialect = Dialect("double", "own")
     text = "\n".join([includes, fused("double"), Source(kernel.program, dialect).text("f")])
@@ -227,7 +235,7 @@ def test_c_has_the_same_bits(tmp_path):
 def test_cuda_s_text_has_the_same_bits(monkeypatch):
     """By the card that tests have: the kernel's text, compiled for this machine, 32 threads to a warp."""
     monkeypatch.setattr(cuda, "library", lambda: card.cupy)
-    kernel, start = solver(3, ALL), tableaux(drawn(40, 3, seed=8))
+    kernel, start = solver_kernel(3, ALL), tableaux(drawn(40, 3, seed=8))
     found = cuda.CudaKernel("solver", kernel.program)(*map(to_card, start))
     for name, wanted in kernel(*start)._asdict().items():
         np.testing.assert_array_equal(getattr(found, name), wanted, err_msg=name)
@@ -238,7 +246,7 @@ def test_plain_floats_give_the_same_solution():
     p = drawn(20, 4, seed=7)
     x, prices, _ = solved(p)
     for k in range(20):
-        one, paid = nearest(Problem(*(part[k] for part in p)))
+        one, paid = nearest(QuadraticProblem(*(part[k] for part in p)))
         # Fused products round differently: 1e-16, enlarged by the condition of the rows that are held.
         np.testing.assert_allclose(one.astype(float), x[k], rtol=0, atol=1e-9)
         np.testing.assert_allclose(paid.astype(float), prices[k], rtol=1e-6, atol=1e-9)
@@ -322,7 +330,7 @@ def test_a_solution_is_pulled_back_as_far_as_its_worst_pair_asks_and_not_for_rou
             return -np.array(both, float)
 
         runs = speeds(ramp)
-        x = SimpleNamespace(promise=promise, allowed=runs + spare, runs=runs)
+        x = PairBounds(promise, runs + spare, runs)
         more = (speeds(solution) - runs).max()
         wanted = min(1.0, spare / more) if more > 0 else 1.0
         command, part, margin = pulled_back(ARM.model, layout, frames, solution, ramp, x)
@@ -359,8 +367,8 @@ def test_every_kind_of_controller_goes_through_it(kind):
         q = cell.state.q.copy()
         command = cell.cycle()
         speeds = closing(controller.body, q, limiter.out.qd, controller.all_rows[controller.layout.rows :])
-        assert (speeds <= limiter.posed.allowed + 1e-9).all()
+        assert (speeds <= limiter.array("allowed") + 1e-9).all()
         assert command.margin >= 0.0
-        solved += limiter.posed.lack[0] > 0
+        solved += limiter.array("lack")[0] > 0
     assert solved > 10
     assert cell.supervisor.latched is None, cell.supervisor.reason

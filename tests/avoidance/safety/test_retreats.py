@@ -10,7 +10,7 @@ import pytest
 
 import elbowroom as er
 from elbowroom.avoidance import Config, Controller, Goal, Limits, Repulsion, Sensor, State, Supervisor
-from elbowroom.avoidance.safety.promise import retreats
+from elbowroom.avoidance.safety.filter.body_regions import retreats
 from elbowroom.geometry import Body, Person, Sphere, distance
 from elbowroom.geometry.skeleton import NAMES
 

@@ -1,4 +1,4 @@
-"""The estimate of where people are: belief.Track against a Kalman filter in matrix form, and what it does to noise."""
+"""Where people are, as estimated: sensor.CapsuleTrack against a Kalman filter in matrix form, and its noise."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from elbowroom.avoidance import Limits, Sensor
-from elbowroom.avoidance.safety.perception import FIRST_SPEED, OF_SENSOR, RULES, Rules, Track
-from elbowroom.avoidance.safety.sensor import UNKNOWN
+from elbowroom.avoidance.safety.sensor import FIRST_SPEED, OF_SENSOR, RULES, UNKNOWN, CapsuleTrack, PerceptionRules
 
 SENSORS = {
     "skeleton camera": Sensor.skeleton_camera(),
@@ -20,7 +19,7 @@ SENSORS = {
 def rules(sensor):
     limits = Limits(sensor=sensor)
     known = {"max_age": limits.oldest} | {name: getattr(sensor, field) for name, field in OF_SENSOR.items()}
-    return Rules(*(known[name] if name in known else getattr(limits, name) for name in RULES))
+    return PerceptionRules(*(known[name] if name in known else getattr(limits, name) for name in RULES))
 
 
 class Matrices:
@@ -48,7 +47,7 @@ def tracked(frames, sensor):
     """The tracks after each frame (h, ends, speed)."""
     known = rules(sensor)
     (_, ends, speed), *rest = frames
-    found = [Track.started(ends, speed, known)]
+    found = [CapsuleTrack.started(ends, speed, known)]
     for h, ends, speed in rest:
         found.append(found[-1].corrected(ends, speed, h, known))
     return found

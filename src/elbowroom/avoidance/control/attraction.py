@@ -65,7 +65,7 @@ class Pull(NamedTuple):
     integral: Array  # (3,) m s
 
 
-def pull(settings: Any, error: Array, integral: Array, dt: Any, slow: Any) -> Pull:
+def pull(settings: Attraction, error: Array, integral: Array, dt: Any, slow: Any) -> Pull:
     """(3.48) with its windup held.  error = pole - tool (3,), m; slow in [0, 1] scales the velocity and what is summed.
 
     While the velocity is held at max_speed, an error that would drive it further is not summed.
@@ -81,7 +81,7 @@ def pull(settings: Any, error: Array, integral: Array, dt: Any, slow: Any) -> Pu
     return Pull(velocity * slow, kept)
 
 
-def slow_down_factor(settings: Any, distance: Any, influence: Any) -> Any:
+def slow_down_factor(settings: Attraction, distance: Any, influence: Any) -> Any:
     """(3.77): how much of the attraction is left at this distance from a person, 0 to 1."""
     if settings.slow_down == "off":
         return 1.0
@@ -116,7 +116,7 @@ def rotation_error(R_tool: Array, R_goal: Array) -> Array:
     return vector(row[1] * scale, row[2] * scale, row[3] * scale)
 
 
-def turn(settings: Any, R_tool: Array, R_goal: Array) -> Array:
+def turn(settings: Attraction, R_tool: Array, R_goal: Array) -> Array:
     """Angular velocity (3,) rad/s, world frame, that turns the tool to the goal: gain times the error, held."""
     return held(rotation_error(R_tool, R_goal) * settings.rotation_gain, settings.max_turn)
 

@@ -1,18 +1,79 @@
-"""What goes into a controller and what comes out: plain holders of arrays that a loop fills again and again."""
+"""Joint state, goal and command: what goes into a controller and what comes out, in arrays that a loop fills again."""
 
 from __future__ import annotations
 
 import math
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...errors import ShapeError
-from ..safety.status import Status
-from .velocity_law import GOAL, INDEX, INFO
 
 Array = NDArray[np.float64]
+HUGE = 1e18  # a command whose square is not below is not one
+
+
+class Status(StrEnum):
+    """Why a command is what it is.  The supervisor latches what begins with STOP, and IN_COLLISION if it is set to."""
+
+    OK = "OK"
+    AVOIDING = "AVOIDING"
+    SLOWING_HUMAN = "SLOWING_HUMAN"
+    SLOWING_LIMIT = "SLOWING_LIMIT"
+    SLOWING_SINGULARITY = "SLOWING_SINGULARITY"
+    HOLD_COMMAND_TIMEOUT = "HOLD_COMMAND_TIMEOUT"
+    STOP_HUMAN = "STOP_HUMAN"
+    STOP_HUMAN_STALE = "STOP_HUMAN_STALE"
+    STOP_STATE_INVALID = "STOP_STATE_INVALID"
+    STOP_STATE_STALE = "STOP_STATE_STALE"
+    STOP_LIMIT = "STOP_LIMIT"
+    STOP_OVERRUN = "STOP_OVERRUN"
+    STOP_COMMS = "STOP_COMMS"
+    STOP_INTERNAL = "STOP_INTERNAL"
+    IN_COLLISION = "IN_COLLISION"
+
+    @property
+    def stops(self) -> bool:
+        """Whether the arm must stand still."""
+        return self in _STOPS
+
+
+_STOPS = frozenset(s for s in Status if s.name.startswith("STOP"))
+
+
+GOAL = 15  # numbers of a goal
+
+INFO = (
+    "distance",  # to the nearest obstacle, between surfaces
+    "axis_distance",  # and between axes
+    "nearest",  # the number of that pair
+    "slow",  # what is left of the attraction, (3.77)
+    "push",  # the greatest push of a person or thing on a capsule
+    "openness",  # 1 far from singularities, 0 at one
+    "limit",  # the least of the joint-limit factors; 0 while the floor, a shell or the arm itself pushes
+    "attraction_x",
+    "attraction_y",
+    "attraction_z",  # velocity (or acceleration) of attraction
+    "repulsion_x",
+    "repulsion_y",
+    "repulsion_z",  # velocity (or acceleration) of the tool by repulsion
+    "status",  # place in STATUSES
+)
+INDEX = {name: k for k, name in enumerate(INFO)}
+
+STATUSES = (
+    Status.OK,
+    Status.SLOWING_SINGULARITY,
+    Status.SLOWING_LIMIT,
+    Status.SLOWING_HUMAN,
+    Status.AVOIDING,
+    Status.IN_COLLISION,
+    Status.STOP_INTERNAL,  # its numbers are not finite, or none that an arm could follow
+)
+"""What a law can say of itself, the gravest last."""
+
 UNKNOWN: Array = np.full(1, np.nan)
 """The level of waiting where nobody can say whether the goal is free."""
 UNKNOWN.flags.writeable = False
@@ -134,7 +195,7 @@ class Command:
     waiting                  from 0, the goal is free, to 1, a person occupies it and the arm waits at a distance, some
                              tenths of a second late; NaN where that is not known, or the controller does not wait
     margin                   m/s, what a supervisor leaves of the allowed speed towards people, where that is least
-    status, info (see law.INFO), and by name: distance, axis_distance, slow, push, openness, limit
+    status, info (see INFO), and by name: distance, axis_distance, slow, push, openness, limit
     """
 
     __slots__ = (

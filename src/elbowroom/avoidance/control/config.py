@@ -18,9 +18,8 @@ from ..checks import SHORTEST, FieldError, choice, non_negative, number, positiv
 from ..settings import leaves, lifted
 from .attraction import Attraction
 from .joint_limits import JointLimits
-from .repulsion import Repulsion
+from .repulsion import Repulsion, Waiting
 from .smoothing import MovingAverage
-from .waiting import Waiting
 from .workspace import Workspace
 
 CONTROLLERS = {"K": "K", "F": "F", "velocity": "K", "force": "F"}

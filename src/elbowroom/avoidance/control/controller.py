@@ -15,30 +15,24 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...algebra import Table, trace, where
+from ...algebra import where
 from ...algebra.linalg import Array as Scalars
-from ...algebra.linalg import vector
-from ...algebra.table import padded
 from ...arm import Arm
 from ...compile import compiled
 from ...compile.pipeline import Call, Copy, FromRing, Step, ToRing
 from ...errors import ConfigError, ShapeError
 from ...geometry import ROW, Body
-from ...geometry.distance import LAMBDA_X, LAMBDA_Y, pair_row
+from ...geometry.distance import LAMBDA_X, LAMBDA_Y
 from ...geometry.shapes import A, B
 from ...model import Model
-from ..safety.saturation import HUGE
-from ..safety.status import Status
 from ..settings import leaves, lifted
 from . import force_law, velocity_law
-from .command import UNKNOWN, Command, Goal, State, measured, still
+from .command import GOAL, HUGE, INDEX, STATUSES, UNKNOWN, Command, Goal, State, Status, measured, still
 from .config import Config, structure
 from .obstacles import Obstacles
-from .pairs import Layout
-from .pushes import WIDTH, pair, pair_of_links, per_gaps
-from .repulsion import PROFILES
-from .velocity_law import GOAL, INDEX, STATUSES, memory_size, situation, unpacked
-from .waiting import HALF, OCCUPIED, followed, influence, occupied
+from .pairs import WIDTH, LinkTable, PairLayout, PairTable, Reach, per_gaps
+from .repulsion import HALF, OCCUPIED, PROFILES
+from .velocity_law import memory_size, situation, unpacked
 
 Array = NDArray[np.float64]
 
@@ -47,7 +41,7 @@ CHUNK = 1024  # states that `many` takes at a time: their pair tables fill a few
 
 
 class Many(NamedTuple):
-    """What `Controller.many` gives, a row a state; `info` in the order of law.INFO."""
+    """What `Controller.many` gives, a row a state; `info` in the order of command.INFO."""
 
     qd: Array  # (B, n), unfiltered
     tau: Array  # (B, n), zero for velocity laws
@@ -59,82 +53,12 @@ def _expect(name: str, value: Any, kind: type, hint: str) -> None:
         raise ConfigError(f"{name}: expected {kind.__name__}; got {value!r:.60}; {hint}")
 
 
-def side_by_side(layout: Layout) -> list[int]:
-    """The pairs with obstacles as lanes take them: all capsules of the arm with one obstacle, then with the next.
-
-    So many lanes share an obstacle's numbers.  A pair may come twice, to fill the lanes, unless too many would.
-    """
-    own = list(range(layout.own))
-    filled = padded(layout.own)
-    if filled - layout.own <= layout.own // 4:
-        own += own[-1:] * (filled - layout.own)
-    return [layout.pair(i, slot) for slot in range(layout.slots) for i in own]
-
-
-@dataclass(frozen=True)
-class _PairTable:
-    """What makes the pair table of a layout.  Gains are inputs: settings that differ in them alone give the same."""
-
-    config: Config
-
-    def __call__(self, layout: Layout) -> Table:
-        inputs = {"x": (ROW,), "y": (ROW,), "influence": (1,), "gains": (len(leaves(self.config)),)}
-        program = trace(self._row, None, inputs, name="pairs", output="pairs")
-        order = side_by_side(layout)
-        first, second = zip(*(layout.pairs[k] for k in order), strict=True)
-        slots = tuple(row - layout.own for row in second)
-        return Table(program, (layout.own, layout.slots, layout.slots), (first, slots, slots), places=tuple(order))
-
-    def _row(self, _: Any, x: Scalars, y: Scalars, influence: Scalars, gains: Scalars) -> Scalars:
-        return pair(x, y, influence[0], lifted(self.config, gains.tolist()).repulsion, pair_row)
-
-    def compiled_as(self) -> tuple[Any, ...]:
-        return structure(self.config), PROFILES
-
-
-@dataclass(frozen=True)
-class _LinkTable(_PairTable):
-    """The same of the pairs of links that must stay apart, which lie behind the others."""
-
-    def __call__(self, layout: Layout) -> Table:
-        inputs = {"x": (ROW,), "y": (ROW,), "per_gap": (1,), "gains": (len(leaves(self.config)),)}
-        program = trace(self._of_links, None, inputs, name="links", output="pairs")
-        first, second = zip(*layout.self_pairs, strict=True)
-        count = len(first)
-        return Table(program, (layout.own, layout.own, count), (first, second, tuple(range(count))))
-
-    def _of_links(self, _: Any, x: Scalars, y: Scalars, per_gap: Scalars, gains: Scalars) -> Scalars:
-        return pair_of_links(x, y, per_gap[0], lifted(self.config, gains.tolist()).self_collision, pair_row)
-
-
-@dataclass(frozen=True)
-class _Reach:
-    """How far the field of each obstacle reaches, (slots, 1), and the level of waiting (1,) to remember."""
-
-    config: Config
-
-    def __call__(self, layout: Layout, **x: Scalars) -> dict[str, Any]:
-        g = lifted(self.config, x["gains"].tolist())
-        level: Any = x["level"][0]
-        people = layout.people * layout.person_capsules
-        far = g.repulsion.influence
-        if g.waiting is not None and people:
-            wanted = occupied(g.waiting, x["goal"][:3], list(x["rows"][:people]))
-            level = followed(g.waiting, level, wanted, x["clock"][0])
-            far = influence(g.waiting, g.repulsion, level)
-        reaches = [[far if slot < people else g.repulsion.influence] for slot in range(layout.slots)]
-        return {"reach": np.array(reaches), "new_level": vector(level)}
-
-    def compiled_as(self) -> tuple[Any, ...]:
-        return (structure(self.config),)
-
-
 @dataclass(frozen=True)
 class _Law:
     """The law over any scalar, (model, q, qd, ...) -> what a step gives; gains are inputs."""
 
     config: Config
-    layout: Layout
+    layout: PairLayout
     lower: Array
     upper: Array
 
@@ -192,7 +116,7 @@ class Controller:
             same = "of this very arm, its payload, tool and base included: Body(arm)"
             raise ConfigError(f"body: expected {arm.name}'s, {same}; got that of another {self.body.arm.name}")
         self._seen = Obstacles(people, others, person_capsules)
-        self.layout = Layout.of(
+        self.layout = PairLayout.of(
             self.body,
             people,
             others,
@@ -268,11 +192,11 @@ class Controller:
             "oldest": (n,),
         }
         law = _Law(config, layout, self.lower, self.upper)
-        self._table = compiled(_PairTable(config), layout)
-        self._links = compiled(_LinkTable(config), layout) if layout.self_pairs else None
+        self._table = compiled(PairTable(config), layout)
+        self._links = compiled(LinkTable(config), layout) if layout.self_pairs else None
         self._law = compiled(law, self.arm.model, inputs, name="law", method=config.controller)
         reach = {"goal": (GOAL,), "rows": (layout.slots, ROW), "level": (1,), "clock": (2,)}
-        self._reach = compiled(_Reach(config), layout, reach | {"gains": (len(leaves(config)),)}, name="reach")
+        self._reach = compiled(Reach(config), layout, reach | {"gains": (len(leaves(config)),)}, name="reach")
 
     def _ready(self) -> None:
         """What a step enters and writes to besides its arrays: functions and views, which no copy can take along."""

@@ -51,14 +51,14 @@ class JointLimits:
         less(self, "floor", "margin")
 
 
-def _margin(settings: Any, low: float, high: float) -> Any:
+def _margin(settings: JointLimits, low: float, high: float) -> Any:
     """The margin; in the mended form at most a quarter of the range, so that a short slide has a middle."""
     if settings.form == "printed" or not math.isfinite(high - low):
         return settings.margin
     return minimum(settings.margin, 0.25 * (high - low))
 
 
-def _push(settings: Any, gap: Any, margin: Any) -> Any:
+def _push(settings: JointLimits, gap: Any, margin: Any) -> Any:
     """The potential's push away from a limit that is `gap` away, >= 0."""
     push = settings.gain / power(maximum(gap, settings.floor), settings.exponent)
     if settings.form == "mended":
@@ -66,7 +66,7 @@ def _push(settings: Any, gap: Any, margin: Any) -> Any:
     return where(gap < margin, push, 0.0)
 
 
-def potential(settings: Any, q: Array, lower: Array, upper: Array) -> Array:
+def potential(settings: JointLimits, q: Array, lower: Array, upper: Array) -> Array:
     """(3.72): what pushes each joint off its limits, (n,); N m, or rad/s where gains are speeds."""
     pushes: list[Any] = []
     for x, low, high in zip(q.tolist(), lower.tolist(), upper.tolist(), strict=True):
@@ -85,7 +85,7 @@ def _fade(gap: Any, margin: Any) -> Any:
     return 0.5 * (1.0 - cos(math.pi * x))
 
 
-def scaling(settings: Any, q: Array, lower: Array, upper: Array, direction: Array) -> Array:
+def scaling(settings: JointLimits, q: Array, lower: Array, upper: Array, direction: Array) -> Array:
     """(3.74): the factor of each joint, (n,).  direction is the motion to be scaled; only its signs count."""
     factors: list[Any] = []
     for x, low, high, way in zip(q.tolist(), lower.tolist(), upper.tolist(), direction.tolist(), strict=True):

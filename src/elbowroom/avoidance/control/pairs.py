@@ -1,17 +1,33 @@
-"""What is fixed when a controller is built: the arm's capsules, the obstacles' places, and the pairs between them."""
+"""Pairs of capsules: which there are between an arm, its obstacles and itself, and the table of how each pushes.
+
+`PairLayout` is fixed when a controller is built.  The pair table has a row for each pair: the distance and normal of
+geometry.distance, and how strongly the field of repulsion.py asks to push.  How far the fields of people reach
+(`Reach`) is computed first, since a person who occupies the goal is kept from farther away.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
+from ...algebra import Table, maximum, trace
+from ...algebra.linalg import Array, vector
+from ...algebra.table import padded
 from ...errors import ConfigError
-from ...geometry import Body
+from ...geometry import ROW, Body
+from ...geometry.distance import AXIS_DISTANCE, CLOSING, DISTANCE, SPEED_Y, pair_row
+from ...geometry.distance import WIDTH as PAIR
 from ...geometry.shapes import A, B
 from ...model import LinkCapsule
+from ..settings import leaves, lifted
+from .config import Config, structure
+from .repulsion import PROFILES, Repulsion, demand, followed, influence, occupied, strength
 
+STRENGTH = PAIR  # column behind those of `separation`
+WIDTH = PAIR + 1
 SAMPLES = 200  # configurations that tell which ends of capsules the joints can lift
 SINGULAR = 1e-9  # m^6: det(J J^T) below is zero but for rounding
 CLOSE = 0.08  # m: links that are nearer at rest are held so by the joints between them, and may be
@@ -20,8 +36,11 @@ LEVEL = 0.15  # m: an end whose height changes less is held by the base, and no 
 
 
 @dataclass(frozen=True)
-class Layout:
-    """Numbers and names only, so that two equal ones give the same program."""
+class PairLayout:
+    """The arm's capsules, the obstacles' places, and the pairs between them.
+
+    Numbers and names only, so that two equal ones give the same program.
+    """
 
     capsules: tuple[LinkCapsule, ...]  # of the arm
     people: int
@@ -42,7 +61,7 @@ class Layout:
         *,
         self_collision: bool,
         self_gaps: tuple[float, ...] = (),
-    ) -> Layout:
+    ) -> PairLayout:
         """The layout for a body and obstacles; `self_gaps` (m) where a task brings links nearer than at rest."""
         pairs = body.self_pairs if self_collision else ()
         if self_gaps and len(self_gaps) != len(body.self_pairs):
@@ -108,3 +127,92 @@ def _flat(body: Body) -> bool:
         if np.linalg.det(Jv @ Jv.T) > SINGULAR:
             return False
     return True
+
+
+# ---- the pair table
+def _measured(field: Repulsion, row: Array) -> Any:
+    """The distance that a field goes by."""
+    return row[AXIS_DISTANCE] if field.measure == "axis" else row[DISTANCE]
+
+
+def per_gaps(layout: PairLayout, measure: str) -> list[float]:
+    """`per_gap` of every pair of links."""
+    return [1.0 / (PUSHED * gap) if gap < CLOSE and measure != "axis" else 0.0 for gap in layout.self_gaps]
+
+
+def side_by_side(layout: PairLayout) -> list[int]:
+    """The pairs with obstacles as lanes take them: all capsules of the arm with one obstacle, then with the next.
+
+    So many lanes share an obstacle's numbers.  A pair may come twice, to fill the lanes, unless too many would.
+    """
+    own = list(range(layout.own))
+    filled = padded(layout.own)
+    if filled - layout.own <= layout.own // 4:
+        own += own[-1:] * (filled - layout.own)
+    return [layout.pair(i, slot) for slot in range(layout.slots) for i in own]
+
+
+@dataclass(frozen=True)
+class PairTable:
+    """What makes the pair table of a layout.  Gains are inputs: settings that differ in them alone give the same."""
+
+    config: Config
+
+    def __call__(self, layout: PairLayout) -> Table:
+        inputs = {"x": (ROW,), "y": (ROW,), "influence": (1,), "gains": (len(leaves(self.config)),)}
+        program = trace(self._row, None, inputs, name="pairs", output="pairs")
+        order = side_by_side(layout)
+        first, second = zip(*(layout.pairs[k] for k in order), strict=True)
+        slots = tuple(row - layout.own for row in second)
+        return Table(program, (layout.own, layout.slots, layout.slots), (first, slots, slots), places=tuple(order))
+
+    def _row(self, _: Any, x: Array, y: Array, influence: Array, gains: Array) -> Array:
+        field, row = lifted(self.config, gains.tolist()).repulsion, pair_row(x, y)
+        return np.array([*row, demand(field, _measured(field, row), row[SPEED_Y], influence[0])])
+
+    def compiled_as(self) -> tuple[Any, ...]:
+        return structure(self.config), PROFILES
+
+
+@dataclass(frozen=True)
+class LinkTable(PairTable):
+    """The same of the pairs of links that must stay apart, which lie behind the others.
+
+    Many wrists hold links closer together than others are kept apart, and would push for ever: between such a pair the
+    field begins at `PUSHED` of what is between them at the ready pose.  `per_gap` (1/m) is 1 over that, else 0.
+    """
+
+    def __call__(self, layout: PairLayout) -> Table:
+        inputs = {"x": (ROW,), "y": (ROW,), "per_gap": (1,), "gains": (len(leaves(self.config)),)}
+        program = trace(self._of_links, None, inputs, name="links", output="pairs")
+        first, second = zip(*layout.self_pairs, strict=True)
+        count = len(first)
+        return Table(program, (layout.own, layout.own, count), (first, second, tuple(range(count))))
+
+    def _of_links(self, _: Any, x: Array, y: Array, per_gap: Array, gains: Array) -> Array:
+        field, row = lifted(self.config, gains.tolist()).self_collision, pair_row(x, y)
+        assert field is not None  # there are such pairs
+        distance = _measured(field, row) * maximum(field.influence * per_gap[0], 1.0)
+        return np.array([*row, strength(field, distance, row[CLOSING])])
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How far the field of each obstacle reaches, (slots, 1), and the level of waiting (1,) to remember."""
+
+    config: Config
+
+    def __call__(self, layout: PairLayout, **x: Array) -> dict[str, Any]:
+        g = lifted(self.config, x["gains"].tolist())
+        level: Any = x["level"][0]
+        people = layout.people * layout.person_capsules
+        far = g.repulsion.influence
+        if g.waiting is not None and people:
+            wanted = occupied(g.waiting, x["goal"][:3], list(x["rows"][:people]))
+            level = followed(g.waiting, level, wanted, x["clock"][0])
+            far = influence(g.waiting, g.repulsion, level)
+        reaches = [[far if slot < people else g.repulsion.influence] for slot in range(layout.slots)]
+        return {"reach": np.array(reaches), "new_level": vector(level)}
+
+    def compiled_as(self) -> tuple[Any, ...]:
+        return (structure(self.config),)

@@ -17,7 +17,6 @@ point; "each" lets every capsule be pushed.
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,14 +24,12 @@ import numpy as np
 from ...algebra import maximum, where
 from ...algebra.linalg import Array, settled
 from ...dynamics.kinematics import Frames
-from ...geometry.distance import AXIS_DISTANCE, CLOSING, DISTANCE, NORMAL, POINT_X, SPEED_Y
-from ...geometry.distance import WIDTH as PAIR
-from ...model import Model
-from . import repulsion, workspace
-from .pairs import CLOSE, PUSHED, Layout
-
-STRENGTH = PAIR  # column behind those of `separation`
-WIDTH = PAIR + 1
+from ...geometry.distance import AXIS_DISTANCE, NORMAL, POINT_X
+from ...model import LinkCapsule, Model
+from . import repulsion
+from .config import Config
+from .pairs import STRENGTH, PairLayout
+from .workspace import Workspace, floor_push, inner_push, outer_push
 
 
 class Push(NamedTuple):
@@ -44,33 +41,6 @@ class Push(NamedTuple):
     point: Array  # (3,) in the world
 
 
-def measured(field: Any, row: Array) -> Any:
-    """The distance that a field goes by."""
-    return row[AXIS_DISTANCE] if field.measure == "axis" else row[DISTANCE]
-
-
-def pair(x: Array, y: Array, influence: Any, field: Any, separation: Any) -> Array:
-    """One row of the pair table: the separation's, and what the field asks for that reaches so far (m)."""
-    row = separation(x, y)
-    return np.array([*row, repulsion.demand(field, measured(field, row), row[SPEED_Y], influence)])
-
-
-def pair_of_links(x: Array, y: Array, per_gap: Any, field: Any, separation: Any) -> Array:
-    """The same of two links that must stay apart, with the strength of their push.
-
-    Many wrists hold links closer together than others are kept apart, and would push for ever: between such a pair the
-    field begins at `PUSHED` of what is between them at the ready pose.  `per_gap` (1/m) is 1 over that, else 0.
-    """
-    row = separation(x, y)
-    distance = measured(field, row) * maximum(field.influence * per_gap, 1.0)
-    return np.array([*row, repulsion.strength(field, distance, row[CLOSING])])
-
-
-def per_gaps(layout: Layout, measure: str) -> list[float]:
-    """`per_gap` of every pair of links."""
-    return [1.0 / (PUSHED * gap) if gap < CLOSE and measure != "axis" else 0.0 for gap in layout.self_gaps]
-
-
 class Gathered(NamedTuple):
     """All pushes, and the greatest of those from people and things and of those from the cell and the arm itself."""
 
@@ -79,7 +49,7 @@ class Gathered(NamedTuple):
     own: Any
 
 
-def gathered(model: Model, layout: Layout, frames: Frames, pairs: Array, g: SimpleNamespace) -> Gathered:
+def gathered(model: Model, layout: PairLayout, frames: Frames, pairs: Array, g: Config) -> Gathered:
     """The push on every capsule that can move, and on the tool if there are workspace shells.
 
     `pairs` (P, 13) is the pair table in the order of `layout.pairs`; `g` are the controller's settings.
@@ -100,10 +70,10 @@ def gathered(model: Model, layout: Layout, frames: Frames, pairs: Array, g: Simp
             )
         own = against_itself[i]
         if g.workspace is not None and g.workspace.floor is not None and any(layout.lifted[i]):
-            own = [*own, _shared(_from_floor(frames, capsule, layout.lifted[i], g))]
+            own = [*own, _shared(_from_floor(frames, capsule, layout.lifted[i], g.workspace))]
         if own:
             inside.append(_summed(own))
-    if g.workspace is not None and (shells := _from_shells(model, frames, g)):
+    if g.workspace is not None and (shells := _from_shells(model, frames, g.workspace)):
         inside.append(_summed(shells))
     pushes = outside + inside
     return Gathered(_nearest(pushes) if g.acting == "nearest" else pushes, _greatest(outside), _greatest(inside))
@@ -116,7 +86,7 @@ def _greatest(parts: list[Push]) -> Any:
     return greatest
 
 
-def _bounded(push: Push, field: Any) -> Push:
+def _bounded(push: Push, field: repulsion.Repulsion) -> Push:
     """A push that asks, as it is given."""
     given = repulsion.bounded(field, push.strength)
     share = given * (1.0 / where(push.strength > 0.0, push.strength, 1.0))
@@ -146,7 +116,7 @@ def _summed(parts: list[Push]) -> Push:
     return Push(parts[0].link, total, vector, point * (1.0 / where(total > 0.0, total, 1.0)))
 
 
-def _against_itself(layout: Layout, pairs: Array, g: SimpleNamespace) -> list[list[Push]]:
+def _against_itself(layout: PairLayout, pairs: Array, g: Config) -> list[list[Push]]:
     """The pushes between links that must stay apart, on both of each pair."""
     parts: list[list[Push]] = [[] for _ in layout.capsules]
     if g.self_collision is None:
@@ -160,24 +130,24 @@ def _against_itself(layout: Layout, pairs: Array, g: SimpleNamespace) -> list[li
     return parts
 
 
-def _from_floor(frames: Frames, capsule: Any, lifted: tuple[bool, bool], g: SimpleNamespace) -> list[Push]:
+def _from_floor(frames: Frames, capsule: LinkCapsule, lifted: tuple[bool, bool], workspace: Workspace) -> list[Push]:
     """The floor under the ends of a capsule that can rise: the lower is pushed harder, and nothing jumps at level."""
     parts = []
     for end, can_rise in zip((capsule.a, capsule.b), lifted, strict=True):
         if not can_rise:
             continue
         point = frames.point(capsule.link, np.array(end))
-        f, direction = workspace.floor_push(g.workspace, point, capsule.radius)
+        f, direction = floor_push(workspace, point, capsule.radius)
         parts.append(Push(capsule.link, f, f * direction, point))
     return parts
 
 
-def _from_shells(model: Model, frames: Frames, g: SimpleNamespace) -> list[Push]:
+def _from_shells(model: Model, frames: Frames, workspace: Workspace) -> list[Push]:
     tool = frames.point(-1, model.tool[:3, 3])
     parts = []
-    for limit, push in ((g.workspace.inner, workspace.inner_push), (g.workspace.outer, workspace.outer_push)):
+    for limit, push in ((workspace.inner, inner_push), (workspace.outer, outer_push)):
         if limit is not None:
-            f, direction = push(g.workspace, tool, 0.0)
+            f, direction = push(workspace, tool, 0.0)
             parts.append(Push(model.n - 1, f, f * direction, tool))
     return parts
 
@@ -194,7 +164,7 @@ def _nearest(pushes: list[Push]) -> list[Push]:
     return kept
 
 
-def least(layout: Layout, pairs: Array, column: int) -> tuple[Any, Any]:
+def least(layout: PairLayout, pairs: Array, column: int) -> tuple[Any, Any]:
     """The least distance to any obstacle, and the number of its pair."""
     nearest: list[tuple[Any, Any]] = []
     for i in range(layout.own):  # each capsule by itself: chains that do not wait for one another

@@ -1,4 +1,4 @@
-"""How strongly an obstacle pushes: four profiles over the distance, and what approach and parting do to them.
+"""Repulsion: how strongly an obstacle pushes at a distance, how far that reaches, and waiting for an occupied goal.
 
 With gain k, distance d and influence d0 (thesis 3.8.1); every profile is zero from d0 outwards and continuous there:
 
@@ -12,6 +12,15 @@ The strength is a speed.  The force controller makes a force of it (Force.resist
 Three things are ours.  d is held at `floor` from below, so that contact and penetration give a finite push; a push f
 is bent to f F / (f + F), F being `max_strength`.  A pair that closes at c > 0 m/s is felt from d0 + lookahead c.  One
 that parts at p > 0 m/s pushes by 1 - ease min(1, p / parting_speed) of that.  The thesis has neither.
+
+Waiting: an arm whose goal is occupied by a person keeps farther from people until the goal is free.  Beside a person
+who stands at its goal an arm gains nothing, and that is where hands meet it: they start from rest, 0.3 to 0.5 m away,
+and a sensor reports it a tenth of a second later.  With g the distance from the goal to the nearest person's surface:
+
+    level = (clear - g) / (clear - near), between 0 and 1; followed in `time`, first order
+    influence of people = influence + level (waiting.influence - influence), if that is more
+
+That is the influence of all people, in the field's own measure; g is to surfaces.  Things keep what they have.
 """
 
 from __future__ import annotations
@@ -21,7 +30,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ...algebra.functions import cos, maximum, minimum, power, where
+from ...algebra.functions import cos, maximum, minimum, power, sqrt, where
+from ...algebra.linalg import Array, dot
+from ...geometry.segments import projection
+from ...geometry.shapes import RADIUS, A, B
 from ..settings import choice, fraction, less, non_negative, positive, setting
 
 Profile = Callable[[Any, Any, Any], Any]  # gain, distance, influence -> strength inside the influence
@@ -89,12 +101,12 @@ class Repulsion:
         return cls(**own | others)
 
 
-def reach(field: Any, closing: Any, influence: Any = None) -> Any:
+def reach(field: Repulsion, closing: Any, influence: Any = None) -> Any:
     """The influence, the field's own if none is given, grown by the closing speed (m/s, positive while approaching)."""
     return (field.influence if influence is None else influence) + field.lookahead * maximum(closing, 0.0)
 
 
-def demand(field: Any, distance: Any, closing: Any, influence: Any = None) -> Any:
+def demand(field: Repulsion, distance: Any, closing: Any, influence: Any = None) -> Any:
     """How strongly the profile asks to push, >= 0, not yet held at the most: zero at and beyond the (grown) influence.
 
     distance, in m, is between surfaces (then negative in penetration) or axes, as `measure` says; closing is the speed
@@ -107,7 +119,7 @@ def demand(field: Any, distance: Any, closing: Any, influence: Any = None) -> An
     return where(distance < influence, eased, 0.0)
 
 
-def bounded(field: Any, asked: Any) -> Any:
+def bounded(field: Repulsion, asked: Any) -> Any:
     """A demand bent below `max_strength`, f F / (f + F): what asks for more always gets more, and never all of F.
 
     A plain clamp would make all near obstacles equal, and two opposite ones cancel.
@@ -115,6 +127,47 @@ def bounded(field: Any, asked: Any) -> Any:
     return asked * (field.max_strength / (asked + field.max_strength))
 
 
-def strength(field: Any, distance: Any, closing: Any) -> Any:
+def strength(field: Repulsion, distance: Any, closing: Any) -> Any:
     """How strongly one obstacle pushes: `demand`, `bounded`."""
     return bounded(field, demand(field, distance, closing))
+
+
+# ---- waiting for a goal that a person occupies
+OCCUPIED = "a person occupies the goal: the arm waits at a distance until it is free"
+HALF = 0.5  # the level from which a command says so
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """How an arm waits for a goal that a person occupies."""
+
+    influence: float = setting(0.8, "m", "of people, while one of them occupies the goal")
+    near: float = setting(0.22, "m", "a person nearer to the goal than this occupies it")
+    clear: float = setting(0.42, "m", "a person farther from it leaves it free")
+    time: float = setting(0.15, "s", "time in which the influence follows")
+
+    def __post_init__(self) -> None:
+        positive(self, "influence", "clear", most=10.0)
+        non_negative(self, "near", "time", most=10.0)
+        less(self, "near", "clear")
+
+
+def occupied(rules: Waiting, goal: Array, people: list[Array]) -> Any:
+    """From 0, the goal (3,) is free, to 1, one of some capsules (13,) occupies it."""
+    level: Any = 0.0
+    per_metre = 1.0 / (rules.clear - rules.near)
+    for row in people:
+        off = goal - (row[A] + (row[B] - row[A]) * projection(goal, row[A], row[B]))
+        distance = sqrt(dot(off, off)) - row[RADIUS]
+        level = maximum(level, minimum((rules.clear - distance) * per_metre, 1.0))
+    return level
+
+
+def followed(rules: Waiting, level: Any, wanted: Any, dt: Any) -> Any:
+    """The level after dt."""
+    return level + (wanted - level) * (dt / maximum(dt + rules.time, 1e-9))
+
+
+def influence(rules: Waiting, field: Repulsion, level: Any) -> Any:
+    """How far a field of people reaches, m."""
+    return field.influence + level * maximum(rules.influence - field.influence, 0.0)

@@ -15,7 +15,6 @@ Jacobian (3.49), (3.51).  The tool's velocity is that of the attraction plus wha
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,44 +24,13 @@ from ...algebra.linalg import Array, vector
 from ...dynamics.kinematics import Frames, forward_kinematics, jacobian_at
 from ...geometry.distance import AXIS_DISTANCE, DISTANCE
 from ...model import Model
-from ..safety.status import Status
 from . import joint_limits
 from .attraction import pull, slow_down_factor, turn
+from .config import Config
 from .least_squares import null_space, openness, resolved, speed_weights
-from .pairs import Layout
+from .pairs import PairLayout
 from .pushes import Push, gathered, least
 from .smoothing import average
-
-GOAL = 15  # numbers of a goal
-
-INFO = (
-    "distance",  # to the nearest obstacle, between surfaces
-    "axis_distance",  # and between axes
-    "nearest",  # the number of that pair
-    "slow",  # what is left of the attraction, (3.77)
-    "push",  # the greatest push of a person or thing on a capsule
-    "openness",  # 1 far from singularities, 0 at one
-    "limit",  # the least of the joint-limit factors; 0 while the floor, a shell or the arm itself pushes
-    "attraction_x",
-    "attraction_y",
-    "attraction_z",  # velocity (or acceleration) of attraction
-    "repulsion_x",
-    "repulsion_y",
-    "repulsion_z",  # velocity (or acceleration) of the tool by repulsion
-    "status",  # place in STATUSES
-)
-INDEX = {name: k for k, name in enumerate(INFO)}
-
-STATUSES = (
-    Status.OK,
-    Status.SLOWING_SINGULARITY,
-    Status.SLOWING_LIMIT,
-    Status.SLOWING_HUMAN,
-    Status.AVOIDING,
-    Status.IN_COLLISION,
-    Status.STOP_INTERNAL,  # its numbers are not finite, or none that an arm could follow
-)
-"""What a law can say of itself, the gravest last."""
 
 AVOIDING = 1e-6  # m/s: a smaller push does not count as avoiding
 SLOWED = 0.95  # of the attraction, or of a joint's speed: less counts as slowing
@@ -83,8 +51,8 @@ class Situation(NamedTuple):
     """What a law works with: everything about the present that both controllers need."""
 
     model: Model
-    layout: Layout
-    g: SimpleNamespace  # the settings, floats as inputs
+    layout: PairLayout
+    g: Config  # the settings, floats as inputs
     q: Array
     qd: Array
     frames: Frames
@@ -126,8 +94,8 @@ def unpacked(memory: Array, n: int) -> Memory:
 
 def situation(
     model: Model,
-    layout: Layout,
-    g: SimpleNamespace,
+    layout: PairLayout,
+    g: Config,
     limits: tuple[Array, Array],
     q: Array,
     qd: Array,

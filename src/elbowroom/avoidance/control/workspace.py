@@ -51,13 +51,13 @@ class Workspace:
             raise FieldError("repulsion.measure", '"surface"', self.repulsion.measure, place="Workspace")
 
 
-def _arm(settings: Any, at: Array) -> tuple[Array, Any]:
+def _arm(settings: Workspace, at: Array) -> tuple[Array, Any]:
     """From the centre to the point, and how far."""
     offset = at - vector(*settings.center)
     return offset, sqrt(dot(offset, offset))
 
 
-def distances(settings: Any, at: Array, radius: Any) -> dict[str, Any]:
+def distances(settings: Workspace, at: Array, radius: Any) -> dict[str, Any]:
     """The surface distance of a sphere to each surface that is there, m, negative beyond it."""
     found: dict[str, Any] = {}
     if settings.floor is not None:
@@ -70,23 +70,23 @@ def distances(settings: Any, at: Array, radius: Any) -> dict[str, Any]:
     return found
 
 
-def _push(settings: Any, surface: str, at: Array, radius: Any, closing: Any) -> Any:
+def _push(settings: Workspace, surface: str, at: Array, radius: Any, closing: Any) -> Any:
     distance = distances(settings, at, radius).get(surface)
     return 0.0 if distance is None else repulsion.strength(settings.repulsion, distance, closing)
 
 
-def floor_push(settings: Any, at: Array, radius: Any, closing: Any = 0.0) -> tuple[Any, Array]:
+def floor_push(settings: Workspace, at: Array, radius: Any, closing: Any = 0.0) -> tuple[Any, Array]:
     """Strength and unit direction (3,) of the floor's push on a sphere: straight up."""
     return _push(settings, "floor", at, radius, closing), vector(0.0, 0.0, 1.0)
 
 
-def outer_push(settings: Any, at: Array, radius: Any, closing: Any = 0.0) -> tuple[Any, Array]:
+def outer_push(settings: Workspace, at: Array, radius: Any, closing: Any = 0.0) -> tuple[Any, Array]:
     """Strength and direction (3,) of the outer sphere's push: to the centre; no direction at the centre itself."""
     offset, far = _arm(settings, at)
     return _push(settings, "outer", at, radius, closing), offset * where(far > 0, -1.0 / where(far > 0, far, 1.0), 0.0)
 
 
-def inner_push(settings: Any, at: Array, radius: Any, closing: Any = 0.0) -> tuple[Any, Array]:
+def inner_push(settings: Workspace, at: Array, radius: Any, closing: Any = 0.0) -> tuple[Any, Array]:
     """Strength and unit direction (3,) of the inner sphere's push: away from the centre; up from the centre itself."""
     offset, far = _arm(settings, at)
     apart = far > 0

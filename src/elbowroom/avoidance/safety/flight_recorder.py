@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...algebra import where
-from .status import Status
+from ..control.command import Status
 
 Array = NDArray[Any]
 View = Any  # a memoryview of floats; the type says integers

@@ -1,29 +1,40 @@
-"""What the supervisor allows: settings, and the bounds of every joint that follow from them and from the arm.
+"""Limits: the supervisor's settings, each joint's bounds, and the start-up checks that arm and controller fit them.
 
     limits = Limits(sensor=Sensor.motion_capture(), stop_distance=0.05)
     limits = settings.load(Limits, "limits.toml");   settings.dumps(limits)
 
 A model may have no velocity limit; then `velocity` (or `linear_velocity` for a prismatic joint) stands in for it.  A
 limit of zero is refused: such an arm could never be stopped by a ramp, since it could never move.
+
+Start-up checks raise a ConfigError, or a ModelError for an arm whose model means nothing, that names the mismatch.  A
+controller needs `arm` and `step` (`AnyController`), and the filter works with one that also has the pair table of
+`PairedController`.  Of `Controller`'s other attributes `config.period`, `config.workspace`, `makes_torque`, `lower` and
+`upper` are looked at where they are there.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...arm import Arm
-from ...errors import ConfigError
+from ...errors import ConfigError, ModelError
 from ..checks import SHORTEST, FieldError, choice, flag, integer, non_negative, number, positive, setting
-from .contact import MODES
+from ..control.command import Command, Goal, State
+from ..control.obstacles import Obstacles
+from ..control.pairs import PairLayout
 from .sensor import Sensor
 
 Array = NDArray[np.float64]
 log = logging.getLogger("elbowroom.avoidance")
+MODES = ("separation", "power_and_force", "both")  # what people are kept from: see filter/rows.py
+MOST_ROWS = 1_000_000  # cycles that a flight recorder holds: half a gigabyte for seven joints
+ANYWHERE = 1e12  # m: with so much room any speed is allowed
 ROUNDING = 1e-9  # s: of sums of a sensor's times
 UNLIMITED = 1e6  # rad, m or N m: stands for "no limit" where compiled code takes finite numbers alone
 
@@ -229,3 +240,139 @@ def _given(limits: Limits, name: str, arm: Arm) -> Array | None:
     if len(values) != arm.n:
         raise ConfigError(f"Limits: {name}: expected {arm.n} numbers, one a joint of {arm.name}; got {len(values)}")
     return np.array(values)
+
+
+# ---- start-up checks
+class AnyController(Protocol):
+    """What a supervisor can stand around."""
+
+    arm: Arm
+
+    def step(self, t: float, dt: float, state: State, obstacles: Obstacles, goal: Goal) -> Command:
+        """The command for now."""
+
+
+class PairedController(AnyController, Protocol):
+    """A controller that shares its table of pairs, as the filter needs it; `Controller` is one."""
+
+    layout: PairLayout
+    pairs: Array  # (P, 13) after a step
+    all_rows: Array  # the capsules of arm and obstacles, and room for people as last seen
+
+    def obstacles(self, *, own: bool = False) -> Obstacles:
+        """New places for obstacles, or its own memory of them."""
+
+
+def paired(controller: AnyController) -> PairedController | None:
+    """The controller, if it has a table of pairs."""
+    has_all = all(hasattr(controller, name) for name in ("layout", "pairs", "all_rows", "obstacles"))
+    return cast(PairedController, controller) if has_all else None
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """What a supervisor needs to know about a controller."""
+
+    pairs: PairLayout | None  # of its pair table, None if it has none
+    places: tuple[int, int, int]  # people, others, capsules a person
+    period: float  # s
+    reaction: float  # s, T_r of speed and separation
+    torque: bool
+    bounds: Bounds
+    floor: float | None  # m, its height, if there is one
+
+
+def facts(controller: AnyController, limits: Limits, places: tuple[int, int, int] | None) -> Facts:
+    """The facts, or a ConfigError that says what is missing."""
+    layout: PairLayout | None = getattr(controller, "layout", None)
+    pairs = layout if paired(controller) is not None else None
+    if limits.separation and pairs is None:
+        raise ConfigError("Limits: separation: expected false, as the controller has no pair table; got true")
+    if layout is not None:
+        places = layout.people, layout.others, layout.person_capsules
+    if places is None:
+        raise ConfigError("places: expected (people, others, capsules a person), as the controller has no layout")
+    guesses = controller.arm.model.estimated
+    if limits.mode != "separation" and guesses:
+        links = ", ".join(map(repr, guesses))
+        raise ConfigError(
+            f"Limits: mode: expected 'separation', as masses are estimates ({links}); got {limits.mode!r}"
+        )
+    torque = bool(getattr(controller, "makes_torque", False))
+    if torque and guesses:
+        links = ", ".join(map(repr, guesses))
+        raise ConfigError(
+            f"{controller.arm.name}: torques need masses that somebody measured, and those of {links} are estimates; "
+            "expected a controller of velocities (K, or F linearised), or a file with masses"
+        )
+    period = limits.period or getattr(getattr(controller, "config", None), "period", None)
+    if period is None:
+        raise ConfigError("Limits: period: expected a number > 0 (s), as the controller has none of its own")
+    if limits.record / period > MOST_ROWS:
+        most = f"at most {MOST_ROWS} cycles of {period:g} s, {MOST_ROWS * period:g} s"
+        raise ConfigError(f"Limits: record: expected {most}; got {limits.record:g}")
+    reaction = limits.latency + period
+    ends = (getattr(controller, end, getattr(controller.arm.model, end)) for end in ("lower", "upper"))
+    held = bounds(limits, controller.arm, *ends, torque=torque)
+    workspace = getattr(getattr(controller, "config", None), "workspace", None)
+    floor = None if workspace is None else workspace.floor
+    return Facts(pairs, places, float(period), reaction, torque, held, floor)
+
+
+def examined(arm: Arm) -> None:
+    """Refuses a model whose results mean nothing; what else looks wrong is logged by link and joint name."""
+    found = arm.examine()
+    if errors := [f for f in found if f.severity == "error"]:
+        raise ModelError(f"{arm.name}: " + "; ".join(map(str, errors)))
+    for finding in found:
+        log.warning("%s: %s", arm.name, finding)
+
+
+def same_joints(arm: Arm, joint_names: Sequence[str]) -> None:
+    """Refuses a plant whose joints are not the arm's, in the same order."""
+    names = tuple(map(str, joint_names))
+    if len(names) != arm.n:
+        ours, theirs = (", ".join(x) for x in (arm.joint_names, names))
+        raise ConfigError(f"joint_names: expected the {arm.n} of {arm.name}, {ours}; got {len(names)}: {theirs}")
+    for i, (ours, theirs) in enumerate(zip(arm.joint_names, names, strict=True)):
+        if ours != theirs:
+            raise ConfigError(f"joint_names[{i}]: expected {ours!r} of {arm.name}; got {theirs!r}")
+
+
+# ---- what the filter's programs take
+class FilterRules(NamedTuple):
+    """The limits that the filter's formulas need: numbers, or a program's inputs in their place."""
+
+    horizon: Any  # s: longest time that a command may have to last
+    period: Any
+    reaction: Any
+    clearance: Any  # C + Z; -ANYWHERE: only overlap counts
+    retreat_fraction: Any
+    creep: Any
+    hold_damping: Any
+    stop_factor: Any
+    stop_distance: Any  # -ANYWHERE: never
+    overspeed: Any
+    evasion_gain: Any
+    evasion_speed: Any
+    evasion_weight: Any
+    evasion_effort: Any
+    evasion_time: Any
+    floor: Any
+    keep_off: Any
+    thing_gain: Any
+    thing_weight: Any
+    jerk: Any  # None where it is not limited
+    has_floor: bool = False
+    mode: str = MODES[0]
+
+
+RULES = FilterRules._fields[:-2]  # those that are numbers
+
+
+def rule_values(limits: Limits, facts: Facts, horizon: float) -> Array:
+    """RULES as an array; horizon (s) is the longest time that a command may have to last."""
+    known = {"horizon": horizon, "period": facts.period, "reaction": facts.reaction, "floor": facts.floor or 0.0}
+    known["stop_distance"] = limits.stop_distance or -ANYWHERE
+    known["clearance"] = limits.clearance if limits.separation else -ANYWHERE
+    return np.array([known[x] if x in known else float(getattr(limits, x)) for x in RULES])

@@ -26,15 +26,14 @@ from ...algebra.linalg import Array as Scalars
 from ...algebra.linalg import vector
 from ...compile import compiled
 from ...compile.pipeline import Call, Copy, Pipeline, Refused, Sound, Step, ToRing
+from ..control.command import GOAL, INDEX, STATUSES, Status
 from ..control.controller import Controller
-from ..control.velocity_law import GOAL, INDEX, STATUSES
+from .filter.limiter import Limiter
+from .filter.stages import SUMMARY
 from .flight_recorder import STATUSES as RECORDED
 from .flight_recorder import Recorder, following
-from .limiter import Limiter
 from .perception import Watch
-from .saturation import SUMMARY
-from .state_checks import StateChecks, Timing, between, checked, on_time, ticked
-from .status import Status
+from .state_checks import CycleTiming, StateChecks, between, checked, on_time, ticked
 
 Array = NDArray[np.float64]
 NOW = ("t", "state_t", "goal_t", "valid_for")
@@ -104,7 +103,7 @@ def ordinary_cycle(
     controller: Controller,
     limiter: Limiter,
     watch: Watch,
-    timing: Timing,
+    timing: CycleTiming,
     checks: StateChecks,
     recorder: Recorder,
     clock: Array,
@@ -133,7 +132,7 @@ def ordinary_cycle(
     closing = {
         "info": controller.command.info,
         "summary": limiter.out.summary,
-        "lack": limiter.posed.lack,
+        "lack": limiter.array("lack"),
         "record": limiter.out.record,
         "place": recorder.place,
     }

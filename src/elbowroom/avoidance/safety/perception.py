@@ -8,16 +8,15 @@ Of a person's capsule:
     it is no longer reported  it stays where it was last seen, and grows, until `clear_confirm` of reports without it
 
 That is the body that a promise is made for.  Another one, `predicted`, is where the capsule is likely to be now: a
-Kalman filter of constant velocity for each end (`Track`), carried on to t; its radius is the one last seen.
+Kalman filter of constant velocity for each end (`CapsuleTrack`), carried on to t; its radius is the one last seen.
 
 A point between the ends of an axis moves no farther than the ends do, so a capsule thickened by that distance holds
 the old one.  Ends that were swapped are the same capsule; the pairing that moved less counts.
 
-Of a person: a frame is taken if its stamp is newer than that of the last one taken and not from the future, no radius
-is negative and no number beyond sense; else it is refused, and the last good one stays and ages.  Data is stale when it
-is older than `max_age`.  A person is known once somebody was seen, or nobody for `clear_confirm`.
+Of a person: sensor.py says which frames are accepted; where one is not, the last good one stays and ages.  Data is
+stale when it is older than `max_age`.  A person is known once somebody was seen, or nobody for `clear_confirm`.
 
-What is remembered is a row of 32 numbers a capsule, its 13 as last seen, SEEN, COVER, UNTIL, LOST and its Track, and a
+What is remembered is a row of 32 numbers a capsule, its 13 as last seen, SEEN, COVER, UNTIL, LOST and its track, and a
 row of 6 a person: RAW and GOOD, the stamps of the last frame and of the last good one, ALONE, since when nobody was
 there, KNOWN, COUNT, of the capsules that are there, and HELD, the age that bodies are grown by.
 
@@ -42,6 +41,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...algebra import Table, maximum, minimum, sqrt, trace, where
+from ...algebra.functions import largest, summed
 from ...algebra.linalg import Array, dot, vector
 from ...algebra.table import padded
 from ...compile import compiled
@@ -50,109 +50,42 @@ from ...compile.pipeline import Call, Copy, Sound, Step
 from ...errors import ShapeError
 from ...geometry import PARKED, ROW
 from ...geometry.shapes import RADIUS, A, B
+from ..control.command import GOAL
 from ..control.obstacles import Obstacles
-from ..control.velocity_law import GOAL
-from .folds import largest, summed
 from .limits import Limits
+from .sensor import NEVER, OF_SENSOR, RULES, FrameCheck, PerceptionRules, PersonFrame, check_frame, impossible, tracked
 
 SEEN, COVER, UNTIL, LOST = range(ROW, ROW + 4)
 TRACK = slice(ROW + 4, ROW + 19)
 MEMORY = ROW + 19
 RAW, GOOD, ALONE, KNOWN, COUNT, HELD = range(6)
 PERSON = 6
-CLOCK = ("t", "dt", "stop", "overlap")  # stop, overlap: 0 or 1; what the limiter needs besides
-NEVER = -1e300  # s: the stamp of what never was, for compiled code takes finite numbers alone
 FAR = 5e5  # m: whoever is beyond is a parked row
-FIRST_SPEED = 1.5  # m/s: of a limb seen for the first time, one standard deviation
-LARGEST = 1e13  # m^2: the squares of a capsule's numbers add up to less, those of a parked one too
 MOST_COVER = 1e6  # m: jumps that go on and on still give a number
-RULES = (
-    "human_speed",
-    "max_human_speed",
-    "jump_allowance",
-    "jump_confirm",
-    "clear_confirm",
-    "max_age",
-    "clock_tolerance",
-    "noise",
-    "velocity_noise",
-    "limb_acceleration",
-)
-OF_SENSOR = {"noise": "noise", "velocity_noise": "velocity_noise", "limb_acceleration": "acceleration"}
-"""Those rules that are the sensor's, and what it calls them."""
-AGE_FALLS = 5.0  # 1/s: how fast a person's held age sinks to what it is
-TOLD = ("stale", "waiting", "refused", "jumped", "missing", "changed", "age")  # all but the last count people
 
 
-class Rules(NamedTuple):
-    """The settings of `Limits` that count here."""
+class Clock(NamedTuple):
+    """The time of a cycle, and what the limiter needs besides."""
 
-    human_speed: Any
-    max_human_speed: Any
-    jump_allowance: Any
-    jump_confirm: Any
-    clear_confirm: Any
-    max_age: Any
-    clock_tolerance: Any
-    noise: Any
-    velocity_noise: Any
-    limb_acceleration: Any
+    t: Any  # s
+    dt: Any  # s
+    stop: Any  # 0 or 1, as overlap
+    overlap: Any
 
 
-class Track(NamedTuple):
-    """A Kalman filter of constant velocity for both ends of a capsule; all coordinates share one covariance.
+class Told(NamedTuple):
+    """What a look found; all but the last count people."""
 
-    Between frames, h apart, the velocity wanders as white noise of acceleration with density s (m^2/s^3) lets it:
-
-        P' = F P F^T + s [h^3/3, h^2/2; h^2/2, h],   F = [1, h; 0, 1]
-
-    and a frame corrects by the position, then by the velocity that came with it.
-    """
-
-    ends: Array  # (6,) m, both ends
-    speed: Array  # (6,) m/s
-    xx: Any  # covariance: m^2, m^2/s, m^2/s^2
-    xv: Any
-    vv: Any
-
-    def at(self, h: Any) -> Array:
-        """The ends (6,) h seconds on."""
-        return self.ends + self.speed * h
-
-    def corrected(self, ends: Array, speed: Array, h: Any, rules: Rules) -> Track:
-        """After a frame, h after the last."""
-        s = rules.limb_acceleration * rules.limb_acceleration * 0.1  # a limb pushes one way for a tenth of a second
-        xx = self.xx + h * (2.0 * self.xv + h * self.vv) + s * (h * h * h) * (1.0 / 3.0)
-        xv = self.xv + h * self.vv + s * (h * h) * 0.5
-        vv = self.vv + s * h
-        x, v = self.at(h), self.speed
-        spread = xx + rules.noise * rules.noise
-        weight = 1.0 / where(spread > 0.0, spread, 1.0)
-        gain_x, gain_v, off = xx * weight, xv * weight, ends - x
-        x, v = x + off * gain_x, v + off * gain_v
-        xx, xv, vv = xx * (1.0 - gain_x), xv * (1.0 - gain_x), vv - gain_v * xv
-        spread = vv + rules.velocity_noise * rules.velocity_noise
-        weight = 1.0 / where(spread > 0.0, spread, 1.0)
-        gain_x, gain_v, off = xv * weight, vv * weight, speed - v
-        x, v = x + off * gain_x, v + off * gain_v
-        return Track(x, v, xx - gain_x * xv, xv * (1.0 - gain_v), maximum(vv * (1.0 - gain_v), 0.0))
-
-    @classmethod
-    def started(cls, ends: Array, speed: Array, rules: Rules) -> Track:
-        """From one frame: a velocity that was measured well counts, else the limb is at rest and may be fast."""
-        doubt = FIRST_SPEED * FIRST_SPEED
-        measured = rules.velocity_noise * rules.velocity_noise
-        weight = doubt / (doubt + measured)
-        return cls(ends, speed * weight, rules.noise * rules.noise, 0.0, weight * measured)
+    stale: Any
+    waiting: Any
+    refused: Any
+    jumped: Any
+    missing: Any
+    changed: Any
+    age: Any  # s, the greatest of people's data
 
 
-class Frame(NamedTuple):
-    """What a capsule needs to know of its person's frame; the first two are conditions."""
-
-    fresh: Any  # it is new and good
-    restart: Any  # it came after a silence
-    stamp: Any
-    age: Any  # that bodies are grown by
+CLOCK, TOLD = Clock._fields, Told._fields
 
 
 def _moved(row: Array, last: Array) -> tuple[Any, Any]:
@@ -179,7 +112,7 @@ class Kept(NamedTuple):
     there: Any
 
 
-def kept(row: Array, memory: Array, frame: Frame, t: Any, rules: Rules) -> Kept:
+def kept(row: Array, memory: Array, frame: PersonFrame, t: Any, rules: PerceptionRules) -> Kept:
     """What becomes of one capsule."""
     fresh, restart, stamp, age = frame
     last, (seen, cover, until, lost) = memory[:ROW], memory[ROW : TRACK.start]
@@ -194,7 +127,7 @@ def kept(row: Array, memory: Array, frame: Frame, t: Any, rules: Rules) -> Kept:
     until = where(jumped, stamp + rules.jump_confirm, until)
     lost = where(came | (missing & (restart | (lost <= seen))), stamp, lost)  # the first frame without it
     cleared = missing & (rules.clear_confirm <= stamp - lost)
-    track = _tracked(row, memory[TRACK], came, ~was | restart | jumped, swapped, stamp - seen, rules)
+    track = tracked(row, memory[TRACK], came, ~was | restart | jumped, swapped, stamp - seen, rules)
     seen = where(came, stamp, seen)
     choices = zip(row, last, PARKED.tolist(), strict=True)
     now = vector(*(where(came, new, where(cleared, nowhere, old)) for new, old, nowhere in choices))
@@ -214,52 +147,8 @@ def kept(row: Array, memory: Array, frame: Frame, t: Any, rules: Rules) -> Kept:
     return Kept(believed, predicted, pace, grown, remembered, jumped, there & (seen < lost), there)
 
 
-def _tracked(row: Array, memory: Array, came: Any, anew: Any, swapped: Any, h: Any, rules: Rules) -> Track:
-    """The track after a look: corrected by a frame, started by a first one, else as it was."""
-    order = [*range(3, 6), *range(3)]
-    ends, speed = row[:RADIUS], row[RADIUS + 1 :]
-    ends, speed = (vector(*(where(swapped, x[k], x[i]) for i, k in enumerate(order))) for x in (ends, speed))
-    old = Track(memory[:6], memory[6:12], *memory[12:])
-    gap = minimum(maximum(h, 0.0), 1.0)
-    numbers = zip(
-        *(
-            [*track.ends, *track.speed, track.xx, track.xv, track.vv]
-            for track in (Track.started(ends, speed, rules), old.corrected(ends, speed, gap, rules), old)
-        ),
-        strict=True,
-    )
-    chosen = vector(*(where(came, where(anew, first, next_), before) for first, next_, before in numbers))
-    return Track(chosen[:6], chosen[6:12], *chosen[12:])
-
-
-def wrong(row: Array) -> Any:
-    """Whether a capsule cannot be: numbers beyond sense, or a negative radius."""
-    return (row @ row > LARGEST) | (row[RADIUS] < 0.0)
-
-
-class Looked(NamedTuple):
-    """A person's frame, before their capsules are looked at one by one."""
-
-    frame: Frame
-    refused: Any  # a condition
-    last: Any  # s, the stamp of the last good frame
-
-
-def framed(impossible: Any, memory: Array, stamp: Any, clock: Array, rules: Rules) -> Looked:
-    """What becomes of a person's frame; `impossible`: one of its capsules cannot be."""
-    raw, good, _, _, _, held = memory
-    t, dt = clock[0], clock[1]
-    fresh = (good < stamp) & (stamp <= t + rules.clock_tolerance) & ~impossible
-    restart = rules.max_age < stamp - good
-    refused = (stamp != raw) & ~fresh & (stamp > NEVER)
-    last = where(fresh, stamp, good)
-    age = minimum(maximum(t - last, 0.0), rules.max_age)
-    held = maximum(age, where(restart, 0.0, held - AGE_FALLS * dt * (held - age)))
-    return Looked(Frame(fresh, restart, stamp, held), refused, last)
-
-
 def concluded(
-    looked: Looked, jumped: Any, missing: Any, there: Any, memory: Array, t: Any, rules: Rules
+    looked: FrameCheck, jumped: Any, missing: Any, there: Any, memory: Array, t: Any, rules: PerceptionRules
 ) -> tuple[Array, list[Any]]:
     """What is remembered of a person (6,), and TOLD.
 
@@ -298,7 +187,7 @@ def _suspecting(layout: tuple[int, int, int]) -> Table:
 
 
 def _suspected(_: Any, rows: Array) -> dict[str, Array]:
-    return {"impossible": vector(where(wrong(rows), 1.0, 0.0))}
+    return {"impossible": vector(where(impossible(rows), 1.0, 0.0))}
 
 
 def _keeping(layout: tuple[int, int, int]) -> Table:
@@ -308,7 +197,7 @@ def _keeping(layout: tuple[int, int, int]) -> Table:
 
 def _kept(_: Any, rows: Array, frames: Array, memory: Array, clock: Array, rules: Array) -> dict[str, Array]:
     fresh, restart, stamp, age, _, _ = frames
-    found = kept(rows, memory, Frame(fresh > 0.5, restart > 0.5, stamp, age), clock[0], Rules(*rules))
+    found = kept(rows, memory, PersonFrame(fresh > 0.5, restart > 0.5, stamp, age), clock[0], PerceptionRules(*rules))
     return {
         "believed": found.believed,
         "predicted": found.predicted,
@@ -322,8 +211,9 @@ def _framed(layout: tuple[int, int, int], **x: Array) -> dict[str, Array]:
     """FRAME of every person.  goal is an input only because compiled code refuses what is not finite."""
     size, found = layout[2], []
     for p, (memory, stamp) in enumerate(zip(x["people"], x["stamps"], strict=True)):
-        impossible = largest(x["impossible"][0][p * size : (p + 1) * size]) > 0.0
-        (fresh, restart, stamp, age), refused, last = framed(impossible, memory, stamp, x["clock"], Rules(*x["rules"]))
+        wrong = largest(x["impossible"][0][p * size : (p + 1) * size]) > 0.0
+        looked = check_frame(wrong, memory, stamp, x["clock"], PerceptionRules(*x["rules"]))
+        (fresh, restart, stamp, age), refused, last = looked
         fresh, restart, refused = (where(c, 1.0, 0.0) for c in (fresh, restart, refused))
         found.append([fresh, restart, stamp, age, refused, last])
     return {"frames": np.array(found, dtype=object)}
@@ -336,9 +226,9 @@ def _concluded(layout: tuple[int, int, int], **x: Array) -> dict[str, Array]:
     for p, (memory, frame) in enumerate(zip(x["people"], x["frames"], strict=True)):
         jumped, missing, there = x["found"][:, p * size : (p + 1) * size]
         fresh, restart, stamp, age, refused, last = frame
-        looked = Looked(Frame(fresh > 0.5, restart > 0.5, stamp, age), refused > 0.5, last)
+        looked = FrameCheck(PersonFrame(fresh > 0.5, restart > 0.5, stamp, age), refused > 0.5, last)
         any_jumped, any_missing = largest(jumped) > 0.0, largest(missing) > 0.0
-        rules = Rules(*x["rules"])
+        rules = PerceptionRules(*x["rules"])
         remembered, (*counts, oldest) = concluded(
             looked, any_jumped, any_missing, summed(there), memory, x["clock"][0], rules
         )
@@ -381,9 +271,9 @@ Note = Callable[[str, float, str], None]  # kind, time, text
 
 
 class Watch:
-    """`look` once a cycle; then `predicted` is what a controller should see, and `told` (7,) is belief.TOLD.
+    """`look` once a cycle; then `predicted` is what a controller should see, and `told` (7,) is TOLD.
 
-    `clock` (4,) is belief.CLOCK, which others read too.
+    `clock` (4,) is CLOCK, which others read too.
     """
 
     def __init__(self, layout: tuple[int, int, int], limits: Limits, clock: Array, note: Note) -> None:

@@ -1,4 +1,4 @@
-"""Sensor settings: latency, frame period, drop-outs and noise.  perception.py notices frames that are late or missing.
+"""The sensor of people: its settings, which of its frames are accepted, and velocities estimated from noisy frames.
 
     latency          from the moment that a frame shows to the moment it is there; stamps are of the former
     frame_period     between frames
@@ -8,14 +8,26 @@
 
 A frame is `latency` old when it comes and `latency + frame_period` when the next one comes: that age is ordinary, and
 the body last seen is always grown for it.  After `longest_age`, latency + 2 frame_period + dropout, something is wrong.
+
+A person's frame is accepted if its stamp is newer than that of the last one accepted and not from the future, no radius
+is negative and no number beyond sense (`check_frame`); else it is refused, and the last good one stays and ages.
+perception.py has what is believed about people from these frames.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
+from ...algebra import maximum, minimum, where
+from ...algebra.linalg import Array, vector
+from ...geometry.shapes import RADIUS
 from ..checks import non_negative, positive, setting
 
+NEVER = -1e300  # s: the stamp of what never was, for compiled code takes finite numbers alone
+FIRST_SPEED = 1.5  # m/s: of a limb seen for the first time, one standard deviation
+LARGEST = 1e13  # m^2: the squares of a capsule's numbers add up to less, those of a parked one too
+AGE_FALLS = 5.0  # 1/s: how fast a person's held age sinks to what it is
 UNKNOWN = 1e3  # m/s: the noise of a velocity that nobody measured
 
 
@@ -66,3 +78,130 @@ class Sensor:
     def uncertainty(self) -> float:
         """Z_d, m: three standard deviations of a point."""
         return 3.0 * self.noise
+
+
+class PerceptionRules(NamedTuple):
+    """The settings of `Limits` that count here."""
+
+    human_speed: Any
+    max_human_speed: Any
+    jump_allowance: Any
+    jump_confirm: Any
+    clear_confirm: Any
+    max_age: Any
+    clock_tolerance: Any
+    noise: Any
+    velocity_noise: Any
+    limb_acceleration: Any
+
+
+RULES = PerceptionRules._fields
+OF_SENSOR = {"noise": "noise", "velocity_noise": "velocity_noise", "limb_acceleration": "acceleration"}
+"""Those rules that are the sensor's, and what it calls them."""
+
+
+# ---- frames
+class PersonFrame(NamedTuple):
+    """What a capsule needs to know of its person's frame; the first two are conditions."""
+
+    fresh: Any  # it is new and good
+    restart: Any  # it came after a silence
+    stamp: Any
+    age: Any  # that bodies are grown by
+
+
+def impossible(row: Array) -> Any:
+    """Whether a capsule cannot be: numbers beyond sense, or a negative radius."""
+    return (row @ row > LARGEST) | (row[RADIUS] < 0.0)
+
+
+class FrameCheck(NamedTuple):
+    """Whether a person's frame was accepted, before their capsules are looked at one by one."""
+
+    frame: PersonFrame
+    refused: Any  # a condition
+    last: Any  # s, the stamp of the last good frame
+
+
+def check_frame(wrong: Any, memory: Array, stamp: Any, clock: Array, rules: PerceptionRules) -> FrameCheck:
+    """Whether a person's frame is new and good; `wrong`: one of its capsules cannot be.
+
+    memory (6,) is the person's, clock perception.CLOCK.
+    """
+    raw, good, _, _, _, held = memory
+    t, dt = clock[0], clock[1]
+    fresh = (good < stamp) & (stamp <= t + rules.clock_tolerance) & ~wrong
+    restart = rules.max_age < stamp - good
+    refused = (stamp != raw) & ~fresh & (stamp > NEVER)
+    last = where(fresh, stamp, good)
+    age = minimum(maximum(t - last, 0.0), rules.max_age)
+    held = maximum(age, where(restart, 0.0, held - AGE_FALLS * dt * (held - age)))
+    return FrameCheck(PersonFrame(fresh, restart, stamp, held), refused, last)
+
+
+# ---- velocities
+class CapsuleTrack(NamedTuple):
+    """A Kalman filter of constant velocity for both ends of a capsule; all coordinates share one covariance.
+
+    Between frames, h apart, the velocity wanders as white noise of acceleration with density s (m^2/s^3) lets it:
+
+        P' = F P F^T + s [h^3/3, h^2/2; h^2/2, h],   F = [1, h; 0, 1]
+
+    and a frame corrects by the position, then by the velocity that came with it.
+    """
+
+    ends: Array  # (6,) m, both ends
+    speed: Array  # (6,) m/s
+    xx: Any  # covariance: m^2, m^2/s, m^2/s^2
+    xv: Any
+    vv: Any
+
+    def at(self, h: Any) -> Array:
+        """The ends (6,) h seconds on."""
+        return self.ends + self.speed * h
+
+    def corrected(self, ends: Array, speed: Array, h: Any, rules: PerceptionRules) -> CapsuleTrack:
+        """After a frame, h after the last."""
+        s = rules.limb_acceleration * rules.limb_acceleration * 0.1  # a limb pushes one way for a tenth of a second
+        xx = self.xx + h * (2.0 * self.xv + h * self.vv) + s * (h * h * h) * (1.0 / 3.0)
+        xv = self.xv + h * self.vv + s * (h * h) * 0.5
+        vv = self.vv + s * h
+        x, v = self.at(h), self.speed
+        spread = xx + rules.noise * rules.noise
+        weight = 1.0 / where(spread > 0.0, spread, 1.0)
+        gain_x, gain_v, off = xx * weight, xv * weight, ends - x
+        x, v = x + off * gain_x, v + off * gain_v
+        xx, xv, vv = xx * (1.0 - gain_x), xv * (1.0 - gain_x), vv - gain_v * xv
+        spread = vv + rules.velocity_noise * rules.velocity_noise
+        weight = 1.0 / where(spread > 0.0, spread, 1.0)
+        gain_x, gain_v, off = xv * weight, vv * weight, speed - v
+        x, v = x + off * gain_x, v + off * gain_v
+        return CapsuleTrack(x, v, xx - gain_x * xv, xv * (1.0 - gain_v), maximum(vv * (1.0 - gain_v), 0.0))
+
+    @classmethod
+    def started(cls, ends: Array, speed: Array, rules: PerceptionRules) -> CapsuleTrack:
+        """From one frame: a velocity that was measured well counts, else the limb is at rest and may be fast."""
+        doubt = FIRST_SPEED * FIRST_SPEED
+        measured = rules.velocity_noise * rules.velocity_noise
+        weight = doubt / (doubt + measured)
+        return cls(ends, speed * weight, rules.noise * rules.noise, 0.0, weight * measured)
+
+
+def tracked(
+    row: Array, memory: Array, came: Any, anew: Any, swapped: Any, h: Any, rules: PerceptionRules
+) -> CapsuleTrack:
+    """The track after a look: corrected by a frame, started by a first one, else as it was."""
+    order = [*range(3, 6), *range(3)]
+    ends, speed = row[:RADIUS], row[RADIUS + 1 :]
+    ends, speed = (vector(*(where(swapped, x[k], x[i]) for i, k in enumerate(order))) for x in (ends, speed))
+    old = CapsuleTrack(memory[:6], memory[6:12], *memory[12:])
+    gap = minimum(maximum(h, 0.0), 1.0)
+    numbers = zip(
+        *(
+            [*track.ends, *track.speed, track.xx, track.xv, track.vv]
+            for track in (CapsuleTrack.started(ends, speed, rules), old.corrected(ends, speed, gap, rules), old)
+        ),
+        strict=True,
+    )
+    chosen = vector(*(where(came, where(anew, first, next_), before) for first, next_, before in numbers))
+    return CapsuleTrack(chosen[:6], chosen[6:12], *chosen[12:])

@@ -46,9 +46,9 @@ from ...algebra.linalg import Array as Scalars
 from ...algebra.linalg import vector
 from ...arm import Arm
 from ...compile import compiled
+from ..control.command import Status
 from .limits import UNLIMITED, Bounds, Limits
 from .perception import Note
-from .status import Status
 
 LATE = 1.5  # periods between cycles from which one counts as late: a half is jitter
 
@@ -61,11 +61,11 @@ def on_time(t: Any, state_t: Any, memory: Any, rules: Any) -> Any:
 
 
 def ticked(t: Any, state_t: Any, memory: Any) -> list[Any]:
-    """`Timing.memory` after such a cycle."""
+    """`CycleTiming.memory` after such a cycle."""
     return [t, state_t, t - memory[0], 0.0, 0.0, 0.0]
 
 
-class Timing:
+class CycleTiming:
     """Watches the clock; `tick` once a cycle."""
 
     def __init__(self, limits: Limits, period: float, note: Note) -> None:

@@ -26,9 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...arm import Arm
-from ..control.command import Goal
+from ..control.command import Goal, Status
 from .flight_recorder import Recorder
-from .status import Status
 
 log = logging.getLogger("elbowroom.avoidance")
 log.addHandler(logging.NullHandler())  # where no one listens, nothing is written: the loop must not wait for a terminal

@@ -7,7 +7,7 @@ Informed by ISO 10218:2025 / ISO/TS 15066, not certified; run it under a certifi
     supervisor.reset(t)                                         # after a stop, once its reason has gone
 
 One cycle: time and the joints' state (state_checks.py), people (perception.py), the goal's age, the controller itself,
-limits (limiter.py), the flight recorder (flight_recorder.py).  Doubt stops the arm, and a stop is latched (stop.py).
+limits (filter/), the flight recorder (flight_recorder.py).  Doubt stops the arm, and a stop is latched (stop.py).
 
 A stop is controlled, the last command run down along its own direction, where the joints' state can be trusted; with a
 state that is stale or cannot be true it is immediate, all zeros, and stays so until reset.  With torques that means an
@@ -22,29 +22,23 @@ import copy
 import logging
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arm import Arm
 from ...errors import ConfigError
-from ..control.command import UNKNOWN, Command, Goal, State, measured
+from ..control.command import HUGE, INDEX, STATUSES, UNKNOWN, Command, Goal, State, Status, measured
 from ..control.controller import Controller
 from ..control.obstacles import Obstacles
-from ..control.velocity_law import INDEX, STATUSES
-from ..control.waiting import HALF, OCCUPIED
-from .compatibility import examined, facts, same_joints
-from .contact import table
+from ..control.repulsion import HALF, OCCUPIED
+from .filter.limiter import Limiter
+from .filter.stages import SUMMARY, Summary
 from .flight_recorder import Recorder
-from .limiter import Limiter
-from .limits import Limits
+from .limits import AnyController, Limits, examined, facts, paired, same_joints
 from .ordinary_cycle import ordinary_cycle
 from .perception import CLOCK, Watch
-from .promise import retreats
-from .saturation import HUGE, SUMMARY
-from .state_checks import StateChecks, Timing
-from .status import Status
+from .state_checks import CycleTiming, StateChecks
 from .stop import HELD, IMMEDIATE, OVERLAP, Hold, Latch, Shown, shown
 
 Array = NDArray[np.float64]
@@ -55,22 +49,9 @@ _STOPS = frozenset(id(s) for s in Status if s.stops)  # an enum's own hash is Py
 
 
 _STATUS = INDEX["status"]
-BOUND = {"_run_all", "_run_open", "_attention", "_correct", "_asks", "_of_controller", "_predicted", "_layout"}
+BOUND = {"_run_all", "_run_open", "_attention", "_correct", "_own", "_of_controller", "_predicted", "_layout"}
 BOUND |= {"_view", "_info"}
 """What `Supervisor._bind` makes: functions and views, which no copy can take along."""
-
-
-def _nothing() -> None:
-    """Where nothing can be lacking."""
-
-
-class Steps(Protocol):
-    """What a supervisor can stand around; what more it may say about itself is in compatibility.py."""
-
-    arm: Arm
-
-    def step(self, t: float, dt: float, state: State, obstacles: Obstacles, goal: Goal) -> Command:
-        """The command for now."""
 
 
 class Supervisor:
@@ -87,7 +68,7 @@ class Supervisor:
 
     def __init__(
         self,
-        controller: Steps,
+        controller: AnyController,
         limits: Limits | None = None,
         *,
         joint_names: Sequence[str] | None = None,
@@ -107,10 +88,10 @@ class Supervisor:
             same_joints(self.arm, joint_names)
         known = facts(controller, limits, places)
         self.bounds, self.period, self.reaction = known.bounds, known.period, known.reaction
-        self._has_pairs, self._tolerance = known.pairs is not None, limits.clock_tolerance
+        self._paired, self._tolerance = paired(controller), limits.clock_tolerance
         self.recorder = Recorder(self.arm.n, limits.record, self.period, limits.record_after)
         self._latch = Latch(self.recorder)
-        self.timing = Timing(limits, self.period, self._latch.note)
+        self.timing = CycleTiming(limits, self.period, self._latch.note)
         self._clock = np.zeros(len(CLOCK))
         self.watch = watch = Watch(known.places, limits, self._clock, self._latch.note)
         rows = self._share()
@@ -134,16 +115,14 @@ class Supervisor:
 
     def _bind(self) -> None:
         """The ordinary cycle as one native call: for the package's own controller alone, others are asked by `step`."""
-        self._run_all: Any = None
-        self._run_open: Any = None
-        self._correct: Callable[..., Any] = _nothing
+        self._own: Controller | None = None
         controller, limiter = self.controller, self.limiter
         if type(controller) is not Controller or not limiter.whole:
             return
         parts = self.watch, self.timing, self.state_checks, self.recorder, self._clock
         cycle = ordinary_cycle(controller, limiter, *parts)
         self._run_all, self._run_open, self._attention, self._correct = cycle
-        self._asks, self._of_controller = controller.command, vars(controller)
+        self._own, self._of_controller = controller, vars(controller)
         self._predicted, self._layout = self.watch.predicted, self.watch.predicted.layout
         self._view: Any = self._clock.data
         self._info: Any = controller.command.info.data
@@ -153,11 +132,10 @@ class Supervisor:
 
     def _share(self) -> Array | None:
         """What is believed about people is written where the controller reads it; all of its rows, if it has such."""
-        if not self._has_pairs:
+        if self._paired is None:
             return None
-        controller: Any = self.controller
-        rows: Array = controller.all_rows
-        self.watch.write_to(controller.obstacles(own=True), rows[controller.layout.rows :])
+        rows = self._paired.all_rows
+        self.watch.write_to(self._paired.obstacles(own=True), rows[self._paired.layout.rows :])
         return rows
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -225,22 +203,21 @@ class Supervisor:
     def step(self, t: float, dt: float, state: State, obstacles: Obstacles, goal: Goal) -> Command:
         """The command for the time t.  dt counts in the first cycle alone, then it is measured.  Never raises."""
         try:
-            latch, run = self._latch, self._run_open
+            latch, own = self._latch, self._own
             if (
-                run is not None
+                own is not None
                 and latch.doubted is None
                 and latch.status is None
                 and self._started
                 and self.permit
                 and not self._asked
                 and not self._hold.active
-                and self.controller._started  # type: ignore[attr-defined]  # the package's own, as there is a `run`
+                and own._started
                 and "step" not in self._of_controller
                 and obstacles.layout == self._layout
             ):
                 alone = self.on_command is None and obstacles.names == self._names and self.recorder.left < 0
-                if alone:
-                    run = self._run_all
+                run = self._run_all if alone else self._run_open
                 rows, stamps = obstacles.rows, obstacles.stamps
                 try:
                     refused = run(t, state.t, goal.t, goal.valid_for, state.q, state.qd, rows, stamps, goal.packed)
@@ -249,11 +226,11 @@ class Supervisor:
                 if refused is None or refused.step == self._attention:
                     self._predicted.names = obstacles.names
                     obstacles.reads += 1
-                    asked, command = self._asks, self.command
+                    asked, command = own.command, self.command
                     command.t = asked.t = t
                     command.dt = asked.dt = self._view[1]
                     command.status = asked.status = status = STATUSES[int(self._info[_STATUS])]
-                    asked.level = self.controller.level  # type: ignore[attr-defined]  # as there is a `run`
+                    asked.level = own.level
                     waits = status is Status.AVOIDING and asked.level[0] >= HALF
                     command.reason = asked.reason = OCCUPIED if waits else ""
                     if refused is None and alone:
@@ -318,9 +295,7 @@ class Supervisor:
 
     def _pairs(self, asked: Command | None) -> Array:
         """The controller's pair table, where it has one and has filled it."""
-        if asked is None or not self._has_pairs:
-            return self.limiter.no_pairs
-        return self.controller.pairs  # type: ignore[attr-defined]  # `_has_pairs` looked for it
+        return self.limiter.no_pairs if asked is None or self._paired is None else self._paired.pairs
 
     def _finished(self, t: float, state: State, obstacles: Obstacles, asked: Command | None, usable: bool) -> Command:
         """The end of a cycle whose command was limited: its status, the caller's callback, memory and record."""
@@ -333,61 +308,59 @@ class Supervisor:
             command.level = getattr(asked, "level", UNKNOWN)  # a controller of another's may have none
         elif not self._attend(t, q, qd, pairs, asked):
             return self._blind(t, state)
-        if self.on_command is not None and not self._called_back():
+        if not self._called_back():
             self._stop_now(t, q, qd, pairs, Status.STOP_INTERNAL, latch.doubt_reason)
             command.status, command.reason = latch.status or Status.STOP_INTERNAL, latch.reason
         limiter.keep()
         self.recorder.write(limiter.record, command.status)
-        if self._has_pairs and obstacles.names != self._names:
+        if self._paired is not None and obstacles.names != self._names:
             self._learn_names(obstacles)
         return command
 
     def _attend(self, t: float, q: Array, qd: Array, pairs: Array, asked: Command | None) -> bool:
         """Every cycle that is not an ordinary one: its stops and its status.  False if the command is not finite."""
         latch, limits, command = self._latch, self.limits, self.command
-        _, human, limit, speed, fastest, commanded, distance, people, size, marks, evading, *_ = (
-            self.limiter.out.summary.tolist()
-        )
-        if marks:
+        found = Summary(*self.limiter.out.summary.tolist())
+        if found.marks:
             self.watch.remark(t)
             stale = self.watch.stale(t)
             if stale:
                 self._stop_now(t, q, qd, pairs, Status.STOP_HUMAN_STALE, stale)
-        if speed > limits.overspeed:
-            why = f"a joint moves at {speed:.2f} times its velocity limit"
+        if found.overspeed > limits.overspeed:
+            why = f"a joint moves at {found.overspeed:.2f} times its velocity limit"
             self._stop_now(t, q, qd, pairs, Status.STOP_LIMIT, why)
-        if 0.0 < limits.stop_distance > people:
-            why = f"a person is {people:.3f} m away; the arm stops at {limits.stop_distance:g} m"
+        if 0.0 < limits.stop_distance > found.people_distance:
+            why = f"a person is {found.people_distance:.3f} m away; the arm stops at {limits.stop_distance:g} m"
             self._stop_now(t, q, qd, pairs, Status.STOP_HUMAN, why)
-        if distance <= 0.0 and limits.in_collision == "stop":
+        if found.distance <= 0.0 and limits.in_collision == "stop":
             self._stop_now(t, q, qd, pairs, Status.IN_COLLISION, OVERLAP)
-        if not size < HUGE:
+        if not found.size < HUGE:
             latch.doubt(Status.STOP_INTERNAL, "the limited command is not finite")
             return False
-        known = asked is not None and latch.status is None
-        command.info = self._no_info if asked is None else asked.info
-        command.level = UNKNOWN if asked is None or self.watch.waiting else getattr(asked, "level", UNKNOWN)
-        # `known` has seen that something was asked, which the checker does not follow
-        command.acceleration = asked.acceleration if known else self._still  # type: ignore[union-attr]
-        said = Status.OK if asked is None else asked.status
-        why = "" if asked is None else getattr(asked, "reason", "")
-        self._show(t, Status.AVOIDING if said is Status.OK and evading > 0.0 else said, why, human, limit, distance)
-        self._standing = fastest <= limits.standing and (commanded == 0.0 or self.limiter.torque)
+        if asked is None:
+            command.info, command.level, command.acceleration = self._no_info, UNKNOWN, self._still
+            self._show(t, Shown(Status.OK, ""), found)
+        else:
+            command.info = asked.info
+            command.level = UNKNOWN if self.watch.waiting else getattr(asked, "level", UNKNOWN)
+            command.acceleration = self._still if latch.status is not None else asked.acceleration
+            self._show(t, Shown(asked.status, getattr(asked, "reason", "")), found)
+        still = found.commanded == 0.0 or self.limiter.torque
+        self._standing = found.fastest <= limits.standing and still
         if latch.immediate:
             self.limiter.nothing()
         return True
 
     def _learn_names(self, obstacles: Obstacles) -> None:
-        """Which parts of people there are, for the cycles to come: what contact they bear, and how far they are kept
-        from.  Names of a frame that was refused are not those of the body that is believed."""
+        """Which parts of people there are, for the cycles to come.  Names of a frame that was refused are not those of
+        the body that is believed."""
         if obstacles.layout != self.watch.predicted.layout:
             return
         known = self._names or [()] * obstacles.people
         taken = self.watch.taken(obstacles.stamps)
         names = [new if fine else old for new, old, fine in zip(obstacles.names, known, taken, strict=True)]
-        size = obstacles.person_capsules
-        bears, retreat = table(names, size), retreats(names, size, self.limits)
-        self.limiter.bears[:], self.limiter.retreat[:], self._names = bears, retreat, names
+        self.limiter.learn(names, obstacles.person_capsules)
+        self._names = names
 
     def _uneasy(self) -> None:
         """Doubts for what time and the operator say."""
@@ -405,7 +378,7 @@ class Supervisor:
             if id(status) in _STOPS:
                 self._latch.doubt(status, f"controller: {asked.reason}")
                 return None
-            if not self._has_pairs:
+            if self._paired is None:
                 self._clock[_OVERLAPS] = status is Status.IN_COLLISION
             return asked
         except Exception as error:
@@ -421,9 +394,11 @@ class Supervisor:
             self.limiter.ramp(q, qd, pairs)
 
     def _called_back(self) -> bool:
-        """Shows the command to the user's callback; False if that failed."""
+        """Shows the command to the user's callback, if there is one; False if that failed."""
+        if self.on_command is None:
+            return True
         try:
-            self.on_command(self.command)  # type: ignore[misc]  # called only where there is one
+            self.on_command(self.command)
             return True
         except Exception as error:
             self._exceptions += 1
@@ -460,21 +435,23 @@ class Supervisor:
         command.margin, command.level = math.nan, UNKNOWN
         command.status, command.reason = self._latch.status or Status.STOP_INTERNAL, self._latch.reason
         self._standing = False
-        if self.on_command is not None:
-            self._called_back()
+        self._called_back()
         try:
             self.recorder.write_blind(t, state, command.status)
         except Exception:  # a state that no row can hold; evidence is worth less than an answer
             self._exceptions += 1
         return command
 
-    def _show(self, t: float, said: Status, why: str, human: float, limit: float, distance: float) -> None:
-        """The status and its reason; what is new is told."""
+    def _show(self, t: float, asked: Shown, found: Summary) -> None:
+        """The status and its reason; what is new is reported."""
         command, before = self.command, self.command.status
         if self._latch.status is not None:
             command.status, command.reason = self._latch.status, self._latch.reason
             return
-        status, reason = shown(distance, self._hold.active, self.watch.waiting, human, limit, Shown(said, why))
+        if asked.status is Status.OK and found.evading > 0.0:
+            asked = Shown(Status.AVOIDING, asked.reason)
+        human, limit = found.human_scale, found.limit_scale
+        status, reason = shown(found.distance, self._hold.active, self.watch.waiting, human, limit, asked)
         command.status, command.reason = status, reason
         self._slowed += human < 1.0
         self._saturated += limit < 1.0

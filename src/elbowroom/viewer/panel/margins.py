@@ -6,9 +6,9 @@
              where there is no supervisor, and of a recording, which does not hold it
     used     v_r, m/s: how fast the nearest point of the arm comes towards the person, 0 if it leaves
     allowed  m/s: the speed at which `needed` would be `believed`, if the arm comes straight towards the person with the
-             least joint speeds (avoidance/safety/separation_speed.py): T_s = v_r / a, and a its deceleration then
+             least joint speeds (avoidance/safety/filter/approach_speed.py): T_s = v_r / a, and a its deceleration then
     bears    m/s: the speed at which a contact would keep to the force that this part of the body bears
-             (avoidance/safety/contact.py); NaN where there is none, and `why` says so
+             (avoidance/safety/filter/body_regions.py); NaN where there is none, and `why` says so
 
 v_h is the speed that people may have, or that of the fastest of them as the supervisor believes it, if that is more; a
 recording does not hold the latter.  Of a cell that runs (`margins`), and of one that was recorded: `at_nearest` takes
@@ -26,10 +26,10 @@ from numpy.typing import NDArray
 
 from ...arm import Arm
 from ...avoidance import Status
-from ...avoidance.control.waiting import influence, occupied
-from ...avoidance.safety.contact import OF_CAPSULE, REGIONS, contact_speed
+from ...avoidance.control.repulsion import influence, occupied
+from ...avoidance.safety.filter.approach_speed import separation_speed
+from ...avoidance.safety.filter.body_regions import OF_CAPSULE, REGIONS, contact_speed
 from ...avoidance.safety.limits import Limits, bounds
-from ...avoidance.safety.separation_speed import separation_speed
 from ...cell.pick_and_place import AVOID, Handling
 from ...cell.runner import Cell
 from ...geometry.shapes import VELOCITY_A, VELOCITY_B, A, B

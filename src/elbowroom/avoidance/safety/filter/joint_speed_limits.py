@@ -1,16 +1,27 @@
 """Joint speed limits of one cycle: the box of speeds that keeps each joint within its range, and the stop ramp.
 
-A joint that follows the box can always stop before its position limit (`braking_speed` of separation_speed.py).
+Before a limit that is `margin` away a joint must be able to stop, though a command is held for h until the next:
+
+    margin >= v h + v^2 / (2 a),    so    v <= sqrt((a h)^2 + 2 a margin) - a h,    and 0 at and beyond the limit
+
+One step of h or less later the bound has fallen by a h at most, so that a joint that follows it never passes the limit
+and never brakes harder than a.
 """
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ...algebra import absolute, maximum, minimum, where
-from ...algebra.linalg import Array, vector
-from .folds import largest
-from .separation_speed import braking_speed
+from ....algebra import absolute, maximum, minimum, sqrt, where
+from ....algebra.functions import largest
+from ....algebra.linalg import Array, vector
+from ..limits import Bounds, FilterRules
+
+
+def braking_speed(margin: Any, deceleration: Any, horizon: Any) -> Any:
+    """The greatest speed towards a limit that is `margin` away, if a command may last for `horizon` (s)."""
+    run = deceleration * horizon
+    return sqrt(run * run + 2.0 * deceleration * maximum(margin, 0.0)) - run
 
 
 class Box(NamedTuple):
@@ -55,7 +66,7 @@ def ramp(last: Array, stop: Array, dt: Any) -> tuple[Any, Any]:
     return where(duration > 0.0, rest / where(duration > 0.0, duration, 1.0), 0.0), rest
 
 
-def joint_box(q: Array, last: Array, change: Array, b: Any, rules: Any, dt: Any, pace: Any) -> Box:
+def joint_box(q: Array, last: Array, change: Array, b: Bounds, rules: FilterRules, dt: Any, pace: Any) -> Box:
     """The box of speeds: velocity, acceleration, change of acceleration, and the ends of the joints.
 
     Before a joint's end there is room to brake, and room for the ramp too, which brakes all joints in the same time:
@@ -82,3 +93,57 @@ def joint_box(q: Array, last: Array, change: Array, b: Any, rules: Any, dt: Any,
         low[j] = maximum(least, minimum(-behind / lasting, greatest))
         up[j], low[j] = minimum(maximum(up[j], -back), forth), maximum(minimum(low[j], forth), -back)
     return Box(vector(*low), vector(*up), last, *ramp(last, stop, dt), stopping)
+
+
+# ---- what these leave of a wish
+def scale(values: Array, most: Array) -> Any:
+    """The greatest factor in [0, 1] that brings every value within its bound."""
+    scale: Any = 1.0
+    for value, bound in zip(values.tolist(), most.tolist(), strict=True):
+        size = absolute(value)
+        scale = minimum(scale, where(size > bound, bound / where(size > 0, size, 1.0), 1.0))
+    return scale
+
+
+def reached(last: Array, wanted: Array, box: Box) -> Array:
+    """What the box lets through of a wish: as far as all joints can change together, so that the tool goes straight.
+
+    A joint that is out of the box where it is, at its end or too fast, changes alone.
+    """
+    part: Any = 1.0
+    change = wanted - last
+    for v, c, lo, up in zip(last, change, box.low, box.up, strict=True):
+        room = where(c > 0.0, up, lo) - v
+        over = (room * c > 0.0) & (absolute(c) > absolute(room))
+        part = minimum(part, where(over, room / where(over, c, 1.0), 1.0))
+    moved = [where(part < 1.0, v + part * c, w) for v, c, w in zip(last, change, wanted, strict=True)]
+    return vector(*(minimum(maximum(m, lo), up) for m, lo, up in zip(moved, box.low, box.up, strict=True)))
+
+
+def braked(speed: Array, q: Array, bounds: Bounds, horizon: Any) -> tuple[Array, Any]:
+    """Speeds from which every joint can still stop before its limits, and 0 if any had to be slowed, else 1."""
+    held = []
+    free: Any = 1.0
+    for i, v in enumerate(speed.tolist()):
+        a = bounds.acceleration[i]
+        up = braking_speed(bounds.upper[i] - q[i], a, horizon)
+        down = braking_speed(q[i] - bounds.lower[i], a, horizon)
+        v_held = minimum(maximum(v, -down), up)
+        free = where(v > up, 0.0, where(v < -down, 0.0, free))
+        held.append(v_held)
+    return vector(*held), free
+
+
+def bounded_torque(tau: Array, bias: Array, effort: Array) -> tuple[Array, Any]:
+    """bias + s (tau - bias) within the efforts, s in [0, 1]; a bias beyond them is held joint by joint."""
+    scale: Any = 1.0
+    for asked, carried, most in zip(tau.tolist(), bias.tolist(), effort.tolist(), strict=True):
+        edge = where(asked > 0, most, -most)
+        room, wanted = edge - carried, asked - carried
+        within = where(wanted * room > 0, room / where(wanted == 0, 1.0, wanted), 0.0)
+        scale = minimum(scale, where(absolute(asked) > most, within, 1.0))
+    scaled = [
+        minimum(maximum(b + scale * (a - b), -most), most)
+        for a, b, most in zip(tau.tolist(), bias.tolist(), effort.tolist(), strict=True)
+    ]
+    return vector(*(where(scale < 1, s, a) for s, a in zip(scaled, tau.tolist(), strict=True))), scale

@@ -1,6 +1,6 @@
 """The allowed approach speed, pair by pair: each moving capsule of the arm and each capsule of a person as last seen.
 
-It is what the stop ramp promises to people; filter.py says how, and has the bound.
+It is what the stop ramp promises to people; the room's docstring (filter/__init__.py) says how, and has the bound.
 
 The formulas are evaluated in four stages, since each needs a number of all pairs from the stage before it:
 
@@ -11,32 +11,43 @@ The formulas are evaluated in four stages, since each needs a number of all pair
 
 Pairs are done in SIMD lanes, one capsule of the arm a lane (`Lanes`): what is least or worst over the capsules of a
 person is found without leaving the lane.
+
+For one distance and a single deceleration there is a closed form, `separation_speed`.  Its formulas are those of
+ISO/TS 15066 (now in ISO 10218-2:2025) as secondary sources print them; we have not seen the standards' own text.  With
+v_h the person's speed, v_r the arm's towards the person, T_r the reaction time, a the arm's deceleration, T_s = v_r / a
+the time it takes to stop, C the intrusion distance and Z what both positions may err by:
+
+    S_p = v_h (T_r + T_s) + v_r T_r + v_r^2 / (2 a) + C + Z                             separation that is needed
+    v_max = sqrt(v_h^2 + (a T_r)^2 + 2 a (d - C - Z)) - a T_r - v_h, at least 0         speed that keeps S_p <= d
+
+v_max is the positive root of S_p = d; below d = v_h T_r + C + Z there is none and the arm must not come nearer at all.
+As a person walks on at v_h, v_max falls at a (v_h + v) / (v_h + v + a T_r) < a: an arm that follows it never brakes
+harder than a.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from types import SimpleNamespace
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...algebra import dot, maximum, minimum, sqrt, where
-from ...algebra.linalg import Array, ltdl, vector
-from ...algebra.table import padded
-from ...dynamics import whole
-from ...dynamics.kinematics import Frames, forward_kinematics, jacobian_at
-from ...geometry.distance import DISTANCE, LAMBDA_X, NORMAL, SPEED_Y, separation
-from ...geometry.segments import projection
-from ...geometry.shapes import A, B
-from ...model import Model
-from ..control.pairs import Layout
-from .capsule_motion import CapsuleMotion, moving, of_row
-from .contact import FOREARM, HAND, OF_CAPSULE, contact_speed
-from .folds import best, largest, least, summed
-from .limits import Limits
+from ....algebra import Table, dot, maximum, minimum, sqrt, trace, where
+from ....algebra.functions import best, largest, least
+from ....algebra.linalg import Array, vector
+from ....compile import compiled
+from ....compile.kernel import Kernel
+from ....dynamics.kinematics import Frames
+from ....geometry import ROW
+from ....geometry.distance import DISTANCE, LAMBDA_X, NORMAL, SPEED_Y, separation
+from ....geometry.segments import projection
+from ....geometry.shapes import A, B
+from ....model import Model
+from ...control.pairs import WIDTH, PairLayout
+from ..limits import RULES, FilterRules
+from .body_regions import contact_speed
+from .capsule_motion import WIDTH as MOTION
+from .capsule_motion import CapsuleMotion, Lanes, moving, of_row
 
 TOUCHED = 0.25  # of creep: what is let be towards somebody who is touched, or two of them would hold the arm for ever
 CLOSING = 1e-6  # m/s: a ramp that closes a pair more slowly does not close it
@@ -51,68 +62,73 @@ GRADUAL = 1e-6  # m/s^2: a closing speed that grows more slowly does not grow
 NOWHERE = 1e12  # m: with so little room no speed is allowed for the distance
 
 ENDS = 2  # points of a link that a pair is about; see `measured`
-PROMISE = (
-    *("distance", "normal_x", "normal_y", "normal_z", "share"),  # of the nearest points
-    *("share_a", "share_b", "opening_a", "opening_b", "distance_a", "distance_b"),  # of the two points
-    *("rate", "swing", "seen", "pace"),
-    *("evasion", "now_share", "now_opening", "now_x", "now_y", "now_z"),  # of the pair as predicted
-)
 MET = ("room_a", "room_b", "run_a", "run_b", "floor", "grows")
 WORST = ("lack", "need", "share", "normal_x", "normal_y", "normal_z")  # of the promise, and once more of evasion
-NORMAL_SEEN, NORMAL_NOW = slice(1, 4), slice(18, 21)  # of PROMISE
-SHARES = slice(5, 7)
+NORMAL_SEEN, SHARES = slice(1, 4), slice(5, 7)  # of PROMISE
 RUNS = slice(2, 4)  # of MET
 
 
-@dataclass(frozen=True)
-class Lanes:
-    """Where the pairs lie: a lane for each person and each capsule that moves, rounded up; a step for each of theirs.
+class PromisePair(NamedTuple):
+    """A pair of the promise; a column of the arrays of that name."""
 
-    Pair number (step, lane) is column step * lanes + lane.  Lanes beyond the last capsule repeat it.
-    """
-
-    layout: Layout
-
-    @property
-    def capsules(self) -> int:
-        """Lanes of one person."""
-        return padded(len(moving(self.layout)))
-
-    @property
-    def count(self) -> int:
-        """All lanes."""
-        return self.layout.people * self.capsules
-
-    @property
-    def steps(self) -> int:
-        """Capsules of a person."""
-        return self.layout.person_capsules
-
-    @property
-    def groups(self) -> list[tuple[int, int]]:
-        """(person, number of the capsule that moves) of every lane."""
-        last = len(moving(self.layout)) - 1
-        return [(p, min(m, last)) for p in range(self.layout.people) for m in range(self.capsules)]
+    distance: Any  # of the nearest points
+    normal_x: Any
+    normal_y: Any
+    normal_z: Any
+    share: Any
+    share_a: Any  # of the two points of the link that the pair is about; see `measured`
+    share_b: Any
+    opening_a: Any
+    opening_b: Any
+    distance_a: Any
+    distance_b: Any
+    rate: Any
+    swing: Any
+    seen: Any
+    pace: Any
+    evasion: Any  # of the pair as predicted, as the rest
+    now_share: Any
+    now_opening: Any
+    now_x: Any
+    now_y: Any
+    now_z: Any
 
     @property
-    def pairs(self) -> list[tuple[int, int]]:
-        """(number of the capsule that moves, slot of the person's capsule) of every column."""
-        return [(m, p * self.steps + step) for step in range(self.steps) for p, m in self.groups]
-
-    def lane(self, person: int, m: int) -> int:
-        """The lane of a person and a capsule that moves."""
-        return person * self.capsules + m
+    def normal(self) -> Array:
+        """(3,) of the nearest points."""
+        return vector(self.normal_x, self.normal_y, self.normal_z)
 
     @property
-    def order(self) -> list[int]:
-        """The columns of the pairs capsule by capsule, and slot by slot: each once."""
-        slots = [divmod(slot, self.steps) for slot in range(self.layout.people * self.steps)]
-        return [step * self.count + self.lane(p, m) for m in range(len(moving(self.layout))) for p, step in slots]
+    def now(self) -> Array:
+        """(3,) the normal of the pair as predicted."""
+        return vector(self.now_x, self.now_y, self.now_z)
+
+
+PROMISE = PromisePair._fields
+
+
+# ---- in closed form
+def separation_distance(
+    v_r: Any, human_speed: Any, reaction: Any, deceleration: Any, clearance: Any, stopping_time: Any = None
+) -> Any:
+    """S_p (m): how far a person must be for the arm to come towards them at v_r (m/s); clearance is C + Z."""
+    stopping = v_r / deceleration if stopping_time is None else stopping_time
+    braking = v_r * v_r / (2.0 * deceleration)
+    return human_speed * (reaction + stopping) + v_r * reaction + braking + clearance
+
+
+def separation_speed(
+    distance: Any, human_speed: Any, reaction: Any, deceleration: Any, clearance: Any, least: Any = 0.0
+) -> Any:
+    """v_max (m/s): how fast the arm may come towards a person at this distance (m), at least `least`."""
+    run, twice = deceleration * reaction, 2.0 * deceleration
+    square = human_speed * human_speed + (run * run - twice * clearance) + twice * distance
+    return maximum(sqrt(maximum(square, 0.0)) - (run + human_speed), least)
 
 
 # ---- one pair
 def measured(
-    own: Array, believed: Array, motion: Array, now: Array, pace: Array, retreat: Any, rules: SimpleNamespace
+    own: Array, believed: Array, motion: Array, now: Array, pace: Array, retreat: Any, rules: FilterRules
 ) -> Array:
     """PROMISE of a pair, before anything is wanted.
 
@@ -142,24 +158,10 @@ def measured(
     return vector(*nearest, *ends, rate, swing, seen, pace[0], flee, now[LAMBDA_X], had, *now[NORMAL])
 
 
-def evasion(now: Array, retreat: Any, rules: SimpleNamespace) -> Any:
+def evasion(now: Array, retreat: Any, rules: FilterRules) -> Any:
     """The speed (m/s) at which a pair should open: that at which the person comes, less evasion_gain (d - retreat)."""
     need = maximum(now[SPEED_Y], 0.0) - rules.evasion_gain * (now[DISTANCE] - retreat)
     return minimum(need, rules.evasion_speed)
-
-
-def retreats(names: Sequence[Sequence[str]], capsules: int, limits: Limits) -> NDArray[np.float64]:
-    """(people * capsules, 1): from how near (m) each capsule of people is retreated from, by the names of each
-    person's.  Hands start faster than other parts do; what has no name may be one, and a forearm without a hand ends in
-    one."""
-    found = np.full((max(1, len(names) * capsules), 1), limits.evasion_distance + limits.evasion_hands)
-    for p, person in enumerate(names):
-        regions = [OF_CAPSULE.get(name, HAND) for name in person[:capsules]]
-        quick = (HAND,) if HAND in regions else (FOREARM,)
-        for k, region in enumerate(regions):
-            if region not in quick:
-                found[p * capsules + k] = limits.evasion_distance
-    return found
 
 
 # ---- one lane: a capsule that moves, and all capsules of a person; promise is (21, steps), one column a pair
@@ -169,7 +171,7 @@ def noticed(promise: Array) -> Array:
 
 
 def met(
-    promise: Array, left: Any, stopping: Any, rules: SimpleNamespace, bears: Any = None, mobility: Any = None
+    promise: Array, left: Any, stopping: Any, rules: FilterRules, bears: Any = None, mobility: Any = None
 ) -> tuple[Array, Any]:
     """MET (6, steps): of both points the distance less C (m) and u of the ramp (m/s); what is allowed at any distance,
     all along the ramp, and how fast u grows (m/s^2).  And the longest time to stop (s) for which the ramp is allowed:
@@ -223,7 +225,7 @@ def met(
 
 
 def compared(
-    promise: Array, met: Array, moves: Array, stopping: Any, promptness: Any, rules: SimpleNamespace
+    promise: Array, met: Array, moves: Array, stopping: Any, promptness: Any, rules: FilterRules
 ) -> tuple[Array, Any, Array]:
     """What is allowed, of both points (2, steps); the least that the wish leaves of it; and WORST (12,) of the promise
     and of evasion.
@@ -261,70 +263,33 @@ def _lacks_more(x: tuple[Any, ...], y: tuple[Any, ...]) -> Any:
     return x[0] > y[0]
 
 
-def _pairs(promise: Array) -> list[SimpleNamespace]:
-    """The pairs of a lane, PROMISE by name."""
-    return [
-        SimpleNamespace(
-            **dict(zip(PROMISE, column, strict=True)),
-            normal=vector(*column[NORMAL_SEEN]),
-            now=vector(*column[NORMAL_NOW]),
-        )
-        for column in promise.T
-    ]
+def _pairs(promise: Array) -> list[PromisePair]:
+    """The pairs of a lane."""
+    return [PromisePair(*column) for column in promise.T]
 
 
 # ---- all pairs
-def mobilities(model: Model, layout: Layout, q: Array, promise: Array) -> Array:
-    """(columns,) a M^-1 a^T (1/kg) of every pair; promise (21, columns)."""
-    frames, lanes = forward_kinematics(model, q), Lanes(layout)
-    at, own = _mobility(model, frames, q), moving(layout)
-    found: dict[tuple[int, int], Any] = {}
-    for k, (m, slot) in enumerate(lanes.pairs):
-        if (m, slot) not in found:
-            capsule = layout.capsules[own[m]]
-            ends = frames.point(capsule.link, np.array(capsule.a)), frames.point(capsule.link, np.array(capsule.b))
-            _, normal, share = seen(promise[:, k])
-            found[m, slot] = at(capsule.link, ends, normal, share)
-    return vector(*(found[pair] for pair in lanes.pairs))
+class PairBounds(NamedTuple):
+    """All pairs in the order of `Lanes.order`, and how fast both points of each may close and do in the ramp."""
 
-
-def _mobility(model: Model, frames: Frames, q: Array) -> Callable[..., Any]:
-    """a M^-1 a^T (1/kg) of the point between two ends of a link, along a normal."""
-    L, D = ltdl(whole("mass_matrix", "crba")(model, q))
-    weights = [1.0 / d for d in D]
-
-    def at(link: int, ends: tuple[Array, Array], normal: Array, share: Any) -> Any:
-        start, end = ends
-        y = (normal @ jacobian_at(model, frames, link, start + (end - start) * share).Jv).tolist()
-        for i in range(link, -1, -1):  # M = L^T D L: L^T y = a from the tip, then y . y / D
-            for j in range(i):
-                y[j] = y[j] - L[i, j] * y[i]
-        return summed([x * x * w for x, w in zip(y, weights, strict=True)])
-
-    return at
-
-
-def seen(pair: Array) -> tuple[Any, Array, Any]:
-    """Distance, normal and share of a pair of the promise."""
-    return pair[0], pair[NORMAL_SEEN], pair[4]
+    promise: Array  # (Q, 21)
+    allowed: Array  # (Q, 2) m/s
+    runs: Array  # (Q, 2) m/s
 
 
 def pulled_back(
-    model: Model, layout: Layout, frames: Frames, solved: Array, ramp: Array, x: Any
+    model: Model, layout: PairLayout, frames: Frames, solved: Array, ramp: Array, pairs: PairBounds
 ) -> tuple[Array, Any, Any]:
     """The command (n,) on the way from the ramp to the solution that keeps all promises; what part of the way it goes;
-    and by how much (m/s) the worst pair keeps to what is allowed.
-
-    x has `promise` (Q, 21), `allowed` and `runs` (Q, 2) of both points, in the order of `Lanes.order`.
-    """
+    and by how much (m/s) the worst pair keeps to what is allowed."""
     motion = CapsuleMotion.of(model, layout, frames, solved)
     persons = layout.people * layout.person_capsules
     parts: list[Any] = [1.0]
     speeds = []
     for m, i in enumerate(moving(layout)):
         for k in range(m * persons, (m + 1) * persons):
-            openings = motion.openings(i, x.promise[k][NORMAL_SEEN], x.promise[k][SHARES])
-            for most, run, opening in zip(x.allowed[k], x.runs[k], openings, strict=True):
+            openings = motion.openings(i, pairs.promise[k][NORMAL_SEEN], pairs.promise[k][SHARES])
+            for most, run, opening in zip(pairs.allowed[k], pairs.runs[k], openings, strict=True):
                 room, more = most - run, -opening - run
                 over = more > room + ROUNDING
                 parts.append(where(over, room / where(over, more, 1.0), 1.0))
@@ -333,3 +298,94 @@ def pulled_back(
     margins = [most - (run + part * more) for most, run, more in speeds]
     both = zip(solved, ramp, strict=True)
     return vector(*(where(part < 1.0, r + part * (v - r), v) for v, r in both)), part, least([NO_MARGIN, *margins])
+
+
+# ---- kernels, in lanes
+def _measuring(lanes: Lanes) -> Table:
+    """`measured`: one entry a pair."""
+    layout, pairs = lanes.layout, lanes.pairs
+    own, slots = moving(layout), layout.people * layout.person_capsules
+    rows = {
+        "own": (ROW, len(layout.capsules), [own[m] for m, _ in pairs]),
+        "believed": (ROW, slots, [slot for _, slot in pairs]),
+        "motion": (MOTION, len(own), [m for m, _ in pairs]),
+        "pairs": (WIDTH, len(layout.pairs), [layout.pair(own[m], slot) for m, slot in pairs]),
+        "pace": (2, slots, [slot for _, slot in pairs]),
+        "retreat": (1, slots, [slot for _, slot in pairs]),
+    }
+    inputs = {name: (width,) for name, (width, _, _) in rows.items()} | {"rules": (len(RULES),)}
+    program = trace(_measured, None, inputs, name="measure", output="promise")
+    counts, indices = tuple(count for _, count, _ in rows.values()), tuple(tuple(at) for _, _, at in rows.values())
+    return Table(program, counts, indices, ("promise",))
+
+
+def _measured(
+    _: Any,
+    own: Array,
+    believed: Array,
+    motion: Array,
+    pairs: Array,
+    pace: Array,
+    retreat: Array,
+    rules: Array,
+) -> Array:
+    return measured(own, believed, motion, pairs, pace, retreat[0], FilterRules(*rules))
+
+
+def _by_lane(lanes: Lanes, function: Any, inputs: dict[str, int], taken: str = "", at: Any = ()) -> Table:
+    """One entry a lane.  What `taken` names is by rows, at `at`; other arrays are columns, but for those of SHARED."""
+    program = trace(function, lanes, {name: (size,) for name, size in inputs.items()}, name="lanes")
+    names = [name for name in inputs if name not in (*SHARED, taken)] + [p.name for p in program.outputs]
+    rows, indices = ((max(at) + 1,), (tuple(at),)) if taken else ((), ())
+    return Table(program, rows, indices, tuple(names), lanes.count)
+
+
+SHARED = ("rules", "terms", "timing")
+
+
+def _noticing(lanes: Lanes) -> Table:
+    return _by_lane(lanes, _noticed, {"promise": len(PROMISE) * lanes.steps})
+
+
+def _noticed(lanes: Lanes, promise: Array) -> dict[str, Array]:
+    return {"noticed": noticed(promise.reshape(len(PROMISE), lanes.steps))}
+
+
+def _meeting(structure: tuple[Lanes, str]) -> Table:
+    lanes, mode = structure
+    inputs = {"promise": len(PROMISE) * lanes.steps, "terms": 4, "rules": len(RULES)}
+    if mode == "separation":
+        return _by_lane(lanes, partial(_met, mode), inputs)
+    inputs = {"bears": 2 * lanes.steps, **inputs, "mobility": lanes.steps}
+    return _by_lane(lanes, partial(_met, mode), inputs, "bears", [p for p, _ in lanes.groups])
+
+
+def _met(
+    mode: str, lanes: Lanes, promise: Array, terms: Array, rules: Array, bears: Any = None, mobility: Any = None
+) -> dict[str, Array]:
+    left, _, stopping, _ = terms
+    each = promise.reshape(len(PROMISE), lanes.steps)
+    contact = () if bears is None else (bears.reshape(-1, 2), mobility)
+    found, time = met(each, left, stopping, FilterRules(*rules)._replace(mode=mode), *contact)
+    return {"met": found.ravel(), "time": vector(time)}
+
+
+def _comparing(lanes: Lanes) -> Table:
+    inputs = {"moves": 6, "promise": len(PROMISE) * lanes.steps, "met": len(MET) * lanes.steps, "timing": 3}
+    return _by_lane(lanes, _compared, inputs | {"rules": len(RULES)}, "moves", [m for _, m in lanes.groups])
+
+
+def _compared(lanes: Lanes, moves: Array, promise: Array, met: Array, timing: Array, rules: Array) -> dict[str, Array]:
+    each, found = promise.reshape(len(PROMISE), lanes.steps), met.reshape(len(MET), lanes.steps)
+    allowed, margin, worst = compared(each, found, moves, timing[0], timing[1], FilterRules(*rules))
+    return {"allowed": allowed.ravel(), "margin": vector(margin), "worst": worst}
+
+
+def lane_kernels(lanes: Lanes, mode: str) -> dict[str, Kernel]:
+    """The stages that go by lanes."""
+    return {
+        "measure": compiled(_measuring, lanes),
+        "notice": compiled(_noticing, lanes),
+        "meet": compiled(_meeting, (lanes, mode)),
+        "compare": compiled(_comparing, lanes),
+    }

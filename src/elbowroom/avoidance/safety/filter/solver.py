@@ -10,9 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...algebra import absolute, maximum, minimum, sqrt, where
-from ...algebra.linalg import Array, vector
-from .folds import best, summed
+from ....algebra import Repeated, absolute, maximum, minimum, sqrt, trace, where
+from ....algebra.functions import best, summed
+from ....algebra.linalg import Array, vector
+from ....compile import compiled
+from ....compile.kernel import Kernel
+from .rows import ROWS
 
 STEPS, ROUNDS = 4, 10  # steps in a round, and rounds at most; one is mostly enough
 SLACK = 1e-10  # of a constraint's grip: what it yields by, so that constraints which depend on others do no harm
@@ -23,7 +26,7 @@ ENDLESS = 1e6  # velocity limits: rows have no upper bound
 NO_GRIP = 1e-9  # (m/s)^2: a row that joints at full speed move by less is left alone
 
 
-class Problem(NamedTuple):
+class QuadraticProblem(NamedTuple):
     """A quadratic problem: the point nearest to `wish`, low <= x <= up, A x + s >= need, s cheap where a row yields."""
 
     wish: Array  # (n,)
@@ -52,7 +55,7 @@ GIVEN = Tableau._fields[:-1]  # what a step takes, and what it changes
 CHANGED = ("table", "at", "price", "side", "entering", "left")
 
 
-def opened(p: Problem) -> Tableau:
+def opened(p: QuadraticProblem) -> Tableau:
     """The tableau with nothing held: x is the wish."""
     n, K = len(p.wish), len(p.need)
     table, grips = [], []
@@ -155,10 +158,29 @@ def pivot(s: Tableau) -> Tableau:
     )
 
 
-def nearest(p: Problem, steps: int = STEPS * ROUNDS) -> tuple[Array, Array]:
+def nearest(p: QuadraticProblem, steps: int = STEPS * ROUNDS) -> tuple[Array, Array]:
     """The solution (n,), always inside the box, and the rows' prices (K,), by that many steps at most."""
     s, K = opened(p), len(p.need)
     for _ in range(steps):
         s = pivot(s)
     x = vector(*(minimum(maximum(v, lo), hi) for v, lo, hi in zip(s.at[K:], p.low, p.up, strict=True)))
     return x, s.price[:K]
+
+
+# ---- its compiled form
+def _solving(size: tuple[int, int]) -> Repeated:
+    n, steps = size
+    m = ROWS + n
+    shapes = {"table": (m * (m + 1) // 2,), "entering": (1,)}
+    inputs = {name: shapes.get(name, (m,)) for name in GIVEN}
+    return Repeated(trace(_turn, None, inputs, name="solve"), steps)
+
+
+def _turn(_: Any, **tableau: Array) -> dict[str, Array]:
+    after = pivot(Tableau(**tableau))
+    return {name: getattr(after, name) for name in CHANGED}
+
+
+def solver_kernel(n: int, steps: int = STEPS) -> Kernel:
+    """So many steps of the solver, for any arm of n joints; it takes a Tableau and gives what changes of it."""
+    return compiled(_solving, (n, steps))

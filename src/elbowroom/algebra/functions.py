@@ -135,7 +135,7 @@ def power(x: T, n: int) -> T:
 
 
 # ---- of many numbers, in a tree: short chains of steps that wait for one another
-def folded(join: Callable[[Any, Any], Any], values: Iterable[Any]) -> Any:
+def folded(join: Callable[[Scalar, Scalar], Scalar], values: Iterable[Scalar]) -> Scalar:
     """All values joined by twos, neighbours first."""
     parts = list(values)
     while len(parts) > 1:
@@ -143,22 +143,24 @@ def folded(join: Callable[[Any, Any], Any], values: Iterable[Any]) -> Any:
     return parts[0]
 
 
-def largest(values: Iterable[Any]) -> Any:
+def largest(values: Iterable[Scalar]) -> Scalar:
     """The greatest of some numbers, at least 0."""
     return folded(maximum, [0.0, *values])
 
 
-def least(values: Iterable[Any]) -> Any:
+def least(values: Iterable[Scalar]) -> Scalar:
     """The least of some numbers."""
     return folded(minimum, values)
 
 
-def summed(values: Iterable[Any]) -> Any:
+def summed(values: Iterable[Scalar]) -> Scalar:
     """The sum of some numbers."""
     return folded(lambda x, y: x + y, values)
 
 
-def best(candidates: list[tuple[Any, ...]], better: Callable[..., Any]) -> tuple[Any, ...]:
+def best(
+    candidates: list[tuple[Scalar, ...]], better: Callable[[tuple[Scalar, ...], tuple[Scalar, ...]], Condition]
+) -> tuple[Scalar, ...]:
     """The best of some tuples, the first of equals."""
     while len(candidates) > 1:
         pairs = zip(candidates[::2], candidates[1::2], strict=False)

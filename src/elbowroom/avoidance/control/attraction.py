@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...algebra import Scalar
 from ...algebra.functions import exp, maximum, minimum, power, sqrt, where
 from ...algebra.linalg import dot, vector
 from ...errors import ConfigError, ShapeError
@@ -52,7 +53,7 @@ class Attraction:
         integer(self, "exponent", 1, 8)
 
 
-def held(v: Array, most: Any) -> Array:
+def held(v: Array, most: Scalar) -> Array:
     """A vector whose length is at most `most`, direction kept; zero stays zero."""
     length = sqrt(dot(v, v))
     return v * where(length > most, most / where(length > 0, length, 1.0), 1.0)
@@ -65,7 +66,7 @@ class Pull(NamedTuple):
     integral: Array  # (3,) m s
 
 
-def pull(settings: Attraction, error: Array, integral: Array, dt: Any, slow: Any) -> Pull:
+def pull(settings: Attraction, error: Array, integral: Array, dt: Scalar, slow: Scalar) -> Pull:
     """(3.48) with its windup held.  error = pole - tool (3,), m; slow in [0, 1] scales the velocity and what is summed.
 
     While the velocity is held at max_speed, an error that would drive it further is not summed.
@@ -81,7 +82,7 @@ def pull(settings: Attraction, error: Array, integral: Array, dt: Any, slow: Any
     return Pull(velocity * slow, kept)
 
 
-def slow_down_factor(settings: Attraction, distance: Any, influence: Any) -> Any:
+def slow_down_factor(settings: Attraction, distance: Scalar, influence: Scalar) -> Scalar:
     """(3.77): how much of the attraction is left at this distance from a person, 0 to 1."""
     if settings.slow_down == "off":
         return 1.0

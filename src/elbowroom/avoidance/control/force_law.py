@@ -21,11 +21,10 @@ torques are integrated: with it an explicit step is unstable on arms with strong
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
-from ...algebra import maximum, minimum
+from ...algebra import Scalar, maximum, minimum
 from ...algebra.linalg import Array, cholesky_solve, vector
 from ...dynamics import whole
 from ...dynamics.kinematics import forward_kinematics, jacobian_at, jacobian_rate
@@ -61,7 +60,7 @@ def limit_torque(s: Situation) -> Array | None:
     return joint_limits.potential(s.g.joint_limits, s.q, s.lower, s.upper) * s.g.force.resistance
 
 
-def law(s: Situation, memory: Memory, dt: Any, restart: Any, oldest: Array, samples: int) -> dict[str, Any]:
+def law(s: Situation, memory: Memory, dt: Scalar, restart: Scalar, oldest: Array, samples: int) -> dict[str, Array]:
     """One step, by the method of the settings."""
     M = whole("mass_matrix", "crba")(s.model, s.q)
     if s.g.force.method == "linearised":
@@ -70,20 +69,20 @@ def law(s: Situation, memory: Memory, dt: Any, restart: Any, oldest: Array, samp
 
 
 def _linearised(
-    s: Situation, M: Array, memory: Memory, dt: Any, restart: Any, oldest: Array, samples: int
-) -> dict[str, Any]:
+    s: Situation, M: Array, memory: Memory, dt: Scalar, restart: Scalar, oldest: Array, samples: int
+) -> dict[str, Array]:
     rules, T = s.g.joint_limits, s.g.force.time_factor
     each = [cholesky_solve(M, torque) * T for torque in pushed_torques(s)]  # (3.71)
     off = limit_torque(s)
     more = None if off is None else cholesky_solve(M, off) * T  # (3.73)
     drawn, integral = attraction(s, memory.integral, dt)
-    limit: Any = 1.0
+    limit: Scalar = 1.0
     if rules.method == "scaling" and rules.form == "printed":  # (3.76) scales the repulsion alone
         factors = joint_limits.scaling(rules, s.q, s.lower, s.upper, np.sum(each, axis=0))
         each, limit = [factors * speeds for speeds in each], _least(factors)
     asked = combined(s, drawn, each, more if rules.form == "printed" else None)
 
-    def kept_off(s: Situation, speed: Array) -> tuple[Array, Any]:
+    def kept_off(s: Situation, speed: Array) -> tuple[Array, Scalar]:
         return off_limits(s, speed) if more is None else (speed + more, 1.0)
 
     done = finished(s, asked, limit, kept_off, oldest, memory, restart, samples)
@@ -100,14 +99,14 @@ def _linearised(
     }
 
 
-def _least(factors: Array) -> Any:
+def _least(factors: Array) -> Scalar:
     least = factors[0]
     for factor in factors[1:]:
         least = minimum(least, factor)
     return least
 
 
-def _torque(s: Situation, M: Array, memory: Memory, dt: Any) -> dict[str, Any]:
+def _torque(s: Situation, M: Array, memory: Memory, dt: Scalar) -> dict[str, Array]:
     pushed = np.sum(pushed_torques(s), axis=0)
     off = limit_torque(s)
     if off is not None:
@@ -118,7 +117,7 @@ def _torque(s: Situation, M: Array, memory: Memory, dt: Any) -> dict[str, Any]:
     else:
         drawn, desired = _joint(s, M, memory.desired, dt)
         attracted = s.J @ cholesky_solve(M, drawn)
-    limit: Any = 1.0
+    limit: Scalar = 1.0
     if s.g.joint_limits.method == "scaling":
         # A joint near its limit keeps the part of its acceleration that the factor allows (N of 3.75); of the speed
         # that it comes with, the rest is braked.
@@ -144,7 +143,7 @@ def _torque(s: Situation, M: Array, memory: Memory, dt: Any) -> dict[str, Any]:
     }
 
 
-def clamped(torque: Array, fraction: Any, effort: Array) -> Array:
+def clamped(torque: Array, fraction: Scalar, effort: Array) -> Array:
     """(3.59)-(3.60) for both signs; a joint without an effort limit is left as it is."""
     held_ = []
     for tau, most in zip(torque.tolist(), effort.tolist(), strict=True):
@@ -176,7 +175,7 @@ def _drift(s: Situation) -> Array:
     return (rate.Jv if s.g.task == "position" else np.vstack(rate)) @ s.qd
 
 
-def _joint(s: Situation, M: Array, desired: Array, dt: Any) -> tuple[Array, Array]:
+def _joint(s: Situation, M: Array, desired: Array, dt: Scalar) -> tuple[Array, Array]:
     """-Kp (q - qd) - Kd (q' - qd') (n,), (3.56), and the joint goal moved a step towards the tool's goal."""
     force = s.g.force
     frames = forward_kinematics(s.model, desired)

@@ -22,6 +22,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from ...algebra import Scalar
 from ...algebra.functions import cos, maximum, minimum, power, where
 from ...algebra.linalg import vector
 from ..settings import choice, integer, less, positive, setting
@@ -51,14 +52,14 @@ class JointLimits:
         less(self, "floor", "margin")
 
 
-def _margin(settings: JointLimits, low: float, high: float) -> Any:
+def _margin(settings: JointLimits, low: float, high: float) -> Scalar:
     """The margin; in the mended form at most a quarter of the range, so that a short slide has a middle."""
     if settings.form == "printed" or not math.isfinite(high - low):
         return settings.margin
     return minimum(settings.margin, 0.25 * (high - low))
 
 
-def _push(settings: JointLimits, gap: Any, margin: Any) -> Any:
+def _push(settings: JointLimits, gap: Scalar, margin: Scalar) -> Scalar:
     """The potential's push away from a limit that is `gap` away, >= 0."""
     push = settings.gain / power(maximum(gap, settings.floor), settings.exponent)
     if settings.form == "mended":
@@ -68,9 +69,9 @@ def _push(settings: JointLimits, gap: Any, margin: Any) -> Any:
 
 def potential(settings: JointLimits, q: Array, lower: Array, upper: Array) -> Array:
     """(3.72): what pushes each joint off its limits, (n,); N m, or rad/s where gains are speeds."""
-    pushes: list[Any] = []
+    pushes: list[Scalar] = []
     for x, low, high in zip(q.tolist(), lower.tolist(), upper.tolist(), strict=True):
-        push: Any = 0.0
+        push: Scalar = 0.0
         if math.isfinite(low):
             push = push + _push(settings, x - low, _margin(settings, low, high))
         if math.isfinite(high):
@@ -79,7 +80,7 @@ def potential(settings: JointLimits, q: Array, lower: Array, upper: Array) -> Ar
     return vector(*pushes)
 
 
-def _fade(gap: Any, margin: Any) -> Any:
+def _fade(gap: Scalar, margin: Scalar) -> Scalar:
     """(3.74): 0 at a limit and beyond, 1 from the margin on."""
     x = minimum(maximum(gap / margin, 0.0), 1.0)
     return 0.5 * (1.0 - cos(math.pi * x))
@@ -87,9 +88,9 @@ def _fade(gap: Any, margin: Any) -> Any:
 
 def scaling(settings: JointLimits, q: Array, lower: Array, upper: Array, direction: Array) -> Array:
     """(3.74): the factor of each joint, (n,).  direction is the motion to be scaled; only its signs count."""
-    factors: list[Any] = []
+    factors: list[Scalar] = []
     for x, low, high, way in zip(q.tolist(), lower.tolist(), upper.tolist(), direction.tolist(), strict=True):
-        factor: Any = 1.0
+        factor: Scalar = 1.0
         if math.isfinite(low):
             fade = _fade(x - low, _margin(settings, low, high))
             factor = fade if settings.form == "printed" else where(way < 0, fade, 1.0)

@@ -22,11 +22,10 @@ weights at all, and its programs have no D.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
-from ...algebra import cross, dot, where
+from ...algebra import Scalar, cross, dot, where
 from ...algebra.linalg import Array, cholesky_solve, settled
 from ...model import Model
 
@@ -58,14 +57,14 @@ def gram(J: Array) -> Array:
     return settled(G)
 
 
-def damped(J: Array, v: Array, damping: Any, weights: Array | None = None) -> Array:
+def damped(J: Array, v: Array, damping: Scalar, weights: Array | None = None) -> Array:
     """qd (n,) by damped least squares (3.49)."""
     if weights is not None:
         return weights * damped(J * weights, v, damping)
     return J.T @ cholesky_solve(gram(J) + damping * damping * np.eye(len(J)), v)
 
 
-def transposed(J: Array, v: Array, damping: Any, weights: Array | None = None) -> Array:
+def transposed(J: Array, v: Array, damping: Scalar, weights: Array | None = None) -> Array:
     """qd (n,) by the Jacobian transpose (3.51), its step alpha by (3.53)-(3.54), damped; zero where J^T v is."""
     if weights is not None:
         return weights * transposed(J * weights, v, damping)
@@ -75,7 +74,7 @@ def transposed(J: Array, v: Array, damping: Any, weights: Array | None = None) -
     return (size / where(bound > 0.0, bound, 1.0)) * b
 
 
-def resolved(method: str, J: Array, v: Array, damping: Any, weights: Array | None = None) -> Array:
+def resolved(method: str, J: Array, v: Array, damping: Scalar, weights: Array | None = None) -> Array:
     """qd (n,) by the method of that name, "dls" or "transpose"."""
     return (transposed if method == "transpose" else damped)(J, v, damping, weights)
 
@@ -88,7 +87,7 @@ def null_space(J: Array, speed: Array, weights: Array | None = None) -> Array:
     return speed - damped(J, J @ speed, UNFELT, weights)
 
 
-def openness(J: Array, damping: Any) -> Any:
+def openness(J: Array, damping: Scalar) -> Scalar:
     """det(J J^T) / det(J J^T + lambda^2 1) of J (3, n): near 1 far from singularities, 0 at one.
 
     The fraction of a velocity that damping lets through, in the worst direction, lies above it.
@@ -98,5 +97,5 @@ def openness(J: Array, damping: Any) -> Any:
     return _determinant(G) / where(damped_ > 0.0, damped_, 1.0)
 
 
-def _determinant(A: Array) -> Any:
+def _determinant(A: Array) -> Scalar:
     return dot(A[0], cross(A[1], A[2]))

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...algebra import Table, maximum, trace
+from ...algebra import Scalar, Table, maximum, trace
 from ...algebra.linalg import Array, vector
 from ...algebra.table import padded
 from ...errors import ConfigError
@@ -130,7 +130,7 @@ def _flat(body: Body) -> bool:
 
 
 # ---- the pair table
-def _measured(field: Repulsion, row: Array) -> Any:
+def _measured(field: Repulsion, row: Array) -> Scalar:
     """The distance that a field goes by."""
     return row[AXIS_DISTANCE] if field.measure == "axis" else row[DISTANCE]
 
@@ -202,11 +202,11 @@ class Reach:
 
     config: Config
 
-    def __call__(self, layout: PairLayout, **x: Array) -> dict[str, Any]:
+    def __call__(self, layout: PairLayout, **x: Array) -> dict[str, Array]:
         g = lifted(self.config, x["gains"].tolist())
-        level: Any = x["level"][0]
+        level: Scalar = x["level"][0]
         people = layout.people * layout.person_capsules
-        far = g.repulsion.influence
+        far: Scalar = g.repulsion.influence
         if g.waiting is not None and people:
             wanted = occupied(g.waiting, x["goal"][:3], list(x["rows"][:people]))
             level = followed(g.waiting, level, wanted, x["clock"][0])

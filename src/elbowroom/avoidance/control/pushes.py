@@ -17,11 +17,11 @@ point; "each" lets every capsule be pushed.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from ...algebra import maximum, where
+from ...algebra import Scalar, maximum, where
 from ...algebra.linalg import Array, settled
 from ...dynamics.kinematics import Frames
 from ...geometry.distance import AXIS_DISTANCE, NORMAL, POINT_X
@@ -36,7 +36,7 @@ class Push(NamedTuple):
     """One push on a link; `vector` is strength times direction."""
 
     link: int
-    strength: Any
+    strength: Scalar
     vector: Array  # (3,)
     point: Array  # (3,) in the world
 
@@ -45,8 +45,8 @@ class Gathered(NamedTuple):
     """All pushes, and the greatest of those from people and things and of those from the cell and the arm itself."""
 
     pushes: list[Push]
-    push: Any
-    own: Any
+    push: Scalar
+    own: Scalar
 
 
 def gathered(model: Model, layout: PairLayout, frames: Frames, pairs: Array, g: Config) -> Gathered:
@@ -79,8 +79,8 @@ def gathered(model: Model, layout: PairLayout, frames: Frames, pairs: Array, g: 
     return Gathered(_nearest(pushes) if g.acting == "nearest" else pushes, _greatest(outside), _greatest(inside))
 
 
-def _greatest(parts: list[Push]) -> Any:
-    greatest: Any = 0.0
+def _greatest(parts: list[Push]) -> Scalar:
+    greatest: Scalar = 0.0
     for part in parts:
         greatest = maximum(greatest, part.strength)
     return greatest
@@ -164,16 +164,16 @@ def _nearest(pushes: list[Push]) -> list[Push]:
     return kept
 
 
-def least(layout: PairLayout, pairs: Array, column: int) -> tuple[Any, Any]:
+def least(layout: PairLayout, pairs: Array, column: int) -> tuple[Scalar, Scalar]:
     """The least distance to any obstacle, and the number of its pair."""
-    nearest: list[tuple[Any, Any]] = []
+    nearest: list[tuple[Scalar, Scalar]] = []
     for i in range(layout.own):  # each capsule by itself: chains that do not wait for one another
-        found = [(pairs[k][column], float(k)) for k in (layout.pair(i, slot) for slot in range(layout.slots))]
-        nearest.append(_nearer(found))
+        numbers = [layout.pair(i, slot) for slot in range(layout.slots)]
+        nearest.append(_nearer([(pairs[k][column], float(k)) for k in numbers]))
     return _nearer(nearest)
 
 
-def _nearer(found: list[tuple[Any, Any]]) -> tuple[Any, Any]:
+def _nearer(found: list[tuple[Scalar, Scalar]]) -> tuple[Scalar, Scalar]:
     """The least of some distances and its number, the first of equals."""
     best, which = found[0]
     for distance, number in found[1:]:

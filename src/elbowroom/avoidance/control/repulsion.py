@@ -30,31 +30,32 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from ...algebra import Scalar
 from ...algebra.functions import cos, maximum, minimum, power, sqrt, where
 from ...algebra.linalg import Array, dot
 from ...geometry.segments import projection
 from ...geometry.shapes import RADIUS, A, B
 from ..settings import choice, fraction, less, non_negative, positive, setting
 
-Profile = Callable[[Any, Any, Any], Any]  # gain, distance, influence -> strength inside the influence
+Profile = Callable[[Scalar, Scalar, Scalar], Scalar]  # gain, distance, influence -> strength inside the influence
 
 
-def inverse(gain: Any, distance: Any, influence: Any) -> Any:
+def inverse(gain: Scalar, distance: Scalar, influence: Scalar) -> Scalar:
     """k (1/d - 1/d0), (3.44)."""
     return gain * (1.0 / distance - 1.0 / influence)
 
 
-def linear(gain: Any, distance: Any, influence: Any) -> Any:
+def linear(gain: Scalar, distance: Scalar, influence: Scalar) -> Scalar:
     """k (1 - d/d0), (3.45)."""
     return gain * (1.0 - distance / influence)
 
 
-def cosine(gain: Any, distance: Any, influence: Any) -> Any:
+def cosine(gain: Scalar, distance: Scalar, influence: Scalar) -> Scalar:
     """k/2 (1 + cos(pi d/d0)); the thesis names the shape and prints no formula."""
     return gain * 0.5 * (1.0 + cos(math.pi * (distance / influence)))
 
 
-def power5(gain: Any, distance: Any, influence: Any) -> Any:
+def power5(gain: Scalar, distance: Scalar, influence: Scalar) -> Scalar:
     """k ((d0/d)^5 - 1), (3.46)."""
     return gain * (power(influence / distance, 5) - 1.0)
 
@@ -101,12 +102,12 @@ class Repulsion:
         return cls(**own | others)
 
 
-def reach(field: Repulsion, closing: Any, influence: Any = None) -> Any:
+def reach(field: Repulsion, closing: Scalar, influence: Scalar | None = None) -> Scalar:
     """The influence, the field's own if none is given, grown by the closing speed (m/s, positive while approaching)."""
     return (field.influence if influence is None else influence) + field.lookahead * maximum(closing, 0.0)
 
 
-def demand(field: Repulsion, distance: Any, closing: Any, influence: Any = None) -> Any:
+def demand(field: Repulsion, distance: Scalar, closing: Scalar, influence: Scalar | None = None) -> Scalar:
     """How strongly the profile asks to push, >= 0, not yet held at the most: zero at and beyond the (grown) influence.
 
     distance, in m, is between surfaces (then negative in penetration) or axes, as `measure` says; closing is the speed
@@ -119,7 +120,7 @@ def demand(field: Repulsion, distance: Any, closing: Any, influence: Any = None)
     return where(distance < influence, eased, 0.0)
 
 
-def bounded(field: Repulsion, asked: Any) -> Any:
+def bounded(field: Repulsion, asked: Scalar) -> Scalar:
     """A demand bent below `max_strength`, f F / (f + F): what asks for more always gets more, and never all of F.
 
     A plain clamp would make all near obstacles equal, and two opposite ones cancel.
@@ -127,7 +128,7 @@ def bounded(field: Repulsion, asked: Any) -> Any:
     return asked * (field.max_strength / (asked + field.max_strength))
 
 
-def strength(field: Repulsion, distance: Any, closing: Any) -> Any:
+def strength(field: Repulsion, distance: Scalar, closing: Scalar) -> Scalar:
     """How strongly one obstacle pushes: `demand`, `bounded`."""
     return bounded(field, demand(field, distance, closing))
 
@@ -152,9 +153,9 @@ class Waiting:
         less(self, "near", "clear")
 
 
-def occupied(rules: Waiting, goal: Array, people: list[Array]) -> Any:
+def occupied(rules: Waiting, goal: Array, people: list[Array]) -> Scalar:
     """From 0, the goal (3,) is free, to 1, one of some capsules (13,) occupies it."""
-    level: Any = 0.0
+    level: Scalar = 0.0
     per_metre = 1.0 / (rules.clear - rules.near)
     for row in people:
         off = goal - (row[A] + (row[B] - row[A]) * projection(goal, row[A], row[B]))
@@ -163,11 +164,11 @@ def occupied(rules: Waiting, goal: Array, people: list[Array]) -> Any:
     return level
 
 
-def followed(rules: Waiting, level: Any, wanted: Any, dt: Any) -> Any:
+def followed(rules: Waiting, level: Scalar, wanted: Scalar, dt: Scalar) -> Scalar:
     """The level after dt."""
     return level + (wanted - level) * (dt / maximum(dt + rules.time, 1e-9))
 
 
-def influence(rules: Waiting, field: Repulsion, level: Any) -> Any:
+def influence(rules: Waiting, field: Repulsion, level: Scalar) -> Scalar:
     """How far a field of people reaches, m."""
     return field.influence + level * maximum(rules.influence - field.influence, 0.0)

@@ -13,11 +13,11 @@ with zeros, an arm at rest, so its first m answers ramp up.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...algebra import Array, Scalar
 from ...algebra.functions import where
 from ...errors import ConfigError
 from ..settings import as_number, non_negative, setting
@@ -43,7 +43,9 @@ class MovingAverage:
         return 0.5 * (self.samples(period) - 1) * period
 
 
-def average(new: Any, oldest: Any, total: Any, fresh: Any, restart: Any, samples: Any) -> tuple[Any, Any, Any]:
+def average(
+    new: Array, oldest: Array, total: Array, fresh: Array, restart: Scalar, samples: float
+) -> tuple[Array, Array, Array]:
     """(mean, total', fresh') after a sample; restart is 1 at the last slot of the ring, else 0.
 
     oldest is what the slot held before; at the start it, total and fresh are zero.

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...algebra import maximum, minimum, where
+from ...algebra import Scalar, maximum, minimum, where
 from ...algebra.linalg import Array, vector
 from ...dynamics.kinematics import Frames, forward_kinematics, jacobian_at
 from ...geometry.distance import AXIS_DISTANCE, DISTANCE
@@ -63,12 +63,12 @@ class Situation(NamedTuple):
     weights: Array | None  # (n,) of the joints where some are slow
     goal: GoalInputs
     pushes: list[Push]
-    push: Any  # the greatest of people and things, m/s
-    own: Any  # the greatest of the floor, the shells and the arm itself
-    distance: Any
-    axis_distance: Any
-    nearest: Any
-    slow: Any
+    push: Scalar  # the greatest of people and things, m/s
+    own: Scalar  # the greatest of the floor, the shells and the arm itself
+    distance: Scalar
+    axis_distance: Scalar
+    nearest: Scalar
+    slow: Scalar
     lower: Array
     upper: Array
 
@@ -140,7 +140,7 @@ def situation(
     )
 
 
-def attraction(s: Situation, integral: Array, dt: Any) -> tuple[Array, Array]:
+def attraction(s: Situation, integral: Array, dt: Scalar) -> tuple[Array, Array]:
     """The velocity (m,) that draws the tool, with the pole's own added, and the integral to remember (3.47)-(3.48)."""
     velocity, summed = pull(s.g.attraction, s.goal.position - s.tool, integral, dt, s.slow)
     integral = where(maximum(s.push, s.own) > AVOIDING, integral, summed)  # an error that the pushes make is not summed
@@ -187,12 +187,13 @@ def apply_pushes(s: Situation, each: list[Array], speed: Array, *, spared: bool 
     `spared`: first the task's null space gives what it can, along N e.  With r = a.N e / a.e that is r^2 / (r^2 + c^2)
     of what lacks, c being `reluctance`; the rest comes along e, at the cost of the task.
     """
-    alone = []
+    alone: list[tuple[Array, Array, Scalar]] = []
     for push, e in zip(s.pushes, each, strict=True):
         u = push.vector * (1.0 / where(push.strength > 0.0, push.strength, 1.0))
-        a = jacobian_at(s.model, s.frames, push.link, push.point).Jv.T @ u
-        alone.append((a, e, maximum(a @ e, 0.0)))
-    fastest: Any = 0.0
+        a: Array = jacobian_at(s.model, s.frames, push.link, push.point).Jv.T @ u
+        product: Any = a @ e  # a number; to NumPy's types an array
+        alone.append((a, e, maximum(product, 0.0)))
+    fastest: Scalar = 0.0
     for _, _, own in alone:
         fastest = maximum(fastest, own)
     most = FASTEST * s.g.repulsion.max_strength
@@ -212,7 +213,7 @@ def apply_pushes(s: Situation, each: list[Array], speed: Array, *, spared: bool 
     return speed
 
 
-def off_limits(s: Situation, speed: Array) -> tuple[Array, Any]:
+def off_limits(s: Situation, speed: Array) -> tuple[Array, Scalar]:
     """Joint speeds kept off the joint limits, and the least factor: scaled (3.74), or with a potential added (3.72)."""
     rules = s.g.joint_limits
     if rules.method == "scaling":
@@ -232,7 +233,7 @@ class Finished(NamedTuple):
     speed: Array  # (n,) the command
     raw: Array  # (n,) what the filter is fed
     unfiltered: Array  # (n,) the command if there were no filter
-    limit: Any  # the least joint-limit factor
+    limit: Scalar  # the least joint-limit factor
     total: Array  # (n,) the two sums that the filter remembers
     fresh: Array
 
@@ -240,11 +241,11 @@ class Finished(NamedTuple):
 def finished(
     s: Situation,
     asked: Array,
-    limit: Any,
-    kept_off: Callable[[Situation, Array], tuple[Array, Any]],
+    limit: Scalar,
+    kept_off: Callable[[Situation, Array], tuple[Array, Scalar]],
     oldest: Array,
     memory: Memory,
-    restart: Any,
+    restart: Scalar,
     samples: int,
 ) -> Finished:
     """(3.78), then the mended joint limits.  The thesis filters last, and its printed forms are in `asked` already.
@@ -261,12 +262,12 @@ def finished(
     return Finished(speed, asked, unfiltered, limit, total, fresh)
 
 
-def information(s: Situation, limit: Any, attracted: Array, repelled: Array) -> Array:
+def information(s: Situation, limit: Scalar, attracted: Array, repelled: Array) -> Array:
     """The numbers of INFO."""
     limit = where(s.own > AVOIDING, 0.0, limit)
     Jv = s.J[:3] if s.weights is None else s.J[:3] * s.weights
     open_ = 1.0 if s.layout.flat else openness(Jv, s.g.damping)
-    status: Any = 0.0
+    status: Scalar = 0.0
     for k, holds in enumerate(
         (open_ < CLOSED, limit < SLOWED, s.slow < SLOWED, s.push > AVOIDING, s.distance <= 0.0), start=1
     ):
@@ -284,12 +285,13 @@ def pushed_speeds(s: Situation) -> list[Array]:
     return speeds
 
 
-def law(s: Situation, memory: Memory, dt: Any, restart: Any, oldest: Array, samples: int) -> dict[str, Any]:
+def law(s: Situation, memory: Memory, dt: Scalar, restart: Scalar, oldest: Array, samples: int) -> dict[str, Array]:
     """One step: joint and tool velocities, and the memory after it."""
     each = pushed_speeds(s)
     pushed = apply_pushes(s, each, np.zeros(s.model.n))
     drawn, integral = attraction(s, memory.integral, dt)
-    asked, limit = combined(s, drawn, each), 1.0
+    asked = combined(s, drawn, each)
+    limit: Scalar = 1.0
     if s.g.joint_limits.form == "printed":
         asked, limit = off_limits(s, asked)
     done = finished(s, asked, limit, off_limits, oldest, memory, restart, samples)

@@ -16,6 +16,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from ...algebra import Scalar
 from ...algebra.functions import sqrt, where
 from ...algebra.linalg import dot, vector
 from ..settings import FieldError, number, point, positive, setting
@@ -51,15 +52,15 @@ class Workspace:
             raise FieldError("repulsion.measure", '"surface"', self.repulsion.measure, place="Workspace")
 
 
-def _arm(settings: Workspace, at: Array) -> tuple[Array, Any]:
+def _arm(settings: Workspace, at: Array) -> tuple[Array, Scalar]:
     """From the centre to the point, and how far."""
     offset = at - vector(*settings.center)
     return offset, sqrt(dot(offset, offset))
 
 
-def distances(settings: Workspace, at: Array, radius: Any) -> dict[str, Any]:
+def distances(settings: Workspace, at: Array, radius: Scalar) -> dict[str, Scalar]:
     """The surface distance of a sphere to each surface that is there, m, negative beyond it."""
-    found: dict[str, Any] = {}
+    found: dict[str, Scalar] = {}
     if settings.floor is not None:
         found["floor"] = at[2] - settings.floor - radius
     _, far = _arm(settings, at)
@@ -70,23 +71,23 @@ def distances(settings: Workspace, at: Array, radius: Any) -> dict[str, Any]:
     return found
 
 
-def _push(settings: Workspace, surface: str, at: Array, radius: Any, closing: Any) -> Any:
+def _push(settings: Workspace, surface: str, at: Array, radius: Scalar, closing: Scalar) -> Scalar:
     distance = distances(settings, at, radius).get(surface)
     return 0.0 if distance is None else repulsion.strength(settings.repulsion, distance, closing)
 
 
-def floor_push(settings: Workspace, at: Array, radius: Any, closing: Any = 0.0) -> tuple[Any, Array]:
+def floor_push(settings: Workspace, at: Array, radius: Scalar, closing: Scalar = 0.0) -> tuple[Scalar, Array]:
     """Strength and unit direction (3,) of the floor's push on a sphere: straight up."""
     return _push(settings, "floor", at, radius, closing), vector(0.0, 0.0, 1.0)
 
 
-def outer_push(settings: Workspace, at: Array, radius: Any, closing: Any = 0.0) -> tuple[Any, Array]:
+def outer_push(settings: Workspace, at: Array, radius: Scalar, closing: Scalar = 0.0) -> tuple[Scalar, Array]:
     """Strength and direction (3,) of the outer sphere's push: to the centre; no direction at the centre itself."""
     offset, far = _arm(settings, at)
     return _push(settings, "outer", at, radius, closing), offset * where(far > 0, -1.0 / where(far > 0, far, 1.0), 0.0)
 
 
-def inner_push(settings: Workspace, at: Array, radius: Any, closing: Any = 0.0) -> tuple[Any, Array]:
+def inner_push(settings: Workspace, at: Array, radius: Scalar, closing: Scalar = 0.0) -> tuple[Scalar, Array]:
     """Strength and unit direction (3,) of the inner sphere's push: away from the centre; up from the centre itself."""
     offset, far = _arm(settings, at)
     apart = far > 0

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple, Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from ...algebra import Scalar
 from ...arm import Arm
 from ...errors import ConfigError, ModelError
 from ..checks import SHORTEST, FieldError, choice, flag, integer, non_negative, number, positive, setting
@@ -343,26 +344,26 @@ def same_joints(arm: Arm, joint_names: Sequence[str]) -> None:
 class FilterRules(NamedTuple):
     """The limits that the filter's formulas need: numbers, or a program's inputs in their place."""
 
-    horizon: Any  # s: longest time that a command may have to last
-    period: Any
-    reaction: Any
-    clearance: Any  # C + Z; -ANYWHERE: only overlap counts
-    retreat_fraction: Any
-    creep: Any
-    hold_damping: Any
-    stop_factor: Any
-    stop_distance: Any  # -ANYWHERE: never
-    overspeed: Any
-    evasion_gain: Any
-    evasion_speed: Any
-    evasion_weight: Any
-    evasion_effort: Any
-    evasion_time: Any
-    floor: Any
-    keep_off: Any
-    thing_gain: Any
-    thing_weight: Any
-    jerk: Any  # None where it is not limited
+    horizon: Scalar  # s: longest time that a command may have to last
+    period: Scalar
+    reaction: Scalar
+    clearance: Scalar  # C + Z; -ANYWHERE: only overlap counts
+    retreat_fraction: Scalar
+    creep: Scalar
+    hold_damping: Scalar
+    stop_factor: Scalar
+    stop_distance: Scalar  # -ANYWHERE: never
+    overspeed: Scalar
+    evasion_gain: Scalar
+    evasion_speed: Scalar
+    evasion_weight: Scalar
+    evasion_effort: Scalar
+    evasion_time: Scalar
+    floor: Scalar
+    keep_off: Scalar
+    thing_gain: Scalar
+    thing_weight: Scalar
+    jerk: Scalar | None  # None where it is not limited
     has_floor: bool = False
     mode: str = MODES[0]
 

@@ -40,7 +40,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...algebra import Table, maximum, minimum, sqrt, trace, where
+from ...algebra import Condition, Scalar, Table, maximum, minimum, sqrt, trace, where
 from ...algebra.functions import largest, summed
 from ...algebra.linalg import Array, dot, vector
 from ...algebra.table import padded
@@ -67,31 +67,31 @@ MOST_COVER = 1e6  # m: jumps that go on and on still give a number
 class Clock(NamedTuple):
     """The time of a cycle, and what the limiter needs besides."""
 
-    t: Any  # s
-    dt: Any  # s
-    stop: Any  # 0 or 1, as overlap
-    overlap: Any
+    t: Scalar  # s
+    dt: Scalar  # s
+    stop: Scalar  # 0 or 1, as overlap
+    overlap: Scalar
 
 
 class Told(NamedTuple):
     """What a look found; all but the last count people."""
 
-    stale: Any
-    waiting: Any
-    refused: Any
-    jumped: Any
-    missing: Any
-    changed: Any
-    age: Any  # s, the greatest of people's data
+    stale: Scalar
+    waiting: Scalar
+    refused: Scalar
+    jumped: Scalar
+    missing: Scalar
+    changed: Scalar
+    age: Scalar  # s, the greatest of people's data
 
 
 CLOCK, TOLD = Clock._fields, Told._fields
 
 
-def _moved(row: Array, last: Array) -> tuple[Any, Any]:
+def _moved(row: Array, last: Array) -> tuple[Scalar, Condition]:
     """The greater distance of the two ends, paired the way that moved less; whether that way swaps them."""
 
-    def apart(x: slice, y: slice) -> Any:
+    def apart(x: slice, y: slice) -> Scalar:
         step = row[x] - last[y]
         return dot(step, step)
 
@@ -104,15 +104,15 @@ class Kept(NamedTuple):
 
     believed: Array  # (13,) as last seen, grown
     predicted: Array  # (13,) as it is likely to be now
-    pace: Any  # m/s, how fast it may move
-    grown: Any  # m, by which the believed body is thicker than the one seen
+    pace: Scalar  # m/s, how fast it may move
+    grown: Scalar  # m, by which the believed body is thicker than the one seen
     memory: Array  # (32,)
-    jumped: Any  # conditions
-    missing: Any
-    there: Any
+    jumped: Condition
+    missing: Condition
+    there: Condition
 
 
-def kept(row: Array, memory: Array, frame: PersonFrame, t: Any, rules: PerceptionRules) -> Kept:
+def kept(row: Array, memory: Array, frame: PersonFrame, t: Scalar, rules: PerceptionRules) -> Kept:
     """What becomes of one capsule."""
     fresh, restart, stamp, age = frame
     last, (seen, cover, until, lost) = memory[:ROW], memory[ROW : TRACK.start]
@@ -148,8 +148,14 @@ def kept(row: Array, memory: Array, frame: PersonFrame, t: Any, rules: Perceptio
 
 
 def concluded(
-    looked: FrameCheck, jumped: Any, missing: Any, there: Any, memory: Array, t: Any, rules: PerceptionRules
-) -> tuple[Array, list[Any]]:
+    looked: FrameCheck,
+    jumped: Condition,
+    missing: Condition,
+    there: Scalar,
+    memory: Array,
+    t: Scalar,
+    rules: PerceptionRules,
+) -> tuple[Array, list[Scalar]]:
     """What is remembered of a person (6,), and TOLD.
 
     Of their capsules: whether any jumped, whether any is missing, and how many are there.
@@ -213,9 +219,9 @@ def _framed(layout: tuple[int, int, int], **x: Array) -> dict[str, Array]:
     for p, (memory, stamp) in enumerate(zip(x["people"], x["stamps"], strict=True)):
         wrong = largest(x["impossible"][0][p * size : (p + 1) * size]) > 0.0
         looked = check_frame(wrong, memory, stamp, x["clock"], PerceptionRules(*x["rules"]))
-        (fresh, restart, stamp, age), refused, last = looked
-        fresh, restart, refused = (where(c, 1.0, 0.0) for c in (fresh, restart, refused))
-        found.append([fresh, restart, stamp, age, refused, last])
+        frame = looked.frame
+        fresh, restart, refused = (where(c, 1.0, 0.0) for c in (frame.fresh, frame.restart, looked.refused))
+        found.append([fresh, restart, frame.stamp, frame.age, refused, looked.last])
     return {"frames": np.array(found, dtype=object)}
 
 

@@ -17,9 +17,9 @@ perception.py has what is believed about people from these frames.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from ...algebra import maximum, minimum, where
+from ...algebra import Condition, Scalar, maximum, minimum, where
 from ...algebra.linalg import Array, vector
 from ...geometry.shapes import RADIUS
 from ..checks import non_negative, positive, setting
@@ -83,16 +83,16 @@ class Sensor:
 class PerceptionRules(NamedTuple):
     """The settings of `Limits` that count here."""
 
-    human_speed: Any
-    max_human_speed: Any
-    jump_allowance: Any
-    jump_confirm: Any
-    clear_confirm: Any
-    max_age: Any
-    clock_tolerance: Any
-    noise: Any
-    velocity_noise: Any
-    limb_acceleration: Any
+    human_speed: Scalar
+    max_human_speed: Scalar
+    jump_allowance: Scalar
+    jump_confirm: Scalar
+    clear_confirm: Scalar
+    max_age: Scalar
+    clock_tolerance: Scalar
+    noise: Scalar
+    velocity_noise: Scalar
+    limb_acceleration: Scalar
 
 
 RULES = PerceptionRules._fields
@@ -102,15 +102,15 @@ OF_SENSOR = {"noise": "noise", "velocity_noise": "velocity_noise", "limb_acceler
 
 # ---- frames
 class PersonFrame(NamedTuple):
-    """What a capsule needs to know of its person's frame; the first two are conditions."""
+    """What a capsule needs to know of its person's frame."""
 
-    fresh: Any  # it is new and good
-    restart: Any  # it came after a silence
-    stamp: Any
-    age: Any  # that bodies are grown by
+    fresh: Condition  # it is new and good
+    restart: Condition  # it came after a silence
+    stamp: Scalar
+    age: Scalar  # that bodies are grown by
 
 
-def impossible(row: Array) -> Any:
+def impossible(row: Array) -> Condition:
     """Whether a capsule cannot be: numbers beyond sense, or a negative radius."""
     return (row @ row > LARGEST) | (row[RADIUS] < 0.0)
 
@@ -119,11 +119,11 @@ class FrameCheck(NamedTuple):
     """Whether a person's frame was accepted, before their capsules are looked at one by one."""
 
     frame: PersonFrame
-    refused: Any  # a condition
-    last: Any  # s, the stamp of the last good frame
+    refused: Condition
+    last: Scalar  # s, the stamp of the last good frame
 
 
-def check_frame(wrong: Any, memory: Array, stamp: Any, clock: Array, rules: PerceptionRules) -> FrameCheck:
+def check_frame(wrong: Condition, memory: Array, stamp: Scalar, clock: Array, rules: PerceptionRules) -> FrameCheck:
     """Whether a person's frame is new and good; `wrong`: one of its capsules cannot be.
 
     memory (6,) is the person's, clock perception.CLOCK.
@@ -152,15 +152,15 @@ class CapsuleTrack(NamedTuple):
 
     ends: Array  # (6,) m, both ends
     speed: Array  # (6,) m/s
-    xx: Any  # covariance: m^2, m^2/s, m^2/s^2
-    xv: Any
-    vv: Any
+    xx: Scalar  # covariance: m^2, m^2/s, m^2/s^2
+    xv: Scalar
+    vv: Scalar
 
-    def at(self, h: Any) -> Array:
+    def at(self, h: Scalar) -> Array:
         """The ends (6,) h seconds on."""
         return self.ends + self.speed * h
 
-    def corrected(self, ends: Array, speed: Array, h: Any, rules: PerceptionRules) -> CapsuleTrack:
+    def corrected(self, ends: Array, speed: Array, h: Scalar, rules: PerceptionRules) -> CapsuleTrack:
         """After a frame, h after the last."""
         s = rules.limb_acceleration * rules.limb_acceleration * 0.1  # a limb pushes one way for a tenth of a second
         xx = self.xx + h * (2.0 * self.xv + h * self.vv) + s * (h * h * h) * (1.0 / 3.0)
@@ -188,7 +188,7 @@ class CapsuleTrack(NamedTuple):
 
 
 def tracked(
-    row: Array, memory: Array, came: Any, anew: Any, swapped: Any, h: Any, rules: PerceptionRules
+    row: Array, memory: Array, came: Condition, anew: Condition, swapped: Condition, h: Scalar, rules: PerceptionRules
 ) -> CapsuleTrack:
     """The track after a look: corrected by a frame, started by a first one, else as it was."""
     order = [*range(3, 6), *range(3)]

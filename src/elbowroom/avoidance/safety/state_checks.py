@@ -41,7 +41,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...algebra import absolute, maximum, minimum, where
+from ...algebra import Condition, Scalar, absolute, maximum, minimum, where
 from ...algebra.linalg import Array as Scalars
 from ...algebra.linalg import vector
 from ...arm import Arm
@@ -53,14 +53,14 @@ from .perception import Note
 LATE = 1.5  # periods between cycles from which one counts as late: a half is jitter
 
 
-def on_time(t: Any, state_t: Any, memory: Any, rules: Any) -> Any:
+def on_time(t: Scalar, state_t: Scalar, memory: Scalars, rules: Scalars) -> Condition:
     """Whether a cycle is an ordinary one: in time, with a joint state that is newer than the last and not old."""
     gap, age = t - memory[0], t - state_t
     latest, oldest, tolerance = rules
     return (gap > 0.0) & (gap <= latest) & (state_t > memory[1]) & (age >= -tolerance) & (age <= oldest)
 
 
-def ticked(t: Any, state_t: Any, memory: Any) -> list[Any]:
+def ticked(t: Scalar, state_t: Scalar, memory: Scalars) -> list[Scalar]:
     """`CycleTiming.memory` after such a cycle."""
     return [t, state_t, t - memory[0], 0.0, 0.0, 0.0]
 
@@ -149,7 +149,9 @@ LONGEST = 1e3  # s: stamps farther apart say nothing about a motion
 FIRST = -1.0  # s: stands for h where there is no reading before
 
 
-def checked(torque: bool, q: Scalars, qd: Scalars, given: Scalars, memory: Scalars, rules: Scalars) -> dict[str, Any]:
+def checked(
+    torque: bool, q: Scalars, qd: Scalars, given: Scalars, memory: Scalars, rules: Scalars
+) -> dict[str, Scalars]:
     """The formulas above.  memory (4, n): q-, qd-, x, s; rules: h, the settings, then lowest, highest and a by joint.
 
     found: the greatest excess of all, above 0 if there is a fault; then that of each of CHECKS, joint by joint.
@@ -157,7 +159,7 @@ def checked(torque: bool, q: Scalars, qd: Scalars, given: Scalars, memory: Scala
     h, jump, following, noise = rules[:4]
     known = h >= 0.0
     remembered, faults = [], []
-    worst: Any = -1.0
+    worst: Scalar = -1.0
     readings = zip(q, qd, given, *memory, *rules[4:].reshape(3, -1), strict=True)
     for position, speed, wanted, last, last_speed, at, owed, lowest, highest, a in readings:
         mean = (last_speed + speed) * 0.5
@@ -178,7 +180,7 @@ def checked(torque: bool, q: Scalars, qd: Scalars, given: Scalars, memory: Scala
     return {"memory": np.array(remembered, dtype=object).T, "found": vector(worst, *by_check)}
 
 
-def between(t: Any, before: Any) -> Any:
+def between(t: Scalar, before: Scalar) -> Scalar:
     """h: the time between two stamps (s), FIRST where there is none before or it says nothing about a motion."""
     h = t - before
     return where((h >= 0.0) & (h < LONGEST), h, FIRST)

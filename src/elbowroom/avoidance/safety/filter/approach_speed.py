@@ -27,12 +27,13 @@ harder than a.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....algebra import Table, dot, maximum, minimum, sqrt, trace, where
+from ....algebra import Condition, Scalar, Table, dot, maximum, minimum, sqrt, trace, where
 from ....algebra.functions import best, largest, least
 from ....algebra.linalg import Array, vector
 from ....compile import compiled
@@ -71,27 +72,27 @@ RUNS = slice(2, 4)  # of MET
 class PromisePair(NamedTuple):
     """A pair of the promise; a column of the arrays of that name."""
 
-    distance: Any  # of the nearest points
-    normal_x: Any
-    normal_y: Any
-    normal_z: Any
-    share: Any
-    share_a: Any  # of the two points of the link that the pair is about; see `measured`
-    share_b: Any
-    opening_a: Any
-    opening_b: Any
-    distance_a: Any
-    distance_b: Any
-    rate: Any
-    swing: Any
-    seen: Any
-    pace: Any
-    evasion: Any  # of the pair as predicted, as the rest
-    now_share: Any
-    now_opening: Any
-    now_x: Any
-    now_y: Any
-    now_z: Any
+    distance: Scalar  # of the nearest points
+    normal_x: Scalar
+    normal_y: Scalar
+    normal_z: Scalar
+    share: Scalar
+    share_a: Scalar  # of the two points of the link that the pair is about; see `measured`
+    share_b: Scalar
+    opening_a: Scalar
+    opening_b: Scalar
+    distance_a: Scalar
+    distance_b: Scalar
+    rate: Scalar
+    swing: Scalar
+    seen: Scalar
+    pace: Scalar
+    evasion: Scalar  # of the pair as predicted, as the rest
+    now_share: Scalar
+    now_opening: Scalar
+    now_x: Scalar
+    now_y: Scalar
+    now_z: Scalar
 
     @property
     def normal(self) -> Array:
@@ -109,8 +110,13 @@ PROMISE = PromisePair._fields
 
 # ---- in closed form
 def separation_distance(
-    v_r: Any, human_speed: Any, reaction: Any, deceleration: Any, clearance: Any, stopping_time: Any = None
-) -> Any:
+    v_r: Scalar,
+    human_speed: Scalar,
+    reaction: Scalar,
+    deceleration: Scalar,
+    clearance: Scalar,
+    stopping_time: Scalar | None = None,
+) -> Scalar:
     """S_p (m): how far a person must be for the arm to come towards them at v_r (m/s); clearance is C + Z."""
     stopping = v_r / deceleration if stopping_time is None else stopping_time
     braking = v_r * v_r / (2.0 * deceleration)
@@ -118,8 +124,13 @@ def separation_distance(
 
 
 def separation_speed(
-    distance: Any, human_speed: Any, reaction: Any, deceleration: Any, clearance: Any, least: Any = 0.0
-) -> Any:
+    distance: Scalar,
+    human_speed: Scalar,
+    reaction: Scalar,
+    deceleration: Scalar,
+    clearance: Scalar,
+    least: Scalar = 0.0,
+) -> Scalar:
     """v_max (m/s): how fast the arm may come towards a person at this distance (m), at least `least`."""
     run, twice = deceleration * reaction, 2.0 * deceleration
     square = human_speed * human_speed + (run * run - twice * clearance) + twice * distance
@@ -128,7 +139,7 @@ def separation_speed(
 
 # ---- one pair
 def measured(
-    own: Array, believed: Array, motion: Array, now: Array, pace: Array, retreat: Any, rules: FilterRules
+    own: Array, believed: Array, motion: Array, now: Array, pace: Array, retreat: Scalar, rules: FilterRules
 ) -> Array:
     """PROMISE of a pair, before anything is wanted.
 
@@ -158,7 +169,7 @@ def measured(
     return vector(*nearest, *ends, rate, swing, seen, pace[0], flee, now[LAMBDA_X], had, *now[NORMAL])
 
 
-def evasion(now: Array, retreat: Any, rules: FilterRules) -> Any:
+def evasion(now: Array, retreat: Scalar, rules: FilterRules) -> Scalar:
     """The speed (m/s) at which a pair should open: that at which the person comes, less evasion_gain (d - retreat)."""
     need = maximum(now[SPEED_Y], 0.0) - rules.evasion_gain * (now[DISTANCE] - retreat)
     return minimum(need, rules.evasion_speed)
@@ -170,9 +181,16 @@ def noticed(promise: Array) -> Array:
     return vector(least(promise[PROMISE.index("seen")]), largest(promise[PROMISE.index("evasion")]))
 
 
+class Contact(NamedTuple):
+    """What is needed of the pairs of a lane where contact counts."""
+
+    bears: Array  # (steps, 2) of the person's capsules: body_regions.table
+    mobility: Array  # (steps,) 1/kg, of the arm
+
+
 def met(
-    promise: Array, left: Any, stopping: Any, rules: FilterRules, bears: Any = None, mobility: Any = None
-) -> tuple[Array, Any]:
+    promise: Array, left: Scalar, stopping: Scalar, rules: FilterRules, contact: Contact | None = None
+) -> tuple[Array, Scalar]:
     """MET (6, steps): of both points the distance less C (m) and u of the ramp (m/s); what is allowed at any distance,
     all along the ramp, and how fast u grows (m/s^2).  And the longest time to stop (s) for which the ramp is allowed:
     with w the rate at which its speed grows, either will do,
@@ -192,8 +210,7 @@ def met(
     with r, where it is within reach, the radii and what they have grown by.  Only `floor` falls by that: whoever the
     arm stands before it can reach is out of its way wherever they step.
 
-    `left` and `stopping` are the box's; `bears` (steps, 2) and `mobility` (steps,) are what contact needs, where it
-    counts.
+    `left` and `stopping` are the box's; `contact` is given where contact counts.
     """
     lasting = rules.reaction + stopping
     per_lasting = 1.0 / lasting
@@ -206,10 +223,10 @@ def met(
         floor = rules.creep * where(touched, TOUCHED, 1.0)
         less = rules.clearance + pair.rate * (lasting * lasting * (1.0 / 6.0))
         rooms = [pair.distance_a - less, pair.distance_b - less]
-        if bears is not None:
-            passes = (bears[k][0] > 0.0) & ~touched  # for a contact that passes, not to press on
-            bearing, inverse_mass = bears[k]
-            borne = maximum(contact_speed(bearing, inverse_mass, mobility[k]), rules.creep)
+        if contact is not None:
+            bearing, inverse_mass = contact.bears[k]
+            passes = (bearing > 0.0) & ~touched  # for a contact that passes, not to press on
+            borne = maximum(contact_speed(bearing, inverse_mass, contact.mobility[k]), rules.creep)
             floor, grows = where(passes, borne, floor), where(passes, 0.0, grows)
             if rules.mode == "power_and_force":
                 rooms = [where(passes, -NOWHERE, room) for room in rooms]
@@ -225,8 +242,8 @@ def met(
 
 
 def compared(
-    promise: Array, met: Array, moves: Array, stopping: Any, promptness: Any, rules: FilterRules
-) -> tuple[Array, Any, Array]:
+    promise: Array, met: Array, moves: Array, stopping: Scalar, promptness: Scalar, rules: FilterRules
+) -> tuple[Array, Scalar, Array]:
     """What is allowed, of both points (2, steps); the least that the wish leaves of it; and WORST (12,) of the promise
     and of evasion.
 
@@ -235,12 +252,12 @@ def compared(
     wanted = CapsuleMotion([moves[0:3]], [moves[3:6]])
     lasting, slower = rules.reaction + stopping, 1.0 / (rules.reaction + 0.5 * stopping)
     allowed, margins = [], []
-    people: list[tuple[Any, ...]] = []
-    fleeing: list[tuple[Any, ...]] = []
+    people: list[tuple[Scalar, ...]] = []
+    fleeing: list[tuple[Scalar, ...]] = []
     for pair, (room_a, room_b, run_a, run_b, creep, grows) in zip(_pairs(promise), met.T, strict=True):
         gain, shares = grows * lasting, (pair.share_a, pair.share_b)
         floor = where(gain > creep, 2.0 * sqrt(creep * gain) - gain, creep)
-        both: list[tuple[Any, ...]] = []
+        both: list[tuple[Scalar, ...]] = []
         most = []
         openings = wanted.openings(0, pair.normal, shares)
         for share, room, run, opening in zip(shares, (room_a, room_b), (run_a, run_b), openings, strict=True):
@@ -259,7 +276,7 @@ def compared(
     return np.array(allowed).T, least(margins), vector(*worst)
 
 
-def _lacks_more(x: tuple[Any, ...], y: tuple[Any, ...]) -> Any:
+def _lacks_more(x: tuple[Scalar, ...], y: tuple[Scalar, ...]) -> Condition:
     return x[0] > y[0]
 
 
@@ -279,12 +296,12 @@ class PairBounds(NamedTuple):
 
 def pulled_back(
     model: Model, layout: PairLayout, frames: Frames, solved: Array, ramp: Array, pairs: PairBounds
-) -> tuple[Array, Any, Any]:
+) -> tuple[Array, Scalar, Scalar]:
     """The command (n,) on the way from the ramp to the solution that keeps all promises; what part of the way it goes;
     and by how much (m/s) the worst pair keeps to what is allowed."""
     motion = CapsuleMotion.of(model, layout, frames, solved)
     persons = layout.people * layout.person_capsules
-    parts: list[Any] = [1.0]
+    parts: list[Scalar] = [1.0]
     speeds = []
     for m, i in enumerate(moving(layout)):
         for k in range(m * persons, (m + 1) * persons):
@@ -332,12 +349,19 @@ def _measured(
     return measured(own, believed, motion, pairs, pace, retreat[0], FilterRules(*rules))
 
 
-def _by_lane(lanes: Lanes, function: Any, inputs: dict[str, int], taken: str = "", at: Any = ()) -> Table:
+def _by_lane(
+    lanes: Lanes,
+    function: Callable[..., dict[str, Array]],
+    inputs: dict[str, int],
+    taken: str = "",
+    at: Sequence[int] = (),
+) -> Table:
     """One entry a lane.  What `taken` names is by rows, at `at`; other arrays are columns, but for those of SHARED."""
     program = trace(function, lanes, {name: (size,) for name, size in inputs.items()}, name="lanes")
     names = [name for name in inputs if name not in (*SHARED, taken)] + [p.name for p in program.outputs]
-    rows, indices = ((max(at) + 1,), (tuple(at),)) if taken else ((), ())
-    return Table(program, rows, indices, tuple(names), lanes.count)
+    if not taken:
+        return Table(program, (), (), tuple(names), lanes.count)
+    return Table(program, (max(at) + 1,), (tuple(at),), tuple(names), lanes.count)
 
 
 SHARED = ("rules", "terms", "timing")
@@ -361,12 +385,18 @@ def _meeting(structure: tuple[Lanes, str]) -> Table:
 
 
 def _met(
-    mode: str, lanes: Lanes, promise: Array, terms: Array, rules: Array, bears: Any = None, mobility: Any = None
+    mode: str,
+    lanes: Lanes,
+    promise: Array,
+    terms: Array,
+    rules: Array,
+    bears: Array | None = None,
+    mobility: Array | None = None,
 ) -> dict[str, Array]:
     left, _, stopping, _ = terms
     each = promise.reshape(len(PROMISE), lanes.steps)
-    contact = () if bears is None else (bears.reshape(-1, 2), mobility)
-    found, time = met(each, left, stopping, FilterRules(*rules)._replace(mode=mode), *contact)
+    contact = None if bears is None or mobility is None else Contact(bears.reshape(-1, 2), mobility)
+    found, time = met(each, left, stopping, FilterRules(*rules)._replace(mode=mode), contact)
     return {"met": found.ravel(), "time": vector(time)}
 
 

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ....algebra import sqrt
+from ....algebra import Scalar, sqrt
 from ....algebra.functions import summed
 from ....algebra.linalg import Array, ltdl, vector
 from ....dynamics import whole
@@ -101,7 +101,7 @@ def retreats(names: Sequence[Sequence[str]], capsules: int, limits: Limits) -> N
     return found
 
 
-def contact_speed(bears: Any, inverse_mass: Any, mobility: Any) -> Any:
+def contact_speed(bears: Scalar, inverse_mass: Scalar, mobility: Scalar) -> Scalar:
     """The speed (m/s) for c (W), 1/m_H (1/kg) and a M^-1 a^T (1/kg); 0 where c is."""
     return sqrt(bears * (inverse_mass + mobility))
 
@@ -111,7 +111,7 @@ def mobilities(model: Model, layout: PairLayout, q: Array, promise: Array) -> Ar
     """(columns,) a M^-1 a^T (1/kg) of every pair; promise (21, columns)."""
     frames, lanes = forward_kinematics(model, q), Lanes(layout)
     at, own = _mobility(model, frames, q), moving(layout)
-    found: dict[tuple[int, int], Any] = {}
+    found: dict[tuple[int, int], Scalar] = {}
     for k, (m, slot) in enumerate(lanes.pairs):
         if (m, slot) not in found:
             capsule = layout.capsules[own[m]]
@@ -126,7 +126,7 @@ def _mobility(model: Model, frames: Frames, q: Array) -> Callable[..., Any]:
     L, D = ltdl(whole("mass_matrix", "crba")(model, q))
     weights = [1.0 / d for d in D]
 
-    def at(link: int, ends: tuple[Array, Array], normal: Array, share: Any) -> Any:
+    def at(link: int, ends: tuple[Array, Array], normal: Array, share: Scalar) -> Scalar:
         start, end = ends
         y = (normal @ jacobian_at(model, frames, link, start + (end - start) * share).Jv).tolist()
         for i in range(link, -1, -1):  # M = L^T D L: L^T y = a from the tip, then y . y / D

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from ....algebra import cross, dot, maximum
+from ....algebra import Scalar, cross, dot, maximum
 from ....algebra.functions import folded, largest
 from ....algebra.linalg import Array
 from ....algebra.table import padded
@@ -51,16 +51,16 @@ class CapsuleMotion(NamedTuple):
 
         return cls(*_by_capsule(layout, frames, moves))
 
-    def opening(self, capsule: int, normal: Array, share: Any) -> Any:
+    def opening(self, capsule: int, normal: Array, share: Scalar) -> Scalar:
         """The speed along a normal of the point that lies at `share` between the ends."""
         return dot(self.a[capsule] + self.along[capsule] * share, normal)
 
-    def openings(self, capsule: int, normal: Array, shares: Sequence[Any]) -> list[Any]:
+    def openings(self, capsule: int, normal: Array, shares: Sequence[Scalar]) -> list[Scalar]:
         """The same at several shares."""
         start, along = dot(self.a[capsule], normal), dot(self.along[capsule], normal)
         return [start + along * share for share in shares]
 
-    def across(self, capsule: int, shares: Sequence[Any], openings: Sequence[Any]) -> Any:
+    def across(self, capsule: int, shares: Sequence[Scalar], openings: Sequence[Scalar]) -> Scalar:
         """The greatest speed at right angles to a normal, squared, of the points that open at these speeds along it."""
         v, along = self.a[capsule], self.along[capsule]
         start, mixed, end = dot(v, v), 2.0 * dot(v, along), dot(along, along)
@@ -87,7 +87,9 @@ class Turning(NamedTuple):
 
         return cls(*_by_capsule(layout, frames, turns), motion)
 
-    def rate(self, capsule: int, axis: Array, per_length: Any, normal: Array, shares: Sequence[Any], apart: Any) -> Any:
+    def rate(
+        self, capsule: int, axis: Array, per_length: Scalar, normal: Array, shares: Sequence[Scalar], apart: Scalar
+    ) -> Scalar:
         """du/dt (m/s^2), at least 0, of the pair whose axes are `apart` (m), the greatest of those at the shares.
 
         The nearest point slides along the link:

@@ -10,15 +10,15 @@ and never brakes harder than a.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from ....algebra import absolute, maximum, minimum, sqrt, where
+from ....algebra import Condition, Scalar, absolute, maximum, minimum, sqrt, where
 from ....algebra.functions import largest
 from ....algebra.linalg import Array, vector
 from ..limits import Bounds, FilterRules
 
 
-def braking_speed(margin: Any, deceleration: Any, horizon: Any) -> Any:
+def braking_speed(margin: Scalar, deceleration: Scalar, horizon: Scalar) -> Scalar:
     """The greatest speed towards a limit that is `margin` away, if a command may last for `horizon` (s)."""
     run = deceleration * horizon
     return sqrt(run * run + 2.0 * deceleration * maximum(margin, 0.0)) - run
@@ -30,12 +30,12 @@ class Box(NamedTuple):
     low: Array  # (n,)
     up: Array
     last: Array  # (n,) the command before
-    left: Any  # the part of it that is the ramp's next command
-    rest: Any  # s, that this one still takes
-    stopping: Any  # T_s, s, from the worst corner
-    cornered: Any = False  # whether even the ramp is not certified
+    left: Scalar  # the part of it that is the ramp's next command
+    rest: Scalar  # s, that this one still takes
+    stopping: Scalar  # T_s, s, from the worst corner
+    cornered: Condition = False  # whether even the ramp is not certified
 
-    def within(self, stop: Array, time: Any, dt: Any) -> Box:
+    def within(self, stop: Array, time: Scalar, dt: Scalar) -> Box:
         """What of it can be stopped in a time (s).
 
         Where that is shorter than the ramp's, no joint exceeds the ramp, and each may brake as hard as a stop does.
@@ -56,7 +56,7 @@ class Box(NamedTuple):
         return self.last * self.left
 
 
-def ramp(last: Array, stop: Array, dt: Any) -> tuple[Any, Any]:
+def ramp(last: Array, stop: Array, dt: Scalar) -> tuple[Scalar, Scalar]:
     """What part of `last` (n,) the next command of the stop ramp is, and how long (s) that one still takes to stop.
 
     `stop` (n,) decelerates; directions stay.
@@ -66,7 +66,7 @@ def ramp(last: Array, stop: Array, dt: Any) -> tuple[Any, Any]:
     return where(duration > 0.0, rest / where(duration > 0.0, duration, 1.0), 0.0), rest
 
 
-def joint_box(q: Array, last: Array, change: Array, b: Bounds, rules: FilterRules, dt: Any, pace: Any) -> Box:
+def joint_box(q: Array, last: Array, change: Array, b: Bounds, rules: FilterRules, dt: Scalar, pace: Scalar) -> Box:
     """The box of speeds: velocity, acceleration, change of acceleration, and the ends of the joints.
 
     Before a joint's end there is room to brake, and room for the ramp too, which brakes all joints in the same time:
@@ -96,9 +96,9 @@ def joint_box(q: Array, last: Array, change: Array, b: Bounds, rules: FilterRule
 
 
 # ---- what these leave of a wish
-def scale(values: Array, most: Array) -> Any:
+def scale(values: Array, most: Array) -> Scalar:
     """The greatest factor in [0, 1] that brings every value within its bound."""
-    scale: Any = 1.0
+    scale: Scalar = 1.0
     for value, bound in zip(values.tolist(), most.tolist(), strict=True):
         size = absolute(value)
         scale = minimum(scale, where(size > bound, bound / where(size > 0, size, 1.0), 1.0))
@@ -110,7 +110,7 @@ def reached(last: Array, wanted: Array, box: Box) -> Array:
 
     A joint that is out of the box where it is, at its end or too fast, changes alone.
     """
-    part: Any = 1.0
+    part: Scalar = 1.0
     change = wanted - last
     for v, c, lo, up in zip(last, change, box.low, box.up, strict=True):
         room = where(c > 0.0, up, lo) - v
@@ -120,10 +120,10 @@ def reached(last: Array, wanted: Array, box: Box) -> Array:
     return vector(*(minimum(maximum(m, lo), up) for m, lo, up in zip(moved, box.low, box.up, strict=True)))
 
 
-def braked(speed: Array, q: Array, bounds: Bounds, horizon: Any) -> tuple[Array, Any]:
+def braked(speed: Array, q: Array, bounds: Bounds, horizon: Scalar) -> tuple[Array, Scalar]:
     """Speeds from which every joint can still stop before its limits, and 0 if any had to be slowed, else 1."""
     held = []
-    free: Any = 1.0
+    free: Scalar = 1.0
     for i, v in enumerate(speed.tolist()):
         a = bounds.acceleration[i]
         up = braking_speed(bounds.upper[i] - q[i], a, horizon)
@@ -134,9 +134,9 @@ def braked(speed: Array, q: Array, bounds: Bounds, horizon: Any) -> tuple[Array,
     return vector(*held), free
 
 
-def bounded_torque(tau: Array, bias: Array, effort: Array) -> tuple[Array, Any]:
+def bounded_torque(tau: Array, bias: Array, effort: Array) -> tuple[Array, Scalar]:
     """bias + s (tau - bias) within the efforts, s in [0, 1]; a bias beyond them is held joint by joint."""
-    scale: Any = 1.0
+    scale: Scalar = 1.0
     for asked, carried, most in zip(tau.tolist(), bias.tolist(), effort.tolist(), strict=True):
         edge = where(asked > 0, most, -most)
         room, wanted = edge - carried, asked - carried

@@ -7,11 +7,12 @@ for is in the room's docstring; approach_speed.py has the formulas of single pai
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from ....algebra import absolute, maximum, minimum, where
+from ....algebra import Condition, Scalar, absolute, maximum, minimum, where
 from ....algebra.functions import largest, summed
 from ....algebra.linalg import Array, vector
 from ....dynamics.kinematics import Frames, forward_kinematics, jacobian_at
@@ -33,18 +34,18 @@ class Constraint(NamedTuple):
     """a . v >= need; `yields` is 1/r of its slack, 0 for a row that does not yield."""
 
     a: Array  # (n,)
-    need: Any
-    yields: Any
-    kind: Any  # PEOPLE, EVASION or THINGS
-    lack: Any  # need - a . wish
+    need: Scalar
+    yields: Scalar
+    kind: Scalar  # PEOPLE, EVASION or THINGS
+    lack: Scalar  # need - a . wish
 
     @property
-    def numbers(self) -> list[Any]:
+    def numbers(self) -> list[Scalar]:
         """All of it in a list; `Constraint.of` is the way back."""
         return [*self.a, self.need, self.yields, self.kind, self.lack]
 
     @classmethod
-    def of(cls, numbers: Any) -> Constraint:
+    def of(cls, numbers: Sequence[Scalar]) -> Constraint:
         """From `numbers`."""
         return cls(vector(*numbers[:-4]), *numbers[-4:])
 
@@ -53,10 +54,10 @@ class Candidate(NamedTuple):
     """A pair as a row needs it: where it is on the arm, its normal, and what is asked of it."""
 
     capsule: int
-    share: Any
+    share: Scalar
     normal: Array
-    need: Any  # a . v >= need
-    lack: Any  # need - a . wish: how much the wish violates it
+    need: Scalar  # a . v >= need
+    lack: Scalar  # need - a . wish: how much the wish violates it
 
 
 def _row(
@@ -65,15 +66,15 @@ def _row(
     ends: list[tuple[Array, Array]],
     link: int,
     candidates: list[Candidate],
-    yields: Any,
+    yields: Scalar,
     kind: float,
     fastest: Array,
-    effort: Any,
+    effort: Scalar,
 ) -> Constraint:
     """The row of the candidate that the wish violates most; evasion asks for `effort` of what joints can give."""
     alone = len({c.capsule for c in candidates}) == 1
 
-    def place(c: Candidate) -> list[Any]:
+    def place(c: Candidate) -> list[Scalar]:
         a, b = ends[c.capsule]
         return [c.lack, c.need, *c.normal, *([c.share] if alone else a + (b - a) * c.share)]
 
@@ -93,7 +94,7 @@ def _row(
     return Constraint(a, need, yields, kind, lack)
 
 
-def _end(frames: Frames, link: int, point: Any) -> Array:
+def _end(frames: Frames, link: int, point: tuple[float, float, float]) -> Array:
     """Where a link has a point of its own; a link of -1 is the base."""
     return frames.point(link, np.array(point)) if link >= 0 else np.array(point)
 
@@ -107,10 +108,10 @@ class OwnPair(NamedTuple):
 
     first: int
     second: int
-    need: Any
-    lack: Any
+    need: Scalar
+    lack: Scalar
     normal: Array
-    shares: tuple[Any, Any]  # where on each capsule they are nearest
+    shares: tuple[Scalar, Scalar]  # where on each capsule they are nearest
 
 
 class RowCandidates(NamedTuple):
@@ -122,7 +123,7 @@ class RowCandidates(NamedTuple):
     itself: list[OwnPair]
 
     @property
-    def most_lacking(self) -> Any:
+    def most_lacking(self) -> Scalar:
         """What the wish lacks most, at least 0; a bound where evasion asks for more than a link can do."""
         own = (pair.lack for pair in self.itself)
         return largest([*(c.lack for group in self.groups.values() for c in group), *own])
@@ -148,7 +149,12 @@ def row_candidates(
 
 
 def posed(
-    model: Model, layout: PairLayout, near: RowCandidates, fastest: Array, rules: FilterRules, certified: Any = True
+    model: Model,
+    layout: PairLayout,
+    near: RowCandidates,
+    fastest: Array,
+    rules: FilterRules,
+    certified: Condition = True,
 ) -> list[Constraint]:
     """All rows; `fastest` (n,) are the joints' velocity limits.  People's yield where not the ramp is certified."""
     frames, ends, groups, itself = near
@@ -245,13 +251,13 @@ def chosen(rows: list[Constraint], promises: int) -> list[Constraint]:
 
     A kind of its own for each: an evasion that lacks much must not crowd out the row that keeps the arm off itself.
     """
-    nothing = [0.0] * len(rows[0].a) + [FREE, 0.0, THINGS, FREE]
+    nothing: list[Scalar] = [*(0.0 for _ in rows[0].a), FREE, 0.0, THINGS, FREE]
     first, second, third = rows[:promises], rows[promises : 2 * promises], rows[2 * promises :]
     most = (first, OF_PEOPLE), (second, OF_EVASION), (third, OF_THINGS)
     return [row for kind, count in most for row in _lacking(kind, count, nothing)]
 
 
-def _lacking(rows: list[Constraint], most: int, nothing: list[Any]) -> list[Constraint]:
+def _lacking(rows: list[Constraint], most: int, nothing: list[Scalar]) -> list[Constraint]:
     """The rows that the wish lacks most, the worst first; `most` of them in any case, filled up with `nothing`."""
     left = [row.numbers for row in rows]
     left += [nothing] * (most - len(left))

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....algebra import Repeated, absolute, maximum, minimum, sqrt, trace, where
+from ....algebra import Repeated, Scalar, absolute, maximum, minimum, sqrt, trace, where
 from ....algebra.functions import best, summed
 from ....algebra.linalg import Array, vector
 from ....compile import compiled
@@ -85,11 +85,11 @@ def _triangle(i: int, j: int) -> int:
     return i * (i + 1) // 2 + j if i >= j else j * (j + 1) // 2 + i
 
 
-def _one_hot(index: Any, m: int) -> list[Any]:
+def _one_hot(index: Scalar, m: int) -> list[Scalar]:
     return [where(index == float(i), 1.0, 0.0) for i in range(m)]
 
 
-def _column(table: Array, hot: list[Any]) -> list[Any]:
+def _column(table: Array, hot: list[Scalar]) -> list[Scalar]:
     """The column of the one constraint that is 1 in `hot`."""
     m = len(hot)
     return [summed([table[_triangle(i, j)] * hot[j] for j in range(m)]) for i in range(m)]

@@ -32,7 +32,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....algebra import absolute, maximum, minimum, where
+from ....algebra import Condition, Scalar, absolute, maximum, minimum, where
 from ....algebra.functions import largest, least, summed
 from ....algebra.linalg import Array, cholesky_solve, vector
 from ....compile import compiled
@@ -67,7 +67,7 @@ NO_WORST: Array = np.zeros((2 * len(WORST), 0))
 
 
 class Summary(NamedTuple):
-    """What was done to a command, in numbers."""
+    """What was done to a command, in numbers, or in expressions while it is traced."""
 
     attention: Any  # 0: nothing of all this has happened; else 1, also if the command is not finite
     human_scale: Any
@@ -120,7 +120,7 @@ class StageInputs(NamedTuple):
     clock: Clock
     told: Told
     rules: FilterRules
-    held: Any  # whether the arm may not go on: it stops, or waits for its first data
+    held: Condition  # whether the arm may not go on: it stops, or waits for its first data
     wanted: Array = NOTHING  # (n,) what the controller asks for
     change: Array = NOTHING  # (n,) of the last command
     pairs: Array = NOTHING  # (P, 13) as predicted
@@ -165,7 +165,7 @@ class StageInputs(NamedTuple):
 
 
 # ---- the stages
-def _distances(layout: PairLayout | None, x: StageInputs) -> tuple[Any, Any]:
+def _distances(layout: PairLayout | None, x: StageInputs) -> tuple[Scalar, Scalar]:
     """The least distance to anything, and to a person as last seen."""
     if layout is None:
         return where(x.clock.overlap > 0, 0.0, NOBODY), NOBODY
@@ -176,30 +176,30 @@ def _distances(layout: PairLayout | None, x: StageInputs) -> tuple[Any, Any]:
     return least([people, *(x.pairs[k][DISTANCE] for k in slots)]), people
 
 
-def _part(v: Array, wanted: Array) -> Any:
+def _part(v: Array, wanted: Array) -> Scalar:
     """How much of a wish is left, along it, below 1; 1 where nothing was wanted."""
     size = summed(wanted * wanted)
     left = minimum(maximum(summed(v * wanted) / where(size > 0.0, size, 1.0), 0.0), SLOWED)
     return where(size > 0.0, left, 1.0)
 
 
-def _each(choose: Callable[[Any, Any], Any], a: Array, b: Array) -> Array:
+def _each(choose: Callable[[Scalar, Scalar], Scalar], a: Array, b: Array) -> Array:
     return vector(*(choose(x, y) for x, y in zip(a, b, strict=True)))
 
 
-def _largest(values: Array) -> Any:
-    top: Any = 0.0
+def _largest(values: Array) -> Scalar:
+    top: Scalar = 0.0
     for value in values.tolist():
         top = maximum(top, absolute(value))
     return top
 
 
-def boxed(s: FilterStructure, model: Model, **inputs: Array) -> dict[str, Any]:
+def boxed(s: FilterStructure, model: Model, **inputs: Array) -> dict[str, Array]:
     """What is wanted, and what the joints can do; inputs as in limiter.py."""
     x, layout = StageInputs.of(s, **inputs), s.layout
     b, rules = x.b, x.rules
     wanted, rest, last, dt = x.wanted, np.zeros(model.n), x.last, x.clock.dt
-    carried: dict[str, Any] = {}
+    carried: dict[str, Array] = {}
     if s.torque:
         M = whole("mass_matrix", "crba")(model, x.q)
         bias = whole("bias_torque", "rnea")(model, x.q, x.qd)
@@ -212,7 +212,7 @@ def boxed(s: FilterStructure, model: Model, **inputs: Array) -> dict[str, Any]:
     distance, people = _distances(layout, x)
     pace = where(distance > 0, 1.0, rules.retreat_fraction)
     slower = scale(wanted, b.velocity * pace)
-    promptness: Any = 1.0
+    promptness: Scalar = 1.0
     if layout is not None:
         part = largest(x.noticed[1]) / rules.evasion_speed
         urgent = part * part  # from 0, nobody is to be evaded, to 1, at full speed
@@ -225,12 +225,12 @@ def boxed(s: FilterStructure, model: Model, **inputs: Array) -> dict[str, Any]:
     return found | {"terms": vector(box.left, box.rest, box.stopping, promptness)} | carried
 
 
-def asked(s: FilterStructure, model: Model, **inputs: Array) -> dict[str, Any]:
+def asked(s: FilterStructure, model: Model, **inputs: Array) -> dict[str, Array]:
     """The wish: what the joints can do of what is wanted, and can stop in the time that people leave."""
     x, layout = StageInputs.of(s, **inputs), s.layout
     b, last, (left, rest, stopping, promptness) = x.b, x.qd if s.torque else x.last, x.terms
     box = Box(x.lowest, x.highest, last, left, rest, stopping)
-    drawn_in: Any = 0.0
+    drawn_in: Scalar = 0.0
     if layout is not None:
         time = least([stopping, *x.time[0]])
         drawn_in = where(time < stopping, 1.0, 0.0)  # for people
@@ -255,14 +255,14 @@ def _candidates(layout: PairLayout, model: Model, x: StageInputs) -> RowCandidat
     return row_candidates(model, layout, x.rules, x.q, x.moves, x.worst, x.pairs)
 
 
-def weighed(s: FilterStructure, model: Model, **inputs: Array) -> dict[str, Any]:
+def weighed(s: FilterStructure, model: Model, **inputs: Array) -> dict[str, Array]:
     """What the wish lacks of the rows at most, more than 0 if it violates any; and the margin (m/s)."""
     x, layout = StageInputs.of(s, **inputs), s.with_pairs
     margin = least([NO_MARGIN, *x.margin[0]])
     return {"lack": vector(_candidates(layout, model, x).most_lacking, margin)}
 
 
-def rowed(s: FilterStructure, model: Model, **inputs: Array) -> dict[str, Any]:
+def rowed(s: FilterStructure, model: Model, **inputs: Array) -> dict[str, Array]:
     """The rows, and what the wish lacks of them at most."""
     x, layout = StageInputs.of(s, **inputs), s.with_pairs
     certified = x.timing[2] <= 0.0
@@ -273,7 +273,7 @@ def rowed(s: FilterStructure, model: Model, **inputs: Array) -> dict[str, Any]:
     }
 
 
-def picked(promises: int, rows: Array, start: Array, low: Array, up: Array) -> dict[str, Any]:
+def picked(promises: int, rows: Array, start: Array, low: Array, up: Array) -> dict[str, Array]:
     """The rows that are solved for, as a QuadraticProblem and then as a Tableau has them, and their kinds.
 
     The first so many rows are people's.
@@ -288,15 +288,15 @@ def picked(promises: int, rows: Array, start: Array, low: Array, up: Array) -> d
     return given | {"A": A, "need": need, "yields": yields, "kinds": kinds}
 
 
-def given(s: FilterStructure, model: Model, *, solved: bool = False, **inputs: Array) -> dict[str, Any]:
+def given(s: FilterStructure, model: Model, *, solved: bool = False, **inputs: Array) -> dict[str, Array]:
     """The command: the wish or, `solved`, what became of it, pulled back; braked, as torques; and a summary."""
     x, layout = StageInputs.of(s, **inputs), s.layout
     b, rules, ramp = x.b, x.rules, x.ramp
     slower, distance, people, drawn_in = x.facts
     frames = forward_kinematics(model, x.q)
-    human: Any = 1.0
-    evading: Any = 0.0
-    part: Any = 1.0
+    human: Scalar = 1.0
+    evading: Scalar = 0.0
+    part: Scalar = 1.0
     v, margin = x.wish, x.lack[1]
     if solved and layout is not None:
         price = x.price[:ROWS]
@@ -378,7 +378,7 @@ def kernels(model: Model, s: FilterStructure) -> dict[str, Kernel]:
         known[name] = kernel
         shapes.update((p.name, p.shape) for p in kernel.signature.outputs)
 
-    def scalar(name: str, function: Any, *inputs: str) -> None:
+    def scalar(name: str, function: Callable[..., dict[str, Array]], *inputs: str) -> None:
         add(name, compiled(function, model, {k: shapes[k] for k in inputs}, name=name))
 
     with_pairs = () if s.layout is None else ("pairs",)

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 from reference import Kinematics, unit
-from test_kinematic import ALONE, SOFT, one_capsule, step
+from test_velocity_law import ALONE, SOFT, one_capsule, step
 
 import elbowroom as er
 from elbowroom.avoidance import Config, Controller, Goal, Repulsion, State, Workspace

@@ -286,7 +286,7 @@ class Command:
         return f"<Command {self.status} qd={np.round(self.qd, 4)}, {self.distance:.3f} m clear>"
 
 
-def still(command: Command, status: Status, reason: str, q: Any = None) -> Command:
+def still(command: Command, status: Status, reason: str, q: Array | None = None) -> Command:
     """The command to stand still, with its reason."""
     for array in (command.qd, command.tau, command.tool_velocity, command.acceleration):
         array[:] = 0.0

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...algebra import where
+from ...algebra import Scalar, where
 from ...algebra.linalg import Array as Scalars
 from ...arm import Arm
 from ...compile import compiled
@@ -62,7 +62,7 @@ class _Law:
     lower: Array
     upper: Array
 
-    def __call__(self, model: Model, **inputs: Scalars) -> dict[str, Any]:
+    def __call__(self, model: Model, **inputs: Scalars) -> dict[str, Scalars]:
         g, limits = lifted(self.config, inputs["gains"].tolist()), (self.lower, self.upper)
         given = (inputs[k] for k in ("q", "qd", "pairs", "goal", "posture"))
         s = situation(model, self.layout, g, limits, *given)
@@ -70,7 +70,7 @@ class _Law:
         samples = self.config.smoothing.samples(self.config.period)
         law = velocity_law.law if self.config.controller == "K" else force_law.law
         found = law(s, unpacked(inputs["memory"], model.n), dt, restart, inputs["oldest"], samples)
-        size: Any = 0.0
+        size: Scalar = 0.0
         for value in (*found["qd"], *found["tool_velocity"], *found.get("tau", ())):
             size = size + value * value
         found["info"][_STATUS] = where(size < HUGE, found["info"][_STATUS], float(_SENSELESS))
@@ -346,7 +346,7 @@ class Controller:
         """(1,) which row of the moving average's ring is next."""
         return self._slot
 
-    def turned(self, dt: Any, slot: Any) -> tuple[list[Any], Any]:
+    def turned(self, dt: Scalar, slot: Scalar) -> tuple[list[Scalar], Scalar]:
         """The law's clock, and the slot after this step."""
         last = slot + 1.0 >= float(self.samples)
         return [dt, where(last, 1.0, 0.0)], where(last, 0.0, slot + 1.0)

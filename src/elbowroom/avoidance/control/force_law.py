@@ -39,8 +39,10 @@ from .velocity_law import (
     combined,
     finished,
     information,
+    least_factor,
     off_limits,
     to_posture,
+    velocity_results,
 )
 
 
@@ -79,31 +81,15 @@ def _linearised(
     limit: Scalar = 1.0
     if rules.method == "scaling" and rules.form == "printed":  # (3.76) scales the repulsion alone
         factors = joint_limits.scaling(rules, s.q, s.lower, s.upper, np.sum(each, axis=0))
-        each, limit = [factors * speeds for speeds in each], _least(factors)
+        each, limit = [factors * speeds for speeds in each], least_factor(factors)
     asked = combined(s, drawn, each, more if rules.form == "printed" else None)
 
     def kept_off(s: Situation, speed: Array) -> tuple[Array, Scalar]:
         return off_limits(s, speed) if more is None else (speed + more, 1.0)
 
     done = finished(s, asked, limit, kept_off, oldest, memory, restart, samples)
-    speed = done.speed
-    tool = jacobian_at(s.model, s.frames, s.model.n - 1, s.tool)
-    return {
-        "qd": speed,
-        "q": s.q + speed * dt,
-        "tool_velocity": np.concatenate([tool.Jv @ speed, tool.Jw @ speed]),
-        "raw": done.raw,
-        "unfiltered": done.unfiltered,
-        "memory": np.concatenate([integral, done.total, done.fresh, memory.desired]),
-        "info": information(s, done.limit, drawn, tool.Jv @ apply_pushes(s, each, np.zeros(s.model.n))),
-    }
-
-
-def _least(factors: Array) -> Scalar:
-    least = factors[0]
-    for factor in factors[1:]:
-        least = minimum(least, factor)
-    return least
+    pushed = apply_pushes(s, each, np.zeros(s.model.n))
+    return velocity_results(s, done, memory, dt, integral, drawn, pushed)
 
 
 def _torque(s: Situation, M: Array, memory: Memory, dt: Scalar) -> dict[str, Array]:
@@ -125,7 +111,7 @@ def _torque(s: Situation, M: Array, memory: Memory, dt: Scalar) -> dict[str, Arr
         factors = joint_limits.scaling(s.g.joint_limits, s.q, s.lower, s.upper, wanted)
         coming = joint_limits.scaling(s.g.joint_limits, s.q, s.lower, s.upper, s.qd)
         torque = M @ (factors * wanted - (s.g.force.kv * (1.0 - coming)) * s.qd) + bias
-        limit = _least(factors)
+        limit = least_factor(factors)
     else:
         torque = drawn + pushed + bias
     torque = clamped(torque, s.g.force.torque_fraction, s.model.effort)

@@ -166,7 +166,7 @@ class PairTable:
         slots = tuple(row - layout.own for row in second)
         return Table(program, (layout.own, layout.slots, layout.slots), (first, slots, slots), places=tuple(order))
 
-    def _row(self, _: Any, x: Array, y: Array, influence: Array, gains: Array) -> Array:
+    def _row(self, _: None, x: Array, y: Array, influence: Array, gains: Array) -> Array:
         field, row = lifted(self.config, gains.tolist()).repulsion, pair_row(x, y)
         return np.array([*row, demand(field, _measured(field, row), row[SPEED_Y], influence[0])])
 
@@ -189,7 +189,7 @@ class LinkTable(PairTable):
         count = len(first)
         return Table(program, (layout.own, layout.own, count), (first, second, tuple(range(count))))
 
-    def _of_links(self, _: Any, x: Array, y: Array, per_gap: Array, gains: Array) -> Array:
+    def _of_links(self, _: None, x: Array, y: Array, per_gap: Array, gains: Array) -> Array:
         field, row = lifted(self.config, gains.tolist()).self_collision, pair_row(x, y)
         assert field is not None  # there are such pairs
         distance = _measured(field, row) * maximum(field.influence * per_gap[0], 1.0)

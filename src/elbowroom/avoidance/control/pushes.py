@@ -164,7 +164,7 @@ def _nearest(pushes: list[Push]) -> list[Push]:
     return kept
 
 
-def least(layout: PairLayout, pairs: Array, column: int) -> tuple[Scalar, Scalar]:
+def nearest_pair(layout: PairLayout, pairs: Array, column: int) -> tuple[Scalar, Scalar]:
     """The least distance to any obstacle, and the number of its pair."""
     nearest: list[tuple[Scalar, Scalar]] = []
     for i in range(layout.own):  # each capsule by itself: chains that do not wait for one another

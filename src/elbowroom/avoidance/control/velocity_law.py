@@ -29,7 +29,7 @@ from .attraction import pull, slow_down_factor, turn
 from .config import Config
 from .least_squares import null_space, openness, resolved, speed_weights
 from .pairs import PairLayout
-from .pushes import Push, gathered, least
+from .pushes import Push, gathered, nearest_pair
 from .smoothing import average
 
 AVOIDING = 1e-6  # m/s: a smaller push does not count as avoiding
@@ -114,8 +114,8 @@ def situation(
     if g.jacobian == "alternate":
         at_goal = jacobian_at(model, frames, last, wanted.position)
         J_task = at_goal.Jv if g.task == "position" else np.vstack(at_goal)
-    distance, by_surface = least(layout, pairs, DISTANCE)
-    axis_distance, by_axis = least(layout, pairs, AXIS_DISTANCE)
+    distance, by_surface = nearest_pair(layout, pairs, DISTANCE)
+    axis_distance, by_axis = nearest_pair(layout, pairs, AXIS_DISTANCE)
     axis = g.repulsion.measure == "axis"
     slow = slow_down_factor(g.attraction, axis_distance if axis else distance, g.repulsion.influence)
     return Situation(
@@ -213,15 +213,20 @@ def apply_pushes(s: Situation, each: list[Array], speed: Array, *, spared: bool 
     return speed
 
 
+def least_factor(factors: Array) -> Scalar:
+    """The least of the joints' factors."""
+    lowest: Scalar = factors[0]
+    for factor in factors[1:]:
+        lowest = minimum(lowest, factor)
+    return lowest
+
+
 def off_limits(s: Situation, speed: Array) -> tuple[Array, Scalar]:
     """Joint speeds kept off the joint limits, and the least factor: scaled (3.74), or with a potential added (3.72)."""
     rules = s.g.joint_limits
     if rules.method == "scaling":
         factors = joint_limits.scaling(rules, s.q, s.lower, s.upper, speed)
-        least_factor = factors[0]
-        for factor in factors[1:]:
-            least_factor = minimum(least_factor, factor)
-        return speed * factors, least_factor
+        return speed * factors, least_factor(factors)
     if rules.method == "potential":
         return speed + joint_limits.potential(rules, s.q, s.lower, s.upper), 1.0
     return speed, 1.0
@@ -276,6 +281,23 @@ def information(s: Situation, limit: Scalar, attracted: Array, repelled: Array) 
     return vector(s.distance, s.axis_distance, s.nearest, s.slow, s.push, open_, limit, *drawn, *pushed, status)
 
 
+def velocity_results(
+    s: Situation, done: Finished, memory: Memory, dt: Scalar, integral: Array, drawn: Array, pushed: Array
+) -> dict[str, Array]:
+    """What a step of a law of velocities gives; `pushed` (n,) are the joint speeds of the pushes alone."""
+    speed = done.speed
+    tool = jacobian_at(s.model, s.frames, s.model.n - 1, s.tool)
+    return {
+        "qd": speed,
+        "q": s.q + speed * dt,
+        "tool_velocity": np.concatenate([tool.Jv @ speed, tool.Jw @ speed]),
+        "raw": done.raw,
+        "unfiltered": done.unfiltered,
+        "memory": np.concatenate([integral, done.total, done.fresh, memory.desired]),
+        "info": information(s, done.limit, drawn, tool.Jv @ pushed),
+    }
+
+
 def pushed_speeds(s: Situation) -> list[Array]:
     """The joint speeds (n,) that each push asks for: (3.49) or (3.51) at its control point."""
     speeds = []
@@ -295,14 +317,4 @@ def law(s: Situation, memory: Memory, dt: Scalar, restart: Scalar, oldest: Array
     if s.g.joint_limits.form == "printed":
         asked, limit = off_limits(s, asked)
     done = finished(s, asked, limit, off_limits, oldest, memory, restart, samples)
-    speed = done.speed
-    tool = jacobian_at(s.model, s.frames, s.model.n - 1, s.tool)
-    return {
-        "qd": speed,
-        "q": s.q + speed * dt,
-        "tool_velocity": np.concatenate([tool.Jv @ speed, tool.Jw @ speed]),
-        "raw": done.raw,
-        "unfiltered": done.unfiltered,
-        "memory": np.concatenate([integral, done.total, done.fresh, memory.desired]),
-        "info": information(s, done.limit, drawn, tool.Jv @ pushed),
-    }
+    return velocity_results(s, done, memory, dt, integral, drawn, pushed)

@@ -12,14 +12,15 @@ loop runs: `save` is for afterwards, or for another thread with a record that ha
 from __future__ import annotations
 
 import math
+import os
 from collections import deque
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...algebra import where
-from ..control.command import Status
+from ...algebra import Scalar, where
+from ..control.command import State, Status
 
 Array = NDArray[Any]
 View = Any  # a memoryview of floats; the type says integers
@@ -37,7 +38,7 @@ class Event(NamedTuple):
     text: str
 
 
-def following(place: Any) -> list[Any]:
+def following(place: Array) -> list[Scalar]:
     """`Recorder.place` after one more row."""
     at, written, first, end = place
     return [where(at + 1.0 < end, at + 1.0, first), written + 1.0, first, end]
@@ -82,7 +83,7 @@ class Ring:
         found["status"] = np.array([STATUSES[int(code)].value for code in found["status"]], dtype=str)
         return found
 
-    def save(self, path: Any) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """To a file: CSV if its name ends so, else NumPy's npz.  Not for the control loop: disks make one wait."""
         table = self.table()
         if not str(path).endswith(".csv"):
@@ -151,7 +152,7 @@ class Recorder:
             if self.left < 0:
                 self._begin(next(spare for spare in self._rings if spare not in self.dumps))
 
-    def write_blind(self, t: float, state: Any, status: Status) -> None:
+    def write_blind(self, t: float, state: State, status: Status) -> None:
         """One cycle of which only the time and the state as it came are known; the rest is not a number."""
         ring = self._now
         row = np.full(ring.width, np.nan)
@@ -184,6 +185,6 @@ class Recorder:
         """What is recorded now, oldest first; see `Ring.table`."""
         return self._now.table()
 
-    def save(self, path: Any) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """What is recorded now, to a file; see `Ring.save`."""
         self._now.save(path)

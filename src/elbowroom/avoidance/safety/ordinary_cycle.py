@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...algebra import where
+from ...algebra import Scalar, where
 from ...algebra.linalg import Array as Scalars
 from ...algebra.linalg import vector
 from ...compile import compiled
@@ -46,9 +46,9 @@ class _Begun:
 
     torque: bool
     samples: int
-    turned: Callable[[Any, Any], tuple[list[Any], Any]]
+    turned: Callable[[Scalar, Scalar], tuple[list[Scalar], Scalar]]
 
-    def __call__(self, _: Any, **x: Scalars) -> dict[str, Any]:
+    def __call__(self, _: None, **x: Scalars) -> dict[str, Scalars]:
         t, state_t, goal_t, valid_for = x["now"]
         tolerance = x["timing_rules"][2]
         usable = (t - goal_t <= valid_for) & (goal_t <= t + tolerance)
@@ -71,10 +71,12 @@ class _Begun:
         return self.torque, self.samples
 
 
-def ended(_: Any, info: Scalars, summary: Scalars, lack: Scalars, record: Scalars, place: Scalars) -> dict[str, Any]:
+def ended(
+    _: None, info: Scalars, summary: Scalars, lack: Scalars, record: Scalars, place: Scalars
+) -> dict[str, Scalars]:
     """`sane` is infinite where the law makes no sense, `calm` where the command wants attention."""
     status = info[INDEX["status"]]
-    code: Any = 0.0
+    code: Scalar = 0.0
     for k, shown in enumerate(STATUSES):
         code = where(status == float(k), float(RECORDED.index(shown)), code)
     calm = (summary[SUMMARY.index("attention")] == 0.0) & (lack[0] <= 0.0)

@@ -177,7 +177,12 @@ FRAME = ("fresh", "restart", "stamp", "age", "refused", "last")  # of a person, 
 FOUND = ("jumped", "missing", "there")  # of a capsule, as numbers
 
 
-def _columns(layout: tuple[int, int, int], function: Any, takes: dict[str, int], shared: dict[str, int]) -> Table:
+def _columns(
+    layout: tuple[int, int, int],
+    function: Callable[..., dict[str, Array]],
+    takes: dict[str, int],
+    shared: dict[str, int],
+) -> Table:
     """A table with an entry for each capsule of a person: `rows` and `frames` are by rows, other arrays by columns."""
     people, others, size = layout
     indices = {"rows": tuple(range(people * size)), "frames": tuple(p for p in range(people) for _ in range(size))}
@@ -192,7 +197,7 @@ def _suspecting(layout: tuple[int, int, int]) -> Table:
     return _columns(layout, _suspected, {"rows": ROW}, {})
 
 
-def _suspected(_: Any, rows: Array) -> dict[str, Array]:
+def _suspected(_: None, rows: Array) -> dict[str, Array]:
     return {"impossible": vector(where(impossible(rows), 1.0, 0.0))}
 
 
@@ -201,7 +206,7 @@ def _keeping(layout: tuple[int, int, int]) -> Table:
     return _columns(layout, _kept, takes, {"clock": len(CLOCK), "rules": len(RULES)})
 
 
-def _kept(_: Any, rows: Array, frames: Array, memory: Array, clock: Array, rules: Array) -> dict[str, Array]:
+def _kept(_: None, rows: Array, frames: Array, memory: Array, clock: Array, rules: Array) -> dict[str, Array]:
     fresh, restart, stamp, age, _, _ = frames
     found = kept(rows, memory, PersonFrame(fresh > 0.5, restart > 0.5, stamp, age), clock[0], PerceptionRules(*rules))
     return {
@@ -228,7 +233,7 @@ def _framed(layout: tuple[int, int, int], **x: Array) -> dict[str, Array]:
 def _concluded(layout: tuple[int, int, int], **x: Array) -> dict[str, Array]:
     """What is remembered of people; `told` is TOLD, added up over them; age the greatest."""
     size, persons = layout[2], []
-    told: list[Any] = [0.0] * len(TOLD)
+    told: list[Scalar] = [0.0] * len(TOLD)
     for p, (memory, frame) in enumerate(zip(x["people"], x["frames"], strict=True)):
         jumped, missing, there = x["found"][:, p * size : (p + 1) * size]
         fresh, restart, stamp, age, refused, last = frame
@@ -262,7 +267,7 @@ def kernels(layout: tuple[int, int, int]) -> dict[str, Kernel]:
         "goal": (GOAL,),
     }
 
-    def of_people(function: Any, *names: str) -> Kernel:
+    def of_people(function: Callable[..., dict[str, Array]], *names: str) -> Kernel:
         return compiled(function, layout, {k: shapes[k] for k in names}, name=function.__name__.strip("_"))
 
     return {

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -337,7 +337,7 @@ def _measuring(lanes: Lanes) -> Table:
 
 
 def _measured(
-    _: Any,
+    _: None,
     own: Array,
     believed: Array,
     motion: Array,

@@ -17,7 +17,7 @@ standard's own text, and ISO 10218-2:2025 may differ.  Pressure, which depends o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -121,7 +121,7 @@ def mobilities(model: Model, layout: PairLayout, q: Array, promise: Array) -> Ar
     return vector(*(found[pair] for pair in lanes.pairs))
 
 
-def _mobility(model: Model, frames: Frames, q: Array) -> Callable[..., Any]:
+def _mobility(model: Model, frames: Frames, q: Array) -> Callable[[int, tuple[Array, Array], Array, Scalar], Scalar]:
     """a M^-1 a^T (1/kg) of the point between two ends of a link, along a normal."""
     L, D = ltdl(whole("mass_matrix", "crba")(model, q))
     weights = [1.0 / d for d in D]

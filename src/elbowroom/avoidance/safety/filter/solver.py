@@ -6,7 +6,7 @@ left to be made.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -176,7 +176,7 @@ def _solving(size: tuple[int, int]) -> Repeated:
     return Repeated(trace(_turn, None, inputs, name="solve"), steps)
 
 
-def _turn(_: Any, **tableau: Array) -> dict[str, Array]:
+def _turn(_: None, **tableau: Array) -> dict[str, Array]:
     after = pivot(Tableau(**tableau))
     return {name: getattr(after, name) for name in CHANGED}
 

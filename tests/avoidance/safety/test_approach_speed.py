@@ -10,7 +10,7 @@ arm is sent down its stop ramp, sampled, while people go anywhere that they can 
                   another one.  Out there, the pair counts again after the time that a stop took when the two touched,
                   and at once if the arm closes it faster than its stop ramp would
 
-    ELBOWROOM_PROMISES=40 pytest tests/avoidance/safety/test_promise.py      40 times as many runs
+    ELBOWROOM_PROMISES=40 pytest tests/avoidance/safety/test_approach_speed.py      40 times as many runs
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from reference import Kinematics, unit
-from test_kinematic import ALONE, SOFT, one_capsule, open_configurations, step
+from test_velocity_law import ALONE, SOFT, one_capsule, open_configurations, step
 
 import elbowroom as er
 from elbowroom.avoidance import Attraction, Config, Controller, Force, Goal, JointLimits, State

@@ -61,7 +61,10 @@ def test_the_level_goes_from_clear_to_near():
         )  # g from the inside of its axis
         over = goal + np.array([0.0, 0.0, g + radius])
         finger = Capsule(over, over + np.array([0.0, 0.0, 0.4]), radius)  # and from its end
-        for found in (occupied(RULES, goal, rows(limb)), occupied(RULES, goal, rows(finger))):
+        for found in (
+            occupied(RULES.near, RULES.clear, goal, rows(limb)),
+            occupied(RULES.near, RULES.clear, goal, rows(finger)),
+        ):
             assert found == pytest.approx(level, abs=1e-7)
 
 
@@ -69,9 +72,9 @@ def test_the_nearest_person_counts():
     goal = np.zeros(3)
     near, far = Sphere((0.42, 0.0, 0.0), 0.1), Sphere((0.0, 3.0, 0.0), 0.1)
     balls = [Capsule(ball.center, ball.center, ball.radius) for ball in (far, near, far)]
-    assert occupied(RULES, goal, rows(*balls)) == pytest.approx(0.5)
-    assert occupied(RULES, goal, rows(far_one := balls[0], far_one)) == 0.0
-    assert occupied(RULES, goal, []) == 0.0
+    assert occupied(RULES.near, RULES.clear, goal, rows(*balls)) == pytest.approx(0.5)
+    assert occupied(RULES.near, RULES.clear, goal, rows(far_one := balls[0], far_one)) == 0.0
+    assert occupied(RULES.near, RULES.clear, goal, []) == 0.0
 
 
 @pytest.mark.parametrize("dt", [0.001, 0.01, 0.1])

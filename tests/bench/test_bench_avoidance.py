@@ -208,7 +208,8 @@ def test_the_person_is_felt_and_does_not_stop_the_arm(lived, table):
     """
     frames = range(0, FRAMES, 40)
     least = [table.least(lived.rows(k)).distance for k in frames]
-    levels = [occupied(Waiting(), lived.frames[k].goal[:3], list(lived.frames[k].rows)) for k in frames]
+    near, clear = Waiting().near, Waiting().clear
+    levels = [occupied(near, clear, lived.frames[k].goal[:3], list(lived.frames[k].rows)) for k in frames]
     assert min(least) > 0.15
     assert min(levels) > 0.8
     for distance, level in zip(least, levels, strict=True):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -24,7 +23,7 @@ from ...geometry.shapes import A, B
 from ...model import LinkCapsule
 from ..settings import leaves, lifted
 from .config import Config, structure
-from .repulsion import PROFILES, Repulsion, demand, followed, influence, occupied, strength
+from .repulsion import PROFILES, Profile, Repulsion, demand, followed, influence, occupied, strength
 
 STRENGTH = PAIR  # column behind those of `separation`
 WIDTH = PAIR + 1
@@ -170,7 +169,8 @@ class PairTable:
         field, row = lifted(self.config, gains.tolist()).repulsion, pair_row(x, y)
         return np.array([*row, demand(field, _measured(field, row), row[SPEED_Y], influence[0])])
 
-    def compiled_as(self) -> tuple[Any, ...]:
+    def compiled_as(self) -> tuple[str, dict[str, Profile]]:
+        """What chooses the program."""
         return structure(self.config), PROFILES
 
 
@@ -208,11 +208,12 @@ class Reach:
         people = layout.people * layout.person_capsules
         far: Scalar = g.repulsion.influence
         if g.waiting is not None and people:
-            wanted = occupied(g.waiting, x["goal"][:3], list(x["rows"][:people]))
+            wanted = occupied(g.waiting.near, g.waiting.clear, x["goal"][:3], list(x["rows"][:people]))
             level = followed(g.waiting, level, wanted, x["clock"][0])
             far = influence(g.waiting, g.repulsion, level)
         reaches = [[far if slot < people else g.repulsion.influence] for slot in range(layout.slots)]
         return {"reach": np.array(reaches), "new_level": vector(level)}
 
-    def compiled_as(self) -> tuple[Any, ...]:
+    def compiled_as(self) -> tuple[str]:
+        """What chooses the program."""
         return (structure(self.config),)

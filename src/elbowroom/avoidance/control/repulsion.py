@@ -153,14 +153,14 @@ class Waiting:
         less(self, "near", "clear")
 
 
-def occupied(rules: Waiting, goal: Array, people: list[Array]) -> Scalar:
-    """From 0, the goal (3,) is free, to 1, one of some capsules (13,) occupies it."""
+def occupied(near: Scalar, clear: Scalar, goal: Array, people: list[Array]) -> Scalar:
+    """From 0, the goal (3,) is free, to 1, one of some capsules (13,) occupies it; near, clear (m): see `Waiting`."""
     level: Scalar = 0.0
-    per_metre = 1.0 / (rules.clear - rules.near)
+    per_metre = 1.0 / (clear - near)
     for row in people:
         off = goal - (row[A] + (row[B] - row[A]) * projection(goal, row[A], row[B]))
         distance = sqrt(dot(off, off)) - row[RADIUS]
-        level = maximum(level, minimum((rules.clear - distance) * per_metre, 1.0))
+        level = maximum(level, minimum((clear - distance) * per_metre, 1.0))
     return level
 
 

@@ -179,13 +179,6 @@ def _bears(arm: Arm, q: Array, link: int, a: Array, part: str) -> tuple[float, s
     return float(contact_speed(region.bears, 1.0 / region.mass, mobility)), ""
 
 
-class _GoalZone(NamedTuple):
-    """The distances at which a person occupies a goal (avoidance.control.waiting); here they may be below 0."""
-
-    near: float
-    clear: float
-
-
 class WaitingTime:
     """Counts for how long (s) the arm has stood because of a person."""
 
@@ -227,8 +220,8 @@ def _out_of_reach(cell: Cell, distance: float) -> float:
         return max(0.0, config.repulsion.influence - distance)
 
     def reach(step: float) -> float:
-        nearer = _GoalZone(rules.near - step, rules.clear - step)  # of a goal that is so much farther off
-        return float(influence(rules, config.repulsion, occupied(nearer, goal, rows)))
+        level = occupied(rules.near - step, rules.clear - step, goal, rows)  # of a goal that is so much farther off
+        return float(influence(rules, config.repulsion, level))
 
     low, high = 0.0, max(0.0, reach(0.0) - distance)  # the farther they are, the less it reaches
     for _ in range(20):

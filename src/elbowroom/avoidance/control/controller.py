@@ -25,6 +25,7 @@ from ...geometry import ROW, Body
 from ...geometry.distance import LAMBDA_X, LAMBDA_Y
 from ...geometry.shapes import A, B
 from ...model import Model
+from ..copies import Rebuilt
 from ..settings import leaves, lifted
 from . import force_law, velocity_law
 from .command import GOAL, HUGE, INDEX, STATUSES, UNKNOWN, Command, Goal, State, Status, measured, still
@@ -80,7 +81,7 @@ class _Law:
         return structure(self.config), PROFILES, self.layout, self.lower, self.upper
 
 
-class Controller:
+class Controller(Rebuilt):
     """Keeps an arm clear of what it is shown while the tool goes to its goal.
 
     `posture` (n,) is where the joints rest when the task leaves them free (`arm.ready` if omitted); `lower` and `upper`
@@ -150,7 +151,7 @@ class Controller:
         field = self.config.self_collision
         self._per_gap = np.array(per_gaps(self.layout, "" if field is None else field.measure)).reshape(-1, 1)
         self._started = False
-        self._ready()
+        self._make_ready()
         self.command = Command(n)
         results = self._results
         # The command's arrays are those that the law fills; what it does not make stays zero.
@@ -199,7 +200,7 @@ class Controller:
         self._reach = compiled(Reach(config), layout, reach | {"gains": (len(leaves(config)),)}, name="reach")
 
     def _ready(self) -> None:
-        """What a step enters and writes to besides its arrays: functions and views, which no copy can take along."""
+        """What a step enters and writes to besides its arrays: functions and views."""
         kernels = self._reach, self._table, self._law
         self._far, self._tabulate, self._step = (kernel.fast(kernel.general) for kernel in kernels)
         self._tabulate_links = None if self._links is None else self._links.fast(self._links.general)
@@ -216,25 +217,6 @@ class Controller:
         self._slot_view = self._slot.data
         self._new_memory_view, self._info_view = results.memory.data, results.info.data
         self._raw_view = getattr(results, "raw", self._oldest).data
-
-    def __getstate__(self) -> dict[str, Any]:
-        made = (
-            "_far",
-            "_tabulate",
-            "_tabulate_links",
-            "_outside",
-            "_between",
-            "_step",
-            "_rows",
-            "_own",
-            "_others",
-            "_ring_views",
-        )
-        return {k: v for k, v in vars(self).items() if k not in made and not k.endswith("_view")}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._ready()
 
     def __copy__(self) -> Controller:
         return copy.deepcopy(self)  # two that wrote to the same arrays would be neither

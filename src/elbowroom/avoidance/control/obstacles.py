@@ -16,11 +16,12 @@ from numpy.typing import ArrayLike, NDArray
 from ...compile.pipeline import Pipeline
 from ...errors import DtypeError, ShapeError
 from ...geometry import PARKED, ROW, Capsule, Person, Sphere
+from ..copies import Rebuilt
 
 Array = NDArray[np.float64]
 
 
-class Obstacles:
+class Obstacles(Rebuilt):
     """Places for people and things.  Filled in place, so that a control loop allocates nothing."""
 
     def __init__(
@@ -41,7 +42,7 @@ class Obstacles:
         self.rows: Array = np.empty((people * person_capsules + others, ROW)) if rows is None else rows  # (K, 13)
         self.rows[:] = PARKED
         self.stamps: Array = np.full(people, -math.inf)  # s, when each person was last measured
-        self._ready()
+        self._make_ready()
         self.counts = np.zeros(people, dtype=int)  # capsules of each person; 0: nobody
         self.names: list[tuple[str, ...]] = [()] * people  # of each person's capsules
         self.reads = 0  # steps that have looked at it
@@ -54,13 +55,6 @@ class Obstacles:
         self._of = [self.rows[p * size : (p + 1) * size] for p in range(self.people)]
         stamps = [self.stamps[p : p + 1].reshape(()) for p in range(self.people)]
         self._take = [Pipeline((), takes=places).run for places in zip(self._of, stamps, strict=True)]
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in vars(self).items() if k not in ("_of", "_take")}  # a copied view is none
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._ready()
 
     def place(self, person: int) -> slice:
         """The rows of a person."""

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from ...algebra import Scalar, where
 from ..control.command import State, Status
+from ..copies import Rebuilt
 
 Array = NDArray[Any]
 View = Any  # a memoryview of floats; the type says integers
@@ -101,7 +102,7 @@ class Ring:
 _JOINTS = ("q", "qd", "wanted", "command", "tau")
 
 
-class Recorder:
+class Recorder(Rebuilt):
     """The ring of now, and those of the last stops."""
 
     def __init__(self, n: int, seconds: float, period: float, after: float) -> None:
@@ -116,21 +117,14 @@ class Recorder:
         self._now = self._rings[0]
         self.left = -1  # rows until the ring is put aside; below 0 there was no stop
         self._begin(self._now)
-        self._ready()
+        self._make_ready()
 
     def _ready(self) -> None:
+        for ring in self._rings:  # a copied part is none
+            ring.data = self.data[ring.first : ring.first + ring.rows]
         self._flat: View = self.data.reshape(-1).data
         self._place: View = self.place.data
         self._now.at = self.place[:2]
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in vars(self).items() if k not in ("_flat", "_place")}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        for ring in self._rings:  # a copied part is none
-            ring.data = self.data[ring.first : ring.first + ring.rows]
-        self._ready()
 
     def _begin(self, ring: Ring) -> None:
         """An empty ring."""

@@ -52,6 +52,7 @@ from ...geometry import PARKED, ROW
 from ...geometry.shapes import RADIUS, A, B
 from ..control.command import GOAL
 from ..control.obstacles import Obstacles
+from ..copies import Rebuilt
 from .limits import Limits
 from .sensor import NEVER, OF_SENSOR, RULES, FrameCheck, PerceptionRules, PersonFrame, check_frame, impossible, tracked
 
@@ -281,7 +282,7 @@ def kernels(layout: tuple[int, int, int]) -> dict[str, Kernel]:
 Note = Callable[[str, float, str], None]  # kind, time, text
 
 
-class Watch:
+class Watch(Rebuilt):
     """`look` once a cycle; then `predicted` is what a controller should see, and `told` (7,) is TOLD.
 
     `clock` (4,) is CLOCK, which others read too.
@@ -310,7 +311,7 @@ class Watch:
         self._oldest = limits.oldest
         self._clean, self._stamps = np.tile(PARKED, (len(self.predicted.rows), 1)), np.zeros(people)
         self._no_goal = np.zeros(GOAL)
-        self._ready()
+        self._make_ready()
 
     def _ready(self) -> None:
         """The compiled functions; what they fill is others' memory too."""
@@ -356,13 +357,6 @@ class Watch:
         if not self._outs:
             return []
         return [(self._outs["keep"].new_memory, self._memory), (self._outs["conclude"].new_people, self._people)]
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in vars(self).items() if k != "_runs"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._ready()
 
     def look(self, t: float, obstacles: Obstacles, goal: Array) -> bool:
         """Takes the obstacles as they are at time t; False if some number of obstacles or goal is not finite."""

@@ -47,6 +47,7 @@ from ...algebra.linalg import vector
 from ...arm import Arm
 from ...compile import compiled
 from ..control.command import Status
+from ..copies import Rebuilt
 from .limits import UNLIMITED, Bounds, Limits
 from .perception import Note
 
@@ -186,7 +187,7 @@ def between(t: Scalar, before: Scalar) -> Scalar:
     return where((h >= 0.0) & (h < LONGEST), h, FIRST)
 
 
-class StateChecks:
+class StateChecks(Rebuilt):
     """`look` once a cycle; `forget` where the joints may be elsewhere for a good reason, as after a reset.
 
     `given` (n,) holds the speeds that the joints follow until the next look; others fill it.
@@ -210,19 +211,12 @@ class StateChecks:
         self.memory = np.zeros_like(self._out.memory)
         """(4, n) see `checked`; compiled code writes it too, and `stamp`."""
         self.stamp = np.full(1, math.nan)  # s, of the reading before
-        self._ready()
+        self._make_ready()
 
     def _ready(self) -> None:
         """The compiled function, and views: a number is written through them in a third of NumPy's time."""
         self._run = self._kernel.fast(self._kernel.general)
         self._h: Any = self.rules.data
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in vars(self).items() if k not in ("_run", "_h")}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._ready()
 
     def forget(self) -> None:
         """The next reading is the first."""

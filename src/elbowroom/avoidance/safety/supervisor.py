@@ -32,6 +32,7 @@ from ..control.command import HUGE, INDEX, STATUSES, UNKNOWN, Command, Goal, Sta
 from ..control.controller import Controller
 from ..control.obstacles import Obstacles
 from ..control.repulsion import HALF, OCCUPIED
+from ..copies import Rebuilt
 from .filter.limiter import Limiter
 from .filter.stages import SUMMARY, Summary
 from .flight_recorder import Recorder
@@ -49,12 +50,9 @@ _STOPS = frozenset(id(s) for s in Status if s.stops)  # an enum's own hash is Py
 
 
 _STATUS = INDEX["status"]
-BOUND = {"_run_all", "_run_open", "_attention", "_correct", "_own", "_of_controller", "_predicted", "_layout"}
-BOUND |= {"_view", "_info"}
-"""What `Supervisor._bind` makes: functions and views, which no copy can take along."""
 
 
-class Supervisor:
+class Supervisor(Rebuilt):
     """Limits, watches and stops.  See the module's docstring.
 
     joint_names   of the plant, base first: refused unless they are the arm's
@@ -111,9 +109,9 @@ class Supervisor:
         self._started, self._standing = False, True
         self._asked = ""  # why the operator wants a stop
         self._exceptions = self._saturated = self._slowed = 0
-        self._bind()
+        self._make_ready()
 
-    def _bind(self) -> None:
+    def _ready(self) -> None:
         """The ordinary cycle as one native call: for the package's own controller alone, others are asked by `step`."""
         self._own: Controller | None = None
         controller, limiter = self.controller, self.limiter
@@ -127,9 +125,6 @@ class Supervisor:
         self._view: Any = self._clock.data
         self._info: Any = controller.command.info.data
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in vars(self).items() if k not in BOUND}
-
     def _share(self) -> Array | None:
         """What is believed about people is written where the controller reads it; all of its rows, if it has such."""
         if self._paired is None:
@@ -138,10 +133,10 @@ class Supervisor:
         self.watch.write_to(self._paired.obstacles(own=True), rows[self._paired.layout.rows :])
         return rows
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+    def __setstate__(self, state: dict[str, object]) -> None:
+        vars(self).update(state)
         self._share()  # copied arrays are no longer parts of each other
-        self._bind()
+        self._ready()
 
     def __copy__(self) -> Supervisor:
         return copy.deepcopy(self)  # one that shared its latch with another would be none

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from ....compile.pipeline import Call, Copy, Pipeline
 from ....model import Model
 from ...control.pairs import WIDTH
+from ...copies import Rebuilt
 from ..flight_recorder import columns
 from ..limits import Facts, Limits, rule_values
 from ..perception import CLOCK
@@ -37,11 +38,6 @@ from .stages import CHAIN, NOBODY, FilterStructure, kernels
 Array = NDArray[np.float64]
 STOP = CLOCK.index("stop")
 BY_PAIR = ("promise", "met", "allowed", "mobility")
-
-
-MADE = {"_run", "_give", "_solving", "_views", "record", "summary", "_lack", "_violated"}
-MADE |= {"_qd", "_last", "_changed", "_change", "_taking"}
-"""What `Limiter._ready` makes: functions and views, which no copy can take along."""
 
 
 class Solving(NamedTuple):
@@ -62,7 +58,7 @@ def _fixed(p: Any) -> tuple[Array, ...]:
     return p.low, p.high, p.weight
 
 
-class Limiter:
+class Limiter(Rebuilt):
     """Holds the last command and works out the next; `out` has qd, q, tau, tool_velocity, summary and record.
 
     `clock` (4,) is perception.CLOCK, `told` (7,) perception.TOLD and `pace` (S, 2) the speeds of people, filled by
@@ -125,7 +121,7 @@ class Limiter:
             self.solved = tuple(self._kernels["solve"].empty() for _ in range(2))  # one is read, the other written
         place = columns(n)
         self._recorded = slice(place["command"].start, place["tool_velocity"].stop)  # what a command is made of
-        self._ready()
+        self._make_ready()
 
     def _ready(self) -> None:
         """The compiled functions, and views: a short array is copied through them in a third of NumPy's time."""
@@ -144,13 +140,6 @@ class Limiter:
         self._violated = found["violated"].data if "violated" in found else self._lack
         self._qd, self._last = self.out.qd.data, self.last.data
         self._changed, self._change = self.out.change.data, self.change.data
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in vars(self).items() if k not in MADE}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._ready()
 
     def array(self, name: str) -> Array:
         """What the last cycle found: "wish", "ramp", "lack"...; "promise" (Q, 21) as `Lanes.order` has the pairs, and

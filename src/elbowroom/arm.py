@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from functools import lru_cache
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Unpack, cast, overload
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, DTypeLike
 
 from . import disk_cache, dynamics
 from .algebra import Program
@@ -22,7 +22,7 @@ from .compile.method import answer, kernel_method
 from .dynamics.inverse_kinematics import IKResult, solve
 from .dynamics.kinematics import link_index
 from .dynamics.ready import Posed, ready_pose
-from .dynamics.whole_arm import examine
+from .dynamics.whole_arm import Options, examine
 from .errors import DtypeError, ElbowroomError, ModelError, ShapeError, warn
 from .model import Finding, Model, from_dh, from_mdh
 from .model.inertia import DENSITY, about_estimates, lacking
@@ -37,8 +37,8 @@ class Arm:
 
     def __init__(self, model: Model) -> None:
         self._model = model
-        self._kernels: dict[tuple[Any, ...], Kernel] = {}
-        self._cuda_kernels: dict[tuple[Any, ...], CudaKernel] = {}
+        self._kernels: dict[tuple[object, ...], Kernel] = {}
+        self._cuda_kernels: dict[tuple[str | None, ...], CudaKernel] = {}
 
     @classmethod
     def from_urdf(cls, path: str | PathLike[str], tip: str | None = None) -> Arm:
@@ -364,7 +364,7 @@ class Arm:
     # ---- compiling
     @overload
     def compile(
-        self, quantity: str, *, method: str | None = None, dtype: Any = ..., device: Literal["cpu"] = "cpu"
+        self, quantity: str, *, method: str | None = None, dtype: DTypeLike = ..., device: Literal["cpu"] = "cpu"
     ) -> Kernel: ...
 
     @overload
@@ -373,7 +373,7 @@ class Arm:
         quantity: str,
         *,
         method: str | None = None,
-        dtype: Any = ...,
+        dtype: DTypeLike = ...,
         device: Literal["cuda"],
         layout: Layout = "rows",
     ) -> CudaKernel: ...
@@ -383,7 +383,7 @@ class Arm:
         quantity: str,
         *,
         method: str | None = None,
-        dtype: Any = np.float64,
+        dtype: DTypeLike = np.float64,
         device: str = "cpu",
         layout: str = "rows",
     ) -> Kernel | CudaKernel:
@@ -401,7 +401,7 @@ class Arm:
             raise ElbowroomError(f"layout: the CPU takes 'rows', (B, n); got {layout!r}")
         return self._kernel(quantity, method=method, dtype=dtype)
 
-    def _on_card(self, name: str, method: str | None, dtype: Any, layout: str) -> CudaKernel:
+    def _on_card(self, name: str, method: str | None, dtype: DTypeLike, layout: str) -> CudaKernel:
         from .compile import cuda  # not needed before
 
         key = (name, method, np.dtype(dtype).str, layout)
@@ -411,29 +411,38 @@ class Arm:
                 self._cuda_kernels[key] = cuda.CudaKernel(*self._made(name, method), dtype, cast("Layout", layout))
             return self._cuda_kernels[key]
 
-    def _kernel(self, name: str, *, method: str | None = None, dtype: Any = np.float64, **options: Any) -> Kernel:
-        key = (name, method, np.dtype(dtype).str, *sorted(options.items()))
+    def _kernel(
+        self, name: str, *, method: str | None = None, dtype: DTypeLike = np.float64, **options: Unpack[Options]
+    ) -> Kernel:
+        kind = np.dtype(dtype).str
+        key = (name, method, kind, *sorted(options.items()))
         kernel = self._kernels.get(key)
         if kernel is None:
             with COMPILING:  # threads that ask for the same at once get the same
-                kernel = self._kernels.get(key) or self._compiled(key, options)
+                kernel = self._kernels.get(key) or self._compiled(name, method, kind, options)
+                self._kernels[key] = kernel
         return kernel
 
-    def _compiled(self, key: tuple[Any, ...], options: dict[str, Any]) -> Kernel:
-        name, method, dtype = key[:3]
+    def _compiled(self, name: str, method: str | None, dtype: str, options: Options) -> Kernel:
         dynamics.quantity(name)  # an unknown name is refused before anything is looked up
         choice = dynamics.Choice(name, method, tuple(sorted(options.items())))
-        kernel = self._kernels[key] = compiled(choice, self.model, dtype=dtype)
-        return kernel
+        return compiled(choice, self.model, dtype=dtype)
 
-    def _made(self, name: str, method: str | None, **options: Any) -> tuple[str, Program]:
+    def _made(self, name: str, method: str | None, **options: Unpack[Options]) -> tuple[str, Program]:
         """The chosen method's name, and the program."""
         if method is None:
             return dynamics.cheapest(self.model, name, **options)
         return method, dynamics.program(self.model, name, method, **options)
 
-    def _call(self, name: str, *inputs: ArrayLike, out: Array | None = None, **options: Any) -> Any:
-        return answer(self, getattr(Arm, name), self._kernel(name, **options), *inputs, out=out)
+    def _call(
+        self,
+        name: str,
+        *inputs: ArrayLike,
+        out: Array | None = None,
+        method: str | None = None,
+        **options: Unpack[Options],
+    ) -> Any:
+        return answer(self, getattr(Arm, name), self._kernel(name, method=method, **options), *inputs, out=out)
 
     def __reduce__(self) -> tuple[type[Arm], tuple[Model]]:
         return type(self), (self.model,)

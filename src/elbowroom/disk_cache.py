@@ -18,7 +18,7 @@ import json
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -108,7 +108,7 @@ def _stamp(found: os.stat_result) -> tuple[int, int, int]:
 SOURCES = Sources(__name__.partition(".")[0], Path(__file__).parent)
 
 
-def key(*parts: Any) -> str:
+def key(*parts: object) -> str:
     """The name of the entry for these parts, and for the source that makes it."""
     return hashlib.sha256(repr((SOURCES.digest, np.__version__, *parts)).encode()).hexdigest()
 
@@ -137,7 +137,7 @@ def load(name: str) -> tuple[dict[str, Any], bytes] | None:
     return known, code
 
 
-def numbers(make: Callable[[], NDArray[np.float64]], width: int, *parts: Any) -> NDArray[np.float64]:
+def numbers(make: Callable[[], NDArray[np.float64]], width: int, *parts: object) -> NDArray[np.float64]:
     """What `make` gives, (k, width) finite numbers, made once for these parts and found again by other processes.
 
     `parts` are all that the numbers depend on besides the package's sources.
@@ -159,7 +159,7 @@ def _without_waiting(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0))
 
 
-def store(name: str, facts: dict[str, Any], code: bytes) -> None:
+def store(name: str, facts: Mapping[str, object], code: bytes) -> None:
     """Keep code and facts under a name.  A full disk or a read-only folder is not the caller's trouble."""
     where = folder()
     if where is None:

@@ -26,7 +26,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -128,7 +128,11 @@ def tool_history(arm: Arm, q: ArrayLike, qd: ArrayLike) -> ToolHistory:
     return ToolHistory(arm.pose(joints), velocity)
 
 
-def minimum_jerk(s: Any) -> tuple[Any, Any, Any]:
+@overload
+def minimum_jerk(s: float) -> tuple[float, float, float]: ...
+@overload
+def minimum_jerk(s: Array) -> tuple[Array, Array, Array]: ...
+def minimum_jerk(s: float | Array) -> tuple[float, float, float] | tuple[Array, Array, Array]:
     """The part of a way done at the part s of its time, 10 s^3 - 15 s^4 + 6 s^5, and its first two derivatives.
 
     At rest, without acceleration, at both ends; s is a number or an array, held within 0 and 1.

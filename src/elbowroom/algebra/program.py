@@ -17,10 +17,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike
 
 from ..errors import ShapeError, TraceError
-from .expr import Graph, Operation
+from .expr import Array, Graph, Operation, Scalar
 
 _KIND = {"add": "add", "sub": "add", "mul": "mul", "div": "div", "sqrt": "sqrt", "neg": "neg"}
 _KIND |= {"sin": "sincos", "cos": "sincos"}
@@ -110,7 +110,7 @@ class Program:
         }
         values = self._run(columns)
 
-        def gather(port: Port, operands: tuple[int, ...]) -> NDArray[Any]:
+        def gather(port: Port, operands: tuple[int, ...]) -> Array:
             out = np.empty((*batch, port.size), dtype)
             for k, operand in enumerate(operands):
                 out[..., k] = values[operand] if operand >= 0 else self.constants[-1 - operand]
@@ -119,9 +119,7 @@ class Program:
         results = {p.name: gather(p, r) for p, r in zip(self.outputs, self.results, strict=True)}
         return results if len(results) > 1 else results[self.outputs[0].name]
 
-    def _bind(
-        self, args: tuple[ArrayLike, ...], kwargs: Mapping[str, ArrayLike], dtype: DTypeLike
-    ) -> dict[str, NDArray[Any]]:
+    def _bind(self, args: tuple[ArrayLike, ...], kwargs: Mapping[str, ArrayLike], dtype: DTypeLike) -> dict[str, Array]:
         names = [p.name for p in self.inputs]
         if len(args) > len(names):
             raise ShapeError(f"{self.name} takes {len(names)} inputs ({', '.join(names)}); got {len(args)}")
@@ -142,7 +140,7 @@ class Program:
             arrays[port.name] = array
         return arrays
 
-    def _batch_shape(self, arrays: dict[str, NDArray[Any]]) -> tuple[int, ...]:
+    def _batch_shape(self, arrays: dict[str, Array]) -> tuple[int, ...]:
         batches = {
             p.name: arrays[p.name].shape[: arrays[p.name].ndim - len(p.shape)] for p in self.inputs if not p.parameter
         }
@@ -155,7 +153,7 @@ class Program:
                 arrays[p.name] = np.broadcast_to(arrays[p.name], (*batch, *p.shape))
         return batch
 
-    def _run(self, columns: Mapping[tuple[str, int], Any]) -> list[Any]:
+    def _run(self, columns: Mapping[tuple[str, int], Array]) -> list[Any]:
         values: list[Any] = []
         constants = self.constants
         last = self._last_use
@@ -282,7 +280,7 @@ def trace(
     if graph.traced:
         raise TraceError(f"the symbols of {subject!r:.60} were traced before; ask for new ones, model.symbolic(...)")
     graph.traced = True
-    leaves: dict[str, Any] = {}
+    leaves: dict[str, Scalar | Array] = {}
     position: dict[int, tuple[str, int]] = {}  # node -> (port, element)
     for port, shape in inputs.items():
         array = np.empty(shape, dtype=object)
@@ -303,7 +301,7 @@ def trace(
     return assemble(title, graph, tuple(ports), _named(result, output), position)
 
 
-def _named(result: Any, output: str) -> dict[str, Any]:
+def _named(result: Any, output: str) -> dict[str, Scalar | Array]:
     if isinstance(result, Mapping):
         return dict(result)
     if hasattr(result, "_asdict"):
@@ -314,7 +312,11 @@ def _named(result: Any, output: str) -> dict[str, Any]:
 
 
 def assemble(
-    name: str, graph: Graph, inputs: tuple[Port, ...], results: Mapping[str, Any], position: Mapping[int, Any]
+    name: str,
+    graph: Graph,
+    inputs: tuple[Port, ...],
+    results: Mapping[str, Scalar | Array],
+    position: Mapping[int, tuple[str, int]],
 ) -> Program:
     """The Program of a graph: only what the outputs need, renumbered in the order it was made.
 

@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from .expr import Expr, Graph, Operation, compare, extremum, logical, select, unary
+from .expr import Expr, Graph, Operation, Scalar, compare, extremum, logical, select, unary
 from .linalg import vector
 from .program import Program, assemble
 
@@ -45,7 +45,7 @@ class _Term(NamedTuple):
     """A term of a sum."""
 
     sign: int
-    value: Any
+    value: Scalar
     alone: bool  # nobody else reads it
 
     def factors(self) -> tuple[int, ...]:
@@ -60,7 +60,7 @@ class _Pass:
         self.old = program
         self.graph = Graph()
         self.position: dict[int, tuple[str, int]] = {}
-        self.new: list[Any] = []
+        self.new: list[Scalar] = []
         self.readers, self.inner = _readers(program)
 
     def program(self) -> Program:
@@ -72,10 +72,10 @@ class _Pass:
             results[port.name] = vector(*map(self._value, operands)).reshape(port.shape)
         return assemble(self.old.name, self.graph, self.old.inputs, results, self.position)
 
-    def _value(self, operand: int) -> Any:
+    def _value(self, operand: int) -> Scalar:
         return self.new[operand] if operand >= 0 else self.old.constants[-1 - operand]
 
-    def _made(self, k: int, operation: Operation) -> Any:
+    def _made(self, k: int, operation: Operation) -> Scalar:
         name, *operands = operation
         if name in ("input", "parameter"):
             leaf = self.graph.input(str(operands[0]), parameter=name == "parameter")
@@ -119,13 +119,13 @@ def _readers(program: Program) -> tuple[list[int], list[bool]]:
     return readers, [operation[0] in SUMS and n == by_sums == 1 for operation, n, by_sums in alone]
 
 
-def _term(sign: int, value: Any, alone: bool) -> _Term:
+def _term(sign: int, value: Scalar, alone: bool) -> _Term:
     if type(value) is Expr and value.op == "neg":
         return _Term(-sign, -value, alone)
     return _Term(sign, value, alone)
 
 
-def _factored(terms: list[_Term]) -> Any:
+def _factored(terms: list[_Term]) -> Scalar | None:
     """The sum of the terms with the most common factor taken out, again and again; None if there is none."""
     found = False
     while True:
@@ -133,8 +133,8 @@ def _factored(terms: list[_Term]) -> Any:
         if not counter or (common := counter.most_common(1)[0])[1] < 2:
             break
         found, factor = True, common[0]
-        graph: Graph = next(term.value.graph for term in terms if factor in term.factors())
-        inside: Any = 0.0
+        graph = next(term.value.graph for term in terms if type(term.value) is Expr and factor in term.factors())
+        inside: Scalar = 0.0
         for term in (term for term in terms if factor in term.factors()):
             i, j = term.factors()
             inside = _merged(inside, graph.value(j if i == factor else i), term.sign)
@@ -142,13 +142,13 @@ def _factored(terms: list[_Term]) -> Any:
         terms = [*rest, _term(1, inside * graph.value(factor), alone=True)]
     if not found:
         return None
-    total: Any = 0.0
+    total: Scalar = 0.0
     for term in sorted(terms, key=lambda term: -term.sign):  # a positive one first: no negation
         total = _merged(total, term.value, term.sign)
     return total
 
 
-def _merged(x: Any, y: Any, sign: int) -> Any:
+def _merged(x: Scalar, y: Scalar, sign: int) -> Scalar:
     """x + sign y, with what cancels gone and constants collected."""
     if type(y) is not Expr:
         return _shifted(x, sign * y)
@@ -175,7 +175,7 @@ def _scaled(x: Expr) -> tuple[Expr, float]:
     return x, 1.0
 
 
-def _cancelled(x: Expr, y: Expr, sign: int) -> Any:
+def _cancelled(x: Expr, y: Expr, sign: int) -> Scalar | None:
     """x + sign y where one of them is a sum with the other in it, else None."""
     value = x.graph.value
     (first, *left), (second, *right) = x.operation, y.operation
@@ -192,7 +192,7 @@ def _cancelled(x: Expr, y: Expr, sign: int) -> Any:
     return value(right[1]) if second == "sub" and right[0] == x.index else None
 
 
-def _shifted(x: Any, c: float) -> Any:
+def _shifted(x: Scalar, c: float) -> Scalar:
     """x + c, added to a constant that x may have already."""
     if type(x) is not Expr or x.op not in ("add", "sub"):
         return x + c

@@ -12,14 +12,14 @@ until a trace of its step shows otherwise, so that symmetric matrices stay symme
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..errors import TraceError
-from .expr import Expr, Graph
+from .expr import Expr, Graph, Scalar
 from .linalg import Array, settled
 from .looped import JointLoop, Rolled
 from .program import Port, Program, assemble
@@ -85,19 +85,25 @@ class Turn:
         raise TraceError("a step of a rolled loop may index rows alone; got an array or a range")
 
 
+Moved = list[tuple[Turn, list[Scalar]]]  # of each kind: its turn, and the carried scalars after it
+Bodies = list[tuple[Turn, dict[str, Scalar]]]  # of each kind: its turn, and the results by name
+Started = tuple[tuple[str, float], ...]  # what a scan carries, and its first values
+Born = tuple[tuple[str, str | float], ...]  # of pairs: the column that moves, and where it is born
+
+
 class Carried:
     """Which scalars of a carried structure are constant, and which are equal: assumed, then held against traces."""
 
-    def __init__(self, firsts: list[tuple[tuple[Any, ...], Any]]) -> None:
+    def __init__(self, firsts: Sequence[tuple[tuple[Hashable, ...], float | None]]) -> None:
         self.constant = [x for _, x in firsts]  # None: not the same number everywhere
         self.label = _numbered([first for first, _ in firsts])
 
-    def symbols(self, turn: Turn) -> Iterator[Any]:
+    def symbols(self, turn: Turn) -> Iterator[Scalar]:
         """Numbers and symbols for one trace."""
         pairs = zip(self.constant, self.label, strict=True)
         return iter([turn.leaf(f"k.{label}") if x is None else x for x, label in pairs])
 
-    def settle(self, trace: Any) -> Any:
+    def settle(self, trace: Callable[[Carried], Moved]) -> Moved:
         """The trace under which all that is assumed holds."""
         while True:
             moved = trace(self)
@@ -119,12 +125,12 @@ class Carried:
         return [(e, label) for label, e in first.items()]
 
 
-def _numbered(keys: list[Any]) -> list[int]:
-    seen: dict[Any, int] = {}
+def _numbered(keys: Sequence[Hashable]) -> list[int]:
+    seen: dict[Hashable, int] = {}
     return [seen.setdefault(key, len(seen)) for key in keys]
 
 
-def body(turn: Turn, made: dict[str, Any], needed: set[Any]) -> Program:
+def body(turn: Turn, made: dict[str, Scalar], needed: set[str | float]) -> Program:
     """The Program of one kind's turn: what it carries, and of its columns those that are needed."""
     keep = {name: x for name, x in made.items() if name.startswith("k.") or is_read(name, needed)}
     used: dict[int, tuple[str, int]] = {}
@@ -137,7 +143,7 @@ def body(turn: Turn, made: dict[str, Any], needed: set[Any]) -> Program:
     return Program(traced.name, ports, traced.outputs, traced.operations, traced.constants, traced.results)
 
 
-def is_read(name: str, needed: set[Any]) -> bool:
+def is_read(name: str, needed: set[str | float]) -> bool:
     """Whether some other loop, or the caller, reads this result of a step."""
     return name in ("forth", "back", "d") or name.startswith("v.") or name in needed
 
@@ -191,13 +197,13 @@ class Roll:
         self.kinds = kinds
         self.constants: dict[tuple[int, tuple[float, ...]], str] = {}
         self.written: list[str] = []
-        self._loops: list[tuple[str, list[tuple[Turn, dict[str, Any]]], Any, Any]] = []
+        self._loops: list[tuple[str, Bodies, Started, Born]] = []
 
     def turns(self) -> list[Turn]:
         """A new turn for every kind."""
         return [Turn(kind) for kind in range(max(self.kinds) + 1)]
 
-    def record(self, form: str, results: list[tuple[Turn, dict[str, Any]]], carried: Any = (), born: Any = ()) -> None:
+    def record(self, form: str, results: Bodies, carried: Started = (), born: Born = ()) -> None:
         """A loop with these results of each kind's turn."""
         self._loops.append((form, results, carried, born))
 
@@ -211,7 +217,7 @@ class Roll:
             trees.append(rebuilt(things[mine[0]], iter([self._column(kind, mine, c) for c in columns])))
         return JointRows(self, trees)
 
-    def _column(self, kind: int, mine: list[int], values: tuple[Any, ...]) -> ColumnName | float:
+    def _column(self, kind: int, mine: list[int], values: tuple[float, ...]) -> ColumnName | float:
         numbers = tuple(float(x) for x in values)
         if len(set(numbers)) == 1:
             return numbers[0]
@@ -233,7 +239,7 @@ class Roll:
         turns: list[Turn] = []
         outs: list[Any] = []
 
-        def trace(carried: Carried) -> list[tuple[Turn, list[Any]]]:
+        def trace(carried: Carried) -> Moved:
             turns[:], outs[:] = self.turns(), []
             moved = []
             for turn in turns:
@@ -261,7 +267,7 @@ class Roll:
             firsts.append((operands, constants.pop() if len(constants) == 1 else None))
         turns: list[Turn] = []
 
-        def trace(carried: Carried) -> list[tuple[Turn, list[Any]]]:
+        def trace(carried: Carried) -> Moved:
             turns[:] = self.turns()
             symbols = [list(carried.symbols(turn)) for turn in turns]
             if move is None:
@@ -287,13 +293,14 @@ class Roll:
         return Squared(self)
 
     def _places(
-        self, carried: Carried, born: list[Turn], flat: list[list[Any]], moved: list[tuple[Turn, list[Any]]]
+        self, carried: Carried, born: list[Turn], flat: list[list[Scalar]], moved: Moved
     ) -> tuple[dict[int, str], dict[str, str | float]]:
         """The columns that lanes read; those that move, with where each is born: it must not move before its time."""
         sources = []
         for e, c in carried.members():
-            sources.append((e, c, all(type(a[e]) is Expr and a[e].operation == ("input", f"k.{c}") for _, a in moved)))
-        entries: list[tuple[Turn, Any, dict[str, Any]]] = [
+            after = [scalars[e] for _, scalars in moved]
+            sources.append((e, c, all(type(x) is Expr and x.operation == ("input", f"k.{c}") for x in after)))
+        entries: list[tuple[Turn, Any, dict[str, Scalar]]] = [
             (turn, tuple(x[e] for e, _, _ in sources), {}) for turn, x in zip(born, flat, strict=True)
         ]
         rows = self._stored("each", entries, together=True)
@@ -313,7 +320,12 @@ class Roll:
         return self.written[-1]
 
     def _stored(
-        self, form: str, results: list[tuple[Turn, Any, dict[str, Any]]], carried: Any = (), *, together: bool = False
+        self,
+        form: str,
+        results: list[tuple[Turn, Any, dict[str, Scalar]]],
+        carried: Started = (),
+        *,
+        together: bool = False,
     ) -> JointRows:
         """The rows of a loop's outs, and the loop: a scalar that is a column or a number already stays where it is.
 
@@ -329,8 +341,8 @@ class Roll:
         slots: list[str] = []
         trees, bodies = [], []
         for (turn, tree, states), entries, known in zip(results, wanted, held, strict=True):
-            mine: dict[Any, str] = {}
-            made: dict[str, Any] = dict(states)
+            mine: dict[tuple[int, int], str] = {}
+            made: dict[str, Scalar] = dict(states)
             values: list[ColumnName | float] = []
             for k, (x, at) in enumerate(zip(entries, known, strict=True)):
                 if at is not None:
@@ -361,10 +373,10 @@ class Roll:
         self.record("each", [(turn, {name: result[turn]}) for turn in self.turns()])
         return name
 
-    def finished(self, result: Any) -> tuple[tuple[JointLoop, ...], str]:
+    def finished(self, result: JointRows | Squared) -> tuple[tuple[JointLoop, ...], str]:
         """The loops as Programs, without what nothing reads."""
         vector = "" if isinstance(result, Squared) else self._output(result)
-        needed: set[Any] = {vector}
+        needed: set[str | float] = {vector}
         loops: list[JointLoop] = []
         for form, results, carried, born in reversed(self._loops):
             live = any(is_read(name, needed) for _, made in results for name in made)
@@ -378,7 +390,7 @@ class Roll:
         return tuple(reversed(loops)), vector
 
 
-def _held(x: Any) -> ColumnName | float | None:
+def _held(x: Scalar) -> ColumnName | float | None:
     """Where a scalar already is: a number, or a column of this joint."""
     if type(x) is not Expr:
         return float(x)

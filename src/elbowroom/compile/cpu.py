@@ -24,7 +24,6 @@ import llvmlite
 import numpy as np
 
 from .. import disk_cache as disk
-from ..algebra import Port
 from . import engine, entry, llvm, loops
 from .engine import OfThisProcess, alone
 from .kernel import Array, Kernel, Signature
@@ -46,31 +45,33 @@ class MachineCode(OfThisProcess):
         self._loaded: engine.Loaded | None = None
 
     @alone
-    def facts(self, describe: Callable[[Compilable], dict[str, Any]]) -> dict[str, Any]:
+    def signature(self, describe: Callable[[Compilable], Signature]) -> Signature:
         """What the cache knows about the kernel; compiles it if it knows nothing."""
         found = disk.load(self.name) if self.name else None
-        if found is None:
+        if found is not None:
+            known, code = Signature.from_facts(found[0]), found[1]
+        else:
             program = self.make()
             code = engine.object_code(llvm.module(program, engine.host(), self.dtype, self.kind), engine.host())
-            found = describe(program), code
+            known = describe(program)
             if self.name:
-                disk.store(self.name, *found)
-        self._loaded = engine.Loaded(found[1])
-        return found[0]
+                disk.store(self.name, known.facts(), code)
+        self._loaded = engine.Loaded(code)
+        return known
 
     @alone
-    def address(self, function: str, describe: Callable[[Compilable], dict[str, Any]]) -> int:
+    def address(self, function: str, describe: Callable[[Compilable], Signature]) -> int:
         """Where a function of it is."""
         if self._loaded is None:
-            self.facts(describe)
-        assert self._loaded is not None  # facts() loads
+            self.signature(describe)
+        assert self._loaded is not None  # signature() loads
         return self._loaded.address(function)
 
 
 class Cpu(OfThisProcess):
     """Backend of one kernel: straight-line code for one state, SIMD lanes and threads for many."""
 
-    def __init__(self, one: MachineCode, many: MachineCode, describe: Callable[[Compilable], dict[str, Any]]) -> None:
+    def __init__(self, one: MachineCode, many: MachineCode, describe: Callable[[Compilable], Signature]) -> None:
         self._one, self._many, self._describe = one, many, describe
         self.single = one.address("single", describe)  # of the function that takes an array of pointers
         self._single = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self.single)
@@ -121,24 +122,18 @@ class Cpu(OfThisProcess):
 @alone
 def kernel(recipe: Recipe) -> Kernel:
     """The kernel of a recipe: from the cache without tracing, else of the program that the recipe makes now."""
-    made: dict[str, Any] = {}
+    made: list[tuple[str, Compilable]] = []
 
-    def program() -> Any:
-        if "program" not in made:
-            made["method"], made["program"] = recipe.make()
-        return made["program"]
+    def program() -> Compilable:
+        if not made:
+            made.append(recipe.make())
+        return made[0][1]
 
-    def describe(traced: Compilable) -> dict[str, Any]:
-        ports = [[(p.name, p.shape) for p in side] for side in (traced.inputs, traced.outputs)]
-        return {"name": traced.name, "method": made["method"], "inputs": ports[0], "outputs": ports[1]}
+    def describe(traced: Compilable) -> Signature:
+        return Signature(traced.name, made[0][0], traced.inputs, traced.outputs)
 
     one, many = (MachineCode(recipe.identity, which, recipe.dtype, program) for which in ("one", "many"))
-    facts = one.facts(describe)
-    signature = Signature(
-        facts["name"],
-        facts["method"],
-        *(tuple(Port(name, tuple(shape)) for name, shape in facts[side]) for side in ("inputs", "outputs")),
-    )
+    signature = one.signature(describe)
     backend = Cpu(one, many, describe)
     enter = backend.entry if entry.fits(signature.inputs, signature.outputs) else None
     return Kernel(signature, backend, program, dtype=recipe.dtype, entry=enter, origin=(kernel, (recipe,)))

@@ -29,13 +29,14 @@ from typing import Any
 import numpy as np
 
 from ..algebra import Port
+from .finite import LANES, every_zero, zero_sum
+from .ir import IrWriter
 from .loops import DONE, Compilable
 
 TYPE = 8  # offsets in bytes: object's type
 DATA, NDIM, DIMS, STRIDES, DESCR, FLAGS = 16, 24, 32, 40, 56, 64  # ndarray
 TUPLE_SIZE, TUPLE_ITEMS = 16, 24
 ALIGNED, WRITEABLE = 0x100, 0x400
-SUMS = 4  # that the check for NaN keeps apart
 TABLE = (  # what the code finds at run time: types, functions of CPython and NumPy
     "ndarray",
     "float64",
@@ -149,25 +150,18 @@ class EntryCode:
         self.proceed_if(fits)
 
     def finite(self, data: list[str]) -> None:
-        """Go on if no input is NaN or infinite: then x - x is zero, in several sums that do not wait for each other."""
-        sums, turn, tail = ["zeroinitializer"] * SUMS, 0, "0.0"
-        for where, port in zip(data, self.program.inputs, strict=True):
-            whole = port.size - port.size % 4
-            for start in range(0, whole, 4):
-                at = self.put(f"getelementptr double, ptr {where}, i64 {start}")
-                x = self.put(f"load <4 x double>, ptr {at}, align 8")
-                sums[turn] = self.put(f"fadd <4 x double> {sums[turn]}, {self.put(f'fsub <4 x double> {x}, {x}')}")
-                turn = (turn + 1) % SUMS
-            for k in range(whole, port.size):
-                x = self.put(f"load double, ptr {self.put(f'getelementptr double, ptr {where}, i64 {k}')}")
-                tail = self.put(f"fadd double {tail}, {self.put(f'fsub double {x}, {x}')}")
-        total = sums[0]
-        for part in sums[1:]:
-            total = self.put(f"fadd <4 x double> {total}, {part}")
-        for lane in range(4):
-            x = self.put(f"extractelement <4 x double> {total}, i32 {lane}")
-            tail = self.put(f"fadd double {tail}, {x}")
-        self.proceed_if(self.put(f"fcmp oeq double {tail}, 0.0"))
+        """Go on if no input is NaN or infinite: looked through in vectors, and what is left of them in scalars."""
+        vectors = IrWriter("double", LANES, fma=False, lines=self.lines)
+        sizes = [port.size for port in self.program.inputs]
+        total = zero_sum(vectors, [(where, size // LANES) for where, size in zip(data, sizes, strict=True)])
+        fine = every_zero(vectors, total)
+        scalars, left = vectors.widened(1), []
+        for where, size in zip(data, sizes, strict=True):
+            if size % LANES:
+                left.append((self.put(f"getelementptr double, ptr {where}, i64 {size - size % LANES}"), size % LANES))
+        if left:
+            fine = self.put(f"and i1 {fine}, {every_zero(scalars, zero_sum(scalars, left))}")
+        self.proceed_if(fine)
 
     def shape(self, port: Port) -> list[str]:
         """The axes of an array of this port: numbers, and the register that holds the batch's length."""

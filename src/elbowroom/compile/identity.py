@@ -9,7 +9,7 @@ The kernels on disk go by it, so it covers what tracing a function may read:
                     rest.  One with a method `compiled_as` is known by its class and what that returns instead.
 
 Code of elbowroom, NumPy and Python itself is known by its name: elbowroom's sources and NumPy's version are in every
-key (cache.py), and Python's is in that of every other function.  What cannot be known has no identity
+key (disk_cache.py), and Python's is in that of every other function.  What cannot be known has no identity
 and raises: a lock, an open file, a C function of another library, an import of another library within a function.  So
 does what may lead anywhere in a module: another library's or a program's module as a value (in a closure, an attribute,
 a list, an argument), and what finds things by a text (`getattr`, `globals`, `eval`, `sys.modules`, `importlib`).  What
@@ -69,7 +69,7 @@ class UnidentifiedError(Exception):
     """A value that may differ from another without anything to tell them apart."""
 
 
-def identity(*values: Any) -> str:
+def identity(*values: object) -> str:
     """The hash of these values together; `UnidentifiedError` where one of them cannot be known."""
     walk = _Walk()
     try:
@@ -113,7 +113,7 @@ class _Walk:
     def __init__(self) -> None:
         self.hash = hashlib.sha256()
         self._open: dict[int, int] = {}  # id -> depth of what is being walked through
-        self._done: dict[int, tuple[bytes, Any]] = {}  # id -> hash, and the value, so that its id stays its own
+        self._done: dict[int, tuple[bytes, object]] = {}  # id -> hash, and the value, so that its id stays its own
         self._up = 0  # the least depth that was met again: a value that contains itself
 
     def say(self, kind: str, data: bytes | str = b"") -> None:
@@ -121,14 +121,14 @@ class _Walk:
         data = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
         self.hash.update(f"{kind} {len(data)}:".encode() + data)
 
-    def each(self, kind: str, values: Iterable[Any]) -> None:
+    def each(self, kind: str, values: Iterable[object]) -> None:
         """Several values in order."""
         listed = list(values)
         self.say(kind, str(len(listed)))
         for value in listed:
             self.value(value)
 
-    def value(self, x: Any) -> None:
+    def value(self, x: object) -> None:
         """Any value."""
         if type(x) in _PLAIN or (type(x) is tuple and _PLAIN.issuperset(map(type, x))):
             self.say("plain", repr(x))
@@ -140,7 +140,7 @@ class _Walk:
         else:
             self.say("value", self._walked(x))
 
-    def _walked(self, x: Any) -> bytes:
+    def _walked(self, x: object) -> bytes:
         outside, up, depth = self.hash, self._up, len(self._open)
         self.hash, self._up, self._open[id(x)] = hashlib.sha256(), depth, depth
         self._described(x)
@@ -205,7 +205,7 @@ class _Walk:
             return
         self.say("function", f"{f.__qualname__} {sys.implementation.cache_tag}")
         self.each("defaults", (f.__defaults__, f.__kwdefaults__, vars(f)))
-        within: dict[str, Any] = cast("Any", f).__builtins__  # typeshed has it or not, by its version
+        within: dict[str, object] = cast("Any", f).__builtins__  # typeshed has it or not, by its version
         self._code(f.__code__, None if known else ChainMap(f.__globals__, within))
         for cell in f.__closure__ or ():
             try:
@@ -213,7 +213,7 @@ class _Walk:
             except ValueError:  # not filled yet
                 self.say("empty")
 
-    def _code(self, code: CodeType, names: Mapping[str, Any] | None) -> None:
+    def _code(self, code: CodeType, names: Mapping[str, object] | None) -> None:
         """A function's code; what it names is looked up in `names`, and is known already where that is None."""
         shape = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)
         self.each("code", (*shape, code.co_code, code.co_names, code.co_varnames, code.co_cellvars, code.co_freevars))
@@ -226,7 +226,7 @@ class _Walk:
         if names is not None:
             self._globals(code, names)
 
-    def _globals(self, code: CodeType, names: Mapping[str, Any]) -> None:
+    def _globals(self, code: CodeType, names: Mapping[str, object]) -> None:
         import dis  # needed for functions from outside alone
 
         steps = [step for step in dis.get_instructions(code) if step.opname != "EXTENDED_ARG"]
@@ -239,10 +239,10 @@ class _Walk:
             self.say("global", name)
             if name not in names:
                 self.say("absent")  # which tracing will say
-            elif isinstance(names[name], ModuleType):
-                self._module(names[name], attributes)
+            elif isinstance(found := names[name], ModuleType):
+                self._module(found, attributes)
             else:
-                self.value(names[name])
+                self.value(found)
 
     def _module(self, module: ModuleType, attributes: Sequence[str]) -> None:
         """A module by what is taken of it: one attribute after the other, or none where it is a value by itself."""
@@ -282,7 +282,7 @@ class _Walk:
                 self.say("entry", name)
                 self._entry(entry)
 
-    def _entry(self, entry: Any) -> None:
+    def _entry(self, entry: object) -> None:
         """What a class has under a name; slots and the like are known by that name."""
         if type(entry).__name__ in ("member_descriptor", "getset_descriptor"):
             self.say("slot")
@@ -308,7 +308,7 @@ class _Walk:
         self.each("pairs", [part for item in pairs or () for part in item])
 
 
-def _without_cached(cls: type, state: Any) -> Any:
+def _without_cached(cls: type, state: object) -> object:
     """An object's state without its cached properties; a state with slots is a pair."""
     if isinstance(state, tuple) and len(state) == 2 and isinstance(state[0], dict):
         return _without_cached(cls, state[0]), state[1]

@@ -17,20 +17,19 @@ from collections import namedtuple
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, SupportsIndex, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ..algebra import Array as Array
 from ..algebra import Count, Port
 from ..errors import DtypeError, ShapeError
 from .entry import function
 from .loops import Compilable
 
-Array = NDArray[Any]
 
-
-def _whole(name: str, threads: Any) -> int:
+def _whole(name: str, threads: SupportsIndex) -> int:
     try:
         count = operator.index(threads)
     except TypeError:
@@ -95,6 +94,18 @@ class Signature:
     method: str
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
+
+    def facts(self) -> dict[str, object]:
+        """As JSON takes it."""
+        ports = [[(p.name, p.shape) for p in side] for side in (self.inputs, self.outputs)]
+        return {"name": self.name, "method": self.method, "inputs": ports[0], "outputs": ports[1]}
+
+    @classmethod
+    def from_facts(cls, facts: dict[str, Any]) -> Signature:
+        """From what JSON gives back."""
+        sides = (facts["inputs"], facts["outputs"])
+        ports = [tuple(Port(name, tuple(shape)) for name, shape in side) for side in sides]
+        return cls(facts["name"], facts["method"], *ports)
 
 
 class Kernel:

@@ -28,10 +28,10 @@ import numpy as np
 
 from ..algebra import Repeated, Rolled, Table
 from ..algebra.table import WIDEST
-from . import entry
+from . import entry, finite
 from .emit import Emitter
 from .ir import IrWriter
-from .loops import HEAP, Compilable, arguments, finite, gathered, gathering, many, single, tables, turns
+from .loops import HEAP, Compilable, arguments, gathered, gathering, many, single, tables, turns
 from .lower import Lowered, crossing, lower, slots_for
 from .rolled import function as rolled_function
 from .transpose import into_columns, into_rows
@@ -84,7 +84,7 @@ def module(program: Compilable, target: Target, dtype: np.dtype[np.floating], ki
         parts += [tables(program, scalar)]
     else:
         wide.restart()
-        parts += [finite(program, wide), many(program, scalar, lanes)]
+        parts += [finite.block(program, wide), many(program, scalar, lanes)]
     return "\n".join([*sorted(needed), *parts, ""])
 
 

@@ -14,13 +14,13 @@ Working memory of more than `STACK` bytes is on the heap: a thread's stack may b
 from __future__ import annotations
 
 from ..algebra import Port, Program, Repeated, Rolled, Table
+from . import finite
 from .ir import IrWriter
 
 Compilable = Program | Table | Rolled | Repeated
 """What there are kernels of."""
 
 DONE, NO_MEMORY = -1, -2  # what `many` returns if it did not stop at a state
-SUMS = 4  # that the check for NaN keeps apart, so that they do not wait for each other
 ALIGNMENT = 64  # bytes of a cache line
 STACK = 4096  # bytes of working memory that a thread's stack always has
 HEAP = ("declare ptr @malloc(i64)", "declare void @free(ptr)")
@@ -64,27 +64,6 @@ def single(program: Compilable) -> str:
             "}",
         ]
     )
-
-
-def finite(program: Program | Rolled | Repeated, w: IrWriter) -> str:
-    """Whether every input of a block is finite: then 0 x is zero, summed over all."""
-    lanes = w.lanes
-    zero = w.constant(0.0)
-    sums, turn = [zero] * SUMS, 0
-    for port in program.inputs:
-        for k in range(port.size):  # as many vectors as the port has scalars: one for each lane's state
-            at = w.put(f"getelementptr {w.type}, ptr %i_{port.name}, i64 {k}")
-            x = w.put(f"load {w.type}, ptr {at}, align {w.size}")
-            sums[turn] = w.product_sum(x, zero, sums[turn])
-            turn = (turn + 1) % SUMS
-    total = sums[0]
-    for part in sums[1:]:
-        total = w.binary("fadd", total, part)
-    fine = w.put(f"fcmp oeq {w.type} {total}, {zero}")
-    bits = w.put(f"bitcast {w.truth} {fine} to i{lanes}")
-    every = w.put(f"icmp eq i{lanes} {bits}, -1")
-    takes = ", ".join(f"ptr %i_{p.name}" for p in program.inputs)
-    return "\n".join([f"define internal i1 @finite({takes}) {{", *w.lines, f"  ret i1 {every}", "}"])
 
 
 def many(program: Program | Rolled | Repeated, scalar: str, lanes: int) -> str:
@@ -235,23 +214,7 @@ def gathering(table: Table, scalar: str, lanes: int) -> str:
 def tables(table: Table, scalar: str) -> str:
     """`many` of a Table: `one` on each array of rows that is finite, up to the first that is not."""
     lines = [
-        "define internal i1 @finite(ptr %x, i64 %size) {",
-        "entry:",
-        "  br label %body",
-        "body:",
-        "  %k = phi i64 [0, %entry], [%next, %body]",
-        f"  %sum = phi {scalar} [0.0, %entry], [%more, %body]",
-        f"  %at = getelementptr {scalar}, ptr %x, i64 %k",
-        f"  %v = load {scalar}, ptr %at",
-        f"  %d = fsub {scalar} %v, %v",
-        f"  %more = fadd {scalar} %sum, %d",
-        "  %next = add i64 %k, 1",
-        "  %again = icmp slt i64 %next, %size",
-        "  br i1 %again, label %body, label %done",
-        "done:",
-        f"  %zero = fcmp oeq {scalar} %more, 0.0",
-        "  ret i1 %zero",
-        "}",
+        finite.array("finite", scalar),
         "define i64 @many(ptr %pointers, i64 %count) {",
         "entry:",
         *_pointers(table),

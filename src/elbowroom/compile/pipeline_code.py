@@ -20,6 +20,7 @@ Records are rows of 64-bit words in memory that does not move:
 
 from __future__ import annotations
 
+from . import finite
 from .entry import ALIGNED, DATA, DESCR, DIMS, FLAGS, MORE, NDIM, TUPLE_ITEMS, TYPE
 
 CONTIGUOUS = 0x1
@@ -30,7 +31,6 @@ TABLE = ("fine", "refusals", "ndarray", "float", "vectorcall", "incref", "steps"
 STEP = ("function", "argument", "checks", "check_count")
 CHECK = ("data", "count", "size", "refusal")
 TAKEN = ("descr", "ndim", "dims", "bytes", "destination")
-LANES, SUMS = 4, 4  # of the look for a NaN
 
 
 def _load(register: str, where: str, offset: int, kind: str = "ptr") -> str:
@@ -46,78 +46,6 @@ def _load(register: str, where: str, offset: int, kind: str = "ptr") -> str:
 def _words(record: tuple[str, ...], where: str, **kinds: str) -> str:
     """Words of a record in registers of their names: ptr or i64."""
     return "\n".join(_load(name, where, 8 * record.index(name), kind) for name, kind in kinds.items())
-
-
-def _finite(name: str, scalar: str) -> str:
-    """Whether all numbers of an array are finite: then 0 x is zero, summed over all.
-
-    Four sums of lanes, so that none waits for the last; then one for what is left of them, then number by number.
-    """
-    kind = f"<{LANES} x {scalar}>"
-    size = 8 if scalar == "double" else 4
-    sums = range(SUMS)
-
-    def added(k: int, at: str, total: str, new: str) -> list[str]:
-        return [
-            f"  %{new}at{k} = getelementptr {scalar}, ptr %x, i64 {at}",
-            f"  %{new}v{k} = load {kind}, ptr %{new}at{k}, align {size}",
-            f"  %{new}p{k} = fmul contract {kind} %{new}v{k}, zeroinitializer",
-            f"  %{new}{k} = fadd contract {kind} {total}, %{new}p{k}",
-        ]
-
-    lines = [
-        f"define internal i1 @{name}(ptr %x, i64 %count) {{",
-        "entry:",
-        f"  %most = and i64 %count, {-LANES * SUMS}",
-        f"  %whole = and i64 %count, {-LANES}",
-        "  br label %head",
-        "head:",
-        "  %k = phi i64 [0, %entry], [%next, %body]",
-        *(f"  %sum{k} = phi {kind} [zeroinitializer, %entry], [%more{k}, %body]" for k in sums),
-        "  %inside = icmp slt i64 %k, %most",
-        "  br i1 %inside, label %body, label %join",
-        "body:",
-        *(f"  %k{k} = add i64 %k, {k * LANES}" for k in sums),
-        *(line for k in sums for line in added(k, f"%k{k}", f"%sum{k}", "more")),
-        f"  %next = add i64 %k, {LANES * SUMS}",
-        "  br label %head",
-        "join:",
-        f"  %half0 = fadd {kind} %sum0, %sum1",
-        f"  %half1 = fadd {kind} %sum2, %sum3",
-        f"  %all = fadd {kind} %half0, %half1",
-        "  br label %few",
-        "few:",
-        "  %m = phi i64 [%most, %join], [%after, %vector]",
-        f"  %total = phi {kind} [%all, %join], [%one0, %vector]",
-        "  %left = icmp slt i64 %m, %whole",
-        "  br i1 %left, label %vector, label %judge",
-        "vector:",
-        *added(0, "%m", "%total", "one"),
-        f"  %after = add i64 %m, {LANES}",
-        "  br label %few",
-        "judge:",
-        f"  %zero = fcmp oeq {kind} %total, zeroinitializer",
-        f"  %bits = bitcast <{LANES} x i1> %zero to i{LANES}",
-        f"  %fine = icmp eq i{LANES} %bits, -1",
-        "  br label %tail",
-        "tail:",
-        "  %j = phi i64 [%whole, %judge], [%last, %rest]",
-        "  %good = phi i1 [%fine, %judge], [%both, %rest]",
-        "  %again = icmp slt i64 %j, %count",
-        "  br i1 %again, label %rest, label %done",
-        "rest:",
-        f"  %where = getelementptr {scalar}, ptr %x, i64 %j",
-        f"  %number = load {scalar}, ptr %where",
-        f"  %nothing = fmul {scalar} %number, 0.0",
-        f"  %ok = fcmp oeq {scalar} %nothing, 0.0",
-        "  %both = and i1 %good, %ok",
-        "  %last = add i64 %j, 1",
-        "  br label %tail",
-        "done:",
-        "  ret i1 %good",
-        "}",
-    ]
-    return "\n".join(lines)
 
 
 RUN = f"""\
@@ -292,7 +220,7 @@ slow:
 
 def module(room: str) -> str:
     """The whole text; `room` is what every module needs for its outside functions."""
-    doubles, floats = _finite("finite_double", "double"), _finite("finite_float", "float")
+    doubles, floats = finite.array("finite_double", "double"), finite.array("finite_float", "float")
     move = "declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)"
     move += "\ndeclare i64 @llvm.fptosi.sat.i64.f64(double)"
     rings = _ring("from_ring", "from"), _ring("to_ring", "to")

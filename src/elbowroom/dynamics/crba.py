@@ -63,13 +63,13 @@ def forward_dynamics(
 ) -> Array:
     """qdd (n,) from M qdd = tau - (C qd + g - J^T w), M by this file and the right side by Newton-Euler."""
     rest = inverse_dynamics(model, q, qd, np.zeros(model.n), wrench)
-    return cholesky_solve(_with(mass_matrix(model, q), joint_inertia), tau - rest)
+    return cholesky_solve(with_rotors(mass_matrix(model, q), joint_inertia), tau - rest)
 
 
 def mass_matrix_inverse(model: Model, q: Array, joint_inertia: Array | None = None) -> Array:
     """M^-1 (n, n) = L^-1 D^-1 L^-T from M = L^T D L, both triangles."""
     n = model.n
-    L, D = ltdl(_with(mass_matrix(model, q), joint_inertia))
+    L, D = ltdl(with_rotors(mass_matrix(model, q), joint_inertia))
     inverse = zeros(n, n)  # of the unit lower L
     for j in range(n):
         inverse[j, j] = 1.0
@@ -88,5 +88,6 @@ def mass_matrix_inverse(model: Model, q: Array, joint_inertia: Array | None = No
     return matrix(out)
 
 
-def _with(M: Array, joint_inertia: Array | None) -> Array:
+def with_rotors(M: Array, joint_inertia: Array | None) -> Array:
+    """M with `joint_inertia` (n,) on its diagonal."""
     return M if joint_inertia is None else on_diagonal(M, joint_inertia)

@@ -20,15 +20,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..algebra import Array
 from ..model import Model
 from ..model.capsules import BASE
-
-Array = NDArray[Any]
 
 SAMPLES = 6000
 SCORED = 600

@@ -39,7 +39,7 @@ def forward_dynamics_1(
     model: Model, q: Array, qd: Array, tau: Array, wrench: Array | None = None, joint_inertia: Array | None = None
 ) -> Array:
     """qdd (n,): M by n Newton-Euler calls, then a symmetric solve."""
-    M = with_rotors(columns.mass_matrix(model, q), joint_inertia)
+    M = crba.with_rotors(columns.mass_matrix(model, q), joint_inertia)
     return cholesky_solve(M, _driving(model, q, qd, tau, wrench))
 
 
@@ -47,7 +47,7 @@ def forward_dynamics_2(
     model: Model, q: Array, qd: Array, tau: Array, wrench: Array | None = None, joint_inertia: Array | None = None
 ) -> Array:
     """qdd (n,): M by n Newton-Euler calls, each from its own link outwards, then a symmetric solve."""
-    M = with_rotors(triangle(model, q), joint_inertia)
+    M = crba.with_rotors(triangle(model, q), joint_inertia)
     return cholesky_solve(M, _driving(model, q, qd, tau, wrench))
 
 
@@ -100,11 +100,6 @@ def triangle(model: Model, q: Array) -> Array:
     for k, unit in enumerate(np.eye(model.n)):
         M[k:, k] = M[k, k:] = columns.inertia_product(model, joints, unit, start=k)
     return matrix(M)
-
-
-def with_rotors(M: Array, joint_inertia: Array | None) -> Array:
-    """M with `joint_inertia` (n,) on its diagonal."""
-    return M if joint_inertia is None else M + np.diag(joint_inertia)
 
 
 def _driving(model: Model, q: Array, qd: Array, tau: Array, wrench: Array | None) -> Array:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
@@ -80,6 +80,14 @@ LARGE = 5000
 """Operations beyond which a program stays as it was traced: rearranging saves a few in a hundred and takes seconds."""
 
 
+class Options(TypedDict, total=False):
+    """What `program` may be asked for besides: outside wrenches, and the point that something is of."""
+
+    wrench: str
+    link: int | None
+    point: bool
+
+
 def whole(name: str, method: str) -> Function:
     """The function of the whole arm, drives included: f(model, q, ...)."""
     what = quantity(name)
@@ -122,7 +130,9 @@ def program(
     return rearranged(traced)
 
 
-def chosen(model: Model, name: str, method: str | None = None, **options: Any) -> tuple[str, Program | Rolled]:
+def chosen(
+    model: Model, name: str, method: str | None = None, **options: Unpack[Options]
+) -> tuple[str, Program | Rolled]:
     """The method, and its code as this arm should have it: straight-line, or with loops for a long chain."""
     what = quantity(name)
     looped = method or next(iter(what.looped), "")
@@ -161,7 +171,7 @@ def rolled(model: Model, name: str, method: str) -> Rolled:
     )
 
 
-def cheapest(model: Model, name: str, **options: Any) -> tuple[str, Program]:
+def cheapest(model: Model, name: str, **options: Unpack[Options]) -> tuple[str, Program]:
     """The method with the fewest operations for this very arm, among the registry's fast ones, and its Program.
 
     A sine or cosine is taken for ten operations and a division for four, which is about what they cost on a CPU.

@@ -15,12 +15,11 @@ import functools
 from collections.abc import Iterable, Sequence
 from functools import cache, cached_property
 from itertools import combinations
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from ..algebra import cross
+from ..algebra import Array, cross
 from ..algebra.linalg import matrix
 from ..arm import Arm
 from ..compile import compiled
@@ -32,8 +31,6 @@ from ..model import LinkCapsule, Model
 from ..model.capsules import BASE, Point, checked_capsules
 from .distance import DISTANCE, distance, pair_of_rows
 from .shapes import RADIUS, ROW, A, B, Capsule, Sphere
-
-Array = NDArray[Any]
 
 SAMPLES = 4000
 """Configurations that `Body.self_pairs` looks at, drawn within the joint limits, the same ones each time."""

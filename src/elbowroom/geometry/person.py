@@ -14,17 +14,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ..algebra import Array
 from ..arrays import finite
 from ..errors import UnknownNameError
 from .shapes import RADIUS, ROW, VELOCITY_A, VELOCITY_B, A, B, Capsule
 from .skeleton import LIMBS, MIDDLE, SIDES, Sizes, Skeleton
-
-Array = NDArray[Any]
 
 STATURE = {
     "head": 0.93,

@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ..algebra import Array
 from ..errors import ModelError
 from .check import LENGTH, bounded
 
@@ -47,7 +48,7 @@ class LinkCapsule:
         object.__setattr__(self, "radius", _radius(self.radius, f"capsule {self.name!r}: radius"))
 
 
-def moved_capsule(capsule: LinkCapsule, T: NDArray[Any]) -> LinkCapsule:
+def moved_capsule(capsule: LinkCapsule, T: Array) -> LinkCapsule:
     """The capsule given in a frame that stands at T (4, 4), expressed in the frame that T is given in."""
     a, b = (tuple((T[:3, :3] @ end + T[:3, 3]).tolist()) for end in (capsule.a, capsule.b))
     return replace(capsule, a=a, b=b)

@@ -17,12 +17,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 from xml.etree.ElementTree import Element
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..algebra import Array
 from ..disk_cache import numbers as remembered
 from ..errors import ModelError
 from .capsules import LinkCapsule, moved_capsule
@@ -32,7 +32,6 @@ from .meshes import MAX_BYTES, contents, readers, surfaces
 from .packages import NotFoundError, locate, shortened
 from .urdf_xml import number, numbers, origin, part, quoted, vector
 
-Array = NDArray[Any]
 KINDS = ("sphere", "capsule", "cylinder", "box", "mesh")
 MANY = 10
 """A warning lists so many things that failed, and counts the rest."""

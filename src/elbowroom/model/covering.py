@@ -25,14 +25,12 @@ from __future__ import annotations
 import dataclasses
 import math
 from itertools import combinations, pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..algebra import Array
 from .capsules import LinkCapsule
-
-Array = NDArray[Any]
 
 _EXTREMES = 150  # directions whose outermost points stand for all while the axis is sought
 _ROUGH = 40  # while the cuts are sought

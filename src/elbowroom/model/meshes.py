@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..algebra import Array
 from ..errors import ModelError
 from ..reading import regular
 from .packages import real
@@ -29,7 +29,6 @@ from .packages import real
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
-Array = NDArray[Any]
 Colour = tuple[float, float, float, float]
 
 

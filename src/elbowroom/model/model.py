@@ -24,7 +24,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -35,6 +35,9 @@ from ..algebra.tensors import PrincipalForm, principal_form
 from ..errors import ModelError, UnknownNameError
 from .capsules import Covers, LinkCapsule, checked_capsules, checked_covers
 from .check import ANGLE, FIELDS, LENGTH, LINK_FIELDS, RATIO, bounded
+
+if TYPE_CHECKING:
+    from .symbolic import SymbolicModel
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)  # m/s^2, world z up
 
@@ -271,7 +274,7 @@ class Model:
         none = _frozen(self.name, "viscous", np.zeros(self.n), (self.n,))
         return dataclasses.replace(self, viscous=none, coulomb=none)
 
-    def symbolic(self, condition: str = "general") -> Any:
+    def symbolic(self, condition: str = "general") -> SymbolicModel:
         """This chain with symbols for numbers, to count operations with; see `symbolic.py`."""
         from .symbolic import symbolic
 

@@ -1,4 +1,4 @@
-"""Files that make the next process start sooner: compiled code, and numbers that take long to find.
+"""The cache on disk: compiled code, and numbers that take long to find, for the next process.
 
 An entry is a header line (a checksum and what the caller wants to know about the rest) and the rest: object code, or of
 `numbers` (capsules fitted to a mesh, a ready pose) their bytes.  The folder is private to its owner; what is truncated,

@@ -1,4 +1,4 @@
-"""Recursions over joints, said once.
+"""Recursions over joints: `each`, `scan` and `pairs`, as plain Python loops or traced into loops.
 
     each(n, f)                          f(i) of every i
     late(n, f)                          the same, for whoever reads each of them once

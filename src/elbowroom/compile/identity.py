@@ -1,4 +1,4 @@
-"""What a value is, as a hash: equal in every process for equal values, another once anything in it has changed.
+"""The identity of a value, a hash: equal in every process for equal values, another once anything in it has changed.
 
 The kernels on disk go by it, so it covers what tracing a function may read:
 

@@ -1,4 +1,4 @@
-"""Lines of C, one value a line: what ir.SourceWriter is for LLVM IR, so that sincos.py is written once for both.
+"""Lines of C, one value a line: what ir.IrWriter is for LLVM IR, so that sincos.py is written once for both.
 
 The generated text stands on
 

@@ -1,4 +1,4 @@
-"""Between rows and columns: the states of a block lie one after the other in memory, in registers one a lane.
+"""Transposing blocks of states: one after the other in memory (rows), one a lane in registers (columns).
 
 rows        element e of lane l is x[l * size + e]      as callers hold them
 columns     element e of lane l is x[e * lanes + l]     as registers are loaded and stored

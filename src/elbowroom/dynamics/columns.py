@@ -1,4 +1,4 @@
-"""The toolbox way: matrices out of many Newton-Euler calls, and the inertia rate by differencing.
+"""Matrices out of many Newton-Euler calls, as toolboxes make them, and the inertia rate by differencing.
 
 Newton-Euler is linear in the accelerations and quadratic in the speeds, so it can be asked for one column at a time:
 

@@ -38,7 +38,7 @@ Three = tuple[Scalar, Scalar, Scalar]
 Point = Sequence[Scalar] | Array
 
 
-class Nearest(NamedTuple):
+class NearestPoints(NamedTuple):
     """Where two segments are nearest, in parts of their lengths (0 to 1), and how the one lies from the other."""
 
     lambda1: Scalar  # exact; the middle of the overlap where the segments are parallel
@@ -167,8 +167,8 @@ def least_distance(a1: Point, b1: Point, a2: Point, b2: Point) -> Scalar:
     return sqrt(u + dot(across_both, across_both))
 
 
-def nearest(a1: Point, b1: Point, a2: Point, b2: Point, angle: Scalar = PARALLEL_ANGLE) -> Nearest:
-    """Algorithm 3.1 with (3.36), (3.37), for the segments a1 to b1 and a2 to b2; see `Nearest`."""
+def nearest(a1: Point, b1: Point, a2: Point, b2: Point, angle: Scalar = PARALLEL_ANGLE) -> NearestPoints:
+    """Algorithm 3.1 with (3.36), (3.37), for the segments a1 to b1 and a2 to b2; see `NearestPoints`."""
     f = _factorised(a1, b1, a2, b2)
     edges = _edges(f)
     middle1 = 0.5 * (edges.on1_of_start2 + edges.on1_of_end2)  # of the overlap, as if parallel
@@ -192,7 +192,7 @@ def nearest(a1: Point, b1: Point, a2: Point, b2: Point, angle: Scalar = PARALLEL
     root = sqrt(dot(direction, direction))
     inverse_root = 1.0 / root
     normal = direction[0] * inverse_root, direction[1] * inverse_root, direction[2] * inverse_root
-    return Nearest(lambda1, lambda2, smooth1, smooth2, where(crossing, 0.0, root), normal)
+    return NearestPoints(lambda1, lambda2, smooth1, smooth2, where(crossing, 0.0, root), normal)
 
 
 def _crossing_normal(f: _Frame) -> Three:

@@ -1,4 +1,4 @@
-"""From Denavit-Hartenberg tables, modified (Craig) and standard (Paul).
+"""Models from Denavit-Hartenberg tables, modified (Craig) and standard (Paul).
 
 Modified DH places frame i at the *near* end of link i, on joint i's axis:
 

@@ -1,4 +1,4 @@
-"""From MJCF: the chain from the world to a body or a site of a MuJoCo model, with everything else merged into it.
+"""Models from MJCF files: the chain from the world to a body or a site, with everything else merged into it.
 
 MuJoCo's own parser reads the file, so includes, defaults and the frames of `<compiler>` are as MuJoCo has them.  A body
 stands in its parent at T_b; its joints, in order, turn it about (or slide it along) an axis through an anchor, both in

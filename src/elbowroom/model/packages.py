@@ -1,4 +1,4 @@
-"""Where the files that a robot description names may lie.
+"""Finding the files that a robot description names: in ROS packages, and in folders beside it.
 
     meshes/arm.stl           in the model's folder: the folder of the description, or the one above where that is
                              called `urdf`, `robots` or the like, as in ROS packages

@@ -1,4 +1,4 @@
-"""Where an arm ends, when nobody says: the natural tip of a tree of links.
+"""The natural tip of a tree of links: where an arm ends if no tip is given.
 
     1. Joints of a gripper are left out: those named gripper, finger, jaw and the like, mimic joints, and the fingers
        of a hand, which are two or more branches that leave one link and are short (`SHORT`) beside the way to it.

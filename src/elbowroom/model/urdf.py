@@ -1,4 +1,4 @@
-"""From URDF: the serial chain from the root link to a tip, with everything else merged into it.
+"""Models from URDF files: the serial chain from the root link to a tip, with everything else merged into it.
 
 A URDF is a tree.  Joint j stands in its parent link at T_j (its `origin`); the child link's frame is the
 joint's, moved about or along `axis`.  Our joints move about or along z, so our frame i is the URDF frame of

@@ -21,7 +21,7 @@ from elbowroom import cli, dynamics
 from elbowroom.cell import Cell
 from elbowroom.cell.recording.table import read as recorded
 from elbowroom.cli import tour
-from elbowroom.cli.bench.command import Suite
+from elbowroom.cli.bench import Benchmark
 from elbowroom.cli.terminal import noted
 from elbowroom.export import write_urdf
 from elbowroom.model import catalogue
@@ -151,7 +151,7 @@ def test_every_command_explains_itself_with_examples_that_are_true(run, command)
     assert shown, "an example: a line that starts with `elbowroom NAME`"
     assert {understood(words) for words in shown} == {command}
     if command == "bench":
-        assert {words[1] for words in shown} == {suite.value for suite in Suite}
+        assert {words[1] for words in shown} == {each.value for each in Benchmark}
 
 
 def test_the_calls_of_the_overview_are_understood(run):

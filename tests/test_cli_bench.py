@@ -12,8 +12,6 @@ import pytest
 
 import elbowroom as er
 from elbowroom.bench import avoidance as cycles
-from elbowroom.bench import batch as batches
-from elbowroom.bench import chains as lengths
 from elbowroom.bench import distance as distances
 from elbowroom.bench import dynamics as suite
 from elbowroom.bench import gpu
@@ -58,7 +56,7 @@ def measured(monkeypatch) -> Asked:
         calls = [FirstCall("[red]arm", 7, "mass_matrix", 0.25)]
         return Report(rows, ["MuJoCo", "frax"], "a CPU", 3, first_calls=calls, notes=["a [red]note."], load=5.0)
 
-    monkeypatch.setattr(suite, "run", run)
+    monkeypatch.setattr(suite, "one_state", run)
     return asked
 
 
@@ -104,8 +102,8 @@ def measured_sizes(monkeypatch) -> list[dict]:
         asked.append(options)
         return Report([row for n in (6, 20) for row in rows("chains", f"random{n}", n, 1)], [], "a CPU", 1, load=1.0)
 
-    monkeypatch.setattr(batches, "run", batch)
-    monkeypatch.setattr(lengths, "run", chain)
+    monkeypatch.setattr(suite, "batches", batch)
+    monkeypatch.setattr(suite, "long_chains", chain)
     return asked
 
 

@@ -18,12 +18,11 @@ import llvmlite.binding
 import pytest
 
 from elbowroom import __main__ as starting
-from elbowroom.cli import checkup
-from elbowroom.cli.checkup import core, extras, machine, parts
+from elbowroom.cli import doctor
 from elbowroom.compile import engine
 
 ROOT = Path(__file__).parent.parent
-STATES = {parts.OK, parts.NOTE, parts.MISSING, parts.BROKEN}
+STATES = {doctor.OK, doctor.NOTE, doctor.MISSING, doctor.BROKEN}
 
 
 @pytest.fixture
@@ -37,15 +36,11 @@ def quick(monkeypatch):
     """No processes: packages are fine, and so is the kernel."""
 
     def probe(what, *names):
-        if what == "import":
-            return [{"module": name, "version": "1.0"} for name in names], ""
-        return [{"compiled_s": 0.1, "off": 1e-16, "call_s": 1e-6}], ""
+        return {} if what == "import" else {"compiled_s": 0.1, "off": 1e-16, "call_s": 1e-6}
 
-    monkeypatch.setattr(parts, "probe", probe)
-    monkeypatch.setattr(core, "probe", probe)
-    monkeypatch.setattr(machine, "SLEEPS", 3)
-    monkeypatch.setattr(extras, "there", lambda module: True)
-    return probe
+    monkeypatch.setattr(doctor, "probe", probe)
+    monkeypatch.setattr(doctor, "SLEEPS", 3)
+    monkeypatch.setattr(doctor, "version", lambda package: "1.0")
 
 
 def by_name(found):
@@ -55,7 +50,7 @@ def by_name(found):
 def test_it_says_what_is_here_and_that_the_core_works(run):
     status, out, err = run()
     assert (status, err) == (0, "")
-    for words in (parts.CORE, parts.MACHINE, parts.EXTRAS, "NumPy", "LLVM", "self check", "kernel cache", "viewer"):
+    for words in (doctor.CORE, doctor.MACHINE, doctor.EXTRAS, "NumPy", "LLVM", "self check", "kernel cache", "viewer"):
         assert words in out
     assert re.search(r"^  ok +self check +a mass matrix: compiled in \d+ ms, equal to the reference", out, re.M)
     assert out.endswith("\nThe core works.\n")
@@ -70,14 +65,12 @@ def test_json_is_alone_on_stdout(run, quick):
     names = {each["name"]: each for each in data["findings"]}
     assert names["vectors"]["data"]["bits"] in (128, 256, 512)
     assert names["CPU"]["data"]["threads"] >= 1
-    assert {*extras.EXTRA, "timer", "GPU", "kernel cache"} <= set(names)
+    assert {*doctor.USES, "timer", "GPU", "kernel cache"} <= set(names)
 
 
 def test_the_note_is_aligned(quick):
-    lines = [
-        line for line in checkup.as_text(checkup.examine()).splitlines() if re.match(r"  (ok|note|missing) ", line)
-    ]
-    wide = max(len(each.name) for each in checkup.examine())
+    lines = [line for line in doctor.as_text(doctor.examine()).splitlines() if re.match(r"  (ok|note|missing) ", line)]
+    wide = max(len(each.name) for each in doctor.examine())
     assert len(lines) > 10
     assert all(line[9] == " " and line[10] != " " and line[10 + wide :][:2] == "  " for line in lines)
 
@@ -86,30 +79,66 @@ def test_the_note_is_aligned(quick):
 
 
 def test_the_extras_are_those_of_pyproject():
+    assert set(doctor.USES) == set(
+        tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    )
+    assert set(doctor.TRIED) <= set(doctor.USES)
+
+
+def test_what_extras_need_is_read_from_the_installed_package(monkeypatch):
+    texts = [
+        "numpy>=2",
+        "viser<2,>=1.1; extra == 'viewer'",
+        'pin[x]; python_version > "3" and extra == "bench"',
+        "rich",
+    ]
+    monkeypatch.setattr(doctor.importlib.metadata, "requires", lambda name: texts)
+    assert doctor.requirements() == {"": ["numpy", "rich"], "viewer": ["viser"], "bench": ["pin"]}
+
+
+def test_where_it_is_not_installed_pyproject_says_what_is_needed(monkeypatch):
+    def missing(name):
+        raise doctor.importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(doctor.importlib.metadata, "requires", missing)
     wanted = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    names = {extra: {re.split(r"[<>=[]", p)[0] for p in packages} for extra, packages in
-             wanted["optional-dependencies"].items()}  # fmt: skip
-    assert {extra: set(known.packages) for extra, known in extras.EXTRA.items()} == names
-    assert set(core.MODULES) == {re.split(r"[<>=]", package)[0] for package in wanted["dependencies"]}
+    needed = {"": wanted["dependencies"], **wanted["optional-dependencies"]}
+    assert doctor.requirements() == {
+        extra: [re.split(r"[<>=[]", package)[0] for package in packages] for extra, packages in needed.items()
+    }
 
 
-def test_what_is_missing_names_the_feature_and_the_command(quick, monkeypatch):
-    monkeypatch.setattr(extras, "there", lambda module: module != "viser")
-    found = checkup.examine()
+@pytest.mark.parametrize(
+    "record, command",
+    [
+        ('{"url": "file:///x", "dir_info": {"editable": true}}', "pip install -e '.[viewer]'"),
+        ('{"url": "file:///x", "dir_info": {}}', "pip install '.[viewer]'"),
+        (None, "pip install '.[viewer]'"),
+        ("{", "pip install '.[viewer]'"),
+    ],
+)
+def test_what_is_missing_names_the_feature_and_the_command(quick, monkeypatch, record, command):
+    """An editable installation stays one."""
+    monkeypatch.setattr(doctor.importlib.metadata.Distribution, "read_text", lambda self, name: record, raising=False)
+    monkeypatch.setattr(doctor.importlib.metadata.PathDistribution, "read_text", lambda self, name: record)
+    monkeypatch.setattr(doctor, "requirements", lambda: {"": ["numpy"], "viewer": ["viser"]})
+    monkeypatch.setattr(doctor, "version", lambda package: "" if package == "viser" else "1.0")
+    found = doctor.examine()
     viewer = by_name(found)["viewer"]
-    assert (viewer.state, viewer.data["missing"]) == (parts.MISSING, ["viser"])
-    assert checkup.healthy(found)
-    text = checkup.as_text(found)
+    assert (viewer.state, viewer.data["missing"]) == (doctor.MISSING, ["viser"])
+    assert doctor.healthy(found)
+    text = doctor.as_text(found)
     assert re.search(r"^  missing +viewer +the live page \(demo, replay\): without viser$", text, re.M)
-    assert re.search(r"^  the live page \(demo, replay\) +pip install '\.\[viewer\]'$", text, re.M)
+    assert re.search(rf"^  the live page \(demo, replay\) +{re.escape(command)}$", text, re.M)
 
 
 def test_a_hidden_package_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "viser", None)
-    assert not parts.there("viser")
+    assert not doctor.there("viser")
     monkeypatch.setitem(sys.modules, "halfway", type(sys)("halfway"))
-    assert not parts.there("halfway")  # a module without a spec
-    assert parts.there("json")
+    assert not doctor.there("halfway")  # a module without a spec
+    assert doctor.there("json")
+    assert not doctor.version("no-such-package")
 
 
 @pytest.mark.parametrize(
@@ -119,38 +148,36 @@ def test_a_hidden_package_is_missing(monkeypatch):
         ("raise SystemExit(3)", "SystemExit: 3"),
         ("import os; print('hello'); os.abort()", "it crashed (signal 6)"),
         ("import os; os._exit(7)", "it ended with status 7"),
+        ("import os; os._exit(0)", "no answer"),
     ],
 )
 def test_a_package_that_cannot_be_imported_does_not_take_the_doctor_along(monkeypatch, tmp_path, code, said):
-    for name, text in (("viser", code), ("trimesh", "__version__ = '9'\nprint('{\"not\": \"ours\"}')")):
+    for name, text in (("viser", code), ("trimesh", "print('{\"not\": \"ours\"}', end='')")):
         (tmp_path / name).mkdir()
         (tmp_path / name / "__init__.py").write_text(text)
     monkeypatch.syspath_prepend(str(tmp_path))
-    assert parts.imported(["trimesh", "viser", "json"]) == {
-        "trimesh": ("9", ""),
-        "viser": ("", said),
-        "json": ("2.0.9", ""),
-    }
-    monkeypatch.setattr(extras, "EXTRA", {"viewer": extras.EXTRA["viewer"]})
-    (viewer,) = extras.packages()
-    assert viewer.state == parts.BROKEN
+    assert doctor.import_errors(["trimesh", "viser", "json"]) == {"trimesh": "", "viser": said, "json": ""}
+    monkeypatch.setattr(doctor, "USES", {"viewer": doctor.USES["viewer"]})
+    monkeypatch.setattr(doctor, "TRIED", ("viewer",))
+    (viewer,) = doctor.extras()
+    assert viewer.state == doctor.BROKEN
     assert said in viewer.text
-    assert viewer.mend == "pip install --force-reinstall '.[viewer]'"
+    assert re.fullmatch(r"pip install --force-reinstall (-e )?'\.\[viewer\]'", viewer.mend)
 
 
 def test_a_process_that_never_ends_or_cannot_begin(monkeypatch, tmp_path):
     (tmp_path / "slow.py").write_text("import time; time.sleep(60)")
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setattr(parts, "PROBE", 1.0)
-    assert parts.imported(["slow"]) == {"slow": ("", "it took longer than 1 s")}
+    monkeypatch.setattr(doctor, "PROBE", 1.0)
+    assert doctor.import_errors(["slow"]) == {"slow": "it took longer than 1 s"}
     monkeypatch.setattr(sys, "executable", str(tmp_path / "nosuch"))
-    assert parts.imported(["json", "re"])["re"] == ("", "no process could be started: No such file or directory")
+    assert doctor.import_errors(["json", "re"])["re"] == "no process could be started: No such file or directory"
 
 
 def test_no_browser(monkeypatch):
-    monkeypatch.setattr(extras.shutil, "which", lambda name: "/usr/bin/apt-get" if name == "apt-get" else None)
-    (found,) = extras.browser()
-    assert (found.state, found.mend) == (parts.MISSING, "sudo apt-get install chromium chromium-driver")
+    monkeypatch.setattr(doctor.shutil, "which", lambda name: "/usr/bin/apt-get" if name == "apt-get" else None)
+    (found,) = doctor.browser()
+    assert (found.state, found.mend) == (doctor.MISSING, "sudo apt-get install chromium chromium-driver")
     assert "without Chromium and chromedriver" in found.text
 
 
@@ -158,8 +185,8 @@ def test_no_browser(monkeypatch):
 
 
 def test_a_broken_core_has_status_1_and_says_how_to_mend_it(run, quick, monkeypatch):
-    broken = {"numpy": ("", "ImportError: no"), "llvmlite": ("0.50", "")}
-    monkeypatch.setattr(core, "imported", lambda names: {name: broken.get(name, ("1", "")) for name in names})
+    broken = {"numpy": "ImportError: no"}
+    monkeypatch.setattr(doctor, "import_errors", lambda names: {name: broken.get(name, "") for name in names})
     status, out, _ = run()
     assert status == 1
     assert re.search(r"^  broken +NumPy +cannot be imported: ImportError: no$", out, re.M)
@@ -170,15 +197,14 @@ def test_a_broken_core_has_status_1_and_says_how_to_mend_it(run, quick, monkeypa
 @pytest.mark.parametrize(
     "answer, said",
     [
-        (([{"off": 0.1, "compiled_s": 1, "call_s": 1}], ""), "differs from the reference by 1.0e-01"),
-        (([{"off": float("nan"), "compiled_s": 1, "call_s": 1}], ""), "differs from the reference by nan"),
-        (([{"error": "RuntimeError: [bold]no[/]\x1b[31m"}], ""), "RuntimeError: [bold]no[/] [31m"),
-        (([], "it crashed (signal 4)"), "it crashed (signal 4)"),
-        (([], ""), "no answer"),
+        ({"off": 0.1, "compiled_s": 1, "call_s": 1}, "differs from the reference by 1.0e-01"),
+        ({"off": float("nan"), "compiled_s": 1, "call_s": 1}, "differs from the reference by nan"),
+        ({"error": "RuntimeError: [bold]no[/]\x1b[31m"}, "RuntimeError: [bold]no[/] [31m"),
+        ({"error": "it crashed (signal 4)"}, "it crashed (signal 4)"),
     ],
 )
 def test_a_kernel_that_does_not_compute_is_a_broken_core(run, quick, monkeypatch, answer, said):
-    monkeypatch.setattr(core, "probe", lambda *what: answer)
+    monkeypatch.setattr(doctor, "probe", lambda what, *names: {} if what == "import" else answer)
     status, out, _ = run()
     assert status == 1
     assert said in next(line for line in out.splitlines() if "self check" in line)
@@ -190,8 +216,8 @@ def test_the_self_check_sees_a_wrong_kernel(monkeypatch, tmp_path):
         "import elbowroom.dynamics as d\nreal = d.whole\nd.whole = lambda *a: (lambda *b: real(*a)(*b) * 1.000001)\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
-    (found,) = core.kernel()
-    assert found.state == parts.BROKEN
+    (found,) = doctor.kernel()
+    assert found.state == doctor.BROKEN
     assert "differs from the reference by 1.0e-06" in found.text
 
 
@@ -199,15 +225,24 @@ def test_every_look_may_fail(quick, monkeypatch):
     def fails(*args, **kwargs):
         raise RuntimeError("no\nluck")
 
-    for module, name in ((core, "python"), (core, "packages"), (core, "kernel"), (core, "kernel_cache"),
-                         (machine, "cpu"), (machine, "gpu"), (machine, "timer"), (machine, "port"),
-                         (extras, "packages"), (extras, "browser")):  # fmt: skip
-        monkeypatch.setattr(module, name, fails)
-    found = checkup.examine()
+    for name in (
+        "python",
+        "core_packages",
+        "kernel",
+        "kernel_cache",
+        "cpu",
+        "gpu",
+        "timer",
+        "port",
+        "extras",
+        "browser",
+    ):
+        monkeypatch.setattr(doctor, name, fails)
+    found = doctor.examine()
     assert len(found) == 10
     assert all(each.text == "could not be looked at: RuntimeError: no luck" for each in found)
-    assert not checkup.healthy(found)
-    assert checkup.as_text(found).count("\n") < 20
+    assert not doctor.healthy(found)
+    assert doctor.as_text(found).count("\n") < 20
 
 
 # ---- the cache
@@ -216,7 +251,7 @@ def test_every_look_may_fail(quick, monkeypatch):
 def test_a_cache_that_is_off_or_cannot_be_used_is_told_and_is_no_illness(quick, monkeypatch, tmp_path):
     def look(value):
         monkeypatch.setenv("ELBOWROOM_CACHE", str(value))
-        (found,) = core.kernel_cache()
+        (found,) = doctor.kernel_cache()
         return found
 
     assert look("off").text == "off, by ELBOWROOM_CACHE=off: each process compiles again"
@@ -230,10 +265,10 @@ def test_a_cache_that_is_off_or_cannot_be_used_is_told_and_is_no_illness(quick, 
     assert "is not used (not yours alone)" in found.text
     assert found.mend == f"chmod 700 {tmp_path}/open/kernels"
     found = look(tmp_path / "new")
-    assert (found.state, found.data["files"], found.data["writable"]) == (parts.OK, 0, True)
+    assert (found.state, found.data["files"], found.data["writable"]) == (doctor.OK, 0, True)
     (tmp_path / "new" / "kernels" / ("a" * 64)).write_bytes(b"x" * 2_000_000)
     assert "1 files, 2 of at most 268 MB, can be written" in look(tmp_path / "new").text
-    assert checkup.healthy(checkup.examine())
+    assert doctor.healthy(doctor.examine())
 
 
 def test_a_cache_that_is_full(monkeypatch, tmp_path):
@@ -241,9 +276,9 @@ def test_a_cache_that_is_full(monkeypatch, tmp_path):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setenv("ELBOWROOM_CACHE", str(tmp_path))
-    monkeypatch.setattr(core.tempfile, "TemporaryFile", full)
-    (found,) = core.kernel_cache()
-    assert (found.state, found.data["writable"]) == (parts.NOTE, False)
+    monkeypatch.setattr(doctor.tempfile, "TemporaryFile", full)
+    (found,) = doctor.kernel_cache()
+    assert (found.state, found.data["writable"]) == (doctor.NOTE, False)
     assert "cannot be written (No space left on device)" in found.text
 
 
@@ -263,9 +298,9 @@ def test_a_cpu_without_known_features(features):
         raise RuntimeError("no host features")
 
     features(fails)
-    cpu, vectors = machine.cpu()
-    assert cpu.state == parts.OK
-    assert (vectors.state, vectors.text) == (parts.NOTE, "unknown: RuntimeError: no host features")
+    cpu, vectors = doctor.cpu()
+    assert cpu.state == doctor.OK
+    assert (vectors.state, vectors.text) == (doctor.NOTE, "unknown: RuntimeError: no host features")
 
 
 @pytest.mark.parametrize(
@@ -278,50 +313,50 @@ def test_a_cpu_without_known_features(features):
 )
 def test_what_kernels_use_of_a_cpu(features, names, said):
     features(lambda: llvmlite.binding.targets.FeatureMap(dict.fromkeys(names, True)))
-    assert list(machine.cpu())[1].text.startswith(said)
+    assert list(doctor.cpu())[1].text.startswith(said)
 
 
 def test_a_gpu_is_told_plainly(monkeypatch):
-    monkeypatch.setattr(machine, "_nvidia", lambda: ([], ""))
-    monkeypatch.setattr(machine, "there", lambda module: False)
-    (found,) = machine.gpu()
-    assert (found.state, found.text) == (parts.OK, "no NVIDIA driver; not used: CuPy is not there")
-    monkeypatch.setattr(machine, "_nvidia", lambda: (["H100"], "550"))
-    assert (next(machine.gpu()).state, next(machine.gpu()).text) == (parts.NOTE, "H100; not used: CuPy is not there")
-    monkeypatch.setattr(machine, "there", lambda module: True)
-    monkeypatch.setattr(machine, "probe", lambda *what: ([{"cupy": "14.0", "devices": ["H100"]}], ""))
-    assert next(machine.gpu()).text == "H100, CuPy 14.0"
-    monkeypatch.setattr(machine, "probe", lambda *what: ([], "it crashed (signal 11)"))
-    assert next(machine.gpu()).text == "H100; not used: it crashed (signal 11)"
+    monkeypatch.setattr(doctor, "_nvidia", lambda: ([], ""))
+    monkeypatch.setattr(doctor, "there", lambda module: False)
+    (found,) = doctor.gpu()
+    assert (found.state, found.text) == (doctor.OK, "no NVIDIA driver; not used: CuPy is not there")
+    monkeypatch.setattr(doctor, "_nvidia", lambda: (["H100"], "550"))
+    assert (next(doctor.gpu()).state, next(doctor.gpu()).text) == (doctor.NOTE, "H100; not used: CuPy is not there")
+    monkeypatch.setattr(doctor, "there", lambda module: True)
+    monkeypatch.setattr(doctor, "probe", lambda *what: {"cupy": "14.0", "devices": ["H100"]})
+    assert next(doctor.gpu()).text == "H100, CuPy 14.0"
+    monkeypatch.setattr(doctor, "probe", lambda *what: {"error": "it crashed (signal 11)"})
+    assert next(doctor.gpu()).text == "H100; not used: it crashed (signal 11)"
 
 
 def test_the_tool_of_the_driver_is_believed_only_if_it_answers(monkeypatch, tmp_path):
     tool = tmp_path / "nvidia-smi"
-    monkeypatch.setattr(machine.shutil, "which", lambda name: str(tool))
+    monkeypatch.setattr(doctor.shutil, "which", lambda name: str(tool))
     for text, wanted in (("echo 'H100, 550.1'", (["H100"], "550.1")), ("exit 9", ([], "present"))):
         tool.write_text(f"#!/bin/sh\n{text}\n")
         tool.chmod(0o755)
-        assert machine._nvidia() == wanted
+        assert doctor._nvidia() == wanted
     tool.write_bytes(b"\0")
-    assert machine._nvidia() == ([], "present")
+    assert doctor._nvidia() == ([], "present")
 
 
 def test_a_port_that_is_taken_and_a_timer_that_is_late(monkeypatch):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        monkeypatch.setattr(machine, "PORT", taken.getsockname()[1])
-        (found,) = machine.port()
-        assert (found.state, found.data["free"]) == (parts.NOTE, False)
+        monkeypatch.setattr(doctor, "PORT", taken.getsockname()[1])
+        (found,) = doctor.port()
+        assert (found.state, found.data["free"]) == (doctor.NOTE, False)
         assert "takes the next and says which" in found.text
-    (found,) = machine.port()
-    assert (found.state, found.data["free"]) == (parts.OK, True)
+    (found,) = doctor.port()
+    assert (found.state, found.data["free"]) == (doctor.OK, True)
     clock = iter(range(10**6))
-    monkeypatch.setattr(machine.time, "sleep", lambda seconds: None)
-    monkeypatch.setattr(machine.time, "perf_counter", lambda: 0.012 * next(clock))
-    (found,) = machine.timer()
+    monkeypatch.setattr(doctor.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(doctor.time, "perf_counter", lambda: 0.012 * next(clock))
+    (found,) = doctor.timer()
     assert found.data["median_s"] == pytest.approx(0.011)
-    assert (found.state, found.text[-56:]) == (parts.NOTE, "): cycles shorter than 50 ms will be missed now and then")
+    assert (found.state, found.text[-56:]) == (doctor.NOTE, "): cycles shorter than 50 ms will be missed now and then")
 
 
 # ---- where the rest cannot be imported
@@ -342,7 +377,7 @@ def test_without_the_command_line_it_says_why_and_the_doctor_still_works(monkeyp
     monkeypatch.setattr(sys, "argv", ["elbowroom", "robots", "--debug"])
     with pytest.raises(ImportError):
         starting.main()
-    monkeypatch.setattr(starting, "_checkup", lambda: checkup)
+    monkeypatch.setattr(starting, "_doctor", lambda: doctor)
     for words, wanted in ((["doctor"], "What elbowroom needs"), (["doctor", "--json"], '"healthy": true')):
         monkeypatch.setattr(sys, "argv", ["elbowroom", *words])
         with pytest.raises(SystemExit) as stopped:
@@ -351,15 +386,15 @@ def test_without_the_command_line_it_says_why_and_the_doctor_still_works(monkeyp
         assert wanted in capsys.readouterr().out
 
 
-def test_the_looks_need_the_standard_library_alone(monkeypatch):
+def test_it_needs_the_standard_library_alone(monkeypatch):
     code = (
         "import sys\nfor name in ('typer', 'rich', 'platformdirs'): sys.modules[name] = None\n"
-        "import elbowroom.__main__ as m\nc = m._checkup()\n"
-        "c.core.probe = c.parts.probe = lambda *what: ([], 'not tried')\n"
+        "import elbowroom.__main__ as m\nc = m._doctor()\n"
+        "c.probe = lambda *what: {'error': 'not tried'}\n"
         "print(c.__name__, len(c.as_text(c.examine())) > 500)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stdout == "elbowroom.cli.checkup True\n", done.stderr
+    assert done.stdout == "elbowroom.cli.doctor True\n", done.stderr
 
 
 def test_ctrl_c_while_packages_are_imported_leaves_no_trace(tmp_path):

@@ -16,8 +16,8 @@ import pytest
 
 from elbowroom import cli
 from elbowroom.cell.recording.table import read as read_recording
-from elbowroom.cli import experiment_runs
 from elbowroom.cli.terminal import Interrupts
+from elbowroom.experiments.thesis import experiment as thesis
 from elbowroom.experiments.thesis import results, suite
 from elbowroom.experiments.thesis.experiment import SCENES, TESTS, experiments, read
 from elbowroom.experiments.thesis.suite import installed
@@ -61,7 +61,7 @@ def run(capsys, monkeypatch, tmp_path):
 def brief(monkeypatch):
     """Tests of 20 cycles, and no figures: those have tests of their own."""
     short = tuple(read(SCENES / f"test{number}.toml", {"duration": SECONDS}) for number in TESTS)
-    for module in (experiment_runs, suite):
+    for module in (thesis, suite):
         monkeypatch.setattr(module, "experiments", lambda: short)
     monkeypatch.setattr(results, "draw_all", lambda *args, **kwargs: {})
     return short

@@ -17,9 +17,8 @@ from elbowroom.algebra import cross, trace
 from elbowroom.cli import count as command
 from elbowroom.cli.show import show_structure
 from elbowroom.counting import costs, markdown
-from elbowroom.counting.compare import comparable
+from elbowroom.counting.compare import comparable, verdict
 from elbowroom.counting.costs import tensor_rotations
-from elbowroom.counting.reasons import verdict
 from elbowroom.dynamics.published import PUBLISHED, published
 from elbowroom.dynamics.structure import EntryKind, structure
 from elbowroom.model import catalogue

@@ -1,7 +1,7 @@
 """`python -m elbowroom`, and the command `elbowroom`: starts the command line, whatever state this installation is in.
 
 Ctrl-C while packages are still being imported ends it without a trace.  Where they cannot be imported it says which
-one, and `elbowroom doctor` still works: its looks (cli/checkup) need the standard library alone.
+one, and `elbowroom doctor` still works: it (cli/doctor.py) needs the standard library alone.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ def _without(error: ImportError) -> int:
     if sys.argv[1:2] != ["doctor"]:
         sys.stderr.write(f"error: elbowroom cannot start: {error}; `elbowroom doctor` says what to do\n")
         return 1
-    checkup = _checkup()
-    found = checkup.examine()
-    sys.stdout.write(checkup.as_json(found) if "--json" in sys.argv else checkup.as_text(found))
-    return 0 if checkup.healthy(found) else 1
+    doctor = _doctor()
+    found = doctor.examine()
+    sys.stdout.write(doctor.as_json(found) if "--json" in sys.argv else doctor.as_text(found))
+    return 0 if doctor.healthy(found) else 1
 
 
-def _checkup() -> ModuleType:
-    """The doctor's looks, with an empty package in the place of the one that cannot be imported."""
+def _doctor() -> ModuleType:
+    """The doctor, with an empty package in the place of the one that cannot be imported."""
     import importlib
 
     bare = ModuleType("elbowroom.cli")
     bare.__path__ = [str(Path(__file__).parent / "cli")]
     sys.modules["elbowroom.cli"] = bare
-    return importlib.import_module("elbowroom.cli.checkup")
+    return importlib.import_module("elbowroom.cli.doctor")
 
 
 if __name__ == "__main__":

@@ -13,18 +13,18 @@ import pytest
 
 from elbowroom.avoidance import Config, Repulsion, Waiting
 from elbowroom.avoidance.control.repulsion import influence, occupied
-from elbowroom.bench import avoidance, cycles
-from elbowroom.bench.avoidance import STATES, Batch, Loop, at_work
-from elbowroom.bench.cycles import BUSY, EMPTY, Contender, measure, spread
+from elbowroom.bench import avoidance, timing
+from elbowroom.bench.avoidance import STATES, Batch, ControlLoop, at_work
 from elbowroom.bench.peers.avoidance import mujoco_scene, pinocchio_scene, steppers
-from elbowroom.bench.scene import FRAMES, PERIOD, Scene, of_rows, placed, scene
+from elbowroom.bench.scene import FRAMES, PERIOD, TimedScene, of_rows, placed, scene
+from elbowroom.bench.timing import BUSY, EMPTY, CycleContender, measure, spread
 from elbowroom.geometry.distance import DISTANCE
 from elbowroom.geometry.pairs import Pairs
 from elbowroom.geometry.shapes import RADIUS, VELOCITY_A, VELOCITY_B, A, B
 
 
 @pytest.fixture(scope="module")
-def told() -> Scene:
+def told() -> TimedScene:
     return scene()
 
 
@@ -79,7 +79,7 @@ def clock(monkeypatch) -> SimpleNamespace:
     fake = SimpleNamespace(now=0)
     fake.perf_counter_ns = lambda: fake.now
     fake.sleep = lambda seconds: setattr(fake, "now", fake.now + round(seconds * 1e9))
-    monkeypatch.setattr(cycles, "time", fake)
+    monkeypatch.setattr(timing, "time", fake)
     return fake
 
 
@@ -105,8 +105,8 @@ def test_only_the_cycle_is_timed(clock):
     two = Recorded(clock, takes=70)
     taken = measure(
         {
-            "one": Contender(one.cycle, "abc", 230, prepare=one.prepare),
-            "two": Contender(two.cycle, "x", 7, pause=0.001),
+            "one": CycleContender(one.cycle, "abc", 230, prepare=one.prepare),
+            "two": CycleContender(two.cycle, "x", 7, pause=0.001),
         },
         period=0.5,
         like="one",
@@ -119,7 +119,7 @@ def test_only_the_cycle_is_timed(clock):
 
 def test_a_contender_sees_time_run_and_frames_in_order(clock):
     one = Recorded(clock, takes=1)
-    measure({"one": Contender(one.cycle, "abc", 50)}, period=0.25, like="one", chunks=4)
+    measure({"one": CycleContender(one.cycle, "abc", 50)}, period=0.25, like="one", chunks=4)
     times, frames = zip(*one.told, strict=True)
     assert len(times) > 50  # those that warm up are told too
     assert np.diff(times) == pytest.approx(0.25)
@@ -129,8 +129,8 @@ def test_a_contender_sees_time_run_and_frames_in_order(clock):
 def test_contenders_take_turns(clock):
     order: list[str] = []
 
-    def contender(name: str) -> Contender:
-        return Contender(lambda t, frame: order.append(name), [None], 100)
+    def contender(name: str) -> CycleContender:
+        return CycleContender(lambda t, frame: order.append(name), [None], 100)
 
     measure({"one": contender("one"), "two": contender("two")}, period=1.0, like="one", chunks=5)
     changes = sum(a != b for a, b in itertools.pairwise(order))
@@ -140,7 +140,7 @@ def test_contenders_take_turns(clock):
 def test_the_collector_rests_and_is_woken_again(clock):
     assert gc.isenabled()
     one = Recorded(clock, takes=1)
-    measure({"one": Contender(one.cycle, [0], 10)}, period=1.0, like="one", chunks=1)
+    measure({"one": CycleContender(one.cycle, [0], 10)}, period=1.0, like="one", chunks=1)
     assert one.collecting == {False}
     assert gc.isenabled()
     assert gc.get_freeze_count() == 0
@@ -149,7 +149,7 @@ def test_the_collector_rests_and_is_woken_again(clock):
         raise ValueError("no")
 
     with pytest.raises(ValueError, match="no"):
-        measure({"one": Contender(fails, [0], 10)}, period=1.0, like="one", chunks=1)
+        measure({"one": CycleContender(fails, [0], 10)}, period=1.0, like="one", chunks=1)
     assert gc.isenabled()
     assert gc.get_freeze_count() == 0
 
@@ -160,7 +160,7 @@ def test_the_collector_rests_and_is_woken_again(clock):
 )
 def test_the_busy_floor_grows_to_the_length_of_our_cycle(wanted, taken, turns, found):
     """In proportion, one turn at least; what took no time tells nothing."""
-    assert cycles._like(wanted, taken, turns) == found
+    assert timing._like(wanted, taken, turns) == found
 
 
 # ---- the scene
@@ -188,7 +188,7 @@ def test_the_arm_and_the_person_move_as_their_velocities_say(told):
 
 
 @pytest.fixture(scope="module")
-def lived(told) -> Scene:
+def lived(told) -> TimedScene:
     return at_work(told)
 
 
@@ -296,7 +296,7 @@ def test_missing_peers_are_named(monkeypatch, absent, missing):
 
 @pytest.fixture(scope="module")
 def report() -> avoidance.CycleReport:
-    return avoidance.run(cycles=1000, told=scene(500), controllers={"K": Config()}, batches=False)
+    return avoidance.run(cycles=1000, shown=scene(500), controllers={"K": Config()}, batches=False)
 
 
 KEYS = {"bench", "robot", "n", "quantity", "who", "version", "seconds_per_state", "ratio_to_us"}
@@ -342,7 +342,7 @@ def test_the_arm_was_at_work(report):
 def test_handing_over_and_stepping_is_the_whole_cycle(supervised):
     """The two ways to time a cycle do the same: equal commands, number for number."""
     small = scene(200)
-    one, two = (Loop(small, Config(), supervised=supervised) for _ in range(2))
+    one, two = (ControlLoop(small, Config(), supervised=supervised) for _ in range(2))
     for k in range(30):
         t, frame = (k + 1) * PERIOD, small.frames[k]
         one.whole(t, frame)
@@ -354,7 +354,7 @@ def test_handing_over_and_stepping_is_the_whole_cycle(supervised):
 
 def test_an_arm_that_does_what_its_frames_say_is_not_stopped(lived):
     """The frames are those of an arm under K: F, which asks for another motion, is timed at work too."""
-    loop = Loop(lived, Config(controller="F"), supervised=True)
+    loop = ControlLoop(lived, Config(controller="F"), supervised=True)
     for k, frame in enumerate(lived.frames[:1000]):
         command = loop.whole((k + 1) * PERIOD, frame)
         assert not command.status.stops, command.reason

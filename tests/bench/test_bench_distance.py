@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from elbowroom.bench import distance, report
-from elbowroom.bench.clock import Timing
-from elbowroom.bench.scene import Scene, scene
+from elbowroom.bench.scene import TimedScene, scene
+from elbowroom.bench.timing import CallTime
 from elbowroom.geometry.distance import DISTANCE
 from elbowroom.geometry.pairs import Pairs
 
@@ -18,7 +18,7 @@ US = "elbowroom"
 
 
 @pytest.fixture(scope="module")
-def told() -> Scene:
+def told() -> TimedScene:
     return scene(16)
 
 
@@ -62,7 +62,7 @@ def test_every_peer_is_asked_what_we_are(told, ours):
 
 def test_the_report(told):
     told_what: list[str] = []
-    found = distance.run(rounds=1, told=told, progress=told_what.append)
+    found = distance.run(rounds=1, shown=told, progress=told_what.append)
     assert found.missing == []
     assert [text.split(": ")[1] for text in told_what] == list(dict.fromkeys(row.quantity for row in found.rows))
     for row in found.rows:
@@ -77,8 +77,8 @@ def test_the_report(told):
 def test_a_batch_is_told_by_the_scene(monkeypatch, told):
     """With calls that all take one second: ours of a batch is shared by its scenes, a loop over pairs does one."""
     pytest.importorskip("coal")
-    monkeypatch.setattr(report, "race", lambda calls, rounds: dict.fromkeys(calls, Timing(1.0, 2.0, 3.0)))
-    rows = {(row.quantity, row.who): row for row in distance.run(rounds=1, told=told).rows}
+    monkeypatch.setattr(report, "race", lambda calls, rounds: dict.fromkeys(calls, CallTime(1.0, 2.0, 3.0)))
+    rows = {(row.quantity, row.who): row for row in distance.run(rounds=1, shown=told).rows}
     batch = rows[distance.BATCH, US]
     assert batch.seconds_per_state == 1.0 / distance.STATES
     assert (batch.median_seconds, batch.p90_seconds) == (2.0 / distance.STATES, 3.0 / distance.STATES)
@@ -90,6 +90,6 @@ def test_a_batch_is_told_by_the_scene(monkeypatch, told):
 @pytest.mark.parametrize("absent, whose", [("coal", {US}), ("pinocchio", {US, "coal"})])
 def test_what_is_missing_is_named(monkeypatch, told, absent, whose):
     monkeypatch.setitem(sys.modules, absent, None)
-    found = distance.run(rounds=1, told=told)
+    found = distance.run(rounds=1, shown=told)
     assert [name.lower() for name in found.missing] == [absent]
     assert {row.who for row in found.rows} == whose

@@ -15,10 +15,9 @@ from elbowroom.avoidance import Limits
 from elbowroom.bench.encounters import METHODS, SEARCH, compare, methods, report, simulate
 from elbowroom.bench.encounters import people as walking
 from elbowroom.bench.encounters import run as loop
-from elbowroom.bench.encounters.cbf import BarrierLaw
 from elbowroom.bench.encounters.methods import PARTS, controller, expanded, supervised
 from elbowroom.bench.encounters.metrics import measured, paired, rate, ratio
-from elbowroom.bench.encounters.peers import Mink, Pink, placements
+from elbowroom.bench.encounters.other_methods import BarrierLaw, Mink, Pink, placements
 from elbowroom.bench.encounters.scene import FRAME, GAP, LATENCY, NOISE, PERIOD, REACHED, STAND, frames, place, scene
 from elbowroom.cell.people.reach import elbow
 from elbowroom.errors import ElbowroomError, UnknownNameError
@@ -262,15 +261,15 @@ def test_touching_is_approach_only_where_the_arm_closes_in(panda):
     tool = arm.pose(arm.ready)[:3, 3] + np.array([0.0, 0.12, 0.0])  # a hand on its left side
     steps = 40
     q = np.tile(arm.ready, (steps + 1, 1))
-    still = loop.Track(q, np.zeros((steps, arm.n)), 0, 0, np.ones(steps))
+    still = loop.RunTrack(q, np.zeros((steps, arm.n)), 0, 0, np.ones(steps))
     result = measured(_still_scene(panda, tool), still, 3)
     assert (result.touched, result.approach, result.alone) == (True, False, 3)
     assert result.least < 0
     moving = q.copy()
     moving[:, 0] = np.linspace(-0.3, 0.0, steps + 1)  # at 0.75 rad/s
-    into = loop.Track(moving, np.diff(moving, axis=0) / PERIOD, 0, 0, np.ones(steps))
+    into = loop.RunTrack(moving, np.diff(moving, axis=0) / PERIOD, 0, 0, np.ones(steps))
     assert measured(_still_scene(panda, tool), into, 3).approach
-    away = loop.Track(moving[::-1], np.diff(moving[::-1], axis=0) / PERIOD, 0, 0, np.ones(steps))
+    away = loop.RunTrack(moving[::-1], np.diff(moving[::-1], axis=0) / PERIOD, 0, 0, np.ones(steps))
     result = measured(_still_scene(panda, tool), away, 3)
     assert (result.touched, result.approach) == (True, False)
     clear = measured(_still_scene(panda, tool + np.array([0.0, 0.0, 1.0])), into, 3)
@@ -282,7 +281,7 @@ def test_the_base_cannot_be_touched(panda):
     """No joint moves it, and so no method could keep it clear."""
     what = _still_scene(panda, panda.arm.model.base[:3, 3] - [0.0, 0.0, 0.2])
     steps = len(what.times) - 1
-    track = loop.Track(np.tile(panda.arm.ready, (steps + 1, 1)), np.zeros((steps, 7)), 0, 0, np.ones(steps))
+    track = loop.RunTrack(np.tile(panda.arm.ready, (steps + 1, 1)), np.zeros((steps, 7)), 0, 0, np.ones(steps))
     assert not measured(what, track, 1).touched
 
 
@@ -293,7 +292,7 @@ def test_overlaps_with_itself_and_the_floor_are_found():
     rows = where.body.kernel(q, np.zeros_like(q))
     low, tight = q[where.above(rows).argmin()], q[where.own(rows).argmin()]
     for config, floor, itself in ((low, True, None), (tight, None, True), (arm.ready, False, False)):
-        track = loop.Track(np.tile(config, (3, 1)), np.zeros((2, arm.n)), 0, 0, np.ones(2))
+        track = loop.RunTrack(np.tile(config, (3, 1)), np.zeros((2, arm.n)), 0, 0, np.ones(2))
         result = measured(_still_scene(where, np.zeros(3), 2), track, 1)
         assert floor is None or (result.floor > 0) is floor
         assert itself is None or (result.itself > 0) is itself
@@ -303,7 +302,7 @@ def test_jerk_is_the_second_difference_of_the_command(panda):
     steps = 40
     t = PERIOD * np.arange(steps)
     asked = np.tile((0.5 * 7.0 * t**2)[:, None], (1, 7))  # a jerk of 7 rad/s^3 in every joint
-    track = loop.Track(np.tile(panda.arm.ready, (steps + 1, 1)), asked, 0, 0, np.ones(steps))
+    track = loop.RunTrack(np.tile(panda.arm.ready, (steps + 1, 1)), asked, 0, 0, np.ones(steps))
     assert measured(_still_scene(panda, np.full(3, 50.0)), track, 1).jerk == pytest.approx(7.0)
 
 

@@ -1,56 +1,56 @@
 """`elbowroom bench avoidance`: one whole cycle, from the joints' state and the person's capsules to a command.
 
 The states are those of an arm that follows its commands: the K controller has run on the scene before, and what it
-lived through is shown to everybody.  The reference, to which ratios are given, is that controller under its supervisor,
-everything inside the clock: the state, the goal and the person's capsules handed over, the supervised step.  "step
-alone" leaves the handing over outside of the clock, "bare" the supervisor.  "once a millisecond" sleeps before each
-cycle, as a control loop does, and so finds colder caches than cycles that follow one another at once.
+went through is shown to every contender.  The reference, to which ratios are given, is that controller under its
+supervisor, everything inside the clock: the state, the goal and the person's capsules handed over, the supervised step.
+"step alone" leaves the handing over outside of the clock, "bare" the supervisor.  "once a millisecond" sleeps before
+each cycle, as a control loop does, and so finds colder caches than cycles that follow one another at once.
 """
 
 from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import __version__
-from ..avoidance import Config, Controller, Force, Goal, State, Supervisor
-from .cycles import BUSY, EMPTY, Contender, Spread, measure, spread
+from ..avoidance import Command, Config, Controller, Force, Goal, State, Supervisor
 from .peers.avoidance import steppers
-from .report import US, cpu_name
-from .scene import PERIOD, Frame, Scene, scene
+from .report import US, Progress, cpu_name, silent
+from .scene import PERIOD, SceneFrame, TimedScene, scene
+from .timing import BUSY, EMPTY, CycleContender, Spread, Times, measure, spread
 
 STATES = 256  # of a batch
 
 
-class Loop:
+class ControlLoop:
     """A controller, supervised or bare, with what it is handed."""
 
-    def __init__(self, told: Scene, config: Config, *, supervised: bool) -> None:
-        controller = Controller(told.arm, config, body=told.body, person_capsules=told.capsules)
+    def __init__(self, shown: TimedScene, config: Config, *, supervised: bool) -> None:
+        controller = Controller(shown.arm, config, body=shown.body, person_capsules=shown.capsules)
         # The arm is where the frames have it, whatever is commanded.
         steps = Supervisor(controller, acting=False) if supervised else controller
-        state, obstacles, goal = State(told.arm.ready), controller.obstacles(), Goal(np.zeros(3))
+        state, obstacles, goal = State(shown.arm.ready), controller.obstacles(), Goal(np.zeros(3))
         step, see = steps.step, obstacles.see
         q, qd, moving = state.q, state.qd, goal.packed[:6]
 
-        def hand_over(t: float, frame: Frame) -> None:
+        def hand_over(t: float, frame: SceneFrame) -> None:
             q[:] = frame.q
             qd[:] = frame.qd
             moving[:] = frame.goal
             state.t = goal.t = t
             see(frame.rows, t)
 
-        def alone(t: float, frame: Frame) -> Any:
+        def alone(t: float, frame: SceneFrame) -> Command:
             return step(t, PERIOD, state, obstacles, goal)
 
-        def whole(t: float, frame: Frame) -> Any:
+        def whole(t: float, frame: SceneFrame) -> Command:  # `hand_over` written out: calling it would be timed
             q[:] = frame.q
             qd[:] = frame.qd
             moving[:] = frame.goal
@@ -58,7 +58,7 @@ class Loop:
             see(frame.rows, t)
             return step(t, PERIOD, state, obstacles, goal)
 
-        def note(t: float, frame: Frame) -> None:
+        def note(t: float, frame: SceneFrame) -> None:
             """Outside of the clock: what the last cycle said."""
             if t > 1.5 * PERIOD:  # there was one
                 self.statuses[str(steps.command.status)] += 1
@@ -68,40 +68,40 @@ class Loop:
         self.hand_over, self.alone, self.whole, self.note = hand_over, alone, whole, note
 
 
-def at_work(told: Scene, orbits: int = 6) -> Scene:
+def at_work(shown: TimedScene, orbits: int = 6) -> TimedScene:
     """The scene with the states of an arm that follows the supervised K controller to the letter, its last orbit.
 
     Where that orbit does not quite close, the rest is taken off evenly, so that the frames repeat without a jump.
     """
-    loop = Loop(told, Config(), supervised=True)
-    q, qd = np.array(told.arm.ready), np.zeros(told.arm.n)
-    size, lived = len(told.frames), list[Frame]()
+    loop = ControlLoop(shown, Config(), supervised=True)
+    q, qd = np.array(shown.arm.ready), np.zeros(shown.arm.n)
+    size, lived = len(shown.frames), list[SceneFrame]()
     for k in range(orbits * size):
-        lived.append(told.frames[k % size]._replace(q=q, qd=qd))
+        lived.append(shown.frames[k % size]._replace(q=q, qd=qd))
         qd = np.array(loop.whole((k + 1) * PERIOD, lived[-1]).qd)
         q = q + qd * PERIOD
     last = lived[-size:]
     drift = (q - last[0].q) / size  # rad a cycle
     closed = [f._replace(q=f.q - k * drift, qd=f.qd - drift / PERIOD) for k, f in enumerate(last)]
-    return replace(told, frames=closed)
+    return replace(shown, frames=closed)
 
 
 class Batch:
     """`Controller.many`, each state with a person of its own."""
 
-    def __init__(self, controller: Controller, told: Scene) -> None:
+    def __init__(self, controller: Controller, shown: TimedScene) -> None:
         many = controller.many
 
-        def cycle(t: float, frame: Frame) -> Any:
+        def cycle(t: float, frame: SceneFrame) -> object:
             return many(frame.q, frame.qd, frame.rows, frame.goal)
 
         self.cycle = cycle
-        size = len(told.frames)
+        size = len(shown.frames)
         starts = range(0, size, STATES)
-        picked = [[told.frames[(start + k) % size] for k in range(STATES)] for start in starts]
+        picked = [[shown.frames[(start + k) % size] for k in range(STATES)] for start in starts]
         self.frames = [
             batch._replace(goal=batch.goal[:, :3].copy())  # `many` takes positions
-            for batch in (Frame(*(np.array(part) for part in zip(*frames, strict=True))) for frames in picked)
+            for batch in (SceneFrame(*(np.array(part) for part in zip(*frames, strict=True))) for frames in picked)
         ]
 
 
@@ -172,45 +172,46 @@ class Curve(NamedTuple):
     longer: Array
 
 
-class Entry(NamedTuple):
+class CycleEntry(NamedTuple):
     """A contender, and what its row says of it."""
 
     quantity: str
     who: str
     version: str
     says: str
-    contender: Contender
+    contender: CycleContender
     states: int = 1
 
 
 def run(
     *,
     cycles: int = CYCLES,
-    told: Scene | None = None,
+    shown: TimedScene | None = None,
     controllers: Mapping[str, Config] = CONTROLLERS,
     batches: bool = True,
-    progress: Callable[[str], None] | None = None,
+    progress: Progress = silent,
 ) -> CycleReport:
     """Measure; `progress` is told what is being done.
 
-    told: the scene, if not the usual one.  controllers: by name, K among them.  batches: whether to run those too.
+    shown: the scene, if not the usual one.  controllers: by name, K among them.  batches: whether to run those too.
     """
-    say = progress or (lambda _: None)
-    say("building the scene, the controllers and the peers")
+    progress("building the scene, the controllers and the peers")
     with _unheard():
-        told = at_work(scene() if told is None else told)
-    loops = {name: Loop(told, config, supervised=True) for name, config in controllers.items()}
-    others, missing = steppers(told)
+        shown = at_work(scene() if shown is None else shown)
+    loops = {name: ControlLoop(shown, config, supervised=True) for name, config in controllers.items()}
+    others, missing = steppers(shown)
     fewer = max(1, cycles // FEWER)
-    entries = list(_ours(told, loops, cycles, fewer, batches=batches))
-    entries += [Entry(p.quantity, p.name, p.version, p.says, Contender(p.cycle, p.frames, fewer)) for p in others]
+    entries = list(_ours(shown, loops, cycles, fewer, batches=batches))
+    entries += [
+        CycleEntry(p.quantity, p.name, p.version, p.says, CycleContender(p.cycle, p.frames, fewer)) for p in others
+    ]
     named = {f"{e.who}: {e.quantity}": e for e in entries}
     like = f"{US}: {REFERENCE}"
     with _unheard():
-        taken = measure({name: e.contender for name, e in named.items()}, period=PERIOD, like=like, progress=say)
+        taken = measure({name: e.contender for name, e in named.items()}, period=PERIOD, like=like, progress=progress)
     reference = spread(taken[like])
     floors = spread(taken[EMPTY]), spread(taken[BUSY])
-    rows = [_row(told, e, taken[name], reference, floors) for name, e in named.items()]
+    rows = [_row(shown, e, taken[name], reference, floors) for name, e in named.items()]
     times = {name: ns / named[name].states if name in named else ns for name, ns in taken.items()}
     layout = loops["K"].controller.layout
     return CycleReport(
@@ -219,7 +220,7 @@ def run(
         cpu_name(),
         cycles,
         layout.own,
-        told.capsules,
+        shown.capsules,
         len(layout.pairs),
         dict(loops["K"].statuses),
         {name: beyond(ns) for name, ns in times.items()},
@@ -240,13 +241,15 @@ def _unheard() -> Iterator[None]:
         log.propagate = spread_on
 
 
-def _row(told: Scene, e: Entry, taken: NDArray[np.int64], ours: Spread, floors: tuple[Spread, Spread]) -> CycleRow:
+def _row(
+    shown: TimedScene, e: CycleEntry, taken: NDArray[np.int64], ours: Spread, floors: tuple[Spread, Spread]
+) -> CycleRow:
     times = spread(taken / e.states)
     empty, busy = floors
     return CycleRow(
         "avoidance",
-        told.arm.name,
-        told.arm.n,
+        shown.arm.name,
+        shown.arm.n,
         e.quantity,
         e.who,
         e.version,
@@ -262,12 +265,12 @@ def _row(told: Scene, e: Entry, taken: NDArray[np.int64], ours: Spread, floors: 
     )
 
 
-def beyond(taken: NDArray[Any]) -> list[float]:
+def beyond(taken: Times) -> list[float]:
     """The part of these times (ns) that is longer than each threshold."""
     return [float((taken > limit * 1e9).mean()) for limit in THRESHOLDS]
 
 
-def curve(taken: NDArray[Any]) -> Curve:
+def curve(taken: Times) -> Curve:
     """How many of these times (ns) were longer than each of some; dense where they are few."""
     ordered = np.sort(taken)
     count = len(ordered)
@@ -278,39 +281,43 @@ def curve(taken: NDArray[Any]) -> Curve:
 # ---- ours
 
 
-def _ours(told: Scene, loops: dict[str, Loop], cycles: int, fewer: int, *, batches: bool) -> Iterator[Entry]:
+def _ours(
+    shown: TimedScene, loops: dict[str, ControlLoop], cycles: int, fewer: int, *, batches: bool
+) -> Iterator[CycleEntry]:
     pairs = len(loops["K"].controller.layout.pairs)
-    frames = told.frames
+    frames = shown.frames
     work = f"kinematics, {pairs} distances, pushes and the command"
 
-    def entry(quantity: str, says: str, contender: Contender, states: int = 1) -> Entry:
-        return Entry(quantity, US, __version__, says, contender, states)
+    def entry(quantity: str, says: str, contender: CycleContender, states: int = 1) -> CycleEntry:
+        return CycleEntry(quantity, US, __version__, says, contender, states)
 
     for name, loop in loops.items():
         yield entry(
             f"{name}, supervised",
             f"supervised: {work}, checks, limits and the recorder in one native call",
-            Contender(loop.whole, frames, cycles, prepare=loop.note),
+            CycleContender(loop.whole, frames, cycles, prepare=loop.note),
         )
-        again = Loop(told, loop.controller.config, supervised=True)
+        again = ControlLoop(shown, loop.controller.config, supervised=True)
         yield entry(
             f"{name}, supervised, step alone",
             "step alone: the same, state and capsules handed over outside of the clock",
-            Contender(again.alone, frames, cycles, prepare=again.hand_over),
+            CycleContender(again.alone, frames, cycles, prepare=again.hand_over),
         )
-        bare = Loop(told, loop.controller.config, supervised=False)
-        yield entry(f"{name}, bare", f"bare: {work} in a few compiled calls", Contender(bare.whole, frames, cycles))
+        bare = ControlLoop(shown, loop.controller.config, supervised=False)
+        yield entry(
+            f"{name}, bare", f"bare: {work} in a few compiled calls", CycleContender(bare.whole, frames, cycles)
+        )
         if batches:
-            batch = Batch(bare.controller, told)
+            batch = Batch(bare.controller, shown)
             yield entry(
                 f"{name}, bare, {STATES} at once",
                 f"{STATES} at once: as bare, without memory, one thread; times are for one state",
-                Contender(batch.cycle, batch.frames, max(1, cycles // STATES)),
+                CycleContender(batch.cycle, batch.frames, max(1, cycles // STATES)),
                 STATES,
             )
-    slow = Loop(told, loops["K"].controller.config, supervised=True)
+    slow = ControlLoop(shown, loops["K"].controller.config, supervised=True)
     yield entry(
         f"{REFERENCE}, once a millisecond",
         "once a millisecond: supervised, with a sleep before each cycle, as control loops have it",
-        Contender(slow.whole, frames, fewer, pause=PERIOD),
+        CycleContender(slow.whole, frames, fewer, pause=PERIOD),
     )

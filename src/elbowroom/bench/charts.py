@@ -14,12 +14,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from .avoidance import REFERENCE, CycleReport
-from .cycles import BUSY, EMPTY
-from .encounters.report import EncounterReport
 from .report import OURS_OUT, US, Report, Row
+from .timing import BUSY, EMPTY
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from .encounters.report import EncounterReport
 
 BLUE, DARK, GREY, LIGHT = "#1f5fa8", "#111111", "#8a8a8a", "#c4c4c4"
 TITLES = {
@@ -97,7 +103,7 @@ def _styles(whose: Sequence[str]) -> dict[str, Style]:
     return styles
 
 
-def times(plt: Any, report: Report, path: Path) -> None:
+def times(plt: ModuleType, report: Report, path: Path) -> None:
     """Best times, and a line to what nine tenths of the rounds kept within, on logarithmic axes."""
     from matplotlib.ticker import EngFormatter, NullFormatter
 
@@ -124,7 +130,7 @@ def times(plt: Any, report: Report, path: Path) -> None:
         panel.set_ylim(len(quantities) - 0.5, -0.6)
         panel.margins(x=0.08)
         panel.set_title(robot if len(robots) > 1 else "")
-    _finish(plt, figure, report, path, grid, "best time (figures: ours)")
+    _finish(plt, figure, report, path, grid.T.tolist(), "best time (figures: ours)")
 
 
 def _quantity(row: Row) -> str:
@@ -133,7 +139,7 @@ def _quantity(row: Row) -> str:
     return row.quantity if row.states == 1 or row.bench == "distance" else f"{row.quantity}, {row.states}"
 
 
-def _marks(panel: Any, rows: list[Row], places: list[int], style: Style, who: str) -> None:
+def _marks(panel: Axes, rows: list[Row], places: list[int], style: Style, who: str) -> None:
     from matplotlib.ticker import EngFormatter
 
     best = [row.seconds_per_state for row in rows]
@@ -156,7 +162,7 @@ def _marks(panel: Any, rows: list[Row], places: list[int], style: Style, who: st
             )
 
 
-def curves(plt: Any, report: Report, path: Path, *, over: str) -> None:
+def curves(plt: ModuleType, report: Report, path: Path, *, over: str) -> None:
     """Best times over `over` ("n" or "states"), a panel a quantity; where there are more robots, a row of panels each.
 
     The line above a mark ends at what nine tenths of the rounds kept within.
@@ -193,15 +199,15 @@ def curves(plt: Any, report: Report, path: Path, *, over: str) -> None:
         panel.xaxis.set_minor_formatter(NullFormatter())
         panel.tick_params(axis="x", labelsize=8)
     said = {"n": "joints", "states": "states in a call"}[over]
-    _finish(plt, figure, report, path, grid, said)
+    _finish(plt, figure, report, path, grid.T.tolist(), said)
 
 
 def _values(rows: Sequence[Row], name: str) -> list[Any]:
     return list(dict.fromkeys(getattr(row, name) for row in rows))
 
 
-def _finish(plt: Any, figure: Any, report: Report, path: Path, grid: Any, said: str) -> None:
-    for column in grid.T:
+def _finish(plt: ModuleType, figure: Figure, report: Report, path: Path, columns: list[list[Axes]], said: str) -> None:
+    for column in columns:
         lowest = [panel for panel in column if panel.get_visible()][-1]
         lowest.set_xlabel(said, fontsize=9)
         lowest.tick_params(labelbottom=True)
@@ -210,12 +216,12 @@ def _finish(plt: Any, figure: Any, report: Report, path: Path, grid: Any, said: 
         "marks: the best round; thin lines: to where nine tenths of the rounds kept within",
         fontsize=10,
     )
-    handles, labels = grid.flat[0].get_legend_handles_labels()
+    handles, labels = columns[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, fontsize=8, loc="outside lower center", ncols=len(labels) if len(labels) <= 6 else 4)
     save(plt, figure, path)
 
 
-def cycles(plt: Any, report: CycleReport, path: Path) -> None:
+def cycles(plt: ModuleType, report: CycleReport, path: Path) -> None:
     """The part of the cycles that took longer than a time, both on logarithmic axes: tails show as they are."""
     from matplotlib.ticker import EngFormatter
 
@@ -239,7 +245,25 @@ def cycles(plt: Any, report: CycleReport, path: Path) -> None:
     save(plt, figure, path)
 
 
-def pages(plt: Any, report: Any, path: Path) -> None:
+class LatenessRow(Protocol):
+    """How late cycles began with so many pages open (below 0: an empty loop), s."""
+
+    pages: int
+    median: float
+    p99: float
+    p999: float
+    worst: float
+
+
+class LatenessReport(Protocol):
+    """What `elbowroom bench page` gives; viewer/session/page_benchmark.py, which makes it, stands above this room."""
+
+    rows: Sequence[LatenessRow]
+    cpu: str
+    period: float  # s between cycles
+
+
+def pages(plt: ModuleType, report: LatenessReport, path: Path) -> None:
     """How late cycles begin, a line a number of open pages: the median, the tail and the worst of each."""
     from matplotlib.ticker import EngFormatter
 
@@ -262,7 +286,7 @@ def pages(plt: Any, report: Any, path: Path) -> None:
     save(plt, figure, path)
 
 
-def encounters(plt: Any, report: EncounterReport, path: Path) -> None:
+def encounters(plt: ModuleType, report: EncounterReport, path: Path) -> None:
     """Least distance that 95 % of the runs kept, against throughput with its interval; touching is shaded."""
     robots = list(dict.fromkeys(row.robot for row in report.rows))
     figure, grid = plt.subplots(
@@ -313,7 +337,7 @@ def encounters(plt: Any, report: EncounterReport, path: Path) -> None:
     save(plt, figure, path)
 
 
-def save(plt: Any, figure: Any, path: Path) -> None:
+def save(plt: ModuleType, figure: Figure, path: Path) -> None:
     """The same numbers give the same file."""
     undated = {"Date": None} if path.suffix.lower() == ".svg" else None
     figure.savefig(path, metadata=undated)

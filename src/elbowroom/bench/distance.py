@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from types import ModuleType
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,8 +24,8 @@ from .. import __version__, geometry
 from ..geometry.pairs import Pairs
 from ..geometry.shapes import RADIUS, A, B
 from .peers.avoidance import capsule_shape, pinocchio_scene
-from .report import ROUNDS, US, Contender, Report, Row, cpu_name, raced
-from .scene import Placed, Scene, of_rows, scene
+from .report import ROUNDS, US, Contender, Progress, Report, Row, cpu_name, raced, silent
+from .scene import PlacedCapsule, TimedScene, of_rows, scene
 
 STATES = 256  # scenes of a batch
 ALL, FROM_JOINTS, NEAREST, ONE, BATCH = (
@@ -35,31 +36,30 @@ ALL, FROM_JOINTS, NEAREST, ONE, BATCH = (
     "all pairs, batch",
 )
 COAL, LOOP = "coal", "coal in Pinocchio"
-Calls = dict[str, dict[str, Callable[[], Any]]]  # quantity -> who -> call
+Calls = dict[str, dict[str, Callable[[], object]]]  # quantity -> who -> call
 
 
-def run(*, rounds: int = ROUNDS, told: Scene | None = None, progress: Callable[[str], None] | None = None) -> Report:
-    """Measure; `progress` is told what is being measured.  `told` is the scene, if not the usual one."""
-    told = scene(STATES) if told is None else told
-    calls = ours(told)
+def run(*, rounds: int = ROUNDS, shown: TimedScene | None = None, progress: Progress = silent) -> Report:
+    """Measure; `progress` is told what is being measured.  `shown` is the scene, if not the usual one."""
+    shown = scene(STATES) if shown is None else shown
+    calls = ours(shown)
     versions = {US: __version__}
     missing: list[str] = []
     coal, pin = _library("coal", "coal", missing), _library("Pinocchio", "pinocchio", missing)
     if coal is not None:
-        _add(calls, of_coal(coal, told))
+        _add(calls, of_coal(coal, shown))
         versions[COAL] = coal.__version__
     if coal is not None and pin is not None:
-        _add(calls, of_pinocchio(pin, coal, told))
+        _add(calls, of_pinocchio(pin, coal, shown))
         versions[LOOP] = f"{coal.__version__} in {pin.__version__}"
     rows: list[Row] = []
     for quantity, contenders in calls.items():
-        if progress is not None:
-            progress(f"{told.arm.name}: {quantity}")
-        rows += _rows(told, quantity, contenders, versions, rounds)
+        progress(f"{shown.arm.name}: {quantity}")
+        rows += _rows(shown, quantity, contenders, versions, rounds)
     return Report(rows, missing, cpu_name())
 
 
-def _library(name: str, module: str, missing: list[str]) -> Any:
+def _library(name: str, module: str, missing: list[str]) -> ModuleType | None:
     try:
         return importlib.import_module(module)
     except ImportError:
@@ -73,27 +73,27 @@ def _add(calls: Calls, more: Calls) -> None:
 
 
 def _rows(
-    told: Scene, quantity: str, calls: dict[str, Callable[[], Any]], versions: dict[str, str], rounds: int
+    shown: TimedScene, quantity: str, calls: dict[str, Callable[[], object]], versions: dict[str, str], rounds: int
 ) -> Iterator[Row]:
     states = STATES if quantity == BATCH else 1
     # a loop over pairs does one scene after the other: it is timed on one
     contenders = {who: Contender(versions[who], call, states if who == US else 1) for who, call in calls.items()}
-    return raced("distance", told.arm, quantity, contenders, rounds, states)
+    return raced("distance", shown.arm, quantity, contenders, rounds, states)
 
 
-def ours(told: Scene) -> Calls:
+def ours(shown: TimedScene) -> Calls:
     """Our calls."""
-    pairs = Pairs(len(told.body), told.capsules)
-    rows = told.rows(0)
+    pairs = Pairs(len(shown.body), shown.capsules)
+    rows = shown.rows(0)
     out = pairs(rows)
-    own = rows[: len(told.body)]
-    q, qd = told.frames[0][:2]
-    both = [geometry.Capsule(row[A], row[B], float(row[RADIUS])) for row in (rows[-2], rows[len(told.body) - 1])]
-    many = np.array([told.rows(k % len(told.frames)) for k in range(STATES)])
+    own = rows[: len(shown.body)]
+    q, qd = shown.frames[0][:2]
+    both = [geometry.Capsule(row[A], row[B], float(row[RADIUS])) for row in (rows[-2], rows[len(shown.body) - 1])]
+    many = np.array([shown.rows(k % len(shown.frames)) for k in range(STATES)])
     many_out = pairs(many)
-    body = told.body
+    body = shown.body
 
-    def from_joints() -> Any:
+    def from_joints() -> object:
         body.rows(q, qd, out=own)
         return pairs(rows, out=out)
 
@@ -107,15 +107,15 @@ def ours(told: Scene) -> Calls:
 
 
 class _Shape(NamedTuple):
-    shape: Any
-    transform: Any
+    shape: object
+    transform: object
 
 
-def of_coal(coal: Any, told: Scene) -> Calls:
+def of_coal(coal: ModuleType, shown: TimedScene) -> Calls:
     """coal's calls, pair by pair."""
-    rows = told.rows(0)
+    rows = shown.rows(0)
     shapes = [_shape(coal, at) for at in of_rows(rows)]
-    arm, person = shapes[: len(told.body)], shapes[len(told.body) :]
+    arm, person = shapes[: len(shown.body)], shapes[len(shown.body) :]
     request, result = coal.DistanceRequest(), coal.DistanceResult()
     pairs = [(*x, *y) for x in arm for y in person]
     distance = coal.distance
@@ -142,18 +142,18 @@ def of_coal(coal: Any, told: Scene) -> Calls:
     }
 
 
-def _shape(coal: Any, at: Placed) -> _Shape:
+def _shape(coal: ModuleType, at: PlacedCapsule) -> _Shape:
     transform = coal.Transform3s()
     transform.setTranslation(at.middle)
     transform.setRotation(at.R)
     return _Shape(capsule_shape(coal, at), transform)
 
 
-def of_pinocchio(pin: Any, coal: Any, told: Scene) -> Calls:
+def of_pinocchio(pin: ModuleType, coal: ModuleType, shown: TimedScene) -> Calls:
     """Pinocchio's loop over coal."""
-    model, shapes, _ = pinocchio_scene(pin, coal, told, static=True)
+    model, shapes, _ = pinocchio_scene(pin, coal, shown, static=True)
     data, found = model.createData(), pin.GeometryData(shapes)
-    q = np.array(told.frames[0].q)
+    q = np.array(shown.frames[0].q)
     pin.updateGeometryPlacements(model, data, shapes, found, q)
     return {
         ALL: {LOOP: lambda: pin.computeDistances(shapes, found)},

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +30,7 @@ from ..compile.source_writer import sincos_steps
 from ..errors import ElbowroomError
 from ..loading import load
 from .peers import frax
-from .report import ROBOTS, US, Report, Row, cpu_name
+from .report import ROBOTS, US, Progress, Report, Row, cpu_name, silent
 
 QUANTITIES = (
     "mass_matrix",
@@ -91,7 +92,7 @@ class CardReport(Report):
 class Card(NamedTuple):
     """CuPy, and what it measured the card to do."""
 
-    cupy: Any
+    cupy: ModuleType
     copy: float  # bytes a second, read and written
     fused: dict[str, float]
 
@@ -105,14 +106,13 @@ def run(
     *,
     states: int | None = None,
     rounds: int = ROUNDS,
-    progress: Callable[[str], None] | None = None,
+    progress: Progress = silent,
 ) -> CardReport:
     """Measure batches of so many states, or of as many as move some gigabytes; `progress` is told what is measured."""
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # JAX would take most of the card's memory
     cupy = cuda.library()
     arms = [load(name) for name in robots]
-    tell = progress or (lambda _: None)
-    tell("what the card can do")
+    progress("what the card can do")
     card = Card(cupy, _copy(cupy, rounds), {dtype: _arithmetic(cupy, dtype, rounds) for dtype in DTYPES})
     rows: list[Row] = []
     missing: list[str] = []
@@ -120,7 +120,7 @@ def run(
         theirs = _frax(arm, missing)
         for dtype in DTYPES:
             for quantity in QUANTITIES:
-                tell(f"{arm.name}: {quantity}, {dtype}")
+                progress(f"{arm.name}: {quantity}, {dtype}")
                 rows += _raced(card, arm, quantity, dtype, theirs, rounds, states)
     return CardReport(
         rows,
@@ -135,14 +135,14 @@ def run(
     )
 
 
-def _name(cupy: Any) -> str:
+def _name(cupy: ModuleType) -> str:
     runtime = cupy.cuda.runtime
     card = runtime.getDeviceProperties(cupy.cuda.Device().id)["name"].decode()
     version = runtime.runtimeGetVersion()
     return f"{card}, CuPy {cupy.__version__}, CUDA {version // 1000}.{version % 1000 // 10}"
 
 
-def _timed(cupy: Any, call: Callable[[], Any], launches: int = LAUNCHES) -> float:
+def _timed(cupy: ModuleType, call: Callable[[], object], launches: int = LAUNCHES) -> float:
     """Seconds a call, by the card's clock."""
     start, end = cupy.cuda.Event(), cupy.cuda.Event()
     start.record()
@@ -153,7 +153,7 @@ def _timed(cupy: Any, call: Callable[[], Any], launches: int = LAUNCHES) -> floa
     return float(cupy.cuda.get_elapsed_time(start, end)) / 1000.0 / launches
 
 
-def _copy(cupy: Any, rounds: int) -> float:
+def _copy(cupy: ModuleType, rounds: int) -> float:
     """Bytes a second, read and written, of the fastest copy from card to card."""
     size = MOVED // 2 // 8
     x, y = cupy.random.random(size), cupy.empty(size)
@@ -161,7 +161,7 @@ def _copy(cupy: Any, rounds: int) -> float:
     return 2 * x.nbytes / min(_timed(cupy, lambda: cupy.copyto(y, x)) for _ in range(rounds))
 
 
-def _arithmetic(cupy: Any, dtype: str, rounds: int) -> float:
+def _arithmetic(cupy: ModuleType, dtype: str, rounds: int) -> float:
     """Fused multiply-adds a second."""
     real, fma = ("double", "fma") if dtype == "float64" else ("float", "fmaf")
     function = cupy.RawModule(code=PEAK.replace("REAL", real).replace("FMA", fma)).get_function("peak")
@@ -239,9 +239,9 @@ def _raced(
 
 
 def _launch(
-    cupy: Any, arm: Arm, kernel: CudaKernel, layout: Layout, inputs: list[Any]
-) -> tuple[Callable[[], Any], float]:
-    """A launch that nobody waits for, and by how much its results differ from the CPU's."""
+    cupy: ModuleType, arm: Arm, kernel: CudaKernel, layout: Layout, inputs: list[Any]
+) -> tuple[Callable[[], object], float]:
+    """A launch without waiting for its end, and by how much its results differ from the CPU's."""
     turned = layout == "columns"
     given = [cupy.ascontiguousarray(cupy.moveaxis(x, 0, -1)) for x in inputs] if turned else inputs
     (port,) = kernel.signature.outputs
@@ -285,7 +285,7 @@ def _frax(arm: Arm, missing: list[str]) -> Theirs:
     return contenders
 
 
-def _waited(jax: Any, call: Callable[..., Any], arrays: list[Any]) -> float:
+def _waited(jax: ModuleType, call: Callable[..., object], arrays: list[Any]) -> float:
     """Seconds a call until its result is there."""
     start = time.perf_counter()
     for _ in range(LAUNCHES):

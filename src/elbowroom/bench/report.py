@@ -1,4 +1,4 @@
-"""What every benchmark gives: rows, and what they were measured on; and how a race becomes rows."""
+"""The report of a benchmark: rows, and the machine they were measured on; and how a race becomes rows."""
 
 from __future__ import annotations
 
@@ -6,15 +6,22 @@ import os
 import platform
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..arm import Arm
-from .clock import race
+from .timing import race
 
 US = "elbowroom"
 OURS_OUT = "elbowroom, out="
 ROBOTS = ("panda", "ur5e", "iiwa14", "puma560")
 ROUNDS = 60
+
+Progress = Callable[[str], None]
+"""Called with what is being measured, while a benchmark runs."""
+
+
+def silent(text: str) -> None:
+    """Progress that nobody sees."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +61,7 @@ class Report:
     cores: int = field(default_factory=lambda: os.cpu_count() or 1)
     python: str = field(default_factory=platform.python_version)
     first_calls: list[FirstCall] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)  # on what was run, for whoever reads the table
+    notes: list[str] = field(default_factory=list)  # on what was run, below the table
     load: float | None = field(default_factory=lambda: load_average())  # at its end, ourselves included
 
 
@@ -62,7 +69,7 @@ class Contender(NamedTuple):
     """Something to be timed: a call without arguments, which does so many states."""
 
     version: str
-    call: Callable[[], Any]
+    call: Callable[[], object]
     states: int = 1
 
 

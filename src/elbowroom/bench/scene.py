@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..arm import Arm
 from ..geometry import Body, Person
@@ -34,7 +34,7 @@ TABLE = 0.8  # m, from the floor to the arm's base
 AHEAD = 0.82  # m, from the arm's base to the person
 
 
-class Frame(NamedTuple):
+class SceneFrame(NamedTuple):
     """What a cycle is told: the joints, the person's capsules, and where the tool should be."""
 
     q: Array  # (n,)
@@ -44,12 +44,12 @@ class Frame(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Scene:
+class TimedScene:
     """An arm, its capsules, and what happens."""
 
     arm: Arm
     body: Body
-    frames: Sequence[Frame]
+    frames: Sequence[SceneFrame]
 
     @property
     def capsules(self) -> int:
@@ -62,7 +62,7 @@ class Scene:
         return np.vstack([self.body.rows(q, qd), person])
 
 
-def scene(frames: int = FRAMES) -> Scene:
+def scene(frames: int = FRAMES) -> TimedScene:
     """The scene, with an orbit of so many frames."""
     arm = load(ROBOT)
     person = np.array(Person.standing((AHEAD, 0.0, -TABLE)).rows)
@@ -78,8 +78,8 @@ def scene(frames: int = FRAMES) -> Scene:
         goal = np.concatenate([center, np.zeros(3)])
         goal[1:3] += CIRCLE * cosine, CIRCLE * sine
         goal[4:6] = -CIRCLE * rate * sine, CIRCLE * rate * cosine
-        told.append(Frame(q, qd, _moved(person, SWAY * sine, SWAY * rate * cosine), goal))
-    return Scene(arm, Body(arm), told)
+        told.append(SceneFrame(q, qd, _moved(person, SWAY * sine, SWAY * rate * cosine), goal))
+    return TimedScene(arm, Body(arm), told)
 
 
 def _moved(rows: Array, shift: float, speed: float) -> Array:
@@ -95,7 +95,7 @@ def _moved(rows: Array, shift: float, speed: float) -> Array:
 # ---- capsules as other libraries want them
 
 
-class Placed(NamedTuple):
+class PlacedCapsule(NamedTuple):
     """A capsule as other libraries want it: along z of a frame in its middle."""
 
     middle: Array  # (3,)
@@ -104,19 +104,19 @@ class Placed(NamedTuple):
     radius: float
 
 
-def placed(a: Any, b: Any, radius: float) -> Placed:
+def placed(a: ArrayLike, b: ArrayLike, radius: float) -> PlacedCapsule:
     """The capsule with its axis from a to b."""
     start, end = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
     length = float(np.linalg.norm(end - start))
     if length == 0.0:
-        return Placed(start, np.eye(3), 0.0, radius)
+        return PlacedCapsule(start, np.eye(3), 0.0, radius)
     z = (end - start) / length
     x = np.cross(np.eye(3)[np.argmin(np.abs(z))], z)
     x /= np.linalg.norm(x)
-    return Placed((start + end) / 2, np.column_stack([x, np.cross(z, x), z]), length, radius)
+    return PlacedCapsule((start + end) / 2, np.column_stack([x, np.cross(z, x), z]), length, radius)
 
 
-def of_rows(rows: Array) -> list[Placed]:
+def of_rows(rows: Array) -> list[PlacedCapsule]:
     """Of capsule rows (k, 13)."""
     return [placed(row[A], row[B], float(row[RADIUS])) for row in rows]
 

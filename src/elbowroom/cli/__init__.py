@@ -19,14 +19,12 @@ from collections.abc import Sequence
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
 from .. import __version__
 from ..errors import ElbowroomError
-from . import check, codegen, count, demo, doctor, experiment, export, replay, run, show, tour
-from . import count as tables
-from . import show as robots
-from .bench import command as bench
-from .terminal import as_options, fail, note, noted, styled
+from . import bench, check, count, demo, experiment, export, replay, run, show, tour
+from .terminal import INTERRUPTED, as_options, console, fail, note, noted, styled
 
 app = typer.Typer(
     name="elbowroom",
@@ -35,20 +33,19 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("robots")(robots.robots)
+app.command("robots")(show.robots)
 app.command("show")(show.show)
 app.command("check")(check.check)
 app.command("demo")(demo.demo)
 app.command("tour")(tour.tour)
 app.command("count")(count.count)
-app.command("tables")(tables.tables)
+app.command("tables")(count.tables)
 app.command("bench")(bench.bench)
 app.command("export")(export.export)
-app.command("codegen")(codegen.codegen)
+app.command("codegen")(export.codegen)
 app.command("run")(run.run)
 app.command("replay")(replay.replay)
 app.command("experiment")(experiment.experiment)
-app.command("doctor")(doctor.doctor)
 
 OVERVIEW = """\
 [bold]elbowroom {version}[/]: the dynamics of serial robot arms, and room for the people beside them
@@ -81,6 +78,38 @@ Options and examples of a command:  elbowroom COMMAND --help
 
 Informed by ISO 10218:2025 / ISO/TS 15066, not certified;
 run it under a certified safety controller."""
+
+
+STATES = {r"^  ok\b": "green", r"^  (note|missing)\b": "yellow", r"^  broken\b": "bold red", r"^\S.*": "bold"}
+"""How the lines of `elbowroom doctor` are coloured."""
+
+
+@app.command("doctor")
+def _doctor(
+    json: Annotated[bool, typer.Option("--json", help="The same as JSON, alone on stdout.")] = False,
+) -> None:
+    """Say what is installed, what this machine can do, and what is missing for which feature.
+
+    \b
+    elbowroom doctor
+    elbowroom doctor --json
+
+    It takes a few seconds: it compiles a kernel and imports what is optional.  The exit status is 1 if the core does
+    not work.
+    """
+    from . import doctor  # which must not need typer: it is run where that is missing, too
+
+    found = doctor.examine()
+    if json:
+        sys.stdout.write(doctor.as_json(found))
+    else:
+        out = console()
+        for line in doctor.as_text(found).splitlines():
+            text = Text(line)
+            for pattern, style in STATES.items():
+                text.highlight_regex(pattern, style)
+            out.print(text, soft_wrap=True)
+    raise typer.Exit(0 if doctor.healthy(found) else 1)
 
 
 def _version(asked: bool) -> None:
@@ -124,5 +153,5 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if debug:
             raise
         note("ended", "by Ctrl-C", "green")
-        sys.exit(130)
+        sys.exit(INTERRUPTED)
     sys.exit(1)

@@ -3,32 +3,27 @@
 from __future__ import annotations
 
 import dataclasses
-import json as json_
 import math
-import os
-import sys
 import warnings
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.text import Text
 
-from ..arm import Arm
-from ..cell.layout import reasons_of, without_shape
-from ..cell.suitability import MUCH, POOR, SINGULAR, STICKS_OUT, Suitability, far_out, suitability
 from ..errors import MissingShapeWarning, ModelError, ModelNotice, ModelWarning
-from ..loading import read, with_masses
-from ..model.inertia import DENSITY, about_estimates
-from ..model.xacro import ALLOWED
-from .show import Tip, What, Xacro
-from .terminal import as_options, console, one_line, plain
+from .terminal import Tip, What, Xacro, allow_xacro, as_options, console, one_line, plain, write_json
+
+if TYPE_CHECKING:
+    from ..cell.suitability import Suitability
 
 _STYLE = {"error": "bold red", "warning": "yellow", "note": "cyan"}
 
 
 @dataclass
-class _Report:
+class _ArmReport:
+    """What was found of an arm, and what it is good for."""
+
     name: str
     found: list[tuple[str, str]] = field(default_factory=list)  # severity, message
     use: Suitability | None = None
@@ -54,28 +49,33 @@ def check(
     The exit status is 1 if there is an error, or if the standard cell (that of `demo`) cannot be run with the arm; also
     with --json.
     """
-    if xacro:
-        os.environ[ALLOWED] = "1"  # for the processes of ours that read it again
+    allow_xacro(xacro)
     report = _examined(what, tip)
     if json:
-        sys.stdout.write(json_.dumps(_plain(report), indent=1) + "\n")
+        write_json(_plain(report))
     else:
         _print(report)
     if report.count("error") or report.use is None or not report.use.cell.possible:
         raise typer.Exit(1)
 
 
-def _examined(what: str, tip: str | None) -> _Report:
+def _examined(what: str, tip: str | None) -> _ArmReport:
+    from ..arm import Arm
+    from ..cell.layout import reasons_of, without_shape
+    from ..cell.suitability import suitability
+    from ..loading import read, with_masses
+    from ..model.inertia import DENSITY, about_estimates
+
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ModelWarning)
         warnings.simplefilter("always", ModelNotice)
         try:
             model = read(what, tip)
         except ModelError as error:
-            return _Report(what, [("error", as_options(str(error)).removeprefix(f"{what}: "))])
+            return _ArmReport(what, [("error", as_options(str(error)).removeprefix(f"{what}: "))])
         arm = Arm(with_masses(model, DENSITY))
         findings = arm.examine()
-    report = _Report(model.name)
+    report = _ArmReport(model.name)
     if said := about_estimates(arm.model):
         load = f"er.load refuses the arm without density={DENSITY:g}, and the cell estimates by itself"
         report.found.append(("warning", f"{said}; {load}"))
@@ -99,6 +99,8 @@ def _examined(what: str, tip: str | None) -> _Report:
 
 def _shape(use: Suitability, bare: str) -> list[tuple[str, str]]:
     """What is to be said of the arm's shape: links without any, and what sticks far out of the capsules."""
+    from ..cell.suitability import MUCH, far_out
+
     found = [("error", f"{bare}; dynamics need none")] if use.bare else []
     far = [cover for cover in far_out(use.covers) if cover.link not in use.bare]
     if far and use.capsules:
@@ -108,7 +110,7 @@ def _shape(use: Suitability, bare: str) -> list[tuple[str, str]]:
     return found
 
 
-def _print(report: _Report) -> None:
+def _print(report: _ArmReport) -> None:
     out = console()
     for severity, message in report.found:
         mark = Text(f"{severity:<9}", style=_STYLE[severity])
@@ -122,6 +124,8 @@ def _print(report: _Report) -> None:
 
 
 def _lines(use: Suitability) -> list[tuple[str, str]]:
+    from ..cell.suitability import POOR, SINGULAR
+
     lost = use.dexterity < SINGULAR or (use.joints > 2 and use.manipulability == 0.0)  # the tool cannot go everywhere
     posture = "singular" if lost else "poor" if use.dexterity < POOR else "good"
     lines = [
@@ -141,6 +145,8 @@ def _some(joints: tuple[str, ...], all_: int) -> str:
 
 
 def _cover(use: Suitability) -> str:
+    from ..cell.suitability import STICKS_OUT
+
     worst = use.worst
     if worst is None:
         return "; nothing else is known of its shape"
@@ -153,7 +159,7 @@ def _cover(use: Suitability) -> str:
     return f"; what sticks out of them: {', '.join(told)}"
 
 
-def _plain(report: _Report) -> dict[str, Any]:
+def _plain(report: _ArmReport) -> dict[str, object]:
     """As JSON has it; a link without capsules sticks out by null."""
     use: dict[str, Any] | None = None
     if report.use is not None:

@@ -4,30 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import json as json_
-import sys
-import time
 from enum import StrEnum
 from pathlib import Path
-from types import TracebackType
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from .. import counting, dynamics
-from ..algebra.polynomial import shown
-from ..bench import execution_times
-from ..counting.compare import CountRow, comparable, costs
-from ..counting.costs import Cost
-from ..counting.reasons import signed
-from ..dynamics.published import Published
-from ..experiments import papers
-from ..experiments.figure_style import pyplot
-from ..loading import load
-from ..model import Model
-from .show import Tip
-from .terminal import console, heading, line, plain, table
+from .terminal import DelayedBar, Tip, heading, line, plain, table, write_json
+
+if TYPE_CHECKING:
+    from ..counting import Cost, CountRow
+    from ..dynamics.published import Published
+    from ..model import Model
 
 
 def tables(
@@ -38,17 +26,20 @@ def tables(
     \b
     elbowroom tables --out papers               then open papers/index.html
     """
+    from ..bench.paper_times import table_2_1
+    from ..experiments import papers
+    from ..experiments.figure_style import pyplot
+
     pyplot()  # before anything is measured
-    with Waiting() as waiting:
-        timings = execution_times.run(progress=waiting)
-        written = papers.write(out, timings, progress=waiting)
+    with DelayedBar() as progress:
+        timings = table_2_1(progress=progress)
+        written = papers.write(out, timings, progress=progress)
     for path in written:
         line(plain(path))
 
 
 NUMBERS = "3,6,7,12,30"
 LARGEST = 1000  # joints; a polynomial has no bound, a slip of the finger has
-PATIENCE = 1.0  # seconds before a progress bar appears
 
 WAYS = """\
 as_written: zeros and ones folded, nothing shared; shared: equal expressions once; customised: shared, with one
@@ -96,6 +87,10 @@ def count(
     elbowroom count --n 6,7 --quantity mass_matrix
     elbowroom count --condition orthogonal --json
     """
+    from .. import counting, dynamics
+    from ..counting.compare import costs
+    from ..loading import load
+
     if quantity:
         dynamics.quantity(quantity)
     if what is not None:
@@ -106,55 +101,28 @@ def count(
     numbers = _numbers(NUMBERS if n is None else n)
     conditions = [condition.value] if condition else [c.value for c in Condition]
     if json:
-        with Waiting() as waiting:
-            _json(list(counting.general_rows(numbers, conditions, quantity, progress=waiting)))
+        with DelayedBar() as progress:
+            _print_json(list(counting.general_rows(numbers, conditions, quantity, progress=progress)))
         return
     line(WAYS)
     names = dict.fromkeys(name for name, _ in counting.counted(quantity))
     for chosen, name in itertools.product(conditions, names):
-        with Waiting() as waiting:
-            found = list(costs([chosen], name, progress=waiting))
+        with DelayedBar() as progress:
+            found = list(costs([chosen], name, progress=progress))
         _quantity(chosen, name, found, numbers)
 
 
-def _json(rows: list[CountRow]) -> None:
-    sys.stdout.write(json_.dumps([dataclasses.asdict(row) for row in rows], indent=1) + "\n")
-
-
-class Waiting:
-    """A progress bar on stderr: on a terminal alone, and only once it takes longer than a second."""
-
-    def __init__(self) -> None:
-        out = console(stderr=True)
-        self._bar = Progress(
-            BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"), console=out, transient=True
-        )
-        self._task = self._bar.add_task("")
-        self._shown = False
-        self._wanted = out.is_terminal
-        self._start = time.perf_counter()
-
-    def __enter__(self) -> Waiting:
-        return self
-
-    def __call__(self, done: int, total: int, text: str) -> None:
-        """So much of so many is done, and this comes next."""
-        self._bar.update(self._task, completed=done, total=total, description=text)
-        if self._wanted and not self._shown and time.perf_counter() - self._start > PATIENCE:
-            self._bar.start()
-            self._shown = True
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._shown:
-            self._bar.stop()
+def _print_json(rows: list[CountRow]) -> None:
+    write_json([dataclasses.asdict(row) for row in rows])
 
 
 # ---- chains with symbols
 
 
 def _quantity(condition: str, quantity: str, found: list[Cost], numbers: list[int]) -> None:
+    from .. import counting
+    from ..counting.compare import comparable
+
     heading(f"{quantity}, {condition}: {CONDITION[condition]}")
     blocks: dict[tuple[str, bool], dict[str, Cost]] = {}
     for one in found:
@@ -180,12 +148,18 @@ def _quantity(condition: str, quantity: str, found: list[Cost], numbers: list[in
 
 
 def _kinematics(quantity: str, method: str, kinematics: bool) -> str:
+    from .. import counting
+
     if not counting.needs_frames(quantity, method):
         return "its own"  # in link frames: no forward kinematics to count apart
     return "included" if kinematics else "apart"
 
 
 def _cells(ways: dict[str, Cost], figures: tuple[Published, ...], n: int) -> list[object]:
+    from .. import counting
+    from ..algebra.polynomial import shown
+    from ..counting.compare import signed
+
     ours, written = ways["shared"].at(n), ways["as_written"].at(n)
     best = counting.strictest(figures, n)
     cells: list[object] = [n, ours.mul, ours.add, ours.div, ours.sqrt, ours.sincos, f"{written.mul} + {written.add}"]
@@ -221,10 +195,12 @@ def _fits(title: list[str], ways: dict[str, Cost], figures: tuple[Published, ...
 
 
 def _arm(model: Model, quantity: str, json: bool) -> None:
-    with Waiting() as waiting:
-        rows = list(counting.customised_rows(model, quantity, waiting))
+    from .. import counting
+
+    with DelayedBar() as progress:
+        rows = list(counting.customised_rows(model, quantity, progress))
     if json:
-        _json(rows)
+        _print_json(rows)
         return
     name = plain(model.name)
     name.stylize("bold")

@@ -5,19 +5,17 @@ from __future__ import annotations
 import dataclasses
 import importlib.util
 import ipaddress
-import os
 import sys
 import warnings
 import webbrowser
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.text import Text
 
 from ..errors import ElbowroomError
-from ..model.xacro import ALLOWED
-from .show import AllowBare, Xacro
-from .terminal import console, joints, line, note, plain
+from .terminal import AllowBare, Xacro, allow_xacro, joints, line, note, plain, progress_line
 
 if TYPE_CHECKING:
     from ..cell.scene import Scene
@@ -72,8 +70,7 @@ def demo(
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ElbowroomError(f"--out: expected a folder; {str(out)!r} cannot be one: {error.strerror}") from None
-    if xacro:
-        os.environ[ALLOWED] = "1"  # the processes of the page read the file, too
+    allow_xacro(xacro)
     try:
         from ..viewer.access.policy import new_token
         from ..viewer.session.live import Live
@@ -99,14 +96,14 @@ def demo(
         note("ended", "by Ctrl-C", "green")
 
 
-def _said(*parts: Any) -> None:
+def _said(*parts: str | Text) -> None:
     """A line that is seen at once, also where the output is a pipe."""
     line(*parts)
     sys.stdout.flush()
 
 
 class _Ticks:
-    """A line every five seconds, so that nobody wonders whether something still happens."""
+    """A line every five seconds while something is prepared."""
 
     def __init__(self) -> None:
         self._next = EVERY
@@ -119,12 +116,10 @@ class _Ticks:
 
 def _prepare(setup: Setup) -> None:
     """Compiles what the page may be asked for."""
-    from rich.live import Live as Shown
-
     from ..viewer.session.processes import prepare
 
-    with Shown(console=console(stderr=True), transient=True) as shown:
-        count = prepare(setup, lambda said: shown.update(plain(f"compiling {said}")))
+    with progress_line() as progress:
+        count = prepare(setup, lambda said: progress(f"compiling {said}"))
     line(f"{count} cells are compiled")
 
 

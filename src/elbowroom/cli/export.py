@@ -1,4 +1,4 @@
-"""`elbowroom export`: an arm as a file for others, MJCF or URDF."""
+"""`elbowroom export` and `elbowroom codegen`: an arm as MJCF or URDF, and its dynamics as C for a controller."""
 
 from __future__ import annotations
 
@@ -6,21 +6,19 @@ import dataclasses
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..arm import Arm
-from ..export import Export, mjcf_with_notes, urdf_with_notes
-from ..geometry import Body
-from ..loading import load
-from ..model import Model
-from .show import Tip, What
-from .terminal import note, writable
+from .terminal import Tip, What, free_folder, line, note, plain, table, writable
+
+if TYPE_CHECKING:
+    from ..export import Export
+    from ..model import Model
 
 
 class Format(StrEnum):
-    """What can be written."""
+    """The file formats of an arm."""
 
     MJCF = "mjcf"
     URDF = "urdf"
@@ -56,6 +54,9 @@ def export(
 
     Joint torques, poses and shapes are kept.  What the format cannot hold is said on stderr and at the top of the file.
     """
+    from ..export import urdf_with_notes
+    from ..loading import load
+
     if format is Format.URDF and (actuators is not Actuators.NONE or not contacts or allow_adjust):
         raise typer.BadParameter("--actuators, --no-contacts and --allow-adjust are of --format mjcf alone")
     if out is not None:
@@ -74,5 +75,82 @@ def export(
 
 
 def _mjcf(model: Model, actuators: Actuators, contacts: bool, adjust: bool) -> Export:
+    from ..arm import Arm
+    from ..export import mjcf_with_notes
+    from ..geometry import Body
+
     pairs = Body(Arm(model)).self_pairs if contacts and model.capsules else ()
     return mjcf_with_notes(model, actuators=actuators.value, contacts=contacts, self_pairs=pairs, adjust=adjust)
+
+
+# ---- C
+
+
+class Language(StrEnum):
+    """The languages of generated code."""
+
+    C = "c"
+
+
+class TrigSource(StrEnum):
+    """Where sine and cosine come from."""
+
+    LIBM = "libm"
+    OWN = "own"
+
+
+class WrenchAt(StrEnum):
+    """Where outside forces act."""
+
+    TOOL = "tool"
+    LINKS = "links"
+
+
+def codegen(
+    what: What,
+    quantities: Annotated[
+        list[str], typer.Argument(metavar="QUANTITY", help="What to compute, such as mass_matrix inverse_dynamics.")
+    ],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to write into; made if it is not there.")],
+    lang: Annotated[Language, typer.Option(help="C99, which is C++ too.")] = Language.C,
+    single: Annotated[bool, typer.Option("--float", help="Single precision.  [double]")] = False,
+    trig: Annotated[
+        TrigSource, typer.Option(help="Sine and cosine of libm, or our own: no library then.")
+    ] = TrigSource.LIBM,
+    method: Annotated[str | None, typer.Option(metavar="NAME", help="Of every quantity.  [the cheapest]")] = None,
+    wrench: Annotated[WrenchAt | None, typer.Option(help="Dynamics take outside wrenches there.  [none]")] = None,
+    name: Annotated[
+        str | None, typer.Option(metavar="PREFIX", help="What files and functions begin with.  [the arm's name]")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Write into a folder that is not empty.")] = False,
+    tip: Tip = None,
+) -> None:
+    """Write C for a controller: a header, the functions, a self-test and a CMake file.
+
+    \b
+    elbowroom codegen panda mass_matrix inverse_dynamics --out panda_c
+    elbowroom codegen my.urdf gravity_torque --tip tool0 --float --trig own --out arm_c
+
+    No allocation, no state, no branches on data.  The numbers are those of the library, to rounding.
+    """
+    from ..codegen import generate
+    from ..loading import load
+
+    free_folder(out, force)
+    arm = load(what, tip)
+    code = generate(
+        arm,
+        quantities,
+        real="float" if single else "double",
+        trig="own" if trig is TrigSource.OWN else "libm",
+        method=method,
+        wrench=wrench.value if wrench else "",
+        name=name,
+    )
+    written = code.write(out, force=force)
+    rows = []
+    for f in code.functions:
+        c = f.source.program.count
+        rows.append([f.name, f.method, c.mul, c.add, c.div, c.sqrt, c.sincos])
+    table(["function", "method", "mul", "add", "div", "root", "sin, cos"], rows, words=2)
+    line("\nWritten:", plain(", ".join(str(path) for path in written)))

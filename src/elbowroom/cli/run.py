@@ -1,30 +1,42 @@
-"""`elbowroom run`: a scene of one's own, from its file."""
+"""`elbowroom run`: a scene from its file, checked, run, and what happened in it."""
 
 from __future__ import annotations
 
-import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.text import Text
 
-from ..model.xacro import ALLOWED
+from ..errors import ConfigError, ElbowroomError, UnknownNameError
 from .replay import needs_viser, save_run
-from .show import AllowBare, Xacro
-from .terminal import console, duration, joints, line, note, plain, writable
+from .terminal import (
+    INTERRUPTED,
+    AllowBare,
+    Xacro,
+    allow_xacro,
+    console,
+    duration,
+    joints,
+    line,
+    note,
+    one_line,
+    plain,
+    progress_bar,
+    writable,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    import numpy as np
+    from numpy.typing import NDArray
 
-    from ..cell import Cell, RealTime, Recording
+    from ..cell import Cell, RealTime, Recording, Scene
 
-INTERRUPTED = 130  # what a shell expects of a program that Ctrl-C ended
 EVERY = 20  # cycles between two movements of the bar: drawing takes time that a real-time loop needs
 SHOWN = 12  # stops and resets in the summary
 MEANINGS = {
@@ -35,7 +47,16 @@ MEANINGS = {
 """Statuses whose names do not say it all (docs/avoidance/supervisor.md)."""
 
 
-class Plants(StrEnum):
+OTHERS = {
+    ".csv": "a recording or a table, not a scene; `elbowroom replay {0}` shows a recording",
+    ".bvh": "a person's motion, not a scene; `elbowroom experiment recorded --motion {0}` runs beside it",
+    ".urdf": "an arm, not a scene; `elbowroom show {0}` is about it, `elbowroom run SCENE.toml --robot {0}` moves it",
+    ".xml": "an arm, not a scene; `elbowroom show {0}` is about it, `elbowroom run SCENE.toml --robot {0}` moves it",
+}
+"""Files that are easily taken for a scene, and what they are for."""
+
+
+class PlantName(StrEnum):
     """What moves the arm."""
 
     KINEMATIC = "kinematic"
@@ -49,7 +70,7 @@ def run(
         typer.Argument(metavar="SCENE.toml", help="The scene: arm, task, people, settings.  [the cell of `demo`]"),
     ] = None,
     variant: Annotated[str | None, typer.Option(metavar="NAME", help="A variant that the file has.")] = None,
-    plant: Annotated[Plants | None, typer.Option(help="What moves, instead of what the file says.")] = None,
+    plant: Annotated[PlantName | None, typer.Option(help="What moves, instead of what the file says.")] = None,
     robot: Annotated[
         str | None, typer.Option(metavar="NAME", help="Another arm: a name, a URDF or a TOML file.")
     ] = None,
@@ -77,7 +98,7 @@ def run(
     elbowroom run cell.toml --variant fast --plant mujoco --out fast.csv
     elbowroom run cell.toml --robot ur5e --real-time
     elbowroom run --robot my_arm.urdf --tip tool0 --seconds 40 --variant walking     the cell of `demo`
-    elbowroom run cell.toml --html run.html     to look at, or to send to somebody
+    elbowroom run cell.toml --html run.html     to look at, or to send
     elbowroom run cell.toml --check             nothing moves; every variant is looked at
 
     Ctrl-C keeps what there is.  A recording is shown again by `elbowroom replay`.  How a scene is written:
@@ -87,17 +108,15 @@ def run(
     from ..cell import run as run_cell
     from ..cell.layout import STANDARD
     from ..cell.runner import record_to
-    from .run_check import Asked, checked, other_variants, refuse
 
-    if xacro:
-        os.environ[ALLOWED] = "1"
+    allow_xacro(xacro)
     for path in (out, html):
         if path is not None:
             writable(path, force)
     if html is not None:
         needs_viser()
     scene = STANDARD if scene is None else scene
-    asked = Asked(scene, robot, tip, joints(start), seconds or None, plant and plant.value, allow_bare)
+    asked = SceneRequest(scene, robot, tip, joints(start), seconds or None, plant and plant.value, allow_bare)
     refuse(scene, robot)
     if check:
         raise typer.Exit(checked(asked, variant))
@@ -128,12 +147,10 @@ def run(
 @contextmanager
 def _bar(count: int) -> Iterator[Callable[[int, int], object]]:
     """A bar on stderr if that is a terminal, else nothing."""
-    errors = console(stderr=True)
-    if not errors.is_terminal:
-        yield lambda done, total: None
-        return
+    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+
     parts = (TextColumn("running"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TimeRemainingColumn())
-    with Progress(*parts, console=errors, transient=True, refresh_per_second=5) as bar:
+    with progress_bar(*parts, refresh=5.0) as bar:
         task = bar.add_task("", total=count)
 
         def moved(done: int, total: int) -> None:
@@ -161,7 +178,7 @@ def _summary(cell: Cell, recording: Recording, variant: str | None) -> None:
     if told := sticking_out(cell):
         _said("shape", f"{told}: see `elbowroom check`")
     if cell.people:
-        at = int(np.argmin(table["distance_surfaces"]))
+        at = int(table["distance_surfaces"].argmin())
         least, axes = table["distance_surfaces"][at], table["distance_axes"].min()
         _said("least distance", f"{least:.3f} m at {table['t'][at]:.2f} s; {axes:.3f} m between axes")
         if scene.cover:  # else both are the same
@@ -198,7 +215,7 @@ def _said(what: str, text: str) -> None:
     line(f"  {what:16}", plain(text))
 
 
-def _shares(column: Any) -> str:
+def _shares(column: NDArray[np.str_]) -> str:
     """Statuses and the part of the cycles that had them, the most frequent first."""
     counts = Counter(column.tolist())
     return ", ".join(f"{name} {100 * times / len(column):.3g} %" for name, times in counts.most_common())
@@ -230,3 +247,100 @@ def _punctual(pace: RealTime) -> None:
         f"{_times(kept.overruns, 'overrun')}, {kept.skipped} skipped, the clock back {_times(kept.steps_back, 'time')}"
     )
     _said("real time", f"late by {late}; {counted}")
+
+
+# ---- before anything moves: the file, the arm that was asked for, every variant
+
+
+@dataclass(frozen=True)
+class SceneRequest:
+    """What a command line asks for: a scene's file, and what shall differ from it."""
+
+    file: Path
+    robot: str | None = None
+    tip: str = ""
+    start: tuple[float, ...] = ()
+    seconds: float | None = None
+    plant: str | None = None
+    allow_bare: bool = False
+
+    def scene(self, variant: str | None) -> Scene:
+        """The scene, in a variant if asked for."""
+        from ..avoidance.checks import FieldError
+        from ..cell import Scene
+        from ..reading import named
+
+        found = Scene.load(self.file, robot=self.robot, variant=variant)
+        changes: dict[str, Any] = {"tip": self.tip, "start": self.start, "duration": self.seconds}
+        changes["allow_bare"] = self.allow_bare
+        try:
+            found = replace(found, **{name: value for name, value in changes.items() if value})
+        except FieldError as error:
+            raise error.of(named(self.file)) from None
+        return found if self.plant is None else found.with_plant(self.plant)
+
+
+def refuse(scene: Path, robot: str | None) -> None:
+    """Raises for what the call, not the file, has wrong: no scene, or an arm that does not exist."""
+    from ..cell.layers import is_file
+    from ..loading import read
+
+    other = OTHERS.get(scene.suffix.lower())
+    if other is not None and scene.is_file():
+        raise ConfigError(f"{scene}: is {other.format(scene)}")
+    if robot is not None and not is_file(robot):
+        try:
+            read(robot)
+        except UnknownNameError as error:
+            raise ConfigError(f"--robot: {error}") from error
+
+
+def other_variants(asked: SceneRequest, chosen: str | None) -> None:
+    """Warns of variants that cannot be run, though another one was asked for."""
+    from ..cell import Scene
+    from ..cell.layers import is_file, read_file, variants
+    from ..loading import read
+
+    for name in variants(read_file(asked.file)):
+        if name == chosen:
+            continue
+        try:
+            arm = Scene.load(asked.file, robot=asked.robot, variant=name).robot
+            if not is_file(arm):
+                read(arm)
+        except (ConfigError, UnknownNameError) as error:
+            note("warning", f"variant {name} cannot be run: {error}")
+
+
+def checked(asked: SceneRequest, only: str | None) -> int:
+    """Builds the cell of every variant (or of one) and says what is wrong; the exit status."""
+    from ..cell.layers import read_file, variants
+
+    scene = asked.file
+    names = (None, *variants(read_file(scene))) if only is None else (only,)
+    out, errors = console(), 0
+    for name, problem, cell in _built(asked, names):
+        errors += cell is None
+        mark = Text(f"{'ok' if cell else 'error':7}", style="green" if cell else "bold red")
+        which = "as it is" if name is None else name
+        said = problem if cell is None else _about(cell)
+        out.print(Text.assemble(mark, plain(f"{which:12} "), one_line(said)), soft_wrap=True)
+    told = "no errors" if not errors else f"{errors} error{'' if errors == 1 else 's'}"
+    out.print(Text.assemble(plain(scene), f": {told}"), soft_wrap=True)
+    return 1 if errors else 0
+
+
+def _built(asked: SceneRequest, names: tuple[str | None, ...]) -> Iterator[tuple[str | None, str, Cell | None]]:
+    from ..cell import Cell
+
+    for name in names:
+        try:
+            yield name, "", Cell(asked.scene(name))
+        except ElbowroomError as error:
+            yield name, str(error).removeprefix(f"{asked.file}: "), None
+
+
+def _about(cell: Cell) -> str:
+    scene, people = cell.scene, len(cell.people)
+    who = "nobody" if not people else "1 person" if people == 1 else f"{people} people"
+    return f"{cell.arm.name} on the {cell.plant_kind} plant, {who}, {scene.duration:g} s, {scene.cycles} control steps"

@@ -7,26 +7,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
 
-from .. import dynamics
-from ..arm import Arm
-from ..dynamics.structure import EntryKind, structure
-from ..loading import load
-from ..model import Model, catalogue
-from ..model.model import Array
-from .terminal import console, heading, line, number, plain, table
+from .terminal import Tip, What, console, heading, line, number, plain, table
 
-MARK = {EntryKind.ZERO: "0", EntryKind.ROUNDING: "~", EntryKind.CONSTANT: "c", EntryKind.VARIES: "x"}
-STYLE = {EntryKind.ZERO: "dim", EntryKind.ROUNDING: "yellow", EntryKind.CONSTANT: "cyan", EntryKind.VARIES: "bold"}
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ..model import Model
+    from ..model.model import Array
+
+MARKS = {"ZERO": ("0", "dim"), "ROUNDING": ("~", "yellow"), "CONSTANT": ("c", "cyan"), "VARIES": ("x", "bold")}
+"""How each kind of entry is printed (dynamics/structure.py): its letter and its style."""
 BESIDE = 4  # matrices beside each other
 
 
 def show_structure(model: Model) -> None:
     """Print the pattern of D and h, and the lists of what vanishes."""
+    from ..dynamics.structure import EntryKind, structure
+
     found = structure(model)
     name = plain(model.name)
     name.stylize("bold")
@@ -53,10 +56,12 @@ def _index(joints: tuple[int, ...], n: int) -> str:
     return ("" if n < 10 else ",").join(map(str, joints))
 
 
-def _beside(blocks: list[tuple[str, object]]) -> None:
+def _beside(blocks: list[tuple[str, NDArray[np.int_]]]) -> None:
     """Matrices of marks beside each other, each under its title."""
+    from ..dynamics.structure import EntryKind
+
     out = console()
-    matrices = [(title, matrix.tolist()) for title, matrix in blocks]  # type: ignore[attr-defined]  # arrays
+    matrices = [(title, matrix.tolist()) for title, matrix in blocks]
     gap, width = "    ", 2 * len(matrices[0][1])
     if any(title for title, _ in matrices):
         out.print(Text("  " + gap.join(f"{title:<{width}}" for title, _ in matrices)), soft_wrap=True)
@@ -65,7 +70,8 @@ def _beside(blocks: list[tuple[str, object]]) -> None:
         for k, (_, entries) in enumerate(matrices):
             cells.append(gap if k else "")
             for entry in entries[row]:
-                cells.append(f"{MARK[EntryKind(entry)]} ", style=STYLE[EntryKind(entry)])
+                mark, style = MARKS[EntryKind(entry).name]
+                cells.append(f"{mark} ", style=style)
         out.print(cells, soft_wrap=True)
 
 
@@ -75,6 +81,8 @@ def robots() -> None:
     \b
     elbowroom robots
     """
+    from ..model import catalogue
+
     models = [catalogue.load(name) for name in catalogue.names()]
     table(
         ["name", "joints", "description", "source of its numbers"],
@@ -95,15 +103,6 @@ COUNTED = (
     "jacobian",
 )
 
-What = Annotated[
-    str, typer.Argument(metavar="NAME|FILE", help="A catalogue name, or a .urdf, .xml (MJCF) or .toml file.")
-]
-Tip = Annotated[str | None, typer.Option(metavar="LINK", help="The link that the arm of a file ends at.")]
-AllowBare = Annotated[
-    bool, typer.Option("--allow-bare", help="Go on though links of the arm have no shape: distances ignore them.")
-]
-Xacro = Annotated[bool, typer.Option("--xacro", help="Evaluate a xacro file, which runs expressions in it.")]
-
 
 def show(
     what: What,
@@ -117,12 +116,15 @@ def show(
     elbowroom show my.urdf --tip tool0
     elbowroom show puma560 --structure          which terms of its equations of motion vanish
     """
-    model = load(what, tip).model
+    from ..loading import load
+
+    arm = load(what, tip)
+    model = arm.model
     if structure:
         show_structure(model)
         return
     _summary(model)
-    _joints(model, Arm(model).ready)
+    _joints(model, arm.ready)
     _links(model)
     _drives(model)
     _counts(model)
@@ -167,7 +169,7 @@ def _joints(model: Model, ready: Array) -> None:
     )
 
 
-def _rpy(R: Any) -> tuple[float, float, float]:
+def _rpy(R: Array) -> tuple[float, float, float]:
     """Roll, pitch and yaw in degrees, R = Rz(yaw) Ry(pitch) Rx(roll); roll is 0 where only their sum matters."""
     level = math.hypot(R[0, 0], R[1, 0])
     pitch = math.atan2(-R[2, 0], level)
@@ -205,6 +207,8 @@ def _drives(model: Model) -> None:
 
 
 def _counts(model: Model) -> None:
+    from .. import dynamics
+
     heading("Operations for this very arm, its constants folded in (* what the library uses)")
     rows: list[list[object]] = []
     for name in COUNTED:

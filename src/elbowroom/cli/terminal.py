@@ -1,20 +1,23 @@
-"""What every command prints with: consoles, tables and safe text; and Ctrl-C that waits for a good moment."""
+"""What the commands share: options, consoles, tables, safe text, progress, and Ctrl-C that waits for a good moment."""
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import re
 import signal
 import sys
 import threading
+import time
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import Any, Self, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, Self, TextIO
 
+import typer
 from rich import box
 from rich.console import Console
 from rich.measure import Measurement
@@ -22,6 +25,21 @@ from rich.table import Table
 from rich.text import Text
 
 from ..errors import ElbowroomError, ModelNotice, ModelWarning
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, ProgressColumn
+
+INTERRUPTED = 130  # the exit status that a shell expects of a program that Ctrl-C ended
+PATIENCE = 1.0  # seconds before the bar of a `DelayedBar` appears
+
+What = Annotated[
+    str, typer.Argument(metavar="NAME|FILE", help="A catalogue name, or a .urdf, .xml (MJCF) or .toml file.")
+]
+Tip = Annotated[str | None, typer.Option(metavar="LINK", help="The link that the arm of a file ends at.")]
+AllowBare = Annotated[
+    bool, typer.Option("--allow-bare", help="Go on though links of the arm have no shape: distances ignore them.")
+]
+Xacro = Annotated[bool, typer.Option("--xacro", help="Evaluate a xacro file, which runs expressions in it.")]
 
 
 class Interrupts:
@@ -192,3 +210,76 @@ def writable(out: Path, force: bool) -> None:
         raise ElbowroomError(f"{out}: there is no folder {str(out.parent)!r}")
     if out.exists() and not force:
         raise ElbowroomError(f"{out}: is there already; --force overwrites it")
+
+
+def free_folder(out: Path, force: bool) -> None:
+    """Refuses a file in a folder's place and, without --force, a folder with anything in it."""
+    from ..codegen.folder import refuse_taken
+
+    try:
+        refuse_taken(out, force=force)
+    except ElbowroomError as error:
+        raise ElbowroomError(str(error).replace("or force", "or --force")) from error
+
+
+def allow_xacro(asked: bool) -> None:
+    """With --xacro, this process and those that it starts may evaluate xacro files."""
+    from ..model.xacro import ALLOWED
+
+    if asked:
+        os.environ[ALLOWED] = "1"
+
+
+def write_json(data: object, indent: int = 1) -> None:
+    """Data as JSON on stdout."""
+    sys.stdout.write(json.dumps(data, indent=indent) + "\n")
+    sys.stdout.flush()
+
+
+# ---- progress, on stderr
+
+
+def progress_bar(*columns: ProgressColumn, refresh: float = 10.0) -> Progress:
+    """A bar that is gone when it is done, moved `refresh` times a second; disabled where stderr is no terminal."""
+    from rich.progress import Progress
+
+    errors = console(stderr=True)
+    off = not errors.is_terminal
+    return Progress(*columns, console=errors, transient=True, disable=off, refresh_per_second=refresh)
+
+
+class DelayedBar:
+    """A progress bar that appears only once something takes longer than a second; call it with done, total, text."""
+
+    def __init__(self) -> None:
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+
+        self._bar = progress_bar(BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
+        self._task = self._bar.add_task("")
+        self._shown = False
+        self._start = time.perf_counter()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __call__(self, done: int, total: int, text: str) -> None:
+        """So much of so many is done, and this comes next."""
+        self._bar.update(self._task, completed=done, total=total, description=text)
+        if not self._shown and time.perf_counter() - self._start > PATIENCE:
+            self._bar.start()
+            self._shown = True
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._shown:
+            self._bar.stop()
+
+
+@contextmanager
+def progress_line() -> Iterator[Callable[[str], None]]:
+    """A line that shows on a terminal alone.  No thread renews it: benchmarks would time that, too."""
+    from rich.live import Live
+
+    with Live(console=console(stderr=True), auto_refresh=False, transient=True) as live:
+        yield lambda text: live.update(plain(text), refresh=True)

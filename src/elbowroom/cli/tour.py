@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
-import numpy as np
 from rich.text import Text
 
-from .. import dynamics
-from ..arm import Arm
-from ..loading import load
 from .terminal import console, duration, heading, line, number, table
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ..arm import Arm
 
 BATCH = 10_000  # states at once
 PATIENCE = 0.25  # seconds that one timing may take
@@ -43,6 +45,8 @@ def tour() -> None:
     \b
     elbowroom tour
     """
+    from ..loading import load
+
     arm = load("panda")
     heading("1. An arm")
     line(f'arm = er.load("panda")\n{arm.model.description}\n')
@@ -96,9 +100,9 @@ def _gauge(low: float, at: float, high: float, width: int = len(SCALE)) -> Text:
     return Text("".join(cells), style="cyan")
 
 
-def _matrix(M: Any) -> None:
+def _matrix(M: NDArray[np.float64]) -> None:
     out = console()
-    largest = float(np.abs(M).max())
+    largest = float(abs(M).max())
     for row in M:
         cells = Text("   ")
         for value in row:
@@ -109,6 +113,8 @@ def _matrix(M: Any) -> None:
 
 
 def _costs(arm: Arm) -> None:
+    from .. import dynamics
+
     symbols = arm.model.symbolic
     rows = []
     for method in dynamics.quantity("mass_matrix").formulations:
@@ -120,9 +126,14 @@ def _costs(arm: Arm) -> None:
 
 
 def _speed(arm: Arm) -> None:
+    import numpy as np
+
+    from .. import dynamics
+    from ..loading import load
+
     rng = np.random.default_rng(0)
     n, model = arm.n, arm.model
-    states: dict[str, Any] = {"q": rng.uniform(model.lower, model.upper, (BATCH, n))}
+    states = {"q": rng.uniform(model.lower, model.upper, (BATCH, n))}
     states |= {name: rng.uniform(-1, 1, (BATCH, n)) for name in ("qd", "qdd", "tau")}
     rows = []
     for name in TIMED:
@@ -142,7 +153,7 @@ def _speed(arm: Arm) -> None:
     )
 
 
-def _best(call: Callable[..., Any], arguments: list[Any]) -> float:
+def _best(call: Callable[..., object], arguments: list[NDArray[np.float64]]) -> float:
     """Seconds of the fastest call, the clock read around runs of at least a millisecond."""
     call(*arguments)  # the first one may compile
     calls, best, end = 1, math.inf, time.perf_counter() + PATIENCE

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
+from typing import TypeVar
 
 import numpy as np
 
-from .. import __version__
+from .. import __version__, dynamics
 from ..arm import Arm
 from ..compile import cuda_source
 from ..compile.cuda_source import CudaText, Layout
-from ..compile.source import Dialect, Trig
+from ..compile.source import Dialect, Source, Trig, identifier
 from ..compile.source_writer import Real
 from ..errors import ElbowroomError, ModelError
 from . import files, selftest
-from .files import Job
-from .functions import Function, functions_of, one_of, prefix_of
+from .files import CFunction, CLibrary
+
+T = TypeVar("T", bound=str)
+
+NAMES = """
+    assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign stdarg stdatomic
+    stdbit stdbool stdckdint stddef stdint stdio stdlib stdnoreturn string tgmath threads time uchar wchar wctype"""
+HEADERS = frozenset(NAMES.split())
+"""Headers of C, which a header of ours would hide."""
 
 
 def cuda(
@@ -52,7 +61,7 @@ class Code:
     """A folder of C, not yet written: `files` by name, and the functions in it."""
 
     prefix: str
-    functions: tuple[Function, ...]
+    functions: tuple[CFunction, ...]
     files: Mapping[str, str]
 
     def write(self, folder: str | PathLike[str], *, force: bool = False) -> list[Path]:
@@ -99,13 +108,13 @@ def generate(
     prefix = prefix_of(arm.name, name)
     dialect = Dialect(one_of("real", real, "double", "float"), one_of("trig", trig, "libm", "own"))
     functions = functions_of(arm, quantities, dialect, prefix, method, wrench)
-    job = Job(arm.model, prefix, functions, f"elbowroom {__version__}")
+    library = CLibrary(arm.model, prefix, functions, f"elbowroom {__version__}")
     texts = {
-        f"{prefix}.h": files.header(job),
-        f"{prefix}.c": files.implementation(job),
-        f"{prefix}_test.c": _test(job),
-        "CMakeLists.txt": files.cmake(job),
-        "README.txt": files.readme(job),
+        f"{prefix}.h": files.header(library),
+        f"{prefix}.c": files.implementation(library),
+        f"{prefix}_test.c": _test(library),
+        "CMakeLists.txt": files.cmake(library),
+        "README.txt": files.readme(library),
     }
     return Code(prefix, functions, MappingProxyType(texts))
 
@@ -128,17 +137,63 @@ def write(
     return code
 
 
-def _test(job: Job) -> str:
-    width = max(len(f.name) for f in job.functions)
-    parts = [selftest.HEAD.format(prefix=job.prefix, real=job.real, width=width, states=selftest.STATES)]
-    for f in job.functions:
+def _test(library: CLibrary) -> str:
+    width = max(len(f.name) for f in library.functions)
+    parts = [selftest.HEAD.format(prefix=library.prefix, real=library.real, width=width, states=selftest.STATES)]
+    for f in library.functions:
         program = f.source.program
-        inputs = selftest.states(job.model, program)
+        inputs = selftest.states(library.model, program)
         wanted = selftest.outputs(program, inputs)
         if not all(np.isfinite(x).all() for x in wanted.values()):
             raise ModelError(
-                f"{job.model.name}: {f.quantity} by {f.method} is not finite at every state of the self-test"
+                f"{library.model.name}: {f.quantity} by {f.method} is not finite at every state of the self-test"
             )
-        most = selftest.limit(program, inputs, wanted, job.real)
+        most = selftest.limit(program, inputs, wanted, library.real)
         parts.append(selftest.function(f.quantity, f.name, f.source, inputs, wanted, most))
-    return "\n".join([*parts, selftest.main(f.quantity for f in job.functions)])
+    return "\n".join([*parts, selftest.main(f.quantity for f in library.functions)])
+
+
+# ---- what is asked for: checked and traced
+
+
+def functions_of(
+    arm: Arm, quantities: Iterable[str], dialect: Dialect, prefix: str, method: str | None, wrench: str
+) -> tuple[CFunction, ...]:
+    """A function for each quantity, by the method that is named or by the cheapest for this arm."""
+    names = [quantities] if isinstance(quantities, str) else list(dict.fromkeys(quantities))
+    if not names:
+        raise ElbowroomError(f"quantities: expected at least one of {', '.join(dynamics.REGISTRY)}; got none")
+    one_of("wrench", wrench, "", "tool", "links")
+    made = []
+    for quantity in names:
+        what = dynamics.quantity(quantity)
+        at = wrench if what.wrench else ""
+        if method is None:
+            chosen, program = dynamics.cheapest(arm.model, quantity, wrench=at)
+        else:
+            chosen, program = method, dynamics.program(arm.model, quantity, method, wrench=at)
+        made.append(CFunction(f"{prefix}_{quantity}", quantity, chosen, what.unit, at, Source(program, dialect)))
+    if wrench and not any(f.wrench for f in made):
+        raise ElbowroomError(f"wrench: none of {', '.join(names)} takes outside wrenches; leave it out")
+    return tuple(made)
+
+
+def prefix_of(arm: str, name: str | None) -> str:
+    """What files and functions begin with: the name that was asked for, else the arm's as C takes it."""
+    prefix = identifier(arm)
+    if name is None:
+        return f"{prefix}_arm" if prefix.lower() in HEADERS else prefix
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,59}", name):
+        raise ElbowroomError(
+            f"name: expected at most 60 letters, digits and _, a letter first, for files and C functions; got {name!r}"
+        )
+    if name.lower() in HEADERS:
+        raise ElbowroomError(f"name: {name}.h would hide a header of C; take another")
+    return name
+
+
+def one_of(name: str, value: T, *known: str) -> T:
+    """The value, if it is one of the known ones."""
+    if value not in known:
+        raise ElbowroomError(f"{name}: expected one of {', '.join(map(repr, known))}; got {value!r}")
+    return value

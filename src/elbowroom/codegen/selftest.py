@@ -8,10 +8,9 @@ times the rounding of the precision that is tested.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from ..algebra import Port, Program, Repeated
 from ..compile.source import Source
@@ -40,7 +39,7 @@ def states(model: Model, program: Program | Repeated, count: int = STATES) -> Ou
     return drawn
 
 
-def outputs(program: Program | Repeated, inputs: Outputs, dtype: Any = np.float64) -> Outputs:
+def outputs(program: Program | Repeated, inputs: Outputs, dtype: DTypeLike = np.float64) -> Outputs:
     """The outputs by name, with steps in this precision."""
     found = program.evaluate(**inputs, dtype=dtype)
     return found if isinstance(found, dict) else {program.outputs[0].name: found}

@@ -2,7 +2,7 @@
 
 The first joints meet a standing base and the last ones a bare tip, so a count becomes a polynomial only from some n on.
 `cost` looks for the least such n and degree: the polynomial goes through degree + 1 counts exactly (Fractions) and must
-meet the two beyond them.  Nobody traces Lagrange-Euler for 30 joints.
+meet the two beyond them.  Tracing Lagrange-Euler for 30 joints would take too long.
 
 `tensor_rotations` counts the three ways to turn a symmetric tensor (thesis, Appendix I).
 """

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from .. import __version__, counting, dynamics
 from ..algebra.polynomial import Polynomial, shown
+from ..counting.compare import reason, verdict
 from ..counting.costs import Cost, tensor_rotations
-from ..counting.reasons import reason, verdict
 from ..dynamics.published import EXECUTION_TIMES, PUBLISHED, TABLE_2, Published, published
 from . import html_report, paper_curves
 from .figure_style import pyplot

@@ -41,7 +41,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from ..errors import ModelError, UnknownNameError, close_names
+from ..errors import ModelError, UnknownNameError, close_names, did_you_mean
 from ..reading import named, parse_toml, read_bytes
 from .capsules import BASE, LinkCapsule, moved_capsule
 from .check import ANGLE, LENGTH, LINK_FIELDS, RATIO, Bound, bounded
@@ -66,8 +66,7 @@ def load(name: str) -> Model:
     """The arm of that name."""
     known = names()
     if name not in known:
-        near = close_names(str(name).lower(), known, 3)
-        hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else "."
+        hint = did_you_mean(str(name).lower(), known, 3) or "."
         raise UnknownNameError(f"no robot {name!r} in the catalogue{hint} It has: {', '.join(known)}")
     file = f"{name}.toml"
     return _model((_SHELF / file).read_bytes(), file)

@@ -1,9 +1,9 @@
 """`elbowroom bench encounters`: does an arm keep people clear, and does its work get done?"""
 
 from .methods import METHODS as METHODS
+from .methods import Factory as Factory
 from .metrics import RunResult as RunResult
 from .people import LIMB_SPEED as LIMB_SPEED
-from .run import Factory as Factory
+from .run import compare as compare
+from .run import simulate as simulate
 from .scene import SEARCH as SEARCH
-from .simulate import compare as compare
-from .simulate import simulate as simulate

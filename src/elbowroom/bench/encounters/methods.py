@@ -1,14 +1,18 @@
-"""The methods that encounters compare, each a `factory(arm, people, sensor)`."""
+"""The methods that encounters compare, each made anew for every run by its `factory(arm, people, sensor)`.
+
+A method has `step(t, dt, state, obstacles, goal)`, which returns a command with `.qd`, as Controller and Supervisor
+have it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
-from types import SimpleNamespace
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...arm import Arm
 from ...avoidance import (
@@ -25,10 +29,41 @@ from ...avoidance import (
 )
 from ...avoidance.control.obstacles import Obstacles
 from ...errors import UnknownNameError, did_you_mean
-from .cbf import BarrierLaw
-from .peers import Mink, Pink
-from .run import CAPSULES, Factory
-from .scene import PERIOD, STAND
+from .other_methods import BarrierLaw, JointSpeeds, Mink, Pink
+from .scene import CAPSULES, PERIOD, STAND
+
+
+class HasSpeeds(Protocol):
+    """A command: the speeds of the joints, `qd` (n,)."""
+
+    @property
+    def qd(self) -> NDArray[np.float64]:
+        """rad/s, m/s of a slide."""
+
+
+class Method(Protocol):
+    """What keeps an arm clear of people while it goes to its goals.
+
+    It may have `obstacles()`, which makes the places for people, and stops that latch (`Latching`).
+    """
+
+    def step(self, t: float, dt: float, state: State, obstacles: Obstacles, goal: Goal) -> HasSpeeds:
+        """The command for now."""
+
+
+@runtime_checkable
+class Latching(Protocol):
+    """A method whose stops last until they are reset."""
+
+    @property
+    def latched(self) -> object:
+        """The stop that lasts, or what is false."""
+
+    def reset(self, t: float) -> object:
+        """Ends the stop."""
+
+
+Factory = Callable[[Arm, int, str], Method]
 
 
 def config(arm: Arm, controller: str = "K", **settings: Any) -> Config:
@@ -59,24 +94,18 @@ class BlindArm:
         self.controller = controller(arm, people, sensor)
         self._empty = self.controller.obstacles()
 
-    def step(self, t: float, dt: float, state: State, obstacles: Obstacles, goal: Goal) -> Any:
+    def step(self, t: float, dt: float, state: State, obstacles: Obstacles, goal: Goal) -> HasSpeeds:
         """As if nobody were there."""
         return self.controller.step(t, dt, state, self._empty, goal)
 
 
-@dataclass
 class StandingArm:
     """An arm that stands."""
 
-    arm: Arm
-    people: int
-    sensor: str
-    command: Any = field(init=False)
+    def __init__(self, arm: Arm, people: int, sensor: str) -> None:
+        self.command = JointSpeeds(np.zeros(arm.n))
 
-    def __post_init__(self) -> None:
-        self.command = SimpleNamespace(qd=np.zeros(self.arm.n))
-
-    def step(self, t: float, dt: float, state: State, obstacles: Obstacles, goal: Goal) -> Any:
+    def step(self, t: float, dt: float, state: State, obstacles: Obstacles, goal: Goal) -> JointSpeeds:
         """Nothing."""
         return self.command
 

@@ -23,7 +23,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from types import ModuleType
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,11 +32,20 @@ from numpy.typing import NDArray
 from ...errors import ElbowroomError
 from ...geometry import Pairs
 from ...geometry.distance import CLOSING, DISTANCE
-from .run import CAPSULES, Track
-from .scene import PERIOD, Scene, still
+from .scene import CAPSULES, PERIOD, EncounterScene, still
 
 Array = NDArray[np.float64]
 APPROACH = 0.05  # m/s
+
+
+class RunTrack(NamedTuple):
+    """What the arm did in a run of T steps."""
+
+    q: Array  # (T + 1, n)
+    asked: Array  # (T, n) the commanded speeds
+    goals: int
+    stops: int
+    seconds: Array  # (T,) of each step
 
 
 @dataclass(frozen=True)
@@ -67,7 +77,7 @@ def _rms(values: Array) -> float:
     return float(np.sqrt(np.mean(np.square(values)))) if values.size else 0.0
 
 
-def measured(scene: Scene, track: Track, alone: int) -> RunResult:
+def measured(scene: EncounterScene, track: RunTrack, alone: int) -> RunResult:
     """The result of a run; `alone` is what the reference reached."""
     where = scene.place
     moved = np.vstack([np.zeros(where.arm.n), np.diff(track.q, axis=0) / PERIOD])
@@ -149,7 +159,7 @@ def ratio(part: Sequence[float], whole: Sequence[float]) -> Interval:
     return Interval(float(over.sum() / under.sum()), float(low), float(high))
 
 
-def _scipy() -> Any:
+def _scipy() -> ModuleType:
     try:
         from scipy import stats
     except ImportError as error:

@@ -12,12 +12,12 @@ import numpy as np
 
 from ...errors import ElbowroomError
 from ...loading import load
-from ..report import cpu_name, load_average
+from ..report import Progress, cpu_name, load_average, silent
 from .methods import ALL, METHODS, expanded
 from .metrics import Interval, Paired, RunResult, paired, rate, ratio
 from .people import LIMB_SPEED
+from .run import compare
 from .scene import DURATION, SEARCH
-from .simulate import compare
 
 ROBOTS = ("panda", "ur5e", "iiwa14")
 RUNS = 100
@@ -73,7 +73,7 @@ class EncounterReport:
 def run(
     robots: Sequence[str] = ROBOTS,
     *,
-    progress: Callable[[str], None] = lambda text: None,
+    progress: Progress = silent,
     runs: int = RUNS,
     seed: int = 0,
     people: int = 1,
@@ -151,7 +151,7 @@ def row(robot: str, name: str, results: Sequence[RunResult], reference: Sequence
     )
 
 
-def _bar(said: str, progress: Callable[[str], None]) -> Callable[[int, int], None]:
+def _bar(said: str, progress: Progress) -> Callable[[int, int], None]:
     """Shows how many scenes are done, and how long the rest will take."""
     began = time.monotonic()
     progress(f"{said}: compiling ...")

@@ -34,11 +34,13 @@ from ...errors import ElbowroomError, UnknownNameError
 from ...geometry import Body, Pairs
 from ...geometry.distance import DISTANCE
 from ...geometry.shapes import RADIUS, VELOCITY_A, VELOCITY_B
+from ...geometry.skeleton import NAMES
 from ...model.capsules import BASE
 from . import people as people_
 
 Array = NDArray[np.float64]
 
+CAPSULES = len(NAMES)  # of a person
 SENSORS = ("camera", "ideal")
 FRAME = 0.02  # s between frames
 NOISE = 0.01  # m
@@ -49,18 +51,18 @@ BASELINE = 5  # frames, between those whose difference is the velocity
 EVERY = 1.5  # s between drop-outs, on the average
 
 
-class Frames(NamedTuple):
-    """Frames in the order of their arrival."""
+class SensorFrames(NamedTuple):
+    """SensorFrames in the order of their arrival."""
 
     stamps: Array  # (F,) s, when each was taken
     arrivals: Array  # (F,) s, when it is there
     rows: Array  # (F, people, 13, 13)
 
 
-def frames(scene: Scene, sensor: str) -> Frames:
+def frames(scene: EncounterScene, sensor: str) -> SensorFrames:
     """What the sensor gives in this scene; the same for every method."""
     if sensor == "ideal":
-        return Frames(scene.times, scene.times, scene.rows)
+        return SensorFrames(scene.times, scene.times, scene.rows)
     if sensor != "camera":
         raise UnknownNameError(f"sensor: expected {' or '.join(SENSORS)}; got {sensor!r}")
     random = np.random.default_rng([2, scene.seed])
@@ -79,7 +81,7 @@ def frames(scene: Scene, sensor: str) -> Frames:
     velocities = np.zeros_like(seen)
     times = stamps[BASELINE:] - stamps[:-BASELINE]
     velocities[BASELINE:] = (seen[BASELINE:] - seen[:-BASELINE]) / times[:, None, None, None]
-    return Frames(stamps, stamps + latency, capsules(scene.place, seen, velocities))
+    return SensorFrames(stamps, stamps + latency, capsules(scene.place, seen, velocities))
 
 
 PERIOD = 0.01  # s between control cycles
@@ -183,7 +185,7 @@ def place(arm: str | Arm) -> Place:
 
 
 @dataclass(frozen=True)
-class Scene:
+class EncounterScene:
     """What happens in an encounter, whatever the arm does."""
 
     place: Place
@@ -202,7 +204,7 @@ class Scene:
 
 def scene(
     where: Place, seed: int, people: int = 1, duration: float = DURATION, limb_speed: float = people_.LIMB_SPEED
-) -> Scene:
+) -> EncounterScene:
     """The encounter of this seed; people keep every point of theirs below `limb_speed` (m/s)."""
     times = PERIOD * np.arange(round(duration / PERIOD) + 1, dtype=float)
     goals = _sequence(where, np.random.default_rng([0, seed]))
@@ -214,7 +216,7 @@ def scene(
     ]
     points = np.stack([visitor.points(times) for visitor in who], axis=1)
     velocities = np.gradient(points, PERIOD, axis=0)
-    return Scene(where, seed, people, times, goals, points, capsules(where, points, velocities))
+    return EncounterScene(where, seed, people, times, goals, points, capsules(where, points, velocities))
 
 
 def capsules(where: Place, points: Array, velocities: Array) -> Array:

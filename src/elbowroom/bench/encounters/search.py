@@ -3,7 +3,7 @@
     report = run(("panda", "ur5e", "iiwa14"), candidates=40, runs=60)       # the best first; today's among them
 
 Seeds begin at `SEARCH`: no figure is ever taken from these encounters.  A candidate counts where no run had the arm
-approach somebody in contact, overlap itself or the floor, or reach the end of a joint, and where its jerk is not above
+approach a person in contact, overlap itself or the floor, or reach the end of a joint, and where its jerk is not above
 that of the law alone with the same field.  Among those the score decides, averaged over the arms:
 
     throughput - TOUCH * (runs with a touch)
@@ -15,26 +15,27 @@ The work is measured by that of the same arm alone with the same pull.  A touch 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from ...arm import Arm
 from ...avoidance import Attraction, Config, Limits, Repulsion, Waiting
 from ...avoidance.settings import leaves
 from ...errors import ElbowroomError
 from ...loading import load
-from .methods import controller, supervised
+from ..report import Progress, silent
+from .methods import Factory, controller, supervised
 from .metrics import RunResult
-from .run import Factory
+from .report import ROBOTS
+from .run import compare
 from .scene import SEARCH
-from .simulate import compare
 
 TOUCH = 2.0
 CANDIDATES, RUNS = 30, 60
-ROBOTS = ("panda", "ur5e", "iiwa14")
 SETTINGS: dict[str, tuple[float, float]] = {
     "attraction.kp": (1.0, 5.0),
     "repulsion.influence": (0.1, 0.35),
@@ -95,9 +96,9 @@ class SearchReport:
 
 
 def run(
-    robots: Sequence[Any] = ROBOTS,
+    robots: Sequence[str] = ROBOTS,
     *,
-    progress: Callable[[str], None] = lambda text: None,
+    progress: Progress = silent,
     candidates: int = CANDIDATES,
     runs: int = RUNS,
     seed: int = SEARCH,
@@ -117,7 +118,7 @@ def run(
     return SearchReport(found, [arm.name for arm in arms], runs, seed)
 
 
-def tried(settings: dict[str, float], robots: Sequence[Any], seeds: Sequence[int], jobs: int | None) -> Candidate:
+def tried(settings: dict[str, float], robots: Sequence[Arm], seeds: Sequence[int], jobs: int | None) -> Candidate:
     """What comes of these settings."""
     law: dict[str, Any] = {
         "attraction": Attraction(kp=settings["attraction.kp"]),

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 
 from ...avoidance import Repulsion
 from ...model.capsules import BASE, LinkCapsule
-from ..scene import PERIOD, Placed, Scene, middles, of_rows, placed
+from ..scene import PERIOD, PlacedCapsule, TimedScene, middles, of_rows, placed
 from .dynamics import mujoco_xml, pinocchio_model
 
 Array = NDArray[np.float64]
@@ -42,12 +43,12 @@ class Stepper:
     version: str
     quantity: str
     says: str  # what it does in a cycle
-    cycle: Callable[[float, Any], Any]
-    frames: list[Any]
+    cycle: Callable[[float, Any], object]
+    frames: Sequence[object]  # that `cycle` takes
     nearest: Callable[[], float]  # m, how far the person is from what can move, as it sees it after a cycle
 
 
-def steppers(scene: Scene) -> tuple[list[Stepper], list[str]]:
+def steppers(scene: TimedScene) -> tuple[list[Stepper], list[str]]:
     """The cycles of the peers that are installed, and the names of those that are not."""
     found: list[Stepper] = []
     missing: list[str] = []
@@ -67,7 +68,7 @@ def steppers(scene: Scene) -> tuple[list[Stepper], list[str]]:
 # ---- mink
 
 
-def mujoco_scene(mujoco: Any, scene: Scene) -> Any:
+def mujoco_scene(mujoco: ModuleType, scene: TimedScene) -> Any:
     """The arm as MJCF with its capsules "arm 0", ..., a site "tool", and the person as mocap bodies "person 0", ...
 
     The mocap bodies are turned as the world is and their capsules in them, so that a person who sways without turning
@@ -90,14 +91,14 @@ def mujoco_scene(mujoco: Any, scene: Scene) -> Any:
     return spec.compile()
 
 
-def _on_link(capsule: LinkCapsule, base: Array) -> Placed:
+def _on_link(capsule: LinkCapsule, base: Array) -> PlacedCapsule:
     """In the axes of its link; what is on the base, in the world."""
     T = base if capsule.link == BASE else np.eye(4)
     a, b = (T[:3, :3] @ np.array(end) + T[:3, 3] for end in (capsule.a, capsule.b))
     return placed(a, b, capsule.radius)
 
 
-def _geom(mujoco: Any, body: Any, name: str, capsule: Placed) -> None:
+def _geom(mujoco: ModuleType, body: Any, name: str, capsule: PlacedCapsule) -> None:
     kind, size = mujoco.mjtGeom.mjGEOM_CAPSULE, [capsule.radius, capsule.length / 2, 0.0]
     if capsule.length == 0.0:
         kind, size = mujoco.mjtGeom.mjGEOM_SPHERE, [capsule.radius, 0.0, 0.0]
@@ -114,7 +115,17 @@ class MinkProblem(NamedTuple):
     limits: list[Any]  # positions, velocities, distances
 
 
-def mink_problem(mink: Any, mujoco: Any, scene: Scene, reach: float, gain: float = GAIN) -> MinkProblem:
+class MinkFrame(NamedTuple):
+    """What mink is told in a cycle."""
+
+    q: Array  # (n,)
+    places: Array  # (k, 3) the middles of the person's capsules
+    goal: Any  # of the tool, as mink has it
+
+
+def mink_problem(
+    mink: ModuleType, mujoco: ModuleType, scene: TimedScene, reach: float, gain: float = GAIN
+) -> MinkProblem:
     """The tool's task and the limits of the scene; `reach` (m) is where a pair begins to count."""
     model = mujoco_scene(mujoco, scene)
     tool = mink.FrameTask("tool", "site", position_cost=1.0, orientation_cost=0.0, gain=gain, lm_damping=1e-6)
@@ -131,13 +142,13 @@ def mink_problem(mink: Any, mujoco: Any, scene: Scene, reach: float, gain: float
     return MinkProblem(mink.Configuration(model), [tool, posture], limits)
 
 
-def _mink(scene: Scene, mink: Any, mujoco: Any) -> list[Stepper]:
-    frames = [(f.q, middles(f.rows), mink.SE3.from_translation(f.goal[:3])) for f in scene.frames]
+def _mink(scene: TimedScene, mink: ModuleType, mujoco: ModuleType) -> list[Stepper]:
+    frames = [MinkFrame(f.q, middles(f.rows), mink.SE3.from_translation(f.goal[:3])) for f in scene.frames]
     found = []
     for reach, whose in ((0.1, "as in its examples"), (INFLUENCE, "as far as our field")):
-        configuration, tasks, limits = mink_problem(mink, mujoco, scene, reach)
-        clear = limits[-1]
-        person = [configuration.model.geom(f"person {k}").id for k in range(scene.capsules)]
+        problem = mink_problem(mink, mujoco, scene, reach)
+        clear = problem.limits[-1]
+        person = [problem.configuration.model.geom(f"person {k}").id for k in range(scene.capsules)]
         found.append(
             Stepper(
                 "mink",
@@ -145,27 +156,26 @@ def _mink(scene: Scene, mink: Any, mujoco: Any) -> list[Stepper]:
                 f"QP, within {reach:g} m",
                 f"within {reach:g} m, {whose}: kinematics, distances of {clear.max_num_contacts} pairs (MuJoCo, after "
                 f"a broad phase), a QP ({SOLVER})",
-                _mink_cycle(mink, configuration, tasks, limits),
+                _mink_cycle(mink, problem),
                 frames,
-                _least_in_mujoco(mujoco, configuration, person, clear.geom_id_pairs),
+                _least_in_mujoco(mujoco, problem, person),
             )
         )
     return found
 
 
-def _least_in_mujoco(
-    mujoco: Any, configuration: Any, person: list[int], pairs: list[tuple[int, int]]
-) -> Callable[[], float]:
-    model, data, far = configuration.model, configuration.data, 10.0
-    theirs = [(i, j) for i, j in pairs if i in person or j in person]
+def _least_in_mujoco(mujoco: ModuleType, problem: MinkProblem, person: list[int]) -> Callable[[], float]:
+    model, data, far = problem.configuration.model, problem.configuration.data, 10.0
+    theirs = [(i, j) for i, j in problem.limits[-1].geom_id_pairs if i in person or j in person]
     return lambda: min(mujoco.mj_geomDistance(model, data, i, j, far, np.zeros(6)) for i, j in theirs)
 
 
-def _mink_cycle(mink: Any, configuration: Any, tasks: list[Any], limits: list[Any]) -> Callable[[float, Any], Any]:
+def _mink_cycle(mink: ModuleType, problem: MinkProblem) -> Callable[[float, MinkFrame], object]:
+    configuration, tasks, limits = problem
     mocap, tool = configuration.data.mocap_pos, tasks[0]
     solve = mink.solve_ik
 
-    def cycle(t: float, frame: Any) -> Any:
+    def cycle(t: float, frame: MinkFrame) -> object:
         q, places, goal = frame
         mocap[:] = places
         tool.set_target(goal)
@@ -186,7 +196,7 @@ class PinocchioScene(NamedTuple):
     person: list[int]  # the numbers of the person's capsules
 
 
-def pinocchio_scene(pin: Any, coal: Any, scene: Scene, *, static: bool) -> PinocchioScene:
+def pinocchio_scene(pin: ModuleType, coal: ModuleType, scene: TimedScene, *, static: bool) -> PinocchioScene:
     """Capsules of the arm on its joints and of the person on the universe, and our own pairs between them.
 
     static: pairs of the fixed base and the person too, which no joint can part.
@@ -208,14 +218,14 @@ def pinocchio_scene(pin: Any, coal: Any, scene: Scene, *, static: bool) -> Pinoc
     return PinocchioScene(model, geometry, person)
 
 
-def _geometry_object(pin: Any, coal: Any, geometry: Any, name: str, joint: int, at: Placed) -> int:
+def _geometry_object(pin: ModuleType, coal: ModuleType, geometry: Any, name: str, joint: int, at: PlacedCapsule) -> int:
     number: int = geometry.addGeometryObject(
         pin.GeometryObject(name, joint, pin.SE3(at.R, at.middle), capsule_shape(coal, at))
     )
     return number
 
 
-def capsule_shape(coal: Any, at: Placed) -> Any:
+def capsule_shape(coal: ModuleType, at: PlacedCapsule) -> object:
     """coal's shape of a capsule; its own lengths are those of the axis, too."""
     return coal.Sphere(at.radius) if at.length == 0.0 else coal.Capsule(at.radius, at.length)
 
@@ -229,8 +239,22 @@ class PinkProblem(NamedTuple):
     person: list[int]  # the numbers of the person's capsules
 
 
+class PinkFrame(NamedTuple):
+    """What Pink is told in a cycle."""
+
+    q: Array  # (n,)
+    placements: list[Any]  # of the person's capsules, as Pinocchio has them
+    goal: Any  # of the tool
+
+
 def pink_problem(
-    pink: Any, pin: Any, coal: Any, scene: Scene, nearest: int | None = None, gain: float = GAIN, cost: float = 1.0
+    pink: ModuleType,
+    pin: ModuleType,
+    coal: ModuleType,
+    scene: TimedScene,
+    nearest: int | None = None,
+    gain: float = GAIN,
+    cost: float = 1.0,
 ) -> PinkProblem:
     """The tool's task, of this cost, and the barriers of the scene, for all pairs or for so many of the nearest."""
     from pink.barriers import SelfCollisionBarrier
@@ -249,10 +273,10 @@ def pink_problem(
     return PinkProblem(configuration, [tool, posture], [barrier], person)
 
 
-def _pink(scene: Scene, pink: Any, pin: Any, coal: Any) -> list[Stepper]:
+def _pink(scene: TimedScene, pink: ModuleType, pin: ModuleType, coal: ModuleType) -> list[Stepper]:
     turned = [c.R for c in of_rows(scene.frames[0].rows)]  # the person sways without turning
     frames = [
-        (
+        PinkFrame(
             f.q,
             [pin.SE3(R, middle) for R, middle in zip(turned, middles(f.rows), strict=True)],
             pin.SE3(np.eye(3), f.goal[:3]),
@@ -262,8 +286,8 @@ def _pink(scene: Scene, pink: Any, pin: Any, coal: Any) -> list[Stepper]:
     found = []
     for whose in ("all pairs", f"{NEAREST} nearest pairs"):
         everything = whose.startswith("all")
-        configuration, tasks, barriers, person = pink_problem(pink, pin, coal, scene, None if everything else NEAREST)
-        pairs = len(configuration.collision_model.collisionPairs)
+        problem = pink_problem(pink, pin, coal, scene, None if everything else NEAREST)
+        pairs = len(problem.configuration.collision_model.collisionPairs)
         found.append(
             Stepper(
                 "Pink",
@@ -271,27 +295,26 @@ def _pink(scene: Scene, pink: Any, pin: Any, coal: Any) -> list[Stepper]:
                 f"QP, {whose}",
                 f"{whose}{', as in its examples' if everything else ''}: kinematics, distances of "
                 f"{pairs} pairs (coal), barriers for {pairs if everything else NEAREST}, a QP ({SOLVER})",
-                _pink_cycle(pink, configuration, tasks, barriers, person),
+                _pink_cycle(pink, problem),
                 frames,
-                _least_in_coal(configuration, person),
+                _least_in_coal(problem),
             )
         )
     return found
 
 
-def _least_in_coal(configuration: Any, person: list[int]) -> Callable[[], float]:
-    found, pairs = configuration.collision_data, configuration.collision_model.collisionPairs
-    theirs = [k for k, pair in enumerate(pairs) if pair.second in person]
+def _least_in_coal(problem: PinkProblem) -> Callable[[], float]:
+    found, pairs = problem.configuration.collision_data, problem.configuration.collision_model.collisionPairs
+    theirs = [k for k, pair in enumerate(pairs) if pair.second in problem.person]
     return lambda: min(found.distanceResults[k].min_distance for k in theirs)
 
 
-def _pink_cycle(
-    pink: Any, configuration: Any, tasks: list[Any], barriers: list[Any], person: list[int]
-) -> Callable[[float, Any], Any]:
+def _pink_cycle(pink: ModuleType, problem: PinkProblem) -> Callable[[float, PinkFrame], object]:
+    configuration, tasks, barriers, person = problem
     objects = [configuration.collision_model.geometryObjects[k] for k in person]
     solve, tool = pink.solve_ik, tasks[0]
 
-    def cycle(t: float, frame: Any) -> Any:
+    def cycle(t: float, frame: PinkFrame) -> object:
         q, placements, goal = frame
         tool.set_target(goal)
         for thing, placement in zip(objects, placements, strict=True):

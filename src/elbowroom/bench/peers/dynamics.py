@@ -6,6 +6,7 @@ import importlib
 import importlib.metadata
 import math
 from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,11 +15,10 @@ from ...arm import Arm
 from ...export.write_mjcf import bare_mjcf
 from ...model import Model
 from . import frax
-from .ours import POSE_AND_JACOBIAN
-from .peer import Peer
+from .calls import POSE_AND_JACOBIAN, Array, Peer
 
 
-class Found(NamedTuple):
+class PeersFound(NamedTuple):
     """The peers that are installed, the names of those that are not, and notes on what one of them cannot do."""
 
     peers: list[Peer]
@@ -26,9 +26,9 @@ class Found(NamedTuple):
     notes: list[str]
 
 
-def peers(arm: Arm, *, only: Sequence[str] = (), threads: Sequence[int] = ()) -> Found:
+def peers(arm: Arm, *, only: Sequence[str] = (), threads: Sequence[int] = ()) -> PeersFound:
     """Peers on this arm, all or `only` some; `threads`: with Pinocchio's parallel calls on so many, too."""
-    found = Found([], [], [])
+    found = PeersFound([], [], [])
     for name, module, build in _LIBRARIES:
         if only and name not in only:
             continue
@@ -50,7 +50,7 @@ class _RefusedError(Exception):
     """A library cannot have this arm."""
 
 
-def pinocchio_model(pin: Any, model: Model) -> Any:
+def pinocchio_model(pin: ModuleType, model: Model) -> Any:
     """The chain as a Pinocchio model, joint by joint; frame "tool" included."""
     built = pin.Model()
     built.gravity = pin.Motion(np.array(model.gravity), np.zeros(3))
@@ -68,7 +68,7 @@ def pinocchio_model(pin: Any, model: Model) -> Any:
     return built
 
 
-def _pinocchio(pin: Any, arm: Arm, threads: Sequence[int] = ()) -> list[Peer]:
+def _pinocchio(pin: ModuleType, arm: Arm, threads: Sequence[int] = ()) -> list[Peer]:
     model = pinocchio_model(pin, arm.model)
     data = model.createData()
     names = {
@@ -107,7 +107,7 @@ def _pinocchio(pin: Any, arm: Arm, threads: Sequence[int] = ()) -> list[Peer]:
     ]
 
 
-def columns(array: Any) -> Any:
+def columns(array: Array) -> Array:
     """A state a column, each in one piece."""
     return np.asfortranarray(array.T)
 
@@ -117,7 +117,7 @@ def mujoco_xml(model: Model) -> str:
     return bare_mjcf(model)
 
 
-def _mujoco(mujoco: Any, arm: Arm) -> list[Peer]:
+def _mujoco(mujoco: ModuleType, arm: Arm) -> list[Peer]:
     try:
         model = mujoco.MjModel.from_xml_string(mujoco_xml(arm.model))
     except ValueError as error:  # MuJoCo refuses some published tensors (a link of the Stanford arm has no moment)
@@ -125,7 +125,7 @@ def _mujoco(mujoco: Any, arm: Arm) -> list[Peer]:
     data = mujoco.MjData(model)
     M = np.zeros((arm.n, arm.n))
 
-    def mass_matrix(q: Any) -> Any:
+    def mass_matrix(q: Array) -> Array:
         data.qpos[:] = q
         mujoco.mj_kinematics(model, data)
         mujoco.mj_comPos(model, data)
@@ -133,12 +133,12 @@ def _mujoco(mujoco: Any, arm: Arm) -> list[Peer]:
         mujoco.mj_fullM(model, data, M)
         return M
 
-    def inverse_dynamics(q: Any, qd: Any, qdd: Any) -> Any:
+    def inverse_dynamics(q: Array, qd: Array, qdd: Array) -> object:
         data.qpos[:], data.qvel[:], data.qacc[:] = q, qd, qdd
         mujoco.mj_inverse(model, data)
         return data.qfrc_inverse
 
-    def forward_dynamics(q: Any, qd: Any, tau: Any) -> Any:
+    def forward_dynamics(q: Array, qd: Array, tau: Array) -> object:
         data.qpos[:], data.qvel[:], data.qfrc_applied[:] = q, qd, tau
         mujoco.mj_forward(model, data)
         return data.qacc
@@ -149,7 +149,7 @@ def _mujoco(mujoco: Any, arm: Arm) -> list[Peer]:
     return [Peer("MuJoCo", mujoco.__version__, names, dict(zip(names, texts, strict=True)))]
 
 
-def _toolbox(rtb: Any, arm: Arm) -> list[Peer]:
+def _toolbox(rtb: ModuleType, arm: Arm) -> list[Peer]:
     """The Robotics Toolbox with the arm's own modified Denavit-Hartenberg table: its compiled Newton-Euler takes that.
 
     E_i must be Rx(alpha) Rz(offset) and p_i = (a, -d sin(alpha), d cos(alpha)); then its link frames are ours.
@@ -166,7 +166,7 @@ def _toolbox(rtb: Any, arm: Arm) -> list[Peer]:
     return [Peer("Robotics Toolbox", importlib.metadata.version("roboticstoolbox-python"), {"robot": robot}, one)]
 
 
-def _mdh_link(rtb: Any, model: Model, i: int) -> Any:
+def _mdh_link(rtb: ModuleType, model: Model, i: int) -> object:
     E, p = model.E[i], model.p[i]
     alpha, offset = math.atan2(-E[1, 2], E[2, 2]), math.atan2(-E[0, 1], E[0, 0])
     sine, cosine = math.sin(alpha), math.cos(alpha)
@@ -186,11 +186,11 @@ def _mdh_link(rtb: Any, model: Model, i: int) -> Any:
     )
 
 
-def _frax(library: Any, arm: Arm) -> list[Peer]:
+def _frax(library: ModuleType, arm: Arm) -> list[Peer]:
     return [frax.peer(arm)]
 
 
-_LIBRARIES: tuple[tuple[str, str, Callable[[Any, Arm], list[Peer]]], ...] = (
+_LIBRARIES: tuple[tuple[str, str, Callable[[ModuleType, Arm], list[Peer]]], ...] = (
     ("Pinocchio", "pinocchio", _pinocchio),
     ("MuJoCo", "mujoco", _mujoco),
     ("Robotics Toolbox", "roboticstoolbox", _toolbox),

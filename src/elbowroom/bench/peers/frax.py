@@ -24,15 +24,16 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 from xml.etree import ElementTree as ET
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
 
 from ...arm import Arm
 from ...export import urdf
-from .ours import POSE_AND_JACOBIAN
-from .peer import Peer
+from .calls import POSE_AND_JACOBIAN, Peer
 
 NAME = "frax"
 FLAGS = ("--xla_cpu_multi_thread_eigen=false", "--xla_cpu_scheduler_type=CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED")
@@ -47,7 +48,7 @@ INPUTS = {
 BATCHED = ("mass_matrix", "inverse_dynamics", "forward_dynamics")
 
 
-def library() -> Any:
+def library() -> ModuleType:
     """frax, imported with the settings that it recommends; ImportError where it is not installed."""
     if "jax" not in sys.modules:
         set_already = os.environ.get("XLA_FLAGS", "")
@@ -72,14 +73,14 @@ def _known_flags() -> tuple[str, ...]:
     return FLAGS if tuple(map(int, re.findall(r"\d+", version)[:3])) >= SCHEDULER_SINCE else FLAGS[:1]
 
 
-def precision(dtype: Any) -> AbstractContextManager[Any]:
+def precision(dtype: DTypeLike) -> AbstractContextManager[object]:
     """Within it JAX traces and makes arrays in this precision."""
     jax = importlib.import_module("jax")
-    double: AbstractContextManager[Any] = jax.enable_x64(np.dtype(dtype) == np.float64)
+    double: AbstractContextManager[object] = jax.enable_x64(np.dtype(dtype) == np.float64)
     return double
 
 
-def on_device(array: Any, dtype: Any = np.float64, device: Any = None) -> Any:
+def on_device(array: ArrayLike, dtype: DTypeLike = np.float64, device: object = None) -> Any:
     """A JAX array with these numbers, there before anything is timed."""
     jax = importlib.import_module("jax")
     with precision(dtype):
@@ -102,13 +103,13 @@ def robot(arm: Arm) -> Any:
         return manipulator(path, ee_offset=np.array(arm.model.tool))
 
 
-def functions(arm: Arm) -> dict[str, Callable[..., Any]]:
+def functions(arm: Arm) -> dict[str, Callable[..., object]]:
     """Quantity -> a function of one state's inputs (`INPUTS`), to be jitted."""
     theirs = robot(arm)
     jnp = importlib.import_module("jax.numpy")
     lift = -np.array([*arm.model.gravity, 0.0, 0.0, 0.0])
 
-    def inverse_dynamics(q: Any, qd: Any, qdd: Any) -> Any:
+    def inverse_dynamics(q: object, qd: object, qdd: object) -> object:
         return theirs.rnea(q, qd, qdd, jnp.asarray(lift), None)
 
     return {
@@ -120,7 +121,7 @@ def functions(arm: Arm) -> dict[str, Callable[..., Any]]:
     }
 
 
-def compiled(function: Callable[..., Any], arrays: Sequence[Any]) -> Any:
+def compiled(function: Callable[..., object], arrays: Sequence[Any]) -> Any:
     """Jitted for these arrays, vmapped where they have a batch axis; called once already."""
     jax = importlib.import_module("jax")
     many = arrays[0].ndim > 1
@@ -136,8 +137,8 @@ def peer(arm: Arm) -> Peer:
     made = functions(arm)
     cache: dict[tuple[str, int], Any] = {}
 
-    def call(quantity: str) -> Callable[..., Any]:
-        def run(*arrays: Any) -> Any:
+    def call(quantity: str) -> Callable[..., object]:
+        def run(*arrays: Any) -> object:
             key = quantity, arrays[0].size
             if key not in cache:
                 cache[key] = compiled(made[quantity], arrays)
@@ -145,7 +146,7 @@ def peer(arm: Arm) -> Peer:
 
         return run
 
-    names: dict[str, Any] = {f"f{k}": call(quantity) for k, quantity in enumerate(INPUTS)} | {"jax": jax}
+    names: dict[str, object] = {f"f{k}": call(quantity) for k, quantity in enumerate(INPUTS)} | {"jax": jax}
     texts = {q: f"f{k}({', '.join(inputs)}).block_until_ready()" for k, (q, inputs) in enumerate(INPUTS.items())}
     pair = list(INPUTS).index(POSE_AND_JACOBIAN)
     texts[POSE_AND_JACOBIAN] = f"jax.block_until_ready(f{pair}(q))"

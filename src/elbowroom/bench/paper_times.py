@@ -1,19 +1,25 @@
-"""Long chains: GDAHJ against composite bodies as in Fig. 4 of the GDAHJ paper, and whether a thread a link would pay.
+"""Times that the papers print, measured on this machine.
 
-The paper's curve leaves forward kinematics out for GDAHJ, since a controller mostly has it already.  Here that is a
-kernel with the twelve numbers of every link frame as inputs.
+    table_2_1   the thesis' Table 2.1: one call for a PUMA 560 by each method that it compares
+    figure4     Fig. 4 of the GDAHJ paper: the mass matrix of long chains by GDAHJ and by composite bodies
+    per_link    whether a thread for each link of a long chain would pay
+
+Table 2.1 has two times for a method: the formulation's own text on floats, which is the like of the thesis' MATLAB
+functions, and the compiled kernel.  The paper's curve leaves forward kinematics out for GDAHJ, since a controller
+mostly has it already.  Here that is a kernel with the twelve numbers of every link frame as inputs.
 """
 
 from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .. import dynamics
 from ..algebra import Program, Rolled, trace
@@ -24,13 +30,51 @@ from ..compile import compiled
 from ..compile.kernel import Kernel
 from ..dynamics.gdahj import from_frames
 from ..dynamics.kinematics import Frames, poses
+from ..dynamics.published import EXECUTION_TIMES
+from ..loading import load
 from ..model import Model, chains
 from ..model.symbolic import RolledModel
-from .clock import race
+from .timing import race
 
+Call = Callable[[], object]
+
+ROBOT = "puma560"  # of Table 2.1
 JOINTS = (6, 10, 14, 20, 30, 50, 100)
 FRAME = (*(f"R{r}{c}" for r in range(3) for c in range(3)), "px", "py", "pz")
 CODES = ("straight", "loops")
+
+
+class MethodTimes(NamedTuple):
+    """Seconds of a call by one method."""
+
+    text: float  # the formulation on floats
+    compiled: float  # the kernel
+
+
+def table_2_1(
+    *, rounds: int = 20, progress: Callable[[int, int, str], None] | None = None
+) -> dict[tuple[str, str], MethodTimes]:
+    """Times of the lines of Table 2.1 that the registry has, all contenders in turns."""
+    arm = load(ROBOT)
+    rng = np.random.default_rng(0)
+    state = {name: rng.uniform(-1, 1, arm.n) for name in ("q", "qd", "qdd", "tau")}
+    texts: dict[str, Call] = {}
+    kernels: dict[str, Call] = {}
+    for k, (quantity, method, _) in enumerate(EXECUTION_TIMES):
+        if progress is not None:
+            progress(k, len(EXECUTION_TIMES), f"timing {quantity}, {method}")
+        what = dynamics.quantity(quantity)
+        if method in what.formulations | what.variants:
+            inputs = [state[name] for name in what.inputs]
+            name = f"{quantity} {method}"
+            texts[name] = functools.partial(dynamics.whole(quantity, method), arm.model, *inputs)
+            kernels[name] = functools.partial(arm.compile(quantity, method=method), *inputs)
+    slow, fast = race(texts, rounds=rounds), race(kernels, rounds=rounds)
+    lines = [(quantity, method, f"{quantity} {method}") for quantity, method, _ in EXECUTION_TIMES]
+    return {(q, m): MethodTimes(slow[name].best, fast[name].best) for q, m, name in lines if name in texts}
+
+
+# ---- long chains
 
 
 @dataclass(frozen=True)
@@ -51,7 +95,7 @@ def figure4(joints: Iterable[int] = JOINTS, codes: Iterable[str] = CODES, *, rou
     for n in joints:
         model = chains.random(n, 1)
         q = np.random.default_rng(0).uniform(-1, 1, n)
-        contenders: dict[str, Any] = {}
+        contenders: dict[str, Call] = {}
         for code in codes:
             for method in ("crba", "gdahj"):
                 contenders[f"{code} {method} with"] = _call(_mass_matrix(model, method, code), q)
@@ -64,7 +108,7 @@ def figure4(joints: Iterable[int] = JOINTS, codes: Iterable[str] = CODES, *, rou
     return found
 
 
-def _call(kernel: Kernel, *inputs: Any) -> Any:
+def _call(kernel: Kernel, *inputs: NDArray[np.float64]) -> Call:
     return lambda: kernel(*inputs)
 
 
@@ -119,11 +163,11 @@ def per_link(joints: Iterable[int] = (100, 200, 500), *, rounds: int = 200) -> l
         for n in joints:
             whole, half = (_prepared(k) for k in (n, round(n / 2**0.5)))
             other = _prepared(round(n / 2**0.5))
-            runs = {
+            runs: dict[str, Call] = {
                 "one": whole,
                 "half": half,
-                "two": lambda half=half, other=other: _both(pool, half, other),
-                "hand_over": lambda: _both(pool, _nothing, _nothing),
+                "two": functools.partial(_both, pool, half, other),
+                "hand_over": functools.partial(_both, pool, _nothing, _nothing),
             }
             best = {}
             for name, run in runs.items():
@@ -133,7 +177,7 @@ def per_link(joints: Iterable[int] = (100, 200, 500), *, rounds: int = 200) -> l
     return found
 
 
-def _prepared(n: int) -> Any:
+def _prepared(n: int) -> Call:
     """The bare code on arrays of its own; it runs without the interpreter's lock."""
     kernel = _mass_matrix(chains.random(n, 1), "gdahj", "loops")
     arrays = [np.random.default_rng(0).uniform(-1, 1, n)], [np.zeros((n, n))]
@@ -144,14 +188,14 @@ def _nothing() -> None:
     pass
 
 
-def _both(pool: ThreadPoolExecutor, first: Any, second: Any) -> None:
+def _both(pool: ThreadPoolExecutor, first: Call, second: Call) -> None:
     """One call in another thread, one in this."""
     elsewhere = pool.submit(first)
     second()
     elsewhere.result()
 
 
-def _timed(run: Any) -> float:
+def _timed(run: Call) -> float:
     start = time.perf_counter()
     run()
     return time.perf_counter() - start

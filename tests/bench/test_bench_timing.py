@@ -5,20 +5,20 @@ from __future__ import annotations
 import pytest
 
 from elbowroom import chains
-from elbowroom.bench import clock, report
-from elbowroom.bench.clock import Timing, Typed, race
+from elbowroom.bench import report, timing
 from elbowroom.bench.report import US, Contender, raced
+from elbowroom.bench.timing import CallTime, Statement, race
 
 
 def test_everybody_is_called_in_turns():
     called = []
     names = {"note": called.append, "sleep": __import__("time").sleep}
     # longer than a round, so that each is called once a round: two calls to warm up, then the rounds
-    slow = {who: Typed(f"note({who!r}), sleep(0.0005)", names) for who in "ab"}
+    slow = {who: Statement(f"note({who!r}), sleep(0.0005)", names) for who in "ab"}
     times = race(slow, rounds=3, round_seconds=1e-6)
     assert "".join(called) == "aabb" + "ab" * 3
-    for timing in times.values():
-        assert 0.0005 <= timing.best <= timing.median <= timing.p90
+    for taken in times.values():
+        assert 0.0005 <= taken.best <= taken.median <= taken.p90
 
 
 def test_a_round_of_many_calls_has_one_more_that_is_not_timed(monkeypatch):
@@ -32,17 +32,19 @@ def test_a_round_of_many_calls_has_one_more_that_is_not_timed(monkeypatch):
             asked.append(count)
             return 1e-3 * count
 
-    monkeypatch.setattr(clock, "Timer", Timer)
-    assert race({"a": lambda: None}, rounds=2, round_seconds=0.0051)["a"] == Timing(1e-3, 1e-3, 1e-3)
+    monkeypatch.setattr(timing, "Timer", Timer)
+    assert race({"a": lambda: None}, rounds=2, round_seconds=0.0051)["a"] == CallTime(1e-3, 1e-3, 1e-3)
     assert asked == [1, 1, 1, 5, 1, 5]
 
 
-def test_a_typed_statement_gives_what_it_computes():
-    assert Typed("x + y", {"x": 2, "y": 3})() == 5
+def test_a_statement_gives_what_it_computes():
+    assert Statement("x + y", {"x": 2, "y": 3})() == 5
 
 
 def test_rows_are_told_by_the_state_and_by_our_best(monkeypatch):
-    monkeypatch.setattr(report, "race", lambda calls, rounds: {US: Timing(2.0, 4.0, 6.0), "x": Timing(3.0, 3.0, 9.0)})
+    monkeypatch.setattr(
+        report, "race", lambda calls, rounds: {US: CallTime(2.0, 4.0, 6.0), "x": CallTime(3.0, 3.0, 9.0)}
+    )
     contenders = {US: Contender("1", lambda: None, 10), "x": Contender("2", lambda: None, 1)}
     ours, theirs = raced("batch", chains.planar(2), "mass_matrix", contenders, 5, states=10)
     assert (ours.seconds_per_state, ours.median_seconds, ours.p90_seconds, ours.ratio_to_us) == (0.2, 0.4, 0.6, 1.0)

@@ -5,35 +5,32 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import json as json_
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.live import Live
 
-from ... import __version__
-from ...errors import ElbowroomError
-from ..terminal import console, line, plain
-from . import tables
+from .. import __version__
+from ..errors import ElbowroomError
+from . import bench_tables as tables
+from .terminal import line, plain, progress_line, write_json
 
 DEFAULT_ROBOTS = ("panda", "ur5e", "iiwa14", "puma560")
 DRAWN = (".png", ".svg", ".pdf")
 UNWRITTEN = ("curves",)  # what a report holds for the plot alone
 
 
-class Sensor(StrEnum):
+class SensorKind(StrEnum):
     """What encounters are seen by."""
 
     CAMERA = "camera"
     IDEAL = "ideal"
 
 
-class Suite(StrEnum):
+class Benchmark(StrEnum):
     """What can be measured."""
 
     DYNAMICS = "dynamics"
@@ -48,26 +45,33 @@ class Suite(StrEnum):
 
 
 TAKES = {
-    Suite.DYNAMICS: {"robot", "rounds"},
-    Suite.BATCH: {"robot", "rounds", "states"},
-    Suite.CHAINS: {"joints", "rounds"},
-    Suite.DISTANCE: {"rounds"},
-    Suite.AVOIDANCE: {"cycles"},
-    Suite.GPU: {"robot", "rounds", "states"},
-    Suite.PAGE: set(),
-    Suite.ENCOUNTERS: {"robot", "runs", "seed", "people", "sensor", "methods", "jobs", "limb_speed"},
-    Suite.SEARCH: {"robot", "runs", "seed", "jobs", "candidates"},
+    Benchmark.DYNAMICS: {"robot", "rounds"},
+    Benchmark.BATCH: {"robot", "rounds", "states"},
+    Benchmark.CHAINS: {"joints", "rounds"},
+    Benchmark.DISTANCE: {"rounds"},
+    Benchmark.AVOIDANCE: {"cycles"},
+    Benchmark.GPU: {"robot", "rounds", "states"},
+    Benchmark.PAGE: set(),
+    Benchmark.ENCOUNTERS: {"robot", "runs", "seed", "people", "sensor", "methods", "jobs", "limb_speed"},
+    Benchmark.SEARCH: {"robot", "runs", "seed", "jobs", "candidates"},
 }
-ROBOTS = dict.fromkeys((Suite.ENCOUNTERS, Suite.SEARCH), ("panda", "ur5e", "iiwa14"))  # where not the default ones
-MODULES = {
-    Suite.PAGE: "elbowroom.viewer.session.page_benchmark",
-    Suite.ENCOUNTERS: "elbowroom.bench.encounters.report",
-    Suite.SEARCH: "elbowroom.bench.encounters.search",
+ROBOTS = dict.fromkeys((Benchmark.ENCOUNTERS, Benchmark.SEARCH), ("panda", "ur5e", "iiwa14"))  # not the default ones
+RUNS = {
+    Benchmark.DYNAMICS: "elbowroom.bench.dynamics:one_state",
+    Benchmark.BATCH: "elbowroom.bench.dynamics:batches",
+    Benchmark.CHAINS: "elbowroom.bench.dynamics:long_chains",
+    Benchmark.DISTANCE: "elbowroom.bench.distance:run",
+    Benchmark.AVOIDANCE: "elbowroom.bench.avoidance:run",
+    Benchmark.GPU: "elbowroom.bench.gpu:run",
+    Benchmark.PAGE: "elbowroom.viewer.session.page_benchmark:run",
+    Benchmark.ENCOUNTERS: "elbowroom.bench.encounters.report:run",
+    Benchmark.SEARCH: "elbowroom.bench.encounters.search:run",
 }
+"""The functions that measure: they bring the other libraries in, and are imported when they are called for."""
 
 
 def bench(
-    suite: Annotated[Suite, typer.Argument(help="What to measure.")],
+    benchmark: Annotated[Benchmark, typer.Argument(help="What to measure.")],
     robot: Annotated[
         list[str] | None,
         typer.Option(
@@ -85,7 +89,7 @@ def bench(
     ] = None,
     rounds: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, help="dynamics to distance, gpu: turns of everybody.  [60; gpu 15]"),
+        typer.Option(metavar="N", min=1, help="dynamics to distance, gpu: turns of each contender.  [60; gpu 15]"),
     ] = None,
     cycles: Annotated[
         int | None,
@@ -105,7 +109,7 @@ def bench(
         int | None, typer.Option(metavar="N", min=1, max=2, help="encounters: people about the arm, 1 or 2.  [1]")
     ] = None,
     sensor: Annotated[
-        Sensor | None, typer.Option(help="encounters: what is seen of the people.  [camera]", show_default=False)
+        SensorKind | None, typer.Option(help="encounters: what is seen of the people.  [camera]", show_default=False)
     ] = None,
     methods: Annotated[
         str | None,
@@ -150,54 +154,48 @@ def bench(
     options |= {"runs": runs, "seed": seed, "people": people, "jobs": jobs, "limb_speed": limb_speed}
     options |= {"sensor": sensor and sensor.value, "methods": methods and methods.split(",")}
     given = {name: value for name, value in options.items() if value}
-    for name in given.keys() - TAKES[suite]:
-        raise typer.BadParameter(f"--{name.replace('_', '-')} does not go with {suite.value}")
-    if plot is not None and suite is Suite.SEARCH:
+    for name in given.keys() - TAKES[benchmark]:
+        raise typer.BadParameter(f"--{name.replace('_', '-')} does not go with {benchmark.value}")
+    if plot is not None and benchmark is Benchmark.SEARCH:
         raise typer.BadParameter("--plot does not go with search")
-    draw = None if plot is None else _drawing(suite, plot)  # before anything is measured
-    module = _module(suite)
-    robots = [given.pop("robot", list(ROBOTS.get(suite, DEFAULT_ROBOTS)))] if "robot" in TAKES[suite] else []
-    with _progress() as progress:
-        report = module.run(*robots, progress=progress, **given)
+    draw = None if plot is None else _drawing(benchmark, plot)  # before anything is measured
+    run = _measuring(benchmark)
+    robots = [given.pop("robot", list(ROBOTS.get(benchmark, DEFAULT_ROBOTS)))] if "robot" in TAKES[benchmark] else []
+    with progress_line() as progress:
+        report = run(*robots, progress=progress, **given)
     if draw is not None:
         draw(report)
     if json is None:
-        PRINTS[suite](report)
+        PRINTS[benchmark](report)
         if plot is not None:
             line("\nWritten:", plain(str(plot)))
         return
     content = {name: value for name, value in dataclasses.asdict(report).items() if name not in UNWRITTEN}
-    text = json_.dumps({"elbowroom": __version__, **content}, indent=2) + "\n"
+    content = {"elbowroom": __version__, **content}
     if json == "-":
-        sys.stdout.write(text)
+        write_json(content, indent=2)
     else:
-        Path(json).write_text(text, encoding="utf-8")
+        Path(json).write_text(json_.dumps(content, indent=2) + "\n", encoding="utf-8")
         line("Written:", plain(", ".join(str(path) for path in (json, plot) if path)))
 
 
-def _module(suite: Suite) -> Any:
-    """The suite's module, which is imported only here: it brings the other libraries in."""
-    name = MODULES.get(suite, f"elbowroom.bench.{suite.value}")
+def _measuring(benchmark: Benchmark) -> Callable[..., Any]:
+    """The function that measures, imported now."""
+    name, _, function = RUNS[benchmark].partition(":")
     try:
-        return importlib.import_module(name)
+        run: Callable[..., Any] = getattr(importlib.import_module(name), function)
+        return run
     except ModuleNotFoundError as error:
         missing = error.name or ""
         if name.startswith(missing):
-            raise ElbowroomError(f"the benchmark {suite.value!r} is not part of this installation") from error
-        extra = "viewer" if suite is Suite.PAGE else "bench"
-        raise ElbowroomError(f"the benchmark {suite.value!r} needs {missing}: pip install '.[{extra}]'") from error
+            raise ElbowroomError(f"the benchmark {benchmark.value!r} is not part of this installation") from error
+        extra = "viewer" if benchmark is Benchmark.PAGE else "bench"
+        raise ElbowroomError(f"the benchmark {benchmark.value!r} needs {missing}: pip install '.[{extra}]'") from error
 
 
-@contextmanager
-def _progress() -> Iterator[Callable[[str], None]]:
-    """A line that shows on a terminal alone.  No thread renews it: that would be timed, too."""
-    with Live(console=console(stderr=True), auto_refresh=False, transient=True) as live:
-        yield lambda text: live.update(plain(text), refresh=True)
-
-
-def _drawing(suite: Suite, path: Path) -> Callable[[Any], None]:
-    """What draws a report of the suite into a file; says at once if it cannot."""
-    from ...experiments.figure_style import LOOK, pyplot
+def _drawing(benchmark: Benchmark, path: Path) -> Callable[[Any], None]:
+    """What draws a report of the benchmark into a file; says at once if it cannot."""
+    from ..experiments.figure_style import LOOK, pyplot
 
     if path.suffix.lower() not in DRAWN:
         raise typer.BadParameter(f"--plot must end with {', '.join(DRAWN)}; got {str(path)!r}")
@@ -206,33 +204,33 @@ def _drawing(suite: Suite, path: Path) -> Callable[[Any], None]:
     plt = pyplot()
 
     def draw(report: Any) -> None:
-        from ...bench import charts
+        from ..bench import charts
 
         sizes = len({getattr(row, "states", 1) for row in report.rows})
-        kinds: dict[Suite, Callable[..., None]] = {
-            Suite.DYNAMICS: charts.times,
-            Suite.DISTANCE: charts.times,
-            Suite.GPU: charts.times,
-            Suite.AVOIDANCE: charts.cycles,
-            Suite.BATCH: partial(charts.curves, over="states") if sizes > 1 else charts.times,
-            Suite.CHAINS: partial(charts.curves, over="n"),
-            Suite.PAGE: charts.pages,
-            Suite.ENCOUNTERS: charts.encounters,
+        kinds: dict[Benchmark, Callable[..., None]] = {
+            Benchmark.DYNAMICS: charts.times,
+            Benchmark.DISTANCE: charts.times,
+            Benchmark.GPU: charts.times,
+            Benchmark.AVOIDANCE: charts.cycles,
+            Benchmark.BATCH: partial(charts.curves, over="states") if sizes > 1 else charts.times,
+            Benchmark.CHAINS: partial(charts.curves, over="n"),
+            Benchmark.PAGE: charts.pages,
+            Benchmark.ENCOUNTERS: charts.encounters,
         }
         with plt.rc_context(LOOK):
-            kinds[suite](plt, report, path)
+            kinds[benchmark](plt, report, path)
 
     return draw
 
 
-PRINTS: dict[Suite, Callable[[Any], None]] = {
-    Suite.DYNAMICS: tables.dynamics,
-    Suite.BATCH: tables.batch,
-    Suite.CHAINS: tables.chains,
-    Suite.DISTANCE: tables.distance,
-    Suite.AVOIDANCE: tables.avoidance,
-    Suite.GPU: tables.gpu,
-    Suite.PAGE: tables.page,
-    Suite.ENCOUNTERS: tables.encounters,
-    Suite.SEARCH: tables.search,
+PRINTS: dict[Benchmark, Callable[[Any], None]] = {
+    Benchmark.DYNAMICS: tables.dynamics,
+    Benchmark.BATCH: tables.batch,
+    Benchmark.CHAINS: tables.chains,
+    Benchmark.DISTANCE: tables.distance,
+    Benchmark.AVOIDANCE: tables.avoidance,
+    Benchmark.GPU: tables.gpu,
+    Benchmark.PAGE: tables.page,
+    Benchmark.ENCOUNTERS: tables.encounters,
+    Benchmark.SEARCH: tables.search,
 }

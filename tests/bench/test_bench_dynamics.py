@@ -11,10 +11,10 @@ import pytest
 
 from elbowroom import UnknownNameError, chains, load
 from elbowroom.avoidance import Config
-from elbowroom.bench import avoidance, batch, distance, dynamics
-from elbowroom.bench import chains as lengths
+from elbowroom.bench import avoidance, distance, dynamics
+from elbowroom.bench.peers import calls as ours
 from elbowroom.bench.peers import dynamics as peers
-from elbowroom.bench.peers import frax, ours
+from elbowroom.bench.peers import frax
 from elbowroom.bench.report import OURS_OUT, ROBOTS, US, Report
 from elbowroom.bench.scene import scene
 
@@ -33,14 +33,14 @@ NAMES = {
 def quick(suite: str) -> Report | avoidance.CycleReport:
     """A run of a second."""
     if suite == "dynamics":
-        return dynamics.run(["ur5e"], rounds=1, quantities=["mass_matrix", ours.POSE_AND_JACOBIAN])
+        return dynamics.one_state(["ur5e"], rounds=1, quantities=["mass_matrix", ours.POSE_AND_JACOBIAN])
     if suite == "batch":
-        return batch.run(["ur5e"], rounds=1, states=32, quantities=["mass_matrix"])
+        return dynamics.batches(["ur5e"], rounds=1, states=32, quantities=["mass_matrix"])
     if suite == "chains":
-        return lengths.run(joints=[3, 6], rounds=1, quantities=["mass_matrix"])
+        return dynamics.long_chains(joints=[3, 6], rounds=1, quantities=["mass_matrix"])
     if suite == "distance":
-        return distance.run(rounds=1, told=scene(4))
-    return avoidance.run(cycles=1000, told=scene(50), controllers={"K": Config()}, batches=False)
+        return distance.run(rounds=1, shown=scene(4))
+    return avoidance.run(cycles=1000, shown=scene(50), controllers={"K": Config()}, batches=False)
 
 
 @pytest.fixture
@@ -81,10 +81,10 @@ def test_who_is_in_a_batch(alone):
     names = {US, OURS_OUT, f"{US}, float32"}
     assert {row.who for row in rows} == names
     assert {row.states for row in rows} == {32}
-    large = batch.run(["planar2"], states=5000, rounds=1, quantities=("mass_matrix",)).rows
-    more = {f"{US}, {count} threads" for count in batch.thread_counts()}  # worth waking from some size on
+    large = dynamics.batches(["planar2"], states=5000, rounds=1, quantities=("mass_matrix",)).rows
+    more = {f"{US}, {count} threads" for count in dynamics.thread_counts()}  # worth waking from some size on
     assert {row.who for row in large} == names | more
-    assert 2 in batch.thread_counts()
+    assert 2 in dynamics.thread_counts()
 
 
 def test_chains_name_their_methods_and_their_first_call(alone):
@@ -95,10 +95,10 @@ def test_chains_name_their_methods_and_their_first_call(alone):
 
 
 def test_a_wrong_name_is_refused_before_anything_is_measured():
-    for suite in (dynamics, batch):
+    for measure in (dynamics.one_state, dynamics.batches):
         told: list[str] = []
         with pytest.raises(UnknownNameError, match="did you mean panda"):
-            suite.run(["ur5e", "pandda"], rounds=1, progress=told.append)
+            measure(["ur5e", "pandda"], rounds=1, progress=told.append)
         assert told == []
 
 
@@ -134,7 +134,7 @@ def test_a_peer_computes_what_we_do(name, module):
     (peer,) = peers.peers(arm, only=[name]).peers
     assert "mass_matrix" in peer.one
     for quantity in peer.one:
-        theirs = peer.typed(quantity, STATE)()
+        theirs = peer.for_state(quantity, STATE)()
         if quantity == "poses":
             theirs = [placement.homogeneous for placement in list(peer.names["data"].oMi)[1:]]
         theirs = flat(theirs) if quantity == ours.POSE_AND_JACOBIAN else np.array(theirs)
@@ -144,7 +144,7 @@ def test_a_peer_computes_what_we_do(name, module):
         # rounding through M^-1, whose condition is below 1e3
         assert np.abs(theirs - expected).max() < 1e-10 * max(1.0, np.abs(expected).max()), quantity
     for quantity in peer.many:
-        theirs = np.array(peer.typed_many(quantity, BATCH)())
+        theirs = np.array(peer.for_batch(quantity, BATCH)())
         theirs = theirs.T if name == "Pinocchio" else theirs
         expected = ours.many(arm, quantity, BATCH)()
         assert np.abs(theirs - expected).max() < 1e-10 * np.abs(expected).max(), quantity
@@ -154,7 +154,7 @@ def test_pinocchio_on_threads_is_a_contender_of_its_own():
     pytest.importorskip("pinocchio")
     found = peers.peers(chains.random(6), only=["Pinocchio"], threads=[2]).peers
     assert [peer.name for peer in found] == ["Pinocchio", "Pinocchio, 2 threads"]
-    one, two = (peer.typed_many("inverse_dynamics", BATCH)() for peer in found)
+    one, two = (peer.for_batch("inverse_dynamics", BATCH)() for peer in found)
     assert np.array_equal(one, two)
     assert not found[1].one
 
@@ -162,15 +162,15 @@ def test_pinocchio_on_threads_is_a_contender_of_its_own():
 def test_a_loop_calls_each_state_once():
     pytest.importorskip("pinocchio")
     (peer,) = peers.peers(chains.random(6), only=["Pinocchio"]).peers
-    typed = peer.looped("mass_matrix", BATCH)
+    loop = peer.in_loop("mass_matrix", BATCH)
     seen = []
     module = type(sys)("pin")
     module.crba = lambda model, data, q: seen.append(q)
-    exec(typed.statement, dict(typed.names) | {"pin": module})
+    exec(loop.text, dict(loop.names) | {"pin": module})
     assert np.array(seen).tolist() == BATCH[0].tolist()
 
 
-@pytest.mark.parametrize("quantity", dynamics.QUANTITIES)
+@pytest.mark.parametrize("quantity", dynamics.ONE_STATE)
 def test_ours_with_out_is_ours(quantity):
     arm = chains.random(4)
     state = ours.states(np.random.default_rng(1), 4)
@@ -180,7 +180,7 @@ def test_ours_with_out_is_ours(quantity):
         assert np.array_equal(a, b)
 
 
-@pytest.mark.parametrize("quantity", batch.QUANTITIES)
+@pytest.mark.parametrize("quantity", dynamics.BATCHED)
 def test_ours_of_a_batch_is_ours_of_its_states(quantity):
     arm = chains.random(6)
     single = np.array([ours.one(arm, quantity, [x[k] for x in BATCH])() for k in range(9)])

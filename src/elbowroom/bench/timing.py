@@ -1,10 +1,15 @@
-"""Timing of cycles, each by itself, in turns, with the machine's own jitter beside.
+"""Timing of contenders side by side: `race` for short calls, `measure` for control cycles.
 
-A control loop does not live by its mean: the slowest cycle in a thousand counts.  So each cycle is timed alone, into an
-array that is there before, with the garbage collector frozen.  Contenders take turns, a chunk of cycles each, so that a
-noisy second meets them all; the first cycles of a chunk, which find another's data in the caches, are not timed.
+Contenders take turns, so that a slow second of a shared machine meets them all.
 
-Two floors run in the same turns, to tell what the machine does from what a contender does:
+`race` runs many short rounds.  The best round is what the code costs when nothing disturbs it; the median and the
+slowest tenth show how noisy the run was.  A contender is a statement as a user types it, with the names in it, or a
+call without arguments.  The statement stands in the timed loop itself: no wrapper adds to a call of a few hundred
+nanoseconds.
+
+`measure` times every cycle alone, since a control loop depends on its slowest cycle in a thousand.  Times go into an
+array that exists before, with the garbage collector frozen; the first cycles of a turn, which find another's data in
+the caches, are not timed.  Two floors run in the same turns, to tell what the machine does from what a contender does:
 
     empty   the clock read twice with nothing between
     busy    a loop that computes nothing and lasts about as long as a cycle of ours: as wide a target for interrupts
@@ -15,6 +20,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from timeit import Timer
 from typing import Any
 
 import numpy as np
@@ -23,24 +29,85 @@ from numpy.typing import NDArray
 from ..cell.pace import collector
 
 Nanoseconds = NDArray[np.int64]
+Times = Nanoseconds | NDArray[np.float64]  # ns; of a batch, for one of its states
 
 CHUNKS = 50
 WARM, WARMEST = 2, 50  # cycles at the start of a chunk that are not timed: a twentieth of it, within these
 EMPTY, BUSY = "empty", "busy"
 
 
-def _nothing(t: float, frame: Any) -> None:
+# ---- short calls
+
+
+@dataclass(frozen=True)
+class CallTime:
+    """Seconds of a call: the best, the median and the ninth decile of the rounds."""
+
+    best: float
+    median: float
+    p90: float
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A line of Python to be timed, and what its names mean."""
+
+    text: str
+    names: Mapping[str, object]
+
+    def __call__(self) -> object:
+        """What the statement gives, once."""
+        return eval(self.text, dict(self.names))  # our own text: it is in this folder
+
+
+def race(
+    contenders: Mapping[str, Statement | Callable[[], object]], *, rounds: int = 60, round_seconds: float = 0.002
+) -> dict[str, CallTime]:
+    """Each contender's time, all measured in turns; every round lasts about `round_seconds`.
+
+    Before a round of many calls comes one that is not timed: it finds the caches full of another's data.
+    """
+    timers = {name: _timer(what) for name, what in contenders.items()}
+    repeats = {}
+    for name, timer in timers.items():
+        timer.timeit(1)
+        once = timer.timeit(1)
+        repeats[name] = max(1, min(100_000, int(round_seconds / max(once, 1e-8))))
+    taken: dict[str, list[float]] = {name: [] for name in contenders}
+    for _ in range(rounds):
+        for name, timer in timers.items():
+            count = repeats[name]
+            if count > 1:
+                timer.timeit(1)
+            taken[name].append(timer.timeit(count) / count)
+    return {
+        name: CallTime(min(times), float(np.median(times)), float(np.quantile(times, 0.9)))
+        for name, times in taken.items()
+    }
+
+
+def _timer(what: Statement | Callable[[], object]) -> Timer:
+    """timeit's, which keeps the garbage collector out of a round."""
+    if isinstance(what, Statement):
+        return Timer(what.text, timer=time.perf_counter, globals=dict(what.names))
+    return Timer(what, timer=time.perf_counter)
+
+
+# ---- control cycles
+
+
+def _nothing(t: float, frame: object) -> None:
     """Nothing to prepare."""
 
 
 @dataclass(frozen=True)
-class Contender:
+class CycleContender:
     """Something that a cycle can be done with; `cycle` and `prepare` take the time (s) and a frame."""
 
-    cycle: Callable[[float, Any], Any]
+    cycle: Callable[[float, Any], object]
     frames: Sequence[Any]  # one a cycle, over and over
     cycles: int
-    prepare: Callable[[float, Any], Any] = _nothing  # before each cycle, not timed
+    prepare: Callable[[float, Any], object] = _nothing  # before each cycle, not timed
     pause: float = 0.0  # s slept before each cycle
 
 
@@ -54,14 +121,14 @@ class Spread:
     max: float
 
 
-def spread(taken: NDArray[Any]) -> Spread:
+def spread(taken: Times) -> Spread:
     """Of times in nanoseconds.  p90 and p999 are the least times that 90 % and 99.9 % of the cycles kept within."""
     p90, p999 = np.quantile(taken, (0.9, 0.999), method="inverted_cdf")
     return Spread(*(float(t) * 1e-9 for t in (np.median(taken), p90, p999, taken.max())))
 
 
 def measure(
-    contenders: Mapping[str, Contender],
+    contenders: Mapping[str, CycleContender],
     *,
     period: float,
     like: str,
@@ -113,7 +180,7 @@ def _part(cycles: int, chunk: int, chunks: int) -> range:
 class _Run:
     """A contender on its way through its cycles."""
 
-    def __init__(self, contender: Contender, period: float) -> None:
+    def __init__(self, contender: CycleContender, period: float) -> None:
         self.contender, self.period = contender, period
         self.taken: Nanoseconds = np.zeros(contender.cycles, np.int64)
         self.count = 0  # cycles so far, timed or not

@@ -1,24 +1,24 @@
-"""What `elbowroom bench` prints: one function a suite, named as the suite is."""
+"""What `elbowroom bench` prints: a function for each benchmark, of the same name."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ... import __version__
-from ..terminal import duration, heading, line, plain, table
+from .. import __version__
+from .terminal import duration, heading, line, plain, table
 
 if TYPE_CHECKING:
-    from ...bench.avoidance import CycleReport, CycleRow
-    from ...bench.encounters.metrics import Interval
-    from ...bench.encounters.report import EncounterReport, MethodRow
-    from ...bench.encounters.search import SearchReport
-    from ...bench.gpu import CardReport, CardRow
-    from ...bench.report import Report, Row
-    from ...viewer.session.page_benchmark import LoadReport
+    from ..bench.avoidance import CycleReport, CycleRow
+    from ..bench.encounters.metrics import Interval
+    from ..bench.encounters.report import EncounterReport, MethodRow
+    from ..bench.encounters.search import SearchReport
+    from ..bench.gpu import CardReport, CardRow
+    from ..bench.report import Report, Row
+    from ..viewer.session.page_benchmark import LoadReport
 
 US = "elbowroom"
 BEST = 6  # candidates of a search that are shown
-EXTRAS = {"frax": "frax", "CuPy": "cupy-cuda13x"}  # too large for everybody, or of one machine
+EXTRAS = {"frax": "frax", "CuPy": "cupy-cuda13x"}  # too large for an extra, or for one kind of machine
 
 
 def dynamics(report: Report) -> None:
@@ -221,7 +221,7 @@ def encounters(report: EncounterReport) -> None:
 
 def search(report: SearchReport) -> None:
     """The best candidates and today's settings."""
-    from ...bench.encounters.search import TOUCH, defaults  # what simulates is loaded when something is simulated
+    from ..bench.encounters.search import TOUCH, defaults  # what simulates is loaded when something is simulated
 
     last = report.seed + report.runs - 1
     line(f"{', '.join(report.robots)}: {report.runs} training encounters each, seeds {report.seed} to {last}")
@@ -306,7 +306,7 @@ def _compare(rows: list[Row]) -> None:
         ),
         words=2,
     )
-    line("spread: nine tenths of the rounds of everybody in a line kept within so many times their best.")
+    line("spread: nine tenths of the rounds of all contenders in a line kept within so many times their best.")
 
 
 def ratio(value: float) -> str:

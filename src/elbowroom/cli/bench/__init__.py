@@ -1,1 +1,0 @@
-"""`elbowroom bench`: the command, and what it prints for each benchmark."""

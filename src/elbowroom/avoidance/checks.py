@@ -1,4 +1,4 @@
-"""What may be wrong with a setting, and the small vocabulary in which `__post_init__` says so.
+"""Checks of settings: the small vocabulary of `__post_init__`, and the error that names a field.
 
 Each check takes the dataclass and the names of its fields, and raises a FieldError that names field, expectation and
 what came.  Numbers become floats on the way.

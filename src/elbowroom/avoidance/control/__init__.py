@@ -1,1 +1,1 @@
-"""What draws the tool and what pushes the arm: the velocity law (K), the force law (F), and the controller of both."""
+"""Control: attraction of the tool, repulsion by obstacles, the velocity law (K), the force law (F), the controller."""

@@ -1,4 +1,4 @@
-"""What draws the tool: a pole that moves along a path, a PI law towards it, and restraint near people.
+"""Attraction of the tool: a pole that moves along a path, a PI law towards it, and restraint near people.
 
 The thesis' error is e = p_e - p_pole (3.47) and its law v = -Kp e - Ki int e (3.48).  Here the error is pole - tool, so
 

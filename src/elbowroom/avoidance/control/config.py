@@ -1,4 +1,4 @@
-"""How a controller is set up: validated data, in and out of TOML.
+"""Settings of a controller: validated data, in and out of TOML.
 
     config = Config(controller="F", force=Force(method="operational"))
     config = settings.load(Config, "avoid.toml");   settings.dumps(config)
@@ -29,7 +29,7 @@ FORCE_METHODS = ("linearised", "operational", "joint")
 
 @dataclass(frozen=True)
 class Force:
-    """What the F controller has besides."""
+    """Settings that only the force controller (F) has."""
 
     method: str = setting("linearised", "", "linearised (3.71), operational (3.61)-(3.68) or joint (3.56)-(3.60)")
     resistance: float = setting(60.0, "N s/m", "force for each m/s of a push: what makes forces of the fields' speeds")

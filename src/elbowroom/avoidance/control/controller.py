@@ -1,4 +1,4 @@
-"""A controller: an arm, settings and places for obstacles, compiled; then `step`, which allocates nothing.
+"""The controller: the law of an arm and its settings, compiled; `step` gives one command and allocates nothing.
 
 One step is a few compiled calls: the arm's capsules with their velocities, the pair tables (all distances and pushes,
 in SIMD lanes), and the law.  `step` does not raise: what cannot be computed is a command to stand still with a status
@@ -42,7 +42,7 @@ CHUNK = 1024  # states that `many` takes at a time: their pair tables fill a few
 
 
 class Many(NamedTuple):
-    """What `Controller.many` gives, a row a state; `info` in the order of command.INFO."""
+    """Results of `Controller.many`, one row per state; `info` in the order of command.INFO."""
 
     qd: Array  # (B, n), unfiltered
     tau: Array  # (B, n), zero for velocity laws

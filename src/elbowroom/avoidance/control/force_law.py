@@ -1,4 +1,4 @@
-"""The F controller: repulsion as forces, carried by the arm's own inertia (thesis, section 3.9.2).
+"""The force law (F): repulsion as forces, carried by the arm's own inertia (thesis, section 3.9.2).
 
     tau_rep = sum of J_cp^T f over the control points                                           (3.57)
 

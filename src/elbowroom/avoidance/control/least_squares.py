@@ -1,4 +1,4 @@
-"""From velocities of points to velocities of joints.
+"""Joint speeds for the velocity of a point: damped least squares, Jacobian transpose, null space, weights.
 
     damped least squares    qd = J^T (J J^T + lambda^2 1)^-1 v                                  (3.49)
     Jacobian transpose      qd = alpha J^T v,  alpha = (b . b) / (e . e + lambda^2 b . b),

@@ -1,4 +1,4 @@
-"""What an arm must keep clear of, as rows of capsules in places that are fixed when the controller is built.
+"""Obstacles: people and things as rows of capsules, in places that are fixed when the controller is built.
 
 People come first, each with room for `person_capsules` capsules, then other things, one capsule each.  A place with
 nobody in it is parked far away.  The capsules of one person share their push (pushes.py); different people, and things,

@@ -1,4 +1,4 @@
-"""What pushes each capsule of the arm away: people, things, the floor, the arm itself.
+"""Pushes on each capsule of the arm: by people, things, the floor and the arm itself.
 
 A push has a strength (m/s for K, N for F), a direction and a point of the link that it acts on (thesis, section 3.8.1:
 the control point).  For one capsule of the arm:

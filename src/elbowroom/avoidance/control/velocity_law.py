@@ -48,7 +48,7 @@ class GoalInputs(NamedTuple):
 
 
 class Situation(NamedTuple):
-    """What a law works with: everything about the present that both controllers need."""
+    """Inputs of a law, and what follows from them at once: all that both laws need of the present."""
 
     model: Model
     layout: PairLayout

@@ -1,4 +1,4 @@
-"""The workspace's own surfaces as things that push: a floor and two half-spheres above it (thesis 3.10.1, Fig 3.17).
+"""Workspace limits: a floor and two half-spheres above it that push the arm back (thesis 3.10.1, Fig 3.17).
 
     floor    keeps above the height z = floor         distance  z - floor - r
     outer    keeps inside a sphere about center       distance  outer - |p - c| - r

@@ -1,1 +1,1 @@
-"""What keeps people safe whatever the controller wants: supervisor, filter, limits, perception, stops, recorder."""
+"""Safety, whatever the controller wants: supervisor, filter, limits, sensor, perception, stops, flight recorder."""

@@ -42,7 +42,7 @@ UNLIMITED = 1e6  # rad, m or N m: stands for "no limit" where compiled code take
 
 @dataclass(frozen=True)
 class Limits:
-    """What the supervisor holds an arm to."""
+    """Settings of the supervisor: what it holds an arm to."""
 
     period: float | None = setting(None, "s", "time between cycles; the controller's own where left out")
     # ---- joints
@@ -245,7 +245,7 @@ def _given(limits: Limits, name: str, arm: Arm) -> Array | None:
 
 # ---- start-up checks
 class AnyController(Protocol):
-    """What a supervisor can stand around."""
+    """Any controller that a supervisor can check: it has an arm and gives commands."""
 
     arm: Arm
 
@@ -272,7 +272,7 @@ def paired(controller: AnyController) -> PairedController | None:
 
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """What a supervisor needs to know about a controller."""
+    """Facts about a controller that its supervisor needs."""
 
     pairs: PairLayout | None  # of its pair table, None if it has none
     places: tuple[int, int, int]  # people, others, capsules a person

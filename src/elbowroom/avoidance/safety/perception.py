@@ -283,8 +283,9 @@ Note = Callable[[str, float, str], None]  # kind, time, text
 
 
 class Watch(Rebuilt):
-    """`look` once a cycle; then `predicted` is what a controller should see, and `told` (7,) is TOLD.
+    """What is believed about people, cycle by cycle.
 
+    `look` once a cycle; then `predicted` is what a controller should see, and `told` (7,) is TOLD.
     `clock` (4,) is CLOCK, which others read too.
     """
 
@@ -437,7 +438,7 @@ class Watch(Rebuilt):
     def _guarded(self, t: float, obstacles: Obstacles) -> None:
         """The slow way in, where not everything is finite: a frame with such a number is made one that is refused."""
         np.copyto(self._clean, obstacles.rows)
-        finite: NDArray[np.bool_] = np.isfinite(self._clean).all(axis=1)  # type: ignore[assignment]
+        finite: NDArray[np.bool_] = np.all(np.isfinite(self._clean), axis=1)
         for p in range(self.predicted.people):
             place = self.predicted.place(p)
             if not finite[place].all():

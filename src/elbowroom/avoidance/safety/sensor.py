@@ -33,7 +33,7 @@ UNKNOWN = 1e3  # m/s: the noise of a velocity that nobody measured
 
 @dataclass(frozen=True)
 class Sensor:
-    """What is known about the sensor of people."""
+    """Settings of the sensor of people: what it states about itself."""
 
     latency: float = setting(0.1, "s", "from what a frame shows to its arrival; stamps say when it was so")
     frame_period: float = setting(0.033, "s", "between frames")
@@ -81,7 +81,7 @@ class Sensor:
 
 
 class PerceptionRules(NamedTuple):
-    """The settings of `Limits` that count here."""
+    """The settings of `Limits` and its sensor that perception needs, as numbers or as a program's inputs."""
 
     human_speed: Scalar
     max_human_speed: Scalar

@@ -67,7 +67,7 @@ def ticked(t: Scalar, state_t: Scalar, memory: Scalars) -> list[Scalar]:
 
 
 class CycleTiming:
-    """Watches the clock; `tick` once a cycle."""
+    """Checks of the time between cycles; `tick` once a cycle."""
 
     def __init__(self, limits: Limits, period: float, note: Note) -> None:
         self.period = period
@@ -188,8 +188,9 @@ def between(t: Scalar, before: Scalar) -> Scalar:
 
 
 class StateChecks(Rebuilt):
-    """`look` once a cycle; `forget` where the joints may be elsewhere for a good reason, as after a reset.
+    """Checks of the joint state, reading by reading.
 
+    `look` once a cycle; `forget` where the joints may be elsewhere for a good reason, as after a reset.
     `given` (n,) holds the speeds that the joints follow until the next look; others fill it.
     """
 

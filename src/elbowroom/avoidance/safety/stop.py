@@ -95,7 +95,7 @@ class Latch:
 
 
 class Hold:
-    """Holds the tool for a while; avoidance goes on meanwhile, since only the goal is another."""
+    """The fallback goal: holds the tool for a while; avoidance goes on meanwhile, since only the goal is another."""
 
     def __init__(self, arm: Arm) -> None:
         self._arm, self._goal = arm, Goal(np.zeros(3))

@@ -53,7 +53,7 @@ _STATUS = INDEX["status"]
 
 
 class Supervisor(Rebuilt):
-    """Limits, watches and stops.  See the module's docstring.
+    """Checks and limits every command of a controller, and stops the arm; see the module's docstring.
 
     joint_names   of the plant, base first: refused unless they are the arm's
     places        (people, others, capsules a person) of the obstacles, for a controller without a `layout`

@@ -181,7 +181,7 @@ def noticed(promise: Array) -> Array:
     return vector(least(promise[PROMISE.index("seen")]), largest(promise[PROMISE.index("evasion")]))
 
 
-class Contact(NamedTuple):
+class ContactTerms(NamedTuple):
     """What is needed of the pairs of a lane where contact counts."""
 
     bears: Array  # (steps, 2) of the person's capsules: body_regions.table
@@ -189,7 +189,7 @@ class Contact(NamedTuple):
 
 
 def met(
-    promise: Array, left: Scalar, stopping: Scalar, rules: FilterRules, contact: Contact | None = None
+    promise: Array, left: Scalar, stopping: Scalar, rules: FilterRules, contact: ContactTerms | None = None
 ) -> tuple[Array, Scalar]:
     """MET (6, steps): of both points the distance less C (m) and u of the ramp (m/s); what is allowed at any distance,
     all along the ramp, and how fast u grows (m/s^2).  And the longest time to stop (s) for which the ramp is allowed:
@@ -395,7 +395,7 @@ def _met(
 ) -> dict[str, Array]:
     left, _, stopping, _ = terms
     each = promise.reshape(len(PROMISE), lanes.steps)
-    contact = None if bears is None or mobility is None else Contact(bears.reshape(-1, 2), mobility)
+    contact = None if bears is None or mobility is None else ContactTerms(bears.reshape(-1, 2), mobility)
     found, time = met(each, left, stopping, FilterRules(*rules)._replace(mode=mode), contact)
     return {"met": found.ravel(), "time": vector(time)}
 

@@ -35,7 +35,7 @@ from .capsule_motion import Lanes, moving
 
 
 class Region(NamedTuple):
-    """A part of the body: N (lasting contact), N/m, kg."""
+    """A region of the body: force of lasting contact (N), stiffness (N/m), mass (kg)."""
 
     force: float
     stiffness: float

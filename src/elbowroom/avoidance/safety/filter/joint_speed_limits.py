@@ -25,7 +25,7 @@ def braking_speed(margin: Scalar, deceleration: Scalar, horizon: Scalar) -> Scal
 
 
 class Box(NamedTuple):
-    """What the joints can do in this cycle, and the ramp to a standstill from where they are: it may brake harder."""
+    """The speeds that the joints can have in this cycle, and the ramp to a standstill, which may brake harder."""
 
     low: Array  # (n,)
     up: Array

@@ -50,7 +50,7 @@ class Constraint(NamedTuple):
         return cls(vector(*numbers[:-4]), *numbers[-4:])
 
 
-class Candidate(NamedTuple):
+class RowCandidate(NamedTuple):
     """A pair as a row needs it: where it is on the arm, its normal, and what is asked of it."""
 
     capsule: int
@@ -65,7 +65,7 @@ def _row(
     frames: Frames,
     ends: list[tuple[Array, Array]],
     link: int,
-    candidates: list[Candidate],
+    candidates: list[RowCandidate],
     yields: Scalar,
     kind: float,
     fastest: Array,
@@ -74,7 +74,7 @@ def _row(
     """The row of the candidate that the wish violates most; evasion asks for `effort` of what joints can give."""
     alone = len({c.capsule for c in candidates}) == 1
 
-    def place(c: Candidate) -> list[Scalar]:
+    def place(c: RowCandidate) -> list[Scalar]:
         a, b = ends[c.capsule]
         return [c.lack, c.need, *c.normal, *([c.share] if alone else a + (b - a) * c.share)]
 
@@ -99,7 +99,7 @@ def _end(frames: Frames, link: int, point: tuple[float, float, float]) -> Array:
     return frames.point(link, np.array(point)) if link >= 0 else np.array(point)
 
 
-Groups = dict[tuple[float, int, int], list[Candidate]]
+Groups = dict[tuple[float, int, int], list[RowCandidate]]
 """Candidates by kind, link and person; of each group the worst counts."""
 
 
@@ -142,7 +142,7 @@ def row_candidates(
     for p, m in sorted(set(lanes.groups), key=lambda group: group[::-1]):
         found = worst[:, lanes.lane(p, m)].reshape(2, len(WORST))
         for kind, (lack, need, share, *normal) in zip((PEOPLE, EVASION), found, strict=True):
-            candidate = Candidate(own[m], share, vector(*normal), need, lack)
+            candidate = RowCandidate(own[m], share, vector(*normal), need, lack)
             groups.setdefault((kind, layout.capsules[own[m]].link, p), []).append(candidate)
     _near_things(layout, wanted, ends, pairs, rules, groups)
     return RowCandidates(frames, ends, groups, _near_itself(layout, wanted, pairs, rules))
@@ -212,13 +212,13 @@ def _near_things(
             need = now[SPEED_Y] - rules.thing_gain * (now[DISTANCE] - rules.keep_off)
             need = where(now[DISTANCE] < FAR, need, FREE)
             lack = need - wanted.opening(i, now[NORMAL], now[LAMBDA_X])
-            near.append(Candidate(i, now[LAMBDA_X], now[NORMAL], need, lack))
+            near.append(RowCandidate(i, now[LAMBDA_X], now[NORMAL], need, lack))
         if rules.has_floor:
             for end, lifted in enumerate(layout.lifted[i]):
                 if lifted:
                     height = ends[i][end][2] - capsule.radius - rules.floor
                     need = -rules.thing_gain * (height - rules.keep_off)
-                    near.append(Candidate(i, float(end), UP, need, need - wanted.opening(i, UP, float(end))))
+                    near.append(RowCandidate(i, float(end), UP, need, need - wanted.opening(i, UP, float(end))))
         if near:
             groups.setdefault((THINGS, capsule.link, 0), []).extend(near)
 

@@ -88,7 +88,7 @@ SUMMARY = Summary._fields
 
 
 class FilterStructure(NamedTuple):
-    """What chooses the filter's programs."""
+    """The choices that decide which programs the filter has."""
 
     layout: PairLayout | None  # of the pair table, None where a controller has none
     torque: bool

@@ -10,9 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lifting import four_ways
 
+import elbowroom as er
+from elbowroom.avoidance import Config, Controller, Goal, State, dumps
 from elbowroom.avoidance.control import repulsion
 from elbowroom.avoidance.control.repulsion import PROFILES, Repulsion, bounded, demand, strength
 from elbowroom.errors import ConfigError
+from elbowroom.geometry import Capsule
 
 FAR = 1.0e6  # a parked obstacle
 PRINTED = {
@@ -198,3 +201,31 @@ def test_bad_settings_are_refused_by_name(wrong):
 
 def test_a_whole_number_is_taken_as_a_float():
     assert type(Repulsion(gain=1).gain) is float
+
+
+def parabola(gain, distance, influence):
+    """k (1 - d/d0)^2."""
+    return gain * (1.0 - distance / influence) ** 2
+
+
+def test_a_profile_may_be_a_function_of_one_s_own():
+    field = Repulsion(profile=parabola, gain=0.5, influence=0.5, max_strength=1e9, lookahead=0.0, ease=0.0)
+    assert demand(field, 0.2, 0.0) == pytest.approx(0.5 * 0.36)
+    assert demand(field, 0.5, 0.0) == 0.0
+    with pytest.raises(ConfigError, match="profile: 'parabola' is a function, which no file can hold"):
+        dumps(field)
+
+
+def test_controllers_with_different_profiles_of_one_s_own_are_different_programs():
+    arm = er.load("planar2")
+    pushes = []
+    for profile in (parabola, lambda gain, distance, influence: gain * (1.0 - distance / influence)):
+        config = Config(repulsion=Repulsion(profile=profile, gain=0.5, influence=0.5))
+        controller = Controller(arm, config, people=1, person_capsules=1)
+        people, state = controller.obstacles(), State(arm.ready)
+        tool = arm.pose(arm.ready)[:3, 3]
+        people.see(np.array([Capsule(tool - (-0.3, 0, 0.5), tool - (-0.3, 0, -0.5), 0.05).row()]), 0.0)
+        pushes.append(controller.step(0.0, 0.001, state, people, Goal(tool)).qd.copy())
+    assert np.abs(pushes[0] - pushes[1]).max() > 1e-3
+    with pytest.raises(ConfigError, match="tune changes gains alone"):
+        controller.tune(Config(repulsion=Repulsion(profile=parabola, gain=0.5, influence=0.5)))

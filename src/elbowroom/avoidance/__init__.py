@@ -16,11 +16,13 @@ from .control.config import Force as Force
 from .control.controller import Controller as Controller
 from .control.joint_limits import JointLimits as JointLimits
 from .control.obstacles import Obstacles as Obstacles
+from .control.repulsion import Profile as Profile
 from .control.repulsion import Repulsion as Repulsion
 from .control.repulsion import Waiting as Waiting
 from .control.repulsion import strength as strength
 from .control.smoothing import MovingAverage as MovingAverage
 from .control.workspace import Workspace as Workspace
+from .safety.filter.rows import MotionLimit as MotionLimit
 from .safety.limits import Limits as Limits
 from .safety.sensor import Sensor as Sensor
 from .safety.supervisor import Supervisor as Supervisor

@@ -107,8 +107,9 @@ def _unknown(key: str, known: Mapping[str, dataclasses.Field[Any]]) -> str:
 
 
 def _without_none(hint: Any) -> Any:
+    """The type that a file may hold: without None, and without what only a program can give (a Protocol)."""
     if typing.get_origin(hint) in (types.UnionType, typing.Union):
-        rest = [a for a in typing.get_args(hint) if a is not type(None)]
+        rest = [a for a in typing.get_args(hint) if a is not type(None) and not getattr(a, "_is_protocol", False)]
         if len(rest) == 1:
             return rest[0]
     return hint
@@ -198,6 +199,10 @@ def _text(value: Any, path: str) -> str:
         return repr(value)
     if isinstance(value, tuple | list):
         return f"[{', '.join(_text(x, path) for x in value)}]"
+    if callable(value):
+        raise FieldError(
+            path, problem=f"{getattr(value, '__name__', value)!r:.60} is a function, which no file can hold"
+        )
     raise FieldError(path, "a finite number, a string, true or false, or a list of them", value)
 
 
@@ -239,7 +244,7 @@ def _leaves(value: Any, path: str) -> Iterator[tuple[str, float]]:
             yield from _leaves(entry, f"{path}[{k}]")
     elif isinstance(value, float):
         yield path, value
-    elif value is not None and not isinstance(value, int | str):
+    elif value is not None and not isinstance(value, int | str) and not callable(value):
         raise FieldError(path, "a float, a whole number, a string, true or false, a tuple or a dataclass", value)
 
 

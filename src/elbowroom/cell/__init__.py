@@ -16,6 +16,7 @@ from .pace import RealTime as RealTime
 from .people.coworker import Coworker as Coworker
 from .people.coworker import Noisy as Noisy
 from .people.reach import Reach as Reach
+from .people.settings import PersonSettings as PersonSettings
 from .people.settings import ReachSettings as ReachSettings
 from .people.settings import RecordedSettings as RecordedSettings
 from .people.settings import StandSettings as StandSettings
@@ -33,6 +34,7 @@ from .plants.plant import RigidBody as RigidBody
 from .plants.plant import heavier as heavier
 from .recording.table import Recording as Recording
 from .runner import Cell as Cell
+from .runner import mounted as mounted
 from .runner import run as run
 from .scene import TASKS as TASKS
 from .scene import Scene as Scene

@@ -16,14 +16,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..avoidance import Command, Controller, Goal, Obstacles, State, Status, Supervisor
+from ..avoidance import Command, Controller, Goal, MotionLimit, Obstacles, State, Status, Supervisor
 from ..avoidance.safety.perception import FAR
 from ..errors import ConfigError
 from ..geometry import PARKED, ROW, Body
@@ -58,10 +58,11 @@ class Cell:
     controller's command has the distance to people as they are believed to be, and so has `distance_believed`.
 
     `plant` replaces the scene's own: a PlantClient, say, and the arm moves in another program.  It must be of the same
-    arm, which is that of `mounted(scene)`.
+    arm, which is that of `mounted(scene)`.  `motion_limits` go to the supervisor.
     """
 
-    def __init__(self, scene: Scene, *, plant: Plant | None = None) -> None:
+    def __init__(self, scene: Scene, *, plant: Plant | None = None, motion_limits: Sequence[MotionLimit] = ()) -> None:
+        self._motion_limits = tuple(motion_limits)
         try:
             self._build(scene, plant)
         except ConfigError as error:
@@ -126,11 +127,15 @@ class Cell:
 
     def _supervisor(self) -> Supervisor | None:
         mode, limits = self.scene.supervision, dataclasses.replace(self.scene.limits, sensor=self.scene.sensor)
+        if self._motion_limits and mode != "stop":
+            raise ConfigError(
+                f'motion_limits: expected a scene with supervision = "stop", which holds them; got "{mode}"'
+            )
         if mode == "off":
             return None
         if mode == "watch":
             return Supervisor(_Echo(self.controller), limits, acting=False)
-        return Supervisor(self.controller, limits)
+        return Supervisor(self.controller, limits, motion_limits=self._motion_limits)
 
     def reset(self) -> None:
         """The arm at rest where it starts, the task and the people at their beginning, the supervisor new."""

@@ -13,12 +13,14 @@ Strings and whole numbers choose the program; every float is an input of it, so 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
 
 from ..checks import SHORTEST, FieldError, choice, non_negative, number, positive, setting
 from ..settings import leaves, lifted
 from .attraction import Attraction
 from .joint_limits import JointLimits
-from .repulsion import Repulsion, Waiting
+from .repulsion import Profile, Repulsion, Waiting
 from .smoothing import MovingAverage
 from .workspace import Workspace
 
@@ -110,7 +112,25 @@ _PARTS: dict[str, type] = {
 }
 
 
-def structure(config: Config) -> str:
-    """Everything in the settings that chooses the program, as a text: all but the values of its floats."""
-    names = leaves(config)
-    return repr((lifted(config, [name for name, _ in names]), config.period, config.smoothing.duration))
+Structure = tuple[str, tuple[Profile, ...]]
+
+
+def structure(config: Config) -> Structure:
+    """Everything in the settings that chooses the program: a text of all but the values of its floats, and the profiles
+    that are functions of one's own."""
+    profiles: list[Profile] = []
+    tree = lifted(config, [name for name, _ in leaves(config)])
+    text = repr((_named(tree, profiles), config.period, config.smoothing.duration))
+    return text, tuple(profiles)
+
+
+def _named(value: Any, profiles: list[Profile]) -> Any:
+    """A tree of settings with its functions, which go into `profiles`, named: their own text has an address in it."""
+    if isinstance(value, SimpleNamespace):
+        return SimpleNamespace(**{name: _named(entry, profiles) for name, entry in vars(value).items()})
+    if isinstance(value, tuple):
+        return tuple(_named(entry, profiles) for entry in value)
+    if callable(value):
+        profiles.append(value)
+        return "one's own"
+    return value

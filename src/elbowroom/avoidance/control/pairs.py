@@ -22,7 +22,7 @@ from ...geometry.distance import WIDTH as PAIR
 from ...geometry.shapes import A, B
 from ...model import LinkCapsule
 from ..settings import leaves, lifted
-from .config import Config, structure
+from .config import Config, Structure, structure
 from .repulsion import PROFILES, Profile, Repulsion, demand, followed, influence, occupied, strength
 
 STRENGTH = PAIR  # column behind those of `separation`
@@ -169,7 +169,7 @@ class PairTable:
         field, row = lifted(self.config, gains.tolist()).repulsion, pair_row(x, y)
         return np.array([*row, demand(field, _measured(field, row), row[SPEED_Y], influence[0])])
 
-    def compiled_as(self) -> tuple[str, dict[str, Profile]]:
+    def compiled_as(self) -> tuple[Structure, dict[str, Profile]]:
         """What chooses the program."""
         return structure(self.config), PROFILES
 
@@ -214,6 +214,6 @@ class Reach:
         reaches = [[far if slot < people else g.repulsion.influence] for slot in range(layout.slots)]
         return {"reach": np.array(reaches), "new_level": vector(level)}
 
-    def compiled_as(self) -> tuple[str]:
+    def compiled_as(self) -> tuple[Structure]:
         """What chooses the program."""
         return (structure(self.config),)

@@ -26,9 +26,8 @@ That is the influence of all people, in the field's own measure; g is to surface
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 from ...algebra import Scalar
 from ...algebra.functions import cos, maximum, minimum, power, sqrt, where
@@ -37,7 +36,12 @@ from ...geometry.segments import projection
 from ...geometry.shapes import RADIUS, A, B
 from ..settings import choice, fraction, less, non_negative, positive, setting
 
-Profile = Callable[[Scalar, Scalar, Scalar], Scalar]  # gain, distance, influence -> strength inside the influence
+
+class Profile(Protocol):
+    """The shape of a field: how strongly an obstacle pushes inside the influence, one of `PROFILES` or one's own."""
+
+    def __call__(self, gain: Scalar, distance: Scalar, influence: Scalar, /) -> Scalar:
+        """The strength (m/s), zero at the influence; over any scalar, without an `if` on a value."""
 
 
 def inverse(gain: Scalar, distance: Scalar, influence: Scalar) -> Scalar:
@@ -68,7 +72,9 @@ MEASURES = ("surface", "axis")
 class Repulsion:
     """How an obstacle pushes a link."""
 
-    profile: str = setting("power5", "", "shape over the distance: inverse, linear, cosine or power5")
+    profile: str | Profile = field(
+        default="power5", metadata={"doc": "shape over the distance: inverse, linear, cosine or power5, or a function"}
+    )
     gain: float = setting(0.1, "m/s", "k of the profile; of inverse, m^2/s")
     influence: float = setting(0.22, "m", "distance d0 at which the push begins")
     measure: str = setting("surface", "", "distance between surfaces, or between the capsules' axes as in the thesis")
@@ -79,7 +85,8 @@ class Repulsion:
     parting_speed: float = setting(0.25, "m/s", "parting speed from which all of `ease` goes")
 
     def __post_init__(self) -> None:
-        choice(self, "profile", PROFILES)
+        if not callable(self.profile):
+            choice(self, "profile", PROFILES)
         choice(self, "measure", MEASURES)
         positive(self, "gain", "max_strength")
         positive(self, "influence", "floor", most=10.0)
@@ -114,7 +121,8 @@ def demand(field: Repulsion, distance: Scalar, closing: Scalar, influence: Scala
     at which it shrinks, in m/s.
     """
     influence = reach(field, closing, influence)
-    inside = PROFILES[field.profile](field.gain, maximum(distance, field.floor), influence)
+    profile = PROFILES[field.profile] if isinstance(field.profile, str) else field.profile
+    inside = profile(field.gain, maximum(distance, field.floor), influence)
     parting = maximum(-closing, 0.0)
     eased = inside * (1.0 - field.ease * minimum(parting / field.parting_speed, 1.0))
     return where(distance < influence, eased, 0.0)

@@ -34,6 +34,7 @@ from ..control.obstacles import Obstacles
 from ..control.repulsion import HALF, OCCUPIED
 from ..copies import Rebuilt
 from .filter.limiter import Limiter
+from .filter.rows import MotionLimit
 from .filter.stages import SUMMARY, Summary
 from .flight_recorder import Recorder
 from .limits import AnyController, Limits, examined, facts, paired, same_joints
@@ -57,6 +58,7 @@ class Supervisor(Rebuilt):
 
     joint_names   of the plant, base first: refused unless they are the arm's
     places        (people, others, capsules a person) of the obstacles, for a controller without a `layout`
+    motion_limits objects with `rows` (MotionLimit): limits of one's own, held as those of things and the floor are
     on_command    called with every command before it is returned; if it raises, the arm stops
     acting        False where the arm is not given these commands, so that it need not follow them (F28)
 
@@ -71,6 +73,7 @@ class Supervisor(Rebuilt):
         *,
         joint_names: Sequence[str] | None = None,
         places: tuple[int, int, int] | None = None,
+        motion_limits: Sequence[MotionLimit] = (),
         on_command: Callable[[Command], object] | None = None,
         acting: bool = True,
     ) -> None:
@@ -78,6 +81,9 @@ class Supervisor(Rebuilt):
             raise ConfigError(f"controller: expected a Controller; got {controller!r:.60}")
         if limits is not None and not isinstance(limits, Limits):
             raise ConfigError(f"limits: expected Limits; got {limits!r:.60}; a Config belongs to the Controller")
+        for each in motion_limits:
+            if not isinstance(each, MotionLimit):
+                raise ConfigError(f"motion_limits: expected objects with `rows(model, frames, q)`; got {each!r:.60}")
         self.controller, self.arm, self.on_command = controller, controller.arm, on_command
         self.limits = limits = Limits() if limits is None else limits
         self.permit = True  # False withdraws the permission to move: the arm stops
@@ -94,7 +100,8 @@ class Supervisor(Rebuilt):
         self.watch = watch = Watch(known.places, limits, self._clock, self._latch.note)
         rows = self._share()
         self.limiter = Limiter(
-            self.arm.model, known, limits, self._clock, watch.told, watch.pace, rows, self.timing.longest
+            *(self.arm.model, known, limits, self._clock, watch.told, watch.pace, rows, self.timing.longest),
+            tuple(motion_limits),
         )
         self.command = command = Command(self.arm.n)
         out = self.limiter.out

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....compile.pipeline import Call, Copy, Pipeline
+from ....errors import ConfigError
 from ....model import Model
 from ...control.pairs import WIDTH
 from ...copies import Rebuilt
@@ -32,6 +33,7 @@ from ..limits import Facts, Limits, rule_values
 from ..perception import CLOCK
 from .approach_speed import ENDS, FREE, PROMISE
 from .body_regions import retreats, table
+from .rows import MotionLimit
 from .solver import ROUNDS
 from .stages import CHAIN, NOBODY, FilterStructure, kernels
 
@@ -75,14 +77,17 @@ class Limiter(Rebuilt):
         pace: Array,
         rows: Array | None,
         horizon: float,
+        motion_limits: tuple[MotionLimit, ...] = (),
     ) -> None:
         self.layout = layout = facts.pairs
         n, zero = model.n, np.zeros(model.n)
         jerk = limits.jerk > 0.0 and not facts.torque
-        s = FilterStructure(layout, facts.torque, facts.floor is not None, jerk, limits.mode)
+        s = FilterStructure(layout, facts.torque, facts.floor is not None, jerk, limits.mode, motion_limits)
         self.lanes = s.lanes if rows is not None else None
         if self.lanes is None and layout is not None:
             s = s._replace(layout=layout if rows is not None else None)
+        if motion_limits and s.layout is None:
+            raise ConfigError("motion_limits: expected a Controller of elbowroom's own, which has pairs; got another")
         self._kernels = kernels(model, s)
         self.torque, self.clock, self.zero = facts.torque, clock, zero
         self.last, self.change = zero.copy(), zero.copy()  # (n,) the last command, and what it changed

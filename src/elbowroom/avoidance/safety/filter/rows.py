@@ -1,4 +1,4 @@
-"""The filter's rows: what people, evasion, things, the floor and the arm itself ask of a command.
+"""The filter's rows: what people, evasion, things, the floor, the arm itself and limits of one's own ask of a command.
 
 `row_candidates` has the pairs that may ask for a row, and `posed` writes the rows, one for each link, person and kind:
 that of the pair which the wish violates most.  `chosen` keeps the worst of them for the solver.  What each kind asks
@@ -8,7 +8,7 @@ for is in the room's docstring; approach_speed.py has the formulas of single pai
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from ....algebra import Condition, Scalar, absolute, maximum, minimum, where
 from ....algebra.functions import largest, summed
 from ....algebra.linalg import Array, vector
 from ....dynamics.kinematics import Frames, forward_kinematics, jacobian_at
+from ....errors import ConfigError
 from ....geometry.distance import DISTANCE, LAMBDA_X, LAMBDA_Y, NORMAL, SPEED_Y
 from ....model import Model
 from ...control.pairs import CLOSE, HELD, PairLayout
@@ -28,6 +29,20 @@ ROWS = OF_PEOPLE + OF_EVASION + OF_THINGS
 UNCERTIFIED = 1e4  # (s/m)^2: weight of people's rows where not even the ramp keeps them; above all others
 KINDS = PEOPLE, EVASION, THINGS = 1.0, 2.0, 3.0
 UP = np.array([0.0, 0.0, 1.0])
+MOST_LACK = 1e6  # m/s: what a row of one's own lacks at most, also if that is not a number
+
+
+@runtime_checkable
+class MotionLimit(Protocol):
+    """A limit of one's own on the motion of an arm: rows a . qd >= need.
+
+    They yield to people's promise and before the joints' box, as those of things and the floor do, and with their
+    weight, `Limits.thing_weight`.  `Supervisor(controller, motion_limits=[...])` takes any number of them.
+    """
+
+    def rows(self, model: Model, frames: Frames, q: Array) -> Sequence[tuple[Array, Scalar]]:
+        """(a (n,), need) of every row for an arm at q (n,), over any scalar: it is traced once, when the supervisor is
+        made, so there must be no `if` on a value; their number may not depend on q."""
 
 
 class Constraint(NamedTuple):
@@ -121,19 +136,28 @@ class RowCandidates(NamedTuple):
     ends: list[tuple[Array, Array]]  # of the capsules
     groups: Groups
     itself: list[OwnPair]
+    limits: list[Constraint]  # of one's own, as their rows are
 
     @property
     def most_lacking(self) -> Scalar:
         """What the wish lacks most, at least 0; a bound where evasion asks for more than a link can do."""
-        own = (pair.lack for pair in self.itself)
+        own = [pair.lack for pair in self.itself] + [row.lack for row in self.limits]
         return largest([*(c.lack for group in self.groups.values() for c in group), *own])
 
 
 def row_candidates(
-    model: Model, layout: PairLayout, rules: FilterRules, q: Array, moves: Array, worst: Array, pairs: Array
+    model: Model,
+    layout: PairLayout,
+    rules: FilterRules,
+    q: Array,
+    moves: Array,
+    worst: Array,
+    pairs: Array,
+    limits: Sequence[MotionLimit] = (),
+    wish: Array | None = None,
 ) -> RowCandidates:
     """All that may ask for a row: `moves` (C, 6) of the wish, `worst` (12, lanes) of people, `pairs` (P, 13) as
-    predicted."""
+    predicted; `limits` of one's own are held against the wish (n,) itself."""
     frames = forward_kinematics(model, q)
     ends = [(_end(frames, c.link, c.a), _end(frames, c.link, c.b)) for c in layout.capsules]
     wanted = _wanted(layout, moves)
@@ -145,7 +169,27 @@ def row_candidates(
             candidate = RowCandidate(own[m], share, vector(*normal), need, lack)
             groups.setdefault((kind, layout.capsules[own[m]].link, p), []).append(candidate)
     _near_things(layout, wanted, ends, pairs, rules, groups)
-    return RowCandidates(frames, ends, groups, _near_itself(layout, wanted, pairs, rules))
+    itself = _near_itself(layout, wanted, pairs, rules)
+    own_rows = [] if wish is None else _own_rows(model, frames, q, limits, wish, 1.0 / rules.thing_weight)
+    return RowCandidates(frames, ends, groups, itself, own_rows)
+
+
+def _own_rows(
+    model: Model, frames: Frames, q: Array, limits: Sequence[MotionLimit], wish: Array, yields: Scalar
+) -> list[Constraint]:
+    """The rows of limits of one's own.  What is not a number lacks much, so that it is looked at and stops the arm."""
+    found = []
+    for limit in limits:
+        for a, need in limit.rows(model, frames, q):
+            row, number = np.asarray(a), np.asarray(need)
+            if row.shape != (model.n,) or number.shape != ():
+                raise ConfigError(
+                    f"{type(limit).__name__}.rows: expected pairs of a row ({model.n},) and a number; "
+                    f"got shapes {row.shape} and {number.shape}"
+                )
+            lack = need - summed(row * wish)
+            found.append(Constraint(row, need, yields, THINGS, where(lack <= MOST_LACK, lack, MOST_LACK)))
+    return found
 
 
 def posed(
@@ -157,7 +201,7 @@ def posed(
     certified: Condition = True,
 ) -> list[Constraint]:
     """All rows; `fastest` (n,) are the joints' velocity limits.  People's yield where not the ramp is certified."""
-    frames, ends, groups, itself = near
+    frames, ends, groups, itself, limits = near
     yields = {
         PEOPLE: where(certified, 0.0, 1.0 / UNCERTIFIED),
         EVASION: 1.0 / rules.evasion_weight,
@@ -176,7 +220,7 @@ def posed(
                 grip = grip + sign * (normal @ jacobian_at(model, frames, link, a + (b - a) * share).Jv)
         row = Constraint(grip, need, yields[THINGS], THINGS, lack)
         meeting.setdefault(layout.capsules[j].link, []).append(row)
-    rows += [_worse(found) for found in meeting.values()]
+    rows += [*(_worse(found) for found in meeting.values()), *limits]
     return rows or [Constraint(np.zeros(model.n), FREE, 0.0, THINGS, FREE)]  # an arm that can meet nothing
 
 

@@ -50,7 +50,19 @@ from .approach_speed import ENDS, MET, NO_MARGIN, RUNS, WORST, PairBounds, lane_
 from .body_regions import mobilities
 from .capsule_motion import CapsuleMotion, Lanes, capsule_motions, moving
 from .joint_speed_limits import Box, bounded_torque, braked, joint_box, reached, scale
-from .rows import EVASION, KINDS, PEOPLE, ROWS, Constraint, RowCandidates, chosen, people_rows, posed, row_candidates
+from .rows import (
+    EVASION,
+    KINDS,
+    PEOPLE,
+    ROWS,
+    Constraint,
+    MotionLimit,
+    RowCandidates,
+    chosen,
+    people_rows,
+    posed,
+    row_candidates,
+)
 from .solver import GIVEN, QuadraticProblem, opened, solver_kernel
 
 CHAIN = ("move", "measure", "notice", "box", "bear", "meet", "ask", "compare", "weigh")  # the stages of every cycle
@@ -95,6 +107,7 @@ class FilterStructure(NamedTuple):
     floor: bool
     jerk: bool
     mode: str
+    limits: tuple[MotionLimit, ...] = ()  # of one's own
 
     @property
     def with_pairs(self) -> PairLayout:
@@ -251,22 +264,23 @@ def asked(s: FilterStructure, model: Model, **inputs: Array) -> dict[str, Array]
     }
 
 
-def _candidates(layout: PairLayout, model: Model, x: StageInputs) -> RowCandidates:
-    return row_candidates(model, layout, x.rules, x.q, x.moves, x.worst, x.pairs)
+def _candidates(s: FilterStructure, model: Model, x: StageInputs) -> RowCandidates:
+    pairs = x.rules, x.q, x.moves, x.worst, x.pairs
+    return row_candidates(model, s.with_pairs, *pairs, s.limits, x.wish if s.limits else None)
 
 
 def weighed(s: FilterStructure, model: Model, **inputs: Array) -> dict[str, Array]:
     """What the wish lacks of the rows at most, more than 0 if it violates any; and the margin (m/s)."""
-    x, layout = StageInputs.of(s, **inputs), s.with_pairs
+    x = StageInputs.of(s, **inputs)
     margin = least([NO_MARGIN, *x.margin[0]])
-    return {"lack": vector(_candidates(layout, model, x).most_lacking, margin)}
+    return {"lack": vector(_candidates(s, model, x).most_lacking, margin)}
 
 
 def rowed(s: FilterStructure, model: Model, **inputs: Array) -> dict[str, Array]:
     """The rows, and what the wish lacks of them at most."""
     x, layout = StageInputs.of(s, **inputs), s.with_pairs
     certified = x.timing[2] <= 0.0
-    rows = posed(model, layout, _candidates(layout, model, x), x.b.velocity, x.rules, certified)
+    rows = posed(model, layout, _candidates(s, model, x), x.b.velocity, x.rules, certified)
     return {
         "rows": np.array([Constraint(row.a * x.b.velocity, *row[1:]).numbers for row in rows]),
         "violated": vector(largest(row.lack for row in rows)),
@@ -398,7 +412,7 @@ def kernels(model: Model, s: FilterStructure) -> dict[str, Kernel]:
     if lanes is not None:
         add("compare", in_lanes["compare"])
     if s.layout is not None:
-        near = *COMMON, "pairs", "moves", "timing", *(("worst",) if lanes else ())
+        near = *COMMON, "pairs", "moves", "timing", *(("worst",) if lanes else ()), *(("wish",) if s.limits else ())
         scalar("weigh", partial(weighed, s), *near, *(("margin",) if lanes else ()))
         scalar("row", partial(rowed, s), *near)
     takes = *COMMON, *(k for k in made if k in (*CARRIED, "desired")), "facts", "wish", "ramp", "lack"

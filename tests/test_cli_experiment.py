@@ -18,9 +18,8 @@ from elbowroom import cli
 from elbowroom.cell.recording.table import read as read_recording
 from elbowroom.cli.terminal import Interrupts
 from elbowroom.experiments.thesis import experiment as thesis
-from elbowroom.experiments.thesis import results, suite
-from elbowroom.experiments.thesis.experiment import SCENES, TESTS, experiments, read
-from elbowroom.experiments.thesis.suite import installed
+from elbowroom.experiments.thesis import results
+from elbowroom.experiments.thesis.experiment import SCENES, TESTS, experiments, installed, read
 
 SECONDS = 0.4
 KEYS = {"test", "variant", "plant", "robot", "metrics", "thesis"}
@@ -61,8 +60,7 @@ def run(capsys, monkeypatch, tmp_path):
 def brief(monkeypatch):
     """Tests of 20 cycles, and no figures: those have tests of their own."""
     short = tuple(read(SCENES / f"test{number}.toml", {"duration": SECONDS}) for number in TESTS)
-    for module in (thesis, suite):
-        monkeypatch.setattr(module, "experiments", lambda: short)
+    monkeypatch.setattr(thesis, "experiments", lambda: short)
     monkeypatch.setattr(results, "draw_all", lambda *args, **kwargs: {})
     return short
 
@@ -212,7 +210,7 @@ def test_the_report_says_the_call_that_it_came_from(run, brief):
 
 @pytest.mark.skipif(not VICON.is_file(), reason="needs the recordings")
 def test_a_recorded_person(run, monkeypatch):
-    monkeypatch.setattr(suite, "read", lambda file, changes, name: read(file, {**changes, "duration": 0.5}, name))
+    monkeypatch.setattr(thesis, "read", lambda file, changes, name: read(file, {**changes, "duration": 0.5}, name))
     status, out, _ = run("recorded", "--motion", VICON, "--json", "--out", "people")
     assert status == 0
     found = json.loads(out)
@@ -322,7 +320,7 @@ def test_without_mujoco(run, brief, monkeypatch):
     status, out, err = run(1, "--plant", "mujoco")
     assert (status, out) == (1, "")
     assert err == "error: the MuJoCo plant needs MuJoCo: pip install '.[mujoco]'\n"
-    monkeypatch.setattr(suite, "ARMS", ())
+    monkeypatch.setattr(thesis, "ARMS", ())
     for arguments in (["all"], ["3", "--plant", "all"]):
         status, out, err = run(*arguments, "--json", "--out", f"out{arguments[0]}")
         assert status == 0
@@ -383,12 +381,12 @@ def test_a_recording_that_broke_off_makes_the_status_1(run, brief):
 
 
 def test_a_run_that_fails_is_told_and_the_status_is_1(run, brief, monkeypatch):
-    def fail(job, *args, real=suite.run_job, **kwargs):
+    def fail(job, *args, real=thesis.run_job, **kwargs):
         if job.variant == "filter":
             raise MemoryError("no more")
         return real(job, *args, **kwargs)
 
-    monkeypatch.setattr(suite, "run_job", fail)
+    monkeypatch.setattr(thesis, "run_job", fail)
     status, out, err = run(3, "--json", "--out", "some")
     assert status == 1
     assert [row["variant"] for row in json.loads(out)] == ["blind", "supervised"]

@@ -20,9 +20,8 @@ from elbowroom.cell.people.settings import (
     WalkSettings,
     WanderSettings,
 )
-from elbowroom.cell.recording.log import Log
 from elbowroom.cell.recording.table import Recording, read
-from elbowroom.cell.runner import record_to
+from elbowroom.cell.runner import Log, record_to
 from elbowroom.cell.scene import NOTE, scene_of, scene_text
 from elbowroom.cell.task import GoTo
 from elbowroom.errors import ConfigError

@@ -12,7 +12,7 @@ import pytest
 import elbowroom as er
 from elbowroom.cell import Cell, Scene
 from elbowroom.cell.layout import STANDARD
-from elbowroom.cell.recording.log import notes_of
+from elbowroom.cell.runner import notes_of
 from elbowroom.cell.suitability import (
     Verdict,
     conditioning,

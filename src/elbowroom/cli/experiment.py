@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from ..experiments.thesis.checks import Check
-    from ..experiments.thesis.experiment import Job
+    from ..experiments.thesis.experiment import Job, Suite
     from ..experiments.thesis.outcome import Outcome
-    from ..experiments.thesis.suite import Suite
 
 FOLDER = "elbowroom-experiments"
 
@@ -76,7 +75,7 @@ def experiment(
     Ctrl-C keeps what there is: the report is made of the runs that are finished.  The exit status is 1 if a run failed
     or a file could not be written.
     """
-    from ..experiments.thesis.suite import Suite, ready  # what simulates is loaded when something is simulated
+    from ..experiments.thesis.experiment import Suite, ready  # what simulates is loaded when something is simulated
 
     if what is None:
         if json or motion:
@@ -121,8 +120,16 @@ def planned(
     what: str, plant: str | None, robot: str | None, tip: str | None, motions: Sequence[Path]
 ) -> tuple[list[Job], dict[str, str]]:
     """What is run, and what is left out of it and why."""
-    from ..experiments.thesis.experiment import TESTS, experiments
-    from ..experiments.thesis.suite import NO_MUJOCO, installed, jobs_of, jobs_of_all, plants, recorded
+    from ..experiments.thesis.experiment import (
+        NO_MUJOCO,
+        TESTS,
+        experiments,
+        installed,
+        jobs_of,
+        jobs_of_all,
+        plants,
+        recorded,
+    )
 
     whole = plant == "all" or (what == "all" and plant is None and robot is None)
     missing = {"mujoco": NO_MUJOCO} if whole and not installed("mujoco") else {}
@@ -296,8 +303,7 @@ DIGITS = {"min_joint3_deg": 1, "rms_jerk": 2}
 
 def listed() -> None:
     """The tests, their variants, and how they are run."""
-    from ..experiments.thesis.experiment import experiments
-    from ..experiments.thesis.suite import ARMS
+    from ..experiments.thesis.experiment import ARMS, experiments
 
     heading("The thesis' seven tests")
     table(("test", "what happens", "variants"), [(e.test, e.title, ", ".join(e.variants)) for e in experiments()],

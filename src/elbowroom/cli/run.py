@@ -162,7 +162,7 @@ def _bar(count: int) -> Iterator[Callable[[int, int], object]]:
 
 def _summary(cell: Cell, recording: Recording, variant: str | None) -> None:
     """What happened, a line each."""
-    from ..cell.recording.log import bare_told
+    from ..cell.runner import bare_told
 
     table: Mapping[str, Any] = recording.table()
     scene, rows = cell.scene, len(recording)

@@ -51,7 +51,11 @@ th { font-weight: 600; }
 thead th { border-bottom: 1.5px solid var(--ink); vertical-align: bottom; }
 tr.group th { text-align: left; padding-top: .8rem; background: none; }
 .word { text-align: left; }
-.ours { background: var(--tint); font-weight: 600; }
+.ours { background: var(--tint); }
+tr.ours td { font-weight: 600; }
+table.unbroken td:not(.word) { white-space: nowrap; }
+table.unbroken :is(th, td) { padding: .3rem .5rem; }
+body:has(table.unbroken) { grid-template-columns: 12rem minmax(0, 72rem); gap: 2rem; }
 th:last-child, td:last-child { padding-right: .2rem; }
 small { display: block; color: var(--soft); font-size: .92em; white-space: nowrap; }
 .unmet { font-weight: 600; color: #8c2f14; }
@@ -158,10 +162,11 @@ def table(
     caption: str = "",
     ours: Collection[int] = (),
     our_rows: Collection[int] = (),
+    unbroken: bool = False,
 ) -> str:
     """A table of ready HTML cells, the first `words` columns being words; a row of one cell is a heading in it.
 
-    `ours` and `our_rows` are the columns and rows to tint.
+    `ours` and `our_rows` are the columns and rows to tint; `unbroken` keeps numbers and formulas on one line.
     """
 
     def cell(tag: str, k: int, content: str) -> str:
@@ -176,7 +181,8 @@ def table(
 
     body = "\n".join(line("td", row, tinted=k in our_rows) for k, row in enumerate(rows))
     top = f"<caption>{caption}</caption>" if caption else ""
-    return f'<div class="scroll"><table>{top}<thead>{line("th", head)}</thead>\n<tbody>{body}</tbody></table></div>'
+    whole = f"<table{_classes(['unbroken'] if unbroken else [])}>{top}<thead>{line('th', head)}</thead>"
+    return f'<div class="scroll">{whole}\n<tbody>{body}</tbody></table></div>'
 
 
 def _classes(names: Sequence[str]) -> str:

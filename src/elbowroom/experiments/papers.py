@@ -342,6 +342,7 @@ def _table(found: PaperTable) -> str:
         words=found.words,
         ours=_ours_columns(found.columns),
         our_rows=our_rows,
+        unbroken=True,
     )
     remarks = "".join(f"<li>{html_report.text(remark)}</li>" for remark in found.remarks)
     return f"<p>{html_report.text(found.caption)}</p>\n{shown_table}\n" + (f"<ul>{remarks}</ul>" if remarks else "")

@@ -15,9 +15,18 @@ from elbowroom.cell.recording.table import read as read_recording
 from elbowroom.cell.runner import mounted
 from elbowroom.errors import ConfigError, ElbowroomError, RecordingError
 from elbowroom.experiments.thesis.checks import checks, numbers
-from elbowroom.experiments.thesis.experiment import ARM, SCENES, TESTS, Experiment, Job, experiments, read, run_job
+from elbowroom.experiments.thesis.experiment import (
+    ARM,
+    SCENES,
+    TESTS,
+    Experiment,
+    Job,
+    experiments,
+    installed,
+    read,
+    run_job,
+)
 from elbowroom.experiments.thesis.outcome import SUPERVISED
-from elbowroom.experiments.thesis.suite import installed
 from elbowroom.export import urdf
 from elbowroom.loading import load
 

@@ -14,10 +14,23 @@ from elbowroom.cell.recording import table
 from elbowroom.cell.recording.table import read as read_recording
 from elbowroom.cell.runner import Cell
 from elbowroom.errors import DivergenceError, ElbowroomError, RecordingError
-from elbowroom.experiments.thesis import results, suite
-from elbowroom.experiments.thesis.experiment import ARM, SCENES, Job, experiments, read
+from elbowroom.experiments.thesis import experiment as suite
+from elbowroom.experiments.thesis import results
+from elbowroom.experiments.thesis.experiment import (
+    ARM,
+    ARMS,
+    SCENES,
+    Job,
+    Suite,
+    experiments,
+    installed,
+    jobs_of,
+    jobs_of_all,
+    read,
+    ready,
+    recorded,
+)
 from elbowroom.experiments.thesis.results import UnwrittenError, write_report, write_results
-from elbowroom.experiments.thesis.suite import ARMS, Suite, installed, jobs_of, jobs_of_all, ready, recorded
 
 
 def brief(test=1, seconds=0.4):

@@ -15,12 +15,11 @@ from ...avoidance.settings import dumps
 from ...cell.layout import mounted
 from ...errors import ElbowroomError
 from .checks import Check
-from .experiment import ARM, TESTS, Job, experiments
+from .experiment import ARM, TESTS, Job, experiments, installed
 from .figures import Drawn, chosen, draw_all, name
 from .outcome import Outcome, rows
 from .report import report
 from .scene_drawings import SceneDrawing
-from .suite import installed
 from .texts import DISCUSSION
 
 RESULTS, REPORT, FIGURES = "results.json", "report.html", "figures"

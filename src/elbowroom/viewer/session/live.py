@@ -24,7 +24,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from ...cell.recording.log import bare_told
+from ...cell.runner import bare_told
 from ...errors import ElbowroomError
 from ..access.server import Page, open_page
 from ..access.steering import Steering

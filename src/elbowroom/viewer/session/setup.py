@@ -21,9 +21,8 @@ from ...cell.layers import is_file
 from ...cell.layout import STANDARD
 from ...cell.scene import Scene
 from ...errors import ConfigError
-from ...experiments.thesis.experiment import experiments
+from ...experiments.thesis.experiment import beside, experiments
 from ...experiments.thesis.outcome import SUPERVISED
-from ...experiments.thesis.suite import beside
 from ...model import catalogue
 
 CELL, RECORDED = "cell", "recorded"

@@ -32,9 +32,8 @@ from ...cell.people.coworker import Coworker
 from ...cell.people.dragged import DraggedPerson
 from ...cell.people.settings import Seen
 from ...cell.pick_and_place import Handling
-from ...cell.recording.log import Log, record_to
 from ...cell.recording.table import Recording
-from ...cell.runner import Cell
+from ...cell.runner import Cell, Log, record_to
 from ...cell.scene import Scene
 from ...cell.task import DraggedGoal, Task
 from ...errors import ElbowroomError

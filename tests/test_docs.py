@@ -125,4 +125,4 @@ def test_docstrings_look_as_they_are_written(site):
     assert "kinds one letter a joint: R revolute, P prismatic" in shown("model")
     assert "[w x][w x]" in shown("dynamics")
     supervisor = (site / "api/avoidance/index.html").read_text("utf-8")
-    assert re.search(r"<code>(?:<[^>]+>)*joint_names   of the plant", supervisor)
+    assert re.search(r"<code>(?:<[^>]+>)*joint_names    of the plant", supervisor)

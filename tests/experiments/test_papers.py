@@ -128,7 +128,7 @@ def test_page_and_pictures_are_written(tmp_path, monkeypatch):
 
 def test_the_page_escapes():
     table = papers.PaperTable("a < b", "`x` & <y>", ("<th>", "ours"), [("<script>", "&")], 1, ["<i>"])
-    text = papers._table(table)
+    text = papers.page("title", [], [papers.Section("one", table.title, "one", papers._table(table))], "end")
     assert "<script>" not in text
     assert "<code>x</code> &amp; &lt;y&gt;" in text
     assert '<td class="ours">&amp;</td>' in text

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from pathlib import Path
 
 from .. import __version__, counting, dynamics
@@ -12,9 +11,9 @@ from ..algebra.polynomial import Polynomial, shown
 from ..counting.compare import reason, verdict
 from ..counting.costs import Cost, tensor_rotations
 from ..dynamics.published import EXECUTION_TIMES, PUBLISHED, TABLE_2, Published, published
-from . import html_report, paper_curves
+from . import paper_curves
 from .figure_style import pyplot
-from .html_report import Section
+from .html_report import Part, Picture, Section, Table, Words, inline_svg, page
 
 NAMES = {
     "mass_matrix": "inertia matrix",
@@ -304,9 +303,9 @@ def write(folder: Path, timings: Timings, *, progress: Progress | None = None) -
     errors = paper_curves.errors(folder / "errors", found)
     if progress is not None:
         progress(1, 2, "counting for the tables")
-    page = folder / "index.html"
-    page.write_text(_page(tables(timings), operations, errors), encoding="utf-8")
-    return [page, *operations, *errors]
+    index = folder / "index.html"
+    index.write_text(_page(tables(timings), operations, errors), encoding="utf-8")
+    return [index, *operations, *errors]
 
 
 def _page(found: Sequence[PaperTable], operations: Sequence[Path], errors: Sequence[Path]) -> str:
@@ -328,24 +327,15 @@ def _page(found: Sequence[PaperTable], operations: Sequence[Path], errors: Seque
             "methods, and each against a sum over the links in extended precision, which shows whose error it is.",
         )
     )
-    footer = f"elbowroom {escape(__version__)}. The same numbers: elbowroom count; elbowroom count --json."
-    title = "The papers' tables, ours beside theirs"
-    return html_report.page(title, f"<p>{html_report.text(INTRODUCTION)}</p>", sections, footer)
+    footer = f"elbowroom {__version__}. The same numbers: elbowroom count; elbowroom count --json."
+    return page("The papers' tables, ours beside theirs", [Words(INTRODUCTION)], sections, footer)
 
 
-def _table(found: PaperTable) -> str:
-    rows = [[escape(cell) for cell in row] for row in found.rows]
+def _table(found: PaperTable) -> list[Part]:
     our_rows = [k for k, row in enumerate(found.rows) if any(cell.endswith(", ours") for cell in row)]
-    shown_table = html_report.table(
-        [escape(name) for name in found.columns],
-        rows,
-        words=found.words,
-        ours=_ours_columns(found.columns),
-        our_rows=our_rows,
-        unbroken=True,
-    )
-    remarks = "".join(f"<li>{html_report.text(remark)}</li>" for remark in found.remarks)
-    return f"<p>{html_report.text(found.caption)}</p>\n{shown_table}\n" + (f"<ul>{remarks}</ul>" if remarks else "")
+    ours = _ours_columns(found.columns)
+    shown = Table(found.columns, found.rows, words=found.words, ours=ours, our_rows=our_rows, unbroken=True)
+    return [Words(found.caption), shown, Words("\n".join(f"- {remark}" for remark in found.remarks))]
 
 
 def _ours_columns(columns: Sequence[str]) -> set[int]:
@@ -359,6 +349,5 @@ def _ours_columns(columns: Sequence[str]) -> set[int]:
 
 def _curve(title: str, files: Sequence[Path], caption: str) -> Section:
     vector = next(path for path in files if path.suffix == ".svg")
-    links = ", ".join(f'<a href="{escape(path.name)}">{escape(path.name)}</a>' for path in files)
-    words = f"{escape(caption)} Files: {links}."
-    return Section(vector.stem, title, title, html_report.figure(vector, f"{vector.stem}-", title, words))
+    svg = inline_svg(vector.read_text(encoding="utf-8"), f"{vector.stem}-", title)
+    return Section(vector.stem, title, title, [Picture(svg, "", caption, [path.name for path in files])])

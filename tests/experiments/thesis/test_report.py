@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from elbowroom.experiments.html_report import inline_svg, paragraphs, text
+from elbowroom.experiments.html_report import Section, Words, blocks, inline_svg, page
 from elbowroom.experiments.thesis.checks import Check
 from elbowroom.experiments.thesis.figures import FIGURES, Drawn
 from elbowroom.experiments.thesis.outcome import Outcome
@@ -239,11 +239,18 @@ def test_the_texts_name_what_there_is():
     assert set(TOLERANCE) <= set(METRICS)
 
 
-def test_text_and_paragraphs():
-    assert text("a `b < c` d") == "a <code>b &lt; c</code> d"
-    assert text("a lone ` stays") == "a lone ` stays"
-    assert paragraphs("one\ntwo\n\n- a\n  b\n- c") == "<p>one two</p>\n<ul><li>a b</li><li>c</li></ul>"
-    assert paragraphs("") == ""
+def said(words):
+    """What stands in a section that has these words alone."""
+    source = page("title", [], [Section("one", "One", "One", [Words(words)])], "end")
+    return source.split("<h2>One</h2>")[1].split("</section>")[0].strip()
+
+
+def test_words_become_paragraphs_lists_and_code():
+    assert said("a `b < c` d") == "<p>a <code>b &lt; c</code> d</p>"
+    assert said("a lone ` stays") == "<p>a lone ` stays</p>"
+    assert said("one\ntwo\n\n- a\n  b\n- c") == "<p>one two</p>\n<ul><li>a b</li><li>c</li></ul>"
+    assert said("") == ""
+    assert blocks("one\ntwo\n\n- a\n  b\n- c") == ["one two", ["a b", "c"]]
 
 
 def test_an_svg_becomes_an_element_of_the_page():

@@ -56,11 +56,11 @@ _STATUS = INDEX["status"]
 class Supervisor(Rebuilt):
     """Checks and limits every command of a controller, and stops the arm; see the module's docstring.
 
-    joint_names   of the plant, base first: refused unless they are the arm's
-    places        (people, others, capsules a person) of the obstacles, for a controller without a `layout`
-    motion_limits objects with `rows` (MotionLimit): limits of one's own, held as those of things and the floor are
-    on_command    called with every command before it is returned; if it raises, the arm stops
-    acting        False where the arm is not given these commands, so that it need not follow them (F28)
+    joint_names    of the plant, base first: refused unless they are the arm's
+    places         (people, others, capsules a person) of the obstacles, for a controller without a `layout`
+    motion_limits  objects with `rows` (MotionLimit): limits of one's own, held as those of things and the floor are
+    on_command     called with every command before it is returned; if it raises, the arm stops
+    acting         False where the arm is not given these commands, so that it need not follow them (F28)
 
     A copy, or what is unpickled, stands where the original stood, with memory of its own: what was latched is latched,
     and who was seen is remembered.  It is for looking ahead, or for another process: an arm obeys one supervisor.

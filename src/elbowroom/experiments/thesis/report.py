@@ -10,11 +10,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from pathlib import Path
 
 from ... import __version__
-from ..html_report import Section, figure, page, paragraphs, table, text, verdict
+from ..html_report import (
+    Checks,
+    ComparedCell,
+    Heading,
+    ListedCheck,
+    Listing,
+    Note,
+    Pairs,
+    Part,
+    Picture,
+    Section,
+    Table,
+    Words,
+    inline_svg,
+    page,
+)
 from .checks import Check as Check
 from .figures import FIGURES, Drawn
 from .outcome import Outcome, Value
@@ -97,17 +111,19 @@ def _page(whole: _Report, sections: Sequence[Section]) -> str:
     title = several if len(whole.expected) > 1 else "An experiment of the thesis"
     if not whole.expected:
         title = "Recorded people"
-    introduction = [
-        f'<p class="lead">elbowroom {escape(__version__)}. Arm: {text(whole.robot or "none")}. '
-        f"Plants: {text(', '.join(whole.plants) or 'none')}.</p>",
-        *(f"<p>{text(words)}</p>" for words in INTRODUCTION if whole.expected),
-        f'<p class="note">{text(SAFETY)}</p>',
-        _absent(whole),
+    introduction: list[Part] = [
+        Words(
+            f"elbowroom {__version__}. Arm: {whole.robot or 'none'}. Plants: {', '.join(whole.plants) or 'none'}.",
+            "lead",
+        ),
+        *(Words(words) for words in INTRODUCTION if whole.expected),
+        Words(SAFETY, "note"),
+        *_absent(whole),
     ]
-    return page(title, "\n".join(introduction), sections, f"{text(SAFETY)} elbowroom {escape(__version__)}.")
+    return page(title, introduction, sections, f"{SAFETY} elbowroom {__version__}.")
 
 
-def _absent(whole: _Report) -> str:
+def _absent(whole: _Report) -> list[Part]:
     """What is not in the report, and why."""
     items = [f"Test {test}: {_reason(whole, test)}" for test in whole.expected if not whole.runs(test)]
     known = {str(test) for test in whole.expected if not whole.runs(test)}
@@ -119,10 +135,7 @@ def _absent(whole: _Report) -> str:
         lacking = [plant for plant in whole.plants if plant not in there]
         if there and lacking:
             items.append(f"Test {test}: no run on {', '.join(lacking)}.")
-    if not items:
-        return ""
-    listed = "".join(f"<li>{text(item)}</li>" for item in items)
-    return f'<div class="note"><b>This report is not complete.</b><ul>{listed}</ul></div>'
+    return [Note("This report is not complete.", listed=items)] if items else []
 
 
 def _reason(whole: _Report, test: int) -> str:
@@ -131,7 +144,7 @@ def _reason(whole: _Report, test: int) -> str:
 
 def _summary(whole: _Report) -> Section:
     """All of the thesis' numbers in one table, and the checks that do not hold."""
-    rows: list[Sequence[str]] = []
+    rows: list[list[str | ComparedCell]] = []
     counted = [0, 0]
     for test in whole.expected:
         for metric, variant, thesis in _thesis_numbers(whole, test):
@@ -145,27 +158,26 @@ def _summary(whole: _Report) -> Section:
                 counted = [counted[0] + (fits is True), counted[1] + (fits is not None)]
             tolerance = TOLERANCE.get(metric)
             allowed = "none" if tolerance is None else f"±{100 * tolerance:.0f} %"
-            rows.append([f"{test}", text(name.words), shown(thesis, name), allowed, *cells])
+            rows.append([f"{test}", name.words, shown(thesis, name), allowed, *cells])
     holds = sum(check.met for check in whole.checks)
     words = []
     if counted[1]:
         words.append(f"{counted[0]} of {counted[1]} numbers are within their tolerance of the thesis'.")
     if whole.checks:
         words.append(f"{holds} of {len(whole.checks)} results that are said in words hold.")
-    parts = [f"<p>{' '.join(words)}</p>"] if words else []
+    parts: list[Part] = [Words(" ".join(words))]
     if rows:
-        head = ["test", "number", "thesis", "tolerance", *map(escape, whole.plants)]
-        parts.append(table(head, rows, words=2))
+        parts.append(Table(["test", "number", "thesis", "tolerance", *whole.plants], rows, words=2))
     else:
-        parts.append("<p>No run here has a number of the thesis to be held against.</p>")
+        parts.append(Words("No run here has a number of the thesis to be held against."))
     for title, chosen in (
         ("Results that do not hold", [check for check in whole.checks if not check.met]),
         ("Results across tests", [check for check in whole.checks if check.test is None and check.met]),
     ):
         if chosen:
-            parts.append(f"<h3>{title}</h3>{listed_checks(chosen, named=True)}")
-    parts.append(paragraphs(whole.discussion.get("summary", "")))
-    return Section("summary", "Summary", "Summary", "\n".join(parts))
+            parts += [Heading(title), listed_checks(chosen, named=True)]
+    parts.append(Words(whole.discussion.get("summary", "")))
+    return Section("summary", "Summary", "Summary", parts)
 
 
 def _thesis_numbers(whole: _Report, test: int) -> list[tuple[str, str, float]]:
@@ -181,23 +193,22 @@ def _test(whole: _Report, test: int) -> Section:
     about, runs = TESTS.get(test), whole.runs(test)
     title = f"Test {test}" + ("" if about is None else f": {about.title}")
     short = f"{test}" + ("" if about is None else f". {about.title}")
-    parts = []
+    parts: list[Part] = []
     if about is not None:
-        rows = (("The thesis", about.thesis), ("Here", about.ours))
-        parts.append('<dl class="two">' + "".join(f"<dt>{a}</dt><dd>{text(b)}</dd>" for a, b in rows) + "</dl>")
+        parts.append(Pairs([("The thesis", about.thesis), ("Here", about.ours)]))
     if not runs:
-        parts.append(f'<p class="note"><b>Missing.</b> {text(_reason(whole, test))}</p>')
-        return Section(f"test-{test}", title, short, "\n".join(parts))
+        parts.append(Note("Missing.", _reason(whole, test)))
+        return Section(f"test-{test}", title, short, parts)
     if str(test) in whole.missing:
-        parts.append(f'<p class="note"><b>Not complete.</b> {text(_reason(whole, test))}</p>')
+        parts.append(Note("Not complete.", _reason(whole, test)))
     checks = [check for check in whole.checks if check.test == test]
     if checks:
-        parts.append(f"<h3>Results</h3>{listed_checks(checks)}")
-    parts.append(paragraphs(whole.discussion.get(str(test), "")))
+        parts += [Heading("Results"), listed_checks(checks)]
+    parts.append(Words(whole.discussion.get(str(test), "")))
     several = len(whole.plants) > 1
     parts += [_figure(number, drawn, several) for number, drawn in _figures(whole, test)]
-    parts.append(f"<h3>Numbers</h3>{_numbers(whole, test)}")
-    return Section(f"test-{test}", title, short, "\n".join(parts))
+    parts += [Heading("Numbers"), _numbers(whole, test)]
+    return Section(f"test-{test}", title, short, parts)
 
 
 def _figures(whole: _Report, test: int) -> list[tuple[str, Drawn]]:
@@ -206,26 +217,26 @@ def _figures(whole: _Report, test: int) -> list[tuple[str, Drawn]]:
     return sorted(mine, key=lambda pair: order.get(pair[0], len(order)))
 
 
-def _figure(number: str, drawn: Drawn, several: bool) -> str:
+def _figure(number: str, drawn: Drawn, several: bool) -> Part:
     """The figure and its caption, which names the plant where there are several."""
     name = f"Figure {number}"
     if drawn.svg is None:
-        return f'<p class="note"><b>{escape(name)} is missing.</b> {text(drawn.missing or "It was not drawn.")}</p>'
+        return Note(f"{name} is missing.", drawn.missing or "It was not drawn.")
     prefix = "f" + "".join(c if c.isalnum() else "_" for c in number) + "-"
-    plant = f" Plant: {text(drawn.plant)}." if several and drawn.plant else ""
-    caption = f"<b>{escape(name)}.</b> {text(drawn.caption)}{plant}"
-    return figure(drawn.svg, prefix, f"{name}. {drawn.caption}", caption)
+    plant = f" Plant: {drawn.plant}." if several and drawn.plant else ""
+    svg = inline_svg(drawn.svg.read_text(encoding="utf-8"), prefix, f"{name}. {drawn.caption}")
+    return Picture(svg, name, drawn.caption + plant)
 
 
-def _numbers(whole: _Report, test: int) -> str:
+def _numbers(whole: _Report, test: int) -> Table:
     """The metrics of a test, a block a variant, a column a plant."""
     runs = whole.runs(test)
     variants = list(dict.fromkeys(run.variant for run in sorted(runs, key=lambda run: run.supervised)))
-    rows: list[Sequence[str]] = []
+    rows: list[list[str | ComparedCell]] = []
     for variant in variants:
         mine = {run.plant: run for run in runs if run.variant == variant}
         if len(variants) > 1:
-            rows.append([text(variant.replace("_", " "))])
+            rows.append([variant.replace("_", " ")])
         for metric in SHOWN.get(test, tuple(METRICS)):
             if not any(metric in run.metrics for run in mine.values()):
                 continue
@@ -235,10 +246,10 @@ def _numbers(whole: _Report, test: int) -> str:
                 beside(metric, mine[p].metrics.get(metric), thesis) if p in mine else ABSENT for p in whole.plants
             ]
             name = METRICS.get(metric, Name(metric, "", 3))
-            rows.append([text(name.words), ABSENT if thesis is None else shown(thesis, name), *values])
+            rows.append([name.words, ABSENT if thesis is None else shown(thesis, name), *values])
     if all(row[1] == ABSENT for row in rows if len(row) > 1):  # nothing to stand beside
-        return table(["", *map(escape, whole.plants)], [row if len(row) == 1 else [row[0], *row[2:]] for row in rows])
-    return table(["", "thesis", *map(escape, whole.plants)], rows)
+        return Table(["", *whole.plants], [row if len(row) == 1 else [row[0], *row[2:]] for row in rows])
+    return Table(["", "thesis", *whole.plants], rows)
 
 
 def _arms(whole: _Report) -> Section | None:
@@ -246,60 +257,62 @@ def _arms(whole: _Report) -> Section | None:
     if not runs:
         return None
     runs.sort(key=lambda run: run.robot)  # stable: within an arm as they were run
-    cells = [[text(run.robot), str(run.test), text(run.variant.replace("_", " ")), text(run.plant)] for run in runs]
-    html = "<p>The same tests with other arms. Least distances are to the person.</p>"
-    html += listed_runs(runs, ("arm", "test", "variant", "plant"), cells, ARMS)
-    return Section("arms", "Other arms", "Other arms", html + paragraphs(whole.discussion.get("arms", "")))
+    cells = [[run.robot, str(run.test), run.variant.replace("_", " "), run.plant] for run in runs]
+    words = "The same tests with other arms. Least distances are to the person."
+    return _listed(
+        "arms", "Other arms", words, whole, listed_runs(runs, ("arm", "test", "variant", "plant"), cells, ARMS)
+    )
 
 
 def _recorded(whole: _Report) -> Section | None:
     runs = [run for run in whole.outcomes if run.scene is not None]
     if not runs:
         return None
-    cells = [[text(run.scene), text(run.robot), text(run.variant.replace("_", " ")), text(run.plant)] for run in runs]
-    html = "<p>Recorded people in the cell. Nothing is tuned for a file.</p>"
-    html += listed_runs(runs, ("scene", "arm", "variant", "plant"), cells, RECORDED)
-    return Section(
-        "recorded", "Recorded people", "Recorded people", html + paragraphs(whole.discussion.get("recorded", ""))
-    )
+    cells = [[str(run.scene), run.robot, run.variant.replace("_", " "), run.plant] for run in runs]
+    words = "Recorded people in the cell. Nothing is tuned for a file."
+    found = listed_runs(runs, ("scene", "arm", "variant", "plant"), cells, RECORDED)
+    return _listed("recorded", "Recorded people", words, whole, found)
+
+
+def _listed(anchor: str, title: str, words: str, whole: _Report, found: Table) -> Section:
+    return Section(anchor, title, title, [Words(words), found, Words(whole.discussion.get(anchor, ""))])
 
 
 def _settings(whole: _Report) -> Section | None:
     if not whole.settings:
         return None
-    parts = []
+    parts: list[Part] = []
     for title, values in whole.settings.items():
         if isinstance(values, str):
-            parts.append(f"<details><summary>{text(title)}</summary><pre>{escape(values)}</pre></details>")
+            parts.append(Listing(values, title))
         else:
-            rows = [[text(name), text(value)] for name, value in values.items()]
-            parts.append(f"<h3>{text(title)}</h3>{table(['setting', 'value'], rows, words=2)}")
-    return Section("settings", "Settings", "Settings", "\n".join(parts))
+            rows = [[name, str(value)] for name, value in values.items()]
+            parts += [Heading(title), Table(["setting", "value"], rows, words=2)]
+    return Section("settings", "Settings", "Settings", parts)
 
 
 def _reproduce(command: str) -> Section:
     words = "Nothing is left to chance: the same version on the same machine gives the same numbers."
-    html = f"<p>{words}</p><pre>{escape(command)}</pre>"
-    return Section("reproduce", "How to reproduce", "How to reproduce", html)
+    return Section("reproduce", "How to reproduce", "How to reproduce", [Words(words), Listing(command)])
 
 
 # ---- values with units, and how far they are from the thesis'
 
 
 def shown(value: Value, name: Name) -> str:
-    """A value with its unit, as HTML."""
+    """A value with its unit."""
     if value is None:
         return ABSENT
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, dict):
-        return text(", ".join(f"{key} {part:.3g}" for key, part in value.items()))
+        return ", ".join(f"{key} {part:.3g}" for key, part in value.items())
     if isinstance(value, list):
-        return " · ".join(_number(part, name) for part in value) + (f" {escape(name.unit)}" if name.unit else "")
+        return " · ".join(_number(part, name) for part in value) + (f" {name.unit}" if name.unit else "")
     if isinstance(value, str):
-        return text(value)
+        return value
     gap = "" if name.unit in ("", "°") else "\u00a0"
-    return f"{_number(value, name)}{gap}{escape(name.unit)}"
+    return f"{_number(value, name)}{gap}{name.unit}"
 
 
 def _number(value: float, name: Name) -> str:
@@ -322,34 +335,28 @@ def met(metric: str, value: Value, thesis: float) -> bool | None:
     return off is not None and abs(off) <= tolerance
 
 
-def beside(metric: str, value: Value, thesis: float | None) -> str:
+def beside(metric: str, value: Value, thesis: float | None) -> str | ComparedCell:
     """A value, and under it how far it is from the thesis'."""
     cell = shown(value, METRICS.get(metric, Name(metric, "", 3)))
     off = None if thesis is None else deviation(value, thesis)
     if thesis is None or off is None:
         return cell
-    percent = f"{100 * off:+.0f} %".replace("-", "−")
-    return f"{cell}<small>{percent} {verdict(met(metric, value, thesis))}</small>"
+    return ComparedCell(cell, f"{100 * off:+.0f} %".replace("-", "−"), met(metric, value, thesis))
 
 
-def listed_checks(checks: Iterable[Check], *, named: bool = False) -> str:
-    """The checks as a list, each with a sign, words and numbers; `named`, with their tests."""
-    items = []
+def listed_checks(checks: Iterable[Check], *, named: bool = False) -> Checks:
+    """The checks as a list; `named`, with their tests."""
+    found = []
     for check in checks:
-        sign = "✓" if check.met else "✗"
-        word = '<span class="met">holds</span>' if check.met else '<span class="unmet">does not hold</span>'
         where = f"Test {check.test}: " if named and check.test is not None else ""
         value = f"{check.value:.4g}" if isinstance(check.value, float) else str(check.value)
-        items.append(
-            f"<li><b>{sign}</b>{escape(where)}{text(check.text)} – {word}"
-            f"<small>found {text(value)}; wanted {text(check.wanted)}</small></li>"
-        )
-    return f'<ul class="checks">{"".join(items)}</ul>'
+        found.append(ListedCheck(check.met, where + check.text, value, check.wanted))
+    return Checks(found)
 
 
 def listed_runs(
     runs: Sequence[Outcome], first: Sequence[str], cells: Sequence[Sequence[str]], metrics: Sequence[str]
-) -> str:
+) -> Table:
     """A row a run: its names, then these metrics.  A name that all rows share stands above the table instead."""
     kept = [metric for metric in metrics if any(run.metrics.get(metric) is not None for run in runs)]
     shared = [k for k in range(1, len(first)) if len({names[k] for names in cells}) == 1]
@@ -358,6 +365,6 @@ def listed_runs(
         [*(names[k] for k in apart), *(shown(run.metrics.get(metric), METRICS[metric]) for metric in kept)]
         for run, names in zip(runs, cells, strict=True)
     ]
-    head = [*(first[k] for k in apart), *(text(METRICS[metric].short or METRICS[metric].words) for metric in kept)]
+    head = [*(first[k] for k in apart), *(METRICS[metric].short or METRICS[metric].words for metric in kept)]
     caption = ", ".join(f"{first[k]}: {cells[0][k]}" for k in shared)
-    return table(head, rows, words=len(apart), caption=caption)
+    return Table(head, rows, words=len(apart), caption=caption)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import elbowroom as er
-from elbowroom.experiments.figure_style import LOOK, pyplot
+from elbowroom.experiments.figure_style import look, pyplot
 from elbowroom.geometry import Body, Capsule, Person, distance
 
 HERE = Path(__file__).parent
@@ -100,7 +100,7 @@ def main() -> None:
     """Writes the pictures."""
     plt = pyplot()
     for name, painter, size in (("bodies", side_by_side, (7.0, 6.0)), ("covers", covers, (8.0, 4.0))):
-        with plt.rc_context(LOOK):
+        with look():
             figure = plt.figure(figsize=size, layout="constrained")
             painter(figure)
             figure.savefig(HERE / f"{name}.svg", metadata={"Date": None})

@@ -16,7 +16,7 @@ from bodies import stadium
 
 from elbowroom.cell import RandomWalk, Reach, Recorded
 from elbowroom.cell.mocap.recorded import Motion
-from elbowroom.experiments.figure_style import LOOK, pyplot
+from elbowroom.experiments.figure_style import look, pyplot
 from elbowroom.geometry import Capsule
 
 HERE = Path(__file__).parent
@@ -90,7 +90,7 @@ def recorded(panels: Any, who: Reach) -> None:
 def main() -> None:
     """Writes the picture."""
     plt = pyplot()
-    with plt.rc_context(LOOK):
+    with look():
         figure = plt.figure(figsize=(11.0, 4.4), layout="constrained")
         grid = figure.add_gridspec(2, 3, width_ratios=(1.15, 1.0, 1.35))
         walk(figure.add_subplot(grid[:, 0]), plt)

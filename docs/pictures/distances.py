@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from elbowroom.experiments.figure_style import LOOK, pyplot
+from elbowroom.experiments.figure_style import look, pyplot
 from elbowroom.geometry import PARALLEL_ANGLE
 from elbowroom.geometry.segments import nearest
 
@@ -97,7 +97,7 @@ def main() -> None:
     """Every picture, as SVG."""
     plt = pyplot()
     for name, (draw, size) in PICTURES.items():
-        with plt.rc_context(LOOK):
+        with look():
             figure = plt.figure(figsize=size, layout="constrained")
             draw(figure)
             figure.savefig(HERE / f"{name}.svg", metadata={"Date": None})

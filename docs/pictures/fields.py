@@ -16,7 +16,7 @@ from elbowroom.avoidance.control.attraction import Attraction, slow_down_factor
 from elbowroom.avoidance.control.joint_limits import JointLimits, potential, scaling
 from elbowroom.avoidance.control.repulsion import Repulsion, demand, strength
 from elbowroom.avoidance.control.smoothing import Filter
-from elbowroom.experiments.figure_style import LOOK, pyplot
+from elbowroom.experiments.figure_style import look, pyplot
 
 HERE = Path(__file__).parent
 INK, BLUE, GREY, RED = "#111111", "#1f5fa8", "#8a8a8a", "#c0392b"
@@ -136,7 +136,7 @@ def main() -> None:
     """Every picture, as SVG."""
     plt = pyplot()
     for name, draw in PICTURES.items():
-        with plt.rc_context(LOOK):
+        with look():
             figure, axes = plt.subplots(1, 2, figsize=(10, 3.7), layout="constrained")
             draw(axes)
             figure.savefig(HERE / f"{name}.svg", metadata={"Date": None})

@@ -21,7 +21,7 @@ from typing import Any
 from elbowroom.bench import charts
 from elbowroom.bench.gpu import CardReport, CardRow
 from elbowroom.bench.report import US, FirstCall, Report, Row
-from elbowroom.experiments.figure_style import LOOK, pyplot
+from elbowroom.experiments.figure_style import look, pyplot
 
 ROOT = Path(__file__).parent.parent.parent
 PICTURES = Path(__file__).parent
@@ -374,7 +374,7 @@ def write(path: Path, name: str, text: str) -> None:
 def draw(suite: str, report: Report) -> None:
     """The page's picture of a run."""
     plt = pyplot()
-    with plt.rc_context(LOOK):
+    with look():
         PICTURE[suite](plt, report, PICTURES / f"{suite}_times.svg")
 
 

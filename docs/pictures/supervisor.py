@@ -16,7 +16,7 @@ import numpy as np
 import elbowroom as er
 from elbowroom.avoidance import Controller, Goal, Limits, State, Supervisor
 from elbowroom.avoidance.safety.filter.joint_speed_limits import braking_speed
-from elbowroom.experiments.figure_style import LOOK, pyplot
+from elbowroom.experiments.figure_style import look, pyplot
 from elbowroom.geometry import Person
 
 HERE = Path(__file__).parent
@@ -86,7 +86,7 @@ def main() -> None:
     """Draws it."""
     logging.getLogger("elbowroom.avoidance").setLevel(logging.CRITICAL)
     plt = pyplot()
-    with plt.rc_context(LOOK):
+    with look():
         figure, axes = plt.subplots(1, 3, figsize=(13.5, 3.6), layout="constrained")
         separation(axes[0])
         braking(axes[1])

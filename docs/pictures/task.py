@@ -18,7 +18,7 @@ import elbowroom as er
 from elbowroom.avoidance import Config, Controller, State
 from elbowroom.cell import Kinematic, PickAndPlace, Walk
 from elbowroom.cell.pick_and_place import AVOID, PERSON_NEAR, STATES, TRANSITIONS
-from elbowroom.experiments.figure_style import LOOK, pyplot
+from elbowroom.experiments.figure_style import look, pyplot
 
 HERE = Path(__file__).parent
 BLUE, SAND, RED, INK, GREY = "#1f5fa8", "#c58b2a", "#c0392b", "#111111", "#8a8a8a"
@@ -134,7 +134,7 @@ def above(axes: Any, plt: Any) -> None:
 def main() -> None:
     """Writes the picture."""
     plt = pyplot()
-    with plt.rc_context(LOOK):
+    with look():
         figure = plt.figure(figsize=(11.5, 4.9), layout="constrained")
         grid = figure.add_gridspec(1, 2, width_ratios=(1.0, 1.75))
         diagram(figure.add_subplot(grid[0]), plt)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from elbowroom.cell import Cell, Scene, run
-from elbowroom.experiments.figure_style import LOOK, pyplot
+from elbowroom.experiments.figure_style import look, pyplot
 
 HERE = Path(__file__).parent
 FILE = HERE.parents[1] / "examples" / "cell.toml"
@@ -75,7 +75,7 @@ def main() -> None:
     runs = {name: run(Cell(with_cylinder(Scene.load(FILE, variant=name)))).table() for name in (None, "alone", "hurry")}
     table = runs[None]
     plt = pyplot()
-    with plt.rc_context(LOOK):
+    with look():
         figure = plt.figure(figsize=(11.0, 4.9), layout="constrained")
         grid = figure.add_gridspec(3, 2, width_ratios=(1.0, 1.75), height_ratios=(5.0, 0.7, 0.7))
         above(figure.add_subplot(grid[:, 0]), plt, scene, table)

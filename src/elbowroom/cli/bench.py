@@ -195,7 +195,7 @@ def _measuring(benchmark: Benchmark) -> Callable[..., Any]:
 
 def _drawing(benchmark: Benchmark, path: Path) -> Callable[[Any], None]:
     """What draws a report of the benchmark into a file; says at once if it cannot."""
-    from ..experiments.figure_style import LOOK, pyplot
+    from ..experiments.figure_style import look, pyplot
 
     if path.suffix.lower() not in DRAWN:
         raise typer.BadParameter(f"--plot must end with {', '.join(DRAWN)}; got {str(path)!r}")
@@ -217,7 +217,7 @@ def _drawing(benchmark: Benchmark, path: Path) -> Callable[[Any], None]:
             Benchmark.PAGE: charts.pages,
             Benchmark.ENCOUNTERS: charts.encounters,
         }
-        with plt.rc_context(LOOK):
+        with look():
             kinds[benchmark](plt, report, path)
 
     return draw

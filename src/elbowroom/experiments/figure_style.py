@@ -1,4 +1,6 @@
-"""One look for all figures: matplotlib's settings, sizes, line styles, marks, labels at the ends of lines, files.
+"""One look for all figures: sizes, line styles, marks, labels at the ends of lines, files.
+
+matplotlib's own settings are in figures.mplstyle, and what differs in print in print.mplstyle; `look` applies them.
 
 Lines differ in dash, width and lightness, so that a grey print reads as well.  A long recording is thinned to what can
 be seen: of every fine step in time the least and the greatest value stay, so that no peak is lost.
@@ -7,6 +9,7 @@ be seen: of every fine step in time the least and the greatest value stay, so th
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
@@ -25,43 +28,6 @@ Array = NDArray[Any]
 
 COLUMN, FULL = 3.5, 7.2
 """in: the width of a column and of a page of a paper."""
-
-LOOK: dict[str, Any] = {
-    "font.size": 10,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.edgecolor": "#666666",
-    "axes.titlesize": 11,
-    "axes.grid": True,
-    "grid.color": "#e4e4e4",
-    "grid.linewidth": 0.8,
-    "legend.frameon": False,
-    "figure.dpi": 100,
-    "savefig.dpi": 160,
-    "svg.hashsalt": "elbowroom",  # the same numbers give the same file
-}
-"""matplotlib's settings of a figure on a screen, 8 to 11 inches wide."""
-
-PRINT_LOOK: dict[str, Any] = LOOK | {
-    "font.size": 8.5,
-    "axes.labelsize": 8.5,
-    "axes.titlesize": 8.5,
-    "xtick.labelsize": 8,
-    "ytick.labelsize": 8,
-    "legend.fontsize": 8,
-    "axes.linewidth": 0.7,
-    "grid.linewidth": 0.6,
-    "xtick.major.width": 0.7,
-    "ytick.major.width": 0.7,
-    "lines.solid_capstyle": "round",
-    "savefig.dpi": 200,
-    "path.simplify_threshold": 0.2,
-    "pdf.fonttype": 42,
-    "hatch.linewidth": 0.45,
-    "axes.axisbelow": True,
-    "text.parse_math": False,  # names come from files
-}
-"""Of a figure as wide as a page of a paper, `FULL`."""
 
 STYLE: dict[str, dict[str, Any]] = {
     "tool": {"color": "#111111", "linestyle": "-", "linewidth": 1.7},
@@ -93,6 +59,13 @@ def pyplot() -> ModuleType:
     import matplotlib.pyplot as plt
 
     return plt
+
+
+def look(*, printed: bool = False) -> AbstractContextManager[None]:
+    """matplotlib's settings, while the context lasts: of a figure on a screen or, `printed`, on a page of a paper."""
+    files = ["figures.mplstyle", *(["print.mplstyle"] if printed else [])]
+    found: AbstractContextManager[None] = pyplot().style.context([Path(__file__).with_name(name) for name in files])
+    return found
 
 
 def panel(height: float) -> tuple[Figure, Axes]:

@@ -26,7 +26,7 @@ from ..counting.compare import comparable, strictest
 from ..counting.costs import Cost
 from ..dynamics import crba, gdahj
 from ..model import chains, from_mdh
-from .figure_style import LOOK, pyplot, save
+from .figure_style import look, pyplot, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -135,7 +135,7 @@ def published_totals(method: str, *, kinematics: bool, joints: Sequence[int] = J
 def operations(path: Path) -> list[Path]:
     """Figure 2.9: operations for the mass matrix against n, kinematics apart and included, crossovers marked."""
     plt = pyplot()
-    with plt.rc_context(LOOK):
+    with look():
         figure, axes = plt.subplots(1, 2, figsize=(11, 4.6), sharey=True, layout="constrained")
         for axis, kinematics in zip(axes, (False, True), strict=True):
             for method in METHODS:
@@ -238,7 +238,7 @@ def errors(path: Path, found: Sequence[Accuracy]) -> list[Path]:
             ("crba", "CRBA against extended precision", {"color": "#8a8a8a", "linestyle": "-."}),
         ]
     joints = [a.n for a in found]
-    with plt.rc_context(LOOK):
+    with look():
         figure, axis = plt.subplots(figsize=(8, 4.6), layout="constrained")
         between = np.array([a.between for a in found], dtype=float)
         band = {"color": "#ececec", "linewidth": 0, "label": "range of the first over the chains"}

@@ -19,17 +19,16 @@ import numpy as np
 
 from ...errors import ElbowroomError, UnknownNameError
 from ..figure_style import (
-    PRINT_LOOK,
     SHADE,
     SOFT,
     across,
     ends,
     letter,
     line,
+    look,
     mark,
     panel,
     panels,
-    pyplot,
     save,
     time_axis,
 )
@@ -356,7 +355,7 @@ def draw(number: str, outcomes: Iterable[Outcome], view: SceneDrawing, paths: Se
             return Drawn(entry.caption, entry.test, missing=f"no run of {need}")
         tables.append(run.table)
         plant = run.plant
-    with pyplot().rc_context(PRINT_LOOK):
+    with look(printed=True):
         return Drawn(entry.caption, entry.test, tuple(save(entry.draw(tables, view), paths)), plant=plant)
 
 

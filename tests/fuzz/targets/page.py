@@ -69,7 +69,7 @@ class _Done:
 
 
 class _Heard(logging.Handler):
-    """Log lines with a traceback, and those of asyncio; not those of the door, which nobody sees (guard.py)."""
+    """Log lines with a traceback, and those of asyncio; not those of the door, which nobody sees (server.py)."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)

@@ -5,10 +5,9 @@ machine can be said instead of shown as a trace (`elbowroom doctor`).
 """
 
 import importlib as _importlib
-from typing import TYPE_CHECKING as _TYPE_CHECKING
-from typing import Any as _Any
+import typing as _typing
 
-if _TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from . import algebra as algebra
     from . import avoidance as avoidance
     from . import cell as cell
@@ -22,6 +21,7 @@ if _TYPE_CHECKING:
     from .algebra import trace as trace
     from .arm import Arm as Arm
     from .dynamics.inverse_kinematics import IKResult as IKResult
+    from .dynamics.kinematics import Jacobian as Jacobian
     from .errors import ConfigError as ConfigError
     from .errors import DivergenceError as DivergenceError
     from .errors import DtypeError as DtypeError
@@ -29,6 +29,7 @@ if _TYPE_CHECKING:
     from .errors import ModelError as ModelError
     from .errors import ModelNotice as ModelNotice
     from .errors import ModelWarning as ModelWarning
+    from .errors import RecordingError as RecordingError
     from .errors import ShapeError as ShapeError
     from .errors import TraceError as TraceError
     from .errors import UnknownNameError as UnknownNameError
@@ -40,10 +41,11 @@ __version__ = "0.1.0"
 
 _ROOMS = ("algebra", "avoidance", "cell", "chains", "codegen", "dynamics", "geometry", "model", "simulation")
 _ERRORS = ("ConfigError", "DivergenceError", "DtypeError", "ElbowroomError", "ModelError", "ModelNotice",
-           "ModelWarning", "ShapeError", "TraceError", "UnknownNameError")  # fmt: skip
+           "ModelWarning", "RecordingError", "ShapeError", "TraceError", "UnknownNameError")  # fmt: skip
 _NAMES = {
     "Arm": "arm",
     "IKResult": "dynamics.inverse_kinematics",
+    "Jacobian": "dynamics.kinematics",
     "Model": "model",
     "Program": "algebra",
     "load": "loading",
@@ -52,14 +54,16 @@ _NAMES = {
 } | dict.fromkeys(_ERRORS, "errors")
 
 
-def __getattr__(name: str) -> _Any:
-    if name in _ROOMS:
-        return _importlib.import_module(f".{name}", __name__)  # which sets the attribute, too
-    if name in _NAMES:
-        found = getattr(_importlib.import_module(f".{_NAMES[name]}", __name__), name)
-        globals()[name] = found
-        return found
-    raise AttributeError(f"module 'elbowroom' has no attribute {name!r}")
+if not _typing.TYPE_CHECKING:  # a type checker would take any name for one of ours
+
+    def __getattr__(name: str) -> _typing.Any:
+        if name in _ROOMS:
+            return _importlib.import_module(f".{name}", __name__)  # which sets the attribute, too
+        if name in _NAMES:
+            found = getattr(_importlib.import_module(f".{_NAMES[name]}", __name__), name)
+            globals()[name] = found
+            return found
+        raise AttributeError(f"module 'elbowroom' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
@@ -73,11 +77,13 @@ __all__ = [
     "DtypeError",
     "ElbowroomError",
     "IKResult",
+    "Jacobian",
     "Model",
     "ModelError",
     "ModelNotice",
     "ModelWarning",
     "Program",
+    "RecordingError",
     "ShapeError",
     "TraceError",
     "UnknownNameError",

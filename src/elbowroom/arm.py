@@ -8,28 +8,34 @@ from __future__ import annotations
 
 from functools import lru_cache
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias, Unpack, cast, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from . import disk_cache, dynamics
 from .algebra import Program
 from .compile import compiled
 from .compile.engine import COMPILING
-from .compile.kernel import Array, Kernel
+from .compile.kernel import Kernel
 from .compile.method import answer, kernel_method
 from .dynamics.inverse_kinematics import IKResult, solve
-from .dynamics.kinematics import link_index
+from .dynamics.kinematics import Injected, Jacobian, link_index
+from .dynamics.quantities import ArrayName, EnergyName, JacobianName
 from .dynamics.ready import Posed, ready_pose
 from .dynamics.whole_arm import Options, examine
 from .errors import DtypeError, ElbowroomError, ModelError, ShapeError, warn
 from .model import Finding, Model, from_dh, from_mdh
+from .model.dh import parameters_of
 from .model.inertia import DENSITY, about_estimates, lacking
 
 if TYPE_CHECKING:
     from .compile.cuda import CudaKernel
     from .compile.cuda_source import Layout
+
+Array: TypeAlias = NDArray[np.float64]
+Number: TypeAlias = float | Array  # a float for one state, an array (B,) for a batch
+Pair: TypeAlias = tuple[Array, Array]
 
 
 class Arm:
@@ -48,13 +54,15 @@ class Arm:
         return cls.checked(urdf.load(path, tip))
 
     @classmethod
+    @parameters_of(from_mdh)
     def from_mdh(cls, **table: Any) -> Arm:
-        """From modified Denavit-Hartenberg columns a, alpha, d, theta and mass, com, inertia; see `model.from_mdh`."""
+        """From modified Denavit-Hartenberg columns (m, rad), masses, centres and inertias (kg, m, kg m^2) of links."""
         return cls.checked(from_mdh(**table))
 
     @classmethod
+    @parameters_of(from_dh)
     def from_dh(cls, **table: Any) -> Arm:
-        """From standard Denavit-Hartenberg columns, same fields; see `model.from_dh`."""
+        """From standard Denavit-Hartenberg columns (m, rad), masses, centres and inertias (kg, m, kg m^2) of links."""
         return cls.checked(from_dh(**table))
 
     @classmethod
@@ -198,12 +206,12 @@ class Arm:
         return self._call("friction_torque", qd, out=out)
 
     @kernel_method
-    def kinetic_energy(self, q: ArrayLike, qd: ArrayLike, *, out: Array | None = None) -> Any:
+    def kinetic_energy(self, q: ArrayLike, qd: ArrayLike, *, out: Array | None = None) -> Number:
         """qd^T M qd / 2, joules."""
         return self._call("kinetic_energy", q, qd, out=out)
 
     @kernel_method
-    def potential_energy(self, q: ArrayLike, *, out: Array | None = None) -> Any:
+    def potential_energy(self, q: ArrayLike, *, out: Array | None = None) -> Number:
         """Joules; its gradient is `gravity_torque`."""
         return self._call("potential_energy", q, out=out)
 
@@ -305,8 +313,8 @@ class Arm:
 
     @kernel_method
     def jacobian(
-        self, q: ArrayLike, *, link: int | str | None = None, point: ArrayLike | None = None, out: Any = None
-    ) -> Any:
+        self, q: ArrayLike, *, link: int | str | None = None, point: ArrayLike | None = None, out: Pair | None = None
+    ) -> Jacobian:
         """(Jv, Jw), (3, n) each: v = Jv qd, w = Jw qd.  Of the tool; of `link`'s frame; of `point` (3,) in its axes."""
         return self._located("jacobian", (q,), link, point, out)
 
@@ -318,9 +326,9 @@ class Arm:
         *,
         link: int | str | None = None,
         point: ArrayLike | None = None,
-        out: Any = None,
-    ) -> Any:
-        """The time derivatives of Jv and Jw along qd."""
+        out: Pair | None = None,
+    ) -> Jacobian:
+        """(Jv, Jw) of the time derivatives of `jacobian`'s along qd."""
         return self._located("jacobian_rate", (q, qd), link, point, out)
 
     @kernel_method
@@ -332,8 +340,8 @@ class Arm:
         *,
         link: int | str | None = None,
         point: ArrayLike | None = None,
-        out: Any = None,
-    ) -> Any:
+        out: tuple[Array, Array, Array] | None = None,
+    ) -> Injected:
         """(tangential, normal, coriolis), (n, 3) each: the acceleration of a point by the frame that injects it."""
         return self._located("injected_accelerations", (q, qd, qdd), link, point, out)
 
@@ -363,10 +371,15 @@ class Arm:
 
     # ---- compiling
     @overload
+    def compile(self, quantity: ArrayName, *, method: str | None = None) -> Kernel[Array]: ...
+    @overload
+    def compile(self, quantity: EnergyName, *, method: str | None = None) -> Kernel[Number]: ...
+    @overload
+    def compile(self, quantity: JacobianName, *, method: str | None = None) -> Kernel[Jacobian]: ...
+    @overload
     def compile(
         self, quantity: str, *, method: str | None = None, dtype: DTypeLike = ..., device: Literal["cpu"] = "cpu"
     ) -> Kernel: ...
-
     @overload
     def compile(
         self,
@@ -377,7 +390,6 @@ class Arm:
         device: Literal["cuda"],
         layout: Layout = "rows",
     ) -> CudaKernel: ...
-
     def compile(
         self,
         quantity: str,
@@ -407,8 +419,9 @@ class Arm:
         key = (name, method, np.dtype(dtype).str, layout)
         with COMPILING:
             if key not in self._cuda_kernels:
-                dynamics.quantity(name)
-                self._cuda_kernels[key] = cuda.CudaKernel(*self._made(name, method), dtype, cast("Layout", layout))
+                result = dynamics.quantity(name).result
+                made = self._made(name, method)
+                self._cuda_kernels[key] = cuda.CudaKernel(*made, dtype, cast("Layout", layout), result)
             return self._cuda_kernels[key]
 
     def _kernel(
@@ -424,9 +437,9 @@ class Arm:
         return kernel
 
     def _compiled(self, name: str, method: str | None, dtype: str, options: Options) -> Kernel:
-        dynamics.quantity(name)  # an unknown name is refused before anything is looked up
+        result = dynamics.quantity(name).result  # an unknown name is refused before anything is looked up
         choice = dynamics.Choice(name, method, tuple(sorted(options.items())))
-        return compiled(choice, self.model, dtype=dtype)
+        return compiled(choice, self.model, dtype=dtype, result=result)
 
     def _made(self, name: str, method: str | None, **options: Unpack[Options]) -> tuple[str, Program]:
         """The chosen method's name, and the program."""
@@ -438,7 +451,7 @@ class Arm:
         self,
         name: str,
         *inputs: ArrayLike,
-        out: Array | None = None,
+        out: Array | tuple[Array, ...] | None = None,
         method: str | None = None,
         **options: Unpack[Options],
     ) -> Any:

@@ -29,13 +29,13 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, overload
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from .arm import Arm
 from .arrays import finite
-from .compile.kernel import Array
 from .errors import DivergenceError, ElbowroomError, ShapeError, UnknownNameError
 
+Array = NDArray[np.float64]
 Applied = Callable[[float, Array, Array], ArrayLike]
 """What acts at time t in the state q, qd."""
 
@@ -232,22 +232,27 @@ def _leapfrog_step(forces: _Forces, t: float, x: Array, dt: float) -> tuple[Arra
 
     def half_kick(v: Array) -> Array:
         asked.append(forces.at(t, q, v))
-        return np.linalg.solve(M, p + dt / 2 * (inner(q, v) + asked[-1].net))
+        return _solved(M, p + dt / 2 * (inner(q, v) + asked[-1].net))
 
     v_half = _repeated(half_kick, qd, t)
     p_half = M @ v_half
 
     def drift(there: Array) -> Array:
         _check(n, there, t)
-        return q + dt / 2 * (v_half + np.linalg.solve(arm.mass_matrix(there), p_half))
+        return q + dt / 2 * (v_half + _solved(arm.mass_matrix(there), p_half))
 
     q_new = _repeated(drift, q + dt * v_half, t)
     M_new = arm.mass_matrix(q_new)
-    v_new = np.linalg.solve(M_new, p_half)
+    v_new = _solved(M_new, p_half)
     after = forces.at(t + dt, q_new, v_new).net
     work = x[-1] + dt / 2 * (v_half @ asked[-1].net + v_new @ after)
-    qd_new = np.linalg.solve(M_new, p_half + dt / 2 * (inner(q_new, v_new) + after))
+    qd_new = _solved(M_new, p_half + dt / 2 * (inner(q_new, v_new) + after))
     return np.concatenate([q_new, qd_new, [work]]), asked[0].torque
+
+
+def _solved(M: Array, b: Array) -> Array:
+    x: Any = np.linalg.solve(M, b)  # of float64, which NumPy's annotations do not say
+    return x
 
 
 def _repeated(update: Callable[[Array], Array], x: Array, t: float) -> Array:
@@ -285,7 +290,7 @@ def _motion(arm: Arm, t: Array, states: Array, torque: Array) -> SimulatedMotion
     n = arm.n
     q, qd, work = states[:, :n].copy(), states[:, n : 2 * n].copy(), states[:, -1].copy()
     tool = tool_history(arm, q, qd)
-    energy = arm.kinetic_energy(q, qd) + arm.potential_energy(q)
+    energy: Array = np.asarray(arm.kinetic_energy(q, qd)) + np.asarray(arm.potential_energy(q))
     return SimulatedMotion(t, q, qd, torque, tool.pose, tool.velocity, energy, work, energy - energy[0] - work)
 
 

@@ -96,7 +96,9 @@ class Program:
         """How many operations of each kind it does."""
         return count(self)
 
-    def evaluate(self, *args: ArrayLike, dtype: DTypeLike = np.float64, **kwargs: ArrayLike) -> Any:
+    def evaluate(
+        self, *args: ArrayLike, dtype: DTypeLike = np.float64, **kwargs: ArrayLike
+    ) -> Array | dict[str, Array]:
         """The outputs for one state or, with leading axes on every input, for many; every step rounded to `dtype`.
 
         One output comes as an array, several as a dict.  Inputs by position or by name.
@@ -263,8 +265,8 @@ SHOWN = {
 
 
 def trace(
-    function: Callable[..., Any],
-    subject: Any,
+    function: Callable[..., object],
+    subject: object,
     inputs: Mapping[str, tuple[int, ...]],
     *,
     name: str | None = None,

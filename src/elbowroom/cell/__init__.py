@@ -1,7 +1,7 @@
 """A simulated cell: the people in it, what moves, and time."""
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .mocap.recorded import Motion as Motion
 from .mocap.recorded import Placement as Placement
@@ -52,9 +52,10 @@ Walker, Wanderer, Reacher, Stander, Tracked = (  # names of earlier versions
 )
 _CONNECT = ("PlantClient", "PlantServer", "Stop")
 
+if not TYPE_CHECKING:  # a type checker would take any name for one of ours
 
-def __getattr__(name: str) -> Any:
-    """Names of elbowroom.connect, which stands above this room; earlier versions had them here."""
-    if name in _CONNECT:
-        return getattr(importlib.import_module("elbowroom.connect"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __getattr__(name: str) -> Any:
+        """Names of elbowroom.connect, which stands above this room; earlier versions had them here."""
+        if name in _CONNECT:
+            return getattr(importlib.import_module("elbowroom.connect"), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

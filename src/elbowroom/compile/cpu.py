@@ -136,7 +136,8 @@ def kernel(recipe: Recipe) -> Kernel:
     signature = one.signature(describe)
     backend = Cpu(one, many, describe)
     enter = backend.entry if entry.fits(signature.inputs, signature.outputs) else None
-    return Kernel(signature, backend, program, dtype=recipe.dtype, entry=enter, origin=(kernel, (recipe,)))
+    origin = kernel, (recipe,)
+    return Kernel(signature, backend, program, dtype=recipe.dtype, entry=enter, origin=origin, result=recipe.result)
 
 
 def _pieces(batch: int, threads: int, lanes: int) -> list[tuple[int, int]]:

@@ -50,7 +50,12 @@ class CudaKernel:
     """A compiled Program on the card.  Thread-safe: it keeps no state between calls."""
 
     def __init__(
-        self, method: str, program: Program | Repeated, dtype: Any = np.float64, layout: Layout = "rows"
+        self,
+        method: str,
+        program: Program | Repeated,
+        dtype: Any = np.float64,
+        layout: Layout = "rows",
+        result: type[tuple[Any, ...]] | None = None,
     ) -> None:
         self.dtype = np.dtype(dtype)
         if self.dtype not in (np.dtype(np.float64), np.dtype(np.float32)):
@@ -59,7 +64,7 @@ class CudaKernel:
             raise ElbowroomError(f"layout: expected one of {', '.join(map(repr, LAYOUTS))}; got {layout!r}")
         self.signature = Signature(program.name, method, program.inputs, program.outputs)
         self.name, self.method, self.layout, self.program = program.name, method, layout, program
-        self._bundle = bundle(self.name, program.outputs) if len(program.outputs) > 1 else None
+        self._result, self._bundle = result, bundle(self.name, program.outputs, result)
 
     @cached_property
     def _kernel(self) -> cuda_source.CudaText:
@@ -81,8 +86,8 @@ class CudaKernel:
         """The operations of one evaluation."""
         return self.program.count
 
-    def __reduce__(self) -> tuple[type[CudaKernel], tuple[str, Program | Repeated, np.dtype[Any], Layout]]:
-        return type(self), (self.method, self.program, self.dtype, self.layout)  # compiled again where it arrives
+    def __reduce__(self) -> tuple[type[CudaKernel], tuple[object, ...]]:  # compiled again where it arrives
+        return type(self), (self.method, self.program, self.dtype, self.layout, self._result)
 
     @cached_property
     def text(self) -> str:

@@ -17,7 +17,7 @@ from collections import namedtuple
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Protocol, SupportsIndex, cast
+from typing import TYPE_CHECKING, Any, Generic, Protocol, SupportsIndex, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,6 +27,15 @@ from ..algebra import Count, Port
 from ..errors import DtypeError, ShapeError
 from .entry import function
 from .loops import Compilable
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar  # one with a default, which Python itself has from 3.13 on
+
+    R = TypeVar("R", default=Any)
+else:
+    from typing import TypeVar
+
+    R = TypeVar("R")
 
 
 def _whole(name: str, threads: SupportsIndex) -> int:
@@ -40,8 +49,18 @@ def _whole(name: str, threads: SupportsIndex) -> int:
 
 
 @cache
-def bundle(name: str, outputs: tuple[Port, ...]) -> Any:
-    """The named tuple for several outputs; it pickles as what it is made of, since no module has its class."""
+def bundle(name: str, outputs: tuple[Port, ...], result: type[tuple[Any, ...]] | None = None) -> Any:
+    """The named tuple for several outputs: `result`, or one that is made here; None for a single output.
+
+    One that is made here pickles as what it is made of, since no module has its class.
+    """
+    if len(outputs) < 2:
+        return None
+    if result is not None:
+        names, fields = tuple(p.name for p in outputs), getattr(result, "_fields", ())
+        if fields != names:
+            raise TypeError(f"{name}: result must be a named tuple with the fields {names}; got {result!r}")
+        return result
     made = cast(Any, namedtuple(name.title().replace("_", ""), [p.name for p in outputs]))
     made.__reduce__ = lambda self: (_bundled, (name, outputs, tuple(self)))
 
@@ -108,10 +127,11 @@ class Signature:
         return cls(facts["name"], facts["method"], *ports)
 
 
-class Kernel:
+class Kernel(Generic[R]):
     """A compiled Program.  Thread-safe: it keeps no state between calls, so a copy of it is itself.
 
-    It pickles as what made it (recipe.py), and is made again where it is unpickled.
+    It pickles as what made it (recipe.py), and is made again where it is unpickled.  For type checkers, `Kernel[R]`
+    gives R: an array, a number or an array of them, or a named tuple of arrays.
     """
 
     def __init__(
@@ -123,6 +143,7 @@ class Kernel:
         dtype: Any = np.float64,
         entry: Callable[[Any], Callable[[Any], None] | None] | None = None,
         origin: tuple[Callable[..., Kernel], tuple[Any, ...]] | None = None,
+        result: type[tuple[Any, ...]] | None = None,
     ) -> None:
         self.signature = signature
         self.backend = backend
@@ -130,7 +151,7 @@ class Kernel:
         self.name, self.method = signature.name, signature.method
         self._program = program
         self._inputs, self._outputs = signature.inputs, signature.outputs
-        self._bundle = bundle(self.name, self._outputs) if len(self._outputs) > 1 else None
+        self._bundle = bundle(self.name, self._outputs, result)
         self._enter = entry(self._bundle) if entry is not None else None
         self._fast = self.fast(self.general)
         self._origin = origin
@@ -158,15 +179,15 @@ class Kernel:
         """The operations of one evaluation."""
         return self.program.count
 
-    def empty(self) -> Any:
+    def empty(self) -> R:
         """What `out=` takes for one state: an array, or a named tuple of arrays, still to be filled."""
-        arrays = [np.empty(p.shape, self.dtype) for p in self._outputs]
+        arrays: list[Any] = [np.empty(p.shape, self.dtype) for p in self._outputs]
         return arrays[0] if self._bundle is None else self._bundle(*arrays)
 
-    def __copy__(self) -> Kernel:
+    def __copy__(self) -> Kernel[R]:
         return self
 
-    def __deepcopy__(self, _: dict[int, Any]) -> Kernel:
+    def __deepcopy__(self, _: dict[int, Any]) -> Kernel[R]:
         return self
 
     def __reduce__(self) -> tuple[Callable[..., Kernel], tuple[Any, ...]]:
@@ -178,11 +199,11 @@ class Kernel:
         takes = ", ".join(f"{p.name} {p.shape}" for p in self._inputs)
         return f"<kernel {self.name}({takes}) by {self.method}, {self.dtype}>"
 
-    def __call__(self, *args: Any, **named: Any) -> Any:
+    def __call__(self, *args: ArrayLike, **named: Any) -> R:
         """The output for one state or a batch; see the module's docstring."""
         return self._fast(*args, **named)
 
-    def general(self, *args: ArrayLike, out: Any = None, threads: int = 1, **named: ArrayLike) -> Any:
+    def general(self, *args: ArrayLike, out: Any = None, threads: int = 1, **named: ArrayLike) -> R:
         """The same by the way that takes everything: converts, checks, computes, or says what is wrong."""
         given = bound(self.name, self._inputs, args, named)
         arrays = [self._checked(port, value) for port, value in zip(self._inputs, given, strict=True)]
@@ -199,8 +220,10 @@ class Kernel:
         given_back = [c[0] for c in copies] if copies else outputs
         if self._bundle is not None:
             return self._bundle(*given_back)
-        only = given_back[0]
-        return float(only) if only.ndim == 0 and out is None else only
+        only: Any = given_back[0]
+        if only.ndim == 0 and out is None:
+            only = float(only)
+        return only
 
     def _checked(self, port: Port, value: ArrayLike) -> Array:
         try:

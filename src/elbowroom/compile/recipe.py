@@ -35,11 +35,13 @@ def compiled(
     output: str = "out",
     method: str = "",
     dtype: Any = np.float64,
+    result: type[tuple[Any, ...]] | None = None,
 ) -> Kernel:
     """The kernel of a function, from the cache without tracing it if it was compiled before.
 
     `inputs` are names and shapes.  Without them the function makes the program itself, function(subject) -> Program, or
     (method, Program).  `name` and `output` are those of `trace`; `method` is what the kernel says it computes by.
+    `result` is the named tuple that several outputs come in, with their names; without it one is made.
 
     A function is followed as far as it names other functions, globals and what it encloses, so a change in any of them
     is another kernel; what it reads of files or the environment is not seen.
@@ -52,7 +54,7 @@ def compiled(
     if inputs is not None and not isinstance(inputs, Mapping):
         raise TypeError(f'compiled: inputs must be names and shapes, {{"q": (7,)}}; got {inputs!r:.60}')
     shapes = None if inputs is None else {port: tuple(shape) for port, shape in inputs.items()}
-    return cpu.kernel(Recipe(function, subject, shapes, name, output, method, kind))
+    return cpu.kernel(Recipe(function, subject, shapes, name, output, method, kind, result))
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +68,7 @@ class Recipe:
     output: str
     method: str
     dtype: np.dtype[Any]
+    result: type[tuple[Any, ...]] | None = None
     identity: str | None = field(init=False)
     """The hash of all of them as they were when the kernel was made; None where something has none."""
 
@@ -119,4 +122,4 @@ class Recipe:
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         found = self.portable()
         kept = (found.function, found.subject, found.inputs, found.name, found.output, found.method, found.dtype)
-        return Recipe, kept
+        return Recipe, (*kept, found.result)

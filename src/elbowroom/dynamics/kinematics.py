@@ -12,10 +12,10 @@ alone; its own velocity enters v^r of the frames before it.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ..algebra import cross
 from ..algebra.linalg import Array, matrix, vector
@@ -44,18 +44,38 @@ class Frames(NamedTuple):
 
 
 class Jacobian(NamedTuple):
-    """Velocity of a point and angular velocity of its link, per joint speed; world axes."""
+    """The Jacobian of a point, in its two halves, or the time derivative of one: `Jv, Jw = arm.jacobian(q)`.
 
-    Jv: Array  # (3, n)
-    Jw: Array  # (3, n)
+    World axes; of a batch of B states each half is (B, 3, n).  `np.vstack` makes one (6, n) matrix of the two.
+    """
+
+    Jv: NDArray[np.float64]  # (3, n), the point's velocity: v = Jv qd, m/s
+    Jw: NDArray[np.float64]  # (3, n), its link's angular velocity: w = Jw qd, rad/s
+
+    @property
+    def shape(self) -> NoReturn:
+        """There is none: each half has its own."""
+        raise AttributeError(
+            "jacobian gives 2 arrays, each with its own shape: Jv, Jw = ...; np.vstack makes one of them"
+        )
 
 
 class Injected(NamedTuple):
-    """The acceleration of a point, by the frame that injects it and by kind; the sum over all is the acceleration."""
+    """The acceleration of a point, by the frame that injects it and by kind, world axes; the sum over all is it.
 
-    tangential: Array  # (n, 3)
-    normal: Array  # (n, 3)
-    coriolis: Array  # (n, 3)
+    Of a batch of B states each part is (B, n, 3).
+    """
+
+    tangential: NDArray[np.float64]  # (n, 3), m/s^2, by the joint's acceleration
+    normal: NDArray[np.float64]  # (n, 3), m/s^2, towards the joint's axis
+    coriolis: NDArray[np.float64]  # (n, 3), m/s^2, by the velocity that the frames beyond give the point
+
+    @property
+    def shape(self) -> NoReturn:
+        """There is none: each part has its own."""
+        raise AttributeError(
+            "injected_accelerations gives 3 arrays, each with its own shape: tangential, normal, coriolis = ..."
+        )
 
 
 def forward_kinematics(model: Model, q: Array) -> Frames:

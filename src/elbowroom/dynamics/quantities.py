@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from ..errors import UnknownNameError, did_you_mean
 from . import (
@@ -34,6 +34,16 @@ from . import (
     rnea_base,
     walker_orin,
 )
+
+ArrayName = Literal[
+    "mass_matrix", "mass_matrix_inverse", "mass_matrix_rate", "coriolis_matrix", "centrifugal_matrix",
+    "coriolis_transpose_qd", "christoffel", "gravity_torque", "coriolis_torque", "bias_torque", "friction_torque",
+    "inverse_dynamics", "forward_dynamics", "diagonal_inertia", "quasi_velocities", "joint_velocities", "quasi_forces",
+    "joint_torques", "quasi_coriolis", "quasi_acceleration", "pose", "poses",
+]  # fmt: skip
+EnergyName = Literal["kinetic_energy", "potential_energy"]
+JacobianName = Literal["jacobian", "jacobian_rate"]
+"""The names of REGISTRY for type checkers and editors, by what a kernel gives."""
 
 Function = Callable[..., Any]
 Shape = Callable[[int], tuple[int, ...]]
@@ -72,6 +82,7 @@ class Quantity:
     drives: Callable[[Function], Function] = drives.absent  # how rotors and friction enter
     wrench: bool = False  # takes outside wrenches
     located: bool = False  # is of a point on a link
+    result: type[tuple[Any, ...]] | None = None  # the named tuple of several arrays; None: one array
     unit: str = ""
     meaning: str = ""
 
@@ -380,6 +391,7 @@ REGISTRY: dict[str, Quantity] = {
             _three_by,
             Formulation("kinematics", kinematics.jacobian, fast=True),
             located=True,
+            result=kinematics.Jacobian,
             meaning="v = Jv qd, w = Jw qd: the tool's velocity (m/s) and angular velocity (rad/s), world axes",
         ),
         _quantity(
@@ -388,6 +400,7 @@ REGISTRY: dict[str, Quantity] = {
             _three_by,
             Formulation("kinematics", kinematics.jacobian_rate, fast=True),
             located=True,
+            result=kinematics.Jacobian,
             meaning="The time derivatives of Jv and Jw along qd",
         ),
         _quantity(
@@ -396,6 +409,7 @@ REGISTRY: dict[str, Quantity] = {
             _by_three,
             Formulation("kinematics", kinematics.injected_accelerations, fast=True),
             located=True,
+            result=kinematics.Injected,
             meaning="The tool's acceleration (m/s^2) by the frame that injects it, world axes",
         ),
     )

@@ -103,7 +103,7 @@ def _entries(model: Model, name: str, q: Array) -> Array:
     """What each entry is, by the best that any of the quantity's fast methods can prove."""
     programs = [program(model, name, method) for method in quantity(name).fast]
     proven = np.minimum.reduce([_folded(p) for p in programs])
-    values = np.abs(programs[0].evaluate(q))
+    values = np.abs(np.asarray(programs[0].evaluate(q)))
     largest = values.reshape(len(q), -1).max(axis=1).reshape(-1, *[1] * (values.ndim - 1))
     small = (values <= TOLERANCE * largest).all(axis=0)
     return np.where(small & (proven > EntryKind.ROUNDING), int(EntryKind.ROUNDING), proven)

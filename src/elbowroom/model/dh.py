@@ -17,8 +17,9 @@ to d_i.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,8 +28,11 @@ from ..errors import ModelError
 from .capsules import BASE, Covers, LinkCapsule, checked_capsules, moved_capsule
 from .check import ANGLE, LENGTH, LINK_FIELDS, bounded
 from .inertia import MassProperties, moved
-from .model import Array, Model, create
+from .model import STANDARD_GRAVITY, Array, Model, create
 from .rotations import pose, rx, rz
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def from_mdh(
@@ -40,17 +44,73 @@ def from_mdh(
     mass: ArrayLike,
     com: ArrayLike,
     inertia: ArrayLike,
-    kinds: str | None = None,
-    **rest: Any,
+    kinds: str | Sequence[str] | None = None,
+    name: str = "arm",
+    joint_names: Sequence[str] | None = None,
+    link_names: Sequence[str] | None = None,
+    lower: ArrayLike | None = None,
+    upper: ArrayLike | None = None,
+    velocity: ArrayLike | None = None,
+    effort: ArrayLike | None = None,
+    viscous: ArrayLike | None = None,
+    coulomb: ArrayLike | None = None,
+    rotor_inertia: ArrayLike | None = None,
+    gear_ratio: ArrayLike | None = None,
+    base: ArrayLike | None = None,
+    gravity: ArrayLike = STANDARD_GRAVITY,
+    tool: ArrayLike | None = None,
+    ready: ArrayLike | None = None,
+    description: str = "",
+    source: str = "",
+    capsules: Sequence[LinkCapsule] = (),
+    covers: Mapping[str, Sequence[LinkCapsule]] | Covers = (),
 ) -> Model:
-    """A Model from modified DH.  Lengths in m, angles in rad; `theta` is the offset at q = 0 (0 by default).
+    """A Model from modified DH; every argument is by name.  SI units: m, rad, kg, s.
 
-    `com` (n, 3) and `inertia` (n, 3, 3) about it are in the modified frame of the link; `rest` goes to `model.create`.
+    a, alpha, d, theta  (n,) the table at q = 0: m, rad, m, rad; theta may be left out for zeros
+    mass                (n,) of the links, kg
+    com                 (n, 3) centre of mass in the link's modified frame, m
+    inertia             (n, 3, 3) about it, in the frame's axes, kg m^2
+    kinds               one letter a joint, R revolute or P prismatic; all R if left out
+    lower, upper        (n,) joint limits, rad or m; none if left out, likewise the two below
+    velocity, effort    (n,) limits: rad/s or m/s, N m or N
+    viscous, coulomb    (n,) friction at the joint: N m s/rad or N s/m, N m or N; none if left out
+    rotor_inertia       (n,) kg m^2 or kg, as the joint feels it; with gear_ratio (n,) the motor's own
+    base, tool          (4, 4) frame 0 in the world, and the tool in the last frame; identity if left out
+    gravity             (3,) in the world, m/s^2
+    ready               (n,) a configuration to start from, rad or m; searched for if left out
+    capsules, covers    what covers the links from outside, in the links' modified frames (model/capsules.py)
     """
     a, alpha, d, theta, kinds = _table(a, alpha, d, theta, kinds)
     E = np.array([rx(x) @ rz(t) for x, t in zip(alpha, theta, strict=True)])
     p = np.array([[ai, *(rx(x) @ [0, 0, di])[1:]] for ai, x, di in zip(a, alpha, d, strict=True)])
-    return create(kinds, E, p, mass, com, inertia, **rest)
+    return create(
+        kinds,
+        E,
+        p,
+        mass,
+        com,
+        inertia,
+        name=name,
+        joint_names=joint_names,
+        link_names=link_names,
+        lower=lower,
+        upper=upper,
+        velocity=velocity,
+        effort=effort,
+        viscous=viscous,
+        coulomb=coulomb,
+        rotor_inertia=rotor_inertia,
+        gear_ratio=gear_ratio,
+        base=base,
+        gravity=gravity,
+        tool=tool,
+        ready=ready,
+        description=description,
+        source=source,
+        capsules=capsules,
+        covers=covers,
+    )
 
 
 def from_dh(
@@ -62,27 +122,45 @@ def from_dh(
     mass: ArrayLike,
     com: ArrayLike,
     inertia: ArrayLike,
-    kinds: str | None = None,
+    kinds: str | Sequence[str] | None = None,
+    name: str = "arm",
+    joint_names: Sequence[str] | None = None,
+    link_names: Sequence[str] | None = None,
+    lower: ArrayLike | None = None,
+    upper: ArrayLike | None = None,
+    velocity: ArrayLike | None = None,
+    effort: ArrayLike | None = None,
+    viscous: ArrayLike | None = None,
+    coulomb: ArrayLike | None = None,
+    rotor_inertia: ArrayLike | None = None,
+    gear_ratio: ArrayLike | None = None,
+    base: ArrayLike | None = None,
+    gravity: ArrayLike = STANDARD_GRAVITY,
     tool: ArrayLike | None = None,
+    ready: ArrayLike | None = None,
+    description: str = "",
+    source: str = "",
     capsules: Sequence[LinkCapsule] = (),
     covers: Mapping[str, Sequence[LinkCapsule]] | Covers = (),
-    **rest: Any,
 ) -> Model:
-    """A Model from standard DH; `com`, `inertia` and capsules are in the standard (far) frame of the link, as published
-    tables give them, and `tool` stands in the last standard frame."""
+    """A Model from standard DH, with the arguments of `from_mdh`.
+
+    `com`, `inertia`, `capsules` and `covers` are in the standard (far) frame of the link, as published tables give
+    them, and `tool` stands in the last standard frame.
+    """
     a, alpha, d, theta, kinds = _table(a, alpha, d, theta, kinds)
     n = len(kinds)
     mass, com, inertia = (np.asarray(x, dtype=float) for x in (mass, com, inertia))
     for what, value, shape in (("mass", mass, (n,)), ("com", com, (n, 3)), ("inertia", inertia, (n, 3, 3))):
         if value.shape != shape:
             raise ModelError(f"{what} must have shape {shape}, one row a joint; got {value.shape}")
-        names = rest.get("link_names") or [f"link{i + 1}" for i in range(n)]
-        for name, row in zip(names, value, strict=False):  # before it is moved; how many names there are is asked later
-            bounded(row, LINK_FIELDS[what], f"link {name!r}: {what}")
+        names = link_names or [f"link{i + 1}" for i in range(n)]
+        for link, row in zip(names, value, strict=False):  # before it is moved; how many names there are is asked later
+            bounded(row, LINK_FIELDS[what], f"link {link!r}: {what}")
     far = [pose(rx(alpha[i]), [a[i], 0, 0]) for i in range(n)]  # far frame of link i in its near frame
 
     def near(capsules: Sequence[LinkCapsule]) -> list[LinkCapsule]:
-        checked = checked_capsules(capsules, n, rest.get("name", "arm"))
+        checked = checked_capsules(capsules, n, name)
         return [c if c.link == BASE else moved_capsule(c, far[c.link]) for c in checked]
 
     links = [moved(MassProperties(float(mass[i]), com[i], inertia[i]), far[i]) for i in range(n)]
@@ -97,17 +175,33 @@ def from_dh(
         kinds=kinds,
         tool=far[-1] @ (np.eye(4) if tool is None else np.asarray(tool, dtype=float)),
         capsules=near(capsules),
-        covers={name: near(cover) for name, cover in dict(covers).items()},
-        **rest,
+        covers={which: near(cover) for which, cover in dict(covers).items()},
+        name=name,
+        joint_names=joint_names,
+        link_names=link_names,
+        lower=lower,
+        upper=upper,
+        velocity=velocity,
+        effort=effort,
+        viscous=viscous,
+        coulomb=coulomb,
+        rotor_inertia=rotor_inertia,
+        gear_ratio=gear_ratio,
+        base=base,
+        gravity=gravity,
+        ready=ready,
+        description=description,
+        source=source,
     )
 
 
-def _table(*columns: Any) -> tuple[Array, Array, Array, Array, str]:
+def _table(
+    a: ArrayLike, alpha: ArrayLike, d: ArrayLike, theta: ArrayLike | None, kinds: str | Sequence[str] | None
+) -> tuple[Array, Array, Array, Array, str]:
     """The four columns as arrays of one length, with that many joint kinds."""
-    *numbers, kinds = columns
-    n = len(np.atleast_1d(np.asarray(numbers[0], dtype=float)))
+    n = len(np.atleast_1d(np.asarray(a, dtype=float)))
     table = []
-    for what, column in zip(("a", "alpha", "d", "theta"), numbers, strict=True):
+    for what, column in (("a", a), ("alpha", alpha), ("d", d), ("theta", theta)):
         values = np.zeros(n) if column is None else np.asarray(column, dtype=float)
         if values.shape != (n,):
             raise ModelError(f"DH column {what} must have {n} entries like column a; got shape {values.shape}")
@@ -120,3 +214,20 @@ def _table(*columns: Any) -> tuple[Array, Array, Array, Array, str]:
     if len(kinds) != n:
         raise ModelError(f"kinds must have {n} letters, one a row of the DH table; got {kinds!r}")
     return table[0], table[1], table[2], table[3], kinds
+
+
+def parameters_of(maker: Callable[P, Model]) -> Callable[[Callable[..., R]], Callable[Concatenate[Any, P], R]]:
+    """A decorator: gives a class method the parameters of a function here, for editors, mypy and `inspect`.
+
+    What the function says of them follows the first line of the method's docstring.
+    """
+    cls = inspect.Parameter("cls", inspect.Parameter.POSITIONAL_ONLY)
+    parameters = [cls, *inspect.signature(maker).parameters.values()]
+
+    def signed(method: Any) -> Any:
+        returns = inspect.signature(method).return_annotation
+        method.__signature__ = inspect.Signature(parameters, return_annotation=returns)
+        method.__doc__ = f"{method.__doc__}\n\n{inspect.getdoc(maker)}"
+        return method
+
+    return signed

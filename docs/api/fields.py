@@ -4,7 +4,8 @@
     lower: Array  # (n,) rad or m                            a field: the comment is the text
 
 Fields and properties of a class become one table below its docstring.  Docstrings are plain text: columns in them keep
-their shape, and what Markdown would take for a link, A[i][j], is escaped.
+their shape, and what Markdown would take for a link, A[i][j], is escaped.  A method that is decorated with
+`parameters_of(maker)` is shown with the parameters of the maker, and what the maker says of them.
 """
 
 from __future__ import annotations
@@ -38,6 +39,13 @@ class Fields(griffe.Extension):
         """Called for each function and method."""
         if func.docstring is not None:
             func.docstring.value = _plain(func.docstring.value)
+
+    def on_package(self, *, pkg: griffe.Module, **_: Any) -> None:
+        """Called when all is known."""
+        for name in ("from_mdh", "from_dh"):
+            method, maker = pkg[f"arm.Arm.{name}"], pkg[f"model.dh.{name}"]
+            method.parameters = griffe.Parameters(method.parameters["cls"], *maker.parameters)
+            method.docstring.value += "\n\n" + maker.docstring.value
 
     def on_module(self, *, mod: griffe.Module, **_: Any) -> None:
         """Called for each module."""

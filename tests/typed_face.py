@@ -29,6 +29,7 @@ assert_type(arm.kinetic_energy(q, qd), float | Floats)
 assert_type(arm.potential_energy(q), float | Floats)
 assert_type(arm.inverse_kinematics(arm.pose(q)), er.IKResult)
 assert_type(arm.inverse_kinematics(arm.pose(q)).success, bool)
+assert_type(arm.inverse_kinematics(arm.pose(q)).q, Floats)
 assert_type(er.simulate(arm, q, qd, tau[0], duration=0.1, dt=0.01).q, Floats)
 arm.mass_matrix(q, qd)  # error
 arm.mass_matrix(q, out=[0.0])  # error

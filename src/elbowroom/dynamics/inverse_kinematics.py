@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ..algebra.linalg import Array
 from ..arrays import finite
@@ -25,7 +25,7 @@ from ..model import Model
 class IKResult:
     """What came out: `q` (n,) is within limits; `success` says whether `error` is below the tolerance asked for."""
 
-    q: Array
+    q: NDArray[np.float64]
     success: bool
     error: float  # sqrt(position error in m, squared, + rotation error in rad, squared)
     iterations: int

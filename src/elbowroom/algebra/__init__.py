@@ -1,4 +1,11 @@
-"""Scalars that can be numbers, counts or code."""
+"""Scalars that can be numbers, counts or code.
+
+expr, functions, linalg, tensors    what formulas are written with
+program, rearrange, polynomial      a traced function as data; fewer operations; counts as polynomials
+loops                               recursions over joints as formulas write them: `each`, `scan`, `pairs`
+rolling, looped                     tracing these into loops that are kept; such programs as data
+table                               one program over many pairs of rows
+"""
 
 from .expr import Array as Array
 from .expr import Condition as Condition

@@ -1,4 +1,13 @@
-"""From Program to machine.  Knows nothing of robots."""
+"""From Program to machine.  Knows nothing of robots.
+
+recipe, identity        `compiled`, where every kernel comes from, and its name in the cache
+kernel, method          what is called: kernels, and methods of classes that kernels compute
+lower                   the steps that a machine does
+cpu, llvm, engine       kernels of the CPU, their LLVM IR, and machine code in memory
+ir, emit, loops, rolled, sincos, transpose, finite        pieces of that IR
+entry, pipeline, pipeline_code                            calls from Python; many kernels in one native call
+cuda, cuda_source, source, source_writer                  kernels of a card; text of CUDA and C
+"""
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any

@@ -1,6 +1,6 @@
 """HTML reports: a page that needs nothing else, from parts that are data; report.html has how each looks, by Jinja2.
 
-    page(title, [Words("What this is.")], [Section("one", "The first", "First", [Table(head, rows)])], footer)
+    page(title, [Words("What this is.")], [Section("one", "The first", "First", [ReportTable(head, rows)])], footer)
 
 Figures are inline SVG; there are no scripts and no links that lead elsewhere.  The template escapes all words, and sets
 `code` in them as code.
@@ -54,7 +54,7 @@ class ComparedCell(NamedTuple):
     met: bool | None
 
 
-class Table(NamedTuple):
+class ReportTable(NamedTuple):
     """A table, the first `words` columns being words; a row of one cell is a heading in it.
 
     `ours` and `our_rows` are the columns and rows to tint; `unbroken` keeps numbers and formulas on one line.
@@ -113,7 +113,7 @@ class Listing(NamedTuple):
     kind: str = "listing"
 
 
-class Pairs(NamedTuple):
+class Definitions(NamedTuple):
     """Names and what is said about them."""
 
     rows: Sequence[tuple[str, str]]

@@ -13,7 +13,7 @@ from ..counting.costs import Cost, tensor_rotations
 from ..dynamics.published import EXECUTION_TIMES, PUBLISHED, TABLE_2, Published, published
 from . import paper_curves
 from .figure_style import pyplot
-from .html_report import Part, Picture, Section, Table, Words, inline_svg, page
+from .html_report import Part, Picture, ReportTable, Section, Words, inline_svg, page
 
 NAMES = {
     "mass_matrix": "inertia matrix",
@@ -334,7 +334,7 @@ def _page(found: Sequence[PaperTable], operations: Sequence[Path], errors: Seque
 def _table(found: PaperTable) -> list[Part]:
     our_rows = [k for k, row in enumerate(found.rows) if any(cell.endswith(", ours") for cell in row)]
     ours = _ours_columns(found.columns)
-    shown = Table(found.columns, found.rows, words=found.words, ours=ours, our_rows=our_rows, unbroken=True)
+    shown = ReportTable(found.columns, found.rows, words=found.words, ours=ours, our_rows=our_rows, unbroken=True)
     return [Words(found.caption), shown, Words("\n".join(f"- {remark}" for remark in found.remarks))]
 
 

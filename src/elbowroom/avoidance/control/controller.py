@@ -31,7 +31,7 @@ from . import force_law, velocity_law
 from .command import GOAL, HUGE, INDEX, STATUSES, UNKNOWN, Command, Goal, State, Status, measured, still
 from .config import Config, structure
 from .obstacles import Obstacles
-from .pairs import WIDTH, LinkTable, PairLayout, PairTable, Reach, per_gaps
+from .pairs import WIDTH, FieldReach, LinkTable, PairLayout, PairTable, per_gaps
 from .repulsion import HALF, OCCUPIED, PROFILES
 from .velocity_law import memory_size, situation, unpacked
 
@@ -197,7 +197,7 @@ class Controller(Rebuilt):
         self._links = compiled(LinkTable(config), layout) if layout.self_pairs else None
         self._law = compiled(law, self.arm.model, inputs, name="law", method=config.controller)
         reach = {"goal": (GOAL,), "rows": (layout.slots, ROW), "level": (1,), "clock": (2,)}
-        self._reach = compiled(Reach(config), layout, reach | {"gains": (len(leaves(config)),)}, name="reach")
+        self._reach = compiled(FieldReach(config), layout, reach | {"gains": (len(leaves(config)),)}, name="reach")
 
     def _ready(self) -> None:
         """What a step enters and writes to besides its arrays: functions and views."""

@@ -2,7 +2,7 @@
 
 `PairLayout` is fixed when a controller is built.  The pair table has a row for each pair: the distance and normal of
 geometry.distance, and how strongly the field of repulsion.py asks to push.  How far the fields of people reach
-(`Reach`) is computed first, since a person who occupies the goal is kept from farther away.
+(`FieldReach`) is computed first, since a person who occupies the goal is kept from farther away.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ class LinkTable(PairTable):
 
 
 @dataclass(frozen=True)
-class Reach:
+class FieldReach:
     """How far the field of each obstacle reaches, (slots, 1), and the level of waiting (1,) to remember."""
 
     config: Config

@@ -1,1 +1,1 @@
-"""The recording of a run: its table, its file, the thread that writes it, and the scene in its notes."""
+"""The recording of a run: its columns, the table and the thread that writes it (`table`), and its file's format."""

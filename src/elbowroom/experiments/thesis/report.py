@@ -16,15 +16,15 @@ from ... import __version__
 from ..html_report import (
     Checks,
     ComparedCell,
+    Definitions,
     Heading,
     ListedCheck,
     Listing,
     Note,
-    Pairs,
     Part,
     Picture,
+    ReportTable,
     Section,
-    Table,
     Words,
     inline_svg,
     page,
@@ -167,7 +167,7 @@ def _summary(whole: _Report) -> Section:
         words.append(f"{holds} of {len(whole.checks)} results that are said in words hold.")
     parts: list[Part] = [Words(" ".join(words))]
     if rows:
-        parts.append(Table(["test", "number", "thesis", "tolerance", *whole.plants], rows, words=2))
+        parts.append(ReportTable(["test", "number", "thesis", "tolerance", *whole.plants], rows, words=2))
     else:
         parts.append(Words("No run here has a number of the thesis to be held against."))
     for title, chosen in (
@@ -195,7 +195,7 @@ def _test(whole: _Report, test: int) -> Section:
     short = f"{test}" + ("" if about is None else f". {about.title}")
     parts: list[Part] = []
     if about is not None:
-        parts.append(Pairs([("The thesis", about.thesis), ("Here", about.ours)]))
+        parts.append(Definitions([("The thesis", about.thesis), ("Here", about.ours)]))
     if not runs:
         parts.append(Note("Missing.", _reason(whole, test)))
         return Section(f"test-{test}", title, short, parts)
@@ -228,7 +228,7 @@ def _figure(number: str, drawn: Drawn, several: bool) -> Part:
     return Picture(svg, name, drawn.caption + plant)
 
 
-def _numbers(whole: _Report, test: int) -> Table:
+def _numbers(whole: _Report, test: int) -> ReportTable:
     """The metrics of a test, a block a variant, a column a plant."""
     runs = whole.runs(test)
     variants = list(dict.fromkeys(run.variant for run in sorted(runs, key=lambda run: run.supervised)))
@@ -248,8 +248,8 @@ def _numbers(whole: _Report, test: int) -> Table:
             name = METRICS.get(metric, Name(metric, "", 3))
             rows.append([name.words, ABSENT if thesis is None else shown(thesis, name), *values])
     if all(row[1] == ABSENT for row in rows if len(row) > 1):  # nothing to stand beside
-        return Table(["", *whole.plants], [row if len(row) == 1 else [row[0], *row[2:]] for row in rows])
-    return Table(["", "thesis", *whole.plants], rows)
+        return ReportTable(["", *whole.plants], [row if len(row) == 1 else [row[0], *row[2:]] for row in rows])
+    return ReportTable(["", "thesis", *whole.plants], rows)
 
 
 def _arms(whole: _Report) -> Section | None:
@@ -274,7 +274,7 @@ def _recorded(whole: _Report) -> Section | None:
     return _listed("recorded", "Recorded people", words, whole, found)
 
 
-def _listed(anchor: str, title: str, words: str, whole: _Report, found: Table) -> Section:
+def _listed(anchor: str, title: str, words: str, whole: _Report, found: ReportTable) -> Section:
     return Section(anchor, title, title, [Words(words), found, Words(whole.discussion.get(anchor, ""))])
 
 
@@ -287,7 +287,7 @@ def _settings(whole: _Report) -> Section | None:
             parts.append(Listing(values, title))
         else:
             rows = [[name, str(value)] for name, value in values.items()]
-            parts += [Heading(title), Table(["setting", "value"], rows, words=2)]
+            parts += [Heading(title), ReportTable(["setting", "value"], rows, words=2)]
     return Section("settings", "Settings", "Settings", parts)
 
 
@@ -356,7 +356,7 @@ def listed_checks(checks: Iterable[Check], *, named: bool = False) -> Checks:
 
 def listed_runs(
     runs: Sequence[Outcome], first: Sequence[str], cells: Sequence[Sequence[str]], metrics: Sequence[str]
-) -> Table:
+) -> ReportTable:
     """A row a run: its names, then these metrics.  A name that all rows share stands above the table instead."""
     kept = [metric for metric in metrics if any(run.metrics.get(metric) is not None for run in runs)]
     shared = [k for k in range(1, len(first)) if len({names[k] for names in cells}) == 1]
@@ -367,4 +367,4 @@ def listed_runs(
     ]
     head = [*(first[k] for k in apart), *(METRICS[metric].short or METRICS[metric].words for metric in kept)]
     caption = ", ".join(f"{first[k]}: {cells[0][k]}" for k in shared)
-    return Table(head, rows, words=len(apart), caption=caption)
+    return ReportTable(head, rows, words=len(apart), caption=caption)

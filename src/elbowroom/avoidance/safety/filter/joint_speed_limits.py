@@ -1,4 +1,4 @@
-"""Joint speed limits of one cycle: the box of speeds that keeps each joint within its range, and the stop ramp.
+"""Joint limits of one cycle: the box of speeds that keeps each joint within its range, the stop ramp, and torques.
 
 Before a limit that is `margin` away a joint must be able to stop, though a command is held for h until the next:
 

@@ -709,7 +709,7 @@ def test_run_overwrites_only_when_told(run, scene, tmp_path):
         (
             "[people.ben]\nkind = 'walk'\nspeed = 0",
             (),
-            "people.ben.speed: expected a number > 0 and <= 20 (m/s); got 0.0",
+            "people.ben.speed: expected a number > 0 and <= 20 (m/s); got 0",
         ),
         ("[people.ben]\nkind = 'recorded'\nfile = 'no.csv'", (), "no.csv"),
         ("", ("--variant", "bear"), "variants: expected bare or watched or alone (did you mean 'bare'?); got 'bear'"),

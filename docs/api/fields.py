@@ -1,7 +1,7 @@
 """Reads docstrings as this library writes them, for the API pages.
 
-    gain: float = setting(0.1, "m/s", "k of the profile")    a field: its unit and meaning are the text
-    lower: Array  # (n,) rad or m                            a field: the comment is the text
+    gain: float = setting(0.1, "(0, 9] m/s", "k of the profile")    a field: its meaning, unit and bounds are the text
+    lower: Array  # (n,) rad or m                                   a field: the comment is the text
 
 Fields and properties of a class become one table below its docstring.  Docstrings are plain text: columns in them keep
 their shape, and what Markdown would take for a link, A[i][j], is escaped.  A method that is decorated with
@@ -98,8 +98,10 @@ def _read(attribute: griffe.Attribute, comments: dict[int, str]) -> tuple[str, s
         first = called.args[0] if called.args else named.get("default")
         default = "" if first is None else ast.unparse(first)
         if called.func.id == "setting":
-            unit, meaning = (ast.literal_eval(part) for part in called.args[1:3])
-            text = f"{meaning} ({unit})" if unit else meaning
+            bounds, unit = _allowed(called.args[1])
+            text = (
+                ast.literal_eval(called.args[2]) + (f" ({unit})" if unit else "") + (f", in {bounds}" if bounds else "")
+            )
         elif isinstance(metadata := named.get("metadata"), ast.Dict):
             text = ast.literal_eval(metadata).get("doc", "")
     if "property" in attribute.labels or len(default) > 30 or "dataclass" not in (attribute.parent or attribute).labels:
@@ -107,6 +109,17 @@ def _read(attribute: griffe.Attribute, comments: dict[int, str]) -> tuple[str, s
     for line in range(attribute.lineno or 0, (attribute.endlineno or 0) + 1):
         text = text or comments.get(line, "")
     return default, text
+
+
+def _allowed(node: ast.expr) -> tuple[str, str]:
+    """The interval and the unit of a setting; neither where there are words to choose from."""
+    parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+    texts = (
+        part.value if isinstance(part, ast.Constant) else ast.unparse(getattr(part, "value", part)) for part in parts
+    )
+    found = re.fullmatch(r"([(\[]\S+, .+?[)\]](?= |$))? ?([^(\[].*)?", "".join(map(str, texts)))
+    is_text = isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
+    return (found[1] or "", found[2] or "") if found and is_text else ("", "")
 
 
 def _comments(cls: griffe.Class) -> dict[int, str]:

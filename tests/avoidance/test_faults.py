@@ -1113,7 +1113,7 @@ class TestF16:
             ),
             ("max_age = 100", r"limits.toml: max_age: expected a number > 0 and <= 10 \(s\); got 100"),  # in ms
             ("max_human_speed = 1.0", r"limits.toml: max_human_speed: expected a number >= 1.6"),
-            ("velocities = [1.0, 0.0]", r"limits.toml: velocities: expected numbers above 0"),
+            ("velocities = [1.0, 0.0]", r"limits.toml: velocities\[1\]: expected a number > 0 and <= 1000"),
             ('in_collision = "run"', r'limits.toml: in_collision: expected "retreat" or "stop"'),
             ("max_overruns = 0", r"limits.toml: max_overruns: expected a whole number from 1"),
             ("separation = 1", r"limits.toml: separation: expected true or false; got 1"),

@@ -73,8 +73,8 @@ def test_every_setting_has_a_unit_or_none_and_a_meaning():
         ({"evasion_effort": 0.0}, "Limits: evasion_effort: expected a number > 0 and <= 10"),
         ({"evasion_distance": -0.1}, "Limits: evasion_distance: expected a number >= 0"),
         ({"keep_off": 20.0}, "Limits: keep_off: expected a number >= 0 and <= 1 "),  # in mm
-        ({"thing_weight": math.inf}, "Limits: thing_weight: expected a number > 0"),
-        ({"robot_uncertainty": math.nan}, "Limits: robot_uncertainty: expected a number >= 0"),
+        ({"thing_weight": math.inf}, "Limits: thing_weight: expected a finite number > 0"),
+        ({"robot_uncertainty": math.nan}, "Limits: robot_uncertainty: expected a finite number >= 0"),
         ({"jerk": -1.0}, "Limits: jerk: expected a number >= 0"),
         ({"max_age": -0.1}, "Limits: max_age: expected a number > 0"),
     ],

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import pickle
 import tomllib
-from dataclasses import dataclass, field, replace
+from dataclasses import FrozenInstanceError, dataclass, field, replace
 from dataclasses import fields as fields_of
 from pathlib import Path
 from typing import Literal
@@ -15,13 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import elbowroom as er
-from elbowroom.avoidance import settings as er_settings
 from elbowroom.avoidance.control.attraction import Attraction
 from elbowroom.avoidance.control.joint_limits import JointLimits
 from elbowroom.avoidance.control.repulsion import PROFILES, Repulsion, Waiting
 from elbowroom.avoidance.control.smoothing import MovingAverage
 from elbowroom.avoidance.control.workspace import Workspace
-from elbowroom.avoidance.settings import FieldError, dumps, leaves, lifted, load, loads, read, rows, setting
+from elbowroom.avoidance.settings import FieldError, Settings, dumps, leaves, lifted, load, loads, read, rows, setting
 from elbowroom.errors import ConfigError, ElbowroomError
 
 
@@ -140,7 +140,7 @@ def test_a_part_is_switched_off_by_false():
     assert dumps(Fitted(None, None)) == "speed = false\nfield = false\n"
     assert read(Fitted, {"speed": False, "field": False}) == Fitted(None, None)
     assert read(Fitted, {}) == Fitted()
-    with pytest.raises(ConfigError, match="gain: expected a finite number; got False"):
+    with pytest.raises(ConfigError, match=r"gain: expected a finite number > 0 \(m/s\); got False"):
         read(Repulsion, {"gain": False})
 
 
@@ -157,38 +157,41 @@ def test_what_toml_cannot_hold_is_not_written(bad):
     "text, message",
     [
         ("[repulsion]\ngain = -1.0", "repulsion.gain: expected a number > 0 (m/s); got -1.0"),
-        ("[repulsion]\ninfluence = 0", "repulsion.influence: expected a number > 0 and <= 10 (m); got 0.0"),
-        ("[repulsion]\ninfluence = 500", "repulsion.influence: expected a number > 0 and <= 10 (m); got 500.0"),
+        ("[repulsion]\ninfluence = 0", "repulsion.influence: expected a number > 0 and <= 10 (m); got 0"),
+        ("[repulsion]\ninfluence = 500", "repulsion.influence: expected a number > 0 and <= 10 (m); got 500"),
         ("[repulsion]\ninfluence_mm = 500", "repulsion.influence_mm: unknown key; did you mean influence (in m)?"),
         ("[repulsion]\ninfluense = 0.5", "repulsion.influense: unknown key; did you mean influence (in m)?"),
         ("[repulsion]\nprofil = 'linear'", "repulsion.profil: unknown key; did you mean profile?"),
         ("[repulsion]\nfloor = 0.9", "repulsion.floor: expected a number below influence = 0.8; got 0.9"),
-        ("[repulsion]\ngain = true", "repulsion.gain: expected a finite number; got True"),
-        ("[repulsion]\ngain = nan", "repulsion.gain: expected a finite number; got nan"),
-        ("[repulsion]\ngain = inf", "repulsion.gain: expected a finite number; got inf"),
-        ("[repulsion]\ngain = '0.1'", "repulsion.gain: expected a finite number; got '0.1'"),
-        ("[repulsion]\ngain = [0.1]", "repulsion.gain: expected a finite number; got [0.1]"),
-        ("[repulsion]\nprofile = 5", "repulsion.profile: expected a string; got 5"),
+        ("[repulsion]\ngain = true", "repulsion.gain: expected a finite number > 0 (m/s); got True"),
+        ("[repulsion]\ngain = nan", "repulsion.gain: expected a finite number > 0 (m/s); got nan"),
+        ("[repulsion]\ngain = inf", "repulsion.gain: expected a finite number > 0 (m/s); got inf"),
+        ("[repulsion]\ngain = '0.1'", "repulsion.gain: expected a finite number > 0 (m/s); got '0.1'"),
+        ("[repulsion]\ngain = [0.1]", "repulsion.gain: expected a finite number > 0 (m/s); got [0.1]"),
+        (
+            "[repulsion]\nprofile = 5",
+            'repulsion.profile: expected "inverse" or "linear" or "cosine" or "power5"; got 5',
+        ),
         (
             "[repulsion]\nprofile = 'linar'",
             'repulsion.profile: expected "inverse" or "linear" or "cosine" or "power5" '
             "(did you mean 'linear'?); got 'linar'",
         ),
         ("repulsion = 3", "repulsion: expected a table; got 3"),
-        ("[limits]\nmargin = 10", "limits.margin: expected a number > 0 and <= 1.5708 (rad or m); got 10.0"),
-        ("[limits]\nexponent = 2.5", "limits.exponent: expected a whole number; got 2.5"),
+        ("[limits]\nmargin = 10", "limits.margin: expected a number > 0 and <= 1.5708 (rad or m); got 10"),
+        ("[limits]\nexponent = 2.5", "limits.exponent: expected a whole number from 1 to 8; got 2.5"),
         ("[limits]\nexponent = 99", "limits.exponent: expected a whole number from 1 to 8; got 99"),
-        ("[attraction]\nkp = 1.7e400", "attraction.kp: expected a finite number; got inf"),
-        (f"[attraction]\nkp = 1{'0' * 400}", f"attraction.kp: expected a finite number; got 1{'0' * 400}"),
-        ("[workspace]\ncenter = [0, 0]", "workspace.center: expected a list of 3; got [0, 0]"),
-        ("[workspace]\ncenter = [0, 0, 'x']", "workspace.center[2]: expected a finite number; got 'x'"),
-        ("[workspace.repulsion]\ngain = -2", "workspace.repulsion.gain: expected a number > 0 (m/s); got -2.0"),
+        ("[attraction]\nkp = 1.7e400", "attraction.kp: expected a finite number >= 0 (1/s); got inf"),
+        (f"[attraction]\nkp = 1{'0' * 400}", f"attraction.kp: expected a finite number >= 0 (1/s); got 1{'0' * 400}"),
+        ("[workspace]\ncenter = [0, 0]", "workspace.center: expected a list of 3 numbers (m); got [0, 0]"),
+        ("[workspace]\ncenter = [0, 0, 'x']", "workspace.center[2]: expected a finite number (m); got 'x'"),
+        ("[workspace.repulsion]\ngain = -2", "workspace.repulsion.gain: expected a number > 0 (m/s); got -2"),
         ("[workspace]\ninner = 2\nouter = 1", "workspace.inner: expected a number below outer = 1.0; got 2.0"),
-        ("[[shells]]\ngain = 1\n[[shells]]\nease = 2", "shells[1].ease: expected a number >= 0 and <= 1; got 2.0"),
-        ("shells = 1", "shells: expected a list; got 1"),
+        ("[[shells]]\ngain = 1\n[[shells]]\nease = 2", "shells[1].ease: expected a number >= 0 and <= 1; got 2"),
+        ("shells = 1", "shells: expected a list of entries; got 1"),
         ("norm = 'three'", 'norm: expected "one" or "two"; got \'three\''),
         ("on = 1", "on: expected true or false; got 1"),
-        ("weights = 1", "weights: expected a list; got 1"),
+        ("weights = 1", "weights: expected a list of numbers; got 1"),
         ("[repulsion]\ninfluence = 0.015", "repulsion.influence: expected at least twice the floor; got 0.015"),
         (
             "[workspace]\nzzz = 1",
@@ -364,36 +367,77 @@ def test_a_wrong_number_of_values_or_a_strange_setting_is_refused():
         leaves(Array(np.zeros(3)))
 
 
-# ---- the vocabulary
+# ---- what a setting may be, beside it
 
-FLOATS = (er_settings.positive, er_settings.non_negative, er_settings.fraction, er_settings.number)
+
+@dataclass(frozen=True)
+class One(Settings):
+    """A field of every kind."""
+
+    positive: float = setting(1.0, "(0, inf) m", "above zero")
+    non_negative: float = setting(1.0, "[0, inf) m", "zero or more")
+    fraction: float = setting(1.0, "[0, 1]", "a part")
+    number: float = setting(1.0, "m", "any")
+    maybe: float | None = setting(None, "[-5, 5] m", "or none")
+    flag: bool = setting(True, "", "on or off")
+    whole: int = setting(1, "[1, 3]", "from 1 to 3")
+    seed: int = setting(1, f"[0, {2**63 - 1}]", "to the last bit")
+    word: str = setting("a", ("a", "b"), "one of two")
+    text: str = setting("", "", "any")
+    point: tuple[float, float, float] = setting((0.0, 0.0, 0.0), "m", "three")
+    speeds: tuple[float, ...] = setting((), "(0, 10] m/s", "any number of them")
+    part: MovingAverage | None = setting(MovingAverage(), "", "or none")
 
 
 @pytest.mark.parametrize(
-    "check, good, bad",
+    "name, good, bad",
     [
-        (er_settings.positive, [1e-300, 1, np.float64(2), np.int64(3)], [0.0, -1, math.nan, math.inf, True, "1", None]),
-        (er_settings.non_negative, [0, 0.0, 5.0], [-1e-300, math.inf, False]),
-        (er_settings.fraction, [0, 1, 0.5], [-0.1, 1.0001]),
-        (er_settings.number, [-5, 0.0, 1e300], [math.inf, math.nan, "x", np.bool_(True)]),
-        (er_settings.flag, [True, False], [0, 1, "true"]),
-        (er_settings.point, [(1, 2, 3), [0, 0, 0.0], np.zeros(3)], [(1, 2), (1, 2, math.nan), "abc", 5, [[1]]]),
-        (lambda s, name: er_settings.integer(s, name, 1, 3), [1, 3], [0, 4, 1.0, True]),
-        (lambda s, name: er_settings.choice(s, name, ("a", "b")), ["a", "b"], ["c", 1, None]),
+        ("positive", [1e-300, 1, np.float64(2), np.int64(3)], [0.0, -1, math.nan, math.inf, True, "1", None, 10**400]),
+        ("non_negative", [0, 0.0, 5.0], [-1e-300, math.inf, False]),
+        ("fraction", [0, 1, 0.5], [-0.1, 1.0001]),
+        ("number", [-5, 0.0, 1e300], [math.inf, math.nan, "x", np.bool_(True)]),
+        ("maybe", [None, -5, 5.0], [-5.1, 6, False, math.nan]),
+        ("flag", [True, False], [0, 1, "true", None]),
+        ("whole", [1, 3], [0, 4, 1.0, True]),
+        ("seed", [0, 2**63 - 1], [-1, 2**63]),
+        ("word", ["a", "b"], ["c", 1, None]),
+        ("text", ["", "\n", Path("a")], [1, None, b"a"]),
+        ("point", [(1, 2, 3), [0, 0, 0.0], np.zeros(3)], [(1, 2), (1, 2, math.nan), "abc", 5, [[1]], {0: 1}]),
+        ("speeds", [(), [1], np.ones(4), range(1, 4)], [(0.0,), (1.0, 11), (True,), "12", None]),
+        ("part", [None, MovingAverage(0.1)], [0.1, {"duration": 0.1}, False, Attraction()]),
     ],
 )  # fmt: skip
-def test_checks(check, good, bad):
-    @dataclass(frozen=True)
-    class One:
-        x: object = setting(None, "m", "x")
-
+def test_checks(name, good, bad):
     for value in good:
-        one = One(value)
-        check(one, "x")
-        if check in FLOATS:
-            assert type(one.x) is float
-        if isinstance(value, tuple | list | np.ndarray):
-            assert [type(entry) for entry in one.x] == [float] * 3
+        kept = getattr(One(**{name: value}), name)
+        if name in ("positive", "non_negative", "fraction", "number") or (name == "maybe" and value is not None):
+            assert (type(kept), kept) == (float, value)
+        elif name in ("point", "speeds"):
+            assert (type(kept), kept) == (tuple, tuple(value))
+            assert {type(entry) for entry in kept} <= {float}
+        elif name == "text":
+            assert (type(kept), kept) == (str, str(value))
+        else:
+            assert kept is value
     for value in bad:
-        with pytest.raises(FieldError, match=r"^One: x: expected .*; got "):
-            check(One(value), "x")
+        with pytest.raises(FieldError, match=rf"^One: {name}(\[\d\])?: expected .*; got "):
+            One(**{name: value})
+
+
+@pytest.mark.parametrize("allowed", ["(0, 10 m", "(0,10] m", "[0 10]", "(a, b] m", "[0, 10) m"])
+def test_an_interval_that_is_none_is_a_slip_of_ours(allowed):
+    with pytest.raises(ValueError, match=r"expected|could not convert"):
+        setting(1.0, allowed, "doc")
+
+
+def test_settings_are_values():
+    """Equal, hashed, copied with a change and pickled as any frozen dataclass; frozen."""
+    one, other = One(number=2), One(number=2.0)
+    assert one == other
+    assert hash(one) == hash(other)
+    assert pickle.loads(pickle.dumps(one)) == one
+    assert replace(one, number=3).number == 3.0
+    with pytest.raises(FieldError, match="One: whole: expected a whole number from 1 to 3; got 9"):
+        replace(one, whole=9)
+    with pytest.raises(FrozenInstanceError):
+        one.number = 1.0

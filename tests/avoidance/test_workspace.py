@@ -94,7 +94,7 @@ def test_four_ways(surface):
         ({"outer": -1.0}, "outer"),
         ({"inner": 1.0, "outer": 0.9}, "inner"),
         ({"center": (0.0, 0.0)}, "center"),
-        ({"center": (0.0, 0.0, math.inf)}, "center"),
+        ({"center": (0.0, 0.0, math.inf)}, r"center\[2\]"),
         ({"center": 1.0}, "center"),
         ({"repulsion": Repulsion.thesis(0.1, 0.5)}, "repulsion.measure"),
     ],

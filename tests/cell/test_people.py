@@ -185,7 +185,7 @@ def test_a_take_without_a_whole_frame_is_refused_by_its_name(take):
     "kind, key, value, said",
     [
         ("walk", "start", [1.0, True], "a finite number"),
-        ("walk", "start", [1e9, 0.0], "two numbers from -1000 to 1000"),
+        ("walk", "start", [1e9, 0.0], "a number >= -1000 and <= 1000 (m)"),
         ("walk", "end", [2.5, 0.0], "another point than start"),
         ("walk", "speed", 0, "a number > 0"),
         ("walk", "speed", 300, "<= 20"),
@@ -228,7 +228,7 @@ def test_what_is_refused_and_where(kind, key, value, said):
 def test_someone_who_cannot_be_is_named():
     with pytest.raises(ConfigError, match=r"^people\.ann: Reach\.target: expected a point that the right arm of"):
         made({"ben": WalkSettings(), "ann": ReachSettings((3.0, 0.0))}, ORIGIN, FLOOR)
-    with pytest.raises(FieldError, match="WalkSettings: start: expected two numbers"):
+    with pytest.raises(FieldError, match="WalkSettings: start: expected a list of 2 numbers"):
         WalkSettings(start=(1.0, 2.0, 3.0))
     assert WalkSettings(start=np.array([1, 2])).start == (1.0, 2.0)
     assert Scene(people={"ann": WalkSettings()}).people["ann"].speed == 0.3

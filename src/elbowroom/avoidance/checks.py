@@ -1,15 +1,24 @@
-"""Checks of settings: the small vocabulary of `__post_init__`, and the error that names a field.
+"""A setting: its default, what it may be and its meaning side by side, and the error that names it.
 
-Each check takes the dataclass and the names of its fields, and raises a FieldError that names field, expectation and
-what came.  Numbers become floats on the way.
+    @dataclass(frozen=True)
+    class Belt(Settings):
+        speed: float = setting(0.2, "(0, 10] m/s", "of the belt")          above 0, at most 10
+        side: str = setting("left", ("left", "right"), "where it stands")
+
+`Settings` checks each field when it is made, by its type and by what stands there: numbers become floats (bools, NaN
+and infinity are none), lists become tuples.  A FieldError names class, field, expectation and what came.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn
+import re
+import types
+import typing
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,11 +27,6 @@ from ..errors import ConfigError, nearest_hint
 SHORTEST = 1e-5
 """s between cycles, at least: no arm takes commands faster, and what is kept of seconds has a row a cycle."""
 _NOTHING: Any = object()
-
-
-def setting(default: Any, unit: str, doc: str) -> Any:
-    """A dataclass field with its unit ("" for none) and its meaning."""
-    return dataclasses.field(default=default, metadata={"unit": unit, "doc": doc})
 
 
 class FieldError(ConfigError):
@@ -41,22 +45,13 @@ class FieldError(ConfigError):
         return FieldError(joined(path, self.key), problem=self.problem)
 
     def of(self, file: str) -> FieldError:
-        """The same complaint with the file's name in front."""
+        """The same complaint with the name of the file, or of the class, in front."""
         return FieldError(self.key, problem=self.problem, place=file)
 
 
 def joined(path: str, key: str) -> str:
     """A dotted path with one more key."""
     return f"{path}.{key}" if path and key else path or key
-
-
-def _refuse(settings: Any, name: str, expected: str) -> NoReturn:
-    raise FieldError(name, expected, getattr(settings, name), place=type(settings).__name__)
-
-
-def _unit(settings: Any, name: str) -> str:
-    unit = next((f.metadata.get("unit", "") for f in dataclasses.fields(settings) if f.name == name), "")
-    return f" ({unit})" if unit else ""
 
 
 def as_number(value: Any) -> float | None:
@@ -70,67 +65,164 @@ def as_number(value: Any) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def number(settings: Any, *names: str, least: float = -math.inf, most: float = math.inf, strict: bool = False) -> None:
-    """Each is a finite number, at least (or, if strict, above) `least` and at most `most`."""
-    bounds = []
-    if least > -math.inf:
-        bounds.append(f"{'>' if strict else '>='} {least:g}")
-    if most < math.inf:
-        bounds.append(f"<= {most:g}")
-    for name in names:
-        value = as_number(getattr(settings, name))
-        if value is None or not least <= value <= most or (strict and value == least):
-            _refuse(settings, name, f"a number {' and '.join(bounds)}".strip() + _unit(settings, name))
-        object.__setattr__(settings, name, value)
+class Allowed(NamedTuple):
+    """What a number, or each of a tuple, may be: in its unit from `least`, itself too unless `above`, to `most`; or
+    which words there are."""
+
+    unit: str = ""
+    least: float = -math.inf
+    most: float = math.inf
+    above: bool = False
+    options: tuple[str, ...] = ()
+    below: str = ""  # another field that it stays below
+
+    def holds(self, number: float) -> bool:
+        """Whether a number is within the bounds."""
+        return self.least <= number <= self.most and not (self.above and number == self.least)
+
+    @property
+    def in_unit(self) -> str:
+        """The unit as a message ends with it."""
+        return f" ({self.unit})" if self.unit else ""
+
+    @property
+    def bounds(self) -> str:
+        """The bounds as a message says them."""
+        low = f"{'>' if self.above else '>='} {self.least:g}" if self.least > -math.inf else ""
+        return " and ".join(filter(None, (low, f"<= {self.most:g}" if self.most < math.inf else "")))
 
 
-def positive(settings: Any, *names: str, most: float = math.inf) -> None:
-    """Each is above zero; `most` is a bound that only a slip of units passes."""
-    number(settings, *names, least=0.0, most=most, strict=True)
+_ALLOWED = re.compile(r"(?:([(\[])(\S+), (?:(\S+)\]|inf\)) ?)?([^(\[].*)?")
 
 
-def non_negative(settings: Any, *names: str, most: float = math.inf) -> None:
-    """Each is zero or more."""
-    number(settings, *names, least=0.0, most=most)
+def setting(default: Any, allowed: str | Iterable[str], doc: str, *, below: str = "") -> Any:
+    """A dataclass field: its default, what it may be, and its meaning.
+
+    `allowed` is a unit ("" for none), behind an interval where there are bounds, "(0, 10] m", which hold for each entry
+    of a tuple; or the words to choose from.  `below` names another field that it stays below.
+    """
+    if isinstance(allowed, str):
+        found = _ALLOWED.fullmatch(allowed)
+        if found is None:
+            raise ValueError(f'setting: expected a unit, or an interval and a unit, "(0, 10] m"; got {allowed!r}')
+        bracket, low, high, unit = found.groups(default="")
+        least, most = (int(x) if x.lstrip("-").isdigit() else float(x) for x in (low or "-inf", high or "inf"))
+        may = Allowed(unit, least, most, above=bracket == "(", below=below)
+    else:
+        may = Allowed(options=tuple(allowed))
+    return dataclasses.field(default=default, metadata={"unit": may.unit, "doc": doc, "allowed": may})
 
 
-def fraction(settings: Any, *names: str) -> None:
-    """Each is from 0 to 1."""
-    number(settings, *names, least=0.0, most=1.0)
+class Spec(NamedTuple):
+    """What a field may be, by its type and by its `setting`."""
+
+    name: str
+    hint: Any
+    kind: Any  # float, int, bool, str or a dataclass, of an entry where it is a tuple; None: not checked
+    size: int | None  # how many entries a tuple has, 0 for any number; None: it is no tuple
+    optional: bool  # it may be None
+    own: bool  # a function of one's own may stand in its place, which no file can hold
+    allowed: Allowed
+
+    @property
+    def expected(self) -> str:
+        """What it may be, in words, with bounds and unit."""
+        if self.size is None:
+            return self._words()
+        many = "numbers" if self.kind is float else "entries"
+        return f"a list of {f'{self.size} ' if self.size else ''}{many}{self.allowed.in_unit}"
+
+    def _words(self, finite: bool = False) -> str:
+        """What an entry may be; a number `finite`, if the bounds do not say so."""
+        may, bounds = self.allowed, self.allowed.bounds
+        if may.options:
+            return " or ".join(f'"{option}"' for option in may.options)
+        if self.kind is float:
+            return f"a {'finite ' if finite or not bounds else ''}number {bounds}".rstrip() + may.in_unit
+        if self.kind is int:
+            return "a whole number" + (f" from {may.least} to {may.most}" if bounds else "")
+        named = {bool: "true or false", str: "a string"}
+        return named.get(self.kind, f"a {getattr(self.kind, '__name__', 'value')}")
+
+    def fit(self, value: Any, path: str) -> Any:
+        """The value as it is kept, or a FieldError at that path."""
+        if (value is None and self.optional) or (self.own and callable(value)):
+            return value
+        if self.size is None:
+            return self._entry(value, path)
+        entries = tuple(value) if isinstance(value, Iterable) and not isinstance(value, str | Mapping) else None
+        if entries is None or (self.size and len(entries) != self.size):
+            raise FieldError(path, self.expected, value)
+        return tuple(self._entry(entry, f"{path}[{k}]") for k, entry in enumerate(entries))
+
+    def _entry(self, value: Any, path: str) -> Any:
+        kept = value
+        if self.kind is float:
+            kept = as_number(value)
+            fits = kept is not None and self.allowed.holds(kept)
+        elif self.kind is int:
+            fits = isinstance(value, int) and not isinstance(value, bool) and self.allowed.holds(value)
+        elif self.kind is str:
+            kept = value.__fspath__() if hasattr(value, "__fspath__") else value
+            fits = isinstance(kept, str) and (not self.allowed.options or kept in self.allowed.options)
+        else:
+            fits = self.kind is None or isinstance(value, self.kind)
+        if not fits:
+            raise FieldError(path, self._words(kept is None) + nearest_hint(value, self.allowed.options), value)
+        return kept
 
 
-def integer(settings: Any, name: str, least: int, most: int) -> None:
-    """It is a whole number from least to most."""
-    value = getattr(settings, name)
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        _refuse(settings, name, f"a whole number from {least} to {most}")
+def specs(cls: Any) -> tuple[Spec, ...]:
+    """What each field of a dataclass may be."""
+    return _specs(cls)
 
 
-def flag(settings: Any, *names: str) -> None:
-    """Each is true or false."""
-    for name in names:
-        if not isinstance(getattr(settings, name), bool):
-            _refuse(settings, name, "true or false")
+@functools.cache
+def _specs(cls: Any) -> tuple[Spec, ...]:
+    hints = typing.get_type_hints(cls)
+    return tuple(_spec(field, hints[field.name]) for field in dataclasses.fields(cls))
 
 
-def choice(settings: Any, name: str, options: Sequence[str] | Mapping[str, Any]) -> None:
-    """It is one of the options; the nearest is suggested."""
-    value = getattr(settings, name)
-    if not isinstance(value, str) or value not in options:
-        _refuse(settings, name, " or ".join(f'"{o}"' for o in options) + nearest_hint(value, options))
+def _spec(field: dataclasses.Field[Any], hint: Any) -> Spec:
+    union = typing.get_args(hint) if typing.get_origin(hint) in (types.UnionType, typing.Union) else (hint,)
+    own = any(getattr(part, "_is_protocol", False) for part in union)
+    plain = [part for part in union if part is not type(None) and not getattr(part, "_is_protocol", False)]
+    kind, size = plain[0] if len(plain) == 1 else None, None
+    allowed = field.metadata.get("allowed", Allowed())
+    if typing.get_origin(kind) is tuple:
+        kind, *others = typing.get_args(kind)
+        size = 0 if others == [...] else 1 + len(others)
+    if typing.get_origin(kind) is typing.Literal:
+        kind, allowed = str, Allowed(options=typing.get_args(kind))
+    known = kind in (float, int, bool, str) or dataclasses.is_dataclass(kind)
+    return Spec(field.name, hint, kind if known else None, size, type(None) in union, own, allowed)
 
 
-def point(settings: Any, name: str) -> None:
-    """It is three finite numbers; kept as a tuple."""
-    value = getattr(settings, name)
-    numbers = [as_number(x) for x in value] if isinstance(value, list | tuple | np.ndarray) else []
-    if len(numbers) != 3 or None in numbers:
-        _refuse(settings, name, "three finite numbers" + _unit(settings, name))
-    object.__setattr__(settings, name, tuple(numbers))
+class Settings:
+    """Base of a frozen dataclass of settings: one that is made has been checked, field by field."""
+
+    def __post_init__(self) -> None:
+        found = specs(type(self))
+        try:
+            for spec in found:
+                object.__setattr__(self, spec.name, spec.fit(getattr(self, spec.name), spec.name))
+        except FieldError as error:
+            raise error.of(type(self).__name__) from None
+        for name, other in ((spec.name, spec.allowed.below) for spec in found if spec.allowed.below):
+            value, bound = getattr(self, name), getattr(self, other)
+            if value is not None and bound is not None and not value < bound:
+                raise refusal(self, name, f"a number below {other} = {bound!r}")
 
 
-def less(settings: Any, small: str, large: str) -> None:
-    """One setting stays below another: floor < influence."""
-    bound = getattr(settings, large)
-    if not getattr(settings, small) < bound:
-        _refuse(settings, small, f"a number below {large} = {bound!r}")
+def refusal(settings: Any, name: str, expected: str) -> FieldError:
+    """The error of a field that is not as expected, for what one field alone does not show."""
+    return FieldError(name, expected, getattr(settings, name), place=type(settings).__name__)
+
+
+def bounded(settings: Any, name: str, least: float = -math.inf, most: float = math.inf) -> None:
+    """Refuses a field beyond bounds that depend on another field."""
+    (spec,) = (spec for spec in specs(type(settings)) if spec.name == name)
+    may = spec.allowed
+    spec = spec._replace(allowed=may._replace(least=max(may.least, least), most=min(may.most, most)))
+    if not spec.allowed.holds(getattr(settings, name)):
+        raise refusal(settings, name, spec.expected)

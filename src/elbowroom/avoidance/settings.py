@@ -1,7 +1,7 @@
 """Settings as data: frozen dataclasses in and out of TOML, checked, and their floats as runtime inputs.
 
 A part of a controller is a frozen dataclass.  Its strings, bools and whole numbers choose structure; its floats are
-gains.  `__post_init__` checks it with the vocabulary of checks.py (`positive`, `fraction`, `choice`, ...).
+gains.  Each field says what it may be, and `Settings` checks it (checks.py).
 
     read, loads, load, dumps    to and from TOML; every complaint begins with the file and the path to the key
     rows                        name, default, unit and meaning of every setting
@@ -17,7 +17,6 @@ import dataclasses
 import json
 import math
 import os
-import types
 import typing
 from collections.abc import Iterator, Mapping, Sequence
 from types import SimpleNamespace
@@ -26,17 +25,9 @@ from typing import Any, NamedTuple, TypeVar
 from ..errors import ConfigError, close_names
 from ..reading import named, parse_toml, read_bytes
 from .checks import FieldError as FieldError
-from .checks import as_number as as_number
-from .checks import choice as choice
-from .checks import flag as flag
-from .checks import fraction as fraction
-from .checks import integer as integer
+from .checks import Settings as Settings
+from .checks import Spec, specs
 from .checks import joined as _joined
-from .checks import less as less
-from .checks import non_negative as non_negative
-from .checks import number as number
-from .checks import point as point
-from .checks import positive as positive
 from .checks import setting as setting
 
 T = TypeVar("T")
@@ -58,16 +49,17 @@ def read(cls: type[T], table: Mapping[str, Any], path: str = "", base: T | None 
     for key in table:
         if key not in known:
             raise FieldError(_joined(path, key), problem=_unknown(key, known))
-    hints = typing.get_type_hints(cls)
     values = {}
-    for name, spec in known.items():
-        where, default = _joined(path, name), _default(spec, base)
-        if name in table:
-            values[name] = _value(hints[name], table[name], where, default)
+    for spec in specs(cls):
+        if spec.name not in known:
+            continue
+        where, default = _joined(path, spec.name), _default(known[spec.name], base)
+        if spec.name in table:
+            values[spec.name] = _value(spec, table[spec.name], where, default)
         elif default is dataclasses.MISSING:
-            raise FieldError(where, _kind(hints[name]))
+            raise FieldError(where, spec.expected)
         else:
-            values[name] = default
+            values[spec.name] = default
     try:
         return cls(**values)
     except FieldError as error:
@@ -106,55 +98,18 @@ def _unknown(key: str, known: Mapping[str, dataclasses.Field[Any]]) -> str:
     return f"unknown key; expected {', '.join(known)}"
 
 
-def _without_none(hint: Any) -> Any:
-    """The type that a file may hold: without None, and without what only a program can give (a Protocol)."""
-    if typing.get_origin(hint) in (types.UnionType, typing.Union):
-        rest = [a for a in typing.get_args(hint) if a is not type(None) and not getattr(a, "_is_protocol", False)]
-        if len(rest) == 1:
-            return rest[0]
-    return hint
-
-
-def _kind(hint: Any) -> str:
-    hint = _without_none(hint)
-    simple = {float: "a finite number", int: "a whole number", bool: "true or false", str: "a string"}
-    if hint in simple:
-        return simple[hint]
-    if typing.get_origin(hint) is typing.Literal:
-        return " or ".join(f'"{a}"' for a in typing.get_args(hint))
-    return "a table" if dataclasses.is_dataclass(hint) else "a list"
-
-
-def _value(hint: Any, value: Any, path: str, default: Any = None) -> Any:
-    if value is False and type(None) in typing.get_args(hint):
+def _value(spec: Spec, value: Any, path: str, default: Any) -> Any:
+    if value is False and spec.optional:
         return None
-    hint = _without_none(hint)
-    if dataclasses.is_dataclass(hint):
-        return read(typing.cast(type, hint), value, path, default if type(default) is hint else None)
-    fits: Any
-    if hint is float:
-        fits = as_number(value)
-    elif typing.get_origin(hint) is tuple:
-        return _tuple(typing.get_args(hint), value, path)
-    elif typing.get_origin(hint) is typing.Literal:
-        fits = value if value in typing.get_args(hint) else None
-    elif hint in (int, bool, str):
-        fits = value if type(value) is hint else None
-    else:
-        raise TypeError(f"{path}: settings of type {hint!r} cannot be read from a table")
-    if fits is None:
-        raise FieldError(path, _kind(hint), value)
-    return fits
-
-
-def _tuple(hints: tuple[Any, ...], value: Any, path: str) -> tuple[Any, ...]:
-    if not isinstance(value, list | tuple):
-        raise FieldError(path, "a list", value)
-    if len(hints) == 2 and hints[1] is ...:
-        hints = (hints[0],) * len(value)
-    if len(value) != len(hints):
-        raise FieldError(path, f"a list of {len(hints)}", value)
-    return tuple(_value(h, v, f"{path}[{k}]") for k, (h, v) in enumerate(zip(hints, value, strict=True)))
+    if spec.kind is None:
+        raise TypeError(f"{path}: settings of type {spec.hint!r} cannot be read from a table")
+    part = typing.cast(type, spec.kind)
+    if dataclasses.is_dataclass(part):
+        if spec.size is None:
+            return read(part, value, path, default if type(default) is part else None)
+        if isinstance(value, list | tuple):
+            value = tuple(read(part, entry, f"{path}[{k}]") for k, entry in enumerate(value))
+    return spec.fit(value, path)
 
 
 # ---- data out
@@ -250,9 +205,9 @@ def _leaves(value: Any, path: str) -> Iterator[tuple[str, float]]:
 
 def _entries(settings: Any) -> Iterator[tuple[str, Any]]:
     """Names and values; a whole number in a field of floats is a float, checked or not."""
-    for spec in dataclasses.fields(settings):
+    for spec in specs(type(settings)):
         value = getattr(settings, spec.name)
-        is_float = type(value) is int and _without_none(typing.get_type_hints(type(settings))[spec.name]) is float
+        is_float = type(value) is int and spec.kind is float
         yield spec.name, float(value) if is_float else value
 
 

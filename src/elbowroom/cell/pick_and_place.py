@@ -18,7 +18,7 @@ nothing is dropped.  The out-feed always runs: an object is carried `length` fro
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -26,9 +26,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..avoidance import Goal
+from ..avoidance.checks import Settings, refusal, setting
 from ..avoidance.control.attraction import Path, Pole
-from ..avoidance.settings import FieldError, less, non_negative, point, positive, setting
-from .task import FAR, Point, away, checked_point, near_point, shifted
+from .task import FAR, Point, away, checked_point, shifted
 
 Array = NDArray[np.float64]
 
@@ -87,23 +87,20 @@ def following(state: str, event: str, came_from: str) -> str:
 
 
 @dataclass(frozen=True)
-class Conveyor:
+class Conveyor(Settings):
     """A straight belt with objects at even spacing."""
 
-    direction: tuple[float, float, float] = setting((0.0, -1.0, 0.0), "", "way that it carries; any length")
-    speed: float = setting(0.2, "m/s", "of the belt")
-    length: float = setting(1.0, "m", "of the belt, from or to the place where the robot works")
-    spacing: float = setting(0.3, "m", "from object to object")
+    direction: Point = setting((0.0, -1.0, 0.0), "", "way that it carries; any length")
+    speed: float = setting(0.2, "(0, 10] m/s", "of the belt")
+    length: float = setting(1.0, "(0, 100] m", "of the belt, from or to the place where the robot works")
+    spacing: float = setting(0.3, "(0, 100] m", "from object to object", below="length")
 
     def __post_init__(self) -> None:
-        point(self, "direction")
+        super().__post_init__()
         if not 1e-6 <= math.hypot(*self.direction) <= 1e6:
-            raise FieldError("direction", "a vector that is not zero", self.direction, place="Conveyor")
-        positive(self, "speed", most=10.0)
-        positive(self, "length", "spacing", most=100.0)
-        less(self, "spacing", "length")
+            raise refusal(self, "direction", "a vector that is not zero")
         if self.length / self.spacing > MOST:
-            raise FieldError("spacing", f"at least length / {MOST} (m)", self.spacing, place="Conveyor")
+            raise refusal(self, "spacing", f"at least length / {MOST} (m)")
 
     @property
     def way(self) -> Array:
@@ -195,33 +192,28 @@ class OutFeed:
 
 
 @dataclass(frozen=True)
-class PickAndPlace:
+class PickAndPlace(Settings):
     """The cell as data.  Points are relative to an origin that the scene decides; `begin` makes it run."""
 
-    home: tuple[float, float, float] = setting((0.0, 0.0, 0.0), "m", "where the tool begins and ends a task cycle")
-    pick: tuple[float, float, float] = setting((0.0, 0.3, -0.25), "m", "where the in-feed brings an object")
-    place: tuple[float, float, float] = setting((0.0, -0.3, -0.25), "m", "where it is put on the out-feed")
-    approach: float = setting(0.15, "m", "how far above pick and place the tool goes across")
-    speed: float = setting(0.25, "m/s", "of the pole along its way")
-    leash: float = setting(0.1, "m", "the pole waits for a tool that is this far away or farther")
-    tolerance: float = setting(0.01, "m", "how near the tool must be to have arrived, to grip and to let go")
-    dwell: float = setting(0.5, "s", "time at rest within the tolerance that gripping takes, and letting go")
-    safety: float = setting(0.4, "m", "a person nearer than this: avoid")
-    hysteresis: float = setting(0.05, "m", "avoidance ends when the person is farther than safety + hysteresis")
-    infeed: Conveyor = field(default=Conveyor(), metadata={"doc": "brings objects to pick"})
-    outfeed: Conveyor = field(default=Conveyor(), metadata={"doc": "carries them away from place"})
+    home: Point = setting((0.0, 0.0, 0.0), "[-1000, 1000] m", "where the tool begins and ends a task cycle")
+    pick: Point = setting((0.0, 0.3, -0.25), "[-1000, 1000] m", "where the in-feed brings an object")
+    place: Point = setting((0.0, -0.3, -0.25), "[-1000, 1000] m", "where it is put on the out-feed")
+    approach: float = setting(0.15, "(0, 10] m", "how far above pick and place the tool goes across")
+    speed: float = setting(0.25, "(0, 20] m/s", "of the pole along its way")
+    leash: float = setting(0.1, "(0, 10] m", "the pole waits for a tool that is this far away or farther")
+    tolerance: float = setting(
+        0.01, "(0, 10] m", "how near the tool must be to have arrived, to grip and to let go", below="leash"
+    )
+    dwell: float = setting(0.5, "[0, 3600] s", "time at rest within the tolerance that gripping takes, and letting go")
+    safety: float = setting(0.4, "[0, 100] m", "a person nearer than this: avoid")
+    hysteresis: float = setting(0.05, "[0, 100] m", "avoidance ends when the person is beyond safety + hysteresis")
+    infeed: Conveyor = setting(Conveyor(), "", "brings objects to pick")
+    outfeed: Conveyor = setting(Conveyor(), "", "carries them away from place")
 
     def __post_init__(self) -> None:
-        for name in ("home", "pick", "place"):
-            near_point(self, name)
-        positive(self, "approach", "leash", "tolerance", most=10.0)
-        positive(self, "speed", most=20.0)
-        non_negative(self, "dwell", most=3600.0)
-        non_negative(self, "safety", "hysteresis", most=100.0)
-        less(self, "tolerance", "leash")
+        super().__post_init__()
         if not math.dist(self.pick, self.place) > self.leash:
-            expected = f"a point farther than leash = {self.leash!r} m from pick = {self.pick}"
-            raise FieldError("place", expected, self.place, place="PickAndPlace")
+            raise refusal(self, "place", f"a point farther than leash = {self.leash!r} m from pick = {self.pick}")
 
     def placed(self, origin: ArrayLike) -> PickAndPlace:
         """The same cell with its points shifted by `origin` (3,), m."""

@@ -30,7 +30,7 @@ from types import MappingProxyType
 from typing import Any, Self, TypeVar
 
 from ..avoidance import Config, Limits, Sensor
-from ..avoidance.checks import FieldError, as_number, choice, flag, integer, number, positive, setting
+from ..avoidance.checks import FieldError, Settings, refusal, setting
 from ..avoidance.settings import dumps, read
 from ..errors import ConfigError, did_you_mean, nearest_hint
 from ..model.inertia import DENSITY
@@ -59,23 +59,21 @@ MOST = 5_000_000
 
 
 @dataclass(frozen=True)
-class PlantSettings:
+class PlantSettings(Settings):
     """What moves."""
 
-    kind: str = setting("kinematic", "", "kinematic, rigid or mujoco")
-    mass_error: float = setting(0.0, "", "part by which links are heavier than controller and drive believe")
-    payload: float = setting(0.0, "kg", "that hangs at the tool, unknown to them")
+    kind: str = setting("kinematic", PLANTS, "kinematic, rigid or mujoco")
+    mass_error: float = setting(0.0, "[-0.9, 10]", "part by which links are heavier than controller and drive believe")
+    payload: float = setting(0.0, "[0, 1000] kg", "that hangs at the tool, unknown to them")
 
     def __post_init__(self) -> None:
-        choice(self, "kind", PLANTS)
-        number(self, "mass_error", least=-0.9, most=10.0)
-        number(self, "payload", least=0.0, most=1000.0)
+        super().__post_init__()
         if self.kind == "kinematic" and (self.mass_error or self.payload):
-            raise FieldError("kind", "rigid or mujoco where there is a mass_error or a payload", self.kind)
+            raise refusal(self, "kind", "rigid or mujoco where there is a mass_error or a payload")
 
 
 @dataclass(frozen=True)
-class _Plain:
+class _Plain(Settings):
     """The settings of a scene that need no choice of a kind."""
 
     title: str = setting("", "", "one line that says what happens")
@@ -90,65 +88,31 @@ class _Plain:
     fit: bool = setting(False, "", "scale and move a pick-and-place task that the arm could not do as it is written")
     check_reach: bool = setting(True, "", "refuse points of the task that the tool does not reach")
     allow_bare: bool = setting(False, "", "run though links of the arm have no shape, which distances then ignore")
-    density: float = setting(DENSITY, "kg/m^3", "of links whose file has no mass; 0: such an arm is refused")
-    origin: str = setting("tool", "", "what points count from: the resting tool, or the arm's base")
-    floor: float = setting(0.0, "m", "height of the floor that people stand on, in the base's frame")
-    duration: float = setting(30.0, "s", "of a run")
-    supervision: str = setting("stop", "", "stop: the supervisor decides; watch: it only says what it would do; off")
-    reset_after: float = setting(2.0, "s", "an operator resets a stop after so long, again and again; 0: never")
-    noise: float = setting(0.0, "m", "standard deviation of the sensor's error, each axis, a whole person at a time")
-    seed: int = setting(1, "", "of that noise")
-    controller: Config = field(default=Config(period=0.01), metadata={"doc": "how the arm keeps clear"})
-    limits: Limits = field(default=Limits(sensor=Sensor.exact()), metadata={"doc": "what the supervisor allows"})
-    plant: PlantSettings = field(default=PlantSettings(), metadata={"doc": "what moves"})
+    density: float = setting(DENSITY, "[0, 1e5] kg/m^3", "of links whose file has no mass; 0: such an arm is refused")
+    origin: str = setting("tool", ("tool", "base"), "what points count from: the resting tool, or the arm's base")
+    floor: float = setting(0.0, "[-10, 10] m", "height of the floor that people stand on, in the base's frame")
+    duration: float = setting(30.0, "(0, 86400] s", "of a run")
+    supervision: str = setting("stop", SUPERVISION, "stop: the supervisor decides; watch: says what it would do; off")
+    reset_after: float = setting(2.0, "[0, 3600] s", "an operator resets a stop after so long, every time; 0: never")
+    noise: float = setting(0.0, "[0, 1] m", "standard deviation of the sensor's error, each axis, of a whole person")
+    seed: int = setting(1, f"[0, {2**63 - 1}]", "of that noise")
+    controller: Config = setting(Config(period=0.01), "", "how the arm keeps clear")
+    limits: Limits = setting(Limits(sensor=Sensor.exact()), "", "what the supervisor allows")
+    plant: PlantSettings = setting(PlantSettings(), "", "what moves")
 
     def __post_init__(self) -> None:
-        for name in ("title", "tip", "cover"):
-            _text(self, name, "one line of text")
-        _text(self, "robot", "an arm of the catalogue, or a URDF or TOML file", some=True)
-        for name in ("start", "lower", "upper", "self_gaps"):
-            _numbers(self, name)
-        choice(self, "origin", ("tool", "base"))
-        choice(self, "supervision", SUPERVISION)
-        flag(self, "face")
-        flag(self, "fit")
-        flag(self, "check_reach")
-        flag(self, "allow_bare")
-        number(self, "density", least=0.0, most=1e5)
-        number(self, "floor", least=-10.0, most=10.0)
-        positive(self, "duration", most=86400.0)
-        number(self, "reset_after", least=0.0, most=3600.0)
-        number(self, "noise", least=0.0, most=1.0)
-        integer(self, "seed", 0, 2**63 - 1)
-        for name, kind in (("controller", Config), ("limits", Limits), ("plant", PlantSettings)):
-            if not isinstance(getattr(self, name), kind):
-                raise FieldError(name, f"a {kind.__name__}", getattr(self, name), place="Scene")
+        super().__post_init__()
+        for name in ("title", "robot", "tip", "cover"):
+            if not getattr(self, name).isprintable():
+                raise refusal(self, name, "one line of text")
+        if not self.robot:
+            raise refusal(self, "robot", "an arm of the catalogue, or a URDF or TOML file")
         period = self.controller.period
         if self.duration / period > MOST:
-            raise FieldError("duration", f"at most {MOST} control steps of {period:g} s", self.duration, place="Scene")
+            raise refusal(self, "duration", f"at most {MOST} control steps of {period:g} s")
         if self.limits.period not in (None, period):
             expected = f"the controller's, {period!r}, or nothing"
             raise FieldError("limits.period", expected, self.limits.period, place="Scene")
-
-
-def _text(settings: _Plain, name: str, expected: str, *, some: bool = False) -> None:
-    value = getattr(settings, name)
-    value = os.fspath(value) if isinstance(value, os.PathLike) else value
-    if not isinstance(value, str) or not (value or not some) or not value.isprintable():
-        raise FieldError(name, expected, value, place="Scene")
-    object.__setattr__(settings, name, value)
-
-
-def _numbers(settings: _Plain, name: str) -> None:
-    """Any sequence of finite numbers, kept as a tuple; how many there must be is the arm's affair."""
-    value = getattr(settings, name)
-    try:
-        numbers = [as_number(x) for x in value]
-    except TypeError:
-        numbers = [None]
-    if None in numbers:
-        raise FieldError(name, "a list of finite numbers, one a joint (rad or m)", value, place="Scene")
-    object.__setattr__(settings, name, tuple(numbers))
 
 
 @dataclass(frozen=True)
@@ -162,9 +126,9 @@ class Scene(_Plain):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.task, TaskSettings):
-            raise FieldError("task", "a task, such as GoTo(point)", self.task, place="Scene")
+            raise refusal(self, "task", "a task, such as GoTo(point)")
         if not isinstance(self.people, Mapping):
-            raise FieldError("people", 'people by name, {"anna": WalkSettings()}', self.people, place="Scene")
+            raise refusal(self, "people", 'people by name, {"anna": WalkSettings()}')
         for name, who in self.people.items():
             if not isinstance(name, str) or not hasattr(who, "make"):
                 raise FieldError(f"people.{name}", "a person, such as WalkSettings()", who, place="Scene")

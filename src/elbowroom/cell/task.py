@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..avoidance import Goal
-from ..avoidance.settings import FieldError, as_number, positive, setting
+from ..avoidance.checks import Settings, setting
 from ..errors import ConfigError, ShapeError
 
 Array = NDArray[np.float64]
@@ -85,15 +85,11 @@ class Rest:
 
 
 @dataclass(frozen=True)
-class GoTo:
+class GoTo(Settings):
     """Go to a point and stay there.  A tool that is pushed away comes back."""
 
-    point: tuple[float, float, float] = setting((0.0, 0.0, 0.0), "m", "where to go")
-    tolerance: float = setting(0.01, "m", "how near is there")
-
-    def __post_init__(self) -> None:
-        near_point(self, "point")
-        positive(self, "tolerance", most=10.0)
+    point: Point = setting((0.0, 0.0, 0.0), "[-1000, 1000] m", "where to go")
+    tolerance: float = setting(0.01, "(0, 10] m", "how near is there")
 
     def placed(self, origin: ArrayLike) -> GoTo:
         """The same with its point shifted by `origin` (3,), m."""
@@ -188,16 +184,6 @@ class DraggedGoal:
 
 
 # ---- points: checked where they enter, shifted to where the scene has its origin
-
-
-def near_point(settings: object, name: str, size: int = 3) -> None:
-    """A setting is so many numbers of a cell's size; kept as a tuple."""
-    value = getattr(settings, name)
-    numbers = [as_number(x) for x in value] if isinstance(value, list | tuple | np.ndarray) else []
-    if len(numbers) != size or not all(x is not None and abs(x) <= FAR for x in numbers):
-        expected = f"{('two', 'three', 'four')[size - 2]} numbers from -{FAR:g} to {FAR:g} (m)"
-        raise FieldError(name, expected, value, place=type(settings).__name__)
-    object.__setattr__(settings, name, tuple(numbers))
 
 
 def checked_point(name: str, value: ArrayLike) -> Array:

@@ -26,31 +26,26 @@ from ...algebra import Scalar
 from ...algebra.functions import exp, maximum, minimum, power, sqrt, where
 from ...algebra.linalg import dot, vector
 from ...errors import ConfigError, ShapeError
-from ..settings import as_number, choice, integer, non_negative, positive, setting
+from ..checks import Settings, as_number, setting
 
 Array = NDArray[Any]
 SLOW_DOWN = ("printed", "mended", "off")
 
 
 @dataclass(frozen=True)
-class Attraction:
+class Attraction(Settings):
     """How the tool is drawn to its pole."""
 
-    kp: float = setting(3.0, "1/s", "speed for each metre of error")
-    ki: float = setting(0.0, "1/s^2", "speed for a metre of error kept up for a second; an arm that follows needs none")
-    max_speed: float = setting(0.5, "m/s", "greatest speed of attraction")
-    windup: float = setting(0.1, "m/s", "greatest speed that the integral may ask for")
-    rotation_gain: float = setting(1.0, "1/s", "turning speed for each radian of error")
-    max_turn: float = setting(1.0, "rad/s", "greatest turning speed")
-    slow_down: str = setting("mended", "", "restraint near people (3.77): printed, mended or off")
-    exponent: int = setting(2, "", "n of (3.77), 1 to 8")
-
-    def __post_init__(self) -> None:
-        non_negative(self, "kp", "ki", "rotation_gain")
-        positive(self, "max_speed", "max_turn", most=20.0)
-        non_negative(self, "windup", most=20.0)
-        choice(self, "slow_down", SLOW_DOWN)
-        integer(self, "exponent", 1, 8)
+    kp: float = setting(3.0, "[0, inf) 1/s", "speed for each metre of error")
+    ki: float = setting(
+        0.0, "[0, inf) 1/s^2", "speed for a metre of error kept up for a second; an arm that follows needs none"
+    )
+    max_speed: float = setting(0.5, "(0, 20] m/s", "greatest speed of attraction")
+    windup: float = setting(0.1, "[0, 20] m/s", "greatest speed that the integral may ask for")
+    rotation_gain: float = setting(1.0, "[0, inf) 1/s", "turning speed for each radian of error")
+    max_turn: float = setting(1.0, "(0, 20] rad/s", "greatest turning speed")
+    slow_down: str = setting("mended", SLOW_DOWN, "restraint near people (3.77): printed, mended or off")
+    exponent: int = setting(2, "[1, 8]", "n of (3.77), 1 to 8")
 
 
 def held(v: Array, most: Scalar) -> Array:

@@ -25,31 +25,26 @@ from numpy.typing import NDArray
 from ...algebra import Scalar
 from ...algebra.functions import cos, maximum, minimum, power, where
 from ...algebra.linalg import vector
-from ..settings import choice, integer, less, positive, setting
+from ..checks import Settings, setting
 
 Array = NDArray[Any]
 METHODS = ("scaling", "potential", "none")
 FORMS = ("mended", "printed")
+QUARTER = math.pi / 2  # rad: more is a slip of degrees
 
 
 @dataclass(frozen=True)
-class JointLimits:
+class JointLimits(Settings):
     """How joints are kept off their limits."""
 
-    method: str = setting("scaling", "", "scaling (3.74), potential (3.72) or none")
-    form: str = setting("mended", "", "mended, or printed as in the thesis")
-    margin: float = setting(0.2, "rad or m", "distance from a limit at which it is felt")
-    gain: float = setting(0.01, "N m rad^n or rad^(n+1)/s", "k of the potential: a torque, or a joint speed")
-    exponent: int = setting(1, "", "n of the potential, 1 to 8")
-    floor: float = setting(0.01, "rad or m", "the potential takes smaller distances as this one")
-
-    def __post_init__(self) -> None:
-        choice(self, "method", METHODS)
-        choice(self, "form", FORMS)
-        positive(self, "margin", "floor", most=math.pi / 2)  # more is a slip of degrees
-        positive(self, "gain")
-        integer(self, "exponent", 1, 8)
-        less(self, "floor", "margin")
+    method: str = setting("scaling", METHODS, "scaling (3.74), potential (3.72) or none")
+    form: str = setting("mended", FORMS, "mended, or printed as in the thesis")
+    margin: float = setting(0.2, f"(0, {QUARTER}] rad or m", "distance from a limit at which it is felt")
+    gain: float = setting(0.01, "(0, inf) N m rad^n or rad^(n+1)/s", "k of the potential: a torque, or a joint speed")
+    exponent: int = setting(1, "[1, 8]", "n of the potential, 1 to 8")
+    floor: float = setting(
+        0.01, f"(0, {QUARTER}] rad or m", "the potential takes smaller distances as this one", below="margin"
+    )
 
 
 def _margin(settings: JointLimits, low: float, high: float) -> Scalar:

@@ -26,7 +26,7 @@ That is the influence of all people, in the field's own measure; g is to surface
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ...algebra import Scalar
@@ -34,7 +34,7 @@ from ...algebra.functions import cos, maximum, minimum, power, sqrt, where
 from ...algebra.linalg import Array, dot
 from ...geometry.segments import projection
 from ...geometry.shapes import RADIUS, A, B
-from ..settings import choice, fraction, less, non_negative, positive, setting
+from ..checks import Settings, setting
 
 
 class Profile(Protocol):
@@ -69,31 +69,20 @@ MEASURES = ("surface", "axis")
 
 
 @dataclass(frozen=True)
-class Repulsion:
+class Repulsion(Settings):
     """How an obstacle pushes a link."""
 
-    profile: str | Profile = field(
-        default="power5", metadata={"doc": "shape over the distance: inverse, linear, cosine or power5, or a function"}
+    profile: str | Profile = setting(
+        "power5", PROFILES, "shape over the distance: inverse, linear, cosine or power5, or a function"
     )
-    gain: float = setting(0.1, "m/s", "k of the profile; of inverse, m^2/s")
-    influence: float = setting(0.22, "m", "distance d0 at which the push begins")
-    measure: str = setting("surface", "", "distance between surfaces, or between the capsules' axes as in the thesis")
-    floor: float = setting(0.01, "m", "smaller distances, and penetration, count as this one")
-    max_strength: float = setting(1.0, "m/s", "what no push exceeds")
-    lookahead: float = setting(0.2, "s", "the influence grows by this times the closing speed")
-    ease: float = setting(0.5, "", "part of the push that goes while the pair is parting, 0 to 1")
-    parting_speed: float = setting(0.25, "m/s", "parting speed from which all of `ease` goes")
-
-    def __post_init__(self) -> None:
-        if not callable(self.profile):
-            choice(self, "profile", PROFILES)
-        choice(self, "measure", MEASURES)
-        positive(self, "gain", "max_strength")
-        positive(self, "influence", "floor", most=10.0)
-        positive(self, "parting_speed", most=20.0)
-        non_negative(self, "lookahead", most=10.0)
-        fraction(self, "ease")
-        less(self, "floor", "influence")
+    gain: float = setting(0.1, "(0, inf) m/s", "k of the profile; of inverse, m^2/s")
+    influence: float = setting(0.22, "(0, 10] m", "distance d0 at which the push begins")
+    measure: str = setting("surface", MEASURES, "distance between surfaces, or the capsules' axes as in the thesis")
+    floor: float = setting(0.01, "(0, 10] m", "smaller distances, and penetration, count as it", below="influence")
+    max_strength: float = setting(1.0, "(0, inf) m/s", "what no push exceeds")
+    lookahead: float = setting(0.2, "[0, 10] s", "the influence grows by this times the closing speed")
+    ease: float = setting(0.5, "[0, 1]", "part of the push that goes while the pair is parting, 0 to 1")
+    parting_speed: float = setting(0.25, "(0, 20] m/s", "parting speed from which all of `ease` goes")
 
     @classmethod
     def thesis(cls, gain: float, influence: float, **others: Any) -> Repulsion:
@@ -147,18 +136,13 @@ HALF = 0.5  # the level from which a command says so
 
 
 @dataclass(frozen=True)
-class Waiting:
+class Waiting(Settings):
     """How an arm waits for a goal that a person occupies."""
 
-    influence: float = setting(0.8, "m", "of people, while one of them occupies the goal")
-    near: float = setting(0.22, "m", "a person nearer to the goal than this occupies it")
-    clear: float = setting(0.42, "m", "a person farther from it leaves it free")
-    time: float = setting(0.15, "s", "time in which the influence follows")
-
-    def __post_init__(self) -> None:
-        positive(self, "influence", "clear", most=10.0)
-        non_negative(self, "near", "time", most=10.0)
-        less(self, "near", "clear")
+    influence: float = setting(0.8, "(0, 10] m", "of people, while one of them occupies the goal")
+    near: float = setting(0.22, "[0, 10] m", "a person nearer to the goal than this occupies it", below="clear")
+    clear: float = setting(0.42, "(0, 10] m", "a person farther from it leaves it free")
+    time: float = setting(0.15, "[0, 10] s", "time in which the influence follows")
 
 
 def occupied(near: Scalar, clear: Scalar, goal: Array, people: list[Array]) -> Scalar:

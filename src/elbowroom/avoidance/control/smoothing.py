@@ -20,17 +20,14 @@ from numpy.typing import NDArray
 from ...algebra import Array, Scalar
 from ...algebra.functions import where
 from ...errors import ConfigError
-from ..settings import as_number, non_negative, setting
+from ..checks import Settings, as_number, setting
 
 
 @dataclass(frozen=True)
-class MovingAverage:
+class MovingAverage(Settings):
     """How long commands are averaged."""
 
-    duration: float = setting(0.05, "s", "time that the average spans; 0 passes commands through")
-
-    def __post_init__(self) -> None:
-        non_negative(self, "duration", most=10.0)
+    duration: float = setting(0.05, "[0, 10] s", "time that the average spans; 0 passes commands through")
 
     def samples(self, period: float) -> int:
         """m, the samples of that period which the duration spans, one at least."""

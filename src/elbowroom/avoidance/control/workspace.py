@@ -11,7 +11,7 @@ speed if it is given.  What holds the base is inside the inner sphere for good: 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ...algebra import Scalar
 from ...algebra.functions import sqrt, where
 from ...algebra.linalg import dot, vector
-from ..settings import FieldError, number, point, positive, setting
+from ..checks import FieldError, Settings, setting
 from . import repulsion
 from .repulsion import Repulsion
 
@@ -28,26 +28,17 @@ _SHELL = Repulsion(profile="linear", gain=0.5, influence=0.1, max_strength=0.5, 
 
 
 @dataclass(frozen=True)
-class Workspace:
+class Workspace(Settings):
     """Where the arm may be; a surface left out does not act."""
 
-    floor: float | None = setting(None, "m", "height of the floor")
-    inner: float | None = setting(None, "m", "radius of the inner half-sphere")
-    outer: float | None = setting(None, "m", "radius of the outer half-sphere")
+    floor: float | None = setting(None, "[-100, 100] m", "height of the floor")
+    inner: float | None = setting(None, "(0, 100] m", "radius of the inner half-sphere", below="outer")
+    outer: float | None = setting(None, "(0, 100] m", "radius of the outer half-sphere")
     center: tuple[float, float, float] = setting((0.0, 0.0, 0.0), "m", "centre of both half-spheres")
-    repulsion: Repulsion = field(
-        default=_SHELL, metadata={"doc": "how the surfaces push; its influence is the safety margin"}
-    )
+    repulsion: Repulsion = setting(_SHELL, "", "how the surfaces push; its influence is the safety margin")
 
     def __post_init__(self) -> None:
-        point(self, "center")
-        if self.floor is not None:
-            number(self, "floor", least=-100.0, most=100.0)
-        for name in ("inner", "outer"):
-            if getattr(self, name) is not None:
-                positive(self, name, most=100.0)
-        if self.inner is not None and self.outer is not None and self.inner >= self.outer:
-            raise FieldError("inner", f"a number below outer = {self.outer!r}", self.inner, place="Workspace")
+        super().__post_init__()
         if self.repulsion.measure != "surface":
             raise FieldError("repulsion.measure", '"surface"', self.repulsion.measure, place="Workspace")
 

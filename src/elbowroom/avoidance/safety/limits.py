@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, cast
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from ...algebra import Scalar
 from ...arm import Arm
 from ...errors import ConfigError, ModelError
-from ..checks import SHORTEST, FieldError, choice, flag, integer, non_negative, number, positive, setting
+from ..checks import SHORTEST, FieldError, Settings, bounded, setting
 from ..control.command import Command, Goal, State
 from ..control.obstacles import Obstacles
 from ..control.pairs import PairLayout
@@ -41,113 +41,88 @@ UNLIMITED = 1e6  # rad, m or N m: stands for "no limit" where compiled code take
 
 
 @dataclass(frozen=True)
-class Limits:
+class Limits(Settings):
     """Settings of the supervisor: what it holds an arm to."""
 
-    period: float | None = setting(None, "s", "time between cycles; the controller's own where left out")
+    period: float | None = setting(None, f"[{SHORTEST}, 1] s", "time between cycles; the controller's if left out")
     # ---- joints
-    velocity: float = setting(2.0, "rad/s", "of a revolute joint whose model has no limit")
-    linear_velocity: float = setting(0.5, "m/s", "of a prismatic joint whose model has no limit")
-    velocities: tuple[float, ...] = setting((), "rad/s or m/s", "of every joint, in place of the model's")
-    acceleration: float = setting(10.0, "rad/s^2", "of revolute joints")
-    linear_acceleration: float = setting(5.0, "m/s^2", "of prismatic joints")
-    accelerations: tuple[float, ...] = setting((), "rad/s^2 or m/s^2", "of every joint, in place of the two above")
-    stop_factor: float = setting(1.5, "", "deceleration of a stop, in those accelerations")
-    torque_fraction: float = setting(1.0, "", "part of the effort limits that torques may use")
-    overspeed: float = setting(1.1, "", "measured speed, in velocity limits, that stops the arm")
-    standing: float = setting(0.01, "rad/s or m/s", "slower joints count as standing still")
-    hold_damping: float = setting(50.0, "1/s", "torque controllers: damping of the speeds in a stop")
-    # ---- joint states that cannot be true
-    position_jump: float = setting(0.05, "rad or m", "a position that is off its speed's way by more stops the arm")
-    limit_excess: float = setting(0.1, "rad or m", "a position farther beyond its limit stops the arm")
-    following_error: float = setting(0.05, "rad or m", "commanded motion that a joint may owe before the arm stops")
-    encoder_noise: float = setting(0.002, "rad or m", "a position that changes by less has not moved")
-    # ---- people
-    sensor: Sensor = field(default=Sensor(), metadata={"doc": "what the sensor of people states about itself"})
-    max_age: float | None = setting(
-        None, "s", "older data about people stops the arm; the sensor's longest age if left out"
+    velocity: float = setting(2.0, "(0, 1000] rad/s", "of a revolute joint whose model has no limit")
+    linear_velocity: float = setting(0.5, "(0, 1000] m/s", "of a prismatic joint whose model has no limit")
+    velocities: tuple[float, ...] = setting((), "(0, 1000] rad/s or m/s", "of every joint, in place of the model's")
+    acceleration: float = setting(10.0, "(0, 1000] rad/s^2", "of revolute joints")
+    linear_acceleration: float = setting(5.0, "(0, 1000] m/s^2", "of prismatic joints")
+    accelerations: tuple[float, ...] = setting(
+        (), "(0, 1000] rad/s^2 or m/s^2", "of every joint, in place of the two above"
     )
-    human_speed: float = setting(1.6, "m/s", "people unseen grow by it; the least v_h of speed and separation")
-    max_human_speed: float = setting(10.0, "m/s", "a point of a person that moved faster has jumped")
-    jump_allowance: float = setting(0.1, "m", "and by this much more: measurement noise")
-    jump_confirm: float = setting(0.5, "s", "how long old and new place are both kept after a jump")
-    clear_confirm: float = setting(0.5, "s", "how long the sensor must report nobody before it is believed")
-    stop_distance: float = setting(0.0, "m", "a person nearer than this stops the arm; 0 for never")
-    in_collision: str = setting("retreat", "", "on overlap: retreat, or stop and latch")
-    retreat_fraction: float = setting(0.2, "", "part of the velocity limits while the arm overlaps something")
+    stop_factor: float = setting(1.5, "[1, 10]", "deceleration of a stop, in those accelerations")
+    torque_fraction: float = setting(1.0, "(0, 1]", "part of the effort limits that torques may use")
+    overspeed: float = setting(1.1, "[1, 10]", "measured speed, in velocity limits, that stops the arm")
+    standing: float = setting(0.01, "(0, 0.1] rad/s or m/s", "slower joints count as standing still")
+    hold_damping: float = setting(50.0, "(0, 1000] 1/s", "torque controllers: damping of the speeds in a stop")
+    # ---- joint states that cannot be true; higher bounds would be no check at all
+    position_jump: float = setting(0.05, "(0, 1] rad or m", "a position off its speed's way by more stops the arm")
+    limit_excess: float = setting(0.1, "(0, 1] rad or m", "a position farther beyond its limit stops the arm")
+    following_error: float = setting(0.05, "(0, 10] rad or m", "commanded motion a joint may owe before the arm stops")
+    encoder_noise: float = setting(0.002, "[0, inf) rad or m", "a position that changes by less has not moved")
+    # ---- people
+    sensor: Sensor = setting(Sensor(), "", "what the sensor of people states about itself")
+    max_age: float | None = setting(
+        None, "(0, 10] s", "older data about people stops the arm; the sensor's longest age if left out"
+    )
+    human_speed: float = setting(1.6, "[0.1, 10] m/s", "people unseen grow by it; least v_h of speed and separation")
+    max_human_speed: float = setting(10.0, "[0.1, 100] m/s", "a point of a person that moved faster has jumped")
+    jump_allowance: float = setting(0.1, "[0, 10] m", "and by this much more: measurement noise")
+    jump_confirm: float = setting(0.5, "[0, 60] s", "how long old and new place are both kept after a jump")
+    clear_confirm: float = setting(0.5, "[0, 60] s", "how long the sensor must report nobody before it is believed")
+    stop_distance: float = setting(0.0, "[0, 10] m", "a person nearer than this stops the arm; 0 for never")
+    in_collision: str = setting("retreat", ("retreat", "stop"), "on overlap: retreat, or stop and latch")
+    retreat_fraction: float = setting(0.2, "(0, 1]", "part of the velocity limits while the arm overlaps something")
     # ---- the filter: speed and separation, evasion, things
     separation: bool = setting(True, "", "hold the speed towards people to `mode`; false: overlap alone counts")
-    mode: str = setting("separation", "", "what is held to: separation, power_and_force (what contact bears), or both")
-    latency: float = setting(0.01, "s", "part of T_r that no stamp shows: drives")
-    intrusion: float = setting(0.0, "m", "C: how far a hand reaches before the sensor has it")
-    robot_uncertainty: float = setting(0.02, "m", "Z_r: error of the arm's position; Z_d follows from the sensor")
-    creep: float = setting(0.04, "m/s", "slower approach is let be, or a link that drifts would freeze an evasion")
-    evasion_distance: float = setting(0.12, "m", "a person nearer than this is retreated from; hands from farther")
-    evasion_hands: float = setting(0.14, "m", "hands, and what has no name, are retreated from so much farther away")
-    evasion_gain: float = setting(4.5, "1/s", "speed of retreat for each metre that is missing")
-    evasion_speed: float = setting(2.5, "m/s", "greatest speed that evasion asks of a point")
-    evasion_time: float = setting(0.04, "s", "time in which evasion follows what is asked; less the more urgent it is")
-    evasion_weight: float = setting(8.0, "", "of a missed evasion, m/s squared, against the wish in velocity limits")
-    evasion_effort: float = setting(
-        0.5, "", "most that evasion asks of a point, in the speed that its joints can give it"
+    mode: str = setting("separation", MODES, "held to what: separation, power_and_force (what contact bears), or both")
+    latency: float = setting(0.01, "[0, 60] s", "part of T_r that no stamp shows: drives")
+    intrusion: float = setting(0.0, "[0, 10] m", "C: how far a hand reaches before the sensor has it")
+    robot_uncertainty: float = setting(0.02, "[0, 1] m", "Z_r: error of the arm's position; Z_d comes from the sensor")
+    creep: float = setting(  # more than its bound would switch the promise off
+        0.04, "[0.01, 0.05] m/s", "slower approach is let be, or a link that drifts would freeze an evasion"
     )
-    keep_off: float = setting(0.02, "m", "from the floor, things and the arm itself")
-    thing_gain: float = setting(4.0, "1/s", "speed towards them for each metre that is left")
-    thing_weight: float = setting(1000.0, "", "as evasion_weight, of the floor, things and the arm itself")
+    evasion_distance: float = setting(
+        0.12, "[0, 1] m", "a person nearer than this is retreated from; hands farther off"
+    )
+    evasion_hands: float = setting(
+        0.14, "[0, 1] m", "hands, and what has no name, are retreated from so much farther off"
+    )
+    evasion_gain: float = setting(4.5, "(0, 100] 1/s", "speed of retreat for each metre that is missing")
+    evasion_speed: float = setting(2.5, "(0, 100] m/s", "greatest speed that evasion asks of a point")
+    evasion_time: float = setting(0.04, "[0, 1] s", "time in which evasion follows what is asked; less if urgent")
+    evasion_weight: float = setting(8.0, "(0, 1e6]", "of missed evasion, (m/s)^2, against the wish in velocity limits")
+    evasion_effort: float = setting(0.5, "(0, 10]", "most that evasion asks of a point, in speeds its joints can give")
+    keep_off: float = setting(0.02, "[0, 1] m", "from the floor, things and the arm itself")
+    thing_gain: float = setting(4.0, "(0, 100] 1/s", "speed towards them for each metre that is left")
+    thing_weight: float = setting(1000.0, "(0, 1e6]", "as evasion_weight, of the floor, things and the arm itself")
     jerk: float = setting(
-        18.0, "1/s", "how fast the acceleration of a joint may change, in accelerations a second; 0: any"
+        18.0, "[0, 1e4] 1/s", "how fast the acceleration of a joint may change, in accelerations a second; 0: any"
     )
     # ---- time
-    max_state_age: float = setting(0.02, "s", "an older joint state stops the arm")
-    max_repeats: int = setting(5, "", "cycles in a row that one joint state may serve beyond its first")
-    clock_tolerance: float = setting(0.01, "s", "how far a stamp may lie in the future")
-    clock_step: float = setting(1.0, "s", "a longer gap between cycles is a step of the clock")
-    max_overruns: int = setting(3, "", "late cycles in a row that stop the arm")
-    max_overrun: int = setting(10, "", "periods by which a single cycle may be late; more stops the arm")
-    hold_time: float = setting(2.0, "s", "how long an expired goal is held before the arm stops")
+    max_state_age: float = setting(0.02, "(0, 10] s", "an older joint state stops the arm")
+    max_repeats: int = setting(5, "[0, 1000]", "cycles in a row that one joint state may serve beyond its first")
+    clock_tolerance: float = setting(0.01, "[0, 60] s", "how far a stamp may lie in the future")
+    clock_step: float = setting(1.0, "(0, 10] s", "a longer gap between cycles is a step of the clock")
+    max_overruns: int = setting(3, "[1, 1000]", "late cycles in a row that stop the arm")
+    max_overrun: int = setting(10, "[1, 1000]", "periods by which a single cycle may be late; more stops the arm")
+    hold_time: float = setting(2.0, "[0, 60] s", "how long an expired goal is held before the arm stops")
     # ---- flight recorder
-    record: float = setting(5.0, "s", "how far back the flight recorder reaches")
-    record_after: float = setting(1.0, "s", "how long it goes on after a stop before it puts the record aside")
+    record: float = setting(5.0, "(0, 600] s", "how far back the flight recorder reaches")
+    record_after: float = setting(1.0, "[0, 600] s", "how long it goes on after a stop before it puts the record aside")
 
     def __post_init__(self) -> None:
-        if self.period is not None:
-            number(self, "period", least=SHORTEST, most=1.0)
-        positive(self, "velocity", "linear_velocity", "acceleration", "linear_acceleration", most=1000.0)
-        _each(self, "velocities")
-        _each(self, "accelerations")
-        number(self, "stop_factor", "overspeed", least=1.0, most=10.0)
-        positive(self, "torque_fraction", "retreat_fraction", most=1.0)
-        positive(self, "standing", most=0.1)
-        positive(self, "hold_damping", most=1000.0)
-        positive(self, "position_jump", "limit_excess", most=1.0)  # more would be no check at all
-        positive(self, "following_error", most=10.0)
+        super().__post_init__()
         # A joint that turns round crosses its noise twice before it is seen to move; half of the debt must be left.
-        non_negative(self, "encoder_noise", most=self.following_error / 4.0)
-        if not isinstance(self.sensor, Sensor):
-            raise FieldError("sensor", "a Sensor", self.sensor, place="Limits")
+        bounded(self, "encoder_noise", most=self.following_error / 4.0)
+        bounded(self, "max_human_speed", least=self.human_speed)
+        bounded(self, "record_after", most=self.record)
         if self.max_age is not None:
-            positive(self, "max_age", most=10.0)
             _fits(self.max_age, self.sensor)
-        positive(self, "max_state_age", "clock_step", most=10.0)
-        number(self, "human_speed", least=0.1, most=10.0)
-        number(self, "max_human_speed", least=self.human_speed, most=100.0)
-        non_negative(self, "jump_allowance", "stop_distance", "intrusion", most=10.0)
-        non_negative(self, "robot_uncertainty", "evasion_distance", "evasion_hands", "keep_off", most=1.0)
-        positive(self, "evasion_gain", "thing_gain", "evasion_speed", most=100.0)
-        number(self, "creep", least=0.01, most=0.05)  # more would switch the promise off
-        non_negative(self, "evasion_time", most=1.0)
-        positive(self, "evasion_weight", "thing_weight", most=1e6)
-        positive(self, "evasion_effort", most=10.0)
-        non_negative(self, "jerk", most=1e4)
-        non_negative(self, "jump_confirm", "clear_confirm", "latency", "clock_tolerance", "hold_time", most=60.0)
-        choice(self, "in_collision", ("retreat", "stop"))
-        flag(self, "separation")
-        choice(self, "mode", MODES)
-        integer(self, "max_repeats", 0, 1000)
-        integer(self, "max_overruns", 1, 1000)
-        integer(self, "max_overrun", 1, 1000)
-        positive(self, "record", most=600.0)
-        non_negative(self, "record_after", most=self.record)
 
     @property
     def clearance(self) -> float:
@@ -173,16 +148,6 @@ def _fits(max_age: float, sensor: Sensor) -> None:
             "+ 2 x frame_period %g + dropout %g): each such drop-out will stop the arm until it is reset",
             *(max_age, sensor.longest_age, sensor.latency, sensor.frame_period, sensor.dropout),
         )
-
-
-def _each(settings: Any, name: str) -> None:
-    values = getattr(settings, name)
-    if not isinstance(values, tuple | list):
-        raise FieldError(name, "a list of numbers above 0", values, place=type(settings).__name__)
-    for value in values:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1000:
-            raise FieldError(name, "numbers above 0 and at most 1000", values, place=type(settings).__name__)
-    object.__setattr__(settings, name, tuple(map(float, values)))
 
 
 @dataclass(frozen=True, eq=False)

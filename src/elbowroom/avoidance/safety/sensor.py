@@ -22,7 +22,7 @@ from typing import NamedTuple
 from ...algebra import Condition, Scalar, maximum, minimum, where
 from ...algebra.linalg import Array, vector
 from ...geometry.shapes import RADIUS
-from ..checks import non_negative, positive, setting
+from ..checks import Settings, setting
 
 NEVER = -1e300  # s: the stamp of what never was, for compiled code takes finite numbers alone
 FIRST_SPEED = 1.5  # m/s: of a limb seen for the first time, one standard deviation
@@ -32,22 +32,17 @@ UNKNOWN = 1e3  # m/s: the noise of a velocity that nobody measured
 
 
 @dataclass(frozen=True)
-class Sensor:
+class Sensor(Settings):
     """Settings of the sensor of people: what it states about itself."""
 
-    latency: float = setting(0.1, "s", "from what a frame shows to its arrival; stamps say when it was so")
-    frame_period: float = setting(0.033, "s", "between frames")
-    dropout: float = setting(0.15, "s", "longest silence that is normal")
-    noise: float = setting(0.01, "m", "of a point, one standard deviation an axis")
-    velocity_noise: float = setting(UNKNOWN, "m/s", "of the velocities that come with points; 1000: not measured")
-    acceleration: float = setting(3.0, "m/s^2", "of limbs, typical: what the estimate of velocities allows for")
-
-    def __post_init__(self) -> None:
-        non_negative(self, "latency", "dropout", most=5.0)
-        positive(self, "frame_period", most=1.0)
-        non_negative(self, "noise", most=1.0)
-        non_negative(self, "velocity_noise", most=UNKNOWN)
-        positive(self, "acceleration", most=1000.0)
+    latency: float = setting(0.1, "[0, 5] s", "from what a frame shows to its arrival; stamps say when it was so")
+    frame_period: float = setting(0.033, "(0, 1] s", "between frames")
+    dropout: float = setting(0.15, "[0, 5] s", "longest silence that is normal")
+    noise: float = setting(0.01, "[0, 1] m", "of a point, one standard deviation an axis")
+    velocity_noise: float = setting(
+        UNKNOWN, f"[0, {UNKNOWN}] m/s", "of the velocities that come with points; 1000: not measured"
+    )
+    acceleration: float = setting(3.0, "(0, 1000] m/s^2", "of limbs, typical: what estimates of velocities allow for")
 
     @classmethod
     def skeleton_camera(cls) -> Sensor:

@@ -21,13 +21,13 @@ from typing import Any, NamedTuple, Protocol, Self, TypeVar, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from ...avoidance.checks import FieldError, choice, integer, non_negative, number, positive, setting
+from ...avoidance.checks import Settings, refusal, setting
 from ...errors import ConfigError, RecordingError
 from ...geometry import Person
 from ...geometry.skeleton import POINTS
 from ..mocap.recorded import Placement, Recorded, info_file, read_motion, read_placement
 from ..mocap.tracks import Motion
-from ..task import near_point
+from ..task import Point
 from .coworker import Coworker
 from .reach import Reach
 from .walking import RandomWalk, Still, Walk
@@ -62,20 +62,14 @@ class Movable(Protocol):
         """The same person with all that they do dx and dy (m) farther along x and y."""
 
 
-Settings = TypeVar("Settings", bound=Any)
+Who = TypeVar("Who", bound=Any)
 
 
-def _moved(settings: Settings, dx: float, dy: float, *names: str) -> Settings:
+def _moved(settings: Who, dx: float, dy: float, *names: str) -> Who:
     """Settings with points of these names, x and y first, moved."""
     points = {name: getattr(settings, name) for name in names}
     moved = {name: (x + dx, y + dy, *rest) for name, (x, y, *rest) in points.items()}
     return dataclasses.replace(settings, **moved)
-
-
-def _figure(settings: WalkSettings | WanderSettings | StandSettings) -> None:
-    choice(settings, "shape", SHAPES)
-    number(settings, "height", least=0.5, most=2.5)
-    number(settings, "radius", least=0.02, most=1.0)
 
 
 def _made(who: Coworker) -> Seen:
@@ -83,36 +77,26 @@ def _made(who: Coworker) -> Seen:
 
 
 @dataclass(frozen=True)
-class WalkSettings:
+class WalkSettings(Settings):
     """A person who walks back and forth (`Walk`)."""
 
-    start: tuple[float, float] = setting((2.5, 0.0), "m", "where they begin, from the origin")
-    end: tuple[float, float] = setting((1.0, 0.0), "m", "where they turn")
-    speed: float = setting(0.3, "m/s", "of walking")
-    periods: float | None = setting(None, "", "there and back so often, halves too; for ever if left out")
-    pause: float = setting(0.0, "s", "waited at each end")
-    delay: float = setting(0.0, "s", "waited before the first step")
-    acceleration: float | None = setting(None, "m/s^2", "of turning round; at once if left out, as in the thesis")
-    shape: str = setting("cylinder", "", "cylinder or standing")
-    height: float = setting(1.8, "m", "of the person")
-    radius: float = setting(RADIUS, "m", "of the cylinder")
+    start: tuple[float, float] = setting((2.5, 0.0), "[-1000, 1000] m", "where they begin, from the origin")
+    end: tuple[float, float] = setting((1.0, 0.0), "[-1000, 1000] m", "where they turn")
+    speed: float = setting(0.3, f"(0, {FASTEST}] m/s", "of walking")
+    periods: float | None = setting(None, "(0, 1e6]", "there and back so often, halves too; for ever if left out")
+    pause: float = setting(0.0, f"[0, {LONGEST}] s", "waited at each end")
+    delay: float = setting(0.0, f"[0, {LONGEST}] s", "waited before the first step")
+    acceleration: float | None = setting(None, "(0, 1000] m/s^2", "of turning; at once if left out, as in the thesis")
+    shape: str = setting("cylinder", SHAPES, "cylinder or standing")
+    height: float = setting(1.8, "[0.5, 2.5] m", "of the person")
+    radius: float = setting(RADIUS, "[0.02, 1] m", "of the cylinder")
 
     def __post_init__(self) -> None:
-        near_point(self, "start", 2)
-        near_point(self, "end", 2)
+        super().__post_init__()
         if self.start == self.end:
-            raise FieldError(
-                "end", "another point than start; still is the kind of who stays", self.end, place="WalkSettings"
-            )
-        positive(self, "speed", most=FASTEST)
-        non_negative(self, "pause", "delay", most=LONGEST)
-        if self.acceleration is not None:
-            positive(self, "acceleration", most=1000.0)
-        if self.periods is not None:
-            positive(self, "periods", most=1e6)
-            if self.periods * 2 % 1:
-                raise FieldError("periods", "a multiple of a half", self.periods, place="WalkSettings")
-        _figure(self)
+            raise refusal(self, "end", "another point than start; still is the kind of who stays")
+        if self.periods is not None and self.periods * 2 % 1:
+            raise refusal(self, "periods", "a multiple of a half")
 
     def make(self, origin: Array, floor: float) -> Seen:
         """The walk."""
@@ -127,27 +111,25 @@ class WalkSettings:
 
 
 @dataclass(frozen=True)
-class WanderSettings:
+class WanderSettings(Settings):
     """A person who moves at random (`RandomWalk`)."""
 
-    seed: int = setting(1, "", "the same seed gives the same path")
-    area: tuple[float, float, float, float] = setting((0.3, 2.0, -1.2, 1.2), "m", "x0, x1, y0, y1 from the origin")
-    max_speed: float = setting(2.0, "m/s", "what is never exceeded")
-    turn: float = setting(0.0, "rad", "how far the body turns to the side that it moves to")
-    facing: float = setting(math.pi, "rad", "where a standing person looks; pi: at an arm that faces +x")
-    shape: str = setting("cylinder", "", "cylinder or standing")
-    height: float = setting(1.8, "m", "of the person")
-    radius: float = setting(RADIUS, "m", "of the cylinder")
+    seed: int = setting(1, f"[0, {2**63 - 1}]", "the same seed gives the same path")
+    area: tuple[float, float, float, float] = setting(
+        (0.3, 2.0, -1.2, 1.2), "[-1000, 1000] m", "x0, x1, y0, y1 from the origin"
+    )
+    max_speed: float = setting(2.0, f"(0, {FASTEST}] m/s", "what is never exceeded")
+    turn: float = setting(0.0, "[-100, 100] rad", "how far the body turns to the side that it moves to")
+    facing: float = setting(math.pi, "[-100, 100] rad", "where a standing person looks; pi: at an arm that faces +x")
+    shape: str = setting("cylinder", SHAPES, "cylinder or standing")
+    height: float = setting(1.8, "[0.5, 2.5] m", "of the person")
+    radius: float = setting(RADIUS, "[0.02, 1] m", "of the cylinder")
 
     def __post_init__(self) -> None:
-        integer(self, "seed", 0, 2**63 - 1)
-        near_point(self, "area", 4)
+        super().__post_init__()
         x0, x1, y0, y1 = self.area
         if not (x0 <= x1 and y0 <= y1 and (x0 < x1 or y0 < y1)):
-            raise FieldError("area", "x0, x1, y0, y1 with x0 <= x1 and y0 <= y1, not both equal", self.area)
-        positive(self, "max_speed", most=FASTEST)
-        number(self, "turn", "facing", least=-100.0, most=100.0)
-        _figure(self)
+            raise refusal(self, "area", "x0, x1, y0, y1 with x0 <= x1 and y0 <= y1, not both equal")
 
     def make(self, origin: Array, floor: float) -> Seen:
         """The random walk."""
@@ -164,28 +146,18 @@ class WanderSettings:
 
 
 @dataclass(frozen=True)
-class ReachSettings:
+class ReachSettings(Settings):
     """A person who stands and reaches in with one hand (`Reach`)."""
 
-    position: tuple[float, float] = setting((1.0, 0.0), "m", "where they stand, from the origin")
-    target: tuple[float, float, float] = setting((0.2, 0.0, 0.0), "m", "what the hand goes to, from the origin")
-    start: float = setting(1.0, "s", "when the hand leaves")
-    reach_time: float = setting(0.9, "s", "of the hand's way")
-    hold: float = setting(1.0, "s", "the hand stays there")
-    pause: float = setting(1.0, "s", "until the next time")
-    times: int | None = setting(None, "", "how often; for ever if left out")
-    hand: str = setting("right", "", "right or left")
-    height: float = setting(1.8, "m", "of the person")
-
-    def __post_init__(self) -> None:
-        near_point(self, "position", 2)
-        near_point(self, "target", 3)
-        choice(self, "hand", ("right", "left"))
-        positive(self, "reach_time", most=LONGEST)
-        non_negative(self, "start", "hold", "pause", most=LONGEST)
-        if self.times is not None:
-            integer(self, "times", 1, 10**6)
-        number(self, "height", least=0.5, most=2.5)
+    position: tuple[float, float] = setting((1.0, 0.0), "[-1000, 1000] m", "where they stand, from the origin")
+    target: Point = setting((0.2, 0.0, 0.0), "[-1000, 1000] m", "what the hand goes to, from the origin")
+    start: float = setting(1.0, f"[0, {LONGEST}] s", "when the hand leaves")
+    reach_time: float = setting(0.9, f"(0, {LONGEST}] s", "of the hand's way")
+    hold: float = setting(1.0, f"[0, {LONGEST}] s", "the hand stays there")
+    pause: float = setting(1.0, f"[0, {LONGEST}] s", "until the next time")
+    times: int | None = setting(None, "[1, 1000000]", "how often; for ever if left out")
+    hand: str = setting("right", ("right", "left"), "right or left")
+    height: float = setting(1.8, "[0.5, 2.5] m", "of the person")
 
     def make(self, origin: Array, floor: float) -> Seen:
         """The reach."""
@@ -201,19 +173,14 @@ class ReachSettings:
 
 
 @dataclass(frozen=True)
-class StandSettings:
+class StandSettings(Settings):
     """A person, or something as large, that stays."""
 
-    position: tuple[float, float] = setting((1.0, 0.0), "m", "where they stand, from the origin")
-    facing: float = setting(math.pi, "rad", "where a standing person looks")
-    shape: str = setting("cylinder", "", "cylinder or standing")
-    height: float = setting(1.8, "m", "of the person")
-    radius: float = setting(RADIUS, "m", "of the cylinder")
-
-    def __post_init__(self) -> None:
-        near_point(self, "position", 2)
-        number(self, "facing", least=-100.0, most=100.0)
-        _figure(self)
+    position: tuple[float, float] = setting((1.0, 0.0), "[-1000, 1000] m", "where they stand, from the origin")
+    facing: float = setting(math.pi, "[-100, 100] rad", "where a standing person looks")
+    shape: str = setting("cylinder", SHAPES, "cylinder or standing")
+    height: float = setting(1.8, "[0.5, 2.5] m", "of the person")
+    radius: float = setting(RADIUS, "[0.02, 1] m", "of the cylinder")
 
     def make(self, origin: Array, floor: float) -> Seen:
         """The person, at rest."""
@@ -228,28 +195,24 @@ class StandSettings:
 
 
 @dataclass(frozen=True)
-class RecordedSettings:
+class RecordedSettings(Settings):
     """A recorded person (`Recorded`)."""
 
     file: str = setting("", "", "a Vicon CSV or a BVH file")
     position: tuple[float, float] | None = setting(
-        None, "m", "where the hips are on average, from the origin; where the recording has them if left out"
+        None,
+        "[-1000, 1000] m",
+        "where the hips are on average, from the origin; as recorded if left out",
     )
-    turn: float = setting(0.0, "rad", "by which the take is turned about the vertical, before it is moved")
-    rate: float = setting(0.0, "Hz", "pictures of the sensor in a second; 0: as the recording has them")
-    bridge: float = setting(0.0, "s", "gaps up to this are filled for the sensor too")
-    end: str = setting("hold", "", "after the last frame: hold (they stay) or stale (the sensor is silent)")
+    turn: float = setting(0.0, "[-100, 100] rad", "by which the take is turned about the vertical, before it is moved")
+    rate: float = setting(0.0, "[0, 10000] Hz", "pictures of the sensor in a second; 0: as the recording has them")
+    bridge: float = setting(0.0, f"[0, {WHOLE}] s", "gaps up to this are filled for the sensor too")
+    end: str = setting("hold", ("hold", "stale"), "after the last frame: hold (they stay), stale (sensor silent)")
 
     def __post_init__(self) -> None:
-        if not isinstance(self.file, str | Path) or not str(self.file):
-            raise FieldError("file", "the name of a recording, Vicon CSV or BVH", self.file, place="RecordedSettings")
-        object.__setattr__(self, "file", str(self.file))
-        non_negative(self, "rate", most=10_000.0)
-        non_negative(self, "bridge", most=WHOLE)
-        number(self, "turn", least=-100.0, most=100.0)
-        choice(self, "end", ("hold", "stale"))
-        if self.position is not None:
-            near_point(self, "position", 2)
+        super().__post_init__()
+        if not self.file:
+            raise refusal(self, "file", "the name of a recording, Vicon CSV or BVH")
 
     def make(self, origin: Array, floor: float) -> Seen:
         """The recording as the sensor has it; and with every gap filled."""

@@ -33,7 +33,7 @@ def recording(scene, tmp_path_factory):
 def test_a_page_is_served_for_so_long(run, recording):
     status, out, err = run("replay", recording, "--no-open", "--port", 0, "--seconds", 0.3)
     assert (status, err) == (0, "")
-    assert "50 cycles, 0.5 s, at http://127.0.0.1:" in out
+    assert "50 control steps, 0.5 s, at http://127.0.0.1:" in out
 
 
 def test_a_file_is_written_and_not_overwritten(run, recording, tmp_path):
@@ -74,7 +74,7 @@ def test_one_that_was_cut_off_plays_what_is_there_and_says_so(run, recording, tm
     path.write_bytes(recording.read_bytes()[:-100])
     status, out, err = run("replay", path, "--no-open", "--port", 0, "--seconds", 0.1)
     assert status == 0
-    assert "49 cycles" in out
+    assert "49 control steps" in out
     assert err.startswith("warning: ")
     assert "the end is torn off" in err
 

@@ -479,3 +479,9 @@ def test_what_a_joint_at_its_stop_leaves_is_held_before_people():
         assert -(J @ command.qd) @ up <= most + 1e-9  # rounding of a distance over a T_r of 0.01 s
         assert command.qd[0] <= 0.0  # at its end
         assert (command.status is Status.IN_COLLISION) == (gap < 0.0)
+
+
+@pytest.mark.parametrize("wrong", [b"x", "x", np.array(0.5), {"a": 1.0}])
+def test_what_is_no_list_of_numbers_is_refused(wrong):
+    with pytest.raises(ConfigError, match=r"Limits: velocities: expected a list of numbers"):
+        Limits(velocities=wrong)

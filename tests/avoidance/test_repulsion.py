@@ -229,3 +229,19 @@ def test_controllers_with_different_profiles_of_one_s_own_are_different_programs
     assert np.abs(pushes[0] - pushes[1]).max() > 1e-3
     with pytest.raises(ConfigError, match="tune changes gains alone"):
         controller.tune(Config(repulsion=Repulsion(profile=parabola, gain=0.5, influence=0.5)))
+
+
+@pytest.mark.parametrize(
+    "profile, said",
+    [
+        (lambda gain, distance, influence: gain, "zero at the influence, where it gives 0.1 m/s"),
+        (lambda gain, distance, influence: distance - influence, "finite strengths of 0 or more inside the influence"),
+        (lambda gain, distance, influence: math.nan, "finite strengths of 0 or more"),
+        (lambda gain: gain, r"a function \(gain, distance, influence\); it says"),
+        (object, r"a function \(gain, distance, influence\); it says"),
+    ],
+    ids=["a jump", "negative", "not a number", "one argument", "a class"],
+)
+def test_a_profile_that_is_no_field_is_refused(profile, said):
+    with pytest.raises(ConfigError, match=said):
+        Repulsion(profile=profile)

@@ -150,7 +150,7 @@ class Spec(NamedTuple):
             return value
         if self.size is None:
             return self._entry(value, path)
-        entries = tuple(value) if isinstance(value, Iterable) and not isinstance(value, str | Mapping) else None
+        entries = tuple(value) if _listed(value) else None
         if entries is None or (self.size and len(entries) != self.size):
             raise FieldError(path, self.expected, value)
         return tuple(self._entry(entry, f"{path}[{k}]") for k, entry in enumerate(entries))
@@ -170,6 +170,12 @@ class Spec(NamedTuple):
         if not fits:
             raise FieldError(path, self._words(kept is None) + nearest_hint(value, self.allowed.options), value)
         return kept
+
+
+def _listed(value: Any) -> bool:
+    """Whether this is several values in order: neither words, nor a table, nor an array that is one number."""
+    plain = isinstance(value, str | bytes | bytearray | Mapping)
+    return isinstance(value, Iterable) and not plain and getattr(value, "ndim", 1) > 0
 
 
 def specs(cls: Any) -> tuple[Spec, ...]:

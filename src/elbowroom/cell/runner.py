@@ -66,7 +66,7 @@ class Cell:
     """
 
     def __init__(self, scene: Scene, *, plant: Plant | None = None, motion_limits: Sequence[MotionLimit] = ()) -> None:
-        self._motion_limits = tuple(motion_limits)
+        self.motion_limits = tuple(motion_limits)
         try:
             self._build(scene, plant)
         except ConfigError as error:
@@ -115,6 +115,8 @@ class Cell:
         touches = Body(self.arm) if scene.cover and self.arm.model.capsules else self.body
         self._touch = self._near if touches is self.body else Clearance(touches, sum(sizes))
         own = self.plant if isinstance(self.plant, JointPlant) else None
+        if own is not None and type(own).read is not JointPlant.read:
+            own = None  # one that says otherwise than where it is counts by itself
         same = own is not None and own.body is not None and own.body.link_capsules == touches.link_capsules
         self._told = own if same else None  # a plant that would compute the same distance again
         self._axes = scene.controller.repulsion.measure == "axis"
@@ -131,7 +133,7 @@ class Cell:
 
     def _supervisor(self) -> Supervisor | None:
         mode, limits = self.scene.supervision, dataclasses.replace(self.scene.limits, sensor=self.scene.sensor)
-        if self._motion_limits and mode != "stop":
+        if self.motion_limits and mode != "stop":
             raise ConfigError(
                 f'motion_limits: expected a scene with supervision = "stop", which holds them; got "{mode}"'
             )
@@ -139,7 +141,7 @@ class Cell:
             return None
         if mode == "watch":
             return Supervisor(_Echo(self.controller), limits, acting=False)
-        return Supervisor(self.controller, limits, motion_limits=self._motion_limits)
+        return Supervisor(self.controller, limits, motion_limits=self.motion_limits)
 
     def reset(self) -> None:
         """The arm at rest where it starts, the task and the people at their beginning, the supervisor new."""
@@ -402,6 +404,8 @@ def notes_of(cell: Cell) -> dict[str, str]:
     said = {"title": cell.scene.title, "robot": cell.arm.name, "plant": cell.plant_kind}
     if cell.bare:
         said["without shape"] = bare_told(cell.bare)
+    if cell.motion_limits:
+        said["motion limits"] = ", ".join(f"{each!r:.200}" for each in cell.motion_limits)
     whole = scene_text(
         dataclasses.replace(cell.scene, controller=cell.controller.config)
     )  # it may have been tuned since

@@ -67,7 +67,7 @@ def replay(
     try:
         with Player(shown, host=host, port=port, token=token) as player:
             player.show()
-            line(f"{len(shown)} cycles, {shown.duration:.1f} s, at {player.address}  (Ctrl-C ends it)")
+            line(f"{len(shown)} control steps, {shown.duration:.1f} s, at {player.address}  (Ctrl-C ends it)")
             sys.stdout.flush()
             if open_:
                 webbrowser.open(player.address)

@@ -52,12 +52,6 @@ def gravity_torque(model: Model, q: Array) -> Array:
     return _recursion(model, q, still, still, -model.gravity)
 
 
-def mass_matrix_column(model: Model, q: Array, k: int) -> Array:
-    """Column k of M (n,): the torques for a unit acceleration of joint k, at rest without gravity."""
-    still = np.zeros(model.n)
-    return _recursion(model, q, still, np.eye(model.n)[k], np.zeros(3))
-
-
 def acceleration_field(w: Array, wd: Array) -> Array:
     """U = [wd x] + [w x][w x] (3, 3), equation (1): 6 multiplications, 9 additions."""
     (wx, wy, wz), (dx, dy, dz) = w.tolist(), wd.tolist()

@@ -58,8 +58,12 @@ class Logger:
             # Where the wish violates no row, rows and problem were not written: those of an earlier cycle lie there.
             state, zero = arguments[2], limiter.zero
             given = limiter._inputs(state.q, state.qd, zero, zero, self.controller.pairs)
+            solved = limiter.lacking and limiter._violated[0] > 0.0
+            had = [limiter.array(k).copy() for k in ("A", "need")]
             limiter._violates(limiter._solving, given)
             limiter._solving.pick(*limiter._taken("pick", given), out=limiter.picked)
+            for k, before in zip(("A", "need"), had, strict=True):  # where the filter solved, it is that problem
+                assert not solved or (limiter.array(k) == before).all()
             arrays = [limiter.array(k) for k in (*PROBLEM, *POSED)]
             believed = self.controller.all_rows[self.controller.layout.rows :]
             arrays += [command.qd, arguments[2].q, believed]

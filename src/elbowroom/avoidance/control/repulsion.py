@@ -34,7 +34,7 @@ from ...algebra.functions import cos, maximum, minimum, power, sqrt, where
 from ...algebra.linalg import Array, dot
 from ...geometry.segments import projection
 from ...geometry.shapes import RADIUS, A, B
-from ..checks import Settings, setting
+from ..checks import Settings, refusal, setting
 
 
 class Profile(Protocol):
@@ -66,6 +66,7 @@ def power5(gain: Scalar, distance: Scalar, influence: Scalar) -> Scalar:
 
 PROFILES: dict[str, Profile] = {"inverse": inverse, "linear": linear, "cosine": cosine, "power5": power5}
 MEASURES = ("surface", "axis")
+EDGE = 1e-6  # of max_strength: what a profile may be at the influence, or below zero, by rounding
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,25 @@ class Repulsion(Settings):
     lookahead: float = setting(0.2, "[0, 10] s", "the influence grows by this times the closing speed")
     ease: float = setting(0.5, "[0, 1]", "part of the push that goes while the pair is parting, 0 to 1")
     parting_speed: float = setting(0.25, "(0, 20] m/s", "parting speed from which all of `ease` goes")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.profile, str):
+            self._examine(self.profile)
+
+    def _examine(self, profile: Profile) -> None:
+        """Refuses a function that does not push away inside the influence, or begins with a jump at its edge."""
+        places = [self.floor + k / 10 * (self.influence - self.floor) for k in range(11)]
+        try:
+            found = [float(profile(self.gain, place, self.influence)) for place in places]
+        except Exception as error:  # code of a user's
+            raise refusal(self, "profile", f"a function (gain, distance, influence); it says {error}") from error
+        if not all(math.isfinite(push) and push >= -EDGE * self.max_strength for push in found):
+            raise refusal(self, "profile", "a function that gives finite strengths of 0 or more inside the influence")
+        if abs(found[-1]) > EDGE * self.max_strength:
+            raise refusal(
+                self, "profile", f"a function that is zero at the influence, where it gives {found[-1]:g} m/s"
+            )
 
     @classmethod
     def thesis(cls, gain: float, influence: float, **others: Any) -> Repulsion:

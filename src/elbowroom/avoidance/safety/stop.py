@@ -12,7 +12,7 @@ Where several statuses apply, a command shows the first of
     IN_COLLISION            the arm overlaps what is believed to be there
     HOLD_COMMAND_TIMEOUT    the goal is not valid any more
     SLOWING_HUMAN           the command was slowed for a person, or the arm waits to know whether anybody is there
-    SLOWING_LIMIT           the command was scaled for a joint's limit
+    SLOWING_LIMIT           the command was changed for a limit: of joints, the floor, things or one's own
     what the controller says: AVOIDING, its own slowing, OK
 """
 
@@ -143,5 +143,5 @@ def shown(distance: float, held: bool, waiting: bool, human: float, limit: float
     if human < 1.0:
         return Shown(Status.SLOWING_HUMAN, "slowed for a person")
     if limit < 1.0:
-        return Shown(Status.SLOWING_LIMIT, "scaled for a joint's limit")
+        return Shown(Status.SLOWING_LIMIT, "changed for a limit of joints, the floor, things or one's own")
     return asked

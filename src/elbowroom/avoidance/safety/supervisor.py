@@ -21,7 +21,7 @@ from __future__ import annotations
 import copy
 import logging
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -53,6 +53,18 @@ _STOPS = frozenset(id(s) for s in Status if s.stops)  # an enum's own hash is Py
 _STATUS = INDEX["status"]
 
 
+def _own_limits(given: Iterable[MotionLimit]) -> tuple[MotionLimit, ...]:
+    """The limits as they are now: what is changed in them later changes nothing, here and in copies."""
+    expected = "motion_limits: expected a list of objects with `rows(model, frames, q)`"
+    if not isinstance(given, Iterable):
+        raise ConfigError(f"{expected}; got {given!r:.60}")
+    limits = tuple(given)
+    for each in limits:
+        if isinstance(each, type) or not isinstance(each, MotionLimit):
+            raise ConfigError(f"{expected}; got {each!r:.60}")
+    return copy.deepcopy(limits)
+
+
 class Supervisor(Rebuilt):
     """Checks and limits every command of a controller, and stops the arm; see the module's docstring.
 
@@ -73,7 +85,7 @@ class Supervisor(Rebuilt):
         *,
         joint_names: Sequence[str] | None = None,
         places: tuple[int, int, int] | None = None,
-        motion_limits: Sequence[MotionLimit] = (),
+        motion_limits: Iterable[MotionLimit] = (),
         on_command: Callable[[Command], object] | None = None,
         acting: bool = True,
     ) -> None:
@@ -81,9 +93,6 @@ class Supervisor(Rebuilt):
             raise ConfigError(f"controller: expected a Controller; got {controller!r:.60}")
         if limits is not None and not isinstance(limits, Limits):
             raise ConfigError(f"limits: expected Limits; got {limits!r:.60}; a Config belongs to the Controller")
-        for each in motion_limits:
-            if not isinstance(each, MotionLimit):
-                raise ConfigError(f"motion_limits: expected objects with `rows(model, frames, q)`; got {each!r:.60}")
         self.controller, self.arm, self.on_command = controller, controller.arm, on_command
         self.limits = limits = Limits() if limits is None else limits
         self.permit = True  # False withdraws the permission to move: the arm stops
@@ -101,7 +110,7 @@ class Supervisor(Rebuilt):
         rows = self._share()
         self.limiter = Limiter(
             *(self.arm.model, known, limits, self._clock, watch.told, watch.pace, rows, self.timing.longest),
-            tuple(motion_limits),
+            _own_limits(motion_limits),
         )
         self.command = command = Command(self.arm.n)
         out = self.limiter.out
@@ -240,7 +249,11 @@ class Supervisor(Rebuilt):
                         command.info, command.acceleration, command.level = asked.info, asked.acceleration, asked.level
                         return command
                     if self.limiter.lacking:
-                        self._correct()
+                        try:
+                            self._correct()
+                        except ArithmeticError as error:
+                            why = self.limiter.unsound(state.q, error)
+                            self._stop_now(t, state.q, state.qd, self._pairs(asked), Status.STOP_INTERNAL, why)
                     return self._finished(t, state, obstacles, asked, True)
                 # A number that is not finite ended it before anything was remembered: the long way finds out which.
             return self._one_by_one(t, dt, state, obstacles, goal)
@@ -292,7 +305,7 @@ class Supervisor(Rebuilt):
             try:
                 limiter.allow(q, qd, asked.qd, asked.tau, pairs)
             except (ValueError, TypeError) as error:
-                self._stop_now(t, q, qd, pairs, Status.STOP_INTERNAL, f"controller: {error}")
+                self._stop_now(t, q, qd, pairs, Status.STOP_INTERNAL, limiter.unsound(q, error))
         return self._finished(t, state, obstacles, asked, usable)
 
     def _pairs(self, asked: Command | None) -> Array:

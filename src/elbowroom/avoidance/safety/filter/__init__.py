@@ -4,6 +4,7 @@
     joints      low <= v <= up                                                         never yields: it is physics
     people      u_k <= allowed_k                                                       the promise
     things, floor, the arm itself      -u_k + s_k >= -g (d_k - d_s)                    yields before people do
+    limits of one's own (MotionLimit)  a . v + s >= need                               yields before these do
     evasion     -u_k + s_k >= w_k - g (d_k - d_s)                                      yields first
 
 u_k = -a_k . v is the speed at which the arm's own motion closes pair k, a_k = n_k^T J_k at its nearest point; w_k is

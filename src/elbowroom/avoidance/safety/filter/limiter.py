@@ -33,7 +33,7 @@ from ..limits import Facts, Limits, rule_values
 from ..perception import CLOCK
 from .approach_speed import ENDS, FREE, PROMISE
 from .body_regions import retreats, table
-from .rows import MotionLimit
+from .rows import MotionLimit, not_finite, own_rows
 from .solver import ROUNDS
 from .stages import CHAIN, NOBODY, FilterStructure, kernels
 
@@ -82,13 +82,15 @@ class Limiter(Rebuilt):
         self.layout = layout = facts.pairs
         n, zero = model.n, np.zeros(model.n)
         jerk = limits.jerk > 0.0 and not facts.torque
-        s = FilterStructure(layout, facts.torque, facts.floor is not None, jerk, limits.mode, motion_limits)
+        own = own_rows(model, motion_limits)
+        s = FilterStructure(layout, facts.torque, facts.floor is not None, jerk, limits.mode, motion_limits, own)
         self.lanes = s.lanes if rows is not None else None
         if self.lanes is None and layout is not None:
             s = s._replace(layout=layout if rows is not None else None)
         if motion_limits and s.layout is None:
             raise ConfigError("motion_limits: expected a Controller of elbowroom's own, which has pairs; got another")
         self._kernels = kernels(model, s)
+        self._model, self._motion_limits = model, motion_limits
         self.torque, self.clock, self.zero = facts.torque, clock, zero
         self.last, self.change = zero.copy(), zero.copy()  # (n,) the last command, and what it changed
         self.no_pairs = np.zeros((1 if layout is None else len(layout.pairs), WIDTH))
@@ -190,6 +192,14 @@ class Limiter(Rebuilt):
             if s.left[0] == 0.0:
                 break
         solving.give(*self._taken("give_solved", arrays | self._found(s)), out=self.out)
+
+    def unsound(self, q: Array, error: Exception) -> str:
+        """Why a command could not be filtered: which motion limit is not finite at q, else the controller's numbers."""
+        try:
+            name = not_finite(self._motion_limits, self._model, q)
+        except Exception as own:  # code of a user's
+            return f"motion_limits: {type(own).__name__}: {own}"
+        return f"motion_limits: the rows of {name} are not finite" if name else f"controller: {error}"
 
     def _violates(self, solving: Solving, arrays: dict[str, Array]) -> bool:
         """Writes the rows; whether the wish violates one."""

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from ....algebra import Condition, Scalar, absolute, maximum, minimum, where
+from ....algebra import Condition, Scalar, absolute, maximum, minimum, sqrt, where
 from ....algebra.functions import largest, summed
 from ....algebra.linalg import Array, vector
 from ....dynamics.kinematics import Frames, forward_kinematics, jacobian_at
@@ -29,20 +29,56 @@ ROWS = OF_PEOPLE + OF_EVASION + OF_THINGS
 UNCERTIFIED = 1e4  # (s/m)^2: weight of people's rows where not even the ramp keeps them; above all others
 KINDS = PEOPLE, EVASION, THINGS = 1.0, 2.0, 3.0
 UP = np.array([0.0, 0.0, 1.0])
-MOST_LACK = 1e6  # m/s: what a row of one's own lacks at most, also if that is not a number
+OWN = 0.1  # weight of a motion limit's row, in that of things: many of them must not press an arm into the floor
+MOST_OWN = 16  # rows of motion limits: each makes the solver's table larger
+NO_SPEED = 1e-9  # a row that joints at their fastest move by less asks for nothing
+MOST_LACK = 1e6  # what a row of a motion limit lacks at most, also if that is not a number
 
 
 @runtime_checkable
 class MotionLimit(Protocol):
-    """A limit of one's own on the motion of an arm: rows a . qd >= need.
+    """A limit of one's own on the motion of an arm: rows a . qd >= need, in any unit.
 
-    They yield to people's promise and before the joints' box, as those of things and the floor do, and with their
-    weight, `Limits.thing_weight`.  `Supervisor(controller, motion_limits=[...])` takes any number of them.
+    The joints' own limits, the promise to people, and the arm itself, things and the floor come before them; evasion
+    and the wish come after.  Each row is scaled so that one unit is what the joints' velocity limits give it, and has
+    the weight OWN of `Limits.thing_weight`.  `Supervisor(controller, motion_limits=[...])` takes them.
     """
 
-    def rows(self, model: Model, frames: Frames, q: Array) -> Sequence[tuple[Array, Scalar]]:
-        """(a (n,), need) of every row for an arm at q (n,), over any scalar: it is traced once, when the supervisor is
-        made, so there must be no `if` on a value; their number may not depend on q."""
+    def rows(self, model: Model, frames: Frames, q: Array, /) -> Sequence[tuple[Array, Scalar]]:
+        """(a (n,), need) of every row for an arm at q (n,), over any scalar: they are traced when the supervisor is
+        made, so there must be no `if` on a value, and as many rows for every q.  A need of -inf asks for nothing."""
+
+
+def own_rows(model: Model, limits: Sequence[MotionLimit]) -> int:
+    """How many rows some limits have; a ConfigError where they are no rows, or too many."""
+    q = np.zeros(model.n)
+    count = sum(len(_rows_of(limit, model, forward_kinematics(model, q), q)) for limit in limits)
+    if count > MOST_OWN:
+        raise ConfigError(f"motion_limits: expected at most {MOST_OWN} rows together; got {count}")
+    return count
+
+
+def _rows_of(limit: MotionLimit, model: Model, frames: Frames, q: Array) -> list[tuple[Array, Scalar]]:
+    found, name = [], type(limit).__name__
+    for pair in limit.rows(model, frames, q):
+        a, need = pair
+        row, number = np.asarray(a), np.asarray(need)
+        if row.shape != (model.n,) or number.shape != ():
+            expected = f"pairs of a row ({model.n},) and a number"
+            raise ConfigError(f"{name}.rows: expected {expected}; got shapes {row.shape} and {number.shape}")
+        found.append((row, need))
+    return found
+
+
+def not_finite(limits: Sequence[MotionLimit], model: Model, q: Array) -> str:
+    """The first of some limits whose rows are no numbers at q, or nothing."""
+    frames = forward_kinematics(model, q)
+    for limit in limits:
+        with np.errstate(all="ignore"):
+            rows = _rows_of(limit, model, frames, q)
+        if not all(np.isfinite(a.astype(float)).all() and float(need) < np.inf for a, need in rows):
+            return type(limit).__name__
+    return ""
 
 
 class Constraint(NamedTuple):
@@ -153,11 +189,9 @@ def row_candidates(
     moves: Array,
     worst: Array,
     pairs: Array,
-    limits: Sequence[MotionLimit] = (),
-    wish: Array | None = None,
 ) -> RowCandidates:
     """All that may ask for a row: `moves` (C, 6) of the wish, `worst` (12, lanes) of people, `pairs` (P, 13) as
-    predicted; `limits` of one's own are held against the wish (n,) itself."""
+    predicted."""
     frames = forward_kinematics(model, q)
     ends = [(_end(frames, c.link, c.a), _end(frames, c.link, c.b)) for c in layout.capsules]
     wanted = _wanted(layout, moves)
@@ -169,26 +203,33 @@ def row_candidates(
             candidate = RowCandidate(own[m], share, vector(*normal), need, lack)
             groups.setdefault((kind, layout.capsules[own[m]].link, p), []).append(candidate)
     _near_things(layout, wanted, ends, pairs, rules, groups)
-    itself = _near_itself(layout, wanted, pairs, rules)
-    own_rows = [] if wish is None else _own_rows(model, frames, q, limits, wish, 1.0 / rules.thing_weight)
-    return RowCandidates(frames, ends, groups, itself, own_rows)
+    return RowCandidates(frames, ends, groups, _near_itself(layout, wanted, pairs, rules), [])
 
 
-def _own_rows(
-    model: Model, frames: Frames, q: Array, limits: Sequence[MotionLimit], wish: Array, yields: Scalar
+def limit_rows(
+    model: Model,
+    frames: Frames,
+    q: Array,
+    limits: Sequence[MotionLimit],
+    wish: Array,
+    fastest: Array,
+    yields: Scalar,
+    held: Condition,
 ) -> list[Constraint]:
-    """The rows of limits of one's own.  What is not a number lacks much, so that it is looked at and stops the arm."""
+    """The rows of limits of one's own, which ask for nothing while the arm is `held`: then it runs down its ramp.
+
+    A row that is not a number lacks much, so that it is looked at, and stops the arm.
+    """
     found = []
     for limit in limits:
-        for a, need in limit.rows(model, frames, q):
-            row, number = np.asarray(a), np.asarray(need)
-            if row.shape != (model.n,) or number.shape != ():
-                raise ConfigError(
-                    f"{type(limit).__name__}.rows: expected pairs of a row ({model.n},) and a number; "
-                    f"got shapes {row.shape} and {number.shape}"
-                )
-            lack = need - summed(row * wish)
-            found.append(Constraint(row, need, yields, THINGS, where(lack <= MOST_LACK, lack, MOST_LACK)))
+        for a, need in _rows_of(limit, model, frames, q):
+            speeds = a * fastest
+            per = 1.0 / maximum(sqrt(summed(speeds * speeds)), NO_SPEED)
+            row = vector(*(where(held, 0.0, x * per) for x in a))
+            asked = need * per
+            asked = where(held | (asked < FREE), FREE, asked)  # a comparison with what is not a number is false
+            lack = asked - summed(row * wish)
+            found.append(Constraint(row, asked, yields, THINGS, where(lack <= MOST_LACK, lack, MOST_LACK)))
     return found
 
 
@@ -200,7 +241,8 @@ def posed(
     rules: FilterRules,
     certified: Condition = True,
 ) -> list[Constraint]:
-    """All rows; `fastest` (n,) are the joints' velocity limits.  People's yield where not the ramp is certified."""
+    """All rows; `fastest` (n,) are the joints' velocity limits.  Those of people yield where not even the ramp keeps
+    them."""
     frames, ends, groups, itself, limits = near
     yields = {
         PEOPLE: where(certified, 0.0, 1.0 / UNCERTIFIED),
@@ -290,15 +332,17 @@ def _worse(rows: list[Constraint]) -> Constraint:
     return best
 
 
-def chosen(rows: list[Constraint], promises: int) -> list[Constraint]:
+def chosen(rows: list[Constraint], promises: int, own: int = 0) -> list[Constraint]:
     """The rows that are solved for, the worst of each kind: people's are the first so many, then as many of evasion.
 
     A kind of its own for each: an evasion that lacks much must not crowd out the row that keeps the arm off itself.
+    The last `own` are of motion limits, and all are solved for: they crowd out nothing, and nothing crowds them out.
     """
     nothing: list[Scalar] = [*(0.0 for _ in rows[0].a), FREE, 0.0, THINGS, FREE]
-    first, second, third = rows[:promises], rows[promises : 2 * promises], rows[2 * promises :]
+    things = len(rows) - own
+    first, second, third = rows[:promises], rows[promises : 2 * promises], rows[2 * promises : things]
     most = (first, OF_PEOPLE), (second, OF_EVASION), (third, OF_THINGS)
-    return [row for kind, count in most for row in _lacking(kind, count, nothing)]
+    return [row for kind, count in most for row in _lacking(kind, count, nothing)] + rows[things:]
 
 
 def _lacking(rows: list[Constraint], most: int, nothing: list[Scalar]) -> list[Constraint]:

@@ -168,9 +168,9 @@ def nearest(p: QuadraticProblem, steps: int = STEPS * ROUNDS) -> tuple[Array, Ar
 
 
 # ---- its compiled form
-def _solving(size: tuple[int, int]) -> Repeated:
-    n, steps = size
-    m = ROWS + n
+def _solving(size: tuple[int, int, int]) -> Repeated:
+    n, steps, rows = size
+    m = rows + n
     shapes = {"table": (m * (m + 1) // 2,), "entering": (1,)}
     inputs = {name: shapes.get(name, (m,)) for name in GIVEN}
     return Repeated(trace(_turn, None, inputs, name="solve"), steps)
@@ -181,6 +181,7 @@ def _turn(_: None, **tableau: Array) -> dict[str, Array]:
     return {name: getattr(after, name) for name in CHANGED}
 
 
-def solver_kernel(n: int, steps: int = STEPS) -> Kernel:
-    """So many steps of the solver, for any arm of n joints; it takes a Tableau and gives what changes of it."""
-    return compiled(_solving, (n, steps))
+def solver_kernel(n: int, steps: int = STEPS, rows: int = ROWS) -> Kernel:
+    """So many steps of the solver, for any arm of n joints and so many rows; it takes a Tableau and gives what changes
+    of it."""
+    return compiled(_solving, (n, steps, rows))

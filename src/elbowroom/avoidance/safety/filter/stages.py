@@ -21,7 +21,7 @@ with the bias b = C qd + g and the friction f; tau itself where nothing was limi
 effort limits along tau - b, so that gravity stays carried while what moves the arm is scaled.  An arm that waits wants
 v = (1 - k h) qd.
 
-Stale data about people makes it a stop at once, and an arm that waits for its first data wants nothing, whoever called.
+Data about people that are stale make every command a stop, and an arm that waits for its first data wants nothing.
 """
 
 from __future__ import annotations
@@ -53,12 +53,14 @@ from .joint_speed_limits import Box, bounded_torque, braked, joint_box, reached,
 from .rows import (
     EVASION,
     KINDS,
+    OWN,
     PEOPLE,
     ROWS,
     Constraint,
     MotionLimit,
     RowCandidates,
     chosen,
+    limit_rows,
     people_rows,
     posed,
     row_candidates,
@@ -108,6 +110,12 @@ class FilterStructure(NamedTuple):
     jerk: bool
     mode: str
     limits: tuple[MotionLimit, ...] = ()  # of one's own
+    own: int = 0  # how many rows these have
+
+    @property
+    def solved_for(self) -> int:
+        """How many rows the solver has."""
+        return ROWS + self.own
 
     @property
     def with_pairs(self) -> PairLayout:
@@ -155,9 +163,9 @@ class StageInputs(NamedTuple):
     low: Array = NOTHING  # (n,) in velocity limits, as up and start
     up: Array = NOTHING
     start: Array = NOTHING
-    at: Array = NOTHING  # (ROWS + n,) of the solver, as price
+    at: Array = NOTHING  # (solved_for + n,) of the solver, as price
     price: Array = NOTHING
-    kinds: Array = NOTHING  # (ROWS,)
+    kinds: Array = NOTHING  # (solved_for,)
     promise: Array = NOTHING  # (21, columns), as met and allowed, which are (steps, lanes) to others
     met: Array = NOTHING
     allowed: Array = NOTHING
@@ -265,8 +273,11 @@ def asked(s: FilterStructure, model: Model, **inputs: Array) -> dict[str, Array]
 
 
 def _candidates(s: FilterStructure, model: Model, x: StageInputs) -> RowCandidates:
-    pairs = x.rules, x.q, x.moves, x.worst, x.pairs
-    return row_candidates(model, s.with_pairs, *pairs, s.limits, x.wish if s.limits else None)
+    found = row_candidates(model, s.with_pairs, x.rules, x.q, x.moves, x.worst, x.pairs)
+    if not s.limits:
+        return found
+    given = x.wish, x.b.velocity, 1.0 / (OWN * x.rules.thing_weight), x.held
+    return found._replace(limits=limit_rows(model, found.frames, x.q, s.limits, *given))
 
 
 def weighed(s: FilterStructure, model: Model, **inputs: Array) -> dict[str, Array]:
@@ -287,19 +298,19 @@ def rowed(s: FilterStructure, model: Model, **inputs: Array) -> dict[str, Array]
     }
 
 
-def picked(promises: int, rows: Array, start: Array, low: Array, up: Array) -> dict[str, Array]:
+def picked(kinds: tuple[int, int], rows: Array, start: Array, low: Array, up: Array) -> dict[str, Array]:
     """The rows that are solved for, as a QuadraticProblem and then as a Tableau has them, and their kinds.
 
-    The first so many rows are people's.
+    Given is how many of the first rows are people's, and how many of the last are of motion limits.
     """
-    best = chosen([Constraint.of(row) for row in rows], promises)
-    A, (need, yields, kinds) = (
+    best = chosen([Constraint.of(row) for row in rows], *kinds)
+    A, (need, yields, kind) = (
         np.array([row.a for row in best]),
         (vector(*numbers) for numbers in zip(*((row.need, row.yields, row.kind) for row in best), strict=True)),
     )
     tableau = opened(QuadraticProblem(start, low, up, A, need, yields))
     given = {name: getattr(tableau, name) for name in GIVEN}
-    return given | {"A": A, "need": need, "yields": yields, "kinds": kinds}
+    return given | {"A": A, "need": need, "yields": yields, "kinds": kind}
 
 
 def given(s: FilterStructure, model: Model, *, solved: bool = False, **inputs: Array) -> dict[str, Array]:
@@ -313,9 +324,9 @@ def given(s: FilterStructure, model: Model, *, solved: bool = False, **inputs: A
     part: Scalar = 1.0
     v, margin = x.wish, x.lack[1]
     if solved and layout is not None:
-        price = x.price[:ROWS]
+        price = x.price[: s.solved_for]
         paid = {k: largest(where(kind == k, p, 0.0) for kind, p in zip(x.kinds, price, strict=True)) for k in KINDS}
-        best = _each(minimum, _each(maximum, x.at[ROWS:], x.low), x.up) * b.velocity
+        best = _each(minimum, _each(maximum, x.at[s.solved_for :], x.low), x.up) * b.velocity
         pairs = PairBounds(NOTHING, NOTHING, NOTHING)
         if "met" in inputs:
             order, met = Lanes(layout).order, x.met.reshape(len(MET), -1)
@@ -382,9 +393,9 @@ def kernels(model: Model, s: FilterStructure) -> dict[str, Kernel]:
         "wanted": (n,),
         "change": (n,),
         "pairs": (1 if s.layout is None else len(s.layout.pairs), WIDTH),
-        "at": (ROWS + n,),
-        "price": (ROWS + n,),
-        "kinds": (ROWS,),
+        "at": (s.solved_for + n,),
+        "price": (s.solved_for + n,),
+        "kinds": (s.solved_for,),
     }
     known: dict[str, Kernel] = {}
 
@@ -420,8 +431,8 @@ def kernels(model: Model, s: FilterStructure) -> dict[str, Kernel]:
     if s.layout is not None:
         more = "low", "up", "at", "price", "kinds", *(("promise", "met", "allowed") if lanes else ())
         scalar("give_solved", partial(given, s, solved=True), *takes, *more)
-        known["pick"] = picked_kernel(n, shapes["rows"][0], people_rows(s.layout))
-        known["solve"] = solver_kernel(n)
+        known["pick"] = picked_kernel(n, shapes["rows"][0], people_rows(s.layout), s.own)
+        known["solve"] = solver_kernel(n, rows=s.solved_for)
     return known
 
 
@@ -435,7 +446,7 @@ def _borne(s: FilterStructure, model: Model, q: Array, promise: Array) -> dict[s
     return {"mobility": found.reshape(s.lanes.steps, s.lanes.count)}
 
 
-def picked_kernel(n: int, rows: int, promises: int) -> Kernel:
-    """`picked` of so many rows, the first of them people's."""
+def picked_kernel(n: int, rows: int, promises: int, own: int = 0) -> Kernel:
+    """`picked` of so many rows, the first of them people's, the last of motion limits."""
     inputs = {"rows": (rows, n + 4), "start": (n,), "low": (n,), "up": (n,)}
-    return compiled(picked, promises, inputs, name="picked")
+    return compiled(picked, (promises, own), inputs, name="picked")

@@ -17,7 +17,7 @@ import math
 import re
 import types
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -73,7 +73,7 @@ class Allowed(NamedTuple):
     least: float = -math.inf
     most: float = math.inf
     above: bool = False
-    options: tuple[str, ...] = ()
+    options: Collection[str] = ()  # a registry stays one: what is added to it later counts
     below: str = ""  # another field that it stays below
 
     def holds(self, number: float) -> bool:
@@ -109,7 +109,7 @@ def setting(default: Any, allowed: str | Iterable[str], doc: str, *, below: str 
         least, most = (int(x) if x.lstrip("-").isdigit() else float(x) for x in (low or "-inf", high or "inf"))
         may = Allowed(unit, least, most, above=bracket == "(", below=below)
     else:
-        may = Allowed(options=tuple(allowed))
+        may = Allowed(options=allowed if isinstance(allowed, Mapping) else tuple(allowed))
     return dataclasses.field(default=default, metadata={"unit": may.unit, "doc": doc, "allowed": may})
 
 

@@ -184,6 +184,20 @@ def test_a_link_that_spans_something_must_have_a_shape(tmp_path):
     assert Cell(Scene(robot=str(half_an_arm(tmp_path, TINY)))).bare == ()
 
 
+def test_the_capsule_of_a_tool_is_no_shape_of_a_heavy_last_link():
+    """`Body` draws one to a tip that sticks out: enough for a flange, not for 1.5 kg of which nothing is known."""
+    tool = np.eye(4)
+    tool[2, 3] = 0.4
+    arm = er.load("planar2").with_tool(tool)
+    shapes = [capsule for capsule in arm.model.capsules if capsule.link == 0]
+    assert shapes
+    for mass, bare in ((1.5, (arm.model.link_names[1],)), (0.5, ())):
+        light = dataclasses.replace(arm.model, capsules=tuple(shapes), mass=np.array([1.0, mass]), covers=())
+        body = Body(er.Arm(light))
+        assert body.names[-1] == "tool"
+        assert body.bare == bare
+
+
 @pytest.mark.parametrize("name", catalogue.names())
 def test_no_arm_of_the_catalogue_is_bare(name):
     assert Body(er.load(name)).bare == ()

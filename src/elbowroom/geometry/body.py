@@ -41,8 +41,8 @@ OFTEN = 0.2
 TOOL_OUT = 0.02
 """m: a tool's point that is farther outside of all capsules gets a capsule of its own."""
 
-TOOL_RADIUS = 0.05
-"""m: of that capsule."""
+TOOL, TOOL_RADIUS = "tool", 0.05
+"""The name of that capsule, and its radius, m."""
 
 BARE_LENGTH = 0.05
 """m: a link whose two joints (or joint and tool) are farther apart has an extent, and so a shape."""
@@ -189,14 +189,24 @@ def bare_links(model: Model, capsules: Iterable[LinkCapsule]) -> tuple[str, ...]
 
     A link must have one that spans more than `BARE_LENGTH` from its joint to the next one or to the tool, or that is
     heavier than `BARE_MASS`.  What is neither may lie within its neighbours, as the cross of a wrist does.  Without
-    any capsule on a link that moves they all lack one.
+    any capsule on a link that moves they all lack one.  The capsule that `Body` assumes for a tool does for a light
+    last link; a heavy one is more than its axis.
     """
-    shaped = {capsule.link for capsule in capsules} - {BASE}
+    found, last = list(capsules), model.n - 1
+    shaped = {capsule.link for capsule in found} - {BASE}
     if not shaped:
         return model.link_names
+    if model.mass[last] > BARE_MASS and all(_assumed(model, each) for each in found if each.link == last):
+        shaped.discard(last)
     spans = np.linalg.norm([*model.p[1:], model.tool[:3, 3]], axis=1)
     must = (spans > BARE_LENGTH) | (model.mass > BARE_MASS)
     return tuple(name for i, name in enumerate(model.link_names) if must[i] and i not in shaped)
+
+
+def _assumed(model: Model, capsule: LinkCapsule) -> bool:
+    """Whether a capsule is one of `_tool`, and none that somebody gave."""
+    at_tool = capsule.b == _tuple(model.tool[:3, 3]) and capsule.radius == TOOL_RADIUS
+    return capsule.name == TOOL and at_tool and capsule not in model.capsules
 
 
 def _tool(model: Model, capsules: Sequence[LinkCapsule]) -> tuple[LinkCapsule, ...]:
@@ -213,7 +223,7 @@ def _tool(model: Model, capsules: Sequence[LinkCapsule]) -> tuple[LinkCapsule, .
     ends = [end for c in capsules if c.link == model.n - 1 for end in (c.a, c.b)] or [(0.0, 0.0, 0.0)]
     point = model.tool[:3, 3]
     start = min(ends, key=lambda end: float(np.linalg.norm(np.array(end) - point)))
-    return (LinkCapsule("tool", model.n - 1, start, _tuple(point), TOOL_RADIUS),)
+    return (LinkCapsule(TOOL, model.n - 1, start, _tuple(point), TOOL_RADIUS),)
 
 
 def skeleton(model: Model, radius: float) -> list[LinkCapsule]:

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from elbowroom.cell import Cell, Scene, run
-from elbowroom.cell.layers import read_file, variants
+from elbowroom.cell.scene import read_file, variants
 
 file = Path(__file__).with_name("cell.toml")
 tables = {}

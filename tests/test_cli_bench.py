@@ -16,7 +16,7 @@ from elbowroom.bench import distance as distances
 from elbowroom.bench import dynamics as suite
 from elbowroom.bench import gpu
 from elbowroom.bench.gpu import CardReport, CardRow
-from elbowroom.bench.report import ROBOTS, FirstCall, Report, Row
+from elbowroom.bench.timing import ROBOTS, FirstCall, Report, Row
 
 BENCH = "elbowroom.bench.dynamics"
 

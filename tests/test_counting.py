@@ -16,9 +16,8 @@ from elbowroom import counting, dynamics
 from elbowroom.algebra import cross, trace
 from elbowroom.cli import count as command
 from elbowroom.cli.show import show_structure
-from elbowroom.counting import costs, markdown
-from elbowroom.counting.compare import comparable, verdict
-from elbowroom.counting.costs import tensor_rotations
+from elbowroom.counting import compare, markdown
+from elbowroom.counting.compare import comparable, tensor_rotations, verdict
 from elbowroom.dynamics.published import PUBLISHED, published
 from elbowroom.dynamics.structure import EntryKind, structure
 from elbowroom.model import catalogue
@@ -70,7 +69,7 @@ def test_an_equal_expression_counts_once_when_shared_and_twice_as_written():
 @pytest.mark.parametrize("quantity, method", CHEAP)
 def test_sharing_never_costs(quantity, method):
     """Two programs of one text: the shared one is the other with equal operations merged."""
-    shared, written = (costs.general(quantity, method, 5, "general", True, way) for way in ("shared", "as_written"))
+    shared, written = (compare.general(quantity, method, 5, "general", True, way) for way in ("shared", "as_written"))
     assert shared.mul <= written.mul
     assert shared.add <= written.add
 
@@ -88,8 +87,8 @@ def test_counts_are_exact_polynomials(quantity, method, condition):
     assert one.since is not None
     assert one.since <= 6
     further = one.since + max(p.degree for p in one.polynomials.values()) + 3
-    traced = costs.general(quantity, method, further, condition, True, "shared")
-    assert all(one.polynomials[kind](further) == getattr(traced, kind) for kind in costs.KINDS)
+    traced = compare.general(quantity, method, further, condition, True, "shared")
+    assert all(one.polynomials[kind](further) == getattr(traced, kind) for kind in compare.KINDS)
     assert one.at(further).total == traced.total
 
 
@@ -97,7 +96,7 @@ def test_small_arms_are_traced():
     one = counting.cost("forward_dynamics", "crba")
     assert one.since is not None
     assert one.since > 1
-    assert one.at(1) == costs.general("forward_dynamics", "crba", 1, "general", True, "shared")
+    assert one.at(1) == compare.general("forward_dynamics", "crba", 1, "general", True, "shared")
     assert one.at(30).total > one.at(7).total > one.at(1).total
 
 

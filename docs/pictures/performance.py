@@ -20,7 +20,7 @@ from typing import Any
 
 from elbowroom.bench import charts
 from elbowroom.bench.gpu import CardReport, CardRow
-from elbowroom.bench.report import US, FirstCall, Report, Row
+from elbowroom.bench.timing import US, FirstCall, Report, Row
 from elbowroom.experiments.figure_style import look, pyplot
 
 ROOT = Path(__file__).parent.parent.parent

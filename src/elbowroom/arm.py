@@ -30,8 +30,7 @@ from .model.dh import parameters_of
 from .model.inertia import DENSITY, about_estimates, lacking
 
 if TYPE_CHECKING:
-    from .compile.cuda import CudaKernel
-    from .compile.cuda_source import Layout
+    from .compile.cuda import CudaKernel, Layout
 
 Array: TypeAlias = NDArray[np.float64]
 Number: TypeAlias = float | Array  # a float for one state, an array (B,) for a batch

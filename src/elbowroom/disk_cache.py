@@ -66,6 +66,7 @@ class Sources:
         self._package, self._root = package, str(root)
         self._stamps: dict[str, tuple[int, int, int]] = {}
         self._seen: dict[str, Any] = {}  # module -> its spec, which is another after a reload
+        self._newest = 0, ""
         self._fits = True
         h = hashlib.sha256()
         for path in sorted(_python_files(self._root)):
@@ -78,7 +79,12 @@ class Sources:
 
     def loaded(self) -> bool:
         """Whether the modules that were imported since, or again, are still those that were read."""
-        for name, module in tuple(sys.modules.items()):
+        modules, seen = sys.modules, tuple(self._seen.items())
+        newest = len(modules), [*modules][-1]  # a module that is imported comes to the end
+        if newest == self._newest and all(getattr(modules.get(k), "__spec__", None) is spec for k, spec in seen):
+            return self._fits
+        self._newest = newest
+        for name, module in tuple(modules.items()):
             if name.startswith(self._package) and self._seen.get(name, module) is not getattr(module, "__spec__", None):
                 self._seen[name] = module.__spec__
                 path = str(getattr(module, "__file__", None) or "")

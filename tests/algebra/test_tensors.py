@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from elbowroom.algebra import trace
-from elbowroom.algebra.linalg import symmetric
-from elbowroom.algebra.tensors import (
+from elbowroom.algebra.linalg import (
     PrincipalForm,
     principal_form,
     rotate_featherstone,
     rotate_naive,
     rotate_principal,
+    symmetric,
 )
 from referees import rotation
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import elbowroom as er
 from elbowroom.avoidance import Config, Controller, Goal, Limits, MovingAverage, Sensor, State, Status, Supervisor
 from elbowroom.avoidance import settings as tables
-from elbowroom.avoidance.control.pairs import WIDTH
+from elbowroom.avoidance.control.pushes import WIDTH
 from elbowroom.avoidance.safety.filter.approach_speed import (
     TOUCHED,
     separation_distance,

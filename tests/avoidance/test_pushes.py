@@ -11,8 +11,7 @@ from test_velocity_law import ALONE, SOFT, one_capsule, step
 
 import elbowroom as er
 from elbowroom.avoidance import Config, Controller, Goal, Repulsion, State, Workspace
-from elbowroom.avoidance.control.pairs import STRENGTH, WIDTH, PairLayout
-from elbowroom.avoidance.control.pushes import gathered
+from elbowroom.avoidance.control.pushes import STRENGTH, WIDTH, PairLayout, gathered
 from elbowroom.dynamics.kinematics import forward_kinematics
 from elbowroom.geometry import Body, Capsule, Sphere, distance
 from elbowroom.model import LinkCapsule

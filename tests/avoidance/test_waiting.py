@@ -26,7 +26,7 @@ from elbowroom.avoidance import (
     dumps,
     loads,
 )
-from elbowroom.avoidance.control.pairs import STRENGTH
+from elbowroom.avoidance.control.pushes import STRENGTH
 from elbowroom.avoidance.control.repulsion import OCCUPIED, demand, followed, influence, occupied
 from elbowroom.errors import ConfigError
 from elbowroom.geometry import Capsule, Sphere

@@ -8,7 +8,7 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 
-from elbowroom.bench import distance, report
+from elbowroom.bench import distance, timing
 from elbowroom.bench.scene import TimedScene, scene
 from elbowroom.bench.timing import CallTime
 from elbowroom.geometry.distance import DISTANCE
@@ -77,7 +77,7 @@ def test_the_report(told):
 def test_a_batch_is_told_by_the_scene(monkeypatch, told):
     """With calls that all take one second: ours of a batch is shared by its scenes, a loop over pairs does one."""
     pytest.importorskip("coal")
-    monkeypatch.setattr(report, "race", lambda calls, rounds: dict.fromkeys(calls, CallTime(1.0, 2.0, 3.0)))
+    monkeypatch.setattr(timing, "race", lambda calls, rounds: dict.fromkeys(calls, CallTime(1.0, 2.0, 3.0)))
     rows = {(row.quantity, row.who): row for row in distance.run(rounds=1, shown=told).rows}
     batch = rows[distance.BATCH, US]
     assert batch.seconds_per_state == 1.0 / distance.STATES

@@ -15,8 +15,8 @@ from elbowroom.bench import avoidance, distance, dynamics
 from elbowroom.bench.peers import calls as ours
 from elbowroom.bench.peers import dynamics as peers
 from elbowroom.bench.peers import frax
-from elbowroom.bench.report import OURS_OUT, ROBOTS, US, Report
 from elbowroom.bench.scene import scene
+from elbowroom.bench.timing import OURS_OUT, ROBOTS, US, Report
 
 KEYS = {"bench", "robot", "n", "quantity", "who", "version", "seconds_per_state", "ratio_to_us"}
 MORE = {"median_seconds", "p90_seconds"}

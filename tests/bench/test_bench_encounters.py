@@ -15,9 +15,17 @@ from elbowroom.avoidance import Limits
 from elbowroom.bench.encounters import METHODS, SEARCH, compare, methods, report, simulate
 from elbowroom.bench.encounters import people as walking
 from elbowroom.bench.encounters import run as loop
-from elbowroom.bench.encounters.methods import PARTS, controller, expanded, supervised
-from elbowroom.bench.encounters.metrics import measured, paired, rate, ratio
-from elbowroom.bench.encounters.other_methods import BarrierLaw, Mink, Pink, placements
+from elbowroom.bench.encounters.methods import (
+    PARTS,
+    BarrierLaw,
+    Mink,
+    Pink,
+    controller,
+    expanded,
+    placements,
+    supervised,
+)
+from elbowroom.bench.encounters.run import measured, paired, rate, ratio
 from elbowroom.bench.encounters.scene import FRAME, GAP, LATENCY, NOISE, PERIOD, REACHED, STAND, frames, place, scene
 from elbowroom.cell.people.reach import elbow
 from elbowroom.errors import ElbowroomError, UnknownNameError

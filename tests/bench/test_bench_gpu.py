@@ -11,7 +11,7 @@ import card
 import elbowroom as er
 from card import needs_cxx
 from elbowroom.bench import gpu
-from elbowroom.bench.report import US
+from elbowroom.bench.timing import US
 from elbowroom.compile import cuda
 from elbowroom.errors import ElbowroomError
 

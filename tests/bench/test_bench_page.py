@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from elbowroom.bench.report import US, FirstCall, Report, Row
+from elbowroom.bench.timing import US, FirstCall, Report, Row
 
 ROOT = Path(__file__).parent.parent.parent
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from elbowroom import chains
-from elbowroom.bench import report, timing
-from elbowroom.bench.report import US, Contender, raced
-from elbowroom.bench.timing import CallTime, Statement, race
+from elbowroom.bench import timing
+from elbowroom.bench.timing import US, CallTime, Contender, Statement, race, raced
 
 
 def test_everybody_is_called_in_turns():
@@ -43,7 +42,7 @@ def test_a_statement_gives_what_it_computes():
 
 def test_rows_are_told_by_the_state_and_by_our_best(monkeypatch):
     monkeypatch.setattr(
-        report, "race", lambda calls, rounds: {US: CallTime(2.0, 4.0, 6.0), "x": CallTime(3.0, 3.0, 9.0)}
+        timing, "race", lambda calls, rounds: {US: CallTime(2.0, 4.0, 6.0), "x": CallTime(3.0, 3.0, 9.0)}
     )
     contenders = {US: Contender("1", lambda: None, 10), "x": Contender("2", lambda: None, 1)}
     ours, theirs = raced("batch", chains.planar(2), "mass_matrix", contenders, 5, states=10)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.spatial.transform import Rotation
 
-from elbowroom.cell.mocap.bvh import Joint, joint_frames, read_bvh, usual_names
+from elbowroom.cell.mocap.formats import Joint, joint_frames, read_bvh, usual_names
 from elbowroom.cell.mocap.recorded import Motion, Recorded, read_motion
 from elbowroom.errors import RecordingError
 from strategies import examples

@@ -25,7 +25,8 @@ from hypothesis import strategies as st
 import elbowroom
 import elbowroom.cell.recording.table as record
 from elbowroom.avoidance import Status
-from elbowroom.cell.recording.table import SIGNALS, TEXT, Recording, columns, read
+from elbowroom.cell.recording.columns import SIGNALS, TEXT, columns
+from elbowroom.cell.recording.table import Recording, read
 from elbowroom.errors import ElbowroomError, RecordingError, UnknownNameError
 
 # numpy's arrays of text lose zeros at the end, so no text has any

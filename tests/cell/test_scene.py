@@ -20,8 +20,7 @@ from elbowroom.cell import (
     WalkSettings,
     WanderSettings,
 )
-from elbowroom.cell.layers import layered, merged, read_file, variants
-from elbowroom.cell.scene import PlantSettings, scene
+from elbowroom.cell.scene import PlantSettings, layered, merged, read_file, scene, variants
 from elbowroom.errors import ConfigError, ModelError, RecordingError
 
 SCENES = Path(__file__).parents[2] / "src/elbowroom/experiments/thesis/scenes"

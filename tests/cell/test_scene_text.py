@@ -10,7 +10,6 @@ import pytest
 
 from elbowroom.avoidance import Config, Limits, Sensor, Workspace
 from elbowroom.cell import Cell, Scene, run
-from elbowroom.cell.layers import read_file, variants
 from elbowroom.cell.people.dragged import DraggedPerson
 from elbowroom.cell.people.settings import (
     ReachSettings,
@@ -22,7 +21,7 @@ from elbowroom.cell.people.settings import (
 )
 from elbowroom.cell.recording.table import Recording, read
 from elbowroom.cell.runner import Log, record_to
-from elbowroom.cell.scene import NOTE, scene_of, scene_text
+from elbowroom.cell.scene import NOTE, read_file, scene_of, scene_text, variants
 from elbowroom.cell.task import GoTo
 from elbowroom.errors import ConfigError
 from elbowroom.experiments.thesis.experiment import SCENES

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from handwritten import NINE, vicon
 
-from elbowroom.cell.mocap import vicon as vicon_module
+from elbowroom.cell.mocap import formats as vicon_module
 from elbowroom.cell.mocap.recorded import Recorded, read_motion, read_vicon
 from elbowroom.errors import ElbowroomError, RecordingError
 

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -21,13 +22,15 @@ from elbowroom import disk_cache as cache
 from elbowroom.algebra import sin
 from elbowroom.avoidance import Config, Controller, Repulsion
 from elbowroom.avoidance.control.repulsion import PROFILES
-from elbowroom.compile import compiled
+from elbowroom.compile import compiled, cpu, engine
 from elbowroom.errors import TraceError
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
+    """An empty cache, and a process that keeps nothing that it has loaded: what is found again is found on disk."""
     monkeypatch.setenv("ELBOWROOM_CACHE", str(tmp_path))
+    monkeypatch.setattr(cpu, "KEPT", 0)
     return tmp_path / "kernels"
 
 
@@ -65,6 +68,76 @@ def test_another_arm_method_or_type_is_another_entry(folder):
     er.load("ur5e").compile("mass_matrix", dtype=np.float32)
     er.load("ur5e").with_payload(0.5).compile("mass_matrix")
     assert len(entries(folder)) == 4
+
+
+# ---- what this process has loaded
+@pytest.fixture
+def loads(monkeypatch):
+    """A process that keeps what it loads; every load is a line."""
+    seen = []
+    begin = engine.Loaded.__init__
+    monkeypatch.setattr(cpu, "KEPT", 8)
+    monkeypatch.setattr(cpu, "_kept", type(cpu._kept)())
+    monkeypatch.setattr(engine.Loaded, "__init__", lambda self, code: (seen.append(len(code)), begin(self, code))[1])
+    return seen
+
+
+def times(_, x, factor=None):
+    return x * factor.value
+
+
+class Factor:
+    """What a kernel is made of, and a program may change."""
+
+    def __init__(self, value):
+        self.value = value
+
+
+def test_what_is_loaded_is_not_loaded_again(loads):
+    first, second = ask(), ask()
+    assert len(loads) == 1
+    assert np.array_equal(first, second)
+    arms = er.load("ur5e"), er.load("ur5e")
+    kernels = [arm.compile("mass_matrix") for arm in arms]
+    assert kernels[0].backend is kernels[1].backend
+    states = np.tile(arms[0].ready, (3, 1))
+    assert np.array_equal(kernels[0](states), kernels[1](states))
+    assert np.array_equal(arms[1].mass_matrix(states), kernels[1](states))
+    assert len(loads) == 2  # the code for many
+
+
+def test_results_of_two_types_are_told_apart(loads):
+    class Parts(NamedTuple):
+        a: np.ndarray
+        b: np.ndarray
+
+    def both(_, x):
+        return {"a": x, "b": 2.0 * x}
+
+    plain = compiled(both, None, {"x": (2,)})
+    typed = compiled(both, None, {"x": (2,)}, result=Parts)
+    for _ in range(2):
+        assert type(typed(np.ones(2))) is Parts
+        assert type(plain(np.ones(2))) is not Parts
+
+
+def test_only_the_last_are_kept_loaded(loads, monkeypatch):
+    monkeypatch.setattr(cpu, "KEPT", 2)
+    for factor in (1.0, 2.0, 3.0, 3.0, 2.0, 1.0):
+        assert compiled(functools.partial(times, factor=Factor(factor)), None, {"x": (1,)})(X) == factor * X
+    assert len(loads) == 4
+    assert len(cpu._kept) == 2
+
+
+def test_what_another_has_changed_since_is_traced_from_what_is_as_it_was(loads):
+    """The code for batches is traced when it is needed: of the newest that was compiled, which has not changed."""
+    old, new = Factor(2.0), Factor(2.0)
+    compiled(functools.partial(times, factor=old), None, {"x": (1,)})
+    old.value = 3.0
+    kernel = compiled(functools.partial(times, factor=new), None, {"x": (1,)})
+    assert len(loads) == 1
+    assert np.array_equal(kernel(np.ones((5, 1))), np.full((5, 1), 2.0))
+    assert kernel.program.inputs[0].shape == (1,)
 
 
 def test_a_change_of_our_source_is_another_entry(folder, monkeypatch):

@@ -13,7 +13,7 @@ import elbowroom as er
 from card import needs_cxx, to_card
 from elbowroom.algebra import trace, where
 from elbowroom.compile import compiled, cuda
-from elbowroom.compile.cuda_source import CudaText as Text
+from elbowroom.compile.cuda import CudaText as Text
 from elbowroom.errors import DtypeError, ElbowroomError, ShapeError
 
 pytestmark = needs_cxx

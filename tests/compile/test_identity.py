@@ -23,7 +23,7 @@ import elbowroom as er
 from elbowroom.algebra import sin, trace
 from elbowroom.compile.identity import UnidentifiedError, identity
 from elbowroom.errors import UnknownNameError
-from elbowroom.geometry.skeleton import Sizes, skeleton_rows
+from elbowroom.geometry.person import Sizes, skeleton_rows
 
 GAIN = 2.0
 TABLE = {"a": [1.0, 2.0]}

@@ -19,7 +19,7 @@ from elbowroom.compile import compiled
 from elbowroom.compile.kernel import Kernel, Signature
 from elbowroom.geometry import Body, Skeleton
 from elbowroom.geometry.pairs import Pairs
-from elbowroom.geometry.skeleton import POINTS
+from elbowroom.geometry.person import POINTS
 
 
 @pytest.fixture(autouse=True)

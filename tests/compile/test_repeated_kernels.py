@@ -15,8 +15,7 @@ from ccompiler import FUSED, called, library, needs_cc
 from elbowroom.algebra import Repeated, cos, maximum, minimum, sin, sqrt, trace, where
 from elbowroom.compile import compiled, cpu, cuda, engine, llvm, loops
 from elbowroom.compile.lower import lower
-from elbowroom.compile.source import Dialect, Source
-from elbowroom.compile.source_writer import fused, own_sincos
+from elbowroom.compile.source import Dialect, Source, fused, own_sincos
 from marks import slow_where
 
 DTYPES = [np.float64, np.float32]

@@ -18,8 +18,17 @@ from elbowroom import dynamics
 from elbowroom.algebra import Port, absolute, cos, maximum, minimum, sin, sqrt, trace, where
 from elbowroom.compile import compiled as compiled_here
 from elbowroom.compile import source
-from elbowroom.compile.source import Dialect, Source, argument_names, identifier
-from elbowroom.compile.source_writer import digits, fused, literal, own_sincos, rounded
+from elbowroom.compile.source import (
+    Dialect,
+    Source,
+    argument_names,
+    digits,
+    fused,
+    identifier,
+    literal,
+    own_sincos,
+    rounded,
+)
 
 INCLUDES = "".join(f"#include <{name}.h>\n" for name in ("float", "math", "stdint", "string"))
 REALS = {"double": np.float64, "float": np.float32}

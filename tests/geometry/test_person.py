@@ -15,8 +15,8 @@ from hypothesis.extra.numpy import arrays
 
 from elbowroom.errors import DtypeError, ShapeError, UnknownNameError
 from elbowroom.geometry import Capsule, Person, Sizes, Skeleton, Sphere, distance
+from elbowroom.geometry.person import NAMES, POINTS
 from elbowroom.geometry.shapes import RADIUS, VELOCITY_A, VELOCITY_B, A, B
-from elbowroom.geometry.skeleton import NAMES, POINTS
 from strategies import examples
 
 RECORDED = (  # the nine points of the recordings in shared/data

@@ -14,7 +14,7 @@ from hypothesis.extra.numpy import arrays
 
 from elbowroom.errors import ModelError, ModelNotice, ModelWarning
 from elbowroom.model import meshes, urdf
-from elbowroom.model.covering import (
+from elbowroom.model.capsules import (
     MOST_PIECES,
     WORTH,
     covering_capsule,

@@ -7,7 +7,7 @@ import pytest
 
 from elbowroom.errors import ModelNotice
 from elbowroom.model import LinkCapsule, urdf
-from elbowroom.model.covering import MANY, MOST, NOT_HELD, distance_to_segment, merged, reduced
+from elbowroom.model.capsules import MANY, MOST, NOT_HELD, distance_to_segment, merged, reduced
 
 
 def crowd(count, seed=0, links=3):

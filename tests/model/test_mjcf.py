@@ -11,7 +11,7 @@ import pytest
 import elbowroom as er
 from elbowroom.errors import ModelError, ModelNotice, ModelWarning
 from elbowroom.model import mjcf
-from elbowroom.model.covering import distance_to_segment
+from elbowroom.model.capsules import distance_to_segment
 from elbowroom.model.visuals import visuals_of
 
 mujoco = pytest.importorskip("mujoco")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from elbowroom.geometry import PARKED, Person, Sizes
-from elbowroom.geometry.skeleton import NAMES
+from elbowroom.geometry.person import NAMES
 from elbowroom.viewer.scene3d import body_mesh as figures
 from elbowroom.viewer.scene3d.body_mesh import BONE, Lengths, body, rest, split, surface
 from elbowroom.viewer.scene3d.people import Figures, least_turn, turns

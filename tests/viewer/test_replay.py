@@ -14,7 +14,8 @@ from elbowroom.cell import Cell, Scene, run
 from elbowroom.cell.layout import STANDARD
 from elbowroom.cell.people.dragged import DraggedPerson
 from elbowroom.cell.people.settings import RecordedSettings, Seen, StandSettings, WalkSettings
-from elbowroom.cell.recording.table import RecordedTable, Recording
+from elbowroom.cell.recording.columns import RecordedTable
+from elbowroom.cell.recording.table import Recording
 from elbowroom.cell.runner import Log, mounted, notes_of, record_to
 from elbowroom.cell.scene import NOTE, scene_text
 from elbowroom.errors import RecordingError

@@ -14,9 +14,9 @@ from hypothesis.extra.numpy import arrays
 from elbowroom.avoidance import Workspace
 from elbowroom.errors import ModelWarning
 from elbowroom.geometry import PARKED
-from elbowroom.geometry.skeleton import NAMES
+from elbowroom.geometry.person import NAMES
 from elbowroom.model.visuals import Visual
-from elbowroom.viewer.scene3d import cameras, overlays
+from elbowroom.viewer.scene3d import overlays, scene
 from elbowroom.viewer.scene3d import primitives as solids
 from elbowroom.viewer.scene3d.people import clothes, names_of, people_of
 from elbowroom.viewer.scene3d.primitives import CALM, CARE, DANGER, capsule, colour_of, turned
@@ -251,14 +251,14 @@ def test_another_scene_is_framed_anew_and_another_controller_is_not(server, stag
     assert page.camera.position[0] != 9.0
 
 
-@pytest.mark.parametrize("name", cameras.FROM)
+@pytest.mark.parametrize("name", scene.FROM)
 def test_every_preset_looks_at_the_cell(server, stage, name):
     page = server.connect(1110, 900)
     shown = snapshot()
     stage.show(shown)
     stage.look(page, name)
     away = np.array(page.camera.position) - np.array(page.camera.look_at)
-    way = np.array(cameras.FROM[name])
+    way = np.array(scene.FROM[name])
     np.testing.assert_allclose(away / np.linalg.norm(away), way / np.linalg.norm(way), atol=1e-9)
     if name == "tool":
         np.testing.assert_allclose(page.camera.look_at, shown.tool)

@@ -22,9 +22,8 @@ from numpy.typing import NDArray
 from .. import __version__
 from ..avoidance import Command, Config, Controller, Force, Goal, State, Supervisor
 from .peers.avoidance import steppers
-from .report import US, Progress, cpu_name, silent
 from .scene import PERIOD, SceneFrame, TimedScene, scene
-from .timing import BUSY, EMPTY, CycleContender, Spread, Times, measure, spread
+from .timing import BUSY, EMPTY, US, CycleContender, Progress, Spread, Times, cpu_name, measure, silent, spread
 
 STATES = 256  # of a batch
 

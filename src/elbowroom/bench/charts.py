@@ -18,8 +18,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from .avoidance import REFERENCE, CycleReport
-from .report import OURS_OUT, US, Report, Row
-from .timing import BUSY, EMPTY
+from .timing import BUSY, EMPTY, OURS_OUT, US, Report, Row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

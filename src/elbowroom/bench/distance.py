@@ -24,8 +24,8 @@ from .. import __version__, geometry
 from ..geometry.pairs import Pairs
 from ..geometry.shapes import RADIUS, A, B
 from .peers.avoidance import capsule_shape, pinocchio_scene
-from .report import ROUNDS, US, Contender, Progress, Report, Row, cpu_name, raced, silent
 from .scene import PlacedCapsule, TimedScene, of_rows, scene
+from .timing import ROUNDS, US, Contender, Progress, Report, Row, cpu_name, raced, silent
 
 STATES = 256  # scenes of a batch
 ALL, FROM_JOINTS, NEAREST, ONE, BATCH = (

@@ -35,8 +35,7 @@ from ..loading import load
 from .peers import calls
 from .peers.calls import Arrays
 from .peers.dynamics import PeersFound, peers
-from .report import OURS_OUT, ROBOTS, ROUNDS, US, Contender, Progress, Report, Row, cpu_name, raced, silent
-from .timing import Statement
+from .timing import OURS_OUT, ROBOTS, ROUNDS, US, Contender, Progress, Report, Row, Statement, cpu_name, raced, silent
 
 ONE_STATE = (
     "mass_matrix",

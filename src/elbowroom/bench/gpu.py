@@ -24,13 +24,12 @@ import numpy as np
 from .. import __version__
 from ..arm import Arm
 from ..compile import cuda
-from ..compile.cuda import CudaKernel
-from ..compile.cuda_source import LAYOUTS, WARP, Layout
-from ..compile.source_writer import sincos_steps
+from ..compile.cuda import LAYOUTS, WARP, CudaKernel, Layout
+from ..compile.source import sincos_steps
 from ..errors import ElbowroomError
 from ..loading import load
 from .peers import frax
-from .report import ROBOTS, US, Progress, Report, Row, cpu_name, silent
+from .timing import ROBOTS, US, Progress, Report, Row, cpu_name, silent
 
 QUANTITIES = (
     "mass_matrix",

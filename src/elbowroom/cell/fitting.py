@@ -29,14 +29,13 @@ from numpy.typing import NDArray
 
 from ..arm import Arm
 from ..avoidance.control.least_squares import speed_weights
-from ..avoidance.control.pairs import CLOSE
+from ..avoidance.control.pushes import CLOSE
 from ..dynamics.inverse_kinematics import rotation_vector
 from ..dynamics.ready import spread
 from ..errors import ConfigError
 from ..geometry import Body
 from ..geometry.shapes import RADIUS, A, B
-from ..model.capsules import BASE
-from ..model.covering import distance_to_segment
+from ..model.capsules import BASE, distance_to_segment
 from .people.settings import Movable, PersonSettings
 from .pick_and_place import PickAndPlace
 from .scene import Scene

@@ -32,8 +32,8 @@ from ..avoidance.safety.perception import FAR
 from ..errors import ConfigError
 from ..geometry import PARKED, ROW, Body
 from ..geometry.pairs import NOBODY, Clearance
+from ..geometry.person import SIDES
 from ..geometry.shapes import A, B
-from ..geometry.skeleton import SIDES
 from .layout import laid_out, plant_of
 from .layout import mounted as mounted
 from .pace import AsFastAsPossible, Pace

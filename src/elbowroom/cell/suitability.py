@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from ..arm import Arm
 from ..errors import ElbowroomError, ModelError
 from ..model import Model, meshes
-from ..model.covering import Cover, distance_to_segment
+from ..model.capsules import Cover, distance_to_segment
 from ..model.visuals import MISSING, Visual, visuals_of
 from .layout import STANDARD, bare_of, laid_out
 from .pick_and_place import PickAndPlace

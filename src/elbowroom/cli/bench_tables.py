@@ -9,11 +9,11 @@ from .terminal import duration, heading, line, plain, table
 
 if TYPE_CHECKING:
     from ..bench.avoidance import CycleReport, CycleRow
-    from ..bench.encounters.metrics import Interval
     from ..bench.encounters.report import EncounterReport, MethodRow
+    from ..bench.encounters.run import Interval
     from ..bench.encounters.search import SearchReport
     from ..bench.gpu import CardReport, CardRow
-    from ..bench.report import Report, Row
+    from ..bench.timing import Report, Row
     from ..viewer.session.page_benchmark import LoadReport
 
 US = "elbowroom"

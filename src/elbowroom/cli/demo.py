@@ -125,9 +125,9 @@ def _prepare(setup: Setup) -> None:
 
 def _fit(scene: Scene) -> None:
     """Refuses an arm of one's own that cannot be kept clear of anything, and says what is missing of its shape."""
-    from ..cell.layers import is_file
     from ..cell.layout import bare_of, reasons_of, shaped
     from ..cell.runner import bare_told
+    from ..cell.scene import is_file
     from ..cell.suitability import uncovered
     from ..errors import MissingShapeWarning
     from ..model.visuals import visuals_of

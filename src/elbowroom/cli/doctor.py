@@ -312,7 +312,7 @@ def kernel_cache() -> Iterator[Diagnosis]:
 
 def cpu() -> Iterator[Diagnosis]:
     """Its name, threads, and what kernels use of it."""
-    from ..bench.report import cpu_name
+    from ..bench.timing import cpu_name
 
     try:
         usable = len(os.sched_getaffinity(0))

@@ -101,7 +101,7 @@ def save(shown: Replay, path: Path, rate: float = 30.0) -> None:
 
 def save_run(cell: Cell, recording: Recording, path: Path) -> None:
     """Writes what has been recorded of a cell as one HTML file."""
-    from ..cell.recording.table import RecordedTable
+    from ..cell.recording.columns import RecordedTable
     from ..cell.runner import notes_of
     from ..viewer.replay.recorded import Replay
 

@@ -204,7 +204,7 @@ def _summary(cell: Cell, recording: Recording, variant: str | None) -> None:
 
 def sticking_out(cell: Cell) -> str:
     """What is said of an arm of one's own that is larger than its capsules; "" if nothing is."""
-    from ..cell.layers import is_file
+    from ..cell.scene import is_file
     from ..cell.suitability import uncovered
 
     scene = cell.scene
@@ -282,7 +282,7 @@ class SceneRequest:
 
 def refuse(scene: Path, robot: str | None) -> None:
     """Raises for what the call, not the file, has wrong: no scene, or an arm that does not exist."""
-    from ..cell.layers import is_file
+    from ..cell.scene import is_file
     from ..loading import read
 
     other = OTHERS.get(scene.suffix.lower())
@@ -298,7 +298,7 @@ def refuse(scene: Path, robot: str | None) -> None:
 def other_variants(asked: SceneRequest, chosen: str | None) -> None:
     """Warns of variants that cannot be run, though another one was asked for."""
     from ..cell import Scene
-    from ..cell.layers import is_file, read_file, variants
+    from ..cell.scene import is_file, read_file, variants
     from ..loading import read
 
     for name in variants(read_file(asked.file)):
@@ -314,7 +314,7 @@ def other_variants(asked: SceneRequest, chosen: str | None) -> None:
 
 def checked(asked: SceneRequest, only: str | None) -> int:
     """Builds the cell of every variant (or of one) and says what is wrong; the exit status."""
-    from ..cell.layers import read_file, variants
+    from ..cell.scene import read_file, variants
 
     scene = asked.file
     names = (None, *variants(read_file(scene))) if only is None else (only,)

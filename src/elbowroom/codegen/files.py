@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..compile.source import Source
-from ..compile.source_writer import RANGE, Real, fused, own_sincos
+from ..compile.source import RANGE, Real, Source, fused, own_sincos
 from ..dynamics import quantity
 from ..model import Model
 

@@ -14,10 +14,8 @@ import numpy as np
 
 from .. import __version__, dynamics
 from ..arm import Arm
-from ..compile import cuda_source
-from ..compile.cuda_source import CudaText, Layout
-from ..compile.source import Dialect, Source, Trig, identifier
-from ..compile.source_writer import Real
+from ..compile.cuda import LAYOUTS, CudaText, Layout, dialect, support
+from ..compile.source import Dialect, Real, Source, Trig, identifier
 from ..errors import ElbowroomError, ModelError
 from . import files, selftest
 from .files import CFunction, CLibrary
@@ -49,11 +47,11 @@ def cuda(
     1 if an input is not finite.  The threads of a block are in its __launch_bounds__.
     """
     real, trig = one_of("real", real, "double", "float"), one_of("trig", trig, "libm", "own")
-    one_of("layout", layout, *cuda_source.LAYOUTS)
-    dialect = cuda_source.dialect(real, trig)
-    functions = functions_of(arm, quantities, dialect, prefix_of(arm.name, name), method, wrench)
+    one_of("layout", layout, *LAYOUTS)
+    spelling = dialect(real, trig)
+    functions = functions_of(arm, quantities, spelling, prefix_of(arm.name, name), method, wrench)
     kernels = {f.name: CudaText(f.source.program, real, layout, trig) for f in functions}
-    return "\n".join([cuda_source.support(kernels.values()), *(k.text(name) for name, k in kernels.items())])
+    return "\n".join([support(kernels.values()), *(k.text(name) for name, k in kernels.items())])
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ..algebra import Port, Program, Repeated
-from ..compile.source import Source
-from ..compile.source_writer import Real, digits, literal
+from ..compile.source import Real, Source, digits, literal
 from ..model import Model
 
 STATES = 5

@@ -6,7 +6,7 @@ lower                   the steps that a machine does
 cpu, llvm, engine       kernels of the CPU, their LLVM IR, and machine code in memory
 ir, emit, loops, rolled, sincos, transpose, finite        pieces of that IR
 entry, pipeline, pipeline_code                            calls from Python; many kernels in one native call
-cuda, cuda_source, source, source_writer                  kernels of a card; text of CUDA and C
+cuda, source                                              kernels of a card; text of CUDA and C
 """
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING

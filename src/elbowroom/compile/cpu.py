@@ -16,9 +16,10 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import llvmlite
 import numpy as np
@@ -110,34 +111,77 @@ class Cpu(OfThisProcess):
         return answer == DONE
 
     def entry(self, bundle: Any) -> Callable[[Any], None] | None:
-        """What gives an emitted function its code; None where there can be none."""
+        """What gives an emitted function its code; None where there can be none.  The bundle is always the same."""
         if self._one.dtype != np.float64 or not entry.supported():
             return None
         address, bind = (self._one.address(function, self._describe) for function in ("entry", "bind"))
-        self._table = table = entry.table(bundle)
-        ctypes.CFUNCTYPE(None, ctypes.c_void_p)(bind)(ctypes.addressof(table))
+        if self._table is None:
+            self._table = entry.table(bundle)
+            ctypes.CFUNCTYPE(None, ctypes.c_void_p)(bind)(ctypes.addressof(self._table))
+        table = self._table
         return lambda function: entry.enter(function, address, self, bundle, table)
+
+
+class _Traced:
+    """The program of a recipe, traced when it is needed."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        self.recipe = recipe
+        self._made: tuple[str, Compilable] | None = None
+
+    def program(self) -> Compilable:
+        """The program."""
+        if self._made is None:
+            self._made = self.recipe.make()
+        return self._made[1]
+
+    def describe(self, program: Compilable) -> Signature:
+        """What a kernel of it takes and gives."""
+        assert self._made is not None  # program() made it
+        return Signature(program.name, self._made[0], program.inputs, program.outputs)
+
+
+class _Parts(NamedTuple):
+    """What kernels of one recipe share."""
+
+    traced: _Traced
+    signature: Signature
+    backend: Cpu
+
+
+KEPT = 256
+_kept: OrderedDict[tuple[object, ...], _Parts] = OrderedDict()  # of the last recipes, the newest at the end
 
 
 @alone
 def kernel(recipe: Recipe) -> Kernel:
-    """The kernel of a recipe: from the cache without tracing, else of the program that the recipe makes now."""
-    made: list[tuple[str, Compilable]] = []
+    """The kernel of a recipe: of code that this process has loaded, or from the cache, or of the program traced now.
 
-    def program() -> Compilable:
-        if not made:
-            made.append(recipe.make())
-        return made[0][1]
-
-    def describe(traced: Compilable) -> Signature:
-        return Signature(traced.name, made[0][0], traced.inputs, traced.outputs)
-
-    one, many = (MachineCode(recipe.identity, which, recipe.dtype, program) for which in ("one", "many"))
-    signature = one.signature(describe)
-    backend = Cpu(one, many, describe)
+    A cell that begins anew, or a controller with another gain, asks for kernels that were there a moment ago.
+    """
+    where = recipe.identity and disk.folder()
+    if where:
+        which = (where, disk.SOURCES.digest, recipe.identity, recipe.dtype, recipe.result)
+        parts = _kept.pop(which) if which in _kept else _parts(recipe)
+        _kept[which] = parts  # the newest
+        parts.traced.recipe = recipe  # an older one may have changed since it was compiled
+        while len(_kept) > KEPT:
+            _kept.popitem(last=False)
+    else:  # no identity, no cache or sources of two versions: nothing is taken for the same
+        parts = _parts(recipe)
+    traced, signature, backend = parts
     enter = backend.entry if entry.fits(signature.inputs, signature.outputs) else None
     origin = kernel, (recipe,)
-    return Kernel(signature, backend, program, dtype=recipe.dtype, entry=enter, origin=origin, result=recipe.result)
+    program, dtype, result = traced.program, recipe.dtype, recipe.result
+    return Kernel(signature, backend, program, dtype=dtype, entry=enter, origin=origin, result=result)
+
+
+def _parts(recipe: Recipe) -> _Parts:
+    """From the cache without tracing, else of the program that the recipe makes now."""
+    traced = _Traced(recipe)
+    one, many = (MachineCode(recipe.identity, which, recipe.dtype, traced.program) for which in ("one", "many"))
+    signature = one.signature(traced.describe)
+    return _Parts(traced, signature, Cpu(one, many, traced.describe))
 
 
 def _pieces(batch: int, threads: int, lanes: int) -> list[tuple[int, int]]:

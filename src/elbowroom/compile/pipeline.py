@@ -101,6 +101,28 @@ class Sound:
 Step = Call | Copy | FromRing | ToRing | Sound
 
 
+class Span(NamedTuple):
+    """The memory of an array without gaps: addresses from `start` up to `end`, and what lies there."""
+
+    start: int
+    end: int
+    dtype: np.dtype[Any]
+
+    @classmethod
+    def of(cls, array: Array) -> Span:
+        """That of an array."""
+        start = int(array.__array_interface__["data"][0])
+        return cls(start, start + array.nbytes, array.dtype)
+
+    def meets(self, other: Span) -> bool:
+        """Whether they have a place in common."""
+        return max(self.start, other.start) < min(self.end, other.end)
+
+    def within(self, other: Span) -> bool:
+        """Whether all of it lies in the other, and is read alike."""
+        return other.start <= self.start and self.end <= other.end and self.dtype == other.dtype
+
+
 class Pipeline:
     """Calls and copies in order, and the arrays that a run's arguments are copied into.
 
@@ -119,7 +141,7 @@ class Pipeline:
             if array.ndim == 0 and array.dtype != np.float64:
                 raise DtypeError(f"takes[{k}]: an array that takes a float must be of float64; got {array.dtype}")
         self._kept: list[bytes] = []  # records
-        self._sound: list[Array] = []  # looked through, and not written since
+        self._sound: list[Span] = []  # looked through, and not written since
         refusals: list[Refused] = []
         records = [word for k, step in enumerate(self.steps) for word in self._step(k, step, refusals)]
         taken = [word for array in self.takes for word in self._taken(array)]
@@ -194,19 +216,21 @@ class Pipeline:
         checked = names if step.checked is None else list(step.checked)
         if unknown := [name for name in checked if name not in names]:
             raise ValueError(f"{what}: checked must be of its inputs {', '.join(names)}; got {unknown}")
+        read, written = [Span.of(x) for x in inputs], [Span.of(x) for x in outputs]
         for j, (port, array) in enumerate(zip(ports.outputs, outputs, strict=True)):
             _writable(f"{what}: out for {port.name}", array)
-            for other, x in zip((*names, *(p.name for p in ports.outputs[:j])), (*inputs, *outputs[:j]), strict=True):
-                if np.may_share_memory(array, x):
+            others = zip((*names, *(p.name for p in ports.outputs[:j])), (*read, *written[:j]), strict=True)
+            for other, span in others:
+                if span.meets(written[j]):
                     raise ValueError(f"{what}: out for {port.name} lies on {other}; it must have memory of its own")
         checks: list[int] = []
-        for name, array in zip(names, inputs, strict=True):
-            if name in checked and not any(_within(array, x) for x in self._sound):
-                checks += (array.ctypes.data, array.size, array.itemsize, len(refusals))
+        for name, array, span in zip(names, inputs, read, strict=True):
+            if name in checked and not any(span.within(x) for x in self._sound):
+                checks += (span.start, array.size, array.itemsize, len(refusals))
                 refusals.append(Refused(k, kernel.name, name))
-                self._sound.append(array)
-        self._written(*outputs)
-        pointers = self._keep(*(x.ctypes.data for x in (*inputs, *outputs)))
+                self._sound.append(span)
+        self._written(*written)
+        pointers = self._keep(*(x.start for x in (*read, *written)))
         return kernel.backend.single, pointers, self._keep(*checks), len(checks) // len(CHECK)
 
     def _copy(self, k: int, step: Copy) -> tuple[int, int, int, int]:
@@ -217,7 +241,7 @@ class Pipeline:
                 f"step {k}: source and to must be alike; "
                 f"got {source.shape} of {source.dtype} and {to.shape} of {to.dtype}"
             )
-        self._written(to)
+        self._written(Span.of(to))
         return _address("copy"), self._keep(to.ctypes.data, source.ctypes.data, to.nbytes), 0, 0
 
     def _ring(self, k: int, step: FromRing | ToRing) -> tuple[int, int, int, int]:
@@ -233,12 +257,12 @@ class Pipeline:
             )
         to, source = (one, step.ring) if isinstance(step, FromRing) else (step.ring, one)
         _writable(f"step {k}: to", to)
-        self._written(to)
+        self._written(Span.of(to))
         words = to.ctypes.data, source.ctypes.data, one.nbytes, step.at.ctypes.data, len(step.ring)
         return _address("from_ring" if isinstance(step, FromRing) else "to_ring"), self._keep(*words), 0, 0
 
-    def _written(self, *arrays: Array) -> None:
-        self._sound = [x for x in self._sound if not any(np.may_share_memory(x, array) for array in arrays)]
+    def _written(self, *spans: Span) -> None:
+        self._sound = [x for x in self._sound if not any(x.meets(span) for span in spans)]
 
     def _taken(self, array: Array) -> tuple[int, int, int, int, int]:
         descr = id(np.dtype(array.dtype.type)) if array.ndim else 0
@@ -272,12 +296,6 @@ def _plain(what: str, array: Any) -> Array:
 def _writable(what: str, array: Array) -> None:
     if not array.flags.writeable:
         raise ValueError(f"{what} is read-only")
-
-
-def _within(array: Array, other: Array) -> bool:
-    """Whether it lies in the memory of another, both without gaps."""
-    first, start = array.ctypes.data, other.ctypes.data
-    return start <= first and first + array.nbytes <= start + other.nbytes and array.dtype == other.dtype
 
 
 def _words(*values: int) -> bytes:

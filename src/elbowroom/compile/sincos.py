@@ -21,7 +21,7 @@ V = TypeVar("V")  # what stands for a value: a register, a variable, or several 
 
 
 class _Writer(Protocol[V]):
-    """What writes the steps: LLVM IR (ir.IrWriter, ir.Together) or C (source_writer.IrWriter)."""
+    """What writes the steps: LLVM IR (ir.IrWriter, ir.Together) or C (source.SourceWriter)."""
 
     @property
     def scalar(self) -> str: ...

@@ -8,13 +8,13 @@ Subtractions are additions; negations are free; what is done with parameters alo
 cosines stand apart.
 """
 
+from .compare import COUNTINGS as COUNTINGS
+from .compare import Cost as Cost
 from .compare import CountRow as CountRow
+from .compare import cost as cost
+from .compare import counted as counted
+from .compare import customised as customised
 from .compare import customised_rows as customised_rows
 from .compare import general_rows as general_rows
+from .compare import needs_frames as needs_frames
 from .compare import strictest as strictest
-from .costs import COUNTINGS as COUNTINGS
-from .costs import Cost as Cost
-from .costs import cost as cost
-from .costs import counted as counted
-from .costs import customised as customised
-from .costs import needs_frames as needs_frames

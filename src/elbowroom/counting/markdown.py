@@ -12,8 +12,7 @@ from pathlib import Path
 from .. import dynamics
 from ..dynamics.published import PUBLISHED, Published
 from ..model.symbolic import CONDITIONS
-from .compare import comparable, reason, strictest, verdict
-from .costs import Cost, cost, counted, general, needs_frames
+from .compare import Cost, comparable, cost, counted, general, needs_frames, reason, strictest, verdict
 
 BEGIN, END = "<!-- counts: begin (python -m elbowroom.counting.markdown) -->", "<!-- counts: end -->"
 CHEAP = 2500  # operations for four joints; the others are left to those who have a minute

@@ -33,8 +33,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..algebra import Scalar, cross, dot
-from ..algebra.linalg import Array, matrix, vector, zeros
-from ..algebra.tensors import rotate_principal
+from ..algebra.linalg import Array, matrix, rotate_principal, vector, zeros
 from ..model import Model
 from .kinematics import Frames, forward_kinematics, velocities, wrench_torque
 

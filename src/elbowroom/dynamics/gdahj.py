@@ -21,9 +21,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..algebra import Scalar, cross, dot
-from ..algebra.linalg import Array, skew
+from ..algebra.linalg import Array, rotate_principal, skew
 from ..algebra.loops import each, pairs, scan
-from ..algebra.tensors import rotate_principal
 from ..model import Model
 from .kinematics import Frames, forward_kinematics
 

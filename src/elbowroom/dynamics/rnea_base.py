@@ -25,8 +25,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..algebra import Scalar, cross, dot
-from ..algebra.linalg import Array, vector
-from ..algebra.tensors import rotate_featherstone
+from ..algebra.linalg import Array, rotate_featherstone, vector
 from ..model import Model
 from .kinematics import forward_kinematics, link_wrench
 from .rnea import acceleration_field

@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 
 from .. import counting
 from ..algebra.linalg import Array
-from ..counting.compare import comparable, strictest
-from ..counting.costs import Cost
+from ..counting.compare import Cost, comparable, strictest
 from ..dynamics import crba, gdahj
 from ..model import chains, from_mdh
 from .figure_style import look, pyplot, save

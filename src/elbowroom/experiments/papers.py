@@ -8,8 +8,7 @@ from pathlib import Path
 
 from .. import __version__, counting, dynamics
 from ..algebra.polynomial import Polynomial, shown
-from ..counting.compare import reason, verdict
-from ..counting.costs import Cost, tensor_rotations
+from ..counting.compare import Cost, reason, tensor_rotations, verdict
 from ..dynamics.published import EXECUTION_TIMES, PUBLISHED, TABLE_2, Published, published
 from . import paper_curves
 from .figure_style import pyplot

@@ -10,6 +10,8 @@ from .distance import separation_from_plane as separation_from_plane
 from .distance import separation_from_shell as separation_from_shell
 from .pairs import Pairs as Pairs
 from .person import Person as Person
+from .person import Sizes as Sizes
+from .person import Skeleton as Skeleton
 from .segments import PARALLEL_ANGLE as PARALLEL_ANGLE
 from .shapes import PARKED as PARKED
 from .shapes import ROW as ROW
@@ -17,5 +19,3 @@ from .shapes import Capsule as Capsule
 from .shapes import HalfSpace as HalfSpace
 from .shapes import HollowSphere as HollowSphere
 from .shapes import Sphere as Sphere
-from .skeleton import Sizes as Sizes
-from .skeleton import Skeleton as Skeleton

@@ -1,7 +1,7 @@
 """Capsules from the shapes of a URDF's links.
 
     sphere, capsule    themselves
-    cylinder, box      the capsule about them, of least volume or near it (model/covering.py)
+    cylinder, box      the capsule about them, of least volume or near it (model/capsules.py)
     mesh               the same about its vertices, scaled, or a few where one would waste much; any file that
                        model/meshes.py reads, where model/packages.py finds it
 
@@ -25,9 +25,8 @@ import numpy as np
 from ..algebra import Array
 from ..disk_cache import numbers as remembered
 from ..errors import ModelError
-from .capsules import LinkCapsule, moved_capsule
+from .capsules import Cover, LinkCapsule, covering_capsule, covering_capsules, covering_cylinder, moved_capsule
 from .check import LENGTH, bounded
-from .covering import Cover, covering_capsule, covering_capsules, covering_cylinder
 from .meshes import MAX_BYTES, contents, readers, surfaces
 from .packages import NotFoundError, locate, shortened
 from .urdf_xml import number, numbers, origin, part, quoted, vector

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import ModelError
-from .covering import Cover, distance_to_segment
+from .capsules import Cover, distance_to_segment
 from .model import Array, Model
 
 DENSITY = 650.0  # kg/m^3 of an arm's capsules: the median of the catalogue's arms, which have 310 to 960

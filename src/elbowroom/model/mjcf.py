@@ -33,9 +33,17 @@ import numpy as np
 from ..errors import MissingShapeWarning, ModelError, ModelNotice, close_names, warn
 from ..reading import named, read_bytes
 from . import tips
-from .capsules import LinkCapsule, moved_capsule
+from .capsules import (
+    NOT_HELD,
+    Cover,
+    LinkCapsule,
+    covering_capsule,
+    covering_capsules,
+    covering_cylinder,
+    moved_capsule,
+    reduced,
+)
 from .check import LENGTH, bounded
-from .covering import NOT_HELD, Cover, covering_capsule, covering_capsules, covering_cylinder, reduced
 from .inertia import NOTHING, MassProperties, merge, moved
 from .model import Array, Model, create
 from .rotations import pose, rz, z_to

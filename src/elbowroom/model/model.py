@@ -31,7 +31,7 @@ from numpy.typing import ArrayLike
 
 from ..algebra import Array as Array
 from ..algebra import Scalar
-from ..algebra.tensors import PrincipalForm, principal_form
+from ..algebra.linalg import PrincipalForm, principal_form
 from ..errors import ModelError, UnknownNameError
 from .capsules import Covers, LinkCapsule, checked_capsules, checked_covers
 from .check import ANGLE, FIELDS, LENGTH, LINK_FIELDS, RATIO, bounded

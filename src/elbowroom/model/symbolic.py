@@ -19,9 +19,8 @@ from functools import cached_property
 import numpy as np
 
 from ..algebra import Graph, Scalar
-from ..algebra.linalg import matrix, symmetric, vector
+from ..algebra.linalg import PrincipalForm, matrix, symmetric, vector
 from ..algebra.rolling import JointRows, Roll, Turn
-from ..algebra.tensors import PrincipalForm
 from ..errors import UnknownNameError
 from .model import Array, Model, Split
 

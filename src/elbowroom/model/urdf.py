@@ -36,10 +36,9 @@ import numpy as np
 from ..errors import MissingShapeWarning, ModelError, ModelNotice, ModelWarning, close_names, warn
 from ..reading import named, read_up_to
 from . import tips
-from .capsules import LinkCapsule
+from .capsules import NOT_HELD, LinkCapsule, reduced
 from .check import INERTIA, MASS, bounded
 from .collision import MANY, LinkShape, reasons, shape_of, told
-from .covering import NOT_HELD, reduced
 from .inertia import NOTHING, MassProperties, from_six, merge, moved
 from .model import Array, Model, create
 from .rotations import pose, z_to

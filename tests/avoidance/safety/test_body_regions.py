@@ -19,7 +19,7 @@ from elbowroom.avoidance.safety.filter.stages import SUMMARY
 from elbowroom.avoidance.safety.limits import MODES
 from elbowroom.dynamics.kinematics import forward_kinematics
 from elbowroom.geometry import Capsule, Person
-from elbowroom.geometry.skeleton import NAMES
+from elbowroom.geometry.person import NAMES
 from strategies import examples, robots
 
 SHORT = Config(  # an arm in a hurry that hardly sees anybody

@@ -12,7 +12,7 @@ import elbowroom as er
 from elbowroom.avoidance import Config, Controller, Goal, Limits, Repulsion, Sensor, State, Supervisor
 from elbowroom.avoidance.safety.filter.body_regions import retreats
 from elbowroom.geometry import Body, Person, Sphere, distance
-from elbowroom.geometry.skeleton import NAMES
+from elbowroom.geometry.person import NAMES
 
 PERIOD = 0.01
 ARM = er.load("panda")

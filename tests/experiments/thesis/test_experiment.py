@@ -10,7 +10,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from elbowroom.cell.recording.table import columns
+from elbowroom.cell.recording.columns import columns
 from elbowroom.cell.recording.table import read as read_recording
 from elbowroom.cell.runner import mounted
 from elbowroom.errors import ConfigError, ElbowroomError, RecordingError

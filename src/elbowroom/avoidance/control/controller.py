@@ -31,7 +31,7 @@ from . import force_law, velocity_law
 from .command import GOAL, HUGE, INDEX, STATUSES, UNKNOWN, Command, Goal, State, Status, measured, still
 from .config import Config, structure
 from .obstacles import Obstacles
-from .pairs import WIDTH, FieldReach, LinkTable, PairLayout, PairTable, per_gaps
+from .pushes import WIDTH, FieldReach, LinkTable, PairLayout, PairTable, per_gaps
 from .repulsion import HALF, OCCUPIED, PROFILES
 from .velocity_law import memory_size, situation, unpacked
 

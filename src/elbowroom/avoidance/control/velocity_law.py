@@ -28,8 +28,7 @@ from . import joint_limits
 from .attraction import pull, slow_down_factor, turn
 from .config import Config
 from .least_squares import null_space, openness, resolved, speed_weights
-from .pairs import PairLayout
-from .pushes import Push, gathered, nearest_pair
+from .pushes import PairLayout, Push, gathered, nearest_pair
 from .smoothing import average
 
 AVOIDING = 1e-6  # m/s: a smaller push does not count as avoiding

@@ -28,7 +28,7 @@ from ...errors import ConfigError, ModelError
 from ..checks import SHORTEST, FieldError, Settings, bounded, setting
 from ..control.command import Command, Goal, State
 from ..control.obstacles import Obstacles
-from ..control.pairs import PairLayout
+from ..control.pushes import PairLayout
 from .sensor import Sensor
 
 Array = NDArray[np.float64]

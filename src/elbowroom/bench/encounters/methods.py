@@ -1,4 +1,25 @@
-"""The methods that encounters compare, each made anew for every run by its `factory(arm, people, sensor)`.
+"""The methods that encounters compare: ours, and those of others (a control-barrier law, mink, Pink).
+
+Methods of others in encounters: a control-barrier law as the literature has it, mink and Pink.
+
+CBF-QP is the command nearest to the wish that lets no distance fall too fast:
+
+    min |qd - wish|^2 + RELAXED (s_1^2 + s_2^2)
+    people        a . qd + s_1 >= v - GAMMA (d - CLEAR)       v: the person's speed towards the arm, or 0 ("static")
+    itself, floor a . qd + s_2 >=   - GAMMA (d - NARROW)
+    joints        GAMMA (lower - q) <= qd <= GAMMA (upper - q), within the velocity limits
+
+with a = n^T J at the nearest points.  The wish is the K controller's own task without pushes: the attraction of the
+package's defaults by damped least squares, and a pull to the ready posture in its null space.  People are where the
+last frame has them.  Settings are round numbers, the same for all arms, and were not searched.
+
+mink and Pink solve their problems of bench/peers/avoidance.py, with people who turn as well as move.  They get the task
+of the K controller (the tool drawn at most as fast as the package's default), the same capsules, joint limits and
+solver; no floor.  Neither looks at the person's velocity.
+
+Where a problem has no answer, the arm stands still for that cycle.
+
+The methods that encounters compare, each made anew for every run by its `factory(arm, people, sensor)`.
 
 A method has `step(t, dt, state, obstacles, goal)`, which returns a command with `.qd`, as Controller and Supervisor
 have it.
@@ -6,10 +27,13 @@ have it.
 
 from __future__ import annotations
 
+import importlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Protocol, runtime_checkable
+from types import ModuleType
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,9 +52,234 @@ from ...avoidance import (
     Workspace,
 )
 from ...avoidance.control.obstacles import Obstacles
-from ...errors import UnknownNameError, did_you_mean
-from .other_methods import BarrierLaw, JointSpeeds, Mink, Pink
-from .scene import CAPSULES, PERIOD, STAND
+from ...errors import ElbowroomError, UnknownNameError, did_you_mean
+from ...geometry import Pairs, Person
+from ...geometry.distance import DISTANCE, LAMBDA_X, LAMBDA_Y, NORMAL, SPEED_Y
+from ...geometry.shapes import RADIUS, VELOCITY_A, VELOCITY_B, A, B
+from ..peers.avoidance import INFLUENCE, NEAREST, SOLVER, mink_problem, pink_problem
+from ..scene import SceneFrame, TimedScene, of_rows
+from .scene import CAPSULES, PERIOD, STAND, place
+
+Array = NDArray[np.float64]
+
+GAMMA = 4.0  # 1/s
+CLEAR = 0.05  # m, from people
+NARROW = 0.02  # m, from the arm itself and the floor
+RELAXED = 1e3
+NEAR = 0.6  # m: pairs farther apart do not count
+FAST = 3.0  # m/s: more is asked of no row, or noise would rule
+COST = 50.0  # of Pink's task of the tool, as in its examples with this barrier; with 1 the barrier's own cost rules
+LEAST = 1e-6  # m, half a capsule's axis: a person who was not seen yet is a point far away
+
+
+@dataclass
+class JointSpeeds:
+    """A command: the speeds of the joints."""
+
+    qd: Array  # (n,)
+
+
+def modules(name: str, *needed: str) -> list[ModuleType]:
+    """The libraries that a method needs."""
+    try:
+        return [importlib.import_module(module) for module in needed]
+    except ImportError as error:
+        raise ElbowroomError(f"{name} needs {error.name}: pip install '.[bench]'") from error
+
+
+class BarrierLaw:
+    """CBF-QP, with the person's velocity or without."""
+
+    def __init__(self, arm: Arm, people: int, sensor: str, *, velocity: bool = True) -> None:
+        (daqp,) = modules("the CBF-QP law", "daqp")
+        self._solve = daqp.solve
+        self.velocity, self._people = velocity, people
+        self._arm, where = arm, place(arm)
+        self._body, self._floor, self._lifted = where.body, where.base[2], where.lifted
+        self._own = len(self._body)
+        moving = np.array(where.moving)
+        own = self._body.self_pairs
+        self._pairs = Pairs(self._own, people * CAPSULES, own)
+        slots = people * CAPSULES
+        self._first = (moving[:, None] * slots + np.arange(slots)).ravel()  # pairs of what moves with people
+        self._capsule = np.repeat(moving, slots)
+        self._i, self._j = np.array(own, dtype=int).reshape(-1, 2).T
+        speed = arm.model.velocity
+        self._speed = np.where(np.isfinite(speed), speed, 2.0)
+        defaults = Config()
+        self._attraction, self._damping, self._posture = defaults.attraction, defaults.damping, defaults.posture
+        self.command = JointSpeeds(np.zeros(arm.n))
+
+    def obstacles(self) -> Obstacles:
+        """Places for people."""
+        return Obstacles(self._people, 0, CAPSULES)
+
+    def wish(self, q: Array, goal: Goal) -> Array:
+        """(n,) the task alone."""
+        arm, n = self._arm, self._arm.n
+        error = goal.position - arm.pose(q)[:3, 3]
+        v = self._attraction.kp * error
+        v *= min(1.0, self._attraction.max_speed / max(float(np.linalg.norm(v)), 1e-9))
+        Jv = arm.jacobian(q)[0]
+        back = Jv.T @ np.linalg.inv(Jv @ Jv.T + self._damping**2 * np.eye(3))
+        qd: Array = back @ v + (np.eye(n) - back @ Jv) @ (self._posture * (arm.ready - q))
+        return qd
+
+    def step(self, t: float, dt: float, state: State, obstacles: Obstacles, goal: Goal) -> JointSpeeds:
+        """The command for now; stands still where the problem has no answer."""
+        q, n = state.q, self._arm.n
+        wish = self.wish(q, goal)
+        own = self._body.rows(q, np.zeros(n))
+        moves = self._body.kernel(np.broadcast_to(q, (n, n)).copy(), np.eye(n))  # (n, R, 13) by each joint alone
+        table = self._pairs(np.concatenate([own, obstacles.rows]))
+        people, itself = table[self._first], table[self._own * self._people * CAPSULES :]
+        near = people[:, DISTANCE] < NEAR
+        people, capsule = people[near], self._capsule[near]
+        rows = [_along(moves, capsule, people[:, LAMBDA_X], people[:, NORMAL])]
+        comes = people[:, SPEED_Y] if self.velocity else 0.0
+        need = [np.minimum(comes - GAMMA * (people[:, DISTANCE] - CLEAR), FAST)]
+        if len(itself):
+            normal = itself[:, NORMAL]
+            first = _along(moves, self._i, itself[:, LAMBDA_X], normal)
+            rows.append(first - _along(moves, self._j, itself[:, LAMBDA_Y], normal))
+            need.append(-GAMMA * (itself[:, DISTANCE] - NARROW))
+        for end, height in ((VELOCITY_A, 2), (VELOCITY_B, 5)):
+            lifted = self._lifted[:, 0 if height == 2 else 1]
+            rows.append(moves[:, lifted, end.start + 2].T)
+            need.append(-GAMMA * (own[lifted, height] - own[lifted, RADIUS] - self._floor - NARROW))
+        G, g = np.concatenate(rows), np.concatenate(need)
+        slack = np.zeros((len(g), 2))
+        slack[: len(people), 0], slack[len(people) :, 1] = 1.0, 1.0
+        up = np.minimum(self._speed, GAMMA * np.maximum(self._arm.model.upper - q, 0.0))
+        low = np.maximum(-self._speed, GAMMA * np.minimum(self._arm.model.lower - q, 0.0))
+        found, _, flag, _ = self._solve(
+            np.diag([*np.ones(n), RELAXED, RELAXED]),
+            np.array([*-wish, 0.0, 0.0]),
+            np.ascontiguousarray(np.hstack([G, slack])),
+            np.array([*up, 1e3, 1e3, *np.full(len(g), 1e30)]),
+            np.array([*low, 0.0, 0.0, *g]),
+            np.zeros(n + 2 + len(g), dtype=np.intc),
+        )
+        self.command.qd = found[:n] if flag >= 1 else np.zeros(n)
+        return self.command
+
+
+def _along(moves: Array, capsule: Array, part: Array, normal: Array) -> Array:
+    """(k, n): the speeds along normals (k, 3) that each joint gives to points of capsules."""
+    at = moves[:, capsule, VELOCITY_A] * (1.0 - part)[:, None] + moves[:, capsule, VELOCITY_B] * part[:, None]
+    speeds: Array = np.einsum("jkc,kc->kj", at, normal)
+    return speeds
+
+
+# ---- mink and Pink
+
+
+class Placements(NamedTuple):
+    """Capsules (k, ...) along z of a frame in their middle."""
+
+    middle: Array  # (k, 3)
+    R: Array  # (k, 3, 3)
+    half: Array  # (k,) of the axis
+
+
+def placements(rows: Array) -> Placements:
+    """Of capsule rows (k, 13); a ball is turned as the world is."""
+    a, b = rows[:, A], rows[:, B]
+    length = np.linalg.norm(b - a, axis=1)
+    z = np.where(length[:, None] > 0.0, b - a, [0.0, 0.0, 1.0]) / np.where(length > 0.0, length, 1.0)[:, None]
+    aside = np.where(np.abs(z[:, :1]) < 0.7, [1.0, 0.0, 0.0], [0.0, 1.0, 0.0])
+    x = aside - z * (aside * z).sum(axis=1, keepdims=True)
+    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    return Placements((a + b) / 2, np.stack([x, np.cross(z, x), z], axis=2), length / 2)
+
+
+class _Peer(ABC):
+    """What both share: places for people, and the task."""
+
+    def __init__(self, arm: Arm, people: int, sensor: str) -> None:
+        self._arm, self._people, where = arm, people, place(arm)
+        far = [Person.standing((5.0 + 2.0 * k, 0.0, where.base[2])).rows for k in range(people)]
+        none = np.zeros(arm.n)
+        self.shown = TimedScene(arm, where.body, [SceneFrame(arm.ready, none, np.concatenate(far), np.zeros(6))])
+        self._pull = Attraction()
+        self.gain = self._pull.kp * PERIOD  # of the error a cycle
+        self.command = JointSpeeds(none)
+
+    def obstacles(self) -> Obstacles:
+        """Places for people."""
+        return Obstacles(self._people, 0, CAPSULES)
+
+    def target(self, q: Array, goal: Goal) -> Array:
+        """(3,) the goal, or a point on the way to it that draws as fast as allowed."""
+        tool = self._arm.pose(q)[:3, 3]
+        way = goal.position - tool
+        most = self._pull.max_speed / self._pull.kp
+        point: Array = tool + way * min(1.0, most / max(float(np.linalg.norm(way)), 1e-9))
+        return point
+
+    def step(self, t: float, dt: float, state: State, obstacles: Obstacles, goal: Goal) -> JointSpeeds:
+        """The command for now."""
+        try:
+            self.command.qd = np.asarray(self.solve(state.q, obstacles.rows, self.target(state.q, goal)))
+        except Exception:  # each library has its own for a problem without an answer
+            self.command.qd = np.zeros(self._arm.n)
+        if not np.isfinite(self.command.qd).all():
+            self.command.qd = np.zeros(self._arm.n)
+        return self.command
+
+    @abstractmethod
+    def solve(self, q: Array, rows: Array, target: Array) -> Array:
+        """(n,) speeds."""
+
+
+class Mink(_Peer):
+    """mink with its CollisionAvoidanceLimit, which counts pairs from as far as our field reaches."""
+
+    def __init__(self, arm: Arm, people: int, sensor: str) -> None:
+        super().__init__(arm, people, sensor)
+        self._mink, self._mujoco, _ = modules("mink", "mink", "mujoco", SOLVER)
+        self._problem = mink_problem(self._mink, self._mujoco, self.shown, INFLUENCE, self.gain)
+        self._turned = np.stack([at.R for at in of_rows(self.shown.frames[0].rows)])  # of each capsule in its body
+        model = self._problem.configuration.model
+        self._geoms = [model.geom(f"person {k}").id for k in range(self.shown.capsules)]
+
+    def solve(self, q: Array, rows: Array, target: Array) -> Array:
+        """(n,) speeds."""
+        configuration, tasks, limits = self._problem
+        model, data = configuration.model, configuration.data
+        at = placements(rows)
+        data.mocap_pos[:] = at.middle
+        for k, R in enumerate(at.R @ self._turned.transpose(0, 2, 1)):
+            self._mujoco.mju_mat2Quat(data.mocap_quat[k], R.ravel())
+            if model.geom_size[self._geoms[k], 1]:  # no ball
+                model.geom_size[self._geoms[k], 1] = max(at.half[k], LEAST)
+        tasks[0].set_target(self._mink.SE3.from_translation(target))
+        configuration.update(q)
+        qd: Array = self._mink.solve_ik(configuration, tasks, PERIOD, SOLVER, damping=1e-3, limits=limits)
+        return qd
+
+
+class Pink(_Peer):
+    """Pink with its SelfCollisionBarrier over the nearest pairs of arm and people."""
+
+    def __init__(self, arm: Arm, people: int, sensor: str) -> None:
+        super().__init__(arm, people, sensor)
+        self._pink, self._pin, coal, _ = modules("Pink", "pink", "pinocchio", "coal", SOLVER)
+        self._problem = pink_problem(self._pink, self._pin, coal, self.shown, NEAREST, self.gain, COST)
+        objects = self._problem.configuration.collision_model.geometryObjects
+        self._objects = [objects[k] for k in self._problem.person]
+
+    def solve(self, q: Array, rows: Array, target: Array) -> Array:
+        """(n,) speeds."""
+        configuration, tasks, barriers, _ = self._problem
+        for thing, middle, R, half in zip(self._objects, *placements(rows), strict=True):
+            thing.placement = self._pin.SE3(R, middle)
+            if hasattr(thing.geometry, "halfLength"):  # no ball
+                thing.geometry.halfLength = max(half, LEAST)
+        tasks[0].set_target(self._pin.SE3(np.eye(3), target))
+        configuration.update(q)
+        qd: Array = self._pink.solve_ik(configuration, tasks, PERIOD, SOLVER, barriers=barriers)
+        return qd
 
 
 class HasSpeeds(Protocol):

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from ...cell.people.reach import STRETCH, standing_points
 from ...geometry import Sizes
-from ...geometry.skeleton import SIDES, Skeleton
+from ...geometry.person import SIDES, Skeleton
 from ...simulation import minimum_jerk
 
 Array = NDArray[np.float64]

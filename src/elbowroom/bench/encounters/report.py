@@ -12,11 +12,10 @@ import numpy as np
 
 from ...errors import ElbowroomError
 from ...loading import load
-from ..report import Progress, cpu_name, load_average, silent
+from ..timing import Progress, cpu_name, load_average, silent
 from .methods import ALL, METHODS, expanded
-from .metrics import Interval, Paired, RunResult, paired, rate, ratio
 from .people import LIMB_SPEED
-from .run import compare
+from .run import Interval, Paired, RunResult, compare, paired, rate, ratio
 from .scene import DURATION, SEARCH
 
 ROBOTS = ("panda", "ur5e", "iiwa14")

@@ -33,8 +33,8 @@ from ...arm import Arm
 from ...errors import ElbowroomError, UnknownNameError
 from ...geometry import Body, Pairs
 from ...geometry.distance import DISTANCE
+from ...geometry.person import NAMES
 from ...geometry.shapes import RADIUS, VELOCITY_A, VELOCITY_B
-from ...geometry.skeleton import NAMES
 from ...model.capsules import BASE
 from . import people as people_
 

@@ -27,11 +27,10 @@ from ...avoidance import Attraction, Config, Limits, Repulsion, Waiting
 from ...avoidance.settings import leaves
 from ...errors import ElbowroomError
 from ...loading import load
-from ..report import Progress, silent
+from ..timing import Progress, silent
 from .methods import Factory, controller, supervised
-from .metrics import RunResult
 from .report import ROBOTS
-from .run import compare
+from .run import RunResult, compare
 from .scene import SEARCH
 
 TOUCH = 2.0

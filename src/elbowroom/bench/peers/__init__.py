@@ -1,4 +1,4 @@
 """The libraries that a user would take instead, and our own calls beside them.
 
-How they do among people is in encounters/other_methods.py.
+How they do among people is in encounters/methods.py.
 """

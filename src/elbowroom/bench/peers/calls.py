@@ -17,8 +17,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from ... import dynamics
 from ...arm import Arm
-from ..report import FirstCall
-from ..timing import Statement
+from ..timing import FirstCall, Statement
 
 Array = NDArray[np.float64]
 Arrays = Sequence[Array]

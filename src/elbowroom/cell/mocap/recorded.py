@@ -27,14 +27,14 @@ from numpy.typing import NDArray
 from ...arrays import number
 from ...errors import RecordingError
 from ...geometry import PARKED, Sizes, Skeleton
-from ...geometry.skeleton import POINTS
+from ...geometry.person import POINTS
 from ...reading import text_lines
 from ..people.coworker import checked
-from .bvh import read_bvh as read_bvh
+from .formats import read_bvh as read_bvh
+from .formats import read_vicon as read_vicon
 from .tracks import LARGEST, coordinate
 from .tracks import Motion as Motion
 from .tracks import Placement as Placement
-from .vicon import read_vicon as read_vicon
 
 Array = NDArray[np.float64]
 

@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...arrays import finite, fixed, number
 from ...errors import ElbowroomError, RecordingError, ShapeError, UnknownNameError
 from ...geometry import Skeleton
-from ...geometry.skeleton import ALIASES, POINTS
+from ...geometry.person import ALIASES, POINTS
 from ...reading import decimal
 
 Array = NDArray[np.float64]

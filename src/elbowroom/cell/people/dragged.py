@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...arrays import finite, number
+from ...geometry.person import SIDES
 from ...geometry.shapes import VELOCITY_A, VELOCITY_B, A, B
-from ...geometry.skeleton import SIDES
 from .coworker import Coworker
 
 Array = NDArray[np.float64]

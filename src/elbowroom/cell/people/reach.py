@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 
 from ...arrays import finite, fixed, number
 from ...geometry import Person, Sizes, Skeleton
+from ...geometry.person import SIDES
 from ...geometry.shapes import A, B
-from ...geometry.skeleton import SIDES
 from ...simulation import minimum_jerk
 from .coworker import checked, floor_point
 

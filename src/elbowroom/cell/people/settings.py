@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from ...avoidance.checks import Settings, refusal, setting
 from ...errors import ConfigError, RecordingError
 from ...geometry import Person
-from ...geometry.skeleton import POINTS
+from ...geometry.person import POINTS
 from ..mocap.recorded import Placement, Recorded, info_file, read_motion, read_placement
 from ..mocap.tracks import Motion
 from ..task import Point

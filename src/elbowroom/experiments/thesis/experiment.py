@@ -31,12 +31,11 @@ from typing import Any
 
 import numpy as np
 
-from ...cell.layers import is_file, layered, merged, read_file, variants
 from ...cell.layout import shaped
 from ...cell.people.settings import made
 from ...cell.recording.table import Recording
 from ...cell.runner import Cell, record_to, run
-from ...cell.scene import PLANTS, Scene, scene
+from ...cell.scene import PLANTS, Scene, is_file, layered, merged, read_file, scene, variants
 from ...errors import ConfigError, ElbowroomError, RecordingError
 from .metrics import bodily, metrics
 from .outcome import SUPERVISED, Outcome

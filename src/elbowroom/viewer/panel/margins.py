@@ -32,8 +32,8 @@ from ...avoidance.safety.filter.body_regions import OF_CAPSULE, REGIONS, contact
 from ...avoidance.safety.limits import Limits, bounds
 from ...cell.pick_and_place import AVOID, Handling
 from ...cell.runner import Cell
+from ...geometry.person import NAMES
 from ...geometry.shapes import VELOCITY_A, VELOCITY_B, A, B
-from ...geometry.skeleton import NAMES
 
 Array = NDArray[np.float64]
 

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..scene3d.cameras import FROM
+from ..scene3d.scene import FROM
 from ..session.setup import CHOICES, RANGES, Setup, name_of, named
 from ..snapshot import Snapshot
 from .plots import Plots

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...geometry.skeleton import NAMES, SIDES
+from ...geometry.person import NAMES, SIDES
 from .primitives import HEAD, PERSON, SHOE, TAPE, TROUSERS, Array, Colour, Solid
 
 GRID = 0.017  # m, between the points at which the shape is looked at

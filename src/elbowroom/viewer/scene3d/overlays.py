@@ -1,6 +1,6 @@
 """Overlays: the tool's path and goal, arrows of repulsion and attraction, the line of least distance, and shells.
 
-The workspace's shells are those of avoidance/control/workspace.py: two half-spheres and a floor.  Round a person lies
+The workspace's shells are those of avoidance/control/pushes.py: two half-spheres and a floor.  Round a person lies
 the surface at the distance of influence; as seen from the middle of the body it is where a ray from outside first
 comes so near to a capsule, found by stepping along the ray by the distance that is left (sphere tracing):
 

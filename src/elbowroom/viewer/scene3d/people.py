@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...geometry.skeleton import NAMES, SIDES
+from ...geometry.person import NAMES, SIDES
 from .body_mesh import BONE, FRONT, LEFT, TORSO, UP, Lengths, RestPose, body, rest, unit
 from .primitives import FAR, HEAD, HELMET, PERSON, SHOE, SLEEVE, TROUSERS, Array, copies, helmet, quaternion, seen
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 
-from ...bench.report import cpu_name
+from ...bench.timing import cpu_name
 from ...cell.pace import PaceSummary, RealTime
 from ...errors import ElbowroomError
 from ..snapshot import Snapshot

@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...avoidance import Config
-from ...cell.layers import is_file
 from ...cell.layout import STANDARD
-from ...cell.scene import Scene
+from ...cell.scene import Scene, is_file
 from ...errors import ConfigError
 from ...experiments.thesis.experiment import beside, experiments
 from ...experiments.thesis.outcome import SUPERVISED

@@ -44,7 +44,7 @@ from ....geometry.distance import DISTANCE, LAMBDA_X, NORMAL, SPEED_Y, separatio
 from ....geometry.segments import projection
 from ....geometry.shapes import A, B
 from ....model import Model
-from ...control.pairs import WIDTH, PairLayout
+from ...control.pushes import WIDTH, PairLayout
 from ..limits import RULES, FilterRules
 from .body_regions import contact_speed
 from .capsule_motion import WIDTH as MOTION

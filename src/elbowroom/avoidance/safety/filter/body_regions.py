@@ -27,9 +27,9 @@ from ....algebra.functions import summed
 from ....algebra.linalg import Array, ltdl, vector
 from ....dynamics import whole
 from ....dynamics.kinematics import Frames, forward_kinematics, jacobian_at
-from ....geometry.skeleton import SIDES
+from ....geometry.person import SIDES
 from ....model import Model
-from ...control.pairs import PairLayout
+from ...control.pushes import PairLayout
 from ..limits import Limits
 from .capsule_motion import Lanes, moving
 

@@ -14,7 +14,7 @@ from ....algebra.linalg import Array
 from ....algebra.table import padded
 from ....dynamics.kinematics import Frames, accelerations, forward_kinematics, velocities
 from ....model import Model
-from ...control.pairs import PairLayout
+from ...control.pushes import PairLayout
 
 WIDTH = 13  # numbers of `capsule_motions`, of a capsule
 

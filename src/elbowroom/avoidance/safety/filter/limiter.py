@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from ....compile.pipeline import Call, Copy, Pipeline
 from ....errors import ConfigError
 from ....model import Model
-from ...control.pairs import WIDTH
+from ...control.pushes import WIDTH
 from ...copies import Rebuilt
 from ..flight_recorder import columns
 from ..limits import Facts, Limits, rule_values

@@ -19,7 +19,7 @@ from ....dynamics.kinematics import Frames, forward_kinematics, jacobian_at
 from ....errors import ConfigError
 from ....geometry.distance import DISTANCE, LAMBDA_X, LAMBDA_Y, NORMAL, SPEED_Y
 from ....model import Model
-from ...control.pairs import CLOSE, HELD, PairLayout
+from ...control.pushes import CLOSE, HELD, PairLayout
 from ..limits import FilterRules
 from .approach_speed import FAR, FREE, WORST
 from .capsule_motion import CapsuleMotion, Lanes, moving

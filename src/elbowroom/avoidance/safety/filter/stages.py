@@ -43,7 +43,7 @@ from ....dynamics.kinematics import forward_kinematics, jacobian_at
 from ....geometry.distance import DISTANCE
 from ....model import Model
 from ...control.command import HUGE
-from ...control.pairs import WIDTH, PairLayout
+from ...control.pushes import WIDTH, PairLayout
 from ..limits import RULES, Bounds, FilterRules
 from ..perception import CLOCK, TOLD, Clock, Told
 from .approach_speed import ENDS, MET, NO_MARGIN, RUNS, WORST, PairBounds, lane_kernels, pulled_back

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import importlib
 import os
 import shutil
@@ -11,6 +12,7 @@ import stat
 import subprocess
 import sys
 import threading
+import weakref
 from pathlib import Path
 from typing import NamedTuple
 
@@ -138,6 +140,19 @@ def test_what_another_has_changed_since_is_traced_from_what_is_as_it_was(loads):
     assert len(loads) == 1
     assert np.array_equal(kernel(np.ones((5, 1))), np.full((5, 1), 2.0))
     assert kernel.program.inputs[0].shape == (1,)
+
+
+def test_programs_go_with_their_kernels(loads):
+    """Code stays loaded; what it was compiled from, a hundred times as large, does not."""
+    arm = er.load("ur5e")
+    kernel = arm.compile("mass_matrix")
+    program = weakref.ref(kernel.program)
+    del kernel, arm
+    gc.collect()
+    assert program() is None
+    again = er.load("ur5e").compile("mass_matrix")
+    assert again(np.zeros((3, 6))).shape == (3, 6, 6)
+    assert again.program.outputs[0].shape == (6, 6)
 
 
 def test_a_change_of_our_source_is_another_entry(folder, monkeypatch):

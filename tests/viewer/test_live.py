@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -197,14 +198,17 @@ def test_many_connects_and_disconnects_leave_nothing_behind(live):
     """F24: after the first have made what is made once, two hundred pages more leave the page's process as it was."""
     live.order("let_go")
     _come_and_go(live, 20)
-    before = _size(live)
-    _come_and_go(live, 200)
-    after = _size(live)
+    sizes = [_size(live)]
+    for _ in range(2):
+        _come_and_go(live, 100)
+        sizes.append(_size(live))
+    before, _, after = sizes
     assert before["states"] == after["states"] == after["cursors"] == after["pages"] == 0
     assert after["handles"] == before["handles"]
     assert after["messages"] <= before["messages"] + 5  # a few kinds of update come only now and then
-    # A page makes some hundred objects; if only one of a kind stayed for each, there would be 200 more.
-    assert after["objects"] < before["objects"] + 150
+    # A page makes some hundred objects; if only one of a kind stayed for each, there would be 100 more each time.  What
+    # is made once, whenever that is, comes in one of the two.
+    assert min(b["objects"] - a["objects"] for a, b in pairwise(sizes)) < 75
 
 
 def test_a_page_that_leaves_while_its_camera_is_set_is_no_error(live):

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -123,7 +124,7 @@ class Cpu(OfThisProcess):
 
 
 class _Traced:
-    """The program of a recipe, traced when it is needed."""
+    """The program of a recipe, traced when it is needed; it lives as long as the kernels that are made of it."""
 
     def __init__(self, recipe: Recipe) -> None:
         self.recipe = recipe
@@ -141,10 +142,38 @@ class _Traced:
         return Signature(program.name, self._made[0], program.inputs, program.outputs)
 
 
+class _Source:
+    """Where code that is kept has its program from: the kernels of now, not those that it was loaded for."""
+
+    def __init__(self, traced: _Traced) -> None:
+        self.traced = weakref.ref(traced)
+
+    def of(self, recipe: Recipe) -> _Traced:
+        """What kernels of this recipe are made of; an older one may have changed since it was compiled."""
+        traced = self.traced() or _Traced(recipe)
+        traced.recipe = recipe
+        self.traced = weakref.ref(traced)
+        return traced
+
+    def program(self) -> Compilable:
+        """The program."""
+        return self._now.program()
+
+    def describe(self, program: Compilable) -> Signature:
+        """What a kernel of it takes and gives."""
+        return self._now.describe(program)
+
+    @property
+    def _now(self) -> _Traced:
+        traced = self.traced()
+        assert traced is not None  # who asks is a kernel, which keeps it
+        return traced
+
+
 class _Parts(NamedTuple):
     """What kernels of one recipe share."""
 
-    traced: _Traced
+    source: _Source
     signature: Signature
     backend: Cpu
 
@@ -159,29 +188,25 @@ def kernel(recipe: Recipe) -> Kernel:
 
     A cell that begins anew, or a controller with another gain, asks for kernels that were there a moment ago.
     """
-    where = recipe.identity and disk.folder()
+    where = recipe.identity and disk.folder()  # no identity, no cache or sources of two versions: nothing is the same
+    which = (where, disk.SOURCES.digest, recipe.identity, recipe.dtype, recipe.result)
+    parts = _kept.pop(which, None) if where else None
+    if parts is None:
+        traced = _Traced(recipe)
+        source = _Source(traced)
+        one, many = (MachineCode(recipe.identity, kind, recipe.dtype, source.program) for kind in ("one", "many"))
+        parts = _Parts(source, one.signature(source.describe), Cpu(one, many, source.describe))
+    else:
+        traced = parts.source.of(recipe)
     if where:
-        which = (where, disk.SOURCES.digest, recipe.identity, recipe.dtype, recipe.result)
-        parts = _kept.pop(which) if which in _kept else _parts(recipe)
-        _kept[which] = parts  # the newest
-        parts.traced.recipe = recipe  # an older one may have changed since it was compiled
+        _kept[which] = parts
         while len(_kept) > KEPT:
             _kept.popitem(last=False)
-    else:  # no identity, no cache or sources of two versions: nothing is taken for the same
-        parts = _parts(recipe)
-    traced, signature, backend = parts
+    _, signature, backend = parts
     enter = backend.entry if entry.fits(signature.inputs, signature.outputs) else None
     origin = kernel, (recipe,)
     program, dtype, result = traced.program, recipe.dtype, recipe.result
     return Kernel(signature, backend, program, dtype=dtype, entry=enter, origin=origin, result=result)
-
-
-def _parts(recipe: Recipe) -> _Parts:
-    """From the cache without tracing, else of the program that the recipe makes now."""
-    traced = _Traced(recipe)
-    one, many = (MachineCode(recipe.identity, which, recipe.dtype, traced.program) for which in ("one", "many"))
-    signature = one.signature(traced.describe)
-    return _Parts(traced, signature, Cpu(one, many, traced.describe))
 
 
 def _pieces(batch: int, threads: int, lanes: int) -> list[tuple[int, int]]:

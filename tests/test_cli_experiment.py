@@ -341,6 +341,7 @@ def test_without_matplotlib(run, brief, monkeypatch):
 # ---- a full disk
 
 
+@pytest.mark.slow
 def test_no_room_for_any_file(tmp_path):
     """Files end at 4 kB: recordings break off, results and report cannot be; the numbers come out all the same.
 
@@ -423,6 +424,7 @@ def test_interrupts_that_are_ignored_stay_so():
         signal.signal(signal.SIGINT, before)
 
 
+@pytest.mark.slow
 def test_ctrl_c_in_the_middle_of_all(tmp_path):
     process = start(tmp_path, "all", "--out", "all")
     second = tmp_path / "all/recordings/test1_no_filter_kinematic_puma560.csv"

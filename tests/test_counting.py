@@ -289,6 +289,7 @@ def test_the_structure_is_shown(capsys):
 # ---- docs
 
 
+@pytest.mark.slow
 def test_the_docs_have_the_counts_of_the_code():
     """docs/counting.md, for the cheap methods; `python -m elbowroom.counting.markdown docs/counting.md` renews it."""
     page = (ROOT / "docs/counting.md").read_text(encoding="utf-8")

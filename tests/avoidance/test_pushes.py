@@ -93,6 +93,7 @@ def test_the_field_goes_by_the_distance_that_it_names(measure):
 # ---- a person is one body
 
 
+@pytest.mark.slow
 def test_a_person_of_thirteen_capsules_in_one_place_pushes_as_one():
     """However finely a person is modelled: coincident capsules push as one does, to rounding."""
     arm = er.load("panda")

@@ -68,6 +68,7 @@ def out_of_reach(cell: Cell, task: PickAndPlace, more: float = 0.02) -> list[str
     return [name for name, point in points.items() if np.linalg.norm(point) > ready.reach(model) + more]
 
 
+@pytest.mark.slow
 def test_a_little_arm_gets_a_little_workplace_and_works_there(fitted):
     scene, cell = fitted
     task = cell.scene.task

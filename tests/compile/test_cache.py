@@ -222,6 +222,7 @@ def run(package, folder, script, cached=True):
     return done.stdout
 
 
+@pytest.mark.slow
 def test_a_drive_whose_source_has_changed_is_compiled_again(package, folder):
     first = run(package, folder, DRIVE)
     assert run(package, folder, DRIVE) == first

@@ -135,6 +135,7 @@ def test_cutting_a_program_into_functions_changes_no_bit(name, monkeypatch):
     assert np.array_equal(together(cut(*(x[4] for x in states))), together(kernel_of(program)(*(x[4] for x in states))))
 
 
+@pytest.mark.slow
 def test_a_long_program_is_cut_and_agrees():
     program = dynamics.program(er.chains.random(30, seed=1).model, "mass_matrix", "gdahj")
     q = np.random.default_rng(0).uniform(-3, 3, (9, 30))

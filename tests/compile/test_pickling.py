@@ -20,6 +20,7 @@ from elbowroom.compile.kernel import Kernel, Signature
 from elbowroom.geometry import Body, Skeleton
 from elbowroom.geometry.pairs import Pairs
 from elbowroom.geometry.person import POINTS
+from marks import slow_where
 
 
 @pytest.fixture(autouse=True)
@@ -185,7 +186,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("method", ["spawn", "fork", "forkserver"])
+@pytest.mark.parametrize("method", slow_where(lambda method: method != "spawn", ["spawn", "fork", "forkserver"]))
 def test_kernels_and_supervisors_go_to_a_process_pool(method, tmp_path):
     """From a script, as users do: spawned processes import it."""
     (tmp_path / "script.py").write_text(POOL)
@@ -200,6 +201,7 @@ def test_kernels_and_supervisors_go_to_a_process_pool(method, tmp_path):
     assert done.stderr == ""
 
 
+@pytest.mark.slow
 def test_nothing_is_said_on_standard_error_after_copies():
     """llvmlite's objects must not be copied half: they say so when they end."""
     script = """

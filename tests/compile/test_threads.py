@@ -88,6 +88,7 @@ def late(out):
     return not (out == 7.0).all()
 
 
+@pytest.mark.slow
 def test_an_interrupt_at_any_instruction_leaves_nobody_writing(cores):
     """KeyboardInterrupt raised before each bytecode of `many` and of all that it calls, one after the other."""
     kernel = er.load("panda").compile("christoffel")
@@ -165,6 +166,7 @@ INTERRUPTED = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
 def test_a_hundred_calls_interrupted_by_signals_leave_nobody_writing():
     done = subprocess.run(

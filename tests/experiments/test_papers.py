@@ -59,6 +59,7 @@ def test_the_published_crossover_is_at_13_joints():
     assert later > 13
 
 
+@pytest.mark.slow
 def test_tables_hold_theirs_and_ours():
     found = papers.tables(TIMINGS)
     assert all(len(row) == len(table.columns) for table in found for row in table.rows)
@@ -111,6 +112,7 @@ class Reader(HTMLParser):
         assert self.open.pop() == tag
 
 
+@pytest.mark.slow
 def test_page_and_pictures_are_written(tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
     monkeypatch.setattr(papers, "JOINTS", (2, 4, 6))

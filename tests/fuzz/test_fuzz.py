@@ -64,6 +64,7 @@ def test_what_is_a_finding_and_what_is_none(tmp_path, what, kind):
     assert outcome.accepted is (what in (misbehaving.ACCEPTED, misbehaving.CALM))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals and limits on memory are POSIX")
 def test_hangs_crashes_and_memory_are_found_by_the_input_that_made_them(tmp_path):
     name = "fuzz.misbehaving:Hard"

@@ -58,6 +58,7 @@ def test_the_judge_has_no_rounding_before_the_end():
 
 
 # ---- the distance
+@pytest.mark.slow
 def test_a_hundred_thousand_random_pairs(kernels):
     pairs = families.random(np.random.default_rng(1), 100_000)
     truth = exact_segments.distances(*pairs, shift=60)

@@ -105,6 +105,7 @@ def test_a_file_is_evaluated_again_where_one_that_it_includes_has_changed(file, 
     assert er.load(file, xacro=True).model.mass.tolist() == [10, 20, 30]
 
 
+@pytest.mark.slow
 @needs_xacro
 def test_a_file_without_end_is_stopped(file, monkeypatch):
     """The chain of macros is as long as its number says."""

@@ -205,6 +205,7 @@ def test_the_panel_stands_beside_the_scene_and_all_of_the_cell_is_seen(browser, 
         browser.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", own)
 
 
+@pytest.mark.slow
 def test_label_and_panel_say_the_same_and_a_preset_turns_the_camera(page):
     pause(page)
     shown = re.search(r"distance to the nearest person\s+(\d\.\d\d) m", page.text())[1]
@@ -242,6 +243,7 @@ return count;
 """  # pixels of the first plot that have the colour of its line
 
 
+@pytest.mark.slow
 def test_plots_and_the_last_minute_begin_anew_with_the_scenario(page):
     page.until(lambda: time_of(page) > 0.5 and page.run(LINE) > 20, "a line is drawn")
     page.until(lambda: page.run(BOXES)["strip"], "and the last minute")
@@ -259,6 +261,7 @@ def recording(page):
     return page.until(lambda: re.search(r"recording to (\S+\.csv)", page.text()), "it records")[1]
 
 
+@pytest.mark.slow
 def test_a_goal_that_is_dragged_is_followed_until_it_is_let_go_of(page):
     pause(page)
     page.press("reset")
@@ -292,6 +295,7 @@ def test_a_goal_that_is_dragged_is_followed_until_it_is_let_go_of(page):
     assert not followed[-1]
 
 
+@pytest.mark.slow
 def test_joints_are_moved_by_hand_while_nothing_runs(page):
     label = er.load("panda").joint_names[0]
     page.tab("Joints")

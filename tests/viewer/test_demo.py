@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from marks import slow_where
+
 pytest.importorskip("viser")
 
 from elbowroom.cli import app, main
@@ -68,7 +70,9 @@ def _group(process):
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs Linux")
-@pytest.mark.parametrize("when", ["starting", "the page is at", "live after"])
+@pytest.mark.parametrize(
+    "when", slow_where(lambda when: when != "live after", ["starting", "the page is at", "live after"])
+)
 def test_ctrl_c_ends_it_at_any_time_without_a_trace_and_with_nobody_left(when):
     process = begin()
     while when not in process.stdout.readline():

@@ -194,6 +194,7 @@ def _come_and_go(live, times):
     until(lambda: not live.steering_wheel._pages and not live.page.door.inside)
 
 
+@pytest.mark.slow
 def test_many_connects_and_disconnects_leave_nothing_behind(live):
     """F24: after the first have made what is made once, two hundred pages more leave the page's process as it was."""
     live.order("let_go")
@@ -222,6 +223,7 @@ def test_a_page_that_leaves_while_its_camera_is_set_is_no_error(live):
     assert not buffer._warned_push_after_done  # which viser does once, perhaps when the page came and left at once
 
 
+@pytest.mark.slow
 def test_scenes_that_come_and_go_leave_nothing_behind(live):
     """F24: what was drawn of another scene is gone, on the server too."""
     sizes = []

@@ -222,6 +222,7 @@ def runs():
     ]
 
 
+@pytest.mark.slow
 def test_the_runs_are_what_they_say(runs):
     """Arms move, people come near, frames go missing, and people keep to the speed that is assumed."""
     for body in {id(b): b for b, *_ in runs}.values():

@@ -167,6 +167,7 @@ def lowest(limits, floor):
     return min(cell.step() for _ in range(300))
 
 
+@pytest.mark.slow
 def test_rows_of_one_s_own_do_not_crowd_out_the_floor():
     """They are solved for beside those of things and the floor; as many as there are, and in whatever unit."""
     floor = START[2] - 0.15

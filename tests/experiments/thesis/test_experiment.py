@@ -131,6 +131,7 @@ def test_one_set_of_gains_for_all():
             assert same == one, f"test {e.test}, {variant}"
 
 
+@pytest.mark.slow
 def test_blind_runs_give_way_to_nobody():
     """Tests 1 to 5 have one, on the plant that costs least; but for what it does about people it is the main run."""
     assert [e.test for e in experiments() if "blind" in e.variants] == [1, 2, 3, 4, 5]
@@ -229,6 +230,7 @@ def test_the_force_controller_moves_light_joints_more():
     assert inertia[2] < 0.3 * min(inertia[0], inertia[1])  # joint 3 is the light one of those that move
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plant", ["kinematic", OTHER_PLANTS[1]])
 def test_the_cell_does_its_task_without_contact(plant):
     run = outcome(5, plant=plant)
@@ -239,6 +241,7 @@ def test_the_cell_does_its_task_without_contact(plant):
     assert any("AVOID" in state.upper() for state in run.table["state"])
 
 
+@pytest.mark.slow
 def test_the_cell_without_avoidance_touches():
     """So it is the avoidance that keeps the arm away, and not the coworker."""
     blind = outcome(5, "blind").metrics
@@ -261,6 +264,7 @@ def test_no_joint_runs_into_its_end(test):
         assert q.max() <= own.upper[k]
 
 
+@pytest.mark.slow
 def test_the_plain_field_is_trapped():
     run = outcome(6)
     assert run.metrics["reached"] is False
@@ -273,6 +277,7 @@ def test_the_plain_field_is_trapped():
     assert number(6, "contacts") == 0
 
 
+@pytest.mark.slow
 def test_the_limit_of_joint_3():
     low, held, scaled = (
         number(7, "min_joint3_deg", variant) for variant in ("weak_potential", "strong_potential", "scaling")
@@ -284,6 +289,7 @@ def test_the_limit_of_joint_3():
         assert number(7, name, "scaling") < 0.7 * number(7, name, "strong_potential")
 
 
+@pytest.mark.slow
 def test_the_scaling_factor_holds_to_the_end():
     """The coworker stays: what gives in slowly would be seen within the minute."""
     run = outcome(7, "scaling")
@@ -307,6 +313,7 @@ UNMET = {  # what the thesis found and these runs do not show; the report says s
 }
 
 
+@pytest.mark.slow
 def test_what_does_not_hold_is_told_and_all_else_holds():
     runs = [outcome(test) for test in (1, 2, 3, 4, 5, 6)]
     runs += [outcome(1, name) for name in ("no_filter", "noise_filter", "noise_no_filter")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import tempfile
@@ -41,6 +42,12 @@ def pytest_collection_modifyitems(items):
     pytest-xdist gives each worker a stretch of the list, and one that is done takes from the ends of the others'.
     """
     items.sort(key=lambda item: item.path.name != "test_browser.py")
+
+
+def pytest_collection_finish():
+    """What pytest keeps of ten thousand tests stays to the end: the garbage collector need not look through it again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

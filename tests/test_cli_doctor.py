@@ -165,6 +165,7 @@ def test_a_package_that_cannot_be_imported_does_not_take_the_doctor_along(monkey
     assert re.fullmatch(r"pip install --force-reinstall (-e )?'\.\[viewer\]'", viewer.mend)
 
 
+@pytest.mark.slow
 def test_a_process_that_never_ends_or_cannot_begin(monkeypatch, tmp_path):
     (tmp_path / "slow.py").write_text("import time; time.sleep(60)")
     monkeypatch.syspath_prepend(str(tmp_path))

@@ -293,6 +293,7 @@ def test_force_writes_beside_what_is_there(run, brief):
     assert Path("mine/report.html").is_file()
 
 
+@pytest.mark.slow
 def test_the_default_folder_is_the_next_that_is_free(run, brief):
     for name in ("elbowroom-experiments", "elbowroom-experiments-2", "elbowroom-experiments-3"):
         assert f"written: {name}/report.html" in run(3)[2]
@@ -472,6 +473,7 @@ def test_ctrl_c_again_while_the_report_is_written(tmp_path):
     assert "Traceback" not in err
 
 
+@pytest.mark.slow
 def test_an_old_report_is_told_from_a_new_one(run, brief, monkeypatch):
     assert run(3, "--out", "old")[0] == 0
 

@@ -80,6 +80,7 @@ def test_orders_of_accuracy(method, order):
 # Energy.
 
 
+@pytest.mark.slow
 def test_the_symplectic_step_keeps_energy_in_a_band_and_runge_kutta_does_not():
     """400 s of a swinging pendulum in coarse steps: the one stays as good as it was, the other loses ever more."""
     start = [0.2]

@@ -418,6 +418,7 @@ def test_it_allocates_nothing_that_stays():
     assert grown < 10_000  # a few numbers and events; an array kept a cycle would be over a million
 
 
+@pytest.mark.slow
 def test_faults_without_end_take_no_memory_without_end(caplog):
     caplog.set_level(logging.CRITICAL, logger=LOG)  # pytest keeps every line
     cell = Cell(limits=fast(record=0.2, record_after=0.05))

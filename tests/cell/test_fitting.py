@@ -172,6 +172,7 @@ class Anybody(StandSettings):
     moved = None
 
 
+@pytest.mark.slow
 def test_a_scene_that_is_not_to_be_fitted_is_refused_instead(tmp_path):
     scene = little(tmp_path, 0.3)
     name, nearest = refused(dataclasses.replace(scene, fit=False))

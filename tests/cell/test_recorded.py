@@ -226,6 +226,7 @@ def takes():
     return found
 
 
+@pytest.mark.slow
 def test_the_shared_takes_are_people_beside_a_robot(takes):
     """Placed as their authors do: feet on the floor, a person's height, a person's arms, in front of the robot."""
     for take in takes:

@@ -234,6 +234,7 @@ def test_a_child_compiles_what_a_thread_was_compiling_at_the_fork(monkeypatch, w
         thread.join()
 
 
+@pytest.mark.slow
 @forking
 def test_many_forks_while_a_thread_compiles():
     """A dozen moments of real compiling, LLVM's own locks among them."""

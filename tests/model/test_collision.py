@@ -106,6 +106,7 @@ def test_the_fit_is_never_larger_than_what_it_began_with():
         assert any(found.volume < 0.999 * start.volume for start in began)
 
 
+@pytest.mark.slow
 def test_the_fit_is_near_the_least_volume():
     """Against a general optimiser from many starts: within 5 % on average, 15 % at worst."""
     optimize = pytest.importorskip("scipy.optimize")

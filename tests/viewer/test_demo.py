@@ -112,6 +112,7 @@ def test_ctrl_c_waits_until_a_child_has_started_whichever_thread_takes_it(monkey
     assert steps == ["started"]
 
 
+@pytest.mark.slow
 def test_beside_a_recorded_person_it_ends_by_itself_and_prints_the_true_address(take):
     process = begin("--seconds", "0.2", "--scenario", "recorded", "--motion", str(take))
     said, complained = process.communicate(timeout=120)

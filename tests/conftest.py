@@ -45,7 +45,7 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_collection_finish():
-    """What pytest keeps of ten thousand tests stays to the end: the garbage collector need not look through it again."""
+    """What pytest keeps of ten thousand tests stays to the end: collecting garbage need not look through it again."""
     gc.collect()
     gc.freeze()
 

@@ -256,7 +256,7 @@ with Live(Setup(robot="panda"), port=0) as live:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs signals")
-@pytest.mark.parametrize("how", ["SIGKILL", "SIGTERM"])
+@pytest.mark.parametrize("how", ["SIGKILL", pytest.param("SIGTERM", marks=pytest.mark.slow)])
 def test_a_page_that_is_killed_takes_its_engine_with_it(how):
     page = subprocess.Popen([sys.executable, "-c", SCRIPT], stdout=subprocess.PIPE, text=True)
     try:

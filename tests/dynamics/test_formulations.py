@@ -304,3 +304,16 @@ def test_formulations_by_module_on_floats():
     assert M.dtype == float
     whole = puma.mass_matrix(puma.ready)
     assert np.allclose(whole - M, np.diag(puma.model.rotor_inertia), atol=1e-14)
+
+
+@pytest.mark.parametrize("mass", [[2, 1, 0, 0], [0, 0, 0, 1], [1, 0, 1, 0], [0, 1, 0, 0]])
+@pytest.mark.parametrize("kinds", ["RRRR", "PRPR", "RPRP", "PPRR"])
+def test_links_without_mass_have_no_centre_to_divide_by(mass, kinds):
+    """GDA takes the centre of mass of the links beyond a joint, which may weigh nothing."""
+    rng = np.random.default_rng(0)
+    a, alpha, d, q = rng.uniform(-1, 1, (4, 4))
+    inertia = np.array([0.1 * np.eye(3) + 0.01 * k for k in range(4)])
+    com = rng.uniform(-0.3, 0.3, (4, 3))
+    model = er.model.from_mdh(a=a, alpha=alpha, d=d, mass=mass, com=com, inertia=inertia, kinds=kinds)
+    expected = dynamics.crba.mass_matrix(model, q)
+    assert np.abs(gda.mass_matrix(model, q) - expected).max() < 1e-14 * np.abs(expected).max()  # some hundred roundings

@@ -79,6 +79,36 @@ def test_tables_hold_theirs_and_ours():
     assert times.rows[0] == ("CRBA", "inertia matrix", "15 ms", "0.50 ms", "0.40 µs")
 
 
+def test_a_reversed_order_of_methods_stands_beside_table_2_1():
+    """The thesis: GDA's rate 69 ms, differencing 85; GDA's M 21 ms, columns 460."""
+    kept = {("mass_matrix", "gda"): (1e-3, 1e-6), ("mass_matrix", "rnea_columns"): (2e-3, 2e-6)}
+    (said,) = papers.order_of_methods(kept)
+    assert said == "For each quantity the methods come in the thesis' order here."
+    reversed_ = {
+        ("mass_matrix", "gda"): (1e-3, 1e-6),
+        ("mass_matrix", "rnea_columns"): (2e-3, 0.5e-6),
+        ("mass_matrix_rate", "gda"): (2e-3, 3e-6),
+        ("mass_matrix_rate", "difference"): (1e-3, 1e-6),
+    }
+    matrix, rate = papers.order_of_methods(reversed_)
+    assert "columns (RTB) is ahead of GDA here (compiled 0.50 against 1.00 µs), behind it there (460 against" in matrix
+    assert "ahead of GDA here (text 1.00 against 2.00 ms, compiled 1.00 against 3.00 µs)" in rate
+    close = {("mass_matrix", "gda"): (1e-3, 1e-6), ("mass_matrix", "crba"): (1.01e-3, 0.9e-6)}
+    assert papers.order_of_methods(close) == [said]
+    times = next(table for table in papers.tables(reversed_) if "execution times" in table.title)
+    assert {matrix, rate} <= set(times.remarks)
+
+
+def test_the_order_of_differencing_is_told():
+    """O(n³) in the thesis' table, a polynomial of degree two beside it."""
+    table = next(table for table in papers.tables({}) if table.title == "Table 2.2, thesis (001)")
+    row = next(row for row in table.rows if row[0] == "numerical differentiation")
+    assert row[2] == "O(n³)"
+    assert "n²" in row[4]
+    assert "n³" not in row[4]
+    assert any("numerical differentiation" in remark and "Ours is O(n²)" in remark for remark in table.remarks)
+
+
 def test_all_seven_tables_are_there():
     titles = [table.title for table in papers.tables({})]
     wanted = (

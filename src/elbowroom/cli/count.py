@@ -36,6 +36,8 @@ def tables(
         written = papers.write(out, timings, progress=progress)
     for path in written:
         line(plain(path))
+    for sentence in papers.order_of_methods(timings):
+        line(plain(f"Table 2.1. {sentence}"))
 
 
 NUMBERS = "3,6,7,12,30"

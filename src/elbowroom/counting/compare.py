@@ -312,9 +312,9 @@ REASONS: dict[tuple[str, str], str] = {
     ),
     ("mass_matrix", "gda"): (
         "Both start from ready link frames. The GDA paper and the thesis print two figures for one algorithm; "
-        "ours is below the first at every n. Against the thesis' the quadratic term is at or below and the "
-        "linear one is higher: the sums that are projected once a joint cost more there than the figure "
-        "leaves room for. GDAHJ is the form of this method with the least work."
+        "ours is below both at every n. Where (27) sums over the links from a joint outwards, ours takes them as "
+        "one body, with one mass, one centre of mass and one sum of tensors. The first link turns about its own "
+        "axis alone: its part is a constant. GDAHJ is the form of this method with the least work."
     ),
     ("mass_matrix", "gdahj"): (
         "Both start from ready link frames, with two inner products a pair: 3n² multiplications and 2.5n² "

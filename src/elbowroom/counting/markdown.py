@@ -13,6 +13,7 @@ from .. import dynamics
 from ..dynamics.published import PUBLISHED, Published
 from ..model.symbolic import CONDITIONS
 from .compare import Cost, comparable, cost, counted, general, needs_frames, reason, strictest, verdict
+from .steps import GDA_INERTIA, Operations, in_all
 
 BEGIN, END = "<!-- counts: begin (python -m elbowroom.counting.markdown) -->", "<!-- counts: end -->"
 CHEAP = 2500  # operations for four joints; the others are left to those who have a minute
@@ -20,7 +21,7 @@ CHEAP = 2500  # operations for four joints; the others are left to those who hav
 
 def section() -> str:
     """The generated part, marks included."""
-    return "\n".join([BEGIN, "", *_compared(), *_all(), END])
+    return "\n".join([BEGIN, "", *_compared(), *steps(), *_all(), END])
 
 
 def lines(quantity: str, method: str) -> list[str]:
@@ -86,6 +87,28 @@ def _compared_one(one: Cost, figures: tuple[Published, ...], best: Published) ->
     text = f"Ours is {verdict(one, best)}. {reason(one.quantity, one.method)}".strip()
     notes = dict.fromkeys(figure.note for figure in figures if figure.note and figure.printed)
     yield " ".join([text, *(f"Note: {note}." for note in notes)])
+
+
+def steps() -> Iterator[str]:
+    """GDA's inertia matrix step by step, in the two published counts and in ours."""
+
+    def cells(*found: Operations) -> str:
+        return " | ".join(f"{each.mul} | {each.add}" for each in found)
+
+    yield "### GDA's inertia matrix, step by step"
+    yield ""
+    yield (
+        "Multiplications and additions of each step, from ready link frames, n from 3 on. The thesis prints its sum "
+        "alone; the steps that give it are the paper's with the sign of n² flipped in two of them, less 2n additions "
+        "([errata](errata.md#thesis-table-22-gdas-inertia-matrix))."
+    )
+    yield ""
+    yield "| step | GDA paper: mul | add | thesis: mul | add | ours: mul | add | ours |"
+    yield "| --- | --- | --- | --- | --- | --- | --- | --- |"
+    for step in GDA_INERTIA:
+        yield f"| {step.name} | {cells(step.paper, step.thesis, step.ours)} | {step.how} |"
+    yield f"| in all | {cells(*(in_all(which) for which in ('paper', 'thesis', 'ours')))} | |"
+    yield ""
 
 
 def _missing() -> list[Published]:

@@ -33,8 +33,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..algebra import Scalar, cross, dot
-from ..algebra.linalg import Array, matrix, rotate_principal, vector, zeros
+from ..algebra.linalg import Array, is_constant, matrix, rotate_principal, vector, zeros
 from ..model import Model
+from .joints import Z
 from .kinematics import Frames, forward_kinematics, velocities, wrench_torque
 
 
@@ -91,29 +92,43 @@ def joint_sheets(model: Model, q: Array, qd: Array) -> JointSheets:
 def mass_matrix(model: Model, q: Array) -> Array:
     """M (n, n), both triangles: rows j >= k of column k and their mirror image (27, 30).
 
-    The force on the links from j outwards by joint k is F = z_k x (h_j - m_j p_k) with their mass m_j and first moment
-    h_j; its moment is carried from one centre of mass to the next.
+    The links from j outwards have one mass and one centre of mass c.  Joint k accelerates c by a = z_k x (c - p_k)
+    (19), which gives their force; its moment is carried from one link's centre of mass to the next.  The first link
+    turns about its own axis alone, so that its part is a constant.
     """
-    links, n = _Links(model, q), model.n
-    z, p, com = links.frames.z, links.frames.p, links.com
+    frames, n = forward_kinematics(model, q), model.n
+    z, p = frames.z, frames.p
     M = zeros(n, n)
-    beyond = np.zeros((3, 3))
     mass: Scalar = 0.0
-    h = np.zeros(3)
-    force, moment = [np.zeros(3)] * n, [np.zeros(3)] * n  # by joint k, on the links from j outwards, about com j
-    for j in range(n - 1, -1, -1):
-        if j + 1 < n:
-            step = com[j + 1] - com[j]
-            moment = [moment[k] + cross(step, force[k]) for k in range(j + 1)]
-        mass, h, beyond = mass + model.mass[j], h + model.mass[j] * com[j], beyond + links.tensor[j]
-        turning, arm = beyond @ z[j], cross(z[j], com[j] - p[j])
+    tensor, c, com = np.zeros((3, 3)), np.zeros(3), np.zeros(3)
+    a, moment = [np.zeros(3)] * n, [np.zeros(3)] * n  # by joint k: at c, and about com, the centre of mass of link j
+
+    def torque(j: int, k: int, arm: Array, turning: Array) -> Scalar:
+        """What joint j balances of joint k's acceleration: z_j . G_j[k] (30)."""
+        along = dot(z[j], moment[k]) + dot(arm, a[k])
+        return along + dot(turning, z[k]) if model.revolute(k) else along
+
+    for j in range(n - 1, 0, -1):
+        outer, beyond = com, mass  # of the links beyond j
+        com, mass = frames.point(j, model.com[j]), mass + model.mass[j]
+        step = beyond * (outer - com)
+        share = 1.0 if is_constant(beyond, 0.0) else model.mass[j] / mass  # known before the robot moves
+        c = (1.0 - share) * c + share * com
+        tensor = tensor + rotate_principal(frames.R[j], model.principal(j))
+        turning, arm = tensor @ z[j], frames.R[j] @ (mass * cross(Z, model.com[j]))  # arm: mass z_j x (com - p_j)
         for k in range(j + 1):
-            force[k] = cross(z[k], h - mass * p[k]) if model.revolute(k) else mass * z[k]
-            if not model.revolute(j):
-                M[j, k] = M[k, j] = dot(z[j], force[k])
-                continue
-            along = dot(z[j], moment[k]) + dot(arm, force[k])
-            M[j, k] = M[k, j] = along + dot(turning, z[k]) if model.revolute(k) else along
+            moment[k] = moment[k] + cross(step, a[k])
+            a[k] = cross(z[k], c - p[k]) if model.revolute(k) else z[k]
+            if model.revolute(j):
+                M[j, k] = M[k, j] = torque(j, k, arm, turning)
+            else:
+                M[j, k] = M[k, j] = mass * dot(z[j], a[k]) if j != k else mass
+    x, y, _ = model.com[0]
+    if model.revolute(0):
+        own = model.inertia[0][2, 2] + model.mass[0] * (x * x + y * y)
+        M[0, 0] = own + torque(0, 0, mass * cross(z[0], com - p[0]), tensor @ z[0])
+    else:
+        M[0, 0] = mass + model.mass[0]
     return matrix(M)
 
 

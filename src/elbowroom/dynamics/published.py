@@ -80,11 +80,14 @@ _SYMBOLIC_NUMERIC = (*_BOTH, "3/2n^3 + 35/2n^2 + 9n - 16", "7/6n^3 + 23/2n^2 + 6
 _CENTRIFUGAL = ("centrifugal_matrix", "gda", "15n^2 + 58n", "13.5n^2 + 39.5n - 3")
 _GDAHJ = ("mass_matrix", "gdahj", "3n^2 + 88n - 3", "2.5n^2 + 95.5n - 18")
 _TOO_LOW = "cannot be right: the authors' count sheet leaves a loop out and flips two signs; see the recount"
+_SIGNS = (
+    "the thesis' figure cannot be right: it is the paper's with two signs flipped and 2n additions left out (errata)"
+)
 
 PUBLISHED: tuple[Published, ...] = (
     # GDA, from ready link frames
     _counts("mass_matrix", "gda", "18n^2 + 49n", "16n^2 + 37n - 3", "000 Table 1", kinematics=False),
-    _counts("mass_matrix", "gda", "12n^2 + 49n", "11n^2 + 35n - 3", "001 Table 2.2", kinematics=False),
+    _counts("mass_matrix", "gda", "12n^2 + 49n", "11n^2 + 35n - 3", "001 Table 2.2", kinematics=False, note=_SIGNS),
     _counts("coriolis_matrix", "gda", "36n^2 + 49n - 3", "34.5n^2 + 32.5n - 6", "000 Table 1", kinematics=False),
     _counts("coriolis_matrix", "gda", "31.5n^2 + 53.5n - 3", "33n^2 + 31n - 6", "001 Table 2.2", kinematics=False),
     _counts(*_CENTRIFUGAL, "000 Table 1", kinematics=False, note=_TOO_LOW),

@@ -9,6 +9,7 @@ from pathlib import Path
 from .. import __version__, counting, dynamics
 from ..algebra.polynomial import Polynomial, shown
 from ..counting.compare import Cost, reason, tensor_rotations, verdict
+from ..counting.steps import GDA_INERTIA, in_all
 from ..dynamics.published import EXECUTION_TIMES, PUBLISHED, TABLE_2, Published, published
 from . import paper_curves
 from .figure_style import pyplot
@@ -80,6 +81,7 @@ def tables(timings: Timings) -> list[PaperTable]:
         _polynomials("Table 1, GDA paper (000)", "000 Table 1", _unknown_orders(rate=False)),
         _times(timings),
         _polynomials("Table 2.2, thesis (001)", "001 Table 2.2", _unknown_orders(rate=True)),
+        _gda_steps(),
         _rotations(),
         _polynomials("Table I, GDAHJ paper (002)", "002 Table I"),
         _kozlowski_2(),
@@ -133,6 +135,12 @@ def _polynomials(title: str, where: str, orders: Iterable[tuple[str, str, str]] 
         ours = _ours(quantity, method)
         polynomials = (_polynomial(ours, kind) for kind in ("mul", "add"))
         rows.append((_method(method), NAMES[quantity], order, "", *polynomials, ABSENT, _total(ours, 7)))
+        if quantity == "mass_matrix_rate":
+            remarks.append(
+                f"{_method(method)}, {NAMES[quantity]}: the thesis prints {order} and no polynomial. Ours is O(n²): "
+                "one difference along the motion takes two inertia matrices, each O(n²). One for each joint, of "
+                "which there are n, would make O(n³)."
+            )
     caption = (
         "Multiplications and additions of n joints that turn, general chain, ours counted shared. GDA and GDAHJ start "
         "from ready link frames, theirs and ours; the others from the joint angles."
@@ -171,9 +179,64 @@ def _times(timings: Timings) -> PaperTable:
         "formulation's text on floats, which is the like of a MATLAB function, and the compiled program, called from "
         "Python."
     )
-    remarks = ["DAMAROB's symbolic inertia matrix (32 ms there) has no counterpart here."]
+    remarks = [*order_of_methods(timings), "DAMAROB's symbolic inertia matrix (32 ms there) has no counterpart here."]
     columns = ("method", "what", "thesis", "ours: text on floats", "ours: compiled")
     return PaperTable("Table 2.1, thesis (001): execution times", caption, columns, rows, 2, remarks)
+
+
+WHY_REVERSED = {
+    ("mass_matrix_rate", "difference"): (
+        "It takes two inertia matrices by composite bodies, fewer operations than any exact rate here, and gives about "
+        "nine digits."
+    ),
+    ("mass_matrix", "rnea_columns"): (
+        "Compiled for one arm, the columns share their common parts and start from fewer numbers a link (base "
+        "parameters); GDA takes the links as they are."
+    ),
+}
+
+
+CLOSE = 0.95  # a ratio of times; repeated runs differ by a few percent
+
+
+def order_of_methods(timings: Timings) -> list[str]:
+    """Where two methods of Table 2.1 for one quantity come in the reverse order here, a sentence for each."""
+    found = []
+    for quantity, slower, slow in EXECUTION_TIMES:
+        for same, faster, fast in EXECUTION_TIMES:
+            if same != quantity or fast >= slow or not {(quantity, faster), (quantity, slower)} <= set(timings):
+                continue
+            times = zip(timings[quantity, slower], timings[quantity, faster], (1e3, 1e6), ("ms", "µs"), strict=True)
+            reverse = [
+                f"{way} {scale * ahead:.2f} against {scale * behind:.2f} {unit}"
+                for way, (ahead, behind, scale, unit) in zip(("text", "compiled"), times, strict=True)
+                if ahead < CLOSE * behind
+            ]
+            if reverse:
+                found.append(
+                    f"The reverse of the thesis' order, {NAMES[quantity]}: {_method(slower)} is ahead of "
+                    f"{_method(faster)} here ({', '.join(reverse)}), behind it there ({1e3 * slow:.0f} against "
+                    f"{1e3 * fast:.0f} ms). {WHY_REVERSED.get((quantity, slower), '')}".strip()
+                )
+    return found or ["For each quantity the methods come in the thesis' order here."]
+
+
+def _gda_steps() -> PaperTable:
+    """The two published counts of GDA's inertia matrix, and ours."""
+    counts = ("paper", "thesis", "ours")
+    rows = [
+        (step.name, *(str(x) for which in counts for x in (getattr(step, which).mul, getattr(step, which).add)))
+        for step in GDA_INERTIA
+    ]
+    sums = [in_all(which) for which in counts]
+    rows.append(("in all", *(str(x) for each in sums for x in (each.mul, each.add))))
+    caption = (
+        "GDA's inertia matrix from ready link frames. The GDA paper's figure is the sum of the authors' count sheet. "
+        "The thesis prints a sum alone: that sheet's with the sign of n² flipped in two lines, less 2n additions."
+    )
+    columns = ("step", "paper: mul", "add", "thesis: mul", "add", "ours: mul", "add")
+    remarks = [f"{step.name}: {step.how}." for step in GDA_INERTIA]
+    return PaperTable("Table 2.2, thesis (001): GDA's inertia matrix step by step", caption, columns, rows, 1, remarks)
 
 
 def _rotations() -> PaperTable:

@@ -158,8 +158,28 @@ def test_every_parameter_of_a_table_is_named(convention):
     for name in set(made) & set(own) - {"kinds"}:
         assert own[name].replace(kind=made[name].kind) == made[name]
     assert "kg m^2" in getattr(er.Arm, convention).__doc__
-    with pytest.raises(TypeError, match="unexpected keyword argument 'masss'"):
-        getattr(er.Arm, convention)(masss=[1.0])
+
+
+@pytest.mark.parametrize("convention", ["from_mdh", "from_dh"])
+@pytest.mark.parametrize(
+    "name, means",
+    [
+        ("masss", "mass"),
+        ("damping", "viscous"),
+        ("friction", "coulomb, or viscous for friction that grows with speed"),
+        ("frictionloss", "coulomb"),
+        ("armature", "rotor_inertia"),
+        ("limits", "lower and upper, or velocity, or effort"),
+        ("qlim", "lower and upper"),
+    ],
+)
+def test_an_argument_by_another_name_is_refused_with_the_right_one(convention, name, means):
+    for room in (er.Arm, er.model):
+        with pytest.raises(TypeError) as refused:
+            getattr(room, convention)(**{name: [1.0]})
+        assert str(refused.value) == f"{convention}: unknown argument {name!r}; did you mean {means}?"
+    with pytest.raises(TypeError, match=f"^{convention}: unknown argument 'zzz'; expected a, alpha, d, theta, mass,"):
+        getattr(er.Arm, convention)(zzz=1)
 
 
 def test_both_conventions_hand_every_parameter_on():

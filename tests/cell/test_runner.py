@@ -565,7 +565,7 @@ def test_a_plant_behind_a_socket_gives_the_same_bytes(served, tmp_path, plant):
     run(local, Recording(6, tmp_path / "local"))
     run(remote, Recording(6, tmp_path / "remote"))
     assert (tmp_path / "remote").read_bytes() == (tmp_path / "local").read_bytes()
-    assert "PlantClient" in repr(remote)
+    assert f"on the plant {settings.plant.kind} at 127.0.0.1:" in repr(remote)
 
 
 def test_a_plant_that_falls_silent_stops_the_arm(served):

@@ -10,6 +10,7 @@ import pytest
 
 import elbowroom as er
 from elbowroom import counting
+from elbowroom.counting.compare import crossover
 from elbowroom.dynamics import crba
 from elbowroom.dynamics.published import EXECUTION_TIMES
 from elbowroom.experiments import paper_curves, papers
@@ -44,17 +45,17 @@ def test_errors_are_rounding_errors():
 
 
 def test_crossover_is_the_first_n_from_which_one_stays_ahead():
-    assert paper_curves.crossover([5, 3, 3, 1], [4, 4, 2, 2], [2, 3, 4, 5]) == 5
-    assert paper_curves.crossover([1, 1], [2, 2], [2, 3]) == 2
-    assert paper_curves.crossover([3, 3], [2, 2], [2, 3]) is None
+    assert crossover([5, 3, 3, 1], [4, 4, 2, 2], [2, 3, 4, 5]) == 5
+    assert crossover([1, 1], [2, 2], [2, 3]) == 2
+    assert crossover([3, 3], [2, 2], [2, 3]) is None
 
 
 def test_the_published_crossover_is_at_13_joints():
     joints = list(paper_curves.JOINTS)
     gdahj, crba_ = (paper_curves.published_totals(m, kinematics=False) for m in ("gdahj", "crba"))
-    assert paper_curves.crossover(gdahj, crba_, joints) == 13
+    assert crossover(gdahj, crba_, joints) == 13
     with_kinematics = paper_curves.published_totals("gdahj", kinematics=True)
-    later = paper_curves.crossover(with_kinematics, crba_, joints)
+    later = crossover(with_kinematics, crba_, joints)
     assert later is not None
     assert later > 13
 

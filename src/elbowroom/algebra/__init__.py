@@ -2,6 +2,7 @@
 
 expr, functions, linalg, tensors    what formulas are written with
 program, rearrange, polynomial      a traced function as data; fewer operations; counts as polynomials
+parts                               names for the parts of a text, to count it by parts
 loops                               recursions over joints as formulas write them: `each`, `scan`, `pairs`
 rolling, looped                     tracing these into loops that are kept; such programs as data
 table                               one program over many pairs of rows

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -208,16 +208,28 @@ class Program:
 
 def count(program: Program) -> Count:
     """The live, online operations of a Program."""
-    tally = dict.fromkeys(Count.__dataclass_fields__, 0)
+    return tallied(kinds(program.operations))
+
+
+def kinds(operations: Iterable[Operation]) -> Iterator[str]:
+    """What each operation counts as, a field of Count; "" for leaves and for what is offline."""
     offline: list[bool] = []
-    for op, *operands in program.operations:
+    for op, *operands in operations:
         if op in ("input", "parameter"):
             offline.append(op == "parameter")
+            yield ""
             continue
         free = all(offline[i] for i in operands if i >= 0)
         offline.append(free)
-        if not free:
-            tally[_KIND.get(op, "other")] += 1
+        yield "" if free else _KIND.get(op, "other")
+
+
+def tallied(found: Iterable[str]) -> Count:
+    """The Count of such kinds."""
+    tally = dict.fromkeys(("", *Count.__dataclass_fields__), 0)
+    for kind in found:
+        tally[kind] += 1
+    del tally[""]
     return Count(**tally)
 
 
@@ -326,7 +338,7 @@ def assemble(
     """
     arrays = {key: np.asarray(value, dtype=object) for key, value in results.items()}
     operands = {key: [graph.operand(x) for x in array.flat] for key, array in arrays.items()}
-    live = _live(graph, (k for ks in operands.values() for k in ks))
+    live = live_nodes(graph, (k for ks in operands.values() for k in ks))
     number = {old: new for new, old in enumerate(live)}
     used: dict[int, int] = {}
     constants: list[float] = []
@@ -356,7 +368,7 @@ def assemble(
     )
 
 
-def _live(graph: Graph, roots: Iterable[int]) -> list[int]:
+def live_nodes(graph: Graph, roots: Iterable[int]) -> list[int]:
     """The nodes that the roots need, in the order they were made (which is an order of evaluation)."""
     needed = bytearray(len(graph.nodes))
     for k in roots:

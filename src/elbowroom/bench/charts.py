@@ -2,6 +2,7 @@
 
     times       a mark a contender, a line a quantity, a panel a robot
     curves      time against the length of a chain or the size of a batch, a panel a quantity
+    figure4     the mass matrix by composite bodies and by GDAHJ against the length of a chain, and where they cross
     cycles      the part of the control cycles that took longer than a time
     pages       how late cycles begin, a line a number of open pages
     encounters  least distance to people against throughput, a point a method, a panel an arm
@@ -25,8 +26,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from .encounters.report import EncounterReport
+    from .paper_times import Figure4Report
 
-BLUE, DARK, GREY, LIGHT = "#1f5fa8", "#111111", "#8a8a8a", "#c4c4c4"
+BLUE, DARK, GREY, LIGHT, RED = "#1f5fa8", "#111111", "#8a8a8a", "#c4c4c4", "#c0392b"
 TITLES = {
     "dynamics": "One state, a call from Python",
     "batch": "Batches: time of one state",
@@ -199,6 +201,62 @@ def curves(plt: ModuleType, report: Report, path: Path, *, over: str) -> None:
         panel.tick_params(axis="x", labelsize=8)
     said = {"n": "joints", "states": "states in a call"}[over]
     _finish(plt, figure, report, path, grid.T.tolist(), said)
+
+
+FIGURE_4 = {
+    "text": "text on floats, in Python",
+    "straight": "compiled, a straight line",
+    "loops": "compiled, with loops",
+}
+FIGURE_4_LINES = {
+    ("crba", True): ("CRBA", Style("s", LIGHT, DARK)),
+    ("gdahj", True): ("GDAHJ, with its kinematics", Style("v", "white", BLUE, DASHED)),
+    ("gdahj", False): ("GDAHJ, link frames given (as in the paper)", Style("o", BLUE, BLUE, "-", 2.4)),
+}
+
+
+def figure4(plt: ModuleType, report: Figure4Report, path: Path) -> None:
+    """Best times against the number of joints, a panel a kind of code; a line down where GDAHJ gets ahead."""
+    from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, NullFormatter, NullLocator
+
+    codes = [code for code in FIGURE_4 if report.curve(code, "crba")]
+    figure, grid = plt.subplots(
+        1, len(codes), figsize=(4.3 * len(codes) if len(codes) > 1 else 6.5, 4.6), squeeze=False, layout="constrained"
+    )
+    for panel, code in zip(grid[0], codes, strict=True):
+        for (method, kinematics), (label, style) in FIGURE_4_LINES.items():
+            points = report.curve(code, method, kinematics=kinematics)
+            panel.loglog(
+                [p.n for p in points], [p.seconds for p in points], marker=style.mark, ms=5, color=style.edge,
+                markerfacecolor=style.face, markeredgecolor=style.edge, linestyle=style.dash, linewidth=style.width,
+                label=label,
+            )  # fmt: skip
+        for each in report.crossovers:
+            if each.code == code and each.joints is not None and not each.always:
+                panel.axvline(each.joints, color=RED, linewidth=1.0, linestyle=DOTTED if each.kinematics else "-")
+        panel.set_title(FIGURE_4[code], fontsize=10, loc="left")
+        told = [each.text for each in report.crossovers if each.code == code]
+        panel.text(
+            0.03, 0.97, "\n".join(["GDAHJ ahead", *told]), transform=panel.transAxes, va="top", fontsize=8, color=RED,
+            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1.5},
+        )  # fmt: skip
+        n = [p.n for p in report.curve(code, "crba")]
+        panel.set_xticks([k for k in (2, 3, 4, 6, 10, 13, 20, 30, 50, 100, 200, 500) if n[0] <= k <= n[-1]])
+        panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        panel.xaxis.set_minor_locator(NullLocator())
+        panel.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        panel.yaxis.set_major_formatter(EngFormatter("s"))
+        panel.yaxis.set_minor_formatter(NullFormatter())
+        panel.set_xlabel("joints", fontsize=9)
+    grid[0][0].set_ylabel("time of one mass matrix", fontsize=9)
+    figure.suptitle(
+        "Figure 4 of the GDAHJ paper (in Matlab, without kinematics: ahead above 13 joints, at best by 2.2 times)\n"
+        f"random chains, one call, the best of {report.rounds} rounds; {report.cpu}",
+        fontsize=10,
+    )
+    handles, labels = grid[0][0].get_legend_handles_labels()
+    figure.legend(handles, labels, fontsize=8, loc="outside lower center", ncols=3)
+    save(plt, figure, path)
 
 
 def _values(rows: Sequence[Row], name: str) -> list[Any]:

@@ -1,7 +1,8 @@
 """Times that the papers print, measured on this machine.
 
     table_2_1   the thesis' Table 2.1: one call for a PUMA 560 by each method that it compares
-    figure4     Fig. 4 of the GDAHJ paper: the mass matrix of long chains by GDAHJ and by composite bodies
+    figure_4    Fig. 4 of the GDAHJ paper: the mass matrix of long chains by GDAHJ and by composite bodies, and from how
+                many joints on GDAHJ is ahead; figure4 has its times alone
     per_link    whether a thread for each link of a long chain would pay
 
 Table 2.1 has two times for a method: the formulation's own text on floats, which is the like of the thesis' MATLAB
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -28,13 +29,14 @@ from ..algebra.loops import each
 from ..algebra.rolling import roll
 from ..compile import compiled
 from ..compile.kernel import Kernel
+from ..counting.compare import crossover
 from ..dynamics.gdahj import from_frames
-from ..dynamics.kinematics import Frames, poses
+from ..dynamics.kinematics import Frames, forward_kinematics, poses
 from ..dynamics.published import EXECUTION_TIMES
 from ..loading import load
 from ..model import Model, chains
 from ..model.symbolic import RolledModel
-from .timing import race
+from .timing import Progress, cpu_name, race, silent
 
 Call = Callable[[], object]
 
@@ -42,6 +44,9 @@ ROBOT = "puma560"  # of Table 2.1
 JOINTS = (6, 10, 14, 20, 30, 50, 100)
 FRAME = (*(f"R{r}{c}" for r in range(3) for c in range(3)), "px", "py", "pz")
 CODES = ("straight", "loops")
+TEXT = "text"  # the formulation itself on floats: the like of the paper's Matlab functions
+FIGURE_4 = (4, 6, 8, 10, 12, 13, 14, 16, 18, 20, 25, 30, 40, 50, 70, 100)
+LONGEST = {"straight": 50, TEXT: 50}  # joints: a longer line compiles, and a longer text runs, for many seconds
 
 
 class MethodTimes(NamedTuple):
@@ -84,13 +89,68 @@ class Point:
     n: int
     method: str  # crba, gdahj
     kinematics: bool  # included
-    code: str  # straight or loops
+    code: str  # straight, loops or text
     seconds: float
     median: float
 
 
+@dataclass(frozen=True)
+class Crossover:
+    """From how many joints on GDAHJ takes less time than composite bodies, on that and every longer chain measured."""
+
+    code: str
+    kinematics: bool  # included in GDAHJ's time
+    joints: int | None  # None: not on the longest
+    always: bool  # ahead on the shortest chain, too, so that the curves do not cross
+    ratio: float  # the best of CRBA's time over GDAHJ's, and
+    ratio_joints: int  # where
+
+    @property
+    def text(self) -> str:
+        """Where GDAHJ is ahead, in words."""
+        where = "not on the longest" if self.joints is None else f"from {self.joints} on"
+        at = "at every length measured" if self.always else where
+        return f"{'with' if self.kinematics else 'without'} kinematics: {at}"
+
+
+@dataclass(frozen=True)
+class Figure4Report:
+    """The figure's times, and where its curves cross."""
+
+    rows: list[Point]
+    crossovers: list[Crossover]
+    cpu: str
+    rounds: int
+
+    def curve(self, code: str, method: str, *, kinematics: bool = True) -> list[Point]:
+        """One curve, by the number of joints."""
+        return [p for p in self.rows if (p.code, p.method, p.kinematics) == (code, method, kinematics)]
+
+
+def figure_4(*, joints: Sequence[int] = FIGURE_4, rounds: int = 40, progress: Progress = silent) -> Figure4Report:
+    """Figure 4 in three ways: the text on floats, compiled straight lines up to 50 joints, compiled loops."""
+    codes = (TEXT, *CODES)
+    rows: list[Point] = []
+    for n in sorted(set(joints)):
+        progress(f"{n} joints")
+        rows += figure4([n], [code for code in codes if n <= LONGEST.get(code, n)], rounds=rounds)
+    report = Figure4Report(rows, [], cpu_name(), rounds)
+    for code in codes:
+        crba = report.curve(code, "crba")
+        for kinematics in (False, True) if crba else ():
+            gdahj = report.curve(code, "gdahj", kinematics=kinematics)
+            one, other, at = [p.seconds for p in gdahj], [p.seconds for p in crba], [p.n for p in crba]
+            ratio, where = max((b / a, n) for a, b, n in zip(one, other, at, strict=True))
+            ahead = crossover(one, other, at)
+            report.crossovers.append(Crossover(code, kinematics, ahead, ahead == at[0], ratio, where))
+    return report
+
+
 def figure4(joints: Iterable[int] = JOINTS, codes: Iterable[str] = CODES, *, rounds: int = 40) -> list[Point]:
-    """The mass matrix of random chains, one state a call from Python: crba, gdahj, and gdahj with the frames given."""
+    """The mass matrix of random chains, one state a call from Python: crba, gdahj, and gdahj with the frames given.
+
+    `codes`: "straight" lines and "loops" are compiled; "text" is the formulation itself on floats.
+    """
     found = []
     for n in joints:
         model = chains.random(n, 1)
@@ -98,7 +158,12 @@ def figure4(joints: Iterable[int] = JOINTS, codes: Iterable[str] = CODES, *, rou
         contenders: dict[str, Call] = {}
         for code in codes:
             for method in ("crba", "gdahj"):
-                contenders[f"{code} {method} with"] = _call(_mass_matrix(model, method, code), q)
+                contenders[f"{code} {method} with"] = _mass_matrix_call(model, method, code, q)
+            if code == TEXT:
+                contenders[f"{code} gdahj without"] = functools.partial(
+                    from_frames, model, forward_kinematics(model, q)
+                )
+                continue
             frames = np.asarray(poses(model, q), dtype=float)  # (n, 4, 4)
             columns = np.concatenate([frames[:, :3, :3].reshape(n, 9), frames[:, :3, 3]], axis=1).T.copy()
             contenders[f"{code} gdahj without"] = _call(_without_kinematics(model, code), *columns)
@@ -106,6 +171,12 @@ def figure4(joints: Iterable[int] = JOINTS, codes: Iterable[str] = CODES, *, rou
             code, method, kinematics = name.split()
             found.append(Point(n, method, kinematics == "with", code, timing.best, timing.median))
     return found
+
+
+def _mass_matrix_call(model: Model, method: str, code: str, q: NDArray[np.float64]) -> Call:
+    if code == TEXT:
+        return functools.partial(dynamics.whole("mass_matrix", method), model, q)
+    return _call(_mass_matrix(model, method, code), q)
 
 
 def _call(kernel: Kernel, *inputs: NDArray[np.float64]) -> Call:

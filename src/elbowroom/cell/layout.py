@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arm import Arm
-from ..avoidance import Controller
 from ..errors import ConfigError, MissingShapeWarning, ModelError, UnknownNameError
 from ..geometry import Body
 from ..geometry.body import bare_links
@@ -167,15 +166,15 @@ def limited(scene: Scene, arm: Arm, start: Array) -> tuple[Array, Array]:
     return lower, upper
 
 
-def plant_of(scene: Scene, arm: Arm, controller: Controller, capsules: int) -> Plant:
+def plant_of(scene: Scene, arm: Arm, capsules: int) -> Plant:
     """The plant that the scene asks for, with room for so many capsules of people."""
-    settings = scene.plant
+    settings, torque = scene.plant, scene.controller.makes_torque
     if settings.kind == "kinematic":
-        if controller.makes_torque:
+        if torque:
             raise ConfigError("plant.kind: expected rigid or mujoco, since the controller makes torques; got kinematic")
         return Kinematic(arm)
     options: dict[str, Any] = {
-        "drive": "torque" if controller.makes_torque else "velocity",
+        "drive": "torque" if torque else "velocity",
         "mass_error": settings.mass_error,
         "payload": settings.payload,
     }

@@ -39,7 +39,7 @@ from .layout import mounted as mounted
 from .pace import AsFastAsPossible, Pace
 from .people.coworker import Noisy
 from .people.settings import Seen, made
-from .plants.plant import JointPlant, Plant
+from .plants.plant import JointPlant, LinkedPlant, Plant
 from .recording.table import Recording
 from .scene import NOTE, Scene, scene_text
 from .task import Task
@@ -62,7 +62,8 @@ class Cell:
     controller's command has the distance to people as they are believed to be, and so has `distance_believed`.
 
     `plant` replaces the scene's own: a PlantClient, say, and the arm moves in another program.  It must be of the same
-    arm, which is that of `mounted(scene)`.  `motion_limits` go to the supervisor.
+    arm, which is that of `mounted(scene)`.  A plant in another program may stop by itself, or vanish and be started
+    again: the supervisor then stops, too, and a reset ends both stops.  `motion_limits` go to the supervisor.
     """
 
     def __init__(self, scene: Scene, *, plant: Plant | None = None, motion_limits: Sequence[MotionLimit] = ()) -> None:
@@ -104,8 +105,11 @@ class Cell:
         )
         if plant is not None and plant.arm.model.digest != self.arm.model.digest:
             raise ConfigError(f"plant: expected that of {self.arm.name} as mounted(scene) has it; got {plant!r:.60}")
-        self.plant: Plant = plant_of(scene, self.arm, self.controller, sum(sizes)) if plant is None else plant
+        self.plant: Plant = plant_of(scene, self.arm, sum(sizes)) if plant is None else plant
+        self._linked = plant if isinstance(plant, LinkedPlant) else None
         self.plant_kind = scene.plant.kind if plant is None else type(plant).__name__
+        if self._linked is not None:
+            self.plant_kind = self._linked.description
         self._sensed = [np.zeros((k, ROW)) for k in sizes]
         self._stamps: list[float | None] = [None] * len(sizes)
         self.people_rows = np.tile(PARKED, (sum(sizes), 1))
@@ -145,7 +149,11 @@ class Cell:
 
     def reset(self) -> None:
         """The arm at rest where it starts, the task and the people at their beginning, the supervisor new."""
+        if self._linked is not None:
+            self._linked.wait(self._linked.patience)
         self.plant.reset(self.start)
+        if self._linked is not None:
+            self._linked.settle(self._linked.patience)
         self.controller.reset()
         self.guard: Supervisor | None = self._supervisor()
         self.obstacles = self.controller.obstacles(own=self.guard is None)  # a supervisor writes there
@@ -157,7 +165,8 @@ class Cell:
         self.verdict: Status | None = None
         self.margin = math.nan
         self.age, self.resets, self._stopped = 0.0, 0, math.nan
-        self._last, self._clock = -self.period, math.nan
+        self._last, self._clock, self._connections = -self.period, math.nan, -1
+        self._stamp = self._stamped = math.nan  # of the last state, and when that was on the clock of the run
         self._distance = math.inf
         self._place(0.0)
 
@@ -183,10 +192,7 @@ class Cell:
         dt = max(t - self._last, 0.0)
         self._last = t
         self.plant.read(state)
-        if math.isnan(self._clock):
-            self._clock = t - state.t  # a plant has a clock of its own
-        at = state.t + self._clock
-        state.t = t if abs(at - t) < ROUNDING else at  # the plant counts the same steps, but rounds on its own
+        state.t = self._taken(t, state.t)
         self._measure(t)
         self._look(t)
         goal = self.task.step(t, dt, self.tool, self._distance)
@@ -194,15 +200,35 @@ class Cell:
         if self.guard is None or self.scene.supervision == "watch":
             self.command = self.controller.step(t, dt, state, self.obstacles, goal)
         if self.guard is not None:
+            if self._linked is not None and self.scene.supervision == "stop" and self.guard.latched is None:
+                wrong = self._linked.held if self._linked.connected else "it does not answer"
+                if wrong:
+                    self.guard.stop(wrong, by="plant")
             judged = self.guard.step(t, dt, state, self.obstacles, goal)
             self.verdict, self.margin = judged.status, judged.margin
             if self.scene.supervision == "stop":
                 self.command = judged
-            self._operator(t)
+        self._operator(t)
         info = self.controller.command
         self._distance = info.axis_distance if self._axes else info.distance
         self.plant.write(self.command)
         return self.command
+
+    def _taken(self, t: float, stamp: float) -> float:
+        """When the plant took the state that it has just given, on the clock of the run: a plant has one of its own."""
+        linked = self._linked
+        if stamp == self._stamp:  # the same state again has the same time, to the last bit
+            return self._stamped
+        if linked is not None and linked.lockstep and linked.connections != self._connections:
+            self._clock, self._connections = math.nan, linked.connections  # started again, it counts from 0
+        if math.isnan(self._clock):
+            self._clock = t - (stamp if linked is None or linked.lockstep else linked.clock())
+        at = stamp + self._clock
+        if linked is not None and t < at <= t + self.period:  # taken after the step was due, which begins late
+            at = t
+        self._stamp = stamp
+        self._stamped = t if abs(at - t) < ROUNDING else at  # the plant counts the same steps, but rounds on its own
+        return self._stamped
 
     def advance(self, t: float, dt: float) -> None:
         """dt (s) pass after the step at t, with people where they will be at its end."""
@@ -257,16 +283,20 @@ class Cell:
         self.age = t - oldest
 
     def _operator(self, t: float) -> None:
-        """Resets a stop when it has lasted, as an operator beside the cell would."""
-        assert self.guard is not None
-        after = self.scene.reset_after
-        if self.guard.latched is None:
+        """Resets a stop when it has lasted, as an operator beside the cell would: the supervisor's and the plant's."""
+        guard, linked, after = self.guard, self._linked, self.scene.reset_after
+        held = linked is not None and bool(linked.held)
+        if not held and (guard is None or guard.latched is None):
             self._stopped = math.nan
         elif math.isnan(self._stopped):
             self._stopped = t
         elif after and t - self._stopped >= after:
             self._stopped = t
-            self.resets += self.guard.reset(t)
+            there = linked is None or linked.connected
+            if there and (guard is None or guard.reset(t)):
+                self.resets += 1
+                if linked is not None and held:
+                    linked.unlatch()
 
 
 class _Echo:

@@ -6,7 +6,8 @@
     demo     the live cell in a browser               export  an arm as MJCF or URDF
     tour     a guided tour in the terminal            codegen quantities of an arm as C for a controller
     run      a scene of one's own, from its file      experiment  the thesis' seven tests, run again
-    doctor   what is installed, and what is missing   replay  a recording again, with a slider for time
+    plant    an arm in a program of its own, for run  replay  a recording again, with a slider for time
+    doctor   what is installed, and what is missing
 
 What was asked for goes to stdout, all else to stderr.  The exit status is 0, 1 for an error and 2 for a call that was
 not understood.  Names and messages that come from files are printed as they are, never as terminal markup.
@@ -23,7 +24,7 @@ from rich.text import Text
 
 from .. import __version__
 from ..errors import ElbowroomError
-from . import bench, check, count, demo, experiment, export, replay, run, show, tour
+from . import bench, check, count, demo, experiment, export, plant, replay, run, show, tour
 from .terminal import INTERRUPTED, as_options, console, fail, note, noted, styled
 
 app = typer.Typer(
@@ -44,6 +45,7 @@ app.command("bench")(bench.bench)
 app.command("export")(export.export)
 app.command("codegen")(export.codegen)
 app.command("run")(run.run)
+app.command("plant")(plant.plant)
 app.command("replay")(replay.replay)
 app.command("experiment")(experiment.experiment)
 
@@ -61,6 +63,7 @@ OVERVIEW = """\
        elbowroom [cyan]tables[/] --out DIR            the papers' tables and curves, ours beside theirs
 
 [bold]Run[/]    elbowroom [cyan]run[/] cell.toml               a scene of your own: arm, task, people
+       elbowroom [cyan]plant[/] cell.toml             its arm in a program of its own; run --plant HOST:PORT
        elbowroom [cyan]experiment[/] all              the thesis' seven tests again, with a report
        elbowroom [cyan]bench[/] dynamics              how fast it runs here, beside other libraries
        elbowroom [cyan]bench[/] batch                 many states in a call; bench chains, bench gpu, too

@@ -36,6 +36,7 @@ class Benchmark(StrEnum):
     DYNAMICS = "dynamics"
     BATCH = "batch"
     CHAINS = "chains"
+    FIGURE4 = "figure4"
     DISTANCE = "distance"
     AVOIDANCE = "avoidance"
     GPU = "gpu"
@@ -48,6 +49,7 @@ TAKES = {
     Benchmark.DYNAMICS: {"robot", "rounds"},
     Benchmark.BATCH: {"robot", "rounds", "states"},
     Benchmark.CHAINS: {"joints", "rounds"},
+    Benchmark.FIGURE4: {"joints", "rounds"},
     Benchmark.DISTANCE: {"rounds"},
     Benchmark.AVOIDANCE: {"cycles"},
     Benchmark.GPU: {"robot", "rounds", "states"},
@@ -60,6 +62,7 @@ RUNS = {
     Benchmark.DYNAMICS: "elbowroom.bench.dynamics:one_state",
     Benchmark.BATCH: "elbowroom.bench.dynamics:batches",
     Benchmark.CHAINS: "elbowroom.bench.dynamics:long_chains",
+    Benchmark.FIGURE4: "elbowroom.bench.paper_times:figure_4",
     Benchmark.DISTANCE: "elbowroom.bench.distance:run",
     Benchmark.AVOIDANCE: "elbowroom.bench.avoidance:run",
     Benchmark.GPU: "elbowroom.bench.gpu:run",
@@ -82,7 +85,7 @@ def bench(
     ] = None,
     joints: Annotated[
         list[int] | None,
-        typer.Option(metavar="N", min=1, help="chains: a length, as often as wanted.  [6 to 100]"),
+        typer.Option(metavar="N", min=1, help="chains, figure4: a length, as often as wanted.  [up to 100]"),
     ] = None,
     states: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="batch, gpu: states in a call.  [several sizes]")
@@ -137,6 +140,7 @@ def bench(
     elbowroom bench dynamics --robot ur5e --robot panda --json times.json --plot times.svg
     elbowroom bench batch                       many states: a time each, on one thread and more
     elbowroom bench chains                      6 to 100 joints; compiles for a minute or two at first
+    elbowroom bench figure4 --plot figure4.svg  Figure 4 of the GDAHJ paper: GDAHJ against CRBA, and where they cross
     elbowroom bench distance --plot times.svg   all distances of arm and person
     elbowroom bench avoidance --cycles 20000    one control cycle, and its tail
     elbowroom bench gpu                         batches on a CUDA card
@@ -214,6 +218,7 @@ def _drawing(benchmark: Benchmark, path: Path) -> Callable[[Any], None]:
             Benchmark.AVOIDANCE: charts.cycles,
             Benchmark.BATCH: partial(charts.curves, over="states") if sizes > 1 else charts.times,
             Benchmark.CHAINS: partial(charts.curves, over="n"),
+            Benchmark.FIGURE4: charts.figure4,
             Benchmark.PAGE: charts.pages,
             Benchmark.ENCOUNTERS: charts.encounters,
         }
@@ -227,6 +232,7 @@ PRINTS: dict[Benchmark, Callable[[Any], None]] = {
     Benchmark.DYNAMICS: tables.dynamics,
     Benchmark.BATCH: tables.batch,
     Benchmark.CHAINS: tables.chains,
+    Benchmark.FIGURE4: tables.figure4,
     Benchmark.DISTANCE: tables.distance,
     Benchmark.AVOIDANCE: tables.avoidance,
     Benchmark.GPU: tables.gpu,

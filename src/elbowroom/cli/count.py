@@ -79,6 +79,9 @@ def count(
     n: Annotated[str | None, typer.Option(metavar="N,N,...", help=f"Numbers of joints.  [{NUMBERS}]")] = None,
     condition: Annotated[Condition | None, typer.Option(help="One of the two alone.")] = None,
     quantity: Annotated[str, typer.Option(metavar="NAME", help="One quantity alone, such as mass_matrix.")] = "",
+    recursions: Annotated[
+        bool, typer.Option("--recursions", help="The diagonal forms recursion by recursion: 003's Table 2.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Rows as JSON, alone on stdout.")] = False,
     tip: Tip = None,
 ) -> None:
@@ -88,11 +91,17 @@ def count(
     elbowroom count panda                       one arm, its own constants folded in
     elbowroom count --n 6,7 --quantity mass_matrix
     elbowroom count --condition orthogonal --json
+    elbowroom count --recursions                Table 2 of document 003, line by line, ours beside theirs
     """
     from .. import counting, dynamics
     from ..counting.compare import costs
     from ..loading import load
 
+    if recursions:
+        if what is not None or n is not None or quantity:
+            raise typer.BadParameter("--recursions has polynomials of its own: leave the arm, --n and --quantity out")
+        _recursions([condition.value] if condition else [c.value for c in Condition], json)
+        return
     if quantity:
         dynamics.quantity(quantity)
     if what is not None:
@@ -191,6 +200,30 @@ def _fits(title: list[str], ways: dict[str, Cost], figures: tuple[Published, ...
         way = "published" if same[0].printed else "recount"
         lines.append(["", "", way, mul or f"in all {total}", add or "", "", where])
     return lines
+
+
+# ---- recursion by recursion
+
+
+def _recursions(conditions: list[str], json: bool) -> None:
+    from ..counting import recursions
+
+    if json:
+        found = [row for c in conditions for form in recursions.FORMS for row in recursions.table_2(form, c)]
+        write_json([{k: v if isinstance(v, str) else v and str(v) for k, v in vars(row).items()} for row in found])
+        return
+    line("From quasi-velocities to their rates, N joints that turn: Table 2 of document 003, ours (shared) beside it.")
+    line("Divisions count as multiplications; roots and sines are left out.")
+    for condition, form in itertools.product(conditions, recursions.FORMS):
+        heading(f"{form}, {condition}: {CONDITION[condition]}")
+        rows: list[tuple[str, ...]] = [
+            (row.name, *recursions.cells(row)) for row in recursions.table_2(form, condition)
+        ]
+        rows.append(("in all", *recursions.in_all(form, condition)))
+        table(["recursion", "theirs: mul", "ours", "theirs: add", "ours"], rows)
+    line("")
+    for remark in recursions.REMARKS:
+        line(remark)
 
 
 # ---- one arm

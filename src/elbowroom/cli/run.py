@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +14,7 @@ import typer
 from rich.text import Text
 
 from ..errors import ConfigError, ElbowroomError, UnknownNameError
+from . import remote
 from .replay import needs_viser, save_run
 from .terminal import (
     INTERRUPTED,
@@ -56,21 +57,19 @@ OTHERS = {
 """Files that are easily taken for a scene, and what they are for."""
 
 
-class PlantName(StrEnum):
-    """What moves the arm."""
-
-    KINEMATIC = "kinematic"
-    RIGID = "rigid"
-    MUJOCO = "mujoco"
-
-
 def run(
     scene: Annotated[
         Path | None,
         typer.Argument(metavar="SCENE.toml", help="The scene: arm, task, people, settings.  [the cell of `demo`]"),
     ] = None,
     variant: Annotated[str | None, typer.Option(metavar="NAME", help="A variant that the file has.")] = None,
-    plant: Annotated[PlantName | None, typer.Option(help="What moves, instead of what the file says.")] = None,
+    plant: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KIND|HOST:PORT",
+            help="What moves, instead of what the file says: kinematic, rigid, mujoco, or an `elbowroom plant`.",
+        ),
+    ] = None,
     robot: Annotated[
         str | None, typer.Option(metavar="NAME", help="Another arm: a name, a URDF or a TOML file.")
     ] = None,
@@ -97,45 +96,69 @@ def run(
     elbowroom run cell.toml
     elbowroom run cell.toml --variant fast --plant mujoco --out fast.csv
     elbowroom run cell.toml --robot ur5e --real-time
+    elbowroom run cell.toml --plant 127.0.0.1:7777     `elbowroom plant cell.toml` in another terminal moves the arm
     elbowroom run --robot my_arm.urdf --tip tool0 --seconds 40 --variant walking     the cell of `demo`
     elbowroom run cell.toml --html run.html     to look at, or to send
     elbowroom run cell.toml --check             nothing moves; every variant is looked at
 
+    With a plant in another program the run is in real time, unless that is in lockstep.  A plant that is lost stops the
+    arm; started again it is found, and an operator's reset (reset_after in the scene) goes on with the work.
+
     Ctrl-C keeps what there is.  A recording is shown again by `elbowroom replay`.  How a scene is written:
     docs/tutorials/your_own_cell.md.
     """
-    from ..cell import Cell, RealTime, Recording  # what simulates is loaded when something is simulated
+    from ..cell import (  # what simulates is loaded when something is simulated
+        AsFastAsPossible,
+        Cell,
+        Pace,
+        RealTime,
+        Recording,
+    )
     from ..cell import run as run_cell
     from ..cell.layout import STANDARD
     from ..cell.runner import record_to
 
     allow_xacro(xacro)
+    kind, address = remote.plant_option(plant)
     for path in (out, html):
         if path is not None:
             writable(path, force)
     if html is not None:
         needs_viser()
     scene = STANDARD if scene is None else scene
-    asked = SceneRequest(scene, robot, tip, joints(start), seconds or None, plant and plant.value, allow_bare)
+    given = scene is not STANDARD
+    asked = SceneRequest(scene, robot, tip, joints(start), seconds or None, kind, allow_bare)
     refuse(scene, robot)
     if check:
         raise typer.Exit(checked(asked, variant))
     chosen = asked.scene(variant)
     other_variants(asked, variant)
-    cell = Cell(chosen)
-    notes = {"scene": scene.name, "variant": variant or ""}
-    recording = Recording(cell.arm.n) if out is None else record_to(cell, out, notes=notes, replace=force)
-    pace = RealTime(cell.period) if real_time else None
-    interrupted = False
-    try:
-        with _bar(cell.scene.cycles) as progress:
-            run_cell(cell, recording, pace=pace, progress=progress)
-    except KeyboardInterrupt:
-        interrupted = True
-        note("interrupted", f"after {len(recording)} of {cell.scene.cycles} control steps; this is what there is")
-    _summary(cell, recording, variant)
-    if pace is not None:
-        _punctual(pace)
+    with ExitStack() as ends:
+        watch = None
+        if address is None:
+            cell = Cell(chosen)
+        else:
+            again = f"{asked.command('plant', variant, given=given)} --port {address[1]}"
+            client = ends.enter_context(remote.connect(chosen, address, again))
+            cell = remote.cell_of(chosen, client, again)
+            watch = remote.LinkWatch(cell, client, again)
+        notes = {"scene": scene.name, "variant": variant or ""}
+        recording = Recording(cell.arm.n) if out is None else record_to(cell, out, notes=notes, replace=force)
+        own_time = watch is not None and not watch.client.lockstep
+        clocked = RealTime(cell.period) if real_time or own_time else None
+        pace: Pace = AsFastAsPossible(cell.period) if clocked is None else clocked
+        if watch is not None and clocked is None:
+            pace = remote.WaitingPace(watch, pace)
+        interrupted = False
+        try:
+            with _bar(cell.scene.cycles) as progress:
+                run_cell(cell, recording, pace=pace, progress=watch.told(progress) if watch else progress)
+        except KeyboardInterrupt:
+            interrupted = True
+            note("interrupted", f"after {len(recording)} of {cell.scene.cycles} control steps; this is what there is")
+    _summary(cell, recording, variant, "" if watch is None else watch.text)
+    if clocked is not None:
+        _punctual(clocked)
     if recording.problem:
         note("warning", recording.problem)
     if html is not None and len(recording):
@@ -160,8 +183,8 @@ def _bar(count: int) -> Iterator[Callable[[int, int], object]]:
         yield moved
 
 
-def _summary(cell: Cell, recording: Recording, variant: str | None) -> None:
-    """What happened, a line each."""
+def _summary(cell: Cell, recording: Recording, variant: str | None, link: str = "") -> None:
+    """What happened, a line each; `link` is about a plant in another program."""
     from ..cell.runner import bare_told
 
     table: Mapping[str, Any] = recording.table()
@@ -170,7 +193,10 @@ def _summary(cell: Cell, recording: Recording, variant: str | None) -> None:
         line(plain(scene.title))
     called = f", variant {variant}" if variant else ""
     cycles = f"{rows} control steps of {duration(cell.period)}"
-    line(plain(f"{cell.arm.name} on the {cell.plant_kind} plant{called}: {rows * cell.period:g} s, {cycles}"))
+    moved = f"on the {cell.scene.plant.kind if link else cell.plant_kind} plant"
+    line(plain(f"{cell.arm.name} {moved}{called}: {rows * cell.period:g} s, {cycles}"))
+    if link:
+        _said("plant", link)
     if not rows:
         return
     if cell.bare:
@@ -278,6 +304,15 @@ class SceneRequest:
         except FieldError as error:
             raise error.of(named(self.file)) from None
         return found if self.plant is None else found.with_plant(self.plant)
+
+    def command(self, name: str, variant: str | None, *, given: bool) -> str:
+        """The command that asks another program for the same arm; `given`: the scene's file was."""
+        words = ["elbowroom", name, *([str(self.file)] if given else [])]
+        words += ["--robot", self.robot] if self.robot else []
+        words += ["--tip", self.tip] if self.tip else []
+        words += ["--variant", variant] if variant else []
+        words += [f"--start={','.join(f'{x:g}' for x in self.start)}"] if self.start else []
+        return shlex.join([*words, *(["--allow-bare"] if self.allow_bare else [])])
 
 
 def refuse(scene: Path, robot: str | None) -> None:

@@ -4,7 +4,7 @@ A message is packed into one buffer, without making anything new:
 
     at       what
     0   4s   magic, "ELBR"
-    4   u8   version of this layout, 1
+    4   u8   version of this layout, 2
     5   u8   kind
     6   u16  n, how many numbers follow
     8   u64  session: who talks, drawn at random
@@ -42,7 +42,7 @@ from ..errors import ConfigError
 Array = NDArray[np.float64]
 Address = tuple[str, int]
 
-MAGIC, VERSION = b"ELBR", 1
+MAGIC, VERSION = b"ELBR", 2
 HEADER = struct.Struct("<4sBBHQQd")
 CHECK = struct.Struct("<I")
 NUMBERS = 1024
@@ -69,6 +69,8 @@ REASONS = (
     "future",  # stamped in a time that has not come
     "busy",  # somebody else has control
     "joints",  # made for another arm
+    "model",  # for an arm with the same joints that is not the same: its base, its tool, its masses
+    "mode",  # lockstep on one side alone
     "stopped",  # a command while the plant waits for a reset
     "moving",  # a reset while the arm still moves, or while nobody knows whether it does
     "limits",  # a place outside the joint limits
@@ -78,13 +80,16 @@ REASONS = (
 class Kind(IntEnum):
     """What a packet is for; its numbers in brackets."""
 
-    HELLO = 1  # controller asks for control [joints, CRC-32 of their names]
+    HELLO = 1  # controller asks for control [joints, CRC-32 of their names, part of the model's digest, lockstep]
     COMMAND = 2  # [status, qd, tau]
     BRAKE = 3  # the drive's own stop []
     ADVANCE = 4  # [dt, capsule rows of people]
     PLACE = 5  # arm at rest at [q]
     RESET = 6  # ends a stop []
     STATE = 7  # [t, sequence it answers, stop, touching, contacts, q, qd]
+    ASK = 8  # anybody asks what plant this is []
+    INFO = 9  # the answer, to HELLO too [as plant_info.py has it]
+    BYE = 10  # controller leaves []
 
 
 class Stop(IntEnum):
@@ -96,6 +101,7 @@ class Stop(IntEnum):
     ASKED = 3
     PLACE = 4
     FAULT = 5
+    LEFT = 6
 
     @property
     def text(self) -> str:
@@ -105,11 +111,12 @@ class Stop(IntEnum):
 
 _TEXTS = {
     Stop.NONE: "",
-    Stop.START: "not reset since this controller said hello",
+    Stop.START: "started anew, or has another controller, and waits for a reset",
     Stop.TIMEOUT: "no valid command came in time",
     Stop.ASKED: "stopped at the plant",
     Stop.PLACE: "asked to place the arm outside its joint limits",
     Stop.FAULT: "the plant failed; its log says how",
+    Stop.LEFT: "its controller left",
 }
 
 
@@ -271,6 +278,16 @@ class Endpoint:
 def joints_check(arm: Arm) -> int:
     """A number for the joints' names and order: plant and controller must have the same."""
     return zlib.crc32("\0".join(arm.joint_names).encode())
+
+
+def digest_number(arm: Arm) -> int:
+    """48 bits of the model's digest, which a float holds exactly."""
+    return int(arm.model.digest[:12], 16)
+
+
+def hello(arm: Arm, lockstep: bool) -> tuple[float, ...]:
+    """The numbers of a HELLO."""
+    return float(arm.n), float(joints_check(arm)), float(digest_number(arm)), float(lockstep)
 
 
 def local_only(host: str) -> str:

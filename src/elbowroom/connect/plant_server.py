@@ -8,7 +8,8 @@ is lost is made up for by the next one.  Sockets do not block.  The server liste
 encrypted, and stamps of another machine's clock would mean nothing here.
 
 Who has control: a controller says HELLO under a session that it has drawn at random, and is heard if its arm is the
-plant's and nobody else has been heard from within `timeout`.  Only messages of that session count.
+plant's, to the last number of its model, and nobody else has been heard from within `timeout`.  Only messages of that
+session count, until it says BYE or falls silent.  Anybody may ASK what plant this is (plant_info.py).
 
 When the arm moves: never before the first reset, and never again after a stop without one.  The plant stops by itself,
 by its drive's own brake, when no valid command is younger than `timeout`: whether the controller was killed, hangs,
@@ -51,12 +52,15 @@ from .packet import (
     STATUSES,
     TIMEOUT,
     Address,
+    Encoder,
     Endpoint,
     Kind,
     Stop,
+    digest_number,
     joints_check,
     local_only,
 )
+from .plant_info import KINDS, PlantInfo, refusal
 
 Array = NDArray[np.float64]
 log = logging.getLogger("elbowroom.cell")
@@ -90,9 +94,11 @@ class PlantServer(Endpoint):
         self.fault = ""  # what the plant raised last, until the next reset
         self._logged: set[tuple[str, type[Exception]]] = set()
         self.overruns = 0
-        self._joints = joints_check(plant.arm)
-        self._room = int(getattr(plant, "person_capsules", NUMBERS))  # rows of people that the plant takes
+        self._room = int(getattr(plant, "person_capsules", NUMBERS // ROW))  # rows of people that the plant takes
+        self._answers = Encoder()  # to those who ask, who have sessions of their own
         self._peer: Address | None = None
+        self._known: Address | None = None  # the one that the log says is there
+        self._since = -np.inf  # s, when it said hello
         self._heard = -np.inf  # s, when the session last said something
         self._commanded: float | None = None  # s, stamp of the last command that counted; None: none since the reset
         self._command, self._state = Command(plant.arm.n), State(np.zeros(plant.arm.n))
@@ -149,6 +155,7 @@ class PlantServer(Endpoint):
                 self._take(t, peer)
         late = not self.lockstep and self._commanded is not None and t - self._commanded > self.timeout
         if late and not self.stopped:
+            self._known = None
             self._stop(Stop.TIMEOUT)
         if not self.lockstep:
             try:
@@ -165,6 +172,9 @@ class PlantServer(Endpoint):
             return drop("stale")
         if age < -self.timeout:
             return drop("future")
+        if message.kind is Kind.ASK:
+            self._inform(t, peer)
+            return True
         if message.kind is Kind.HELLO and message.session != self._encoder.session:
             if not self._adopt(t, peer):
                 return False
@@ -172,6 +182,9 @@ class PlantServer(Endpoint):
             return drop("session")
         if not self._order.admit(message.sequence):
             return False
+        if message.kind is Kind.BYE:
+            self._leave(t)
+            return True
         try:
             if not self._obey(t, message.kind, message.numbers):
                 return False
@@ -184,18 +197,60 @@ class PlantServer(Endpoint):
 
     def _adopt(self, t: float, peer: Address) -> bool:
         """Another controller, if its arm is ours and nobody else has control."""
-        numbers = self._decoder.numbers
-        if len(numbers) != 2 or tuple(numbers) != (self.plant.arm.n, self._joints):
-            return self.dropped.drop("joints")
-        if self._peer is not None and not self.lockstep and t - self._heard <= self.timeout:
-            return self.dropped.drop("busy")
+        refused = refusal(self._decoder.numbers, self.plant.arm, self.lockstep)
+        if not refused and self._controlled(t) and not self.lockstep:
+            refused = "busy"
+        self._inform(t, peer, refused)
+        if refused:
+            return self.dropped.drop(refused)
         self._encoder.begin(self._decoder.session)
         self._order.begin()
         self._peer = peer
         if not self.stopped:
             self._stop(Stop.START)
-        log.info("%s: a controller at %s says hello", self.plant.arm.name, peer)
+        if peer != self._known:  # one that was busy for a while says hello again
+            self._known, self._since = peer, t
+            log.info("%s: controller %s:%d connected", self.plant.arm.name, *peer)
         return True
+
+    def _controlled(self, t: float) -> bool:
+        return self._peer is not None and t - self._heard <= self.timeout
+
+    def _leave(self, t: float) -> None:
+        """The controller says that it goes: the arm stops, and the next one need not wait."""
+        assert self._peer is not None
+        log.info("%s: controller %s:%d left after %.1f s", self.plant.arm.name, *self._peer, t - self._since)
+        self._peer = self._known = None
+        self._encoder.begin(0)
+        if not self.stopped:
+            self._stop(Stop.LEFT)
+
+    def _inform(self, t: float, peer: Address, refused: str = "") -> None:
+        """Says what plant this is, to whoever asked or said hello."""
+        self._answers.begin(self._decoder.session)
+        size = self.info(t, refused).pack(self._answers.numbers)
+        try:
+            self._socket.sendto(self._answers.pack(Kind.INFO, t, size), peer)
+        except OSError:
+            self.unsent += 1
+
+    def info(self, t: float, refused: str = "") -> PlantInfo:
+        """What this plant says of itself at time t."""
+        plant, arm = self.plant, self.plant.arm
+        return PlantInfo(
+            joints=arm.n,
+            names=joints_check(arm),
+            digest=digest_number(arm),
+            lockstep=self.lockstep,
+            period=self.period,
+            timeout=self.timeout,
+            capsules=self._room,
+            torque=getattr(getattr(plant, "drive", None), "mode", "") == "torque",
+            controlled=self._controlled(t),
+            refused=refused,
+            arm=arm.name,
+            plant=KINDS.get(type(plant).__name__, type(plant).__name__),
+        )
 
     def _obey(self, t: float, kind: Kind, numbers: Array) -> bool:
         """Does what a message of our session says, or counts why not; False if it makes no sense."""
@@ -242,7 +297,7 @@ class PlantServer(Endpoint):
         return True
 
     def _stop(self, reason: Stop, detail: str = "") -> None:
-        news = self.stop_reason is not reason and reason is not Stop.START
+        news = self.stop_reason is not reason and reason not in (Stop.START, Stop.LEFT)
         self.stop_reason = reason  # before the brake, which may fail
         if news:  # a controller may ask for the same nonsense in every tick
             log.error("%s: stops: %s%s", self.plant.arm.name, reason.text, f": {detail}" if detail else "")

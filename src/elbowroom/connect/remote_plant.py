@@ -8,9 +8,10 @@
 Nothing here raises because of the other side, and nothing waits for it.  A connection that is lost, half-open or reset
 looks the same: no states come, `state.t` stays what it was, `connected` turns False, and a supervisor stops the arm for
 its stale state.  The client then says hello again under a new session, and the plant does not move for that one before
-it is reset.
+it is reset.  So a plant that is started again is found again; `connections` counts, `held` says why it does not obey.
 
-With `lockstep` (of client and server alike) `advance`, `reset` and `unlatch` wait for their answer, at most `patience`.
+With `lockstep` (of client and server alike) `advance`, `reset` and `unlatch` wait for their answer, at most `patience`,
+and not at all once one has not come: until the plant answers again.
 """
 
 from __future__ import annotations
@@ -39,9 +40,10 @@ from .packet import (
     Endpoint,
     Kind,
     Stop,
-    joints_check,
+    hello,
     local_only,
 )
+from .plant_info import PlantInfo
 
 Array = NDArray[np.float64]
 PATIENCE = 2.0  # s
@@ -61,10 +63,14 @@ class PlantClient(Endpoint):
         patience: float = PATIENCE,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.arm, self.patience = arm, positive_time(patience)
+        self.arm, self.patience, self.address = arm, positive_time(patience), address
         super().__init__(clock, timeout, lockstep=lockstep)
         self.contacts, self.touching = 0, False
-        self._joints = joints_check(arm)
+        self.connections = 0  # plants, or the same one again, that have answered a hello
+        self.info: PlantInfo | None = None  # what the plant last said of itself
+        self._hello_numbers = hello(arm, lockstep)
+        self._contacts_before = self._contacts_told = 0  # of plants before this one; of this one
+        self._placed = self._released = 0  # sequence numbers: of the last place, and of the last place or reset
         self._q, self._qd, self._t = np.zeros(arm.n), np.zeros(arm.n), -math.inf
         self._stamp = -math.inf  # s, of the newest state
         self._answered = 0  # sequence number of ours that it answers
@@ -97,14 +103,43 @@ class PlantClient(Endpoint):
                 return self.connected
             self._arrivals.select(0.01)
 
+    def settle(self, seconds: float) -> bool:
+        """Waits until the plant has answered all that was sent, at most so long; whether it has."""
+        end, session, asked = self.clock() + seconds, self._encoder.session, self._encoder.sequence
+        while True:
+            self._pump()
+            answered = self._answered >= asked and self._encoder.session == session
+            if answered or self._encoder.session != session or self.clock() >= end:
+                return answered
+            self._arrivals.select(0.01)
+
+    @property
+    def refused(self) -> str:
+        """Why the plant refused the last hello, one of packet.REASONS; "" if it did not."""
+        return "" if self.info is None else self.info.refused
+
+    @property
+    def held(self) -> str:
+        """Why the plant does not obey, in words; "" if it does, is not there, or has not yet answered our reset."""
+        return self.stop_reason.text if self.connected and self._answered >= self._released else ""
+
+    @property
+    def description(self) -> str:
+        """What plant this is, and where."""
+        host, port = self.address
+        return f"{'plant' if self.info is None else self.info.plant} at {host}:{port}"
+
     # ---- as any plant
     def reset(self, q: ArrayLike) -> None:
         """The arm at rest at q (n,); ends a stop.  For simulated arms: a real one cannot jump."""
         self._encoder.numbers[: self.arm.n] = configuration(self.arm, q)
+        self._placed = self._released = self._encoder.sequence + 1
+        self.contacts = self._contacts_before = self._contacts_told = 0
         self._ask(Kind.PLACE, self.arm.n)
 
     def unlatch(self) -> None:
         """Ends a stop where the arm stands; the plant refuses while the arm still moves."""
+        self._released = self._encoder.sequence + 1
         self._ask(Kind.RESET, 0)
 
     def write(self, command: Command) -> None:
@@ -143,7 +178,8 @@ class PlantClient(Endpoint):
             state.q[:], state.qd[:], state.t = self._q, self._qd, self._t
 
     def close(self) -> None:
-        """Gives the socket back."""
+        """Tells the plant, which stops, and gives the socket back."""
+        self._send(Kind.BYE, 0)
         self._arrivals.close()
         super().close()
 
@@ -153,9 +189,10 @@ class PlantClient(Endpoint):
         self._greeted = self.clock()
         self._encoder.begin(secrets.randbits(64) | 1)
         self._order.begin()
-        self._answered = 0
-        self._encoder.numbers[:2] = self.arm.n, self._joints
-        self._send(Kind.HELLO, 2)
+        self._answered = self._placed = self._released = 0
+        count = len(self._hello_numbers)
+        self._encoder.numbers[:count] = self._hello_numbers
+        self._send(Kind.HELLO, count)
 
     def _send(self, kind: Kind, n: int) -> None:
         try:
@@ -167,7 +204,7 @@ class PlantClient(Endpoint):
         """Sends; in lockstep waits for the answer."""
         self._send(kind, n)
         self._pump()
-        if not self.lockstep:
+        if not self.lockstep or self._left_alone:
             return
         asked, end = self._encoder.sequence, self.clock() + self.patience
         while self._answered < asked and self.clock() < end:
@@ -192,23 +229,41 @@ class PlantClient(Endpoint):
 
     def _take(self) -> bool:
         message, drop, n = self._decoder, self.dropped.drop, self.arm.n
-        if message.kind is not Kind.STATE:
+        if message.kind is not Kind.STATE and message.kind is not Kind.INFO:
             return drop("kind")
         if message.session != self._encoder.session:
             return drop("session")
+        if message.kind is Kind.INFO:
+            info = PlantInfo.read(message.numbers)
+            if info is None:
+                return drop("numbers")
+            self.info = info
+            return True
         numbers = message.numbers
         if len(numbers) != STATE_HEAD + 2 * n or numbers[2] not in _STOP_NUMBERS:
             return drop("numbers")
         if message.stamp > self.clock() + self.timeout:
             return drop("future")
+        first = self._order.last == 0
         if not self._order.admit(message.sequence):
             return False
+        self.connections += first
+        self._left_alone = False
         self._stamp, self._t = message.stamp, float(numbers[0])
         self._answered = int(numbers[1])
         self.stop_reason = Stop(int(numbers[2]))
-        self.touching, self.contacts = bool(numbers[3]), int(numbers[4])
+        self.touching = bool(numbers[3])
+        if self._answered >= self._placed:
+            self._count(int(numbers[4]), anew=first)
         self._q[:], self._qd[:] = numbers[STATE_HEAD : STATE_HEAD + n], numbers[STATE_HEAD + n :]
         return True
+
+    def _count(self, contacts: int, *, anew: bool) -> None:
+        """Touches since our reset; a plant that was started again counts from 0."""
+        if anew and contacts < self._contacts_told:
+            self._contacts_before += self._contacts_told
+        self._contacts_told = contacts
+        self.contacts = self._contacts_before + contacts
 
 
 _STATUS_NUMBER = {status: float(k) for k, status in enumerate(STATUSES)}

@@ -108,13 +108,12 @@ def cost(
     """The cost of a method; `kinematics=False` starts from ready link frames."""
     if kinematics is False and not needs_frames(quantity, method):
         kinematics = True  # the same program: it never asks for link frames
-    counts: dict[int, Count] = {}
+    since, found = fitted(lambda n: general(quantity, method, n, condition, kinematics, counting))
+    return Cost(quantity, method, condition, kinematics, counting, since, found)
 
-    def count(n: int) -> Count:
-        if n not in counts:
-            counts[n] = general(quantity, method, n, condition, kinematics, counting)
-        return counts[n]
 
+def fitted(count: Callable[[int], Count]) -> tuple[int | None, dict[str, Polynomial]]:
+    """The polynomials of a count of n joints, and from which n on they hold; None and nothing if there are none."""
     for last in range(FIRST + VERIFIED, LAST + 1):
         for since in range(FIRST, last - VERIFIED + 1):
             found = _polynomials({n: count(n) for n in range(since, last + 1)})
@@ -122,8 +121,8 @@ def cost(
                 continue
             while since > 1 and _meets(found, since - 1, count(since - 1)):
                 since -= 1
-            return Cost(quantity, method, condition, kinematics, counting, since, found)
-    return Cost(quantity, method, condition, kinematics, counting, None)
+            return since, found
+    return None, {}
 
 
 def _polynomials(counts: dict[int, Count]) -> dict[str, Polynomial] | None:
@@ -417,6 +416,15 @@ def verdict(cost: Cost, figure: Published) -> str:
         }
         text += "".join(f"; {what} above by up to {shown(worst)}" for what, worst in parts.items() if worst > 0)
     return text
+
+
+def crossover(one: Sequence[float], other: Sequence[float], joints: Sequence[int]) -> int | None:
+    """The first number of joints from which `one` stays below `other`."""
+    ahead = [a < b for a, b in zip(one, other, strict=True)]
+    if not ahead[-1]:
+        return None
+    last = max((k for k, better in enumerate(ahead) if not better), default=-1)
+    return joints[last + 1] if last >= 0 else joints[0]
 
 
 def signed(difference: Fraction) -> str:

@@ -43,6 +43,8 @@ taubar P taubar* but that plus r G G*, while its rate is still taubar lambda tau
 added; only the row along h is no longer empty (h . G = 1 - r / D), and the paper's taubar P taubar* must not be used.
 
 nu . C(q, nu) = 0 without gravity and outside forces: C does no work (47).
+
+`part` says which recursion of the paper's Table 2 the lines after it belong to (counting/recursions.py).
 """
 
 from __future__ import annotations
@@ -53,6 +55,7 @@ import numpy as np
 
 from ..algebra import Scalar, dot, sqrt
 from ..algebra.linalg import Array, is_constant, matrix, symmetric, vector
+from ..algebra.parts import part
 from ..model import Model
 from . import operator_rates, operators
 from .aba import Articulated, freed, moved, rigid
@@ -230,11 +233,13 @@ def _forward_dynamics(
     motion = _outward(model, joints, hinges, qd)
     balance = _inward(model, joints, hinges, motion, tau, outside_forces(model, q, wrench))
     rates = _quasi_rates(hinges, motion, balance, normalized)
+    part("q̈")
     if normalized:  # nu = D^1/2 xi, so xid = D^-1/2 nud - Dd xi / (2 D)
         rates = [
             x * h.inverse_root - 0.5 * b.D_rate * m.xi * h.inverse
             for x, h, m, b in zip(rates, hinges, motion, balance, strict=True)
         ]
+    part("q̈")
     qdd: list[Scalar] = []
     A: Spatial = (np.zeros(3), np.zeros(3))
     for i, (hinge, m, b) in enumerate(zip(hinges, motion, balance, strict=True)):
@@ -255,6 +260,7 @@ def _quasi_rates(
     hinges: list[_Hinge], motion: list[_Motion], balance: list[_Balance], normalized: bool
 ) -> list[Scalar]:
     """nud or xid of every joint (remark d)."""
+    part("ν̇")
     if not normalized:
         return [b.e * h.inverse for b, h in zip(balance, hinges, strict=True)]
     return [(b.e + b.D_rate * (0.5 * m.xi)) * h.inverse_root for b, h, m in zip(balance, hinges, motion, strict=True)]
@@ -269,10 +275,12 @@ def _hinges(model: Model, joints: Joints, joint_inertia: Array | None, *, roots:
     found: list[_Hinge] = []
     carried: Articulated | None = None
     for i in range(model.n - 1, -1, -1):
+        part("P")
         P = rigid(model, i) if carried is None else _sum(rigid(model, i), carried)
         revolute = model.revolute(i)
         u_n, u_f = _column(P, revolute)
         ideal = is_constant(extra[i], 0.0)
+        part("G")
         D = (u_n[2] if revolute else u_f[2]) + extra[i]
         root = sqrt(D) if roots else 0.0
         inverse_root = 1.0 / root if roots else 0.0
@@ -280,6 +288,7 @@ def _hinges(model: Model, joints: Joints, joint_inertia: Array | None, *, roots:
         G = (u_n * inverse, u_f * inverse)
         if ideal:
             G = _with_axis(G, 1.0, revolute=revolute)
+        part("P")
         left = freed(P, u_n, u_f, inverse, on_axis=ideal, revolute=revolute)
         found.append(_Hinge(G, D, inverse, root, inverse_root, left, ideal))
         if i > 0:
@@ -294,14 +303,17 @@ def _outward(
     found: list[_Motion] = []
     V: Spatial = (np.zeros(3), np.zeros(3))
     for i in range(model.n):
+        part("V⁺")
         arriving = joints.motion_outward(i, *V)
+        part("θ̇")
         given = _inner(hinges[i].G, arriving)
         if quasi:
-            rate = speeds[i] - given
-            found.append(_Motion(arriving, _along(model, i, arriving, rate), rate, speeds[i]))
+            rate, xi = speeds[i] - given, speeds[i]
         else:
-            found.append(_Motion(arriving, _along(model, i, arriving, speeds[i]), speeds[i], speeds[i] + given))
-        V = found[i].V
+            rate, xi = speeds[i], speeds[i] + given
+        part("V")
+        V = _along(model, i, arriving, rate)
+        found.append(_Motion(arriving, V, rate, xi))
     return found
 
 
@@ -333,26 +345,35 @@ def _inward(
 ) -> list[_Balance]:
     """Remarks (b) to (d): the rate L of P and the force s, tip to base."""
     n = model.n
+    part("b")
     down = _gravity(model, joints) if gravity else [np.zeros(3)] * n
     found: list[_Balance] = []
     L: Articulated | None = None
     s: Spatial = (np.zeros(3), np.zeros(3))
     for i in range(n - 1, -1, -1):
         revolute, hinge, m = model.revolute(i), hinges[i], motion[i]
+        part("b")
         b_n, b_f = link_force(model, i, m.V, (np.zeros(3), -down[i]))
+        part("y")
         s = (s[0] + (b_n - outside[i][0]), s[1] + (b_f - outside[i][1]))
         slope: Spatial = (np.zeros(3), np.zeros(3)) if L is None else _column(L, revolute)
         D_rate = slope[0][2] if revolute else slope[1][2]
+        part("κ")
         e = tau[i] - (s[0][2] if revolute else s[1][2]) - D_rate * m.xi
         found.append(_Balance(e, D_rate, slope))
         if i == 0:
             break
+        part("y")
         (G_n, G_f), swept = hinge.G, _swept(_times(hinge.left, m.arriving), m.qd, revolute=revolute)
+        part("z⁺")
         s_n = s[0] + slope[0] * m.xi + G_n * e - swept[0]
         s_f = s[1] + slope[1] * m.xi + G_f * e - swept[1]
         s_n, s_f = _with_axis((s_n, s_f), tau[i], revolute=revolute) if hinge.ideal else (s_n, s_f)
+        part("z")
         s = joints.force_inward(i, s_n, s_f)
+        part("X")
         turning = _sweeping(hinge.left, m.qd, revolute=revolute)
+        part("λ")
         L = moved(joints, i, turning if L is None else _sum(_freed_rate(L, hinge, slope, revolute), turning))
     return found[::-1]
 
@@ -368,6 +389,7 @@ def _gravity(model: Model, joints: Joints) -> list[Array]:
 
 
 def _xi(hinges: list[_Hinge], nu: Array, normalized: bool) -> list[Scalar]:
+    part("θ̇")
     return [x * h.inverse_root if normalized else x for x, h in zip(nu, hinges, strict=True)]
 
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from .. import counting
 from ..algebra.linalg import Array
-from ..counting.compare import Cost, comparable, strictest
+from ..counting.compare import Cost, comparable, crossover, strictest
 from ..dynamics import crba, gdahj
 from ..model import chains, from_mdh
 from .figure_style import look, pyplot, save
@@ -100,15 +100,6 @@ def exact_mass_matrix(
         Jv = np.cross(Jw, r, axis=0)
         M[: i + 1, : i + 1] += mass[i] * (Jv.T @ Jv) + Jw.T @ (R @ inertia[i] @ R.T) @ Jw
     return M
-
-
-def crossover(one: Sequence[float], other: Sequence[float], joints: Sequence[int]) -> int | None:
-    """The first number of joints from which `one` stays below `other`."""
-    ahead = [a < b for a, b in zip(one, other, strict=True)]
-    if not ahead[-1]:
-        return None
-    last = max((k for k, better in enumerate(ahead) if not better), default=-1)
-    return joints[last + 1] if last >= 0 else joints[0]
 
 
 def totals(method: str, *, kinematics: bool, joints: Sequence[int] = JOINTS) -> list[int]:

@@ -8,9 +8,11 @@ from pathlib import Path
 
 from .. import __version__, counting, dynamics
 from ..algebra.polynomial import Polynomial, shown
+from ..counting import recursions
 from ..counting.compare import Cost, reason, tensor_rotations, verdict
 from ..counting.steps import GDA_INERTIA, in_all
-from ..dynamics.published import EXECUTION_TIMES, PUBLISHED, TABLE_2, Published, published
+from ..dynamics.published import EXECUTION_TIMES, PUBLISHED, Published, published
+from ..model.symbolic import CONDITIONS
 from . import paper_curves
 from .figure_style import pyplot
 from .html_report import Part, Picture, ReportTable, Section, Words, inline_svg, page
@@ -252,37 +254,34 @@ def _rotations() -> PaperTable:
 
 
 def _kozlowski_2() -> PaperTable:
-    parts = {"common": "both", "normalized": "normalized", "unnormalized": "unnormalized"}
-    rows = [
-        (
-            parts[r.part],
-            r.name,
-            *(_capital(Polynomial.read(x)) for x in (r.mul, r.mul_orthogonal, r.add, r.add_orthogonal)),
-        )
-        for r in TABLE_2
-    ]
-    remarks = []
-    for method in ("diagonalized", "diagonalized_unnormalized"):
-        pair = [next(p for p in published("forward_dynamics", method, c)) for c in ("general", "orthogonal")]
-        ours = [_ours("forward_dynamics", method, c) for c in ("general", "orthogonal")]
-        theirs = [_capital(p) for p in (pair[0].mul, pair[1].mul, pair[0].add, pair[1].add)]
-        name = _method(method)
-        rows.append((name, "in all, theirs", *theirs))
-        cells = [(ours[0], "mul"), (ours[1], "mul"), (ours[0], "add"), (ours[1], "add")]
-        rows.append((name, "in all, ours", *(_with_divisions(cost, kind) for cost, kind in cells)))
-        for figure, cost in zip(pair, ours, strict=True):
+    rows: list[tuple[str, ...]] = []
+    remarks = list(recursions.REMARKS)
+    for form, method in recursions.FORMS.items():
+        columns = [recursions.table_2(form, condition) for condition in CONDITIONS]
+        for line in zip(*columns, strict=True):
+            rows.append((form, line[0].name, *(cell for each in line for cell in recursions.cells(each))))
+        figures = [published("forward_dynamics", method, condition)[0] for condition in CONDITIONS]
+        rows.append((form, "in all", *(cell for each in CONDITIONS for cell in recursions.in_all(form, each))))
+        costs = [_ours("forward_dynamics", method, condition) for condition in CONDITIONS]
+        on = [(_with_divisions(cost, "mul"), _with_divisions(cost, "add")) for cost in costs]
+        rows.append((form, "and on to q̈", *(cell for mul, add in on for cell in (ABSENT, mul, ABSENT, add))))
+        for figure, cost in zip(figures, costs, strict=True):
             remarks += _remarks(figure, cost)
     caption = (
-        "Forward dynamics through the diagonal forms, N joints that turn: 1 the general chain, 2 twists of 0 and ±90 "
-        "degrees with offsets along x. Divisions count as multiplications, roots and sines are left out, theirs and "
-        "ours (shared)."
+        "From quasi-velocities to their rates in the two diagonal forms, N joints that turn: 1 the general chain, 2 "
+        "twists of 0 and ±90 degrees with offsets along x. Divisions count as multiplications, roots and sines are "
+        "left out, theirs and ours (shared). `elbowroom count --recursions` prints the same."
     )
-    columns = ("form", "recursion", "mul, 1", "mul, 2", "add, 1", "add, 2")
-    return PaperTable("Table 2, Kozłowski (003)", caption, columns, rows, 2, remarks)
+    heads = (
+        "form",
+        "recursion",
+        *(f"{name}{k}" for k in (1, 2) for name in ("mul, ", "ours, ", "add, ", "ours, add, ")),
+    )
+    return PaperTable("Table 2, Kozłowski (003)", caption, heads, rows, 2, remarks)
 
 
 def _capital(polynomial: Polynomial | None) -> str:
-    return str(polynomial).replace("n", "N")
+    return ABSENT if polynomial is None else str(polynomial).replace("n", "N")
 
 
 def _with_divisions(cost: Cost | None, kind: str) -> str:

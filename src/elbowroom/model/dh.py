@@ -17,6 +17,7 @@ to d_i.
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -24,7 +25,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import ModelError
+from ..errors import ModelError, did_you_mean
 from .capsules import BASE, Covers, LinkCapsule, checked_capsules, moved_capsule
 from .check import ANGLE, LENGTH, LINK_FIELDS, bounded
 from .inertia import MassProperties, moved
@@ -34,7 +35,39 @@ from .rotations import pose, rx, rz
 P = ParamSpec("P")
 R = TypeVar("R")
 
+SYNONYMS = {
+    "damping": "viscous",
+    "friction": "coulomb, or viscous for friction that grows with speed",
+    "frictionloss": "coulomb",
+    "armature": "rotor_inertia",
+    "limits": "lower and upper, or velocity, or effort",
+    "range": "lower and upper",
+    "qlim": "lower and upper",
+    "torque": "effort",
+    "offset": "theta",
+}
+"""What other libraries and formats call the same things."""
 
+
+def _known_arguments(maker: Callable[P, Model]) -> Callable[P, Model]:
+    """A decorator: an argument of another name is a TypeError that names the right one."""
+    known = inspect.signature(maker).parameters
+
+    @functools.wraps(maker)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> Model:
+        for name in kwargs:
+            if name not in known:
+                means = SYNONYMS.get(name.lower())
+                hint = f"; did you mean {means}?" if means else did_you_mean(name, known)
+                raise TypeError(
+                    f"{maker.__name__}: unknown argument {name!r}{hint or '; expected ' + ', '.join(known)}"
+                )
+        return maker(*args, **kwargs)
+
+    return checked
+
+
+@_known_arguments
 def from_mdh(
     *,
     a: ArrayLike,
@@ -113,6 +146,7 @@ def from_mdh(
     )
 
 
+@_known_arguments
 def from_dh(
     *,
     a: ArrayLike,

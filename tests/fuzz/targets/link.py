@@ -21,7 +21,7 @@ import numpy as np
 import elbowroom as er
 from elbowroom.avoidance import Command, State
 from elbowroom.cell.plants.plant import Kinematic, RigidBody
-from elbowroom.connect.packet import HEADER, MAGIC, STATE_HEAD, VERSION, Kind, Stop, joints_check
+from elbowroom.connect.packet import HEADER, MAGIC, STATE_HEAD, VERSION, Kind, Stop, hello
 from elbowroom.connect.plant_server import PlantServer
 from elbowroom.connect.remote_plant import PlantClient
 from elbowroom.geometry import ROW, Person
@@ -123,28 +123,28 @@ class Server(Target):
         self.arm = er.load("planar2")
         self.plants = {"kinematic": Kinematic(self.arm), "rigid": RigidBody(self.arm)}
         self.ready = self.arm.ready.tolist()
-        self.hello = {"kind": int(Kind.HELLO), "numbers": [float(self.arm.n), float(joints_check(self.arm))]}
+        self.hellos = [{"kind": int(Kind.HELLO), "numbers": [*hello(self.arm, mode)]} for mode in (False, True)]
 
     def generate(self, rng: Rng) -> bytes:
         lockstep = bool(rng.random() < 0.5)
-        events: list[Any] = [self.hello, {"kind": int(Kind.PLACE), "numbers": self.ready}]
+        events: list[Any] = [self.hellos[lockstep], {"kind": int(Kind.PLACE), "numbers": self.ready}]
         for _ in range(int(rng.integers(2, EVENTS))):
             if rng.random() < 0.3:
                 events.append(float(rng.choice([0.004, 0.004, 0.05, 0.2, 5.0])))
                 continue
-            fields = self._sound(rng)
+            fields = self._sound(rng, lockstep)
             events.append(spoiled(rng, fields) if rng.random() < 0.35 else fields)
         if rng.random() < 0.1:
             del events[int(rng.integers(2))]
         plant = "rigid" if rng.random() < 0.5 else "kinematic"
         return json.dumps({"plant": plant, "lockstep": lockstep, "events": events}).encode()
 
-    def _sound(self, rng: Rng) -> dict[str, Any]:
+    def _sound(self, rng: Rng, lockstep: bool) -> dict[str, Any]:
         n = self.arm.n
-        kind = Kind(int(rng.choice([1, 2, 2, 2, 2, 3, 4, 4, 4, 5, 6, 7])))
+        kind = Kind(int(rng.choice([1, 2, 2, 2, 2, 3, 4, 4, 4, 5, 6, 7, 8, 9, 10])))
         numbers: list[float] = []
         if kind is Kind.HELLO:
-            numbers = list(self.hello["numbers"])  # type: ignore[call-overload]
+            numbers = list(self.hellos[lockstep]["numbers"])  # type: ignore[call-overload]
         elif kind is Kind.COMMAND:
             numbers = [float(rng.integers(6)), *rng.uniform(-1, 1, n).tolist(), *([0.0] * n)]
         elif kind is Kind.ADVANCE:
@@ -189,7 +189,8 @@ class Server(Target):
         server.step(there.now)
         there.heard()
         there.sequence = 0
-        for kind, numbers in ((Kind.HELLO, self.hello["numbers"]), (Kind.PLACE, self.ready), (Kind.RESET, [])):
+        greeting = self.hellos[server.lockstep]["numbers"]
+        for kind, numbers in ((Kind.HELLO, greeting), (Kind.PLACE, self.ready), (Kind.RESET, [])):
             there.now += 0.001
             there.send({"kind": int(kind), "numbers": numbers}, server.address, SESSION + 1)
             server.step(there.now)

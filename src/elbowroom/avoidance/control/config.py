@@ -82,6 +82,11 @@ class Config(Settings):
     smoothing: MovingAverage = setting(MovingAverage(), "", "the moving average")
     force: Force = setting(Force(), "", "for the F controller alone")
 
+    @property
+    def makes_torque(self) -> bool:
+        """Whether the controller's commands are torques, not joint speeds."""
+        return self.controller == "F" and self.force.method != "linearised"
+
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "controller", CONTROLLERS[self.controller])

@@ -172,7 +172,7 @@ class Controller(Rebuilt):
     @property
     def makes_torque(self) -> bool:
         """Whether `command.tau` holds torques."""
-        return self.config.controller == "F" and self.config.force.method != "linearised"
+        return self.config.makes_torque
 
     @property
     def delay(self) -> float:

@@ -44,7 +44,7 @@ from .state_checks import CycleTiming, StateChecks
 from .stop import HELD, IMMEDIATE, OVERLAP, Hold, Latch, Shown, shown
 
 Array = NDArray[np.float64]
-REQUESTED = Status.STOP_INTERNAL  # a stop that the operator asked for; its reason begins with "operator"
+REQUESTED = Status.STOP_INTERNAL  # a stop that was asked for; its reason begins with who asked: "operator"
 _OVERLAPS = CLOCK.index("overlap")
 _MARGIN = SUMMARY.index("margin")
 _STOPS = frozenset(id(s) for s in Status if s.stops)  # an enum's own hash is Python code
@@ -187,9 +187,9 @@ class Supervisor(Rebuilt):
             "slowed": self._slowed,
         }
 
-    def stop(self, reason: str = "asked to") -> None:
+    def stop(self, reason: str = "asked to", *, by: str = "operator") -> None:
         """Stops the arm from the next cycle on, latched.  May be called from any thread."""
-        self._asked = reason or "asked to"
+        self._asked = f"{by}: {reason or 'asked to'}"
 
     def reset(self, t: float) -> bool:
         """Ends a stop: True if the arm may move again; False while there is a reason to stop or the arm moves.
@@ -382,7 +382,7 @@ class Supervisor(Rebuilt):
         if self.timing.stop is not None:
             self._latch.doubt(self.timing.stop, self.timing.reason)
         if self._asked or not self.permit:
-            self._latch.doubt(REQUESTED, f"operator: {self._asked or 'permission withdrawn'}")
+            self._latch.doubt(REQUESTED, self._asked or "operator: permission withdrawn")
             self._asked = ""
 
     def _ask(self, t: float, dt: float, state: State, goal: Goal) -> Command | None:

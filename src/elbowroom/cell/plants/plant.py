@@ -38,7 +38,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -165,6 +165,39 @@ class Plant(Protocol):
 
     def read(self, state: State) -> None:
         """Fills state.q, state.qd and state.t, s since `reset`."""
+
+
+@runtime_checkable
+class LinkedPlant(Plant, Protocol):
+    """A plant in another program, which also stops by itself and may be started again (connect/remote_plant.py)."""
+
+    lockstep: bool  # its time passes when it is told to, else by itself
+    patience: float  # s that a reset may take
+    connections: int  # how often a plant has answered: one that was started again counts anew
+
+    @property
+    def connected(self) -> bool:
+        """Whether it answers."""
+
+    @property
+    def held(self) -> str:
+        """Why it does not obey, in words; "" if it does."""
+
+    @property
+    def description(self) -> str:
+        """What it is, and where."""
+
+    def clock(self) -> float:
+        """The clock of its states' stamps, s; in lockstep they count from its reset."""
+
+    def wait(self, seconds: float) -> bool:
+        """Waits until it answers, at most so long; whether it does."""
+
+    def settle(self, seconds: float) -> bool:
+        """Waits until it has answered all that was sent, at most so long; whether it has."""
+
+    def unlatch(self) -> None:
+        """Ends its own stop."""
 
 
 RELEASE = 0.1

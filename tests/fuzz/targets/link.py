@@ -224,6 +224,21 @@ class Client(Target):
             t += 0.004
             numbers = [t, 1.0, float(rng.integers(4)), 0.0, 0.0, *rng.uniform(-1, 1, 2 * n).tolist()]
             fields: dict[str, Any] = {"kind": int(Kind.STATE), "numbers": numbers}
+            if rng.random() < 0.2:
+                told = [
+                    float(n),
+                    0.0,
+                    0.0,
+                    0.0,
+                    0.004,
+                    0.1,
+                    14.0,
+                    0.0,
+                    0.0,
+                    float(rng.integers(20)),
+                    *b"planar2\0rigid",
+                ]
+                fields = {"kind": int(Kind.INFO), "numbers": [float(x) for x in told]}
             events.append(spoiled(rng, fields) if rng.random() < 0.35 else fields)
         return json.dumps({"lockstep": bool(rng.random() < 0.2), "events": events}).encode()
 

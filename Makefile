@@ -71,7 +71,7 @@ $(VENV)/core: $(BIN)/python pyproject.toml
 
 # Says what it installs; the arms are compiled when they are needed, the others while the page is looked at.
 $(VENV)/viewer: $(BIN)/python pyproject.toml
-	$(BIN)/python -m pip install --disable-pip-version-check --progress-bar off -e '.[viewer]'
+	$(BIN)/python -m pip install --disable-pip-version-check --progress-bar off -e '.[viewer,report]'
 	touch $@
 
 $(VENV)/dev: $(BIN)/python pyproject.toml

@@ -22,6 +22,7 @@ from elbowroom.experiments.thesis import results
 from elbowroom.experiments.thesis.experiment import SCENES, TESTS, experiments, installed, read
 
 SECONDS = 0.4
+WALK = experiments()[2].variants  # of test 3, which stands for all
 KEYS = {"test", "variant", "plant", "robot", "metrics", "thesis"}
 VICON = Path(__file__).parents[2] / "shared/data/coworker-motion/PickPlaceCloseHuman/3.csv"
 BODY = '<inertial><mass value="1"/><inertia ixx="0.01" iyy="0.01" izz="0.01"/></inertial>'
@@ -109,7 +110,7 @@ def test_help_says_what_is_written_and_how_much(run):
     status, out, _ = run("--help")
     assert status == 0
     words = " ".join(out.split())
-    for said in ("elbowroom experiment all", "report.html", "recordings/", "about 100 MB", "Ctrl-C", "exit status"):
+    for said in ("elbowroom experiment all", "report.html", "recordings/", "about 260 MB", "Ctrl-C", "exit status"):
         assert said in words
 
 
@@ -118,13 +119,14 @@ def test_a_test_leaves_report_results_and_recordings(run, brief, tmp_path):
     assert status == 0
     folder = tmp_path / "elbowroom-experiments"
     assert err.endswith("written: elbowroom-experiments/report.html\n")
-    assert err.startswith("1/3 test3_filter_kinematic_puma560\n")
-    assert re.search(r"^3 filter +kinematic +puma560 .*\(0\.5\)", out, re.M)
-    assert "of 2 numbers of the thesis are met." in out
+    assert err.startswith(f"1/{len(WALK)} test3_printed_kinematic_puma560\n")
+    assert re.search(r"^3 printed +kinematic +puma560 .*\(0\.5\)", out, re.M)
+    assert "of 2 numbers of the thesis are met, on every plant that was run." in out
     rows = json.loads((folder / "results.json").read_text())
-    assert [row["variant"] for row in rows] == ["filter", "blind", "supervised"]
+    assert [row["variant"] for row in rows] == list(WALK)
+    assert WALK[:2] == ("printed", "improved")
     assert "Test 3" in (folder / "report.html").read_text()
-    assert read_recording(folder / "recordings" / "test3_filter_kinematic_puma560.csv").rows == 20
+    assert read_recording(folder / "recordings" / "test3_printed_kinematic_puma560.csv").rows == 20
 
 
 @pytest.mark.slow
@@ -145,7 +147,7 @@ def test_the_same_call_gives_the_same_bytes(run, brief):
     for out in ("one", "two"):
         assert run("1", "--out", out)[0] == 0
     files = sorted(Path("one/recordings").iterdir())
-    assert len(files) == 6
+    assert len(files) == len(brief[0].variants) == 15
     for file in [*files, Path("one/results.json"), Path("one/report.html")]:
         assert file.read_bytes() == Path("two", *file.parts[1:]).read_bytes()
 
@@ -228,7 +230,7 @@ def test_a_recorded_person(run, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["8"], "expected a test from 1 to 7, several as in 1,2, all, or recorded; got '8'"),
+        (["8"], "expected a test from 1 to 7, several as in 1,2, all, recorded or vary; got '8'"),
         (["1,8"], "got '1,8'"),
         (["1,"], "got '1,'"),
         (["9" * 5000], "expected a test from 1 to 7"),
@@ -356,9 +358,9 @@ def test_no_room_for_any_file(tmp_path):
     process = start(tmp_path, "3", "--json", "--out", "full", preexec_fn=small)
     out, err = process.communicate(timeout=100)
     assert process.returncode == 1
-    assert [row["variant"] for row in json.loads(out)] == ["filter", "blind", "supervised"]
+    assert [row["variant"] for row in json.loads(out)] == list(WALK)
     said = [line for line in err.splitlines() if line.startswith("warning: ")]
-    for variant in ("filter", "blind", "supervised"):
+    for variant in WALK:
         name = f"recordings/test3_{variant}_kinematic_puma560.csv"
         assert any(f"full/{name}: File too large (EFBIG): the file holds " in line for line in said)
         assert read_recording(tmp_path / "full" / name).rows < 10
@@ -373,26 +375,26 @@ def test_no_room_for_any_file(tmp_path):
 
 def test_a_recording_that_broke_off_makes_the_status_1(run, brief):
     Path("full/recordings").mkdir(parents=True)
-    Path("full/recordings/test3_filter_kinematic_puma560.csv").symlink_to("/dev/full")
+    Path("full/recordings/test3_printed_kinematic_puma560.csv").symlink_to("/dev/full")
     status, out, err = run(3, "--json", "--force", "--out", "full")
     assert status == 1
-    assert len(json.loads(out)) == 3
-    assert "warning: full/recordings/test3_filter_kinematic_puma560.csv: cannot be written: No space left" in err
+    assert len(json.loads(out)) == len(WALK)
+    assert "warning: full/recordings/test3_printed_kinematic_puma560.csv: cannot be written: No space left" in err
     assert "its numbers come from memory" in err
     assert "written: full/report.html" in err
 
 
 def test_a_run_that_fails_is_told_and_the_status_is_1(run, brief, monkeypatch):
     def fail(job, *args, real=thesis.run_job, **kwargs):
-        if job.variant == "filter":
+        if job.variant == "printed":
             raise MemoryError("no more")
         return real(job, *args, **kwargs)
 
     monkeypatch.setattr(thesis, "run_job", fail)
     status, out, err = run(3, "--json", "--out", "some")
     assert status == 1
-    assert [row["variant"] for row in json.loads(out)] == ["blind", "supervised"]
-    assert "failed: test3_filter_kinematic_puma560: MemoryError: no more" in err
+    assert [row["variant"] for row in json.loads(out)] == list(WALK[1:])
+    assert "failed: test3_printed_kinematic_puma560: MemoryError: no more" in err
     assert "MemoryError: no more" in Path("some/report.html").read_text()
 
 
@@ -428,7 +430,7 @@ def test_interrupts_that_are_ignored_stay_so():
 @pytest.mark.slow
 def test_ctrl_c_in_the_middle_of_all(tmp_path):
     process = start(tmp_path, "all", "--out", "all")
-    second = tmp_path / "all/recordings/test1_no_filter_kinematic_puma560.csv"
+    second = tmp_path / "all/recordings/test1_improved_kinematic_puma560.csv"
     until(process, second.is_file)  # rows reach the file at intervals: waiting for them may outlast the run
     time.sleep(0.1)  # some rows
     process.send_signal(signal.SIGINT)
@@ -444,12 +446,12 @@ def test_ctrl_c_in_the_middle_of_all(tmp_path):
     assert 0 < table.rows < 2400
     rows = json.loads((tmp_path / "all/results.json").read_text())
     assert len(rows) == int(finished) == len(list((tmp_path / "all/recordings").iterdir())) - 1
-    assert rows[0]["variant"] == "filter"
+    assert rows[0]["variant"] == "printed"
     page = (tmp_path / "all/report.html").read_text()
     assert page.rstrip().endswith("</html>")
     assert f"interrupted: in {name}" in page
     assert "written: all/report.html" in err
-    assert re.search(r"^1 filter ", out, re.M)
+    assert re.search(r"^1 printed ", out, re.M)
     assert "Traceback" not in err
 
 
@@ -457,7 +459,7 @@ def test_ctrl_c_in_the_middle_of_all(tmp_path):
 def test_ctrl_c_again_while_the_report_is_written(tmp_path):
     pytest.importorskip("matplotlib")
     process = start(tmp_path, "1", "--json", "--out", "one")
-    second = tmp_path / "one/recordings/test1_no_filter_kinematic_puma560.csv"
+    second = tmp_path / "one/recordings/test1_improved_kinematic_puma560.csv"
     until(process, lambda: second.is_file() and second.stat().st_size > 2000)
     process.send_signal(signal.SIGINT)
     until(process, lambda: any((tmp_path / "one").glob("figures/*.svg")))

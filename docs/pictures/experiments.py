@@ -1,6 +1,6 @@
 """Runs `elbowroom experiment all` and the recordings that are at hand, and brings docs/experiments.md up to date.
 
-python docs/pictures/experiments.py [FOLDER]       FOLDER has recordings (*/*.csv); two or three minutes
+python docs/pictures/experiments.py [FOLDER]       FOLDER has recordings (*/*.csv); some minutes
 """
 
 from __future__ import annotations
@@ -49,16 +49,50 @@ def numbers(rows: list[dict[str, Any]]) -> str:
 
 
 def arms(rows: list[dict[str, Any]]) -> str:
-    """Least distances of the other arms."""
+    """The other arms, bare and guarded: least distance of surfaces, and what the arm did to itself."""
     names = [name for name in dict.fromkeys(row["robot"] for row in rows) if name != "puma560"]
-    lines = ["| test | " + " | ".join(names) + " |", "| --- |" + " --- |" * len(names)]
+    lines = ["| test | | " + " | ".join(names) + " |", "| --- | --- |" + " --- |" * len(names)]
     for test in range(1, 6):
+        mine = [row for row in rows if row.get("test") == test and row["robot"] in names]
+        for variant in dict.fromkeys(row["variant"] for row in mine):
+            cells = [outcome(row["metrics"], test) for name in names for row in mine
+                     if (row["robot"], row["variant"]) == (name, variant)]  # fmt: skip
+            words = {"printed": "as printed", "improved": "as improved"}.get(variant, variant)
+            lines.append(f"| {test} | {words} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def outcome(m: dict[str, Any], test: int) -> str:
+    """A run in a few words: what is left, the work done, and what could not be done."""
+    words = [f"{m['min_clearance']:.2f} m"] + ([f"{m['cycles']} task cycles"] if test == 5 else [])
+    words += [f"{m['contacts']} contacts"] if m["contacts"] else []
+    words += [f"{m['limit_hits']} ends hit"] if m["limit_hits"] else []
+    words += [f"{-100 * m['min_self_distance']:.1f} cm into itself"] if m["min_self_distance"] < 0 else []
+    words += [f"{-100 * m['min_height']:.1f} cm below the floor"] if m["min_height"] < 0 else []
+    return ", ".join(words)
+
+
+def improved(rows: list[dict[str, Any]]) -> str:
+    """Tests 1 to 4 as printed, with one improvement at a time, and as improved."""
+    from elbowroom.experiments.thesis.texts import IMPROVEMENTS
+
+    lines = ["| | " + " | ".join(f"test {k}" for k in range(1, 5)) + " |", "| --- | --- | --- | --- | --- |"]
+    for variant, words in IMPROVEMENTS.items():
         cells = []
-        for name in names:
-            m = next(r["metrics"] for r in rows if r.get("test") == test and r["robot"] == name)
-            done = f", {m['cycles']} cycles" if test == 5 else ""
-            cells.append(f"{m['min_distance']:.2f} / {m['min_clearance']:.2f} m, {m['contacts']} contacts{done}")
-        lines.append(f"| {test} | " + " | ".join(cells) + " |")
+        for test in range(1, 5):
+            m = next(r["metrics"] for r in rows if (r.get("test"), r["variant"], r["plant"], r["robot"])
+                     == (test, variant, "kinematic", "puma560"))  # fmt: skip
+            cells.append(f"{m['min_surface_distance']:.2f} m, {m['peak_tool_speed']:.2f} m/s, {m['rms_jerk']:.1f}")
+        lines.append(f"| {words} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def survivors() -> str:
+    """Which results survive other gains."""
+    lines = ["| test | result | survives | fails with |", "| --- | --- | --- | --- |"]
+    for row in experiment("vary"):
+        fails = "; ".join(row["fails"]) if row["holds"] else "all, and as it is"
+        lines.append(f"| {row['test']} | {row['text']} | {row['holds']} of {row['of']} | {fails} |")
     return "\n".join(lines)
 
 
@@ -83,7 +117,7 @@ def main() -> None:
         rows = experiment("all", "--out", f"{folder}/all")
         for figure in sorted(Path(folder, "all", "figures").glob("*.svg")):
             (PICTURES / "experiments" / figure.name).write_bytes(figure.read_bytes())
-        parts = {"numbers": numbers(rows), "arms": arms(rows)}
+        parts = {"numbers": numbers(rows), "arms": arms(rows), "improved": improved(rows), "survivors": survivors()}
         if sys.argv[1:]:
             takes = [x for take in sorted(Path(sys.argv[1]).glob("*/*.csv")) for x in ("--motion", str(take))]
             parts["people"] = people(experiment("recorded", *takes, "--out", f"{folder}/recorded"))

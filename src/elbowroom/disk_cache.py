@@ -83,7 +83,6 @@ class Sources:
         newest = len(modules), [*modules][-1]  # a module that is imported comes to the end
         if newest == self._newest and all(getattr(modules.get(k), "__spec__", None) is spec for k, spec in seen):
             return self._fits
-        self._newest = newest
         for name, module in tuple(modules.items()):
             if name.startswith(self._package) and self._seen.get(name, module) is not getattr(module, "__spec__", None):
                 self._seen[name] = module.__spec__
@@ -93,6 +92,7 @@ class Sources:
                         self._fits = self._fits and self._stamps.get(path) == _stamp(os.stat(path))
                     except OSError:
                         self._fits = False
+        self._newest = newest  # after all have been looked at: another thread may ask meanwhile
         return self._fits
 
 

@@ -133,7 +133,9 @@ def strength(field, distance, closing):
 
 
 def bent(field, asked):
-    """1/f = 1/asked + 1/greatest."""
+    """1/f = 1/asked + 1/greatest; the printed form is what was asked for."""
+    if field.form == "printed":
+        return asked
     return 0.0 if asked == 0 else 1.0 / (1.0 / asked + 1.0 / field.max_strength)
 
 
@@ -316,13 +318,12 @@ class Reference:
                 inside.append((capsule.link, *self.summed(near)))
         if workspace is not None and (workspace.inner is not None or workspace.outer is not None):
             inside.append((self.model.n - 1, *self.summed(self.shells(workspace))))
-        found = outside + inside
-        strengths = sorted(f for _, f, _, _ in found)
-        self.tie = len(found) > 1 and 0 < strengths[-1] <= strengths[-2] * (1 + 1e-9)
-        if config.acting == "nearest":
-            most = max(f for _, f, _, _ in found)
-            found = [(link, f, v, x) if f == most else (link, 0.0, 0 * v, x) for link, f, v, x in found]
-        return found, max(f for _, f, _, _ in outside), max([0.0, *(f for _, f, _, _ in inside)])
+        strengths = sorted(f for _, f, _, _ in outside)
+        self.tie = len(outside) > 1 and 0 < strengths[-1] <= strengths[-2] * (1 + 1e-9)
+        acting = outside
+        if config.acting == "nearest":  # of people's and things' pushes; the others always act
+            acting = [(link, f, v, x) if f == strengths[-1] else (link, 0.0, 0 * v, x) for link, f, v, x in outside]
+        return acting + inside, strengths[-1], max([0.0, *(f for _, f, _, _ in inside)])
 
     def one(self, field, mine, theirs, of_person):
         s = separation(mine, theirs)
@@ -433,7 +434,8 @@ class Reference:
 
     def given_way(self, s, speed, each, spared=None):
         """Each push gives its control point what it would alone, less what others gave already; unfelt motion first."""
-        wishes, most = [], 2.0 * self.config.repulsion.max_strength
+        field, wishes = self.config.repulsion, []
+        most = 2.0 * field.max_strength if field.form == "mended" else math.inf
         for (link, f, v, x), e in zip(s.pushes, each, strict=True):
             a = self.k.jacobian(link, x)[:3].T @ v / f if f > 0 else 0.0 * e
             wishes.append((a, e, a @ e))

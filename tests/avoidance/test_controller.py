@@ -91,6 +91,7 @@ CASES = {
     "joint": ("ur5e", force("joint")),
     "joint pose": ("few", {"task": "pose"} | force("joint", torque_fraction=0.4)),
     "joint, slides": ("mixed", {"joint_limits": JointLimits("potential", "printed")} | force("joint")),
+    "pushes not bent": ("few", {"repulsion": Repulsion(form="printed", max_strength=0.05), "acting": "nearest"}),
 }
 PEOPLE = ((1, 1), (2, 0), (0, 1), (1, 2))
 

@@ -237,6 +237,46 @@ def test_only_the_capsule_that_is_pushed_hardest_acts():
             np.testing.assert_array_equal(kept.vector, 0.0)
 
 
+@pytest.mark.parametrize("field", [SOFT, Repulsion.thesis(0.4, 1.0)], ids=["soft", "printed"])
+def test_the_floor_acts_beside_a_person_who_pushes_harder(field):
+    """Somebody above, nearer than the floor below: they must not drive the arm into it."""
+    arm = er.load("panda")
+    body, q = stick(arm), arm.ready
+    capsule = body.capsules(q)[0]
+    over = [[Sphere(0.5 * (capsule.a + capsule.b) + np.array([0.0, 0.0, 0.15]), 0.05).row()]]
+    config = Config(repulsion=field, acting="nearest", workspace=Workspace(floor=capsule.a[2] - 0.08), **ALONE)
+    controller = built(config, body, q, over)
+    (floor,) = own_pushes_of(controller, q)
+    person = pushes_of(controller, q)[0]
+    assert person.strength > 1.5 * floor.strength > 0.1
+    assert person.vector[2] < 0 < floor.vector[2]
+    assert floor.strength == pytest.approx(bent(0.5 * (1 - 0.05 / 0.1), 0.5), abs=1e-9)
+    alone = built(dataclasses.replace(config, workspace=None), body, q, over)
+    down = [each.command.tool_velocity[2] for each in (controller, alone)]
+    assert down[0] > down[1] + 0.5 * floor.strength  # it acts on the arm too
+
+
+def test_the_arm_s_own_pushes_act_beside_a_person_s():
+    """Two links 1 to 6 cm apart, and somebody who pushes harder than they do: both pushes are there, and unchanged."""
+    arm = er.load("panda")
+    body = Body(arm)
+    config = dataclasses.replace(PLAIN, self_collision=Config().self_collision)
+    q, (i, j), _ = next(folded(arm, body, body.self_pairs))
+    hand = body.capsules(q)[-1]
+    rows = [[Sphere(hand.b + np.array([0.0, 0.0, hand.radius + 0.06]), 0.05).row()]]
+    every, one = (
+        built(dataclasses.replace(config, acting=acting), body, q, rows, people=1) for acting in ("each", "nearest")
+    )
+    own = own_pushes_of(one, q)
+    assert {push.link for push in own if push.strength > 0} == {body.links[k] for k in (i, j)} - {-1}
+    for kept, push in zip(own, own_pushes_of(every, q), strict=True):
+        assert kept.strength == push.strength
+        np.testing.assert_array_equal(kept.vector, push.vector)
+    theirs = pushes_of(one, q)[: -len(own)]
+    assert max(push.strength for push in theirs) > max(push.strength for push in own) > 0
+    assert sum(push.strength > 0 for push in theirs) == 1
+
+
 # ---- floor, shells, itself
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -13,7 +14,7 @@ from lifting import four_ways
 import elbowroom as er
 from elbowroom.avoidance import Config, Controller, Goal, State, dumps
 from elbowroom.avoidance.control import repulsion
-from elbowroom.avoidance.control.repulsion import PROFILES, Repulsion, bounded, demand, strength
+from elbowroom.avoidance.control.repulsion import FORMS, PROFILES, Repulsion, bounded, demand, strength
 from elbowroom.errors import ConfigError
 from elbowroom.geometry import Capsule
 
@@ -57,6 +58,30 @@ def test_normalised_values_of_figure_3_14():
     for profile, value in expected.items():
         field = Repulsion.thesis(1.0, 1.0, profile=profile, max_strength=100.0)
         assert demand(field, 0.5, 0.0) == pytest.approx(value, rel=1e-14)
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("most", [0.1, 2.8])
+def test_the_printed_form_is_the_profile_and_the_mended_one_is_bent(profile, most):
+    printed = Repulsion(profile, 0.4, 1.0, form="printed", max_strength=most, lookahead=0.0, ease=0.0)
+    mended = dataclasses.replace(printed, form="mended")
+    assert Repulsion().form == "mended"
+    assert Repulsion.thesis(0.4, 1.0).form == "printed"
+    for d in (0.05, 0.3, 0.7, 0.99):
+        asked = demand(printed, d, 0.0)
+        assert strength(printed, d, 0.0) == asked  # whatever max_strength is
+        assert asked == pytest.approx(PRINTED[profile](0.4, d, 1.0), rel=1e-12, abs=1e-12)
+        assert strength(mended, d, 0.0) == pytest.approx(asked * most / (asked + most), rel=1e-14)
+        assert strength(mended, d, 0.0) < asked
+    assert strength(printed, 0.005, 0.0) == strength(printed, printed.floor, 0.0)  # finite in contact all the same
+    assert strength(printed, 1.0, 0.0) == strength(mended, 1.0, 0.0) == 0.0
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_forms_four_ways(form):
+    field = Repulsion(gain=0.4, influence=0.7, form=form, max_strength=2.8)
+    for distance in (-0.1, 0.02, 0.4, 0.7, FAR):
+        four_ways(strength, field, distance=distance, closing=0.1)
 
 
 @given(fields, distances, speeds)
@@ -176,6 +201,7 @@ def test_arrays_of_pairs_at_once():
     [
         {"profile": "gaussian"},
         {"measure": "centre"},
+        {"form": "bent"},
         {"gain": -1.0},
         {"gain": 0.0},
         {"gain": math.nan},

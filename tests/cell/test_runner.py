@@ -473,7 +473,7 @@ def test_a_payload_is_unknown_to_the_controller():
 @pytest.mark.parametrize("number", [1, 2, 3, 4])
 def test_a_model_that_is_wrong_by_half_does_not_touch(number, mass_error, payload):
     """F25: one approach of the standard scenes, from half a second before the person is felt."""
-    settings = experiments()[number - 1].scene("filter", "rigid")
+    settings = experiments()[number - 1].scene("printed", "rigid")
     who = settings.people["coworker"]
     towards = np.array(who.end) - who.start
     start = tuple(np.array(who.end) - towards * 1.2 / np.linalg.norm(towards))

@@ -142,6 +142,20 @@ def test_what_another_has_changed_since_is_traced_from_what_is_as_it_was(loads):
     assert kernel.program.inputs[0].shape == (1,)
 
 
+def test_a_kernel_is_traced_though_a_newer_one_of_the_same_has_changed(loads):
+    first, second = Factor(2.0), Factor(2.0)
+    old = compiled(functools.partial(times, factor=first), None, {"x": (1,)})
+    cpu._kept.clear()  # as in a process that finds the code for one state on disk
+    old = compiled(functools.partial(times, factor=first), None, {"x": (1,)})
+    compiled(functools.partial(times, factor=second), None, {"x": (1,)})
+    new = compiled(functools.partial(times, factor=second), None, {"x": (1,)})
+    second.value = 3.0
+    with pytest.raises(TraceError, match="has changed since"):
+        new.program  # noqa: B018
+    assert old.program.inputs[0].shape == (1,)
+    assert np.array_equal(old(np.ones((5, 1))), np.full((5, 1), 2.0))
+
+
 def test_programs_go_with_their_kernels(loads):
     """Code stays loaded; what it was compiled from, a hundred times as large, does not."""
     arm = er.load("ur5e")

@@ -54,6 +54,15 @@ def test_every_scenario_has_a_scene_and_takes_the_settings(scenario, take):
     assert scene.reset_after == 0.0  # nobody but the person at the page ends a stop
 
 
+@pytest.mark.parametrize("number", range(1, 8))
+def test_a_test_is_shown_with_its_laws_mended(number):
+    """As printed an arm may be caught at an end of a joint, and whoever plays with it could not free it."""
+    law = chosen("puma560", scenario=f"test {number}").scene().controller
+    assert law.joint_limits.form == "mended"
+    assert (law.repulsion.form, law.repulsion.max_strength) == ("mended", 2.8)
+    assert law.repulsion.measure == "axis"
+
+
 def test_another_scenario_has_settings_of_its_own():
     setup = Setup(robot="ur5e", speed=2.0).changed("gain", 0.9).changed("scenario", "test 1")
     assert (setup.gain, setup.robot, setup.speed) == (None, "ur5e", 2.0)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json as json_text
 import shlex
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -37,8 +39,8 @@ def experiment(
     what: Annotated[
         str | None,
         typer.Argument(
-            metavar="1..7|all|recorded",
-            help="A test, several (1,2), all of them, or a recorded person.  Without it: a list.",
+            metavar="1..7|all|recorded|vary",
+            help="A test, several (1,2), all, a recorded person, or what survives other gains.  Without it: a list.",
         ),
     ] = None,
     plant: Annotated[
@@ -65,12 +67,13 @@ def experiment(
     elbowroom experiment                        the tests and their variants, nothing is run
     elbowroom experiment 1                      test 1, every variant, on the kinematic plant
     elbowroom experiment 1,2                    both: test 2 is judged beside test 1, test 4 too
-    elbowroom experiment all                    all seven, three plants, four arms: a minute or two
+    elbowroom experiment all                    all seven, three plants, six arms: some minutes
     elbowroom experiment 3 --plant mujoco --robot panda --out side
     elbowroom experiment recorded --motion take.csv
+    elbowroom experiment vary                   every gain 20 % up and down: which results survive; some minutes
 
     The folder then holds report.html, which needs nothing else, figures/, results.json, and recordings/: a CSV file a
-    run, a row a cycle, 0.3 to 5 MB each; those of `all` are about 100 MB.  The same call gives the same bytes.
+    run, a row a cycle, 0.3 to 5 MB each; those of `all` are about 260 MB.  The same call gives the same bytes.
 
     Ctrl-C keeps what there is: the report is made of the runs that are finished.  The exit status is 1 if a run failed
     or a file could not be written.
@@ -82,12 +85,50 @@ def experiment(
             raise typer.BadParameter("say which: a test from 1 to 7, all, or recorded")
         listed()
         return
+    if what == "vary":
+        if plant or robot or tip or motion or out or force:
+            raise typer.BadParameter("vary takes no option but --json: it runs puma560 on the kinematic plant")
+        varied(json)
+        return
     with Interrupts() as interrupts:
         jobs, missing = planned(what, plant and plant.value, robot, tip, motion or [])
         ready(jobs)  # asked before anything runs or is written
         suite = Suite(jobs, _folder(out, force))
         status = made(suite, missing, interrupts, json, _command(what, plant, robot, tip, motion or []))
     raise typer.Exit(status)
+
+
+def varied(json: bool) -> None:
+    """Which results hold when every gain is changed, one at a time."""
+    from ..experiments.thesis.robustness import PART, vary
+
+    with Interrupts() as interrupts, _bar() as bar:
+        task = bar.add_task("gains")
+
+        def told(done: int, count: int, words: str) -> None:
+            interrupts.check()
+            bar.update(task, description=words, completed=done, total=count)
+
+        try:
+            found = vary(told)
+        except KeyboardInterrupt:
+            note("interrupted", "nothing is written")
+            raise typer.Exit(INTERRUPTED) from None
+    if json:
+        sys.stdout.write(json_text.dumps([asdict(row) for row in found], indent=2) + "\n")
+        return
+    heading(f"Results of the thesis when every gain is {100 * PART:.0f} % more or less, one at a time")
+    rows = [
+        (
+            row.test or "",
+            row.text,
+            "yes" if row.as_is else "no",
+            f"{row.holds} of {row.of}",
+            "; ".join(row.fails) if row.holds or not row.of else "all",
+        )
+        for row in found
+    ]
+    table(("test", "result", "holds", "survives", "fails with"), rows, words=5)
 
 
 def _command(what: str, plant: PlantChoice | None, robot: str | None, tip: str | None, motions: list[Path]) -> str:
@@ -150,7 +191,7 @@ def planned(
         return [job for each in fit for job in jobs_of(each, kinds, robot, tip)], missing
     chosen = list(dict.fromkeys(what.split(",")))
     if not set(chosen) <= set(map(str, TESTS)):
-        raise typer.BadParameter(f"expected a test from 1 to 7, several as in 1,2, all, or recorded; got {what!r}")
+        raise typer.BadParameter(f"expected a test from 1 to 7, several as in 1,2, all, recorded or vary; got {what!r}")
     return [job for k in chosen for job in jobs_of(experiments()[int(k) - 1], kinds, robot, tip)], missing
 
 
@@ -181,11 +222,11 @@ def made(suite: Suite, missing: dict[str, str], interrupts: Interrupts, json: bo
     else:
         summary(suite.outcomes)
         if beside:
-            line(f"{_met(beside)} numbers of the thesis are met.")
+            line(f"{_met(beside)} numbers of the thesis are met, on every plant that was run.")
             if arm != ARM:
                 line(plain(f"The gains are those for {ARM}; there is no reason why {arm} should meet them."))
         if found:
-            line(f"{_met(found)} results in words hold.")
+            line(f"{_met(found)} results in words hold, on every plant that was run.")
         for check in (*(beside if arm == ARM else ()), *found):
             if not check.met:
                 note("not met", f"test {check.test}: {check.text}: {check.value}; wanted {check.wanted}")
@@ -281,7 +322,9 @@ def _arm(outcomes: Sequence[Outcome]) -> str:
 
 
 def _met(some: Sequence[Check]) -> str:
-    return f"{sum(check.met for check in some)} of {len(some)}"
+    from ..experiments.thesis.checks import counted
+
+    return "{} of {}".format(*counted(some))
 
 
 COLUMNS = {
@@ -312,6 +355,7 @@ def listed() -> None:
     line("elbowroom experiment 1                       one test, every variant, on the kinematic plant")
     line("elbowroom experiment all                     all, also on rigid and mujoco, and with", ", ".join(ARMS))
     line("elbowroom experiment recorded --motion FILE  the cell beside a recorded person (Vicon CSV, BVH)")
+    line("elbowroom experiment vary                    which results survive other gains")
     line("elbowroom experiment --help                  plants, arms, where results go")
 
 

@@ -86,11 +86,10 @@ def _asked(address: Address, where: str, start: str) -> PlantInfo:
 def cell_of(scene: Scene, client: PlantClient, start: str) -> Cell:
     """The scene's cell, with its arm moved there."""
     from ..cell import Cell
-    from ..cell.scene import PlantSettings
 
     info = client.info
     if info is not None and info.plant in PLANTS and info.plant != scene.plant.kind:
-        scene = replace(scene, plant=PlantSettings(info.plant))  # for the recording
+        scene = replace(scene, plant=replace(scene.plant, kind=info.plant))  # for the recording
     cell = Cell(scene, plant=client)
     if info is not None and len(cell.people_rows) > info.capsules:
         raise ConfigError(

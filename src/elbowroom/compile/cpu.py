@@ -26,6 +26,7 @@ import llvmlite
 import numpy as np
 
 from .. import disk_cache as disk
+from ..errors import TraceError
 from . import engine, entry, llvm, loops
 from .engine import OfThisProcess, alone
 from .kernel import Array, Kernel, Signature
@@ -124,50 +125,47 @@ class Cpu(OfThisProcess):
 
 
 class _Traced:
-    """The program of a recipe, traced when it is needed; it lives as long as the kernels that are made of it."""
+    """The program of one kernel's recipe, traced when it is needed."""
 
     def __init__(self, recipe: Recipe) -> None:
         self.recipe = recipe
-        self._made: tuple[str, Compilable] | None = None
+        self.made: tuple[str, Compilable] | None = None
 
     def program(self) -> Compilable:
         """The program."""
-        if self._made is None:
-            self._made = self.recipe.make()
-        return self._made[1]
-
-    def describe(self, program: Compilable) -> Signature:
-        """What a kernel of it takes and gives."""
-        assert self._made is not None  # program() made it
-        return Signature(program.name, self._made[0], program.inputs, program.outputs)
+        if self.made is None:
+            self.made = self.recipe.make()
+        return self.made[1]
 
 
 class _Source:
-    """Where code that is kept has its program from: the kernels of now, not those that it was loaded for."""
+    """Where code that is kept has its program from: any kernel of now whose recipe is still as it was compiled."""
 
-    def __init__(self, traced: _Traced) -> None:
-        self.traced = weakref.ref(traced)
+    def __init__(self) -> None:
+        self.kernels: weakref.WeakSet[_Traced] = weakref.WeakSet()
 
     def of(self, recipe: Recipe) -> _Traced:
-        """What kernels of this recipe are made of; an older one may have changed since it was compiled."""
-        traced = self.traced() or _Traced(recipe)
-        traced.recipe = recipe
-        self.traced = weakref.ref(traced)
+        """What a new kernel is made of."""
+        traced = _Traced(recipe)
+        traced.made = next((each.made for each in list(self.kernels) if each.made is not None), None)
+        self.kernels.add(traced)
         return traced
 
     def program(self) -> Compilable:
-        """The program."""
-        return self._now.program()
+        """The program of one of them; one that cannot be traced any more leaves it to the others."""
+        changed: TraceError | None = None
+        for traced in sorted(self.kernels, key=lambda each: each.made is None):
+            try:
+                return traced.program()
+            except TraceError as error:
+                changed = error
+        assert changed is not None  # who asks is a kernel, so there is one
+        raise changed
 
     def describe(self, program: Compilable) -> Signature:
         """What a kernel of it takes and gives."""
-        return self._now.describe(program)
-
-    @property
-    def _now(self) -> _Traced:
-        traced = self.traced()
-        assert traced is not None  # who asks is a kernel, which keeps it
-        return traced
+        made = (each.made for each in list(self.kernels) if each.made is not None and each.made[1] is program)
+        return Signature(program.name, next(made)[0], program.inputs, program.outputs)
 
 
 class _Parts(NamedTuple):
@@ -191,13 +189,11 @@ def kernel(recipe: Recipe) -> Kernel:
     where = recipe.identity and disk.folder()  # no identity, no cache or sources of two versions: nothing is the same
     which = (where, disk.SOURCES.digest, recipe.identity, recipe.dtype, recipe.result)
     parts = _kept.pop(which, None) if where else None
+    source = _Source() if parts is None else parts.source
+    traced = source.of(recipe)
     if parts is None:
-        traced = _Traced(recipe)
-        source = _Source(traced)
         one, many = (MachineCode(recipe.identity, kind, recipe.dtype, source.program) for kind in ("one", "many"))
         parts = _Parts(source, one.signature(source.describe), Cpu(one, many, source.describe))
-    else:
-        traced = parts.source.of(recipe)
     if where:
         _kept[which] = parts
         while len(_kept) > KEPT:

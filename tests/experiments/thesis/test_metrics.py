@@ -223,12 +223,12 @@ def test_an_outcome_is_a_row_of_json():
         "gone": math.inf,
         "travel": np.array([1.0, np.nan]),
     }
-    run = Outcome(1, None, "filter", "kinematic", "puma560", "a walk", numbers, {"min_distance": 0.75})
+    run = Outcome(1, None, "printed", "kinematic", "puma560", "a walk", numbers, {"min_distance": 0.75})
     scene = Outcome(None, "walk.csv", "bare", "rigid", "panda", "", {})
     first, second = json.loads(rows([run, scene]))
     assert first == {
         "test": 1,
-        "variant": "filter",
+        "variant": "printed",
         "plant": "kinematic",
         "robot": "puma560",
         "metrics": {"min_distance": 0.7, "contacts": 0, "gone": None, "travel": [1.0, None]},
@@ -245,11 +245,11 @@ def test_an_outcome_is_a_row_of_json():
 def test_variants_are_found_by_their_first_words():
     runs = [
         Outcome(test, None, variant, "kinematic", "puma560", "", {})
-        for test, variant in ((1, "supervised"), (1, "no_filter"), (1, "filter"), (7, "weak_potential"))
+        for test, variant in ((1, "supervised"), (1, "no_filter"), (1, "printed"), (7, "weak_potential"))
     ]
-    assert find(runs, 1, "filter") is runs[2]
+    assert find(runs, 1, "printed") is runs[2]
     assert find(runs, 1, "no filter") is runs[1]
     assert find(runs, 1) is runs[1]
     assert find(runs, 7, "weak") is runs[3]
     assert find(runs, 2) is None
-    assert not same_variant("filtered", "filter")
+    assert not same_variant("filtered", "printed")

@@ -40,7 +40,7 @@ def brief(test=1, seconds=0.4):
 
 @pytest.fixture
 def jobs():
-    return [Job(brief(test), "filter", "kinematic") for test in (1, 2, 3)]
+    return [Job(brief(test), "printed", "kinematic") for test in (1, 2, 3)]
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def names(some):
 # ---- what is run
 
 
-def test_all_is_every_variant_three_plants_and_four_arms():
+def test_all_is_every_variant_three_plants_and_six_arms():
     pytest.importorskip("mujoco")
     jobs = jobs_of_all()
     assert len(set(names(jobs))) == len(jobs)  # each has a file of its own
@@ -72,10 +72,15 @@ def test_all_is_every_variant_three_plants_and_four_arms():
     main = sum(len(test.main()) for test in experiments())
     assert kinds[("kinematic", None)] == variants
     assert kinds[("rigid", None)] == kinds[("mujoco", None)] == main
-    assert {arm: kinds[("kinematic", arm)] for arm in ARMS} == dict.fromkeys(("panda", "iiwa7", "ur10e"), 5)
+    others = ("panda", "iiwa7", "iiwa14", "ur5e", "ur10e")
+    assert {arm: kinds[("kinematic", arm)] for arm in ARMS} == dict.fromkeys(others, 10)
+    bare = [(1, "printed"), (2, "printed"), (3, "printed"), (4, "printed"), (5, "mended")]
+    guarded = [(1, "improved"), (2, "improved"), (3, "improved"), (4, "improved"), (5, "supervised")]
+    ran = [(job.experiment.test, job.variant) for job in jobs if job.robot == "ur5e"]
+    assert sorted(ran) == sorted([*bare, *guarded])
     assert {job.experiment.test for job in jobs if job.robot} == {1, 2, 3, 4, 5}
-    assert {"filter", "no_filter"} <= {job.variant for job in jobs if job.experiment.test == 1}
-    assert len([job for job in jobs if job.experiment.test == 7 and job.plant == "mujoco"]) == 3
+    assert {"printed", "no_filter"} <= {job.variant for job in jobs if job.experiment.test == 1}
+    assert len([job for job in jobs if job.experiment.test == 7 and job.plant == "mujoco"]) == 6
 
 
 def test_without_mujoco_the_others_run(without):

@@ -68,7 +68,9 @@ class Config(Settings):
         ("auto", "null", "joint", "tool"),
         "how pushes join the task: null, joint, tool; auto: null for K, joint for F",
     )
-    acting: str = setting("each", ("each", "nearest"), "each: every capsule is pushed; nearest: the one pushed hardest")
+    acting: str = setting(
+        "each", ("each", "nearest"), "each: every capsule is pushed; nearest: of people and things the hardest push"
+    )
     damping: float = setting(0.05, "(0, 10] m", "lambda of (3.49) for the task")
     push_damping: float = setting(0.2, "(0, 10] m", "lambda for pushes: one near a joint's axis must not whirl the arm")
     reluctance: float = setting(0.3, "(0, 100]", "null: the less, the more the null space is used, and the faster")

@@ -15,8 +15,9 @@ the control point).  For one capsule of the arm:
 
 A field's closing speed is the obstacle's own towards the link; the arm's would be fed back a cycle late, and ring.
 
-`acting = "nearest"` leaves only the capsule of the arm that is pushed hardest, as in the thesis, which has one control
-point; "each" lets every capsule be pushed.
+`acting = "nearest"` leaves of people's and things' pushes only that on the capsule of the arm which is pushed hardest,
+as in the thesis, which has one control point; "each" lets every capsule be pushed.  The floor, the shells and the arm
+itself always push: somebody near must not drive the arm into them.
 """
 
 from __future__ import annotations
@@ -280,8 +281,8 @@ def gathered(model: Model, layout: PairLayout, frames: Frames, pairs: Array, g: 
             inside.append(_summed(own))
     if g.workspace is not None and (shells := _from_shells(model, frames, g.workspace)):
         inside.append(_summed(shells))
-    pushes = outside + inside
-    return Gathered(_nearest(pushes) if g.acting == "nearest" else pushes, _greatest(outside), _greatest(inside))
+    acting = _nearest(outside) if g.acting == "nearest" else outside
+    return Gathered(acting + inside, _greatest(outside), _greatest(inside))
 
 
 def _greatest(parts: list[Push]) -> Scalar:

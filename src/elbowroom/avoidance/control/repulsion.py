@@ -10,8 +10,9 @@ With gain k, distance d and influence d0 (thesis 3.8.1); every profile is zero f
 The strength is a speed.  The force controller makes a force of it (Force.resistance), so one field serves both.
 
 Three things are ours.  d is held at `floor` from below, so that contact and penetration give a finite push; a push f
-is bent to f F / (f + F), F being `max_strength`.  A pair that closes at c > 0 m/s is felt from d0 + lookahead c.  One
-that parts at p > 0 m/s pushes by 1 - ease min(1, p / parting_speed) of that.  The thesis has neither.
+is bent to f F / (f + F), F being `max_strength`, unless `form` is "printed".  A pair that closes at c > 0 m/s is felt
+from d0 + lookahead c.  One that parts at p > 0 m/s pushes by 1 - ease min(1, p / parting_speed) of that.  The thesis
+has none of them.
 
 Waiting: an arm whose goal is occupied by a person keeps farther from people until the goal is free.  Beside a person
 who stands at its goal an arm gains nothing, and that is where hands meet it: they start from rest, 0.3 to 0.5 m away,
@@ -66,6 +67,7 @@ def power5(gain: Scalar, distance: Scalar, influence: Scalar) -> Scalar:
 
 PROFILES: dict[str, Profile] = {"inverse": inverse, "linear": linear, "cosine": cosine, "power5": power5}
 MEASURES = ("surface", "axis")
+FORMS = ("mended", "printed")
 EDGE = 1e-6  # of max_strength: what a profile may be at the influence, or below zero, by rounding
 
 
@@ -80,7 +82,8 @@ class Repulsion(Settings):
     influence: float = setting(0.22, "(0, 10] m", "distance d0 at which the push begins")
     measure: str = setting("surface", MEASURES, "distance between surfaces, or the capsules' axes as in the thesis")
     floor: float = setting(0.01, "(0, 10] m", "smaller distances, and penetration, count as it", below="influence")
-    max_strength: float = setting(1.0, "(0, inf) m/s", "what no push exceeds")
+    max_strength: float = setting(1.0, "(0, inf) m/s", "what no push exceeds; of the form mended")
+    form: str = setting("mended", FORMS, "mended: pushes are bent below max_strength; printed: as the profile is")
     lookahead: float = setting(0.2, "[0, 10] s", "the influence grows by this times the closing speed")
     ease: float = setting(0.5, "[0, 1]", "part of the push that goes while the pair is parting, 0 to 1")
     parting_speed: float = setting(0.25, "(0, 20] m/s", "parting speed from which all of `ease` goes")
@@ -106,14 +109,14 @@ class Repulsion(Settings):
 
     @classmethod
     def thesis(cls, gain: float, influence: float, **others: Any) -> Repulsion:
-        """The thesis' own: power 5 between axes, deaf to velocities."""
+        """The thesis' own: power 5 between axes, deaf to velocities, unbounded unless max_strength is given."""
         own: dict[str, Any] = {
             "gain": gain,
             "influence": influence,
             "measure": "axis",
             "lookahead": 0.0,
             "ease": 0.0,
-            "max_strength": 100.0,
+            "form": "mended" if "max_strength" in others else "printed",
         }
         return cls(**own | others)
 
@@ -140,8 +143,10 @@ def demand(field: Repulsion, distance: Scalar, closing: Scalar, influence: Scala
 def bounded(field: Repulsion, asked: Scalar) -> Scalar:
     """A demand bent below `max_strength`, f F / (f + F): what asks for more always gets more, and never all of F.
 
-    A plain clamp would make all near obstacles equal, and two opposite ones cancel.
+    A plain clamp would make all near obstacles equal, and two opposite ones cancel.  The printed form is not bent.
     """
+    if field.form == "printed":
+        return asked
     return asked * (field.max_strength / (asked + field.max_strength))
 
 

@@ -181,7 +181,7 @@ def apply_pushes(s: Situation, each: list[Array], speed: Array, *, spared: bool 
     For a push along u at a point with Jacobian J, a = J^T u: alone it would add a.e to the point's speed along u.  Of
     that, what other pushes have not given already is added, along e: pushes in one direction do not pile up, one push
     alone is (3.49), (3.51) or (3.71) as printed.  All are scaled so that no point is moved faster than `FASTEST` times
-    the fields' greatest strength: forces would whirl a light wrist.
+    the fields' greatest strength, unless the field's form is printed: forces would whirl a light wrist.
 
     `spared`: first the task's null space gives what it can, along N e.  With r = a.N e / a.e that is r^2 / (r^2 + c^2)
     of what lacks, c being `reluctance`; the rest comes along e, at the cost of the task.
@@ -192,11 +192,13 @@ def apply_pushes(s: Situation, each: list[Array], speed: Array, *, spared: bool 
         a: Array = jacobian_at(s.model, s.frames, push.link, push.point).Jv.T @ u
         product: Any = a @ e  # a number; to NumPy's types an array
         alone.append((a, e, maximum(product, 0.0)))
-    fastest: Scalar = 0.0
-    for _, _, own in alone:
-        fastest = maximum(fastest, own)
-    most = FASTEST * s.g.repulsion.max_strength
-    scale = where(fastest > most, most / where(fastest > 0.0, fastest, 1.0), 1.0)
+    scale: Scalar = 1.0
+    if s.g.repulsion.form == "mended":
+        fastest: Scalar = 0.0
+        for _, _, own in alone:
+            fastest = maximum(fastest, own)
+        most = FASTEST * s.g.repulsion.max_strength
+        scale = where(fastest > most, most / where(fastest > 0.0, fastest, 1.0), 1.0)
     wishes = []
     for a, e, own in ((a, e * scale, own * scale) for a, e, own in alone):
         wishes.append((a, e, own, 1.0 / where(own > 0.0, own, 1.0), a @ speed + own))

@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ...cell.scene import PLANTS
 from .experiment import ARM
-from .outcome import Outcome, Table, find
+from .outcome import IMPROVED, PRINTED, Outcome, Table, find
 from .texts import TOLERANCE
 
 NEAR_LIMIT = 3.0  # degrees from the limit of 10 that still count as "close to" it
@@ -70,6 +71,18 @@ def numbers(outcomes: Iterable[Outcome], robot: str) -> list[Check]:
     return found
 
 
+def counted(found: Iterable[Check]) -> tuple[int, int]:
+    """How many results are met, and of how many; one that was looked at on several plants is met if it is on all."""
+    plants = tuple(f" ({plant})" for plant in PLANTS)
+    met: dict[tuple[int | None, str], bool] = {}
+    for check in found:
+        text = check.text
+        for plant in plants:
+            text = text.removesuffix(plant)
+        met[check.test, text] = met.get((check.test, text), True) and check.met
+    return sum(met.values()), len(met)
+
+
 def _value(run: Outcome, name: str) -> float:
     """A number of a run; NaN, with which no comparison is met, for one that it does not have."""
     value = run.metrics.get(name)
@@ -82,20 +95,27 @@ def _ratio(a: float, b: float) -> float:
 
 def _filter(runs: Runs) -> Iterable[Check]:
     for wanted, without, what in (
-        ("filter", "no_filter", "a sensor without error"),
+        ("printed", "no_filter", "a sensor without error"),
         ("noise_filter", "noise_no_filter", "a sensor with 1 cm of noise"),
+        ("confined_filter", "confined_no_filter", "confined between two people, no noise"),
     ):
         a, b = find(runs, 1, wanted), find(runs, 1, without)
         if a is not None and b is not None:
             jerk, raw = _value(a, "rms_jerk"), _value(b, "rms_jerk")
             value = f"RMS jerk {jerk:.2f} with it, {raw:.2f} m/s³ without: {_ratio(raw, jerk):.1f} times"
             yield Check(1, f"the moving average makes the motion smoother, {what}", value, "less with it", jerk < raw)
+    calm, trembling = find(runs, 1, "confined_filter"), find(runs, 1, "confined_no_filter")
+    if calm is not None and trembling is not None:
+        left, raw = _value(calm, "vibration"), _value(trembling, "vibration")
+        value = f"{left:.3f} with it, {raw:.3f} m/s above 2 Hz without"
+        text = "the moving average takes out vibration in a confined space"
+        yield Check(1, text, value, "half at most", left < 0.5 * raw)
 
 
 def _returns(runs: Runs) -> Iterable[Check]:
     """Each time that the coworker is back where they began, the tool is back too."""
     for test in (1, 2, 3, 4):
-        run = find(runs, test, "filter")
+        run = find(runs, test, "printed")
         if run is not None:
             away = _value(run, "return_error")
             for off in _far_away(run.table):
@@ -114,39 +134,41 @@ def _far_away(table: Table) -> list[float]:
 
 
 def _influence(runs: Runs) -> Iterable[Check]:
-    one, two = find(runs, 1, "filter"), find(runs, 2, "filter")
+    one, two = find(runs, 1, "printed"), find(runs, 2, "printed")
     if one is None or two is None:
         return
-    for name, what, unit in (
-        ("min_distance", "a smaller least distance", "m"),
-        ("peak_x_speed", "a smaller peak speed", "m/s"),
-        ("rms_jerk", "a smoother velocity", "m/s³ RMS jerk"),
-    ):
+    for name, what, unit in (("min_distance", "least distance", "m"), ("peak_x_speed", "peak speed", "m/s")):
         a, b = _value(one, name), _value(two, name)
-        yield Check(2, f"half the influence, {what}", f"{b:.3f} against {a:.3f} {unit}", "less than in test 1", b < a)
+        text = f"half the influence, a smaller {what}"
+        yield Check(2, text, f"{b:.3f} against {a:.3f} {unit}", "less than in test 1", b < a)
+    for variant, sensor in (("printed", "a sensor without error"), ("noise_filter", "a sensor with 1 cm of noise")):
+        pair = find(runs, 1, variant), find(runs, 2, variant)
+        if pair[0] is not None and pair[1] is not None:
+            a, b = (_value(run, "rms_jerk") for run in pair if run is not None)
+            value = f"RMS jerk {b:.2f} against {a:.2f} m/s³"
+            yield Check(2, f"half the influence, a smoother velocity, {sensor}", value, "less than in test 1", b < a)
 
 
 def _nearer(runs: Runs) -> Iterable[Check]:
-    k, f = find(runs, 1, "filter"), find(runs, 4, "filter")
+    k, f = find(runs, 1, "printed"), find(runs, 4, "printed")
     if k is not None and f is not None:
         a, b = _value(k, "min_x_difference"), _value(f, "min_x_difference")
         yield Check(4, "F lets the coworker come nearer in x than K", f"{b:.3f} against {a:.3f} m", "less", b < a)
 
 
 def _axis_one(runs: Runs) -> Iterable[Check]:
-    run = find(runs, 3, "filter")
+    run = find(runs, 3, "printed")
     travel = None if run is None else run.metrics.get("joint_travel")
     if isinstance(travel, list) and travel:
         share = _ratio(travel[0], sum(travel))
-        value = f"{100 * share:.0f} % of all joints' travel"
-        yield Check(
-            3, "mainly axis 1 moves", value, "more than any other joint", travel[0] > max(travel[1:], default=0.0)
-        )
+        next_share = _ratio(max(travel[1:], default=0.0), sum(travel))
+        value = f"{100 * share:.0f} % of all joints' travel; the next joint {100 * next_share:.0f} %"
+        yield Check(3, "mainly axis 1 moves", value, "more than half", share > 0.5)
 
 
 def _light_joints(runs: Runs) -> Iterable[Check]:
     """F gives the highest rates to joints with little inertia: here joint 3, a fifth of what joints 1 and 2 carry."""
-    k, f = find(runs, 1, "filter"), find(runs, 4, "filter")
+    k, f = find(runs, 1, "printed"), find(runs, 4, "printed")
     if k is None or f is None or k.robot != ARM:
         return
     found = [run.metrics.get("peak_joint_speeds") for run in (k, f)]
@@ -159,34 +181,50 @@ def _light_joints(runs: Runs) -> Iterable[Check]:
 
 
 def _cell(runs: Runs) -> Iterable[Check]:
-    run, blind = find(runs, 5, "filter"), find(runs, 5, "blind")
-    if run is not None:
-        cycles, touches = run.metrics.get("cycles"), run.metrics.get("contacts")
-        value, wanted = f"{cycles} task cycles, {touches} contacts", "a task cycle at least, no contact"
-        yield Check(5, "the cell does its task without contact", value, wanted, bool(cycles) and touches == 0)
+    for variant in ("printed", "mended", "supervised"):
+        run = find(runs, 5, variant)
+        if run is not None:
+            cycles, touches, ends = (run.metrics.get(name) for name in ("cycles", "contacts", "limit_hits"))
+            value = f"{cycles} task cycles, {touches} contacts, {ends} joint ends hit"
+            met = bool(cycles) and touches == 0
+            text = f"the cell does its task without contact, {variant_words(variant)}"
+            yield Check(5, text, value, "a task cycle at least, no contact", met)
+    blind = find(runs, 5, "blind")
     if blind is not None:
         touches = blind.metrics.get("contacts")
         value, met = f"{touches} contacts", bool(touches)
         yield Check(5, "the same arm without avoidance touches the coworker", value, "one at least", met)
 
 
+def variant_words(variant: str) -> str:
+    """A variant as a reader calls it."""
+    return {PRINTED: "as printed", IMPROVED: "as improved"}.get(variant, variant.replace("_", " "))
+
+
 def _whole(runs: Runs) -> Iterable[Check]:
-    for test in range(1, 6):
-        run = find(runs, test, "filter")
-        if run is not None and "limit_hits" in run.metrics:
-            hits = run.metrics["limit_hits"]
-            yield Check(test, "no joint runs into its end", f"{hits} times", "never", hits == 0)
+    """Joints and their ends, of every variant of a test: what hits one could not be done."""
+    for test in range(1, 7):
+        mine = [run for run in runs if run.test == test and "limit_hits" in run.metrics]
+        bad = {variant_words(run.variant): run.metrics["limit_hits"] for run in mine if run.metrics["limit_hits"] != 0}
+        if mine:
+            value = ", ".join(f"{name}: {hits} times" for name, hits in bad.items()) or f"none of {len(mine)} runs"
+            yield Check(test, "no joint runs into its end", value, "never, in any variant", not bad)
 
 
 def _trapped(runs: Runs) -> Iterable[Check]:
-    run = find(runs, 6, "filter")
-    if run is not None:
+    for variant in ("printed", "mended"):
+        run = find(runs, 6, variant)
+        if run is None:
+            continue
         swing, frequency = _value(run, "oscillation_amplitude"), _value(run, "oscillation_frequency")
         off = _value(run, "goal_error")
         pace = "" if math.isnan(frequency) else f" at {frequency:.2f} Hz"
         value = f"{1000 * swing:.0f} mm about its mean{pace}, {off:.2f} m from the goal"
-        met = swing > 0.01 and run.metrics.get("reached") is False
-        yield Check(6, "the plain field is trapped and swings along x", value, "more than 10 mm, goal not reached", met)
+        ends = run.metrics.get("limit_hits") or 0
+        value += f", {ends} joint ends hit" if ends else ""
+        met = swing > 0.01 and run.metrics.get("reached") is False and not ends
+        text = f"the plain field is trapped and swings along x, {variant_words(variant)}"
+        yield Check(6, text, value, "more than 10 mm, goal not reached, no end hit", met)
     alone = find(runs, 6, "alone")
     if alone is not None:
         met = alone.metrics.get("reached") is True
@@ -195,27 +233,27 @@ def _trapped(runs: Runs) -> Iterable[Check]:
 
 
 def _limit(runs: Runs) -> Iterable[Check]:
-    weak, strong, scaling = (find(runs, 7, name) for name in ("weak_potential", "strong_potential", "scaling"))
-    if weak is None or strong is None or scaling is None:
-        return
+    for prefix, form in (("", "as printed"), ("mended_", "mended")):
+        names = (f"{prefix}{name}" for name in ("weak_potential", "strong_potential", "scaling"))
+        weak, strong, scaling = (find(runs, 7, name) for name in names)
+        if weak is not None and strong is not None and scaling is not None:
+            yield from _limit_kept(weak, strong, scaling, form)
+
+
+def _limit_kept(weak: Outcome, strong: Outcome, scaling: Outcome, form: str) -> Iterable[Check]:
+    """What is said of the three ways to keep joint 3 off its limit."""
     low, held, scaled = (_value(run, "min_joint3_deg") for run in (weak, strong, scaling))
-    yield Check(7, "a weak potential fails", f"{low:.1f} degrees", f"below {LIMIT:g}", low < LIMIT)
-    close = LIMIT <= held <= LIMIT + NEAR_LIMIT
-    yield Check(
-        7,
-        "a strong potential holds close to the limit",
-        f"{held:.1f} degrees",
-        f"{LIMIT:g} to {LIMIT + NEAR_LIMIT:g}",
-        close,
-    )
-    yield Check(
-        7, "the scaling factor holds", f"{scaled:.1f} degrees (thesis: 12.4)", f"above {LIMIT:g}", scaled > LIMIT
-    )
-    value = f"{scaled:.1f} against {held:.1f} degrees"
-    yield Check(7, "and stays farther from the limit than the strong potential", value, "more", scaled > held)
-    a, b = _value(scaling, "rms_jerk"), _value(strong, "rms_jerk")
-    value = f"RMS jerk {a:.2f} against {b:.2f} m/s³"
-    yield Check(7, "and is smoother than the strong potential", value, "less", a < b)
+    jerk, jolted = _value(scaling, "rms_jerk"), _value(strong, "rms_jerk")
+    near, close = f"{LIMIT:g} to {LIMIT + NEAR_LIMIT:g}", LIMIT <= held <= LIMIT + NEAR_LIMIT
+    rates = f"RMS jerk {jerk:.2f} against {jolted:.2f} m/s³"
+    for text, value, wanted, is_met in (
+        ("a weak potential fails", f"{low:.1f} degrees", f"below {LIMIT:g}", low < LIMIT),
+        ("a strong potential holds close to the limit", f"{held:.1f} degrees", near, close),
+        ("the scaling factor holds", f"{scaled:.1f} degrees (thesis: 12.4)", f"above {LIMIT:g}", scaled > LIMIT),
+        ("it stays farther off than the strong potential", f"{scaled:.1f} against {held:.1f}°", "more", scaled > held),
+        ("it is smoother than the strong potential", rates, "less", jerk < jolted),
+    ):
+        yield Check(7, f"{text}, {form}", value, wanted, is_met)
 
 
 CLAIMS: tuple[Claim, ...] = (
@@ -255,23 +293,24 @@ def unjudged(outcomes: Iterable[Outcome]) -> dict[int, str]:
 def _same_everywhere(runs: Runs) -> Iterable[Check]:
     """MuJoCo beside the kinematic plant in tests 1 to 4, and no contact in tests 1 to 5."""
     for test in (1, 2, 3, 4):
-        pair = [find([run for run in runs if run.plant == plant], test, "filter") for plant in ("kinematic", "mujoco")]
+        pair = [find([run for run in runs if run.plant == plant], test, "printed") for plant in ("kinematic", "mujoco")]
         if pair[0] is not None and pair[1] is not None:
             gap = abs(_value(pair[0], "min_distance") - _value(pair[1], "min_distance"))
             value = f"{1000 * gap:.1f} mm apart"
             yield Check(test, "MuJoCo's least distance is the kinematic one", value, "within 50 mm", gap <= SAME)
     for test in range(1, 6):
-        run = find([run for run in runs if run.plant == "mujoco"], test, "filter")
+        run = find([run for run in runs if run.plant == "mujoco"], test, "printed")
         if run is not None:
             touches = run.metrics.get("contacts")
             yield Check(test, "MuJoCo reports no contact", f"{touches} contacts", "none", touches == 0)
 
 
 def _arms(runs: Runs) -> Iterable[Check]:
-    for run in runs:
+    """What elbowroom makes of the tests with other arms; as printed they are in the table, and nothing is claimed."""
+    for run in (each for each in runs if each.supervised):
         touches, hits = run.metrics.get("contacts"), run.metrics.get("limit_hits")
         own, height = _value(run, "min_self_distance"), _value(run, "min_height")
         met = touches == 0 and hits == 0 and not own < 0 and not height < 0
         value = f"{touches} contacts, {hits} joint ends hit, {own:.2f} m from itself, {height:.2f} m above the floor"
         wanted = "no contact, no end hit, clear of itself and of the floor"
-        yield Check(run.test, f"a motion that {run.robot} can make", value, wanted, met)
+        yield Check(run.test, f"a motion that {run.robot} can make, {variant_words(run.variant)}", value, wanted, met)

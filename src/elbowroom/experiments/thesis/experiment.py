@@ -1,7 +1,7 @@
 """The seven tests as data: a scene a file (scenes/), variants in it, and the thesis' numbers beside them.
 
     for each in experiments():  print(each.test, each.title, each.variants)
-    outcome = run_job(Job(experiments()[0], "filter", "mujoco"))
+    outcome = run_job(Job(experiments()[0], "printed", "mujoco"))
 
 A file's table `experiment` is what the scene itself does not need: the number of the test, the axis along which the
 coworker comes, and the numbers that the thesis reports, by variant.
@@ -13,7 +13,7 @@ A suite is a list of jobs, made one after the other, and what is left of them at
     write_report(suite.outcomes, ...)     # results.py
 
 `all` is every variant of tests 1 to 7 on the kinematic plant, their main variants on the other plants, and tests 1 to
-5 with the arms of `ARMS`.
+5 with the arms of `ARMS`, bare and guarded.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from ...cell.runner import Cell, record_to, run
 from ...cell.scene import PLANTS, Scene, is_file, layered, merged, read_file, scene, variants
 from ...errors import ConfigError, ElbowroomError, RecordingError
 from .metrics import bodily, metrics
-from .outcome import SUPERVISED, Outcome
+from .outcome import IMPROVED, SUPERVISED, Outcome
 
 log = logging.getLogger("elbowroom.experiments")
 log.addHandler(logging.NullHandler())
@@ -48,7 +48,7 @@ ARM = "puma560"
 """The arm of the tests; the thesis does not name its own."""
 TESTS = range(1, 8)
 LIMITS = ("lower", "upper")
-ARMS = ("panda", "iiwa7", "ur10e")
+ARMS = ("panda", "iiwa7", "iiwa14", "ur5e", "ur10e")
 WITH_ARMS = range(1, 6)
 NO_MUJOCO = "the MuJoCo plant needs MuJoCo: pip install '.[mujoco]'"
 EVERY = 25  # control steps between two movements of a bar
@@ -92,6 +92,11 @@ class Experiment:
     def main(self) -> tuple[str, ...]:
         """The variants that every plant runs."""
         return tuple(name for name in self.variants if name not in (*self.others, SUPERVISED))
+
+    @property
+    def guarded(self) -> str:
+        """The variant that shows what elbowroom makes of the test: as improved, or under the supervisor."""
+        return IMPROVED if IMPROVED in self.variants else SUPERVISED
 
     def unfit(self, robot: str | None) -> str | None:
         """Why this test says nothing about an arm, or None if it can be run with it.
@@ -155,7 +160,7 @@ class Job:
 
     @property
     def name(self) -> str:
-        """For files and progress: test1_filter_kinematic_puma560."""
+        """For files and progress: test1_printed_kinematic_puma560."""
         arm = self.robot or self.experiment.arm
         return f"{self.experiment.name}_{self.variant}_{self.plant}_{Path(arm).stem if is_file(arm) else arm}"
 
@@ -254,7 +259,9 @@ def jobs_of_all() -> list[Job]:
     for kind in plants():
         if kind != "kinematic":
             jobs += [Job(test, variant, kind) for test in tests for variant in test.main()]
-    jobs += [Job(test, test.main()[0], "kinematic", arm) for arm in ARMS for test in tests if test.test in WITH_ARMS]
+    for arm in ARMS:
+        for test in (each for each in tests if each.test in WITH_ARMS):
+            jobs += [Job(test, variant, "kinematic", arm) for variant in (test.main()[0], test.guarded)]
     return jobs
 
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-FILTER, NO_FILTER = "filter", "no filter"
+FILTER, NO_FILTER = "printed", "no filter"
 NOISE_FILTER, NOISE_NO_FILTER = "noise filter", "noise no filter"
 WEAK, STRONG, SCALING = "weak", "strong", "scaling"
 
@@ -200,6 +200,19 @@ def velocity_twice(tables: Sequence[Table], view: SceneDrawing) -> Figure:
     return figure
 
 
+def confined(tables: Sequence[Table], view: SceneDrawing) -> Figure:
+    """The tool between two people: its y velocity with the filter and without."""
+    figure, axes = panels(2, 1, 4.2, share="xy")
+    names, styles = ("with the filter", "without the filter"), ("tool", "unfiltered")
+    for axis, table, name, style in zip(axes, tables, names, styles, strict=True):
+        t = column(table, "t")
+        line(axis, t, column(table, "tool_vy"), style)
+        time_axis(axis, t, "y velocity, m/s")
+        letter(axis, name)
+    axes[0].set_xlabel("")
+    return figure
+
+
 def velocity_and_joints(tables: Sequence[Table], view: SceneDrawing) -> Figure:
     """Figure 4.12: the x velocity under F, and how much each joint moves under F (first table) and K (second)."""
     figure, (left, right) = panels(1, 2, 2.6, widths=(2.1, 1.0))
@@ -308,6 +321,9 @@ FIGURES: dict[str, FigureEntry] = {
     "4.4": FigureEntry("Test 1: x velocity of the tool, with and without the filter.", _TWO, velocity_twice),
     "4.4b": FigureEntry("Test 1, a sensor that errs: x velocity of the tool, with and without the filter. "
                         "Not in the thesis.", (Need(1, NOISE_FILTER), Need(1, NOISE_NO_FILTER)), velocity_twice),
+    "4.4c": FigureEntry("Test 1, confined between two people, a sensor without error: y velocity of the tool, with and "
+                        "without the filter. Not in the thesis.",
+                        (Need(1, "confined filter"), Need(1, "confined no filter")), confined),
     "4.5": FigureEntry("Test 2: x of tool and coworker, and their difference.", (Need(2),), places(2, "x")),
     "4.6": FigureEntry("Test 2: least distance of coworker and robot.", (Need(2),), distances(2)),
     "4.7": FigureEntry("Test 2: x velocity of the tool.", (Need(2),), velocity(2)),
@@ -324,9 +340,15 @@ FIGURES: dict[str, FigureEntry] = {
     "4.18": FigureEntry("Test 6: x of the tool, of its goal and of the obstacle.", (Need(6),), trapped_places),
     "4.19": FigureEntry("Test 7: the approach.", (Need(7, SCALING),), approach),
     "4.20": FigureEntry("Test 7, weak potential: angle of joint 3.", (Need(7, WEAK),), joint3),
+    "4.20b": FigureEntry("Test 7, weak potential, mended: angle of joint 3. Not in the thesis.",
+                         (Need(7, "mended weak"),), joint3),
     "4.21": FigureEntry("Test 7, strong potential: angle of joint 3.", (Need(7, STRONG),), joint3),
+    "4.21b": FigureEntry("Test 7, strong potential, mended: angle of joint 3. Not in the thesis.",
+                         (Need(7, "mended strong"),), joint3),
     "4.22": FigureEntry("Test 7, strong potential: x velocity of the tool.", (Need(7, STRONG),), velocity(7)),
     "4.23": FigureEntry("Test 7, scaling factor: angle of joint 3.", (Need(7, SCALING),), joint3_scaled),
+    "4.23b": FigureEntry("Test 7, scaling factor, mended: angle of joint 3. Not in the thesis.",
+                         (Need(7, "mended scaling"),), joint3_scaled),
     "4.24": FigureEntry("Test 7, scaling factor: x velocity of the tool.", (Need(7, SCALING),), velocity(7)),
 }  # fmt: skip
 """The figures, by their numbers in the thesis; a letter marks one that it does not have."""

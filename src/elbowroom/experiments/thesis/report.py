@@ -30,9 +30,23 @@ from ..html_report import (
     page,
 )
 from .checks import Check as Check
+from .checks import counted as all_counted
+from .checks import variant_words
 from .figures import FIGURES, Drawn
-from .outcome import Outcome, Value
-from .texts import ARMS, INTRODUCTION, METRICS, RECORDED, SAFETY, SHOWN, TESTS, TOLERANCE, Name
+from .outcome import IMPROVED, PRINTED, Outcome, Value, find
+from .texts import (
+    ARMS,
+    COMPARED,
+    IMPROVEMENTS,
+    INTRODUCTION,
+    METRICS,
+    RECORDED,
+    SAFETY,
+    SHOWN,
+    TESTS,
+    TOLERANCE,
+    Name,
+)
 
 ABSENT = "–"
 PLANTS = ("kinematic", "rigid", "mujoco")
@@ -97,7 +111,9 @@ def report(
         {str(key): value for key, value in (missing or {}).items()},
         arm,
     )
-    sections = [_summary(whole), *(_test(whole, test) for test in whole.expected)]
+    improved = _improved(whole)
+    sections = [_summary(whole), *([] if improved is None else [improved])]
+    sections += [_test(whole, test) for test in whole.expected]
     sections += [part for part in (_arms(whole), _recorded(whole), _settings(whole)) if part is not None]
     sections.append(_reproduce(command))
     part = path.with_name(path.name + ".part")  # what could not be written whole does not take the old one's place
@@ -145,26 +161,28 @@ def _reason(whole: _Report, test: int) -> str:
 def _summary(whole: _Report) -> Section:
     """All of the thesis' numbers in one table, and the checks that do not hold."""
     rows: list[list[str | ComparedCell]] = []
-    counted = [0, 0]
+    counted: list[bool] = []
     for test in whole.expected:
         for metric, variant, thesis in _thesis_numbers(whole, test):
             name = METRICS.get(metric, Name(metric, "", 3))
-            cells = []
+            cells, fitting = [], []
             for plant in whole.plants:
                 run = next((r for r in whole.runs(test) if r.variant == variant and r.plant == plant), None)
                 value = None if run is None else run.metrics.get(metric)
                 cells.append(beside(metric, value, thesis))
-                fits = None if value is None else met(metric, value, thesis)
-                counted = [counted[0] + (fits is True), counted[1] + (fits is not None)]
+                fitting += [met(metric, value, thesis)] if value is not None else []
+            if fitting and None not in fitting:
+                counted.append(all(fitting))
             tolerance = TOLERANCE.get(metric)
             allowed = "none" if tolerance is None else f"±{100 * tolerance:.0f} %"
             rows.append([f"{test}", name.words, shown(thesis, name), allowed, *cells])
-    holds = sum(check.met for check in whole.checks)
     words = []
-    if counted[1]:
-        words.append(f"{counted[0]} of {counted[1]} numbers are within their tolerance of the thesis'.")
+    if counted:
+        where = "" if len(whole.plants) == 1 else ", on every plant"
+        words.append(f"{sum(counted)} of {len(counted)} numbers are within their tolerance of the thesis'{where}.")
     if whole.checks:
-        words.append(f"{holds} of {len(whole.checks)} results that are said in words hold.")
+        holds, of = all_counted(whole.checks)
+        words.append(f"{holds} of {of} results that are said in words hold.")
     parts: list[Part] = [Words(" ".join(words))]
     if rows:
         parts.append(ReportTable(["test", "number", "thesis", "tolerance", *whole.plants], rows, words=2))
@@ -178,6 +196,27 @@ def _summary(whole: _Report) -> Section:
             parts += [Heading(title), listed_checks(chosen, named=True)]
     parts.append(Words(whole.discussion.get("summary", "")))
     return Section("summary", "Summary", "Summary", parts)
+
+
+def _improved(whole: _Report) -> Section | None:
+    """Tests 1 to 4 as printed, with each improvement by itself, and as improved."""
+    rows: list[list[str | ComparedCell]] = []
+    names = [METRICS.get(metric, Name(metric, "", 3)) for metric in COMPARED]
+    for test in whole.expected:
+        runs = [run for run in whole.runs(test) if run.plant == whole.plants[0]]
+        found = {variant: find(runs, test, variant) for variant in IMPROVEMENTS}
+        if found[PRINTED] is None or found[IMPROVED] is None:
+            continue
+        rows.append([f"Test {test}"])
+        for variant, run in found.items():
+            if run is not None:
+                values = zip(COMPARED, names, strict=True)
+                rows.append([IMPROVEMENTS[variant], *(shown(run.metrics.get(metric), name) for metric, name in values)])
+    if not rows:
+        return None
+    title = "As printed and as improved"
+    table = ReportTable(["", *(name.short or name.words for name in names)], rows)
+    return Section("improved", title, title, [Words(whole.discussion.get("improved", "")), table])
 
 
 def _thesis_numbers(whole: _Report, test: int) -> list[tuple[str, str, float]]:
@@ -229,14 +268,15 @@ def _figure(number: str, drawn: Drawn, several: bool) -> Part:
 
 
 def _numbers(whole: _Report, test: int) -> ReportTable:
-    """The metrics of a test, a block a variant, a column a plant."""
-    runs = whole.runs(test)
+    """The metrics of a test, a block a variant, a column a plant; single improvements have a section of their own."""
+    apart = set(IMPROVEMENTS) - {PRINTED, IMPROVED} if find(whole.runs(test), test, IMPROVED) is not None else set()
+    runs = [run for run in whole.runs(test) if run.variant not in apart]
     variants = list(dict.fromkeys(run.variant for run in sorted(runs, key=lambda run: run.supervised)))
     rows: list[list[str | ComparedCell]] = []
     for variant in variants:
         mine = {run.plant: run for run in runs if run.variant == variant}
         if len(variants) > 1:
-            rows.append([variant.replace("_", " ")])
+            rows.append([variant_words(variant)])
         for metric in SHOWN.get(test, tuple(METRICS)):
             if not any(metric in run.metrics for run in mine.values()):
                 continue
@@ -257,7 +297,7 @@ def _arms(whole: _Report) -> Section | None:
     if not runs:
         return None
     runs.sort(key=lambda run: run.robot)  # stable: within an arm as they were run
-    cells = [[run.robot, str(run.test), run.variant.replace("_", " "), run.plant] for run in runs]
+    cells = [[run.robot, str(run.test), variant_words(run.variant), run.plant] for run in runs]
     words = "The same tests with other arms. Least distances are to the person."
     return _listed(
         "arms", "Other arms", words, whole, listed_runs(runs, ("arm", "test", "variant", "plant"), cells, ARMS)

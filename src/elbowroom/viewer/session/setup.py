@@ -158,7 +158,8 @@ class Setup:
             take = Path(self.motion)
             return beside(take, take.stem).scene(SUPERVISED, "kinematic", robot)
         test = experiments()[TESTS.index(self.scenario)]
-        return test.scene(test.main()[0] if test.test != 7 else "scaling", "kinematic", robot)
+        variant = "mended" if "mended" in test.variants else "mended_scaling"
+        return test.scene(variant, "kinematic", robot)
 
     def _tuned(self, scene: Scene) -> Scene:
         config = scene.controller

@@ -91,7 +91,7 @@ def survivors() -> str:
     """Which results survive other gains."""
     lines = ["| test | result | survives | fails with |", "| --- | --- | --- | --- |"]
     for row in experiment("vary"):
-        fails = "; ".join(row["fails"]) if row["holds"] else "all, and as it is"
+        fails = "; ".join(row["fails"]) if row["as_is"] else "all, and as it is"
         lines.append(f"| {row['test']} | {row['text']} | {row['holds']} of {row['of']} | {fails} |")
     return "\n".join(lines)
 

@@ -13,6 +13,7 @@ from elbowroom.experiments.thesis.robustness import (
     GAINS,
     PART,
     RUNS,
+    Results,
     Survival,
     changed,
     changes,
@@ -112,13 +113,13 @@ def test_a_result_that_another_gain_takes_away(one, monkeypatch):
 
 
 def test_a_result_that_is_not_there_does_not_survive(monkeypatch):
-    def check(test, text, value, met):
-        return {(test, text): Check(test, text, value, "", met)}
+    def results(run, *each):
+        return Results({(test, text): Check(test, text, "", "", met) for test, text, met in each}, {1: run})
 
     first = "a (kinematic)"
-    found = {"as they are": check(1, first, "0.5", True) | check(None, "b", "2", False)}
-    found["x -20 %"] = check(1, first, "0.4", True)
-    found["x +20 %"] = check(None, "b", "3", True)
+    found = {"as they are": results("0", (1, first, True), (None, "b", False))}
+    found["x -20 %"] = results("1", (1, first, True))
+    found["x +20 %"] = results("2", (None, "b", True))
     plan = [(words, KP, factor) for words, factor in (("as they are", 1.0), ("x -20 %", 0.8), ("x +20 %", 1.2))]
     monkeypatch.setattr(robustness, "changes", lambda: iter(plan))
     words = {factor: words for words, _, factor in plan}
@@ -130,12 +131,12 @@ def test_a_result_that_is_not_there_does_not_survive(monkeypatch):
 
 
 def test_a_change_that_touches_nothing_is_not_counted(monkeypatch):
-    """F's resistance says nothing about K: what is found is the same to the last digit."""
-    same = {(1, "a"): Check(1, "a", "0.5", "", True)}
+    """F's resistance says nothing about K: its runs are the same to the last digit."""
+    checks = {(test, "a"): Check(test, "a", "", "", True) for test in (1, 2, 3, None)}
+    found = iter([Results(checks, {1: "0", 2: "0", 3: "0"}), Results(checks, {1: "1", 2: "0", 3: "0"})])
     monkeypatch.setattr(robustness, "changes", lambda: iter([("as they are", KP, 1.0), ("x -20 %", KP, 0.8)]))
-    monkeypatch.setattr(robustness, "_results", lambda place, factor, told: same)
-    (only,) = vary()
-    assert (only.as_is, only.holds, only.of, only.fails) == (True, 0, 0, ())
+    monkeypatch.setattr(robustness, "_results", lambda place, factor, told: next(found))
+    assert {row.test: (row.holds, row.of) for row in vary()} == {1: (1, 1), 2: (1, 1), 3: (0, 0), None: (1, 1)}
 
 
 # ---- the command

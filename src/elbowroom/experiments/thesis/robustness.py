@@ -6,7 +6,8 @@ that were found says little about the thesis; one that holds for all their neigh
     found = vary()                     # some minutes: all tests for each of `GAINS`, twice
     found[0].text, found[0].holds, found[0].of, found[0].fails
 
-A change counts for a result only where it changes what was found: F's resistance says nothing about K.
+A change counts for a result only where it changes one of the runs that the result is about: F's resistance says
+nothing about K.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .checks import Check, checks, numbers
+from .checks import COMPARED, Check, checks, numbers
 from .experiment import ARM, SCENES, TESTS, Experiment, Job, read, run_job
 
 PART = 0.2
@@ -86,17 +87,30 @@ def scaled(test: int, place: str, factor: float) -> Experiment:
     return read(file, None if given is None else changed(place, given * factor))
 
 
-Results = dict[tuple[int | None, str], Check]
+@dataclass(frozen=True)
+class Results:
+    """What came of one set of gains: each result, and the numbers of each test's runs as text."""
+
+    checks: Mapping[tuple[int | None, str], Check]
+    runs: Mapping[int, str]
+
+    def touched(self, other: Results, test: int | None) -> bool:
+        """Whether a result about this test could have come out otherwise: one of its runs did."""
+        about = TESTS if test is None else {test, COMPARED[test][0] if test in COMPARED else test}
+        return any(self.runs.get(each) != other.runs.get(each) for each in about)
 
 
 def _results(place: str, factor: float, told: Callable[[], object]) -> Results:
-    runs = []
+    runs, said = [], {}
     for test in TESTS:
         each = scaled(test, place, factor)
+        mine = []
         for variant in RUNS[test]:
-            runs.append(run_job(Job(each, variant, "kinematic")))
+            mine.append(run_job(Job(each, variant, "kinematic")))
             told()
-    return {(check.test, check.text): check for check in (*numbers(runs, ARM), *checks(runs, ARM))}
+        said[test] = repr([run.metrics for run in mine])
+        runs += mine
+    return Results({(check.test, check.text): check for check in (*numbers(runs, ARM), *checks(runs, ARM))}, said)
 
 
 def changes() -> Iterator[tuple[str, str, float]]:
@@ -123,10 +137,9 @@ def vary(progress: Callable[[int, int, str], object] | None = None) -> list[Surv
         found[words] = _results(place, factor, told)
     as_is = found.pop(plan[0][0])
     rows = []
-    for key, base in as_is.items():
-        given = {words: results.get(key) for words, results in found.items()}
-        touched = {words: check for words, check in given.items() if check is None or check.value != base.value}
-        fails = tuple(words for words, check in touched.items() if check is None or not check.met)
+    for key, base in as_is.checks.items():
+        given = {words: each.checks.get(key) for words, each in found.items() if each.touched(as_is, base.test)}
+        fails = tuple(words for words, check in given.items() if check is None or not check.met)
         text = base.text.removesuffix(" (kinematic)")
-        rows.append(Survival(base.test, text, base.met, len(touched) - len(fails), len(touched), fails))
+        rows.append(Survival(base.test, text, base.met, len(given) - len(fails), len(given), fails))
     return sorted(rows, key=lambda row: (row.test is None, row.test or 0))

@@ -51,6 +51,16 @@ def pytest_collection_finish():
 
 
 @pytest.fixture
+def collector():
+    """As Python starts: on, nothing frozen; and so again afterwards."""
+    gc.unfreeze()
+    gc.enable()
+    yield
+    gc.unfreeze()
+    gc.enable()
+
+
+@pytest.fixture
 def urdf_file(tmp_path):
     """A function that writes URDF text into a file and gives its path."""
 

@@ -137,6 +137,7 @@ def test_contenders_take_turns(clock):
     assert changes >= 2 * 5 - 1
 
 
+@pytest.mark.usefixtures("collector")
 def test_the_collector_rests_and_is_woken_again(clock):
     assert gc.isenabled()
     one = Recorded(clock, takes=1)

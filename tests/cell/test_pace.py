@@ -209,16 +209,6 @@ def test_no_cycles_no_quantiles():
     assert math.isnan(got.median)
 
 
-@pytest.fixture
-def collector():
-    """As Python starts: on, nothing frozen; and so again afterwards."""
-    gc.unfreeze()
-    gc.enable()
-    yield
-    gc.unfreeze()
-    gc.enable()
-
-
 @pytest.mark.usefixtures("collector")
 def test_the_garbage_collector_is_off_inside_and_as_before_afterwards():
     with RealTime(0.001):

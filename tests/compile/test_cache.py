@@ -156,6 +156,27 @@ def test_a_kernel_is_traced_though_a_newer_one_of_the_same_has_changed(loads):
     assert np.array_equal(old(np.ones((5, 1))), np.full((5, 1), 2.0))
 
 
+def test_a_kernel_that_dies_while_another_is_compiled_takes_nothing_along(loads, monkeypatch):
+    """The code for batches may be of a program that another kernel has traced, and that one may go at any time."""
+    whole, other = cpu._Source.program, []
+
+    def program(source):
+        found = whole(source)
+        other.clear()
+        gc.collect()
+        return found
+
+    monkeypatch.setattr(cpu._Source, "program", program)
+    factor = functools.partial(times, factor=Factor(2.0))
+    compiled(factor, None, {"x": (1,)})
+    cpu._kept.clear()
+    other.append(compiled(factor, None, {"x": (1,)}))
+    assert other[0].program.inputs[0].shape == (1,)
+    kernel = compiled(factor, None, {"x": (1,)})
+    kernel._program.__self__.made = None  # as if it had come before
+    assert np.array_equal(kernel(np.ones((5, 1))), np.full((5, 1), 2.0))
+
+
 def test_programs_go_with_their_kernels(loads):
     """Code stays loaded; what it was compiled from, a hundred times as large, does not."""
     arm = er.load("ur5e")

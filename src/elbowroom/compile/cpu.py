@@ -143,6 +143,7 @@ class _Source:
 
     def __init__(self) -> None:
         self.kernels: weakref.WeakSet[_Traced] = weakref.WeakSet()
+        self._method = ""  # what the program said that it computes by: the same of every kernel
 
     def of(self, recipe: Recipe) -> _Traced:
         """What a new kernel is made of."""
@@ -156,16 +157,19 @@ class _Source:
         changed: TraceError | None = None
         for traced in sorted(self.kernels, key=lambda each: each.made is None):
             try:
-                return traced.program()
+                traced.program()
             except TraceError as error:
                 changed = error
+            else:
+                assert traced.made is not None  # just now
+                self._method, program = traced.made
+                return program
         assert changed is not None  # who asks is a kernel, so there is one
         raise changed
 
     def describe(self, program: Compilable) -> Signature:
         """What a kernel of it takes and gives."""
-        made = (each.made for each in list(self.kernels) if each.made is not None and each.made[1] is program)
-        return Signature(program.name, next(made)[0], program.inputs, program.outputs)
+        return Signature(program.name, self._method, program.inputs, program.outputs)
 
 
 class _Parts(NamedTuple):

@@ -370,6 +370,22 @@ class Browser:
         """A button that is called so."""
         self._click(NAMED, "button", label, what=f"a button {label!r}", seconds=seconds)
 
+    def press_on(self, tab: str, label: str) -> None:
+        """A button of a tab: where the panel shows another tab by the time it is looked for, the tab is opened again.
+
+        A busy machine draws a press late, and then the panel can come back to a tab that was left before.
+        """
+
+        def done() -> bool:
+            self.tab(tab)
+            try:
+                self.press(label, seconds=10.0)
+            except AssertionError:
+                return False
+            return True
+
+        self.until(done, f"the button {label!r} of the tab {tab!r} is pressed")
+
     def _click(self, find: str, *given: str, what: str, whole: bool = True, seconds: float = WAIT) -> None:
         """Clicks with the mouse what a script finds, once it lies in the window with nothing over it.
 

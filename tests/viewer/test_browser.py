@@ -256,8 +256,7 @@ def test_plots_and_the_last_minute_begin_anew_with_the_scenario(page):
 
 def recording(page):
     """Starts a recording; its file."""
-    page.tab("Record")
-    page.press("Record")
+    page.press_on("Record", "Record")
     return page.until(lambda: re.search(r"recording to (\S+\.csv)", page.text()), "it records")[1]
 
 
@@ -283,8 +282,7 @@ def test_a_goal_that_is_dragged_is_followed_until_it_is_let_go_of(page):
     page.until(lambda: time_of(page) > 1.0 and page.number(r"speed of the tool\s+(\d\.\d\d) m/s") < 0.01, "it is there")
     page.press("Back to work")
     page.until(lambda: "dragged" not in page.status() and at_work(page), "the work goes on")
-    page.tab("Record")
-    page.press("Save the recording")
+    page.press_on("Record", "Save the recording")
     page.until(lambda: "recorded:" in page.text(), "it is saved")
     rows = read(file)
     tool, wanted = (np.stack([rows[f"{name}_{k}"] for k in "xyz"], axis=1) for name in ("tool", "goal"))
@@ -383,8 +381,7 @@ def test_a_person_who_is_dragged_comes_nearer_and_the_arm_moves_away(page, demo)
     page.until(lambda: page.status().startswith(("avoiding", "waiting")), "they are avoided")
     before = time_of(page)
     page.until(lambda: time_of(page) > before + 1.0, "for a second")
-    page.tab("Record")
-    page.press("Save the recording")
+    page.press_on("Record", "Save the recording")
     page.until(lambda: "recorded:" in page.text(), "it is saved")
     rows = read(file)
     person, tool, speed = (
@@ -400,8 +397,7 @@ def test_a_person_who_is_dragged_comes_nearer_and_the_arm_moves_away(page, demo)
     away[:, 2] = 0.0
     leaving = (speed * away).sum(axis=1) / np.linalg.norm(away, axis=1)
     assert leaving[distance < distance[0] - 0.1].max() > 0.05  # m/s, away from them, where they are near
-    page.tab("Scene")
-    page.press("Let go of the person")
+    page.press_on("Scene", "Let go of the person")
     page.until(lambda: page.status().startswith("working"), "they went back, and the work goes on")
 
 

@@ -4,7 +4,8 @@ A Repeated feeds outputs that have the name and shape of an input back into it:
 
     x, y = program(x, y, a, b)      times over
 
-The other inputs (a, b) are the same in every turn.  The outputs are those of the last turn.  A backend keeps the loop,
+The other inputs (a, b) are the same in every turn, but one that `rows` names: it takes row k of an array in turn k,
+and all states of a batch share that array.  The outputs are those of the last turn.  A backend keeps the loop,
 so its code stays as short as that of the program.  Every turn computes the whole program: what follows from the inputs
 that stay the same is better computed before, by a program of its own.
 
@@ -39,6 +40,7 @@ class Repeated:
 
     program: Program
     times: int
+    rows: str = ""  # the input that takes another row in every turn
 
     def __post_init__(self) -> None:
         try:
@@ -48,7 +50,9 @@ class Repeated:
         if times < 1 or isinstance(self.times, bool):
             raise ValueError(f"{self.name}: times must be a whole number, at least 1; got {self.times!r}")
         object.__setattr__(self, "times", times)
-        inputs = {p.name: p for p in self.inputs}
+        inputs = {p.name: p for p in self.program.inputs}
+        if self.rows and (self.rows not in inputs or self.rows in {p.name for p in self.outputs}):
+            raise ShapeError(f"{self.name}: rows must name an input that is not fed back; got {self.rows!r}")
         for port in self.outputs:
             if port.name in inputs and port.shape != inputs[port.name].shape:
                 raise ShapeError(
@@ -68,8 +72,10 @@ class Repeated:
 
     @property
     def inputs(self) -> tuple[Port, ...]:
-        """The program's: what is fed back as it is before the first turn, and what stays the same."""
-        return self.program.inputs
+        """The program's: what is fed back as it is before the first turn, what stays the same, and the rows."""
+        return tuple(
+            Port(p.name, (self.times, *p.shape), shared=True) if p.name == self.rows else p for p in self.program.inputs
+        )
 
     @property
     def outputs(self) -> tuple[Port, ...]:
@@ -79,7 +85,7 @@ class Repeated:
     @cached_property
     def fed(self) -> tuple[Port, ...]:
         """The outputs that are fed back."""
-        inputs = {p.name for p in self.inputs}
+        inputs = {p.name for p in self.program.inputs}
         return tuple(p for p in self.outputs if p.name in inputs)
 
     @property
@@ -91,13 +97,21 @@ class Repeated:
     @cached_property
     def digest(self) -> str:
         """A hash of the content."""
-        return hashlib.sha256(repr(("repeated", self.program.digest, self.times)).encode()).hexdigest()
+        return hashlib.sha256(repr(("repeated", self.program.digest, self.times, self.rows)).encode()).hexdigest()
 
     def evaluate(self, *args: ArrayLike, dtype: DTypeLike = np.float64, **named: ArrayLike) -> Any:
         """The outputs after the last turn, slowly; see `Program.evaluate`."""
-        values: dict[str, Any] = dict(self.program._bind(args, named, dtype))
+        given: dict[str, Any] = dict(zip((p.name for p in self.inputs), args, strict=False)) | named
+        rows = np.zeros(self.times) if not self.rows else np.asarray(given[self.rows], dtype)
+        if self.rows:
+            given[self.rows] = rows[0]
+        values: dict[str, Any] = dict(self.program._bind((), given, dtype))
+        fed = self.fed[0]
+        batch = values[fed.name].shape[: values[fed.name].ndim - len(fed.shape)]
         found: Any = None
-        for _ in range(self.times):
+        for row in rows:
+            if self.rows:
+                values[self.rows] = np.broadcast_to(row, (*batch, *row.shape))
             found = self.program.evaluate(dtype=dtype, **values)
             results = found if len(self.outputs) > 1 else {self.outputs[0].name: found}
             values |= {p.name: results[p.name] for p in self.fed}

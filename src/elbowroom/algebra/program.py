@@ -33,6 +33,7 @@ class Port:
     name: str
     shape: tuple[int, ...]
     parameter: bool = False  # known before the robot moves
+    shared: bool = False  # one array for all states of a batch
 
     @property
     def size(self) -> int:

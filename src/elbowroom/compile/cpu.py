@@ -74,7 +74,10 @@ class MachineCode(OfThisProcess):
 class Cpu(OfThisProcess):
     """Backend of one kernel: straight-line code for one state, SIMD lanes and threads for many."""
 
-    def __init__(self, one: MachineCode, many: MachineCode, describe: Callable[[Compilable], Signature]) -> None:
+    def __init__(
+        self, one: MachineCode, many: MachineCode, describe: Callable[[Compilable], Signature], signature: Signature
+    ) -> None:
+        self._shared = {k for k, port in enumerate(signature.inputs) if port.shared}
         self._one, self._many, self._describe = one, many, describe
         self.single = one.address("single", describe)  # of the function that takes an array of pointers
         self._single = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self.single)
@@ -102,7 +105,7 @@ class Cpu(OfThisProcess):
         if threads == 1 or batch <= BLOCK:
             return self._done(self._batch(_pointers(arrays), batch))
         pieces = _pieces(batch, threads, self.lanes)
-        widths = [a.nbytes // batch for a in arrays]
+        widths = [0 if k in self._shared else a.nbytes // batch for k, a in enumerate(arrays)]
         return self._done(share(self._many_at, [_address(a) for a in arrays], widths, pieces, threads))
 
     @staticmethod
@@ -197,7 +200,8 @@ def kernel(recipe: Recipe) -> Kernel:
     traced = source.of(recipe)
     if parts is None:
         one, many = (MachineCode(recipe.identity, kind, recipe.dtype, source.program) for kind in ("one", "many"))
-        parts = _Parts(source, one.signature(source.describe), Cpu(one, many, source.describe))
+        signature = one.signature(source.describe)
+        parts = _Parts(source, signature, Cpu(one, many, source.describe, signature))
     if where:
         _kept[which] = parts
         while len(_kept) > KEPT:

@@ -76,7 +76,7 @@ class Tile:
     @classmethod
     def of(cls, program: Program | Repeated) -> Tile:
         """The tile of a program."""
-        inputs, taken = cls._packed(program.inputs)
+        inputs, taken = cls._packed(p for p in program.inputs if not p.shared)
         outputs, given = cls._packed(program.outputs)
         return cls(inputs, outputs, max(taken, given))
 
@@ -181,7 +181,8 @@ class CudaText:
         )
         lines = [WARPS.format(real=self.real, room=room, tile=tile.size, threads=self.threads)]
         for port, (name, p) in self.source.inputs.items():
-            lines.append(self._move(p, "{tile} = {array}", name, *tile.inputs[port]))
+            if not p.shared:
+                lines.append(self._move(p, "{tile} = {array}", name, *tile.inputs[port]))
         lines.append("    __syncwarp();")
 
         def read(name: str, port: Port, k: int) -> str:
@@ -211,7 +212,7 @@ class CudaText:
         width, mantissa = ("0x7ff00000u", " >> 32") if self.real == "double" else ("0x7f800000u", "")
         lines = ["    unsigned int greatest = 0u;"]
         for port, (name, p) in self.source.inputs.items():
-            for k in range(p.size):
+            for k in range(0 if p.shared else p.size):  # what all states share is looked through by itself
                 x = loaded.get((port, k)) or read(name, p, k)
                 lines.append(f"    greatest = max(greatest, (unsigned int)(ew_bits({x}){mantissa}) & 0x7fffffffu);")
         return [*lines, f"    if (greatest >= {width} && odd) {{", "        *odd = 1;", "    }"]
@@ -333,10 +334,11 @@ class CudaKernel:
         if not states:
             return
         odd: Any = cupy.zeros(1, np.int32) if check else np.uint64(0)
-        threads, shared = self._kernel.threads, self._kernel.dynamic
+        threads, dynamic = self._kernel.threads, self._kernel.dynamic
         given = (*arrays, *outputs, np.int64(states), odd)
-        self.function((-(-states // threads),), (threads,), given, shared_mem=shared)
-        if check and int(odd[0]):  # waits for the card
+        self.function((-(-states // threads),), (threads,), given, shared_mem=dynamic)
+        shared = [x for p, x in zip(self.signature.inputs, arrays, strict=True) if p.shared]
+        if check and (int(odd[0]) or any(not bool(cupy.isfinite(x).all()) for x in shared)):  # waits for the card
             for port, x in zip(self.signature.inputs, arrays, strict=True):
                 if not bool(cupy.isfinite(x).all()):
                     raise ValueError(f"{self.name}: {port.name} must be finite; it has a NaN or an infinity")
@@ -349,7 +351,7 @@ class CudaKernel:
                 f"{self.name}: {port.name} must be an array of {self.dtype} on the card; got {array.dtype} "
                 f"(compile with dtype={str(array.dtype)!r}, or convert)"
             )
-        inner = self._inner(port, array.shape)
+        inner = array.shape if port.shared else self._inner(port, array.shape)
         if inner != port.shape:
             raise ShapeError(f"{self.name}: {port.name} must have shape {self._shown(port, 'B')}; got {array.shape}")
         return cupy.ascontiguousarray(array)
@@ -366,12 +368,14 @@ class CudaKernel:
         return (*batch, *port.shape) if self.layout == "rows" else (*port.shape, *batch)
 
     def _shown(self, port: Port, batch: str) -> str:
+        if port.shared:
+            return str(port.shape)
         sides = [batch, *map(str, port.shape)] if self.layout == "rows" else [*map(str, port.shape), batch]
         return f"({', '.join(sides)}{',' if len(sides) == 1 else ''})"
 
     def _batch(self, arrays: list[Any]) -> tuple[int, ...]:
         ports = self.signature.inputs
-        shapes = [self._outer(p, x.shape) for p, x in zip(ports, arrays, strict=True)]
+        shapes = [self._outer(p, x.shape) for p, x in zip(ports, arrays, strict=True) if not p.shared]
         if any(s != shapes[0] for s in shapes):
             told = ", ".join(f"{p.name} {x.shape}" for p, x in zip(ports, arrays, strict=True))
             raise ShapeError(f"{self.name}: inputs must have one batch shape; got {told}")

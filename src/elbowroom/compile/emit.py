@@ -17,13 +17,20 @@ class Emitter:
     """Writes steps over scalars or lanes."""
 
     def __init__(
-        self, lowered: Lowered, writer: IrWriter, *, alone: bool, table: Table | None = None, columns: bool = False
+        self,
+        lowered: Lowered,
+        writer: IrWriter,
+        *,
+        alone: bool,
+        table: Table | None = None,
+        columns: bool = False,
+        rows: str = "",
     ) -> None:
         self.lowered = lowered
         self.program = lowered.program
         self.alone = alone  # one function holds everything
         self.table = table  # every lane has pointers of its own: its state may lie anywhere
-        self.shared = set() if table is None else {p.name for p in table.shared} | table.uniform(writer.lanes)
+        self.shared = {rows} if table is None else {p.name for p in table.shared} | table.uniform(writer.lanes)
         self.columns = set() if table is None else set(table.columns)
         self.whole = columns or writer.lanes == 1  # an element of all lanes is one value in memory
         self.w = writer
@@ -157,7 +164,7 @@ class Emitter:
     def _load(self, name: str, element: int) -> str:
         w = self.w
         port = next(p for p in self.program.inputs if p.name == name)
-        if self.whole:
+        if self.whole and (w.lanes == 1 or name not in self.shared):
             return w.put(f"load {w.type}, ptr {self._address('i', port, element)}, align {w.bytes}")
         if name in self.columns:
             return w.put(f"load {w.type}, ptr {self._column('i', port, element)}, align {w.size}")

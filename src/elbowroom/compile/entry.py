@@ -411,7 +411,8 @@ def inside(data: bytes) -> int:
 
 def fits(inputs: tuple[Port, ...], outputs: tuple[Port, ...]) -> bool:
     """Whether an entry can be written for these ports."""
-    return bool(inputs) and all(p.shape for p in inputs) and (len(outputs) == 1 or all(p.shape for p in outputs))
+    shaped = bool(inputs) and all(p.shape and not p.shared for p in inputs)
+    return shaped and (len(outputs) == 1 or all(p.shape for p in outputs))
 
 
 def emit(program: Compilable) -> str:

@@ -43,9 +43,10 @@ def every_zero(w: IrWriter, total: str) -> str:
 
 
 def block(program: Program | Rolled | Repeated, w: IrWriter) -> str:
-    """The function `finite` of a block's inputs: as many vectors as a port has scalars, one for each lane's state."""
-    every = every_zero(w, zero_sum(w, [(f"%i_{port.name}", port.size) for port in program.inputs]))
-    takes = ", ".join(f"ptr %i_{p.name}" for p in program.inputs)
+    """The function `finite` of a block's own inputs: as many vectors as a port has scalars, one a lane's state."""
+    own = [port for port in program.inputs if not port.shared]
+    every = every_zero(w, zero_sum(w, [(f"%i_{port.name}", port.size) for port in own]))
+    takes = ", ".join(f"ptr %i_{p.name}" for p in own)
     return "\n".join([f"define internal i1 @finite({takes}) {{", *w.lines, f"  ret i1 {every}", "}"])
 
 

@@ -1,7 +1,7 @@
 """Kernel: a Program you can call.  Arrays in, arrays out, for one state or for many.
 
     f(q, qd)                    one state, (n,) each
-    f(Q, Qd, threads=2)         a batch, (B, n) each: leading axes on every input or on none
+    f(Q, Qd, threads=2)         a batch, (B, n) each: leading axes on every input or on none, but what all states share
     f(q, out=M)                 into an array of yours
 
 Whatever cannot be computed with is refused by name: a wrong shape or batch with `ShapeError`, a wrong dtype with
@@ -116,14 +116,14 @@ class Signature:
 
     def facts(self) -> dict[str, object]:
         """As JSON takes it."""
-        ports = [[(p.name, p.shape) for p in side] for side in (self.inputs, self.outputs)]
+        ports = [[(p.name, p.shape, p.shared) for p in side] for side in (self.inputs, self.outputs)]
         return {"name": self.name, "method": self.method, "inputs": ports[0], "outputs": ports[1]}
 
     @classmethod
     def from_facts(cls, facts: dict[str, Any]) -> Signature:
         """From what JSON gives back."""
         sides = (facts["inputs"], facts["outputs"])
-        ports = [tuple(Port(name, tuple(shape)) for name, shape in side) for side in sides]
+        ports = [tuple(Port(name, tuple(shape), shared=shared) for name, shape, shared in side) for side in sides]
         return cls(facts["name"], facts["method"], *ports)
 
 
@@ -239,11 +239,12 @@ class Kernel(Generic[R]):
                 array = array.astype(self.dtype)
             array = array.astype(self.dtype)
         depth = array.ndim - len(port.shape)
-        if depth < 0 or array.shape[depth:] != port.shape:
+        if depth < 0 or array.shape[depth:] != port.shape or (port.shared and depth):
             shape = ", ".join(map(str, port.shape))
+            many = ", one for all states" if port.shared else f" or (B, {shape})"
             raise ShapeError(
-                f"{self.name}: {port.name} must have shape ({shape}{',' if len(port.shape) == 1 else ''}) "
-                f"or (B, {shape}); got {array.shape}"
+                f"{self.name}: {port.name} must have shape ({shape}{',' if len(port.shape) == 1 else ''})"
+                f"{many}; got {array.shape}"
             )
         if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
             raise ValueError(f"{self.name}: {port.name} has masked entries; fill them first")
@@ -256,7 +257,9 @@ class Kernel(Generic[R]):
                 raise ValueError(f"{self.name}: {port.name} must be finite; got {array[at]} at {at}")
 
     def _batch(self, arrays: list[Array]) -> tuple[int, ...]:
-        shapes = [a.shape[: a.ndim - len(p.shape)] for p, a in zip(self._inputs, arrays, strict=True)]
+        shapes = [
+            a.shape[: a.ndim - len(p.shape)] for p, a in zip(self._inputs, arrays, strict=True) if not p.shared
+        ]
         if any(s != shapes[0] for s in shapes):
             told = ", ".join(f"{p.name} {a.shape}" for p, a in zip(self._inputs, arrays, strict=True))
             raise ShapeError(f"{self.name}: inputs must have one batch shape; got {told}")

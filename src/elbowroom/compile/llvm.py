@@ -85,6 +85,8 @@ def module(program: Compilable, target: Target, dtype: np.dtype[np.floating], ki
     else:
         wide.restart()
         parts += [finite.block(program, wide), many(program, scalar, lanes)]
+        if any(port.shared for port in program.inputs):
+            parts.append(finite.array("finite_rows", scalar))
     return "\n".join([*sorted(needed), *parts, ""])
 
 
@@ -92,7 +94,7 @@ def _repeated(name: str, repeated: Repeated, writer: IrWriter) -> list[str]:
     """The function of a Repeated, and those that it calls."""
     copies = [*into_columns(writer), *into_rows(writer)] if writer.lanes > 1 else []
     lowered = lower(repeated.program)
-    turn, calls, size = _pieces("turn", lowered, writer, columns=True)
+    turn, calls, size = _pieces("turn", lowered, writer, columns=True, rows=repeated.rows)
     if calls:
         head = f"define internal void @turn({arguments(repeated, 'ptr noalias')}, ptr noalias %scratch) {{"
         turn += [head, *calls, "  ret void", "}"]
@@ -128,15 +130,15 @@ def _parameters(lowered: Lowered, writer: IrWriter, table: Table | None) -> str:
 
 
 def _pieces(
-    name: str, lowered: Lowered, writer: IrWriter, table: Table | None = None, *, columns: bool = False
+    name: str, lowered: Lowered, writer: IrWriter, table: Table | None = None, *, columns: bool = False, rows: str = ""
 ) -> tuple[list[str], list[str], int]:
     """One function; or, of a long program, its pieces, the lines that call them, and the bytes of their scratch array.
 
-    `columns`: in lanes, all arrays are columns (transpose.py).
+    `columns`: in lanes, all arrays are columns (transpose.py), but the input `rows`, which is the same in all lanes.
     """
     total = len(lowered.steps)
     chunks = [lowered.steps] if total <= ALONE else [lowered.steps[k : k + CHUNK] for k in range(0, total, CHUNK)]
-    emit = Emitter(lowered, writer, alone=len(chunks) == 1, table=table, columns=columns)
+    emit = Emitter(lowered, writer, alone=len(chunks) == 1, table=table, columns=columns, rows=rows)
     aligned = f"alignstack({LINE}) " if writer.lanes > 1 else ""  # a vector that waits on the stack lies in one line
     parameters = _parameters(lowered, writer, table)
     if len(chunks) == 1:

@@ -8,6 +8,8 @@ back lies in two places that take turns, so `turn` never writes where it reads:
     block    all arrays of `turn` are columns (transpose.py): rows become columns before the first turn and columns
              rows after the last, so a turn moves no lanes about
 
+The input that takes another row in every turn is read where it lies, in lanes the same number in all of them.
+
 Working memory of more than `STACK` bytes is on the heap: a thread's stack may be small.
 """
 
@@ -70,25 +72,38 @@ def many(program: Program | Rolled | Repeated, scalar: str, lanes: int) -> str:
     """Whole blocks in place; the states that are left over go through a block of their own, the last one repeated."""
     width = 8 if scalar == "double" else 4
     ports = _ports(program)
+    inputs = len(program.inputs)
+    shared = {k for k, port in enumerate(program.inputs) if port.shared}
+    own = [k for k in range(inputs) if k not in shared]
     lines = ["define i64 @many(ptr %pointers, i64 %count) {", "entry:", *_pointers(program)]
     for k, (_, size) in enumerate(ports):
         lines.append(f"  %bytes{k} = add i64 0, {size * width}")
+    lines += [f"  %whole = and i64 %count, {-lanes}", "  br label %check"]
+    lines += ["check:"]
+    for k in sorted(shared):
+        lines += [
+            f"  %sound{k} = call i1 @finite_rows(ptr %{ports[k][0]}, i64 {ports[k][1]})",
+            f"  br i1 %sound{k}, label %check{k}, label %unsound",
+            f"check{k}:",
+        ]
+    lines += ["  br label %begin"]
+    lines += ["unsound:", "  ret i64 0"] if shared else []
     lines += [
-        f"  %whole = and i64 %count, {-lanes}",
+        "begin:",
         "  br label %head",
         "head:",
-        "  %b = phi i64 [0, %entry], [%next, %go]",
+        "  %b = phi i64 [0, %begin], [%next, %go]",
         "  %more = icmp slt i64 %b, %whole",
         "  br i1 %more, label %body, label %after",
         "body:",
     ]
     call = []
     for k, (port, size) in enumerate(ports):
-        lines.append(f"  %off{k} = mul i64 %b, {size}")
+        lines.append(f"  %off{k} = mul i64 %b, {0 if k in shared else size}")
         lines.append(f"  %here{k} = getelementptr {scalar}, ptr %{port}, i64 %off{k}")
         call.append(f"ptr %here{k}")
     lines += [
-        f"  %fine = call i1 @finite({', '.join(call[: len(program.inputs)])})",
+        f"  %fine = call i1 @finite({', '.join(call[k] for k in own)})",
         "  br i1 %fine, label %go, label %bad",
         "bad:",
         "  ret i64 %b",
@@ -119,8 +134,7 @@ def many(program: Program | Rolled | Repeated, scalar: str, lanes: int) -> str:
         "  %pick = select i1 %inside, i64 %lane, i64 %past",
         "  %state = add i64 %whole, %pick",
     ]
-    inputs = len(program.inputs)
-    for k, (port, size) in enumerate(ports[:inputs]):
+    for k, (port, size) in ((k, ports[k]) for k in own):
         lines += [
             f"  %fo{k} = mul i64 %state, {size}",
             f"  %from{k} = getelementptr {scalar}, ptr %{port}, i64 %fo{k}",
@@ -133,13 +147,13 @@ def many(program: Program | Rolled | Repeated, scalar: str, lanes: int) -> str:
         f"  %again = icmp slt i64 %lane1, {lanes}",
         "  br i1 %again, label %fill, label %last",
         "last:",
-        f"  %fine2 = call i1 @finite({', '.join(f'ptr %pad{k}' for k in range(inputs))})",
+        f"  %fine2 = call i1 @finite({', '.join(f'ptr %pad{k}' for k in own)})",
         "  br i1 %fine2, label %go2, label %bad2",
         "bad2:",
         "  call void @free(ptr %pad)",
         "  ret i64 %whole",
         "go2:",
-        f"  call void @block({', '.join(f'ptr %pad{k}' for k in range(len(ports)))})",
+        f"  call void @block({', '.join(f'ptr %{p}' if k in shared else f'ptr %pad{k}' for k, (p, _) in enumerate(ports))})",
     ]
     for k, (port, size) in enumerate(ports[inputs:], start=inputs):
         lines += [
@@ -294,7 +308,8 @@ def turns(name: str, repeated: Repeated, w: IrWriter, scratch: int) -> list[str]
     fed = {p.name for p in repeated.fed}
     before, after = [], []  # rows into columns, columns into rows
     takes, gives = {}, {}  # what `turn` is called with
-    phis = []
+    phis: list[str] = []
+    stepped: list[str] = []  # to the next of the rows
 
     def columns(name: str, port: Port) -> str:
         return room.place(name, port.size * w.bytes)
@@ -304,7 +319,11 @@ def turns(name: str, repeated: Repeated, w: IrWriter, scratch: int) -> list[str]
 
     for port in repeated.inputs:
         takes[port.name] = f"%i_{port.name}"
-        if lanes and port.name not in fed:
+        if port.name == repeated.rows:
+            takes[port.name] = f"%row_{port.name}"
+            stepped.append(f"  %past_{port.name} = getelementptr {w.scalar}, ptr %row_{port.name}, i64 {port.size // repeated.times}")
+            phis.append(f"  %row_{port.name} = phi ptr [%i_{port.name}, %ready], [%past_{port.name}, %turn]")
+        elif lanes and port.name not in fed:
             takes[port.name] = columns(f"%c_{port.name}", port)
             before += copied("columns", f"%i_{port.name}", takes[port.name], port)
     for port in repeated.outputs:
@@ -340,6 +359,7 @@ def turns(name: str, repeated: Repeated, w: IrWriter, scratch: int) -> list[str]
         "  %k = phi i64 [0, %ready], [%next, %turn]",
         *phis,
         f"  call void @turn({', '.join(f'ptr {x}' for x in given)})",
+        *stepped,
         "  %next = add i64 %k, 1",
         f"  %more = icmp slt i64 %next, {repeated.times}",
         "  br i1 %more, label %turn, label %done",

@@ -349,6 +349,7 @@ class Source:
         names = argument_names((*program.inputs, *program.outputs))
         self.inputs = {p.name: (name, p) for name, p in zip(names, program.inputs, strict=False)}  # port -> its name
         self.outputs = {p.name: (name, p) for name, p in zip(names[len(self.inputs) :], program.outputs, strict=True)}
+        self.rows = program.rows if isinstance(program, Repeated) else ""  # the input read in the loop
         self._turned = turned_steps(self.lowered)
         self._results: dict[int, list[tuple[str, Port, int]]] = {}  # value -> where it goes
         for (name, port), operands in zip(self.outputs.values(), turn.results, strict=True):
@@ -377,7 +378,8 @@ class Source:
         w.lines += [f"    (void){name};" for port, (name, _) in self.inputs.items() if port not in used]
         fed = {p.name for p in self.program.fed} if isinstance(self.program, Repeated) else set()
         for k, (port, element) in self.lowered.loads.items():
-            w.put(read(*self.inputs[port], element), name=f"t{k}", changes=port in fed)
+            if port != self.rows:
+                w.put(read(*self.inputs[port], element), name=f"t{k}", changes=port in fed)
         w.lines += between
         if isinstance(self.program, Repeated):
             self._loop(w, write, self.program)
@@ -413,7 +415,7 @@ class Source:
                 if k is not None:
                     again[k] = operand
                     final.append((place, f"t{k}"))
-                elif operand < 0 or (operand in loads and loads[operand][0] not in fed):
+                elif operand < 0 or (operand in loads and loads[operand][0] not in {*fed, self.rows}):
                     final.append((place, self._operand(operand)))
                 else:
                     last[operand] = f"t{operand}_last"
@@ -422,6 +424,10 @@ class Source:
         for name in last.values():
             w.put(zero, name=name, changes=True)
         inside = SourceWriter(w.scalar)
+        for k, (port, element) in loads.items():
+            if port == self.rows:
+                name, whole = self.inputs[port]
+                inside.put(f"{name}[k * {whole.size // repeated.times} + {element}]", name=f"t{k}")
 
         def finish(k: int) -> None:
             if k in last:

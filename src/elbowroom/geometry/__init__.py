@@ -15,6 +15,7 @@ from .person import Skeleton as Skeleton
 from .segments import PARALLEL_ANGLE as PARALLEL_ANGLE
 from .shapes import PARKED as PARKED
 from .shapes import ROW as ROW
+from .shapes import Box as Box
 from .shapes import Capsule as Capsule
 from .shapes import HalfSpace as HalfSpace
 from .shapes import HollowSphere as HollowSphere

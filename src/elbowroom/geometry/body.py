@@ -77,6 +77,17 @@ def rows(model: Model, q: Array, qd: Array, capsules: Sequence[LinkCapsule]) -> 
     return matrix(table)
 
 
+def ends(model: Model, q: Array, capsules: Sequence[LinkCapsule]) -> list[tuple[Array, Array]]:
+    """Where the axes of the capsules begin and end in the world at q (n,)."""
+    frames = forward_kinematics(model, q)
+    base, origin = model.base[:3, :3], model.base[:3, 3]
+
+    def placed(link: int, local: Point) -> Array:
+        return origin + base @ np.array(local) if link == BASE else frames.point(link, np.array(local))
+
+    return [(placed(each.link, each.a), placed(each.link, each.b)) for each in capsules]
+
+
 class Body:
     """An arm's capsules, compiled: `capsules(q)` as shapes, `rows(q, qd)` as numbers, `self_pairs` to keep apart.
 

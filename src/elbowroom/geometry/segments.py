@@ -27,11 +27,12 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..algebra import Array, Condition, Scalar, maximum, minimum, sin, sqrt, where
+from ..algebra import Array, Condition, Scalar, absolute, maximum, minimum, sin, sqrt, where
 
 PARALLEL_ANGLE = math.radians(10.0)  # the thesis' tolerance (3.13): below it, closest points are blended
 POINT = 1e-36  # m^2: an axis shorter than 1e-18 m is a point
 PARALLEL = 2.0**-92  # sine squared: nearer to parallel than 1.4e-14 is parallel, rounding hides the rest
+STILL = 1e-9  # m: a segment that moves less along an edge of a box lies across it
 CROSSING = 2.0**-96  # axes nearer than 3.6e-15 of their size cross, likewise
 
 Three = tuple[Scalar, Scalar, Scalar]
@@ -113,16 +114,19 @@ class _Edges(NamedTuple):
     on1_of_end2: Scalar
 
 
-def _factorised(a1: Point, b1: Point, a2: Point, b2: Point) -> _Frame:
+def _factorised(
+    a1: Point, b1: Point, a2: Point, b2: Point, inverse11: Scalar | None = None, inverse22: Scalar | None = None
+) -> _Frame:
     s1, s2, y = minus(b1, a1), minus(b2, a2), minus(a1, a2)  # (3.10), (3.11), (3.24)
     s11, s22 = dot(s1, s1), dot(s2, s2)
-    inverse22 = inverse(s22)
+    inverse11 = inverse(s11) if inverse11 is None else inverse11
+    inverse22 = inverse(s22) if inverse22 is None else inverse22
     t, T0 = dot(s1, s2) * inverse22, dot(y, s2) * inverse22
     w = (s2[0] * t - s1[0], s2[1] * t - s1[1], s2[2] * t - s1[2])
     across_y = (y[0] - s2[0] * T0, y[1] - s2[1] * T0, y[2] - s2[2] * T0)
     ww = dot(w, w)
     L = dot(w, across_y) * inverse(ww)
-    return _Frame(y, s1, s2, w, across_y, s11, s22, ww, inverse(s11), t, T0, L, ww <= s11 * PARALLEL)
+    return _Frame(y, s1, s2, w, across_y, s11, s22, ww, inverse11, t, T0, L, ww <= s11 * PARALLEL)
 
 
 def _edges(f: _Frame) -> _Edges:
@@ -159,12 +163,57 @@ def _inside(f: _Frame, T: Scalar) -> Condition:
 
 
 def least_distance(a1: Point, b1: Point, a2: Point, b2: Point) -> Scalar:
-    """Distance of two segments without their points, (3.39): |u_min|^2 and the part of y across both, squared."""
-    f = _factorised(a1, b1, a2, b2)
+    """Distance of two segments without their points."""
+    return sqrt(least_square(a1, b1, a2, b2))
+
+
+def least_square(
+    a1: Point, b1: Point, a2: Point, b2: Point, inverse11: Scalar | None = None, inverse22: Scalar | None = None
+) -> Scalar:
+    """The same squared, (3.39): |u_min|^2 and the part of y across both.
+
+    inverse11, inverse22: 1 / |s1|^2 and 1 / |s2|^2 where they are known, 0 for a point; else they are computed.
+    """
+    f = _factorised(a1, b1, a2, b2, inverse11, inverse22)
     inside = _inside(f, f.T0 + f.t * f.L)
     u = where(inside, 0.0, _nearest_edge(f, _edges(f))[2])
     across_both = along(f.across_y, f.across1, -f.L)
-    return sqrt(u + dot(across_both, across_both))
+    return u + dot(across_both, across_both)
+
+
+def least_square_to_box(a: Point, b: Point, half: Point) -> Scalar:
+    """Squared distance of the segment from a to b to a box about the origin with these half edges, 0 where they meet.
+
+    With e_i = max(|p_i| - h_i, 0) along p = a + s t, half the derivative of |e|^2 is g(t) = sum s_i sign(p_i) e_i.  It
+    does not fall, and it is linear between the places where the segment passes one of the six planes.  So the least is
+    where the line through the last value below zero and the first above meets zero, or at an end.
+    """
+    s = minus(b, a)
+
+    def excess(t: Scalar) -> Three:
+        p = along(a, s, t)
+        return tuple(p[i] - minimum(maximum(p[i], -half[i]), half[i]) for i in range(3))  # type: ignore[return-value]
+
+    def slope(t: Scalar) -> Scalar:
+        return dot(s, excess(t))
+
+    low, high, below, above = 0.0, 1.0, slope(0.0), slope(1.0)
+    first, last = below, above
+    for i in range(3):
+        moves = absolute(s[i]) > STILL
+        per = 1.0 / where(moves, s[i], 1.0)
+        for plane in (-half[i], half[i]):
+            t = clamped((plane - a[i]) * per)
+            t = where(moves, t, 0.0)
+            g = slope(t)
+            later, sooner = (g <= 0.0) & (t >= low), (g >= 0.0) & (t <= high)
+            low, below = where(later, t, low), where(later, g, below)
+            high, above = where(sooner, t, high), where(sooner, g, above)
+    rise = above - below
+    t = low - below * (high - low) / where(rise > 0.0, rise, 1.0)
+    t = where(first >= 0.0, 0.0, where(last <= 0.0, 1.0, t))
+    e = excess(t)
+    return dot(e, e)
 
 
 def nearest(a1: Point, b1: Point, a2: Point, b2: Point, angle: Scalar = PARALLEL_ANGLE) -> NearestPoints:

@@ -1,7 +1,8 @@
-"""The shapes that robots, people and cells are covered with: four solids, frozen and validated.
+"""The shapes that robots, people and cells are covered with: five solids, frozen and validated.
 
     Sphere(center, radius)        all points within `radius` of a point
     Capsule(a, b, radius)         all points within `radius` of the segment from a to b (the thesis calls it a cylinder)
+    Box(center, half, rotation)   a box: half its edges, and its axes as columns; for planning (avoidance/planning/)
     HalfSpace(point, normal)      all points on the side that `normal` points away from: a floor has its normal up
     HollowSphere(center, radius)  all points outside of `radius`: a shell to stay inside of
 
@@ -12,7 +13,7 @@ to B.  `PARKED` fills an empty slot: a point a thousand kilometres away, at rest
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -107,6 +108,27 @@ class Capsule:
         """Its 13 numbers for compiled code, with the velocities (3,) of the ends of its axis."""
         ends = _velocity("Capsule.row: velocity_a", velocity_a), _velocity("Capsule.row: velocity_b", velocity_b)
         return _row(self.a, self.b, self.radius, *ends)
+
+
+@dataclass(frozen=True, eq=False)
+class Box:
+    """A box about `center` (3,) with half edges `half` (3,), m, along the columns of `rotation` (3, 3)."""
+
+    center: Array
+    half: Array
+    rotation: Array = field(default_factory=lambda: np.eye(3))
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "center", _point("Box.center", self.center))
+        half = _point("Box.half", self.half)
+        if not (half > 0.0).all():
+            raise ValueError(f"Box.half must be positive, half the edges in metres; got {half.tolist()}")
+        object.__setattr__(self, "half", half)
+        rotation = _numbers("Box.rotation", self.rotation)
+        if rotation.shape != (3, 3) or not np.allclose(rotation @ rotation.T, np.eye(3), atol=1e-6):
+            raise ValueError(f"Box.rotation must be a rotation matrix (3, 3); got\n{rotation}")
+        rotation.flags.writeable = False
+        object.__setattr__(self, "rotation", rotation)
 
 
 @dataclass(frozen=True, eq=False)

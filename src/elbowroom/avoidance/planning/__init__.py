@@ -1,4 +1,15 @@
-"""A way around: what stands there, which configurations are free of it, and routes between them."""
+"""A way around: what stands there, which configurations are free of it, and routes between them.
 
+world                       obstacles as rows
+checker                     which configurations and motions are free, thousands in one compiled call
+planner, search, goals      from a joint pose to a goal
+smoothing, route            shorter, rounded, timed
+"""
+
+from ...geometry.shapes import Box as Box
 from .checker import Checker as Checker
+from .planner import Outcome as Outcome
+from .planner import Plan as Plan
+from .planner import Planner as Planner
+from .route import Route as Route
 from .world import World as World

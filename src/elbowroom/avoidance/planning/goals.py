@@ -1,0 +1,85 @@
+"""Joint poses that bring the tool to a pose or to a point: several, from a batch of random starts.
+
+Damped least squares (Levenberg-Marquardt with a fixed damping) on all starts at once:
+
+    dq = J^T (J J^T + mu I)^-1 e        e: what is missing of position, and of orientation where that is asked for
+
+Joints stay within their limits.  Solutions that are nearly the same count once; those nearest to where the arm is
+come first.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...arm import Arm
+from ..control.attraction import rotation_error
+from ..control.command import Goal
+
+Array = NDArray[np.float64]
+
+STARTS = 48
+STEPS = 60
+DAMPING = 1e-3
+LONGEST = 0.5  # rad or m a step
+CLOSE = 1e-4  # m and rad: what counts as there
+APART = 0.3  # rad: solutions that are nearer in every joint are one
+
+
+def solutions(
+    arm: Arm,
+    target: Array,
+    start: Array,
+    lower: Array,
+    upper: Array,
+    rng: np.random.Generator,
+    *,
+    most: int = 12,
+    starts: int = STARTS,
+) -> Array:
+    """(k, n), k at most `most`: for a pose (4, 4), or for a point (3,) with any orientation of the tool."""
+    pose = target.shape == (4, 4)
+    model = arm.model
+    low, high = model.sampling_range()
+    low, high = np.maximum(low, lower), np.minimum(high, upper)
+    q = np.vstack([start, arm.ready, rng.uniform(low, high, (starts, arm.n))])
+    position = target[:3, 3] if pose else target
+    size = 6 if pose else 3
+    for _ in range(STEPS):
+        e = _error(arm, q, position, target[:3, :3] if pose else None)
+        if (np.linalg.norm(e, axis=1) < CLOSE).all():
+            break
+        at = arm.jacobian(q)
+        J = np.concatenate([at.Jv, at.Jw], axis=1) if pose else at.Jv
+        dq = np.einsum("bij,bi->bj", J, np.linalg.solve(J @ J.transpose(0, 2, 1) + DAMPING * np.eye(size), e[..., None])[..., 0])
+        dq *= np.minimum(1.0, LONGEST / np.maximum(np.abs(dq).max(axis=1, keepdims=True), 1e-12))
+        q = np.clip(q + dq, lower, upper)
+    e = _error(arm, q, position, target[:3, :3] if pose else None)
+    there = q[np.linalg.norm(e, axis=1) < 10 * CLOSE]
+    order = np.argsort(np.abs(there - start).max(axis=1))
+    found: list[Array] = []
+    for candidate in there[order]:
+        if all(np.abs(candidate - other).max() > APART for other in found):
+            found.append(candidate)
+        if len(found) == most:
+            break
+    return np.array(found).reshape(-1, arm.n)
+
+
+def _error(arm: Arm, q: Array, position: Array, rotation: Array | None) -> Array:
+    """(B, 3) or (B, 6): what is missing of the position, and of the orientation."""
+    here = arm.pose(q)
+    e: Array = position - here[:, :3, 3]
+    if rotation is None:
+        return e
+    turned = np.array([np.asarray(rotation_error(each[:3, :3], rotation), dtype=float) for each in here])
+    return np.concatenate([e, turned], axis=1)
+
+
+def target_of(goal: object) -> Array | None:
+    """The pose or point that a goal names: a Goal's position, an array (3,) or (4, 4); None for joint poses."""
+    if isinstance(goal, Goal):
+        return np.array(goal.position)
+    array = np.asarray(goal, dtype=float)
+    return array if array.shape == (4, 4) else None

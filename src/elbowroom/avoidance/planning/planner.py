@@ -1,0 +1,185 @@
+"""The planner: from a joint pose to another, or to where the tool should be, around what stands in the way.
+
+    planner = Planner(arm)
+    plan = planner.plan(arm.ready, goal, World([Box(...), ...]), margin=0.03)
+    plan.outcome, plan.route, plan.reason
+
+`goal` is a joint pose (n,), several (k, n), a pose of the tool (4, 4), or a Goal, whose position counts and for which
+the tool may turn.  Of several the one that is reached first counts.  What is found is shortened, its corners are
+rounded and it is timed (smoothing.py, route.py).  The same seed and `rounds` give the same route; a `budget` is time
+on the clock, so what it cuts off depends on the machine.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...arm import Arm
+from ...errors import ShapeError
+from ...geometry import Body
+from ..control.command import Goal
+from . import search, smoothing
+from .checker import Checker
+from .goals import solutions, target_of
+from .route import Route
+from .world import World
+
+Array = NDArray[np.float64]
+
+SPEED, ACCELERATION = 2.0, 10.0  # rad/s and rad/s^2 where the model says nothing
+HORIZON = 0.5  # m beyond the arm's reach and the margin: what is farther away plays no part
+
+
+class Outcome(StrEnum):
+    """How a search ended."""
+
+    REACHED = "reached"
+    START_IN_COLLISION = "start in collision"
+    GOAL_IN_COLLISION = "goal in collision"
+    GOAL_UNREACHABLE = "goal unreachable"
+    BUDGET_SPENT = "budget spent"
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What was found: the outcome in words, and a route: to the goal, or as far as it came."""
+
+    outcome: Outcome
+    reason: str
+    route: Route | None
+    path: Array  # (k, n) way points
+    seconds: float
+    rounds: int
+
+    @property
+    def reached(self) -> bool:
+        """Whether the route ends at the goal."""
+        return self.outcome is Outcome.REACHED
+
+    def __repr__(self) -> str:
+        return f"<Plan: {self.outcome}, {self.seconds * 1e3:.1f} ms, {self.route!r}>"
+
+
+class Planner:
+    """Plans for one arm and body; see the module's docstring.
+
+    `lower`, `upper` (n,) replace the joint limits, `speed`, `acceleration` (n,) what routes are timed with: the model's
+    speeds and 10 rad/s^2 if omitted.
+    """
+
+    def __init__(
+        self,
+        arm: Arm,
+        *,
+        body: Body | None = None,
+        lower: ArrayLike | None = None,
+        upper: ArrayLike | None = None,
+        speed: ArrayLike | None = None,
+        acceleration: ArrayLike | None = None,
+        checker: Checker | None = None,
+    ) -> None:
+        self.arm = arm
+        self.checker = checker or Checker(Body(arm) if body is None else body, lower=lower, upper=upper)
+        n = arm.n
+        known = np.where(np.isfinite(arm.model.velocity), arm.model.velocity, SPEED)
+        self.speed = known if speed is None else np.array(speed, dtype=float)
+        self.acceleration = (
+            np.full(n, ACCELERATION) if acceleration is None else np.array(acceleration, dtype=float)
+        )
+        low, high = arm.model.sampling_range()
+        self._low, self._high = np.maximum(low, self.checker.lower), np.minimum(high, self.checker.upper)
+
+    def __repr__(self) -> str:
+        return f"<Planner of {self.checker!r}>"
+
+    def plan(
+        self,
+        start: ArrayLike,
+        goal: ArrayLike | Goal,
+        world: World,
+        *,
+        margin: float = 0.02,
+        budget: float = 1.0,
+        rounds: int | None = None,
+        seed: int = 0,
+    ) -> Plan:
+        """A route from start (n,) to a goal that keeps `margin` (m) from the world, found within `budget` (s)."""
+        began = time.perf_counter()
+        checker, rng = self.checker, np.random.default_rng(seed)
+        first = self._pose("start", start)
+        near = world.within(checker.center, checker.radius + margin + HORIZON)
+
+        def ended(outcome: Outcome, reason: str, path: Array, used: int = 0) -> Plan:
+            route = self._route(path, near) if len(path) > 1 else None
+            return Plan(outcome, reason, route, path, time.perf_counter() - began, used)
+
+        room = float(checker.slack(first, near, margin)[0])
+        if room <= 0.0:
+            clear = float(checker.clearance(first[0], near))
+            why = f"start: {clear:.3f} m clear, {margin:.3f} m asked for"
+            if not checker.within_limits(first)[0]:
+                why = f"start: beyond a joint limit: {first[0].round(3).tolist()}"
+            return ended(Outcome.START_IN_COLLISION, why, first)
+        ends = self._ends(goal, first[0], rng)
+        if not len(ends):
+            where = np.round(np.asarray(target_of(goal)), 3).tolist()
+            return ended(Outcome.GOAL_UNREACHABLE, f"goal: no joint pose within the limits reaches {where}", first)
+        free = checker.slack(ends, near, margin) > 0.0
+        if not free.any():
+            clear = float(np.max(checker.clearance(ends, near)))
+            why = f"goal: {clear:.3f} m clear at best in {len(ends)} joint poses, {margin:.3f} m asked for"
+            return ended(Outcome.GOAL_IN_COLLISION, why, first)
+        ends = ends[free]
+        straight = checker.edges_free(np.repeat(first, len(ends), axis=0), ends, near, margin)
+        if straight.any():
+            some = ends[straight]
+            best = some[int(checker.moved(some - first).argmin())]
+            return ended(Outcome.REACHED, "straight", np.vstack([first, best]))
+        go_on = _allowed(began + budget, rounds)
+        found = search.connect(checker, first, ends, near, margin, rng, self._low, self._high, go_on)
+        if found.path is None:
+            why = f"no way found in {time.perf_counter() - began:.2f} s, {found.rounds} rounds"
+            return ended(Outcome.BUDGET_SPENT, why, found.nearest, found.rounds)
+        path = smoothing.shortened(checker, found.path, near, margin, rng)
+        path = smoothing.rounded(checker, path, near, margin)
+        return ended(Outcome.REACHED, "around", path, found.rounds)
+
+    def _route(self, path: Array, world: World) -> Route:
+        route = Route(path, self.speed, self.acceleration)
+        route.clearance = float(np.min(self.checker.clearance(route.q, world)))
+        return route
+
+    def _pose(self, name: str, q: ArrayLike) -> Array:
+        found = np.array(q, dtype=float)
+        if found.shape != (self.arm.n,):
+            raise ShapeError(f"{name} must have shape ({self.arm.n},); got {found.shape}")
+        if not np.isfinite(found).all():
+            raise ValueError(f"{name} must be finite; got {found}")
+        return found[None]
+
+    def _ends(self, goal: ArrayLike | Goal, start: Array, rng: np.random.Generator) -> Array:
+        target = target_of(goal)
+        if target is not None:
+            return solutions(self.arm, target, start, self.checker.lower, self.checker.upper, rng)
+        found = np.atleast_2d(np.asarray(goal, dtype=float))
+        n = self.arm.n
+        if found.ndim != 2 or found.shape[1] != n:
+            raise ShapeError(
+                f"goal must be joint poses ({n},) or (k, {n}), a pose (4, 4) or a Goal; got {found.shape}"
+            )
+        if not np.isfinite(found).all():
+            raise ValueError(f"goal must be finite; got {found}")
+        return found
+
+
+def _allowed(until: float, rounds: int | None) -> Callable[[int], bool]:
+    def go_on(done: int) -> bool:
+        return (rounds is None or done < rounds) and (rounds is not None or time.perf_counter() < until)
+
+    return go_on

@@ -1,0 +1,110 @@
+"""A route: a path of joint positions with times, within the joints' speeds and accelerations.
+
+Along the path, with s its length, q' = dq/ds and q'' = d2q/ds2, the joints' speeds and accelerations are
+
+    qd = q' v        qdd = q' a + q'' v^2        v = ds/dt,  a = dv/dt
+
+Half of a joint's acceleration is kept for the bends and half for going faster and slower:
+
+    v <= min_i qd_max_i / |q'_i|     v^2 <= min_i qdd_max_i / (2 |q''_i|)     |a| <= min_i qdd_max_i / (2 |q'_i|)
+
+A pass forwards and one backwards over samples of the path give the fastest v that begins and ends at rest.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...errors import ShapeError
+
+Array = NDArray[np.float64]
+SAMPLES = 240
+STRAIGHT = 1e-6  # 1/m: less bend is none
+
+
+class Route:
+    """Joint positions over time: `at(t)`; see the module's docstring.
+
+    path (k, n)         its points; at a corner that is not rounded the arm comes to rest
+    speed, acceleration (n,)    that no joint exceeds
+    clearance           m, the least along it when it was planned; NaN where nobody said
+    """
+
+    def __init__(
+        self, path: ArrayLike, speed: ArrayLike, acceleration: ArrayLike, *, clearance: float = float("nan")
+    ) -> None:
+        points = np.array(path, dtype=float)
+        if points.ndim != 2 or len(points) < 1:
+            raise ShapeError(f"path must have shape (k, n), k at least 1; got {points.shape}")
+        self.path, self.clearance = points, clearance
+        self.speed, self.acceleration = (np.array(x, dtype=float) for x in (speed, acceleration))
+        for name, limit in (("speed", self.speed), ("acceleration", self.acceleration)):
+            if limit.shape != points.shape[1:] or not (limit > 0.0).all():
+                raise ValueError(f"{name} must be ({points.shape[1]},) positive numbers; got {limit}")
+        self.q, self._s, self._t, self._v = _timed(points, self.speed, self.acceleration)
+
+    @property
+    def duration(self) -> float:
+        """From the first point to the last, s."""
+        return float(self._t[-1])
+
+    def __repr__(self) -> str:
+        return f"<Route: {len(self.path)} points, {self.duration:.2f} s, {self.clearance:.3f} m clear>"
+
+    def at(self, t: float) -> tuple[Array, Array]:
+        """Joint positions (n,) and speeds (n,) at a time (s); at rest before the start and after the end."""
+        times = self._t
+        if t <= 0.0 or t >= times[-1]:
+            return self.q[0 if t <= 0.0 else -1].copy(), np.zeros(self.q.shape[1])
+        k = int(np.searchsorted(times, t, side="right")) - 1
+        span = times[k + 1] - times[k]
+        part = (t - times[k]) / span
+        # within a sample the acceleration along the path is constant: v runs linearly
+        v0, v1, ds = self._v[k], self._v[k + 1], self._s[k + 1] - self._s[k]
+        gone = (v0 * part + 0.5 * (v1 - v0) * part * part) * span / ds
+        step = self.q[k + 1] - self.q[k]
+        return self.q[k] + step * gone, step * ((v0 + (v1 - v0) * part) / ds)
+
+    def rest(self, t: float) -> Array:
+        """(k, n) the samples that are still to come at a time."""
+        k = min(int(np.searchsorted(self._t, t, side="right")), len(self.q) - 1)
+        return np.vstack([self.at(t)[0], self.q[k:]])
+
+    def times(self, t: float = 0.0) -> Array:
+        """(k,) s from now on to each of `rest`."""
+        k = min(int(np.searchsorted(self._t, t, side="right")), len(self.q) - 1)
+        return np.concatenate([[0.0], self._t[k:] - t])
+
+
+def _timed(path: Array, speed: Array, acceleration: Array) -> tuple[Array, Array, Array, Array]:
+    """Samples (m, n) of a path, their places s (m,) on it, times (m,) and speeds v (m,) along it."""
+    legs = np.linalg.norm(np.diff(path, axis=0), axis=1)
+    path, legs = path[np.r_[True, legs > 0.0]], legs[legs > 0.0]
+    if not len(legs):
+        return path[:1], np.zeros(1), np.zeros(1), np.zeros(1)
+    marks = np.concatenate([[0.0], np.cumsum(legs)])
+    s = np.union1d(np.linspace(0.0, marks[-1], SAMPLES), marks)  # its own points stay
+    s = s[np.r_[True, np.diff(s) > 1e-9 * marks[-1]]]
+    q = np.column_stack([np.interp(s, marks, column) for column in path.T])
+    ds = np.diff(s)
+    way = np.diff(q, axis=0) / ds[:, None]  # q' between samples
+    bend = np.abs(np.diff(way, axis=0)) / (0.5 * (ds[1:] + ds[:-1]))[:, None]
+    along = np.abs(way)
+    fastest = _least(speed, along)
+    gain = _least(0.5 * acceleration, along)  # of each piece
+    v2 = np.zeros(len(s))
+    v2[1:-1] = np.minimum(np.minimum(fastest[1:], fastest[:-1]) ** 2, _least(0.5 * acceleration, bend))
+    for k in range(1, len(s)):
+        v2[k] = min(v2[k], v2[k - 1] + 2.0 * gain[k - 1] * ds[k - 1])
+    for k in range(len(s) - 2, -1, -1):
+        v2[k] = min(v2[k], v2[k + 1] + 2.0 * gain[k] * ds[k])
+    v = np.sqrt(v2)
+    times = np.concatenate([[0.0], np.cumsum(2.0 * ds / (v[1:] + v[:-1]))])
+    return q, s, times, v
+
+
+def _least(limit: Array, of: Array) -> Array:
+    """(m,) the least over the joints of limit (n,) / of (m, n)."""
+    found: Array = (limit / np.maximum(of, STRAIGHT)).min(axis=1)
+    return found

@@ -1,0 +1,134 @@
+"""RRT-Connect in batches: two trees of free configurations that grow towards each other (Kuffner and LaValle, 2000).
+
+Where the textbook grows one branch at a time, here `BATCH` random configurations are taken at once: the nearest nodes
+of one tree set out for all of them in one batch of checked motions, and from what they reach the nearest nodes of the
+other tree set out to meet them in another.  A branch that is blocked ends where it was still free.
+
+Distances are those of `Checker.moved`, joint by joint: |dq_i| times how far the joint can move the arm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .checker import Checker
+from .world import World
+
+Array = NDArray[np.float64]
+
+BATCH = 12  # branches at once
+RANGE = 1.2  # m: how far a branch grows at a time
+SHORTEST = 0.08  # m: a branch that is blocked sooner is none
+AT_ROOTS = 0.1  # part of the branches that set out for a root of the other tree
+ROOM = 256  # nodes that a tree has room for at first
+
+
+class Tree:
+    """Free configurations, each with the one that it was reached from."""
+
+    def __init__(self, roots: Array, weights: Array) -> None:
+        self.roots, self._weights = roots, weights
+        n = roots.shape[1]
+        self.nodes, self._scaled = np.zeros((ROOM, n)), np.zeros((ROOM, n))
+        self._squares, self.parents, self.size = np.zeros(ROOM), np.full(ROOM, -1), 0
+        self.add(roots, np.full(len(roots), -1))
+
+    def add(self, nodes: Array, parents: NDArray[np.int_]) -> int:
+        """More nodes; the number of the first."""
+        first, end = self.size, self.size + len(nodes)
+        while end > len(self.nodes):
+            self.nodes, self._scaled = (np.vstack([x, np.zeros_like(x)]) for x in (self.nodes, self._scaled))
+            self._squares, self.parents = (np.concatenate([x, x]) for x in (self._squares, self.parents))
+        self.nodes[first:end], self.parents[first:end] = nodes, parents
+        scaled = nodes * self._weights
+        self._scaled[first:end], self._squares[first:end] = scaled, (scaled * scaled).sum(axis=1)
+        self.size = end
+        return first
+
+    def nearest(self, to: Array) -> NDArray[np.int_]:
+        """(B,) the numbers of the nodes nearest to configurations (B, n)."""
+        apart = self._squares[: self.size] - 2.0 * (to * self._weights) @ self._scaled[: self.size].T
+        found: NDArray[np.int_] = apart.argmin(axis=1)
+        return found
+
+    def way(self, node: int) -> list[Array]:
+        """From the node to its root."""
+        found = []
+        while node >= 0:
+            found.append(self.nodes[node].copy())
+            node = int(self.parents[node])
+        return found
+
+
+class Search(NamedTuple):
+    """What a search found: the path (k, n), or the two trees as they are when it ended."""
+
+    path: Array | None
+    nearest: Array  # (k, n) the way to the node of the first tree that came nearest to the other's roots
+    rounds: int
+
+
+def connect(
+    checker: Checker,
+    starts: Array,
+    goals: Array,
+    world: World,
+    margin: float,
+    rng: np.random.Generator,
+    low: Array,
+    high: Array,
+    go_on: Callable[[int], bool],
+) -> Search:
+    """A free path from one of some starts (k, n) to one of some goals (m, n), all of them free themselves.
+
+    Random configurations are drawn between `low` and `high` (n,).  `go_on(round)` is asked before each round.
+    """
+    weights = np.maximum(checker.reach, 0.05)
+    trees = Tree(starts, weights), Tree(goals, weights)
+    first = 0  # the tree whose turn it is
+    rounds = 0
+    while go_on(rounds):
+        rounds += 1
+        here, there = trees[first], trees[1 - first]
+        wanted = rng.uniform(low, high, (BATCH, len(low)))
+        at_roots = rng.random(BATCH) < AT_ROOTS
+        wanted[at_roots] = there.roots[rng.integers(len(there.roots), size=int(at_roots.sum()))]
+        near = here.nearest(wanted)
+        grown, kept = _grown(checker, here.nodes[near], wanted, world, margin, RANGE)
+        if kept.any():
+            new = here.add(grown[kept], near[kept])
+            reached = here.nodes[new : here.size]
+            other = there.nearest(reached)
+            part = checker.first_blocked(there.nodes[other], reached, world, margin)
+            whole = np.flatnonzero(part >= 1.0)
+            if len(whole):
+                lengths = [checker.moved((there.nodes[other[k]] - reached[k])[None])[0] for k in whole]
+                k = int(whole[int(np.argmin(lengths))])
+                way, back = here.way(new + k), there.way(int(other[k]))
+                path = np.array([*way[::-1], *back]) if first == 0 else np.array([*back[::-1], *way])
+                return Search(path, path, rounds)
+            ends, long = _cut(checker, there.nodes[other], reached, part)
+            if long.any():
+                there.add(ends[long], other[long])
+        first = 1 - first
+    nodes = trees[0].nodes[: trees[0].size]
+    apart = np.linalg.norm((nodes[:, None] - goals[None]) * weights, axis=2).min(axis=1)
+    return Search(None, np.array(trees[0].way(int(apart.argmin()))[::-1]), rounds)
+
+
+def _grown(
+    checker: Checker, start: Array, end: Array, world: World, margin: float, longest: float
+) -> tuple[Array, NDArray[np.bool_]]:
+    """Where branches from start (B, n) towards end (B, n) come to, and which are long enough to be kept."""
+    far = checker.moved(end - start)
+    end = start + (end - start) * np.minimum(1.0, longest / np.maximum(far, 1e-9))[:, None]
+    return _cut(checker, start, end, checker.first_blocked(start, end, world, margin))
+
+
+def _cut(checker: Checker, start: Array, end: Array, part: Array) -> tuple[Array, NDArray[np.bool_]]:
+    reached = start + (end - start) * part[:, None]
+    return reached, checker.moved(reached - start) >= SHORTEST

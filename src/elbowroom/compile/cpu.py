@@ -95,11 +95,7 @@ class Cpu(OfThisProcess):
 
         All of it is one call of machine code: Ctrl-C waits for its end, and no thread writes after it.
         """
-        if self._batch is None:
-            self._many_at = self._many.address("many", self._describe)
-            self._batch = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)(self._many_at)
-            if self._table is not None:
-                entry.offer(self._table, self._many_at)
+        self._ready_for_many()
         arrays = inputs + outputs
         threads = min(threads, _cores())  # more would only take turns
         if threads == 1 or batch <= BLOCK:
@@ -107,6 +103,24 @@ class Cpu(OfThisProcess):
         pieces = _pieces(batch, threads, self.lanes)
         widths = [0 if k in self._shared else a.nbytes // batch for k, a in enumerate(arrays)]
         return self._done(share(self._many_at, [_address(a) for a in arrays], widths, pieces, threads))
+
+    def _ready_for_many(self) -> None:
+        if self._batch is None:
+            self._many_at = self._many.address("many", self._describe)
+            self._batch = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)(self._many_at)
+            if self._table is not None:
+                entry.offer(self._table, self._many_at)
+
+    def on(self, inputs: list[Array], outputs: list[Array]) -> Callable[[int], bool]:
+        """`many` on the first so many states of these arrays, which must stay where they are: as long as it lives."""
+        self._ready_for_many()
+        arrays, batch = inputs + outputs, self._batch
+        places = _pointers(arrays)
+
+        def run(states: int, _: list[Array] = arrays) -> bool:
+            return self._done(batch(places, states))
+
+        return run
 
     @staticmethod
     def _done(answer: int) -> bool:

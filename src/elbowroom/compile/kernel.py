@@ -257,9 +257,7 @@ class Kernel(Generic[R]):
                 raise ValueError(f"{self.name}: {port.name} must be finite; got {array[at]} at {at}")
 
     def _batch(self, arrays: list[Array]) -> tuple[int, ...]:
-        shapes = [
-            a.shape[: a.ndim - len(p.shape)] for p, a in zip(self._inputs, arrays, strict=True) if not p.shared
-        ]
+        shapes = [a.shape[: a.ndim - len(p.shape)] for p, a in zip(self._inputs, arrays, strict=True) if not p.shared]
         if any(s != shapes[0] for s in shapes):
             told = ", ".join(f"{p.name} {a.shape}" for p, a in zip(self._inputs, arrays, strict=True))
             raise ShapeError(f"{self.name}: inputs must have one batch shape; got {told}")

@@ -75,6 +75,7 @@ def many(program: Program | Rolled | Repeated, scalar: str, lanes: int) -> str:
     inputs = len(program.inputs)
     shared = {k for k, port in enumerate(program.inputs) if port.shared}
     own = [k for k in range(inputs) if k not in shared]
+    padded = [f"%{port}" if k in shared else f"%pad{k}" for k, (port, _) in enumerate(ports)]
     lines = ["define i64 @many(ptr %pointers, i64 %count) {", "entry:", *_pointers(program)]
     for k, (_, size) in enumerate(ports):
         lines.append(f"  %bytes{k} = add i64 0, {size * width}")
@@ -153,7 +154,7 @@ def many(program: Program | Rolled | Repeated, scalar: str, lanes: int) -> str:
         "  call void @free(ptr %pad)",
         "  ret i64 %whole",
         "go2:",
-        f"  call void @block({', '.join(f'ptr %{p}' if k in shared else f'ptr %pad{k}' for k, (p, _) in enumerate(ports))})",
+        f"  call void @block({', '.join(f'ptr {x}' for x in padded)})",
     ]
     for k, (port, size) in enumerate(ports[inputs:], start=inputs):
         lines += [
@@ -321,7 +322,8 @@ def turns(name: str, repeated: Repeated, w: IrWriter, scratch: int) -> list[str]
         takes[port.name] = f"%i_{port.name}"
         if port.name == repeated.rows:
             takes[port.name] = f"%row_{port.name}"
-            stepped.append(f"  %past_{port.name} = getelementptr {w.scalar}, ptr %row_{port.name}, i64 {port.size // repeated.times}")
+            step = port.size // repeated.times
+            stepped.append(f"  %past_{port.name} = getelementptr {w.scalar}, ptr %row_{port.name}, i64 {step}")
             phis.append(f"  %row_{port.name} = phi ptr [%i_{port.name}, %ready], [%past_{port.name}, %turn]")
         elif lanes and port.name not in fed:
             takes[port.name] = columns(f"%c_{port.name}", port)

@@ -197,7 +197,9 @@ def least_square_to_box(a: Point, b: Point, half: Point) -> Scalar:
     def slope(t: Scalar) -> Scalar:
         return dot(s, excess(t))
 
-    low, high, below, above = 0.0, 1.0, slope(0.0), slope(1.0)
+    low: Scalar = 0.0
+    high: Scalar = 1.0
+    below, above = slope(0.0), slope(1.0)
     first, last = below, above
     for i in range(3):
         moves = absolute(s[i]) > STILL

@@ -3,7 +3,8 @@
     checker = Checker(Body(arm))
     checker.clearance(Q, world)             (B,) m, least distance of surfaces; negative in overlap
     checker.free(Q, world, margin=0.02)     (B,) bool, in float32 on squared distances
-    checker.edges_free(P, Q, world)         (B,) bool, the whole straight joint motions from P to Q
+    against = checker.against(world, margin=0.02)       the same for many calls: its tables are made once
+    against.edges_free(P, Q)                (B,) bool, the whole straight joint motions from P to Q
 
 One call places the capsules of all configurations and takes the distances of those that the arm must keep apart; one
 loop over the rows of the world follows for each kind of shape, all configurations of a block in the lanes of a register
@@ -45,6 +46,7 @@ Array = NDArray[np.float64]
 Numbers = NDArray[Any]
 
 NOTHING = 1e3  # m: the clearance where there is nothing to be clear of
+COARSE = 0.15  # m, of what moves farthest: samples that a motion is looked at first
 FINEST = 0.002  # m: motions this small between two samples that are free are free
 SIZES = (4, 8, 12, 16, 24, 32, 48, 64, 96, 128)  # rows that there is code for; more go through the last in turns
 
@@ -65,7 +67,8 @@ def _placed(model: Model, q: Scalars, moving: Any, pairs: Any, squared: bool) ->
     known |= dict(zip(fixed, ends(model, q, fixed), strict=True)) if fixed else {}
     own: Scalar = NOTHING
     for x, y in pairs:
-        square = least_square(*known[x], *known[y], _inverse(x), _inverse(y))
+        (a1, b1), (a2, b2) = known[x], known[y]
+        square = least_square(a1, b1, a2, b2, _inverse(x), _inverse(y))
         own = minimum(own, _gap(square, x.radius + y.radius, squared))
     return {"ends": vector(*(number for pair in found for end in pair for number in end)), "least": vector(own)}
 
@@ -96,8 +99,8 @@ def _from_box(moving: Any, ends: Scalars, least: Scalars, row: Scalars, squared:
     best: Scalar = least[0]
     axes = row[3:12].reshape(3, 3).T
     for a, b, each in _each(moving, ends):
-        inside = [[dot(axis, end - row[0:3]) for axis in axes] for end in (a, b)]
-        square = least_square_to_box(*inside, row[12:15])
+        start, end = ([dot(axis, x - row[0:3]) for axis in axes] for x in (a, b))
+        square = least_square_to_box(start, end, row[12:15])
         best = minimum(best, _gap(square, row[15] + each.radius, squared))
     return {"least": vector(best)}
 
@@ -156,18 +159,13 @@ class Checker:
         found = self._least(given, world, margin, np.float32, True, threads) > 0.0
         return found & self.within_limits(given)
 
-    def slack(self, q: Array, world: World, margin: float = 0.0) -> Array:
-        """(B,) m, what is left of the clearance to the world after `margin`, or of that between the arm's links.
-
-        In float32: true to a few micrometres.  Negative beyond a joint limit, too.
-        """
-        found = self._least(q, world, margin, np.float32, False, 1)
-        return np.where(self.within_limits(q), found, -NOTHING)
+    def against(self, world: World, margin: float = 0.0) -> Against:
+        """The checks of one world with one margin (m), for many calls."""
+        return Against(self, world, margin)
 
     def within_limits(self, q: Array) -> NDArray[np.bool_]:
         """(B,) whether q (B, n) is within the joint limits."""
-        inside: NDArray[np.bool_] = ((q >= self.lower) & (q <= self.upper)).all(axis=1)
-        return inside
+        return np.asarray(((q >= self.lower) & (q <= self.upper)).all(axis=1))
 
     def moved(self, dq: Array) -> Array:
         """(B,) m, the farthest that any point of the arm moves along straight joint motions dq (B, n)."""
@@ -177,47 +175,7 @@ class Checker:
     def edge_free(self, a: ArrayLike, b: ArrayLike, world: World, margin: float = 0.0) -> bool:
         """Whether the whole straight joint motion from a (n,) to b (n,) is free."""
         first, last = (self._batch(np.asarray(x, dtype=float)) for x in (a, b))
-        return bool(self.edges_free(first, last, world, margin)[0])
-
-    def edges_free(self, a: Array, b: Array, world: World, margin: float = 0.0) -> NDArray[np.bool_]:
-        """(B,) whether the whole straight joint motions from a (B, n) to b (B, n) are free; see the module's text."""
-        return self.first_blocked(a, b, world, margin) >= 1.0
-
-    def first_blocked(self, a: Array, b: Array, world: World, margin: float = 0.0, coarse: float = 0.15) -> Array:
-        """(B,) the part of each motion from a (B, n) to b (B, n) that is free from its start on: 1 where all of it is.
-
-        Samples `coarse` (m, of what moves farthest) apart come first; then the middle of all that they leave open.
-        """
-        count = len(a)
-        far = self.moved(b - a)
-        pieces = np.maximum(1, np.ceil(far / coarse)).astype(int)
-        step = b - a
-        # samples of all motions behind each other: edge number, part of the way
-        edge = np.repeat(np.arange(count), pieces + 1)
-        first = np.cumsum(pieces + 1) - (pieces + 1)
-        part = (np.arange(len(edge)) - first[edge]) / pieces[edge]
-        slack = self.slack(a[edge] + step[edge] * part[:, None], world, margin)
-        end = np.ones(count)
-        np.minimum.at(end, edge[slack <= 0.0], part[slack <= 0.0])
-        same = edge[1:] == edge[:-1]
-        left = np.flatnonzero(same)
-        edges, low, high = edge[left], part[left], part[left + 1]
-        slack_low, slack_high = slack[left], slack[left + 1]
-        while True:
-            gap = (high - low) * far[edges]
-            open_ = (slack_low + slack_high <= gap) & (gap > FINEST) & (low < end[edges])
-            open_ &= (slack_low > 0.0) & (slack_high > 0.0)
-            if not open_.any():
-                return np.where(end < 1.0, np.maximum(end - coarse / np.maximum(far, coarse), 0.0), 1.0)
-            edges, low, high = edges[open_], low[open_], high[open_]
-            slack_low, slack_high = slack_low[open_], slack_high[open_]
-            middle = 0.5 * (low + high)
-            found = self.slack(a[edges] + step[edges] * middle[:, None], world, margin)
-            bad = found <= 0.0
-            np.minimum.at(end, edges[bad], middle[bad])
-            edges = np.concatenate([edges, edges])
-            low, high = np.concatenate([low, middle]), np.concatenate([middle, high])
-            slack_low, slack_high = np.concatenate([slack_low, found]), np.concatenate([found, slack_high])
+        return bool(self.against(world, margin).edges_free(first, last)[0])
 
     # ---- the compiled calls
     def _batch(self, q: Array) -> Array:
@@ -228,29 +186,17 @@ class Checker:
 
     def _least(self, q: Array, world: World, margin: float, dtype: Any, squared: bool, threads: int) -> Array:
         batch = len(q)
-        placing = self._placing(dtype, squared)
+        placing = self.placing(dtype, squared)
         if not batch:
             return np.zeros(0)
         found: Any = placing.general(q.astype(dtype), threads=threads)
         flat, least = found.ends, found.least
-        for rows, width in self._tables(world, margin):
-            for some in (rows[k : k + SIZES[-1]] for k in range(0, len(rows), SIZES[-1])):
-                size = next(size for size in SIZES if size >= len(some))
-                loop = self._rows(width, size, dtype, squared)
-                least = loop.general(flat, least, filled_up(some, size).astype(dtype), threads=threads)
+        for rows in tables(world, margin) if self.moving else ():
+            loop = self.loop(rows.shape[1], len(rows), dtype, squared)
+            least = loop.general(flat, least, rows.astype(dtype), threads=threads)
         return np.asarray(least[:, 0], dtype=float)
 
-    def _tables(self, world: World, margin: float) -> list[tuple[Array, int]]:
-        """The rows of each kind, grown by the margin."""
-        capsules, boxes, planes = world.capsules, world.boxes, world.planes
-        if margin:
-            capsules, boxes, planes = capsules.copy(), boxes.copy(), planes.copy()
-            capsules[:, 6] += margin
-            boxes[:, 15] += margin
-            planes[:, 3] += margin
-        return [(capsules, CAPSULE), (boxes, BOX), (planes, PLANE)] if self.moving else []
-
-    def _placing(self, dtype: Any, squared: bool) -> Kernel:
+    def placing(self, dtype: Any, squared: bool) -> Kernel:
         key = ("placing", dtype, squared)
         if key not in self._kernels:
             formula = functools.partial(_placed, moving=self.moving, pairs=self.pairs, squared=squared)
@@ -259,11 +205,108 @@ class Checker:
             )
         return self._kernels[key]
 
-    def _rows(self, width: int, size: int, dtype: Any, squared: bool) -> Kernel:
+    def loop(self, width: int, size: int, dtype: Any, squared: bool) -> Kernel:
         key = (width, size, dtype, squared)
         if key not in self._kernels:
             self._kernels[key] = compiled(_loop, (self.moving, width, size, squared), dtype=dtype)
         return self._kernels[key]
+
+
+def tables(world: World, margin: float) -> list[Array]:
+    """The rows of each kind of shape, grown by the margin, in tables that there is code for."""
+    capsules, boxes, planes = world.capsules.copy(), world.boxes.copy(), world.planes.copy()
+    capsules[:, 6] += margin
+    boxes[:, 15] += margin
+    planes[:, 3] += margin
+    found = []
+    for rows in (capsules, boxes, planes):
+        for some in (rows[k : k + SIZES[-1]] for k in range(0, len(rows), SIZES[-1])):
+            found.append(filled_up(some, next(size for size in SIZES if size >= len(some))))
+    return found
+
+
+class Against:
+    """A checker's answers for one world and margin, in float32: true to a few micrometres; see the module's text."""
+
+    def __init__(self, checker: Checker, world: World, margin: float) -> None:
+        self.checker, self.world, self.margin = checker, world, margin
+        self._tables = [rows.astype(np.float32) for rows in (tables(world, margin) if checker.moving else ())]
+        self._room(256)
+
+    def _room(self, states: int) -> None:
+        """Arrays for so many configurations, and the calls on them."""
+        checker = self.checker
+        self._q = np.zeros((states, checker.arm.n), np.float32)
+        self._ends, self._least = (
+            np.zeros((states, 6 * len(checker.moving)), np.float32),
+            np.zeros((states, 1), np.float32),
+        )
+        other = np.zeros((states, 1), np.float32)
+        self._calls = [_on(checker.placing(np.float32, False), [self._q], [self._ends, self._least])]
+        for rows in self._tables:
+            loop = checker.loop(rows.shape[1], len(rows), np.float32, False)
+            self._calls.append(_on(loop, [self._ends, self._least, rows], [other]))
+            self._least, other = other, self._least
+
+    def slack(self, q: Array) -> Array:
+        """(B,) m, what is left at q (B, n) of the clearance to the world after the margin, or between the arm's links.
+
+        Negative beyond a joint limit, too.
+        """
+        count = len(q)
+        if count > len(self._q):
+            self._room(1 << (count - 1).bit_length())
+        self._q[:count] = q
+        for call in self._calls if count else ():
+            if not call(count):
+                raise ValueError(f"q must be finite; got {q[~np.isfinite(q).all(axis=1)][:1]}")
+        return np.where(self.checker.within_limits(q), self._least[:count, 0], -NOTHING)
+
+    def edges_free(self, a: Array, b: Array) -> NDArray[np.bool_]:
+        """(B,) whether the whole straight joint motions from a (B, n) to b (B, n) are free; see the module's text."""
+        return self.free_part(a, b) >= 1.0
+
+    def free_part(self, a: Array, b: Array) -> Array:
+        """(B,) the part of each motion from a (B, n) to b (B, n) that is free from its start on: 1 where all of it is.
+
+        Samples `COARSE` apart come first, then the middle of all that they leave open.
+        """
+        count, step = len(a), b - a
+        far = self.checker.moved(step)
+        pieces = np.maximum(1, np.ceil(far / COARSE)).astype(int)
+        # the samples of all motions behind each other: number of the motion, part of the way
+        edge = np.repeat(np.arange(count), pieces + 1)
+        first = np.cumsum(pieces + 1) - (pieces + 1)
+        part = (np.arange(len(edge)) - first[edge]) / pieces[edge]
+        slack = self.slack(a[edge] + step[edge] * part[:, None])
+        end = np.ones(count)  # the first place that is known not to be free
+        blocked = slack <= 0.0
+        np.minimum.at(end, edge[blocked], part[blocked])
+        left = np.flatnonzero(edge[1:] == edge[:-1])
+        edges, low, high = edge[left], part[left], part[left + 1]
+        before, after = slack[left], slack[left + 1]
+        while True:
+            gap = (high - low) * far[edges]
+            doubt = (before + after <= gap) & (gap > FINEST) & (high <= end[edges]) & (before > 0.0) & (after > 0.0)
+            if not doubt.any():
+                return np.where(
+                    (end < 1.0) | blocked[first + pieces], np.maximum(end - COARSE / np.maximum(far, COARSE), 0.0), 1.0
+                )
+            edges, low, high, before, after = (x[doubt] for x in (edges, low, high, before, after))
+            middle = 0.5 * (low + high)
+            found = self.slack(a[edges] + step[edges] * middle[:, None])
+            bad = found <= 0.0
+            np.minimum.at(end, edges[bad], middle[bad])
+            edges = np.concatenate([edges, edges])
+            low, high = np.concatenate([low, middle]), np.concatenate([middle, high])
+            before, after = np.concatenate([before, found]), np.concatenate([found, after])
+
+
+def _on(kernel: Kernel, inputs: list[Numbers], outputs: list[Numbers]) -> Callable[[int], bool]:
+    """A kernel on arrays that stay."""
+    backend: Any = kernel.backend
+    run: Callable[[int], bool] = backend.on(inputs, outputs)
+    return run
 
 
 def _moves(body: Body) -> list[bool]:
@@ -284,9 +327,7 @@ def _reach(model: Model, moving: tuple[LinkCapsule, ...]) -> tuple[Array, Array,
     n = model.n
     out = np.zeros(n)  # from joint i's origin to the farthest point of anything outside it
     for i in range(n - 1, -1, -1):
-        own = [
-            max(np.linalg.norm(each.a), np.linalg.norm(each.b)) + each.radius for each in moving if each.link == i
-        ]
+        own = [max(np.linalg.norm(each.a), np.linalg.norm(each.b)) + each.radius for each in moving if each.link == i]
         beyond = np.linalg.norm(model.p[i + 1]) + out[i + 1] if i + 1 < n else 0.0
         if i + 1 < n and not model.revolute(i + 1):
             travel = max(abs(float(model.lower[i + 1])), abs(float(model.upper[i + 1])))

@@ -52,7 +52,9 @@ def solutions(
             break
         at = arm.jacobian(q)
         J = np.concatenate([at.Jv, at.Jw], axis=1) if pose else at.Jv
-        dq = np.einsum("bij,bi->bj", J, np.linalg.solve(J @ J.transpose(0, 2, 1) + DAMPING * np.eye(size), e[..., None])[..., 0])
+        dq = np.einsum(
+            "bij,bi->bj", J, np.linalg.solve(J @ J.transpose(0, 2, 1) + DAMPING * np.eye(size), e[..., None])[..., 0]
+        )
         dq *= np.minimum(1.0, LONGEST / np.maximum(np.abs(dq).max(axis=1, keepdims=True), 1e-12))
         q = np.clip(q + dq, lower, upper)
     e = _error(arm, q, position, target[:3, :3] if pose else None)

@@ -89,9 +89,7 @@ class Planner:
         n = arm.n
         known = np.where(np.isfinite(arm.model.velocity), arm.model.velocity, SPEED)
         self.speed = known if speed is None else np.array(speed, dtype=float)
-        self.acceleration = (
-            np.full(n, ACCELERATION) if acceleration is None else np.array(acceleration, dtype=float)
-        )
+        self.acceleration = np.full(n, ACCELERATION) if acceleration is None else np.array(acceleration, dtype=float)
         low, high = arm.model.sampling_range()
         self._low, self._high = np.maximum(low, self.checker.lower), np.minimum(high, self.checker.upper)
 
@@ -114,12 +112,13 @@ class Planner:
         checker, rng = self.checker, np.random.default_rng(seed)
         first = self._pose("start", start)
         near = world.within(checker.center, checker.radius + margin + HORIZON)
+        against = checker.against(near, margin)
 
         def ended(outcome: Outcome, reason: str, path: Array, used: int = 0) -> Plan:
             route = self._route(path, near) if len(path) > 1 else None
             return Plan(outcome, reason, route, path, time.perf_counter() - began, used)
 
-        room = float(checker.slack(first, near, margin)[0])
+        room = float(against.slack(first)[0])
         if room <= 0.0:
             clear = float(checker.clearance(first[0], near))
             why = f"start: {clear:.3f} m clear, {margin:.3f} m asked for"
@@ -130,24 +129,24 @@ class Planner:
         if not len(ends):
             where = np.round(np.asarray(target_of(goal)), 3).tolist()
             return ended(Outcome.GOAL_UNREACHABLE, f"goal: no joint pose within the limits reaches {where}", first)
-        free = checker.slack(ends, near, margin) > 0.0
+        free = against.slack(ends) > 0.0
         if not free.any():
             clear = float(np.max(checker.clearance(ends, near)))
             why = f"goal: {clear:.3f} m clear at best in {len(ends)} joint poses, {margin:.3f} m asked for"
             return ended(Outcome.GOAL_IN_COLLISION, why, first)
         ends = ends[free]
-        straight = checker.edges_free(np.repeat(first, len(ends), axis=0), ends, near, margin)
+        straight = against.edges_free(np.repeat(first, len(ends), axis=0), ends)
         if straight.any():
             some = ends[straight]
             best = some[int(checker.moved(some - first).argmin())]
             return ended(Outcome.REACHED, "straight", np.vstack([first, best]))
         go_on = _allowed(began + budget, rounds)
-        found = search.connect(checker, first, ends, near, margin, rng, self._low, self._high, go_on)
+        found = search.connect(against, first, ends, rng, self._low, self._high, go_on)
         if found.path is None:
             why = f"no way found in {time.perf_counter() - began:.2f} s, {found.rounds} rounds"
             return ended(Outcome.BUDGET_SPENT, why, found.nearest, found.rounds)
-        path = smoothing.shortened(checker, found.path, near, margin, rng)
-        path = smoothing.rounded(checker, path, near, margin)
+        path = smoothing.shortened(against, found.path, rng)
+        path = smoothing.rounded(against, path)
         return ended(Outcome.REACHED, "around", path, found.rounds)
 
     def _route(self, path: Array, world: World) -> Route:
@@ -170,9 +169,7 @@ class Planner:
         found = np.atleast_2d(np.asarray(goal, dtype=float))
         n = self.arm.n
         if found.ndim != 2 or found.shape[1] != n:
-            raise ShapeError(
-                f"goal must be joint poses ({n},) or (k, {n}), a pose (4, 4) or a Goal; got {found.shape}"
-            )
+            raise ShapeError(f"goal must be joint poses ({n},) or (k, {n}), a pose (4, 4) or a Goal; got {found.shape}")
         if not np.isfinite(found).all():
             raise ValueError(f"goal must be finite; got {found}")
         return found

@@ -15,8 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .checker import Checker
-from .world import World
+from .checker import Against
 
 Array = NDArray[np.float64]
 
@@ -73,11 +72,9 @@ class Search(NamedTuple):
 
 
 def connect(
-    checker: Checker,
+    against: Against,
     starts: Array,
     goals: Array,
-    world: World,
-    margin: float,
     rng: np.random.Generator,
     low: Array,
     high: Array,
@@ -87,6 +84,7 @@ def connect(
 
     Random configurations are drawn between `low` and `high` (n,).  `go_on(round)` is asked before each round.
     """
+    checker = against.checker
     weights = np.maximum(checker.reach, 0.05)
     trees = Tree(starts, weights), Tree(goals, weights)
     first = 0  # the tree whose turn it is
@@ -98,12 +96,12 @@ def connect(
         at_roots = rng.random(BATCH) < AT_ROOTS
         wanted[at_roots] = there.roots[rng.integers(len(there.roots), size=int(at_roots.sum()))]
         near = here.nearest(wanted)
-        grown, kept = _grown(checker, here.nodes[near], wanted, world, margin, RANGE)
+        grown, kept = _grown(against, here.nodes[near], wanted)
         if kept.any():
             new = here.add(grown[kept], near[kept])
             reached = here.nodes[new : here.size]
             other = there.nearest(reached)
-            part = checker.first_blocked(there.nodes[other], reached, world, margin)
+            part = against.free_part(there.nodes[other], reached)
             whole = np.flatnonzero(part >= 1.0)
             if len(whole):
                 lengths = [checker.moved((there.nodes[other[k]] - reached[k])[None])[0] for k in whole]
@@ -111,7 +109,7 @@ def connect(
                 way, back = here.way(new + k), there.way(int(other[k]))
                 path = np.array([*way[::-1], *back]) if first == 0 else np.array([*back[::-1], *way])
                 return Search(path, path, rounds)
-            ends, long = _cut(checker, there.nodes[other], reached, part)
+            ends, long = _cut(against, there.nodes[other], reached, part)
             if long.any():
                 there.add(ends[long], other[long])
         first = 1 - first
@@ -120,15 +118,13 @@ def connect(
     return Search(None, np.array(trees[0].way(int(apart.argmin()))[::-1]), rounds)
 
 
-def _grown(
-    checker: Checker, start: Array, end: Array, world: World, margin: float, longest: float
-) -> tuple[Array, NDArray[np.bool_]]:
+def _grown(against: Against, start: Array, end: Array) -> tuple[Array, NDArray[np.bool_]]:
     """Where branches from start (B, n) towards end (B, n) come to, and which are long enough to be kept."""
-    far = checker.moved(end - start)
-    end = start + (end - start) * np.minimum(1.0, longest / np.maximum(far, 1e-9))[:, None]
-    return _cut(checker, start, end, checker.first_blocked(start, end, world, margin))
+    far = against.checker.moved(end - start)
+    end = start + (end - start) * np.minimum(1.0, RANGE / np.maximum(far, 1e-9))[:, None]
+    return _cut(against, start, end, against.free_part(start, end))
 
 
-def _cut(checker: Checker, start: Array, end: Array, part: Array) -> tuple[Array, NDArray[np.bool_]]:
+def _cut(against: Against, start: Array, end: Array, part: Array) -> tuple[Array, NDArray[np.bool_]]:
     reached = start + (end - start) * part[:, None]
-    return reached, checker.moved(reached - start) >= SHORTEST
+    return reached, against.checker.moved(reached - start) >= SHORTEST

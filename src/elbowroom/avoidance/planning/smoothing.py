@@ -10,8 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .checker import Checker
-from .world import World
+from .checker import Against, Checker
 
 Array = NDArray[np.float64]
 
@@ -27,10 +26,9 @@ def lengths(checker: Checker, path: Array) -> Array:
     return checker.moved(np.diff(path, axis=0))
 
 
-def shortened(
-    checker: Checker, path: Array, world: World, margin: float, rng: np.random.Generator, rounds: int = ROUNDS
-) -> Array:
+def shortened(against: Against, path: Array, rng: np.random.Generator, rounds: int = ROUNDS) -> Array:
     """The path with free straight ways in the place of detours."""
+    checker = against.checker
     for _ in range(rounds):
         marks = np.concatenate([[0.0], np.cumsum(lengths(checker, path))])
         if len(path) < 3 or marks[-1] <= 0.0:
@@ -44,7 +42,7 @@ def shortened(
         worth = np.flatnonzero(saved > WORTH)
         if not len(worth):
             continue
-        open_ = checker.edges_free(first[worth], second[worth], world, margin)
+        open_ = against.edges_free(first[worth], second[worth])
         for k in worth[open_][np.argsort(-saved[worth[open_]])][:1]:
             low, high = pairs[k]
             path = np.vstack([path[marks < low], first[k], second[k], path[marks > high]])
@@ -52,9 +50,9 @@ def shortened(
     return path
 
 
-def rounded(checker: Checker, path: Array, world: World, margin: float) -> Array:
+def rounded(against: Against, path: Array) -> Array:
     """The path with its corners rounded, as many points a corner as `CURVE`."""
-    legs = lengths(checker, path)
+    legs = lengths(against.checker, path)
     if len(path) < 3:
         return path
     corners = np.arange(1, len(path) - 1)
@@ -73,7 +71,7 @@ def rounded(checker: Checker, path: Array, world: World, margin: float) -> Array
         if not curves:
             break
         starts, ends = (np.vstack([curve[side] for curve in curves]) for side in (slice(0, -1), slice(1, None)))
-        fine = checker.edges_free(starts, ends, world, margin).reshape(len(curves), -1).all(axis=1)
+        fine = np.asarray(against.edges_free(starts, ends).reshape(len(curves), -1).all(axis=1))
         for k, curve, good in zip(waiting, curves, fine, strict=True):
             if good:
                 found[k] = curve

@@ -136,8 +136,13 @@ FORMULAS = ("algebra", "dynamics", "geometry", "avoidance")
 MACHINE = {"os", "time", "datetime", "pathlib", "tempfile", "subprocess", "socket", "random", "io", "shutil"}
 
 
-DOORS = {"avoidance/settings.py", "avoidance/safety/flight_recorder.py"}
-"""Where settings files enter and recordings leave; the rest of these rooms computes."""
+DOORS = {
+    "avoidance/settings.py",
+    "avoidance/safety/flight_recorder.py",
+    "avoidance/planning/planner.py",
+    "avoidance/planning/background.py",
+}
+"""Where settings files enter, recordings leave and a planner looks at the clock; the rest of these rooms computes."""
 
 
 def test_formula_rooms_read_no_files_clocks_or_environment():

@@ -72,3 +72,29 @@ def test_what_is_fed_back_must_fit():
     program = trace(lambda _, a, b: {"a": a[0], "b": b}, None, {"a": (2,), "b": (2,)}, name="shrunk")
     with pytest.raises(ShapeError, match=r"shrunk: a is fed back, .* \(2,\); got \(\)"):
         Repeated(program, 2)
+
+
+def test_rows_take_turns():
+    program = trace(
+        lambda _, x, best, row: {"best": np.array([best[0] * 0.5 + x[0] * row[0] + row[1]])},
+        None,
+        {"x": (1,), "best": (1,), "row": (2,)},
+        name="summed",
+    )
+    repeated = Repeated(program, 3, "row")
+    assert [(p.name, p.shape, p.shared) for p in repeated.inputs] == [
+        ("x", (1,), False),
+        ("best", (1,), False),
+        ("row", (3, 2), True),
+    ]
+    rows = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    # ((8/2 + 2 + 2)/2 + 6 + 4)/2 + 10 + 6, by hand, x = 2
+    np.testing.assert_array_equal(repeated.evaluate([2.0], [8.0], rows), [23.0])
+    np.testing.assert_array_equal(repeated.evaluate([[2.0], [0.0]], [[8.0], [0.0]], rows)[0], [23.0])
+    assert repeated.digest != Repeated(program, 3).digest
+
+
+def test_rows_name_an_input_that_is_not_fed_back():
+    for wrong in ("x", "nobody"):
+        with pytest.raises(ShapeError, match="step: rows must name an input that is not fed back; got"):
+            Repeated(PROGRAM, 2, wrong)

@@ -16,6 +16,7 @@ from elbowroom.algebra import Repeated, cos, maximum, minimum, sin, sqrt, trace,
 from elbowroom.compile import compiled, cpu, cuda, engine, llvm, loops
 from elbowroom.compile.lower import lower
 from elbowroom.compile.source import Dialect, Source, fused, own_sincos
+from elbowroom.errors import ShapeError
 from marks import slow_where
 
 DTYPES = [np.float64, np.float32]
@@ -280,3 +281,49 @@ def test_cuda_refuses_what_is_not_finite(monkeypatch):
     inputs[2][3, 1] = np.nan  # an input that no step reads
     with pytest.raises(ValueError, match="still must be finite"):
         cuda.CudaKernel("test", repeated)(*map(to_card, inputs))
+
+
+def _least(_, x, best, row):
+    apart = x - row[:2]
+    return {"best": np.array([minimum(best[0], apart[0] * apart[0] + apart[1] * apart[1] + row[2])])}
+
+
+def _rows_kernel(dtype, times=5):
+    program = trace(_least, None, {"x": (2,), "best": (1,), "row": (3,)}, name="nearest")
+    return compiled(Repeated(program, times, "row"), dtype=dtype)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("states", [1, 3, 16, 37])
+def test_rows_are_the_same_for_all_states(states, dtype):
+    rng = np.random.default_rng(states)
+    x, rows = rng.normal(size=(states, 2)).astype(dtype), rng.normal(size=(5, 3)).astype(dtype)
+    start = np.full((states, 1), 9.0, dtype)
+    kernel = _rows_kernel(dtype)
+    found = kernel(x, start, rows)
+    wanted = np.minimum(9.0, ((x[:, None] - rows[:, :2]) ** 2).sum(axis=2) + rows[:, 2]).min(axis=1)
+    # one rounding more or less of numbers of size 10: fused sums
+    np.testing.assert_allclose(found[:, 0], wanted, rtol=0, atol=20 * np.finfo(dtype).eps)
+    for k in range(states):
+        np.testing.assert_array_equal(kernel(x[k], start[k], rows), found[k])  # the same bits alone
+
+
+def test_threads_share_the_rows():
+    rng = np.random.default_rng(0)
+    x, rows = rng.normal(size=(20_000, 2)), rng.normal(size=(5, 3))
+    start = np.full((len(x), 1), 9.0)
+    kernel = _rows_kernel(np.float64)
+    np.testing.assert_array_equal(kernel(x, start, rows, threads=2), kernel(x, start, rows))
+
+
+def test_rows_are_checked():
+    kernel = _rows_kernel(np.float64)
+    x, start = np.zeros((4, 2)), np.ones((4, 1))
+    rows = np.zeros((5, 3))
+    with pytest.raises(ShapeError, match=r"nearest: row must have shape \(5, 3\), one for all states; got \(4, 5, 3\)"):
+        kernel(x, start, np.zeros((4, 5, 3)))
+    rows[3, 1] = np.nan
+    with pytest.raises(ValueError, match=r"nearest: row must be finite; got nan at \(3, 1\)"):
+        kernel(x, start, rows)
+    with pytest.raises(ValueError, match="nearest: row must be finite"):
+        kernel(x[0], start[0], rows)

@@ -197,6 +197,7 @@ class Checker:
         return np.asarray(least[:, 0], dtype=float)
 
     def placing(self, dtype: Any, squared: bool) -> Kernel:
+        """q (n,) -> the ends of the capsules that move, and the least distance of the arm's links from each other."""
         key = ("placing", dtype, squared)
         if key not in self._kernels:
             formula = functools.partial(_placed, moving=self.moving, pairs=self.pairs, squared=squared)
@@ -206,6 +207,7 @@ class Checker:
         return self._kernels[key]
 
     def loop(self, width: int, size: int, dtype: Any, squared: bool) -> Kernel:
+        """The least distance so far, and to so many rows of one kind -> the least of all."""
         key = (width, size, dtype, squared)
         if key not in self._kernels:
             self._kernels[key] = compiled(_loop, (self.moving, width, size, squared), dtype=dtype)

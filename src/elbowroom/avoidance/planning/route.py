@@ -4,11 +4,14 @@ Along the path, with s its length, q' = dq/ds and q'' = d2q/ds2, the joints' spe
 
     qd = q' v        qdd = q' a + q'' v^2        v = ds/dt,  a = dv/dt
 
-Half of a joint's acceleration is kept for the bends and half for going faster and slower:
+Half of a joint's acceleration is kept for going faster and slower, the rest for the bends, of which a cubic between two
+samples may need twice the mean:
 
-    v <= min_i qd_max_i / |q'_i|     v^2 <= min_i qdd_max_i / (2 |q''_i|)     |a| <= min_i qdd_max_i / (2 |q'_i|)
+    v <= min_i qd_max_i / |q'_i|     v^2 <= min_i qdd_max_i / (4 |q''_i|)     |a| <= min_i qdd_max_i / (2 |q'_i|)
 
-A pass forwards and one backwards over samples of the path give the fastest v that begins and ends at rest.
+A pass forwards and one backwards over samples of the path give the fastest v that begins and ends at rest.  Between
+samples a cubic has the positions and speeds of both, so speeds do not jump; where one still asks for more than a joint
+may, all of the route goes slower by that.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ STRAIGHT = 1e-6  # 1/m: less bend is none
 class Route:
     """Joint positions over time: `at(t)`; see the module's docstring.
 
-    path (k, n)         its points; at a corner that is not rounded the arm comes to rest
+    path (k, n)         its points; a corner is taken within one sample of the path, and so as slowly as that needs
     speed, acceleration (n,)    that no joint exceeds
     clearance           m, the least along it when it was planned; NaN where nobody said
     """
@@ -42,7 +45,7 @@ class Route:
         for name, limit in (("speed", self.speed), ("acceleration", self.acceleration)):
             if limit.shape != points.shape[1:] or not (limit > 0.0).all():
                 raise ValueError(f"{name} must be ({points.shape[1]},) positive numbers; got {limit}")
-        self.q, self._s, self._t, self._v = _timed(points, self.speed, self.acceleration)
+        self.q, self._qd, self._t = _timed(points, self.speed, self.acceleration)
 
     @property
     def duration(self) -> float:
@@ -59,12 +62,11 @@ class Route:
             return self.q[0 if t <= 0.0 else -1].copy(), np.zeros(self.q.shape[1])
         k = int(np.searchsorted(times, t, side="right")) - 1
         span = times[k + 1] - times[k]
-        part = (t - times[k]) / span
-        # within a sample the acceleration along the path is constant: v runs linearly
-        v0, v1, ds = self._v[k], self._v[k + 1], self._s[k + 1] - self._s[k]
-        gone = (v0 * part + 0.5 * (v1 - v0) * part * part) * span / ds
-        step = self.q[k + 1] - self.q[k]
-        return self.q[k] + step * gone, step * ((v0 + (v1 - v0) * part) / ds)
+        x = (t - times[k]) / span
+        a, b, va, vb = self.q[k], self.q[k + 1], self._qd[k] * span, self._qd[k + 1] * span
+        step = b - a
+        two, three = 3.0 * step - 2.0 * va - vb, va + vb - 2.0 * step  # the cubic with these ends and speeds
+        return a + x * (va + x * (two + x * three)), (va + x * (2.0 * two + x * 3.0 * three)) / span
 
     def rest(self, t: float) -> Array:
         """(k, n) the samples that are still to come at a time."""
@@ -77,31 +79,46 @@ class Route:
         return np.concatenate([[0.0], self._t[k:] - t])
 
 
-def _timed(path: Array, speed: Array, acceleration: Array) -> tuple[Array, Array, Array, Array]:
-    """Samples (m, n) of a path, their places s (m,) on it, times (m,) and speeds v (m,) along it."""
+def _timed(path: Array, speed: Array, acceleration: Array) -> tuple[Array, Array, Array]:
+    """Samples (m, n) of a path, joint speeds (m, n) there, and times (m,)."""
     legs = np.linalg.norm(np.diff(path, axis=0), axis=1)
     path, legs = path[np.r_[True, legs > 0.0]], legs[legs > 0.0]
     if not len(legs):
-        return path[:1], np.zeros(1), np.zeros(1), np.zeros(1)
+        return path[:1], np.zeros_like(path[:1]), np.zeros(1)
     marks = np.concatenate([[0.0], np.cumsum(legs)])
     s = np.union1d(np.linspace(0.0, marks[-1], SAMPLES), marks)  # its own points stay
-    s = s[np.r_[True, np.diff(s) > 1e-9 * marks[-1]]]
+    s = s[np.r_[True, np.diff(s) > 0.2 * marks[-1] / SAMPLES]]
+    s[-1] = marks[-1]
     q = np.column_stack([np.interp(s, marks, column) for column in path.T])
     ds = np.diff(s)
     way = np.diff(q, axis=0) / ds[:, None]  # q' between samples
-    bend = np.abs(np.diff(way, axis=0)) / (0.5 * (ds[1:] + ds[:-1]))[:, None]
+    bend = np.abs(np.diff(way, axis=0)) / np.minimum(ds[1:], ds[:-1])[:, None]
     along = np.abs(way)
     fastest = _least(speed, along)
     gain = _least(0.5 * acceleration, along)  # of each piece
     v2 = np.zeros(len(s))
-    v2[1:-1] = np.minimum(np.minimum(fastest[1:], fastest[:-1]) ** 2, _least(0.5 * acceleration, bend))
+    v2[1:-1] = np.minimum(np.minimum(fastest[1:], fastest[:-1]) ** 2, _least(0.25 * acceleration, bend))
     for k in range(1, len(s)):
         v2[k] = min(v2[k], v2[k - 1] + 2.0 * gain[k - 1] * ds[k - 1])
     for k in range(len(s) - 2, -1, -1):
         v2[k] = min(v2[k], v2[k + 1] + 2.0 * gain[k] * ds[k])
     v = np.sqrt(v2)
     times = np.concatenate([[0.0], np.cumsum(2.0 * ds / (v[1:] + v[:-1]))])
-    return q, s, times, v
+    inner = (way[1:] * ds[1:, None] + way[:-1] * ds[:-1, None]) / (ds[1:] + ds[:-1])[:, None]
+    qd = np.vstack([way[:1], inner, way[-1:]]) * v[:, None]
+    slower = _excess(q, qd, times, speed, acceleration)
+    return q, qd / slower, times * slower
+
+
+def _excess(q: Array, qd: Array, times: Array, speed: Array, acceleration: Array) -> float:
+    """How much slower all of it must go so that the cubics keep the limits, too: 1 or a little more."""
+    span = np.diff(times)[:, None]
+    step, va, vb = np.diff(q, axis=0), qd[:-1] * span, qd[1:] * span
+    two, three = 3.0 * step - 2.0 * va - vb, va + vb - 2.0 * step
+    at = np.clip(-two / np.where(three == 0.0, 1.0, 3.0 * three), 0.0, 1.0)  # where the speed is greatest
+    fastest = np.abs(va + at * (2.0 * two + at * 3.0 * three)) / span
+    hardest = np.maximum(np.abs(2.0 * two), np.abs(2.0 * two + 6.0 * three)) / span**2
+    return float(max(1.0, (fastest / speed).max(), np.sqrt((hardest / acceleration).max())))
 
 
 def _least(limit: Array, of: Array) -> Array:

@@ -1,0 +1,109 @@
+"""Plans: free all along, within the joints' speeds and accelerations, the same for a seed, and plain about failing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import elbowroom as er
+from elbowroom.avoidance import Goal
+from elbowroom.avoidance.planning import Box, Outcome, Planner, Route, World
+from elbowroom.errors import ShapeError
+from elbowroom.geometry import HalfSpace, Sphere
+
+PANDA = er.load("panda")
+PLANNER = Planner(PANDA)
+WALL = World([Box((0.45, 0.0, 0.4), (0.25, 0.01, 0.4)), HalfSpace((0, 0, -0.05), (0, 0, 1))])
+LEFT, RIGHT = PANDA.ready.copy(), PANDA.ready.copy()
+LEFT[0], RIGHT[0] = 1.1, -1.1
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_wall_is_gone_around(seed):
+    plan = PLANNER.plan(LEFT, RIGHT, WALL, margin=0.03, rounds=400, seed=seed)
+    assert plan.outcome is Outcome.REACHED, plan.reason
+    assert plan.rounds > 0  # not straight through
+    route = plan.route
+    np.testing.assert_array_equal(route.q[0], LEFT)
+    np.testing.assert_array_equal(route.q[-1], RIGHT)
+    dense = np.array([route.at(t)[0] for t in np.linspace(0.0, route.duration, 800)])
+    assert PLANNER.checker.against(WALL, 0.03).slack(dense).min() > -1e-3  # FINEST: half of 2 mm
+    assert route.clearance == pytest.approx(np.min(PLANNER.checker.clearance(route.q, WALL)))
+    again = PLANNER.plan(LEFT, RIGHT, WALL, margin=0.03, rounds=400, seed=seed)
+    np.testing.assert_array_equal(again.path, plan.path)
+
+
+def test_nothing_in_the_way_is_a_straight_line():
+    plan = PLANNER.plan(LEFT, RIGHT, World())
+    assert (plan.reason, plan.rounds, len(plan.path)) == ("straight", 0, 2)
+
+
+def test_a_point_is_reached_by_whatever_joint_pose_is_free():
+    target = np.array([0.45, -0.35, 0.4])
+    plan = PLANNER.plan(LEFT, Goal(target), WALL, margin=0.02, rounds=400)
+    assert plan.reached, plan.reason
+    np.testing.assert_allclose(PANDA.pose(plan.route.q[-1])[:3, 3], target, atol=2e-3)  # goals.CLOSE, tenfold
+    pose = PANDA.pose(RIGHT)
+    plan = PLANNER.plan(LEFT, pose, WALL, margin=0.02, rounds=400)
+    assert plan.reached, plan.reason
+    np.testing.assert_allclose(PANDA.pose(plan.route.q[-1]), pose, atol=2e-3)
+
+
+def test_what_cannot_be_is_said():
+    at = PANDA.pose(LEFT)[:3, 3]
+    blocked = World([Sphere(at, 0.1)])
+    plan = PLANNER.plan(LEFT, RIGHT, blocked)
+    assert plan.outcome is Outcome.START_IN_COLLISION
+    assert plan.reason.startswith("start: -0.")
+    assert plan.route is None
+    plan = PLANNER.plan(RIGHT, LEFT, blocked)
+    assert plan.outcome is Outcome.GOAL_IN_COLLISION
+    assert "0.020 m asked for" in plan.reason
+    plan = PLANNER.plan(LEFT, Goal((3.0, 0.0, 0.5)), World())
+    assert (plan.outcome, plan.reason) == (
+        Outcome.GOAL_UNREACHABLE,
+        "goal: no joint pose within the limits reaches [3.0, 0.0, 0.5]",
+    )
+    beyond = LEFT.copy()
+    beyond[3] = 0.5
+    assert "beyond a joint limit" in PLANNER.plan(beyond, RIGHT, World()).reason
+
+
+def test_a_budget_that_is_spent_leaves_the_way_that_came_nearest():
+    shut = World([Box((1.05, 0.0, 0.5), (0.8, 0.005, 3.0)), Box((-1.05, 0.0, 0.5), (0.8, 0.005, 3.0))])  # no way
+    plan = PLANNER.plan(LEFT, RIGHT, shut, margin=0.0, rounds=3)
+    assert plan.outcome is Outcome.BUDGET_SPENT
+    assert "3 rounds" in plan.reason
+    np.testing.assert_array_equal(plan.path[0], LEFT)
+    if plan.route is not None:
+        assert PLANNER.checker.against(shut).slack(plan.route.q).min() > -1e-3
+
+
+def test_routes_keep_speeds_and_accelerations():
+    rng = np.random.default_rng(0)
+    speed, acceleration = np.array([1.0, 0.5, 2.0]), np.array([4.0, 2.0, 8.0])
+    route = Route(np.cumsum(rng.normal(size=(6, 3)), axis=0), speed, acceleration)
+    t = np.linspace(0.0, route.duration, 4000)
+    q, qd = (np.array(x) for x in zip(*(route.at(x) for x in t), strict=True))
+    assert (np.abs(qd) <= speed * (1 + 1e-9)).all()
+    assert np.abs(qd).max() > 0.4  # it moves
+    np.testing.assert_allclose(qd[[0, -1]], 0.0)
+    step = t[1] - t[0]
+    summed = np.cumsum(0.5 * (qd[1:] + qd[:-1]) * step, axis=0)  # speeds are those of the positions
+    np.testing.assert_allclose(q[1:], q[0] + summed, atol=2e-3)  # at most one step of 2.5 ms wrong at a corner
+    assert (np.abs(np.diff(qd, axis=0)) / step <= acceleration * (1 + 1e-9)).all()
+    np.testing.assert_array_equal(route.at(-1.0)[0], route.path[0])
+    np.testing.assert_array_equal(route.at(route.duration + 1.0)[0], route.path[-1])
+    assert route.rest(0.5 * route.duration).shape[0] == len(route.times(0.5 * route.duration))
+    assert route.times(0.5 * route.duration)[-1] == pytest.approx(0.5 * route.duration)
+
+
+def test_what_does_not_fit_is_named():
+    with pytest.raises(ShapeError, match=r"start must have shape \(7,\); got \(6,\)"):
+        PLANNER.plan(np.zeros(6), RIGHT, World())
+    with pytest.raises(ShapeError, match=r"goal must be joint poses \(7,\) or \(k, 7\), a pose \(4, 4\) or a Goal"):
+        PLANNER.plan(LEFT, np.zeros(6), World())
+    with pytest.raises(ValueError, match="goal must be finite"):
+        PLANNER.plan(LEFT, np.full(7, np.nan), World())
+    with pytest.raises(ValueError, match=r"speed must be \(7,\) positive numbers"):
+        Route([LEFT, RIGHT], np.zeros(7), np.ones(7))

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+import card
 import elbowroom as er
+from card import needs_cxx, to_card
 from elbowroom.arm import Arm
 from elbowroom.avoidance.planning import Box, Checker, World
+from elbowroom.avoidance.planning import card as on_card
+from elbowroom.avoidance.planning.card import OnCard
+from elbowroom.compile import cuda
 from elbowroom.errors import ShapeError
 from elbowroom.geometry import Body, Capsule, HalfSpace, Person, Sphere, distance
 from elbowroom.geometry.body import skeleton
@@ -154,3 +160,14 @@ def test_what_does_not_fit_is_named():
         World.of_rows(np.zeros(7))
     with pytest.raises(ValueError, match="q must be finite"):
         CHECKER.against(World()).slack(np.full((3, 7), np.nan))
+
+
+@needs_cxx
+def test_a_card_says_the_same(monkeypatch):
+    monkeypatch.setattr(cuda, "library", lambda: card.cupy)
+    monkeypatch.setattr(on_card, "library", lambda: SimpleNamespace(asarray=to_card))
+    world = World([*SHAPES, Box((0.4, -0.3, 0.4), (0.1, 0.1, 0.02))])
+    Q = drawn(50, 7)
+    found = np.asarray(OnCard(CHECKER, world, 0.01).slack(to_card(Q.T.astype(np.float32).copy())))
+    # the same steps in float32, fused alike; the compiler of the card's text may divide and take roots otherwise
+    np.testing.assert_allclose(found, CHECKER.against(world, 0.01).slack(Q), rtol=0, atol=2e-5)

@@ -298,12 +298,15 @@ class Reference:
         """[(link, strength, vector, point)]; and the greatest of people and things, and of the rest."""
         config = self.config
         field, workspace, outside, inside = config.repulsion, config.workspace, [], []
+        self.full = 0.0  # the greatest push of people and things before goal scaling
         for i, capsule in enumerate(self.capsules):
             if capsule.link < 0:
                 continue
             for group in self.groups:
                 f, v, x = self.shared([self.one(field, own[i], rows[k], k < self.of_people) for k in group])
                 given = bent(field, f)
+                self.full = max(self.full, given) if capsule.link >= 0 else self.full
+                given *= self.left([separation(own[i], rows[k]) for k in group])
                 outside.append((capsule.link, given, v * (given / f) if f > 0 else v, x))
             near = []
             if config.self_collision is not None:
@@ -324,6 +327,17 @@ class Reference:
         if config.acting == "nearest":  # of people's and things' pushes; the others always act
             acting = [(link, f, v, x) if f == strengths[-1] else (link, 0.0, 0 * v, x) for link, f, v, x in outside]
         return acting + inside, strengths[-1], max([0.0, *(f for _, f, _, _ in inside)])
+
+    def left(self, apart):
+        """What goal scaling leaves of the push of one body, all of whose capsules are `apart` from a link."""
+        rules = self.config.goal_scaling
+        if rules is None:
+            return 1.0
+        off, goal_speed = self.aim
+        near = np.interp(min(s.surface for s in apart), [rules.least, 2 * rules.least], [0.0, 1.0])
+        still = np.interp(max([goal_speed, *(s.coming for s in apart)]), [0.0, rules.speed], [1.0, 0.0])
+        gone = (1.0 - min(off / rules.distance, 1.0) ** rules.exponent) ** 2
+        return 1.0 - near * still * gone
 
     def one(self, field, mine, theirs, of_person):
         s = separation(mine, theirs)
@@ -375,13 +389,18 @@ class Reference:
         distance, axis = min(s.surface for s in apart), min(s.axis for s in apart)
         measure = axis if config.repulsion.measure == "axis" else distance
         self.wait(goal, rows, dt)
+        self.aim = np.linalg.norm(goal.position - k.tool), np.linalg.norm(goal.velocity)
         pushes, push, inner_push = self.pushes(own, rows)
+        slow = slow_down(config.attraction, measure, config.repulsion.influence)
+        if config.goal_scaling is not None:
+            far = SimpleNamespace(surface=math.inf, coming=0.0)
+            slow = 1.0 - (1.0 - slow) * (push / self.full if self.full > 0 else self.left([far]))
         s = SimpleNamespace(
             dt=dt,
             q=q,
             qd=qd,
             goal=goal,
-            slow=slow_down(config.attraction, measure, config.repulsion.influence),
+            slow=slow,
             pushes=pushes,
             greatest=max(push, inner_push),
             J=self.task_rows(k.tool_jacobian()),

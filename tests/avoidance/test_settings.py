@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import elbowroom as er
 from elbowroom.avoidance.control.attraction import Attraction
 from elbowroom.avoidance.control.joint_limits import JointLimits
-from elbowroom.avoidance.control.repulsion import PROFILES, Repulsion, Waiting
+from elbowroom.avoidance.control.repulsion import PROFILES, GoalScaling, Repulsion, Waiting
 from elbowroom.avoidance.control.smoothing import MovingAverage
 from elbowroom.avoidance.control.workspace import Workspace
 from elbowroom.avoidance.settings import FieldError, Settings, dumps, leaves, lifted, load, loads, read, rows, setting
@@ -266,7 +266,7 @@ def test_types_that_no_table_can_hold_are_a_slip_of_ours():
 
 
 def test_every_setting_of_every_part_says_what_it_is():
-    for part in (Repulsion(), Waiting(), Attraction(), JointLimits(), Workspace(), MovingAverage()):
+    for part in (Repulsion(), Waiting(), GoalScaling(), Attraction(), JointLimits(), Workspace(), MovingAverage()):
         for row in rows(part):
             assert row.doc, row.name
             if isinstance(row.default, float) and row.name.rpartition(".")[2] != "ease":
@@ -277,7 +277,7 @@ def test_every_setting_of_every_part_says_what_it_is():
 @pytest.mark.parametrize(
     "page, parts",
     [
-        ("fields", (Repulsion(), Waiting(), Attraction())),
+        ("fields", (Repulsion(), Waiting(), GoalScaling(), Attraction())),
         ("limits", (JointLimits(), Workspace())),
         ("smoothing", (MovingAverage(),)),
     ],

@@ -16,6 +16,7 @@ from .control.config import Force as Force
 from .control.controller import Controller as Controller
 from .control.joint_limits import JointLimits as JointLimits
 from .control.obstacles import Obstacles as Obstacles
+from .control.repulsion import GoalScaling as GoalScaling
 from .control.repulsion import Profile as Profile
 from .control.repulsion import Repulsion as Repulsion
 from .control.repulsion import Waiting as Waiting

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from functools import cache
 
+import numpy as np
 import pytest
 
 from elbowroom.avoidance import Config
@@ -33,6 +34,10 @@ CHANGES = {  # variant -> the settings of its controller that are not those of t
     "blind": {"repulsion.gain", "attraction.slow_down"},
     "fast": MENDED,
     "alone": MENDED,
+    "near_goal": MENDED,
+    "goal_scaled": MENDED | {"goal_scaling"},
+    "goal_scaled_force": MENDED | {"goal_scaling", "controller"},
+    "supervised_goal_scaled": MENDED | {"goal_scaling", "smoothing.duration"},
     "weak_potential": {"joint_limits.method", "joint_limits.gain"},
     "strong_potential": {"joint_limits.method", "joint_limits.gain"},
     "scaling": set(),
@@ -138,3 +143,39 @@ def test_other_arms_make_motions_that_they_can_make(test, robot):
 
 def test_the_arms_are_five():
     assert ARMS == ("panda", "iiwa7", "iiwa14", "ur5e", "ur10e")
+
+
+# ---- goals near people, in the scene of test 6
+
+BESIDE = [
+    pytest.param(robot, variant, marks=() if (robot, variant) == ("panda", "goal_scaled") else pytest.mark.slow)
+    for robot in ("puma560", "panda", "iiwa7", "iiwa14", "ur5e")
+    for variant in ("goal_scaled", "goal_scaled_force")
+]
+
+
+@pytest.mark.parametrize(("robot", "variant"), BESIDE)
+def test_with_goal_scaling_the_goal_beside_a_person_is_reached(robot, variant):
+    """Bare, in the 40 s in which the plain field holds the tool off; the arm keeps clear of all on the way."""
+    plain, scaled = (run_job(Job(experiments()[5], each, "kinematic", robot)) for each in ("near_goal", variant))
+    assert plain.metrics["reached"] is False
+    assert plain.metrics["goal_error"] > 0.3
+    assert scaled.metrics["reached"] is True
+    assert scaled.metrics["goal_error"] < 1e-4
+    assert scaled.metrics["min_clearance"] > 0.1
+    assert (scaled.metrics["contacts"], scaled.metrics["limit_hits"]) == (0, 0)
+    assert scaled.metrics["min_self_distance"] > 0
+    assert scaled.metrics["min_height"] > 0
+
+
+@pytest.mark.parametrize("robot", ["panda", *(pytest.param(x, marks=pytest.mark.slow) for x in ("puma560", "ur5e"))])
+def test_under_the_supervisor_it_waits_beside_the_person(robot):
+    run = run_job(Job(experiments()[5], "supervised_goal_scaled", "kinematic", robot))
+    assert run.supervised
+    assert run.metrics["reached"] is False
+    assert 0.05 < run.metrics["goal_error"] < 0.15
+    assert run.metrics["min_clearance"] > 0.25
+    assert (run.metrics["contacts"], run.metrics["supervisor_stops"]) == (0, 0)
+    last = run.table["t"] > 30.0
+    assert set(run.table["status"][last]) == {"AVOIDING"}
+    assert max(np.ptp(run.table[f"tool_{axis}"][last]) for axis in "xyz") < 1e-3  # it stands

@@ -20,7 +20,7 @@ from ..checks import SHORTEST, Settings, setting
 from ..settings import leaves, lifted
 from .attraction import Attraction
 from .joint_limits import JointLimits
-from .repulsion import Profile, Repulsion, Waiting
+from .repulsion import GoalScaling, Profile, Repulsion, Waiting
 from .smoothing import MovingAverage
 from .workspace import Workspace
 
@@ -78,6 +78,7 @@ class Config(Settings):
     attraction: Attraction = setting(Attraction(), "", "what draws the tool")
     repulsion: Repulsion = setting(Repulsion(), "", "what people and things do")
     waiting: Waiting | None = setting(Waiting(), "", "for a goal that a person occupies")
+    goal_scaling: GoalScaling | None = setting(None, "", "pushes that fade at the goal, for goals near people")
     self_collision: Repulsion | None = setting(_AGAINST_ITSELF, "", "between the arm's links")
     workspace: Workspace | None = setting(None, "", "floor and shells")
     joint_limits: JointLimits = setting(JointLimits(), "", "off the joints' limits")

@@ -18,17 +18,21 @@ A field's closing speed is the obstacle's own towards the link; the arm's would 
 `acting = "nearest"` leaves of people's and things' pushes only that on the capsule of the arm which is pushed hardest,
 as in the thesis, which has one control point; "each" lets every capsule be pushed.  The floor, the shells and the arm
 itself always push: somebody near must not drive the arm into them.
+
+With goal scaling (repulsion.py) each push of a person or thing on a capsule has its own share: by the nearest surface
+of that body, and by the fastest of its capsules that comes.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from ...algebra import Scalar, Table, maximum, trace, where
+from ...algebra import Scalar, Table, maximum, minimum, trace, where
 from ...algebra.linalg import Array, settled, vector
 from ...algebra.table import padded
 from ...dynamics.kinematics import Frames
@@ -41,7 +45,18 @@ from ...model import LinkCapsule, Model
 from ..settings import leaves, lifted
 from . import repulsion
 from .config import Config, Structure, structure
-from .repulsion import PROFILES, Profile, Repulsion, demand, followed, influence, occupied, strength
+from .repulsion import (
+    PROFILES,
+    GoalScaling,
+    Profile,
+    Repulsion,
+    demand,
+    followed,
+    goal_share,
+    influence,
+    occupied,
+    strength,
+)
 from .workspace import Workspace, floor_push, inner_push, outer_push
 
 STRENGTH = PAIR  # column behind those of `separation`
@@ -253,13 +268,25 @@ class Gathered(NamedTuple):
     pushes: list[Push]
     push: Scalar
     own: Scalar
+    share: Scalar  # what goal scaling leaves of `push`, 0 to 1
 
 
-def gathered(model: Model, layout: PairLayout, frames: Frames, pairs: Array, g: Config) -> Gathered:
+class Aim(NamedTuple):
+    """What goal scaling goes by."""
+
+    error: Scalar  # m, between tool and goal
+    speed: Scalar  # m/s, of the goal
+
+
+AFAR = Aim(math.inf, 0.0)  # a goal that scales nothing
+
+
+def gathered(model: Model, layout: PairLayout, frames: Frames, pairs: Array, g: Config, aim: Aim = AFAR) -> Gathered:
     """The push on every capsule that can move, and on the tool if there are workspace shells.
 
     `pairs` (P, 13) is the pair table in the order of `layout.pairs`; `g` are the controller's settings.
     """
+    full: Scalar = 0.0
     outside: list[Push] = []
     inside: list[Push] = []
     against_itself = _against_itself(layout, pairs, g)
@@ -268,12 +295,14 @@ def gathered(model: Model, layout: PairLayout, frames: Frames, pairs: Array, g: 
             continue  # the base cannot give way
         for slots in layout.groups():
             rows = [pairs[layout.pair(i, k)] for k in slots]
-            outside.append(
-                _bounded(
-                    _shared([Push(capsule.link, r[STRENGTH], r[STRENGTH] * r[NORMAL], r[POINT_X]) for r in rows]),
-                    g.repulsion,
-                )
+            push = _bounded(
+                _shared([Push(capsule.link, r[STRENGTH], r[STRENGTH] * r[NORMAL], r[POINT_X]) for r in rows]),
+                g.repulsion,
             )
+            if g.goal_scaling is not None:
+                full = maximum(full, push.strength)
+                push = _faded(push, rows, g.goal_scaling, aim)
+            outside.append(push)
         own = against_itself[i]
         if g.workspace is not None and g.workspace.floor is not None and any(layout.lifted[i]):
             own = [*own, _shared(_from_floor(frames, capsule, layout.lifted[i], g.workspace))]
@@ -282,7 +311,12 @@ def gathered(model: Model, layout: PairLayout, frames: Frames, pairs: Array, g: 
     if g.workspace is not None and (shells := _from_shells(model, frames, g.workspace)):
         inside.append(_summed(shells))
     acting = _nearest(outside) if g.acting == "nearest" else outside
-    return Gathered(acting + inside, _greatest(outside), _greatest(inside))
+    greatest = _greatest(outside)
+    share: Scalar = 1.0
+    if g.goal_scaling is not None:
+        alone = goal_share(g.goal_scaling, aim.error, 2.0 * g.goal_scaling.least, aim.speed)  # nothing pushes
+        share = where(full > 0.0, greatest / where(full > 0.0, full, 1.0), alone)
+    return Gathered(acting + inside, greatest, _greatest(inside), share)
 
 
 def _greatest(parts: list[Push]) -> Scalar:
@@ -297,6 +331,15 @@ def _bounded(push: Push, field: repulsion.Repulsion) -> Push:
     given = repulsion.bounded(field, push.strength)
     share = given * (1.0 / where(push.strength > 0.0, push.strength, 1.0))
     return Push(push.link, given, push.vector * share, push.point)
+
+
+def _faded(push: Push, rows: list[Array], rules: GoalScaling, aim: Aim) -> Push:
+    """The push of a body, whose pairs with one capsule of the arm these are, as goal scaling leaves it."""
+    distance, speed = rows[0][DISTANCE], aim.speed
+    for row in rows:
+        distance, speed = minimum(distance, row[DISTANCE]), maximum(speed, row[SPEED_Y])
+    share = goal_share(rules, aim.error, distance, speed)
+    return Push(push.link, push.strength * share, push.vector * share, push.point)
 
 
 def _shared(parts: list[Push]) -> Push:

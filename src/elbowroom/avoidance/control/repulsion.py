@@ -1,4 +1,4 @@
-"""Repulsion: how strongly an obstacle pushes at a distance, how far that reaches, and waiting for an occupied goal.
+"""Repulsion: how strongly an obstacle pushes at a distance, how far that reaches, and what is done near a goal.
 
 With gain k, distance d and influence d0 (thesis 3.8.1); every profile is zero from d0 outwards and continuous there:
 
@@ -22,6 +22,20 @@ and a sensor reports it a tenth of a second later.  With g the distance from the
     influence of people = influence + level (waiting.influence - influence), if that is more
 
 That is the influence of all people, in the field's own measure; g is to surfaces.  Things keep what they have.
+
+Goal scaling: with a plain field no goal near an obstacle is the end of the motion, since there is a push at it (goals
+non-reachable with obstacles nearby; Ge and Cui, New potential functions for mobile robot path planning, IEEE Trans.
+Robotics and Automation 16(5), 2000).  Their repulsive potential is multiplied by a power of the distance to the goal.
+Here each push of people and things is, and so is the restraint (3.77).  With e the distance from the tool to its goal:
+
+    x     = (e / distance)^exponent, at most 1
+    trust = (d / least - 1) (1 - c / speed), each factor between 0 and 1
+    share = 1 - trust (1 - x)^2                     what is left of a push: all of it, with zero slope, at `distance`
+
+d is the distance between surfaces and c the speed at which the obstacle comes, or that of the goal if it is greater.
+So nothing fades that is nearer than `least` or comes at `speed`, and the goal is free of pushes where every obstacle is
+at rest and at least twice `least` away.  Their second term, which draws to the goal the harder the nearer an obstacle
+is, is left out.  The pushes of the floor, the shells and the arm itself are never scaled.
 """
 
 from __future__ import annotations
@@ -153,6 +167,29 @@ def bounded(field: Repulsion, asked: Scalar) -> Scalar:
 def strength(field: Repulsion, distance: Scalar, closing: Scalar) -> Scalar:
     """How strongly one obstacle pushes: `demand`, `bounded`."""
     return bounded(field, demand(field, distance, closing))
+
+
+# ---- goals near people and things
+@dataclass(frozen=True)
+class GoalScaling(Settings):
+    """How the pushes of people and things fade as the tool comes to its goal."""
+
+    distance: float = setting(0.5, "(0, 10] m", "of the tool from its goal, within which pushes fade")
+    exponent: int = setting(2, "[1, 8]", "power of that distance that they fade with, 1 to 8")
+    least: float = setting(0.05, "(0, 10] m", "what is nearer to the arm pushes in full; from twice as far it may fade")
+    speed: float = setting(0.2, "(0, 20] m/s", "what comes so fast, or a goal that moves so fast, lets nothing fade")
+
+
+def goal_share(rules: GoalScaling, error: Scalar, distance: Scalar, speed: Scalar) -> Scalar:
+    """What is left of an obstacle's push, 0 to 1.
+
+    error (m) is between tool and goal, distance (m) between the surfaces of link and obstacle; speed (m/s) is the
+    greater of the obstacle's, towards the link, and the goal's own.
+    """
+    x = power(minimum(error / rules.distance, 1.0), rules.exponent)
+    far = minimum(maximum(distance / rules.least - 1.0, 0.0), 1.0)
+    still = 1.0 - minimum(maximum(speed, 0.0) / rules.speed, 1.0)
+    return 1.0 - far * still * power(1.0 - x, 2)
 
 
 # ---- waiting for a goal that a person occupies

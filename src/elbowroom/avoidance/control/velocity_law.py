@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...algebra import Scalar, maximum, minimum, where
-from ...algebra.linalg import Array, vector
+from ...algebra import Scalar, maximum, minimum, sqrt, where
+from ...algebra.linalg import Array, dot, vector
 from ...dynamics.kinematics import Frames, forward_kinematics, jacobian_at
 from ...geometry.distance import AXIS_DISTANCE, DISTANCE
 from ...model import Model
@@ -28,7 +28,7 @@ from . import joint_limits
 from .attraction import pull, slow_down_factor, turn
 from .config import Config
 from .least_squares import null_space, openness, resolved, speed_weights
-from .pushes import PairLayout, Push, gathered, nearest_pair
+from .pushes import AFAR, Aim, PairLayout, Push, gathered, nearest_pair
 from .smoothing import average
 
 AVOIDING = 1e-6  # m/s: a smaller push does not count as avoiding
@@ -117,6 +117,13 @@ def situation(
     axis_distance, by_axis = nearest_pair(layout, pairs, AXIS_DISTANCE)
     axis = g.repulsion.measure == "axis"
     slow = slow_down_factor(g.attraction, axis_distance if axis else distance, g.repulsion.influence)
+    aim = AFAR
+    if g.goal_scaling is not None:
+        error, pace = wanted.position - tool, wanted.velocity
+        aim = Aim(sqrt(dot(error, error)), sqrt(dot(pace, pace)))
+    pushes, push, own, share = gathered(model, layout, frames, pairs, g, aim)
+    if g.goal_scaling is not None:
+        slow = 1.0 - share * (1.0 - slow)  # the restraint fades as the pushes do
     return Situation(
         model,
         layout,
@@ -130,7 +137,9 @@ def situation(
         J_task,
         speed_weights(model),
         wanted,
-        *gathered(model, layout, frames, pairs, g),
+        pushes,
+        push,
+        own,
         distance,
         axis_distance,
         by_axis if axis else by_surface,

@@ -13,7 +13,7 @@ Where several statuses apply, a command shows the first of
     HOLD_COMMAND_TIMEOUT    the goal is not valid any more
     SLOWING_HUMAN           the command was slowed for a person, or the arm waits to know whether anybody is there
     SLOWING_LIMIT           the command was changed for a limit: of joints, the floor, things or one's own
-    what the controller says: AVOIDING, its own slowing, OK
+    what the controller says: AVOIDING, its own slowing, OK; AVOIDING too where evasion alone holds the arm off a person
 """
 
 from __future__ import annotations
@@ -117,6 +117,7 @@ class Hold:
 
 
 OVERLAP = "the arm overlaps what is believed to be there"
+EVADING = "held off a person who is nearer than the evasion distance"
 HELD = "the goal is not valid any more; the tool is held"
 WAITING = "waiting for the sensor to see somebody, or nobody for long enough"
 

@@ -41,7 +41,7 @@ from .limits import AnyController, Limits, examined, facts, paired, same_joints
 from .ordinary_cycle import ordinary_cycle
 from .perception import CLOCK, Watch
 from .state_checks import CycleTiming, StateChecks
-from .stop import HELD, IMMEDIATE, OVERLAP, Hold, Latch, Shown, shown
+from .stop import EVADING, HELD, IMMEDIATE, OVERLAP, Hold, Latch, Shown, shown
 
 Array = NDArray[np.float64]
 REQUESTED = Status.STOP_INTERNAL  # a stop that was asked for; its reason begins with who asked: "operator"
@@ -463,8 +463,8 @@ class Supervisor(Rebuilt):
         if self._latch.status is not None:
             command.status, command.reason = self._latch.status, self._latch.reason
             return
-        if asked.status is Status.OK and found.evading > 0.0:
-            asked = Shown(Status.AVOIDING, asked.reason)
+        if asked.status in (Status.OK, Status.AVOIDING) and found.evading > 0.0:
+            asked = Shown(Status.AVOIDING, asked.reason or EVADING)
         human, limit = found.human_scale, found.limit_scale
         status, reason = shown(found.distance, self._hold.active, self.watch.waiting, human, limit, asked)
         command.status, command.reason = status, reason

@@ -204,7 +204,8 @@ def farther(cell: Cell, found: Margins | None) -> float:
     if isinstance(task, Handling) and task.state == AVOID:
         wanted = task.settings.safety + task.settings.hysteresis
     elif info.status is Status.AVOIDING:
-        return _out_of_reach(cell, distance)
+        # with goal scaling the field's reach says little: what holds the arm is evasion
+        return _out_of_reach(cell, distance) if config.goal_scaling is None else math.nan
     elif found is not None and found.needed > found.believed:
         return found.needed - found.believed
     else:

@@ -95,11 +95,12 @@ class Allowed(NamedTuple):
 _ALLOWED = re.compile(r"(?:([(\[])(\S+), (?:(\S+)\]|inf\)) ?)?([^(\[].*)?")
 
 
-def setting(default: Any, allowed: str | Iterable[str], doc: str, *, below: str = "") -> Any:
+def setting(default: Any, allowed: str | Iterable[str], doc: str, *, below: str = "", traced: bool = True) -> Any:
     """A dataclass field: its default, what it may be, and its meaning.
 
     `allowed` is a unit ("" for none), behind an interval where there are bounds, "(0, 10] m", which hold for each entry
-    of a tuple; or the words to choose from.  `below` names another field that it stays below.
+    of a tuple; or the words to choose from.  `below` names another field that it stays below.  What is not `traced`
+    neither chooses a compiled program nor is an input of one.
     """
     if isinstance(allowed, str):
         found = _ALLOWED.fullmatch(allowed)
@@ -110,7 +111,7 @@ def setting(default: Any, allowed: str | Iterable[str], doc: str, *, below: str 
         may = Allowed(unit, least, most, above=bracket == "(", below=below)
     else:
         may = Allowed(options=allowed if isinstance(allowed, Mapping) else tuple(allowed))
-    return dataclasses.field(default=default, metadata={"unit": may.unit, "doc": doc, "allowed": may})
+    return dataclasses.field(default=default, metadata={"unit": may.unit, "doc": doc, "allowed": may, "traced": traced})
 
 
 class Spec(NamedTuple):
@@ -123,6 +124,7 @@ class Spec(NamedTuple):
     optional: bool  # it may be None
     own: bool  # a function of one's own may stand in its place, which no file can hold
     allowed: Allowed
+    traced: bool = True  # part of what compiled programs are made of
 
     @property
     def expected(self) -> str:
@@ -201,7 +203,8 @@ def _spec(field: dataclasses.Field[Any], hint: Any) -> Spec:
     if typing.get_origin(kind) is typing.Literal:
         kind, allowed = str, Allowed(options=typing.get_args(kind))
     known = kind in (float, int, bool, str) or dataclasses.is_dataclass(kind)
-    return Spec(field.name, hint, kind if known else None, size, type(None) in union, own, allowed)
+    traced = field.metadata.get("traced", True)
+    return Spec(field.name, hint, kind if known else None, size, type(None) in union, own, allowed, traced)
 
 
 class Settings:

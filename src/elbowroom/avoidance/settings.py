@@ -186,7 +186,7 @@ def rows(settings: Any, path: str = "") -> list[SettingRow]:
 
 
 def leaves(settings: Any) -> list[tuple[str, float]]:
-    """(dotted name, value) of every float, in order: "repulsion.gain", "workspace.center[2]"."""
+    """(dotted name, value) of every traced float, in order: "repulsion.gain", "workspace.center[2]"."""
     return list(_leaves(settings, ""))
 
 
@@ -204,8 +204,10 @@ def _leaves(value: Any, path: str) -> Iterator[tuple[str, float]]:
 
 
 def _entries(settings: Any) -> Iterator[tuple[str, Any]]:
-    """Names and values; a whole number in a field of floats is a float, checked or not."""
+    """Names and values of what is traced; a whole number in a field of floats is a float, checked or not."""
     for spec in specs(type(settings)):
+        if not spec.traced:
+            continue
         value = getattr(settings, spec.name)
         is_float = type(value) is int and spec.kind is float
         yield spec.name, float(value) if is_float else value

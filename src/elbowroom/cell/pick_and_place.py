@@ -307,11 +307,37 @@ class Handling:
         event = self._event(dt, tool, distance)
         if event:
             self._turn(event, tool)
+        off = away(tool, self.goal.position)
+        if off > self.settings.leash:
+            self._down = False
+        elif self._clock >= self._above and off <= 0.5 * self.settings.leash:
+            self._down = True
         if self.state in _ARRIVAL and dt > 0.0:
             self._follow(dt, tool)
         self.goal.t = t
         self._show()
         return self.goal
+
+    # ---- for an arm that goes around
+    @property
+    def aim(self) -> Array | None:
+        """The point above where the tool is going (3,); None at work and on the last way down, unless pushed off it."""
+        going = (self.before if self.state == AVOID else self.state) in _ARRIVAL
+        return self._aim if going and not self._down else None
+
+    @property
+    def work(self) -> Array | None:
+        """Where it goes down to (3,)."""
+        return self._work
+
+    def rejoin(self, tool: Array) -> None:
+        """Sets out anew from the tool (3,); what was gripped stays gripped."""
+        going = self.before if self.state == AVOID else self.state
+        if going not in _ARRIVAL:
+            return
+        self.state = going
+        self.goal.position, self.goal.velocity = tool, 0.0
+        self._set_out(self._end)
 
     def _event(self, dt: float, tool: Array, distance: float) -> str | None:
         """What happened, if anything did."""
@@ -358,6 +384,8 @@ class Handling:
         x, y, z = self.goal.position.tolist()
         points = np.array(self.settings.way((x, y, z), end))
         self._end, self._clock, self._last = end, 0.0, 0.0
+        self._down = False  # the tool is on the last way down, by the pole
+        self._aim, self._work = np.array(self.settings.up(end)), np.array(end)
         self._pole: Pole | None = None  # where there is no way to go
         if np.linalg.norm(np.diff(points, axis=0), axis=1).any():
             self._pole = Pole(Path(points), self.settings.speed, self.settings.leash)

@@ -28,6 +28,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..avoidance import Command, Controller, Goal, MotionLimit, Obstacles, State, Status, Supervisor
+from ..avoidance.planning.background import Background, Inline
+from ..avoidance.planning.detour import Detour, fixed_shapes
 from ..avoidance.safety.perception import FAR
 from ..errors import ConfigError
 from ..geometry import PARKED, ROW, Body
@@ -36,13 +38,13 @@ from ..geometry.person import SIDES
 from ..geometry.shapes import A, B
 from .layout import laid_out, plant_of
 from .layout import mounted as mounted
-from .pace import AsFastAsPossible, Pace
+from .pace import AsFastAsPossible, Pace, RealTime
 from .people.coworker import Noisy
 from .people.settings import Seen, made
 from .plants.plant import JointPlant, LinkedPlant, Plant
 from .recording.table import Recording
 from .scene import NOTE, Scene, scene_text
-from .task import Task
+from .task import Aiming, Task
 
 Array = NDArray[np.float64]
 ROUNDING = 1e-6  # s: a plant's clock that is off by less is on time
@@ -103,6 +105,8 @@ class Cell:
             upper=upper,
             self_gaps=scene.self_gaps,
         )
+        rules = scene.controller.planning
+        self.detour: Detour | None = None if rules is None else Detour(self.controller, rules)
         if plant is not None and plant.arm.model.digest != self.arm.model.digest:
             raise ConfigError(f"plant: expected that of {self.arm.name} as mounted(scene) has it; got {plant!r:.60}")
         self.plant: Plant = plant_of(scene, self.arm, sum(sizes)) if plant is None else plant
@@ -154,6 +158,8 @@ class Cell:
         self.plant.reset(self.start)
         if self._linked is not None:
             self._linked.settle(self._linked.patience)
+        if self.detour is not None:
+            self.detour.reset()
         self.controller.reset()
         self.guard: Supervisor | None = self._supervisor()
         self.obstacles = self.controller.obstacles(own=self.guard is None)  # a supervisor writes there
@@ -196,6 +202,8 @@ class Cell:
         self._measure(t)
         self._look(t)
         goal = self.task.step(t, dt, self.tool, self._distance)
+        if self.detour is not None:
+            goal = self._around(self.detour, t, dt, goal)
         goal.t = t
         if self.guard is None or self.scene.supervision == "watch":
             self.command = self.controller.step(t, dt, state, self.obstacles, goal)
@@ -211,8 +219,39 @@ class Cell:
         self._operator(t)
         info = self.controller.command
         self._distance = info.axis_distance if self._axes else info.distance
+        if self.detour is not None:
+            self._distance = self._distance if info.push > 0.0 and not self.detour.follower.active else math.inf
+            if self.detour.text and not self.command.reason:
+                self.command.reason = self.detour.text
         self.plant.write(self.command)
         return self.command
+
+    def _around(self, detour: Detour, t: float, dt: float, goal: Goal) -> Goal:
+        """The goal on a route, where there is one; else the task's own."""
+        task, guard = self.task, self.guard if self.scene.supervision == "stop" else None
+        seen = self.obstacles if guard is None else guard.watch.predicted
+        aiming: Aiming | None = task if hasattr(task, "rejoin") else None  # type: ignore[assignment]  # isinstance is slow
+        aim, work = (None, None) if aiming is None else (aiming.aim, aiming.work)
+        turned = goal.rotation if self.controller.config.task == "pose" else None
+        held = guard is not None and guard.latched is not None
+        slowed = self.command.status is Status.SLOWING_HUMAN
+        found = detour.step(
+            *(t, dt, self.state.q, self.tool, aim, seen), work=work, rotation=turned, held=held, slowed=slowed
+        )
+        if detour.ended and aiming is not None:
+            aiming.rejoin(self.tool)
+        return goal if found is None else found
+
+    def plan_in_background(self) -> None:
+        """From now on a process of its own plans, for a loop in real time; a no-op without planning."""
+        if self.detour is not None and isinstance(self.detour.planner, Inline):
+            self.detour.planner = Background(self.controller, self.detour.rules, fixed_shapes(self.controller))
+
+    def close(self) -> None:
+        """Ends the planner's process, if there is one; also when nobody has the cell any more."""
+        if self.detour is not None and isinstance(self.detour.planner, Background):
+            self.detour.close()
+            self.detour.planner = Inline(self.controller, self.detour.rules, fixed_shapes(self.controller))
 
     def _taken(self, t: float, stamp: float) -> float:
         """When the plant took the state that it has just given, on the clock of the run: a plant has one of its own."""
@@ -343,6 +382,8 @@ def run(
         if paced != period:
             raise ConfigError(f"pace: expected the cell's period, {period:g} s; got {paced:g} s")
         log = Log(cell, kept)
+        if isinstance(chosen, RealTime):
+            cell.plan_in_background()
         cell.reset()
         with chosen:
             t = chosen.wait(0)
@@ -359,6 +400,7 @@ def run(
                     progress(k + 1, count)
     finally:
         kept.close()
+        cell.close()
     return kept
 
 

@@ -61,6 +61,22 @@ class Task(Protocol):
 
 
 @runtime_checkable
+class Aiming(Protocol):
+    """A Task that says where it is going, so that a held-up arm can go around (Config.planning); others cannot."""
+
+    @property
+    def aim(self) -> Array | None:
+        """The point (3,) that the tool should come to next; None while the tool is where it works."""
+
+    @property
+    def work(self) -> Array | None:
+        """The point (3,) that the tool works at after that; None for the same."""
+
+    def rejoin(self, tool: Array) -> None:
+        """A route has ended, at its aim or before: the task goes on from where the tool is (3,)."""
+
+
+@runtime_checkable
 class TaskSettings(Protocol):
     """A task as data."""
 
@@ -142,6 +158,16 @@ class Going:
         self.cycles = 0
         self._look(checked_point("tool", tool))
 
+    work: Array | None = None
+
+    @property
+    def aim(self) -> Array | None:
+        """The point, until the tool is there."""
+        return None if self.state == "there" else self.goal.position
+
+    def rejoin(self, tool: Array) -> None:
+        """Goes on to the point."""
+
     def step(self, t: float, dt: float, tool: Array, distance: float) -> Goal:
         """The goal is the point, whatever happens on the way."""
         self.goal.t = t
@@ -170,6 +196,18 @@ class DraggedGoal:
         if name == "task":  # not made yet
             raise AttributeError(name)
         return getattr(self.task, name)
+
+    work: Array | None = None
+
+    @property
+    def aim(self) -> Array | None:
+        """Where the goal was dragged to."""
+        return self.goal.position
+
+    def rejoin(self, tool: Array) -> None:
+        """Goes on to the goal; the task rejoins when it goes on."""
+        if isinstance(self.task, Aiming):
+            self.task.rejoin(tool)
 
     def start(self, tool: ArrayLike) -> None:
         """Begins anew: the task, and the goal at the tool."""

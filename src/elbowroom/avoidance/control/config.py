@@ -7,7 +7,7 @@ The strength of a field is a speed (m/s) for both controllers; F makes a force o
 set of fields serves both.
 
 Strings and whole numbers choose the program; every float is an input of it, so gains can be changed while it runs
-(`Controller.tune`) without compiling again.
+(`Controller.tune`) without compiling again.  `planning` is neither: the law does not know of it.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from ..checks import SHORTEST, Settings, setting
+from ..planning.settings import Planning
 from ..settings import leaves, lifted
 from .attraction import Attraction
 from .joint_limits import JointLimits
@@ -84,6 +85,7 @@ class Config(Settings):
     joint_limits: JointLimits = setting(JointLimits(), "", "off the joints' limits")
     smoothing: MovingAverage = setting(MovingAverage(), "", "the moving average")
     force: Force = setting(Force(), "", "for the F controller alone")
+    planning: Planning | None = setting(None, "", "a way around for an arm that is held up", traced=False)
 
     @property
     def makes_torque(self) -> bool:

@@ -8,7 +8,7 @@ that says why.  It does not latch, watch clocks or hold limits either: that is t
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -20,7 +20,7 @@ from ...algebra.linalg import Array as Scalars
 from ...arm import Arm
 from ...compile import compiled
 from ...compile.pipeline import Call, Copy, FromRing, Step, ToRing
-from ...errors import ConfigError, ShapeError
+from ...errors import ConfigError, ShapeError, UnknownNameError, did_you_mean
 from ...geometry import ROW, Body
 from ...geometry.distance import LAMBDA_X, LAMBDA_Y
 from ...geometry.shapes import A, B
@@ -146,6 +146,7 @@ class Controller(Rebuilt):
         self._ring = np.zeros((self.samples, n))
         self._slot = np.zeros(1)  # the row of the ring that is next
         self._gains = np.array([value for _, value in leaves(self.config)])
+        self._overrides: dict[str, float] = {}
         self._level = np.zeros(1)  # of waiting
         self._reached = self._reach.empty()
         field = self.config.self_collision
@@ -232,7 +233,19 @@ class Controller(Rebuilt):
                 "tune changes gains alone; another controller, method, filter length or waiting needs a new one"
             )
         self.config = config
-        self._gains[:] = [value for _, value in leaves(config)]
+        self.override(self._overrides)
+
+    def override(self, gains: Mapping[str, float]) -> None:
+        """Other values for some gains by their dotted names, until the next call; {} ends it.  `config` stays.
+
+        For what lasts a while, such as a route that is followed: `tune` meanwhile changes all the others.
+        """
+        known = dict(leaves(self.config))
+        for name in gains:
+            if name not in known:
+                raise UnknownNameError(f"override: expected a gain; got {name!r}{did_you_mean(name, known)}")
+        self._overrides = {name: float(value) for name, value in gains.items()}
+        self._gains[:] = list((known | self._overrides).values())
 
     def obstacles(self, *, own: bool = False) -> Obstacles:
         """New, empty places as this controller takes them; `own` ones are its own memory, and nothing is copied."""

@@ -4,6 +4,8 @@ world                       obstacles as rows
 checker                     which configurations and motions are free, thousands in one compiled call
 planner, search, goals      from a joint pose to a goal
 smoothing, route            shorter, rounded, timed
+decision, background        going around or waiting, decided in a process of its own
+follower, detour            a route as a moving goal; when to ask for one, and whether to take it
 """
 
 from ...geometry.shapes import Box as Box
@@ -12,4 +14,5 @@ from .planner import Outcome as Outcome
 from .planner import Plan as Plan
 from .planner import Planner as Planner
 from .route import Route as Route
+from .settings import Planning as Planning
 from .world import World as World

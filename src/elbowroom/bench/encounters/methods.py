@@ -33,7 +33,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from types import ModuleType
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,10 +48,13 @@ from ...avoidance import (
     Repulsion,
     Sensor,
     State,
+    Status,
     Supervisor,
     Workspace,
 )
 from ...avoidance.control.obstacles import Obstacles
+from ...avoidance.planning.detour import Detour
+from ...avoidance.planning.settings import Planning
 from ...errors import ElbowroomError, UnknownNameError, did_you_mean
 from ...geometry import Pairs, Person
 from ...geometry.distance import DISTANCE, LAMBDA_X, LAMBDA_Y, NORMAL, SPEED_Y
@@ -336,6 +339,36 @@ def supervised(
     return Supervisor(controller(arm, people, sensor, law=law, **settings), limits)
 
 
+class PlannedArm:
+    """A law with its supervisor, and a planner for when it is held up; plans are repeatable (`Inline`)."""
+
+    def __init__(
+        self, arm: Arm, people: int, sensor: str, *, planning: Planning | None = None, limits: Limits | None = None
+    ) -> None:
+        self.guard = supervised(arm, people, sensor, limits=limits)
+        self.controller = cast(Controller, self.guard.controller)
+        self.detour = Detour(self.controller, Planning() if planning is None else planning)
+        self._arm, self._slowed = arm, False
+
+    @property
+    def latched(self) -> object:
+        """The supervisor's stop."""
+        return self.guard.latched
+
+    def reset(self, t: float) -> object:
+        """Ends the stop."""
+        return self.guard.reset(t)
+
+    def step(self, t: float, dt: float, state: State, obstacles: Obstacles, goal: Goal) -> HasSpeeds:
+        """The supervisor's command, on a route where there is one."""
+        tool, held = self._arm.pose(state.q)[:3, 3], self.guard.latched is not None
+        seen = self.guard.watch.predicted
+        found = self.detour.step(t, dt, state.q, tool, goal.position, seen, held=held, slowed=self._slowed)
+        command = self.guard.step(t, dt, state, obstacles, goal if found is None else found)
+        self._slowed = command.status is Status.SLOWING_HUMAN
+        return command
+
+
 class BlindArm:
     """The K controller with nobody to see: what the arm would do alone."""
 
@@ -366,6 +399,7 @@ METHODS: dict[str, Factory] = {
     "F": partial(controller, law="F"),
     "K supervised": supervised,
     "F supervised": partial(supervised, law="F"),
+    "K supervised with planning": PlannedArm,
     "CBF-QP": BarrierLaw,
     "CBF-QP static": partial(BarrierLaw, velocity=False),
     "mink": Mink,

@@ -1,0 +1,226 @@
+"""Going around or waiting: what a planner is asked, how it chooses, and what it answers.
+
+A person who has stood still for long is a wall with a margin.  One who moves is a cost: the way through where they are
+now may be free by the time the arm comes there, or the way around closed.  So there are two candidates, each with the
+widest of the margins that has a way: a route around everybody as they are now, and one around those who stand.  Each is
+weighed for every delay of DELAYS, with people where they are then expected: moved by their velocities for `horizon`
+seconds at most, grown by `uncertainty` for as long.  At a clearance c the supervisor leaves a part of an arm's speed,
+
+    share(c) = (c - NEAR) / (FAR - NEAR), between LEAST and 1
+
+and a candidate costs its delay and its time divided by that share, s.  The least wins; with a delay it is "wait".
+
+An arm that people hold up stands nearer to them than the wide margins.  It then first moves to the nearest free
+configuration that a straight line of joints leads to without coming nearer to anybody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...geometry.pairs import Clearance
+from ...geometry.shapes import RADIUS, ROW, VELOCITY_A, VELOCITY_B, A, B
+from ..control.command import Goal
+from .follower import SampledRoute
+from .route import Route
+from .world import World
+
+if TYPE_CHECKING:
+    from .planner import Plan, Planner
+    from .settings import Planning
+
+Array = NDArray[np.float64]
+SAMPLES = 128  # of a route in an answer
+THERE = 1e4  # m: rows farther away are of nobody
+DELAYS = (0.0, 0.5, 1.0, 2.0, 3.0)  # s
+WEIGHED = 16  # places of a route at which its clearance is looked at
+NEAR, FAR, LEAST = 0.05, 0.45, 0.05  # m, m, -
+STEPS_ASIDE = (0.1, 0.2, 0.3, 0.5, 0.8)  # rad or m: how far away free configurations are looked for
+DRAWN, TRIED = 64, 8  # configurations drawn at each of these distances, and lines tried to the nearest free ones
+ASIDE = 0.8  # of the present clearance: what the way out to the margin keeps
+
+
+class Choice(IntEnum):
+    """What is better."""
+
+    AROUND = 1
+    WAIT = 2  # people move on: waiting is quicker
+    NO_WAY = 3  # around those who stand, with any margin
+    FAILED = 4  # the planner raised
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """What is asked: the joints, where the tool should go, and who is where."""
+
+    number: int
+    t: float  # s
+    q: Array  # (n,)
+    aim: Array  # (3,)
+    rotation: Array | None  # (3, 3), None: any
+    people: Array  # (P, S, 13); rows of nobody are far away
+    still: NDArray[np.bool_]  # (P,) who stands
+    things: Array  # (K, 13)
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """The choice, with its number and time as asked; `route` where there is one."""
+
+    number: int
+    t: float
+    choice: Choice
+    aim: Array  # (3,) as asked
+    margin: float = 0.0  # m, to people
+    delay: float = 0.0  # s, that waiting was found best
+    route: SampledRoute | None = None
+    seconds: float = 0.0  # that planning took
+    problem: str = ""
+
+
+def choose(
+    planner: Planner,
+    request: Request,
+    rules: Planning,
+    shapes: Sequence[Any] = (),
+    *,
+    near: Clearance | None = None,
+    repeatable: bool = False,
+) -> Answer:
+    """The answer to a request; `shapes` are there for good, such as the floor.  `repeatable` counts, not times.
+
+    `near` is of the planner's body and as many capsules of people as a request has; made anew if omitted.
+    """
+    asked = _Asked(planner, request, rules, shapes, near, repeatable)
+    there: NDArray[np.bool_] = np.any(np.abs(request.people[:, :, 0]) < THERE, axis=1)
+    moving = there & ~request.still
+    found = [asked.widest(there)]
+    if moving.any():
+        found.append(asked.widest(there & request.still))
+    candidates = [each for each in found if each is not None]
+    said = request.number, request.t
+    if not candidates:
+        return Answer(*said, Choice.NO_WAY, request.aim, seconds=asked.spent)
+    (margin, route), delay = candidates[0], 0.0
+    if moving.any():
+        costs = [
+            (asked.cost(route, wait, moving), wait, k) for k, (_, route) in enumerate(candidates) for wait in DELAYS
+        ]
+        _, delay, k = min(costs)
+        margin, route = candidates[k]
+    if delay > 0.0:
+        return Answer(*said, Choice.WAIT, request.aim, margin, delay, seconds=asked.spent)
+    sampled = SampledRoute.of(route, SAMPLES)
+    return Answer(*said, Choice.AROUND, request.aim, margin, 0.0, sampled, asked.spent)
+
+
+class _Asked:
+    """A request while it is worked on."""
+
+    def __init__(
+        self,
+        planner: Planner,
+        request: Request,
+        rules: Planning,
+        shapes: Sequence[Any] = (),
+        near: Clearance | None = None,
+        repeatable: bool = False,
+    ) -> None:
+        self.planner, self.request, self.rules = planner, request, rules
+        capsules = request.people.shape[0] * request.people.shape[1]
+        self._near = Clearance(planner.checker.body, capsules) if near is None else near
+        self._shapes, self._repeatable = tuple(shapes), repeatable
+        self._random = np.random.default_rng(request.number)
+        self.spent = 0.0
+        self._left = rules.budget
+        pose = np.eye(4)
+        if request.rotation is not None:
+            pose[:3, :3], pose[:3, 3] = request.rotation, request.aim
+        self._goal: Any = Goal(request.aim) if request.rotation is None else pose
+
+    def world(self, who: NDArray[np.bool_], margin: float) -> World:
+        """These people, grown by a margin, and things."""
+        return self._of(self.request.people[who].reshape(-1, ROW), margin)
+
+    def _of(self, rows: Array, margin: float = 0.0) -> World:
+        every = np.concatenate([rows, self.request.things])
+        every[: len(rows), RADIUS] += margin
+        return World.of_rows(every, self._shapes)
+
+    def widest(self, who: NDArray[np.bool_]) -> tuple[float, Route] | None:
+        """A route around these people with the widest margin that has one."""
+        margins = self.rules.margins if who.any() else self.rules.margins[:1]
+        for k, margin in enumerate(margins):
+            plan = self._plan(self.request.q, who, margin, self._left / (len(margins) - k))
+            if plan.outcome.name == "START_IN_COLLISION":
+                aside = self._aside(who, margin)
+                if aside is None:
+                    continue
+                plan = self._plan(aside, who, margin, self._left / (len(margins) - k))
+                if plan.reached and plan.route is not None:
+                    path = np.vstack([self.request.q, plan.route.path])
+                    return margin, Route(path, self.planner.speed, self.planner.acceleration)
+            elif plan.reached and plan.route is not None:
+                return margin, plan.route
+        return None
+
+    def _plan(self, start: Array, who: NDArray[np.bool_], margin: float, budget: float) -> Plan:
+        plan = self.planner.plan(
+            start,
+            self._goal,
+            self.world(who, margin),
+            margin=self.rules.clear,
+            budget=1e3 if self._repeatable else max(budget, 1e-3),
+            seed=self.request.number,
+            rounds=self.rules.rounds if self._repeatable else None,
+        )
+        self.spent += plan.seconds
+        self._left = max(self._left - plan.seconds, 0.0)
+        return plan
+
+    def _aside(self, who: NDArray[np.bool_], margin: float) -> Array | None:
+        """The nearest configuration found with the margin, reached along a line of joints that keeps clear."""
+        checker, q = self.planner.checker, self.request.q
+        now = self._clearance(q, self.request.people)
+        if not now > 0.0:
+            return None
+        drawn = [q + step * self._random.standard_normal((DRAWN, len(q))) for step in STEPS_ASIDE]
+        tried = np.clip(np.concatenate(drawn), checker.lower, checker.upper)
+        free = tried[checker.free(tried, self.world(who, margin), self.rules.clear)]
+        kept = self.world(who, ASIDE * now)
+        for candidate in free[np.argsort(np.abs(free - q).max(axis=1))][:TRIED]:
+            if checker.edge_free(q, candidate, kept, 0.0):
+                found: Array = candidate
+                return found
+        return None
+
+    def cost(self, route: Route, delay: float, moving: NDArray[np.bool_]) -> float:
+        """Of following a route after a delay, s."""
+        part = route.duration / WEIGHED
+        total = delay
+        for k in range(WEIGHED):
+            s = (k + 0.5) * part
+            clearance = self._clearance(route.at(s)[0], self.expected(delay + s, moving))
+            total += part / min(max((clearance - NEAR) / (FAR - NEAR), LEAST), 1.0)
+        return total
+
+    def _clearance(self, q: Array, people: Array) -> float:
+        """Least distance of the arm's links that move from people, m."""
+        return float(self._near.of(q, people.reshape(-1, ROW))[1].surfaces)
+
+    def expected(self, after: float, moving: NDArray[np.bool_]) -> Array:
+        """Everybody as expected so many seconds later."""
+        ahead = min(after, self.rules.horizon)
+        people = self.request.people.copy()
+        there = people[moving]
+        there[:, :, A] += ahead * there[:, :, VELOCITY_A]
+        there[:, :, B] += ahead * there[:, :, VELOCITY_B]
+        there[:, :, RADIUS] += ahead * self.rules.uncertainty
+        people[moving] = there
+        return people

@@ -1,0 +1,437 @@
+"""Detours: when an arm that is held up asks for a way around, which answers it takes, and what it says of it.
+
+    detour = Detour(controller, rules)                     beside a control loop: Detour(..., planner=Background(...))
+    goal = detour.step(t, dt, q, tool, aim, obstacles)     None: go on as without it
+    detour.ended                                           a route ended in this step: set out anew from the tool
+
+An arm that has come no nearer to its aim for `patience` seconds, while people or things push or slow it, asks the
+planner once and goes on reactively.  What the planner answers is taken if it is the answer to the last request, not
+late, for this aim, and free when it is looked at again with people as they are now.  A route that is followed is looked
+at again with every frame of the sensor: those who stand must leave all of it free, those who move what is ahead for the
+next second.  Where they do not, it is given up and asked for anew.
+
+Beside somebody who stands the arm then works on with the field of the route, which reaches less far: until anybody
+moves, or the arm is far from all of them.
+
+Whatever goes wrong here, the arm goes on as without it.  The supervisor knows nothing of it, and holds what it holds.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...geometry import HalfSpace
+from ...geometry.shapes import RADIUS, ROW, A, B
+from ..control.command import INDEX, Goal
+from ..control.velocity_law import SLOWED
+from .background import Answering, Inline
+from .checker import Checker
+from .decision import ASIDE, THERE, Answer, Choice, Request
+from .follower import Follower, SampledRoute
+from .world import World
+
+if TYPE_CHECKING:
+    from ..control.controller import Controller
+    from ..control.obstacles import Obstacles
+    from .settings import Planning
+
+Array = NDArray[np.float64]
+log = logging.getLogger("elbowroom.planning")
+
+SAME_AIM = 0.05  # m: an aim that moved by less is the same
+THERE_ALREADY = 0.01  # m: a tool so near to its aim needs no way
+SOON = 1.0  # s of a route that people who move must leave free
+JOINING = 8  # configurations from where the arm is to where a route begins that are looked at
+LINE = 8  # every so many samples of a route are a point of its line
+RETRY = 0.1  # s, until a planner that starts is asked again
+OCCUPIED_FROM = 0.25  # of the level of waiting: people so near to an aim keep the arm from it in any case
+WITHOUT = "planner does not answer: going on without it"
+
+
+class RouteState(IntEnum):
+    """What is going on; in recordings the column `route`."""
+
+    NONE = 0
+    ASKED = 1
+    AROUND = 2
+    WAITING = 3
+    WITHOUT = 4
+    BESIDE = 5
+
+
+def fixed_shapes(controller: Controller) -> tuple[Any, ...]:
+    """What the controller's own settings say is there for good: the floor of its workspace."""
+    walls = controller.config.workspace
+    if walls is None or walls.floor is None:
+        return ()
+    return (HalfSpace(np.array([0.0, 0.0, walls.floor]), np.array([0.0, 0.0, 1.0])),)
+
+
+class Detour:
+    """Asks, judges answers and follows routes, for one controller.
+
+    state, text        what is going on, also in words; "" where nothing is
+    part               the number of the obstacle's row that it is about, -1 for none
+    asked, replans, dropped    how many requests, routes given up and asked for anew, and answers not taken
+    line               (k, 3) the tool's points of the route, for drawing; none where there is no route
+    """
+
+    def __init__(self, controller: Controller, rules: Planning, *, planner: Answering | None = None) -> None:
+        self.controller, self.rules = controller, rules
+        self.planner: Answering = Inline(controller, rules, fixed_shapes(controller)) if planner is None else planner
+        self.follower = Follower(controller, rules)
+        self._checker = Checker(controller.body, lower=controller.lower, upper=controller.upper)
+        self._shapes = fixed_shapes(controller)
+        places = controller.obstacles()
+        self._people, self._capsules = places.people, places.person_capsules
+        self._anchors = np.full((self._people, self._capsules, 6), math.inf)
+        self._number = 0
+        self._load()
+        self.reset()
+
+    def _load(self) -> None:
+        """Compiles, or loads, what looking at routes needs: not in the loop."""
+        ready = np.tile(self.controller.arm.ready, (2, 1))
+        places = self.controller.obstacles()
+        for count in range(len(places.rows) + 1):
+            people = np.zeros((count, ROW))
+            people[:, RADIUS] = 1.0
+            self._free(ready, people, people[:0], 0.0)
+
+    def reset(self) -> None:
+        """Forgets the time before; the numbers of requests go on, so that no answer from then is taken."""
+        self.follower.end()
+        self.follower.restore()
+        self.asked = self.replans = self.dropped = 0
+        self._pending = False
+        self.part, self.name, self.ended = -1, "", False
+        self._since = np.full(self._people, -math.inf)  # since when each person stands
+        self._stamps = np.full(self._people, math.nan)
+        self._anchors[:] = math.inf
+        self._aim: Array | None = None
+        self._best, self._nearer, self._next, self._asked_at = math.inf, -math.inf, -math.inf, -math.inf
+        self._moved = self._pressed = -math.inf
+        self._clock = 0.0
+        self._margin = 0.0
+        self._complaint = ""
+        self._say(RouteState.NONE)
+
+    def _say(self, state: RouteState, text: str = "") -> None:
+        self.state, self.text = state, text
+        if state is not RouteState.AROUND:
+            self.line: Array = np.zeros((0, 3))
+
+    def _calm(self) -> None:
+        """Nothing is asked for and no route followed."""
+        if self.follower.beside:
+            self._say(RouteState.BESIDE, f"working beside {self.name}")
+        else:
+            self._say(RouteState.NONE)
+
+    # ---- one control step
+    def step(
+        self,
+        t: float,
+        dt: float,
+        q: Array,
+        tool: Array,
+        aim: Array | None,
+        obstacles: Obstacles,
+        *,
+        work: Array | None = None,
+        rotation: Array | None = None,
+        held: bool = False,
+        slowed: bool = False,
+    ) -> Goal | None:
+        """The goal on a route, or None: go on reactively.  Never raises, never waits.
+
+        `aim` (3,) is where the tool should come next, None for nowhere, and `work` (3,) what it does there, if that is
+        another point; `rotation` (3, 3) where the tool keeps an orientation; `held` while the arm may not move;
+        `slowed` where a supervisor slows it for people.
+        """
+        self.ended = False
+        try:
+            goal = self._step(t, dt, q, tool, aim, obstacles, work, rotation, held, slowed)
+        except Exception as error:  # the loop goes on without it
+            self._give_up()
+            self._complain(f"{type(error).__name__}: {error}")
+            self._pending, self._next = False, t + self.rules.again
+            self._say(RouteState.WITHOUT, WITHOUT)
+            return None
+        return goal
+
+    def _step(
+        self, t: float, dt: float, q: Array, tool: Array, aim: Array | None, obstacles: Obstacles,
+        work: Array | None, rotation: Array | None, held: bool, slowed: bool,
+    ) -> Goal | None:  # fmt: skip
+        fresh = self._watch(t, obstacles)
+        law = self.controller.command
+        if slowed or law.push > 0.0 or law.slow < SLOWED:
+            self._pressed = t
+        answer = self.planner.poll(t)
+        if self._new_aim(t, aim, tool) or held:
+            self._give_up(beside=aim is None)
+        if self.follower.beside:
+            self._beside(t, obstacles)
+        if aim is None or held:
+            self._pending = False
+            self._calm()
+            self._nearer = t
+            return None
+        if answer is not None:
+            self._take(t, q, answer, obstacles)
+        if self.follower.active:
+            if fresh and self._blocked(self._ahead(q), obstacles):
+                self._give_up()
+                self.replans += 1
+                self._ask(t, q, aim, rotation, obstacles)
+            else:
+                return self._follow(t, dt, q)
+        work = aim if work is None else work
+        self._mind(t, q, tool, aim, work, rotation, obstacles)
+        return None
+
+    def _follow(self, t: float, dt: float, q: Array) -> Goal:
+        goal = self.follower.step(dt, q)
+        goal.t = t
+        if self.follower.clock > self._clock + 1e-3:
+            self._clock, self._moved = self.follower.clock, t
+        if not self.follower.active:
+            self._route_over()
+        elif t - self._moved > 4.0 * self.rules.patience:  # held up on the route, too
+            self._give_up()
+            self._next = t
+            self._nearer = -math.inf
+        return goal
+
+    def _beside(self, t: float, obstacles: Obstacles) -> None:
+        """Ends work beside somebody who stands: when anybody moves, or all are far enough for the field as it was."""
+        field, waiting = self.controller.config.repulsion, self.controller.config.waiting
+        reach = field.influence if waiting is None else max(field.influence, waiting.influence)
+        stands = not self._moving(t, obstacles).any()
+        if not stands or self.controller.command.distance > reach:
+            self.follower.restore()
+
+    def _moving(self, t: float, obstacles: Obstacles) -> NDArray[np.bool_]:
+        """(P,) who is there and does not stand."""
+        rows = obstacles.rows[: self._people * self._capsules].reshape(self._people, self._capsules, ROW)
+        there = (np.abs(rows[:, :, 0]) < THERE).any(axis=1)
+        return there & ~(t - self._since >= self.rules.still_after)
+
+    def _mind(
+        self, t: float, q: Array, tool: Array, aim: Array, work: Array, rotation: Array | None, obstacles: Obstacles
+    ) -> None:
+        """Whether the arm comes nearer to its aim; if not, what is done about it."""
+        away = float(np.linalg.norm(tool - aim))
+        if away < self._best - self.rules.progress:
+            self._best, self._nearer = away, t
+        stuck = t - self._nearer >= self.rules.patience and away > THERE_ALREADY
+        if not stuck or t - self._pressed > self.rules.patience:
+            if not self._pending:
+                self._calm()
+            return
+        if self._pending:
+            if self.planner.problem or t - self._asked_at > self.rules.latest:
+                self._drop("no answer", t)
+            return
+        if self.planner.problem:
+            self._complain(self.planner.problem)
+            self._say(RouteState.WITHOUT, WITHOUT)
+        if t < self._next:
+            return
+        if self._occupied(t, aim, work, obstacles):
+            self._next = t + self.rules.again
+            self._say(RouteState.WAITING, f"waiting: {self._nearest()} occupies the goal")
+            return
+        self._ask(t, q, aim, rotation, obstacles)
+
+    # ---- asking
+    def _ask(self, t: float, q: Array, aim: Array, rotation: Array | None, obstacles: Obstacles) -> None:
+        self._nearest()
+        rows = obstacles.rows
+        people = rows[: self._people * self._capsules].reshape(self._people, self._capsules, ROW)
+        still = ~self._moving(t, obstacles)
+        asked = Request(
+            self._number + 1,
+            t,
+            q.copy(),
+            np.array(aim),
+            None if rotation is None else np.array(rotation),
+            people.copy(),
+            still,
+            rows[self._people * self._capsules :].copy(),
+        )
+        if not self.planner.ask(asked):
+            self._next = t + RETRY
+            return
+        self._number, self._pending, self._asked_at = asked.number, True, t
+        self.asked += 1
+        if self.state is not RouteState.WAITING:
+            self._say(RouteState.ASKED, f"looking for a way around {self.name}")
+
+    def _nearest(self) -> str:
+        """Remembers what is nearest, by its name."""
+        slots = self.controller.layout.slots
+        self.part = int(self.controller.command.info[INDEX["nearest"]]) % slots
+        self.name = self.controller.nearest()[1].replace("_", " ")
+        return self.name
+
+    def _occupied(self, t: float, aim: Array, work: Array, obstacles: Obstacles) -> bool:
+        """Whether somebody is too near to where the arm should go.
+
+        One who stands, if nearer than the least margin; one who moves, if the field keeps the arm from there.
+        """
+        rules, near = self.controller.config.waiting, self.rules.margins[-1]
+        if rules is not None and self._moving(t, obstacles).any():
+            near = max(near, rules.clear - OCCUPIED_FROM * (rules.clear - rules.near))
+        rows = obstacles.rows[: self._people * self._capsules]
+        return any(_distance(point, rows) < near for point in (aim, work))
+
+    # ---- answers
+    def _take(self, t: float, q: Array, answer: Answer, obstacles: Obstacles) -> None:
+        """Follows a route, or waits, or drops an answer that will not do."""
+        if answer.number != self._number or not self._pending:
+            self._drop("an answer to an older request", t)
+            return
+        self._pending = False
+        self._complaint = ""
+        if answer.choice is Choice.FAILED:
+            self._drop(answer.problem, t)
+        elif t - answer.t > self.rules.latest:
+            self._drop(f"an answer {t - answer.t:.2f} s after its request", t)
+        elif self._aim is None or float(np.linalg.norm(answer.aim - self._aim)) > SAME_AIM:
+            self._drop("an answer for another aim", t)
+        elif answer.choice is Choice.WAIT:
+            self._next = t + min(answer.delay, self.rules.again)
+            self._say(RouteState.WAITING, f"waiting: {self.name} is moving on")
+        elif answer.choice is Choice.NO_WAY or answer.route is None:
+            self._next = t + self.rules.again
+            self._say(RouteState.WAITING, f"waiting: no way around {self.name}")
+        else:
+            self._begin(t, q, answer.route, answer.margin, obstacles)
+
+    def _begin(self, t: float, q: Array, route: SampledRoute, margin: float, obstacles: Obstacles) -> None:
+        if route.q.shape[1:] != q.shape or float(np.abs(route.q[0] - q).max()) > self.rules.leash:
+            self._drop("a route that begins elsewhere than at the arm", t)
+            return
+        self._margin = margin
+        part = np.linspace(0.0, 1.0, JOINING, endpoint=False)[:, None]
+        joined = q + part * (route.q[0] - q)
+        if self._blocked((joined, route), obstacles):
+            self._drop("a route that is in collision", t)
+            return
+        self.follower.begin(route, margin)
+        self._moved, self._clock = t, 0.0
+        self._say(RouteState.AROUND, f"going around {self.name}")
+        self.line = np.array(self.controller.arm.pose(route.q[::LINE])[:, :3, 3])
+
+    def _ahead(self, q: Array) -> tuple[Array, SampledRoute]:
+        return q[None], self.follower.route  # type: ignore[return-value]  # asked while there is one
+
+    def _blocked(self, ahead: tuple[Array, SampledRoute], obstacles: Obstacles) -> bool:
+        """Whether what is ahead is not free of people as they are now, of things, or of the arm itself."""
+        first, route = ahead
+        start = route.index(self.follower.clock) if self.follower.active else 0
+        rest = np.concatenate([first, route.q[start:]])
+        room = self.controller.command.distance
+        grown = min(self.rules.kept * self._margin, ASIDE * max(room, 0.0)) if room < THERE else 0.0
+        size = self._people * self._capsules
+        rows, things = obstacles.rows[:size], obstacles.rows[size:]
+        now = float(np.nanmax(self._stamps)) if len(self._stamps) else 0.0
+        still = np.repeat(now - self._since >= self.rules.still_after, self._capsules)
+        if not self._free(rest, rows[still], things, grown):
+            return True
+        if still.all():
+            return False
+        soon = len(first) + int(SOON / route.duration * (len(route) - 1)) + 1
+        return not self._free(rest[:soon], rows[~still], things[:0], grown)
+
+    def _free(self, q: Array, people: Array, things: Array, grown: float) -> bool:
+        rows = np.concatenate([people, things])
+        rows[: len(people), RADIUS] += grown
+        world = World.of_rows(rows, self._shapes)
+        return bool(self._checker.free(q, world).all())
+
+    # ---- ends
+    def _give_up(self, *, beside: bool = False) -> None:
+        """Leaves the route, if there is one."""
+        if self.follower.active:
+            self.follower.end(beside=beside)
+            self._route_over()
+
+    def _route_over(self) -> None:
+        self.ended = True
+        self._best, self._nearer = math.inf, math.inf  # looked at anew from the next step on
+        self._say(RouteState.NONE)
+
+    def _drop(self, why: str, t: float) -> None:
+        """An answer that is not taken, or did not come."""
+        self.dropped += 1
+        if why == "no answer":
+            self._pending = False
+            self._complain(self.planner.problem or why)
+            self._say(RouteState.WITHOUT, WITHOUT)
+        else:
+            log.info("dropped %s", why)
+            if not self._pending:
+                self._say(RouteState.NONE)
+        self._next = t + self.rules.patience
+
+    def _complain(self, what: str) -> None:
+        """Once for every trouble."""
+        if what != self._complaint:
+            self._complaint = what
+            log.warning("%s (%s)", WITHOUT, what)
+
+    # ---- what is watched
+    def _watch(self, t: float, obstacles: Obstacles) -> bool:
+        """Who stands since when; whether there is a new frame of anybody."""
+        if math.isinf(self._nearer) and self._nearer > 0:
+            self._nearer = t
+        if np.array_equal(obstacles.stamps, self._stamps):
+            return False
+        self._stamps[:] = obstacles.stamps
+        rows = obstacles.rows[: self._people * self._capsules].reshape(self._people, self._capsules, ROW)
+        ends = rows[:, :, :6]
+        with np.errstate(invalid="ignore"):
+            gone = np.abs(ends - self._anchors).max(axis=(1, 2), initial=0.0)
+        moved = ~(gone <= self.rules.still_within)
+        self._anchors[moved] = ends[moved]
+        self._since[moved] = t
+        return True
+
+    def _new_aim(self, t: float, aim: Array | None, tool: Array) -> bool:
+        """Whether there is another aim than before."""
+        if aim is None:
+            new, self._aim = self._aim is not None, None
+            return new
+        if self._aim is not None and float(np.linalg.norm(aim - self._aim)) <= SAME_AIM:
+            return False
+        self._aim = np.array(aim)
+        self._best, self._nearer = float(np.linalg.norm(tool - aim)), t
+        self._pending, self._next = False, -math.inf
+        return True
+
+    def close(self) -> None:
+        """Ends the planner."""
+        self.follower.end()
+        self.follower.restore()
+        self.planner.close()
+
+
+def _distance(point: Array, rows: Array) -> float:
+    """Least distance (m) of a point to capsules (k, 13); infinite where there are none."""
+    there = rows[np.abs(rows[:, 0]) < THERE]
+    if not len(there):
+        return math.inf
+    a, along = there[:, A], there[:, B] - there[:, A]
+    square = np.maximum((along * along).sum(axis=1), 1e-18)  # a ball: any part of its axis is its centre
+    part = np.clip(((point - a) * along).sum(axis=1) / square, 0.0, 1.0)
+    off = np.linalg.norm(point - a - part[:, None] * along, axis=1) - there[:, RADIUS]
+    return float(off.min())

@@ -1,0 +1,49 @@
+"""Settings of planning: when a way around is asked for, how it is chosen, and how it is followed.
+
+None of them is an input of a compiled law: a controller with planning computes the very numbers of one without.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..checks import Settings, refusal, setting
+
+
+@dataclass(frozen=True)
+class Planning(Settings):
+    """How an arm that is held up goes around (docs/avoidance/planning.md)."""
+
+    # ---- when
+    patience: float = setting(0.5, "(0, 60] s", "an arm that has come no nearer to its aim for so long asks for a way")
+    progress: float = setting(0.02, "(0, 1] m", "how much nearer counts as nearer")
+    again: float = setting(1.0, "(0, 60] s", "after an answer without a way, the next request is so much later")
+    # ---- which
+    margins: tuple[float, ...] = setting(
+        (0.35, 0.25, 0.18, 0.12, 0.08), "(0, 10] m", "distances to people, the first with which there is a way is taken"
+    )
+    clear: float = setting(0.02, "[0, 1] m", "distance to things, to the floor and of the arm to itself")
+    still_after: float = setting(1.0, "[0, 60] s", "a person who stands for so long is a wall")
+    still_within: float = setting(0.12, "(0, 10] m", "what counts as standing: no part has gone farther")
+    horizon: float = setting(1.5, "[0, 10] s", "how far ahead a moving person is taken to keep the velocity")
+    uncertainty: float = setting(0.2, "[0, 5] m/s", "how fast the doubt about a moving person's place grows")
+    budget: float = setting(0.3, "(0, 60] s", "time for one request")
+    rounds: int = setting(400, "[1, 10000000]", "of the search, its bound where a run must be repeatable")
+    latency: float = setting(0.1, "[0, 10] s", "and how long an answer then takes in the time of the run")
+    # ---- following
+    speed: float = setting(0.5, "(0, 20] m/s", "greatest speed of the tool on a route")
+    leash: float = setting(0.3, "(0, 10] rad or m", "the route waits for an arm that any joint of lags so far")
+    gain: float = setting(4.0, "(0, 100] 1/s", "pull to the joints of the route in the null space of the task")
+    kept: float = setting(0.5, "(0, 1]", "part of its margin that a route must keep as people move, or it is given up")
+    # ---- trust
+    latest: float = setting(1.0, "(0, 60] s", "an answer that comes later is dropped")
+    silent: float = setting(2.0, "(0, 600] s", "a planner that does not answer for so long is ended and started anew")
+    restart: float = setting(1.0, "(0, 600] s", "pause before that, doubled each time up to a minute")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.margins:
+            raise refusal(self, "margins", "at least one number (m)")
+        object.__setattr__(self, "margins", tuple(sorted(self.margins, reverse=True)))
+        if self.silent < self.budget:
+            raise refusal(self, "silent", f"at least budget = {self.budget!r} s")

@@ -17,6 +17,7 @@ from elbowroom.arm import Arm
 from elbowroom.avoidance.planning import Box, Checker, World
 from elbowroom.avoidance.planning import card as on_card
 from elbowroom.avoidance.planning.card import OnCard
+from elbowroom.avoidance.planning.checker import COARSE
 from elbowroom.compile import cuda
 from elbowroom.errors import ShapeError
 from elbowroom.geometry import Body, Capsule, HalfSpace, Person, Sphere, distance
@@ -24,7 +25,8 @@ from elbowroom.geometry.body import skeleton
 from strategies import examples, robots
 
 PANDA = er.load("panda")
-CHECKER = Checker(Body(PANDA))
+PANDA_BODY = Body(PANDA)
+CHECKER = Checker(PANDA_BODY)
 SHAPES = [
     Capsule((0.5, 0.2, 0.1), (0.6, 0.3, 0.9), 0.06),
     Sphere((-0.4, 0.3, 0.5), 0.1),
@@ -104,9 +106,9 @@ def test_beyond_a_joint_limit_nothing_is_free():
 
 
 def test_what_stands_far_away_is_left_out_and_changes_nothing():
-    world = World([*SHAPES, Sphere((4.0, 0, 0), 0.1), Box((0, -5, 0), (1, 1, 1))])
+    world = World([*SHAPES, Sphere((4.0, 0, 0), 0.1), Box((0, -5, 0), (1, 1, 1)), Box((0, -1, 0.3), (0.3, 0.3, 0.3))])
     near = world.within(CHECKER.center, CHECKER.radius + 0.5)
-    assert (len(near.capsules), len(near.boxes), len(near.planes)) == (2, 0, 1)
+    assert (len(near.capsules), len(near.boxes), len(near.planes)) == (2, 1, 1)
     Q = drawn(50, 5)
     np.testing.assert_array_equal(CHECKER.clearance(Q, near), CHECKER.clearance(Q, world))
 
@@ -130,6 +132,36 @@ def test_a_motion_is_free_if_all_of_it_is(margin):
             assert not verdicts[-1] or dense.min() < 2e-3, k
             assert (dense[steps < part[k]] > -1e-3).all(), k  # and what was said to be free is
     assert 20 < sum(verdicts) < 100  # both happen
+
+
+def test_a_thing_between_two_samples_is_met():
+    """The arm swings about its first joint, and a point lies on the tip's way, halfway between two first samples."""
+    stretched = np.array([0.0, 1.2, 0.0, -0.3, 0.0, 1.5, 0.0])
+    met = 0
+    for far in np.linspace(0.4, 2.0, 40):
+        end = stretched + np.eye(7)[0] * far
+        pieces = int(np.ceil(CHECKER.moved((end - stretched)[None])[0] / COARSE))
+        parts = np.linspace(0.0, 1.0, pieces + 1)
+        halfway = stretched + (end - stretched) * 0.5 * (parts[pieces // 2] + parts[pieces // 2 + 1])
+        capsule = PANDA_BODY.capsules(halfway)[-1]
+        out = capsule.b / np.linalg.norm(capsule.b[:2]) * [1, 1, 0]
+        against = CHECKER.against(World([Sphere(capsule.b + 0.9 * capsule.radius * out, 0.0)]))
+        sampled = against.slack(stretched + (end - stretched) * parts[:, None]).min()
+        met += sampled > 0.0  # the samples alone do not see it
+        assert not against.edges_free(stretched[None], end[None])[0], far
+    assert met > 10
+
+
+@pytest.mark.parametrize("joint", range(7))
+def test_the_bound_on_motion_is_near(joint):
+    Q = drawn(4000, 9)
+    P = Q.copy()
+    P[:, joint] += 1e-4
+    before, after = (PANDA_BODY.kernel.general(x, np.zeros_like(x)) for x in (Q, P))
+    ends = np.concatenate([after[:, :, :3] - before[:, :, :3], after[:, :, 3:6] - before[:, :, 3:6]], axis=1)
+    moved = np.linalg.norm(ends, axis=2).max() / 1e-4
+    assert moved <= CHECKER.reach[joint]
+    assert moved > 0.4 * CHECKER.reach[joint] - 0.1  # the radius of capsules, and lengths that never lie in one line
 
 
 @given(robots(), st.integers(0, 2**32 - 1))

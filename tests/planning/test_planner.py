@@ -7,9 +7,10 @@ import pytest
 
 import elbowroom as er
 from elbowroom.avoidance import Goal
-from elbowroom.avoidance.planning import Box, Outcome, Planner, Route, World
+from elbowroom.avoidance.planning import Box, Checker, Outcome, Planner, Route, World, smoothing
 from elbowroom.errors import ShapeError
-from elbowroom.geometry import HalfSpace, Sphere
+from elbowroom.geometry import Body, HalfSpace, Sphere
+from elbowroom.model import LinkCapsule
 
 PANDA = er.load("panda")
 PLANNER = Planner(PANDA)
@@ -77,6 +78,24 @@ def test_a_budget_that_is_spent_leaves_the_way_that_came_nearest():
     np.testing.assert_array_equal(plan.path[0], LEFT)
     if plan.route is not None:
         assert PLANNER.checker.against(shut).slack(plan.route.q).min() > -1e-3
+
+
+def test_a_corner_is_not_rounded_into_what_it_goes_around():
+    path = np.tile(PANDA.ready, (3, 1))
+    path[0, 0], path[2, 0] = 0.25, -0.25
+    path[1, 1] += 1.2  # reaches out in the middle
+    checker = Checker(Body(PANDA, capsules=[LinkCapsule("tip", 6, (0, 0, 0), (0, 0, 0.1), 0.01)]))  # all else is air
+    curve = smoothing.rounded(checker.against(World()), path)
+    assert len(curve) == 11
+    halfway = checker.body.capsules(curve[5])[-1]
+    for offset in np.random.default_rng(0).uniform(-0.02, 0.02, (200, 3)):
+        against = checker.against(World([Sphere(halfway.a + offset, 0.0)]))
+        if against.slack(curve[5:6])[0] < 0.0 and against.edges_free(path[:-1], path[1:]).all():
+            break
+    else:
+        pytest.fail("no place that the curve meets and the path does not")
+    found = smoothing.rounded(against, path)
+    assert against.edges_free(found[:-1], found[1:]).all()
 
 
 def test_routes_keep_speeds_and_accelerations():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 import math
+from functools import cache
 
 import numpy as np
 import pytest
@@ -413,7 +414,7 @@ class TestF4:
         rng = np.random.default_rng(seed)
         old = np.r_[rng.normal(size=6), rng.uniform(0.02, 0.3), np.zeros(6)]
         new = np.r_[rng.normal(size=6) * 2, rng.uniform(0.02, 0.3), np.zeros(6)]
-        cell = CELL4
+        cell = cell4()
         cell.obstacles.nobody(cell.t)
         cell.cycle(520, see=False, fault=lambda c: c.obstacles.nobody(c.t))  # whoever was here before is gone
         cell.person = old[None]
@@ -463,7 +464,9 @@ class TestF4:
             assert all(inside(p, now) for p in surface(old, rng))
 
 
-CELL4 = Cell(places=(1, 0, 1), person=PERSON[:1])
+@cache
+def cell4():
+    return Cell(places=(1, 0, 1), person=PERSON[:1])
 
 
 class TestF5:
@@ -596,7 +599,7 @@ class TestF7:
     @examples(25)
     def test_the_limit_is_never_passed(self, seed):
         rng = np.random.default_rng(seed)
-        cell = CELL7
+        cell = cell7()
         lower, upper = ARM.model.lower, ARM.model.upper
         side = rng.choice([-1, 1], 2)
         cell.state.q[:] = np.where(side > 0, upper, lower) - side * rng.uniform(0.0, 0.5, 2)
@@ -657,8 +660,11 @@ class TestF7:
         cell.moving((3.0, -3.0), 400)
 
 
-CELL7 = Cell(limits=fast(max_overruns=1000))
-CELL7.cycle()
+@cache
+def cell7():
+    cell = Cell(limits=fast(max_overruns=1000))
+    cell.cycle()
+    return cell
 
 
 class TestF8:
@@ -680,7 +686,7 @@ class TestF8:
     @examples(30)
     def test_acceleration_along_the_change(self, seed):
         rng = np.random.default_rng(seed)
-        cell = CELL8
+        cell = cell8()
         cell.supervisor.limiter.last[:] = last = rng.uniform(-3, 3, 2)
         cell.controller.wanted[:] = wanted = rng.uniform(-3, 3, 2)
         step = cell.cycle(follow=False).qd - last
@@ -739,8 +745,11 @@ class TestF8:
         assert (ARM.model.upper - q < 0.05).all()  # and it got there
 
 
-CELL8 = Cell(Fake(), fast(jerk=0.0))  # with any change of acceleration
-CELL8.cycle()
+@cache
+def cell8():
+    cell = Cell(Fake(), fast(jerk=0.0))  # with any change of acceleration
+    cell.cycle()
+    return cell
 
 
 SMALL = {"person_capsules": 1}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from functools import cache
 from types import SimpleNamespace
 
 import numpy as np
@@ -314,16 +315,26 @@ def limiter_of(controller, limits):
     return x
 
 
-CONTROLLER = Controller(PANDA, person_capsules=2)
-BODY = Body(PANDA)
-FILTER = limiter_of(CONTROLLER, Limits())
+@cache  # compiled in the process that runs such a test, not in each that collects it
+def panda_controller():
+    return Controller(PANDA, person_capsules=2)
+
+
+@cache
+def panda_body():
+    return Body(PANDA)
+
+
+@cache
+def panda_limiter():
+    return limiter_of(panda_controller(), Limits())
 
 
 def put_people(x, q, rng):
     """Two capsules near the tool, and those believed: thicker.  Fills rows, pairs and paces."""
-    layout = CONTROLLER.layout
+    layout = panda_controller().layout
     centre = PANDA.pose(q)[:3, 3] + rng.normal(size=3) * rng.choice([0.2, 0.6])
-    x.rows[: layout.own] = BODY.rows(q, np.zeros(7))
+    x.rows[: layout.own] = panda_body().rows(q, np.zeros(7))
     for k, row in enumerate(x.rows[layout.own : layout.rows]):
         row[:3] = centre + rng.normal(size=3) * 0.2
         row[3:6] = row[:3] + rng.normal(size=3) * 0.2
@@ -338,7 +349,7 @@ def put_people(x, q, rng):
 
 def approach(x, q, qd):
     """Of each pair: distance to the body that is believed, the arm's speed towards it, its pace and its growth."""
-    layout, own = CONTROLLER.layout, BODY.rows(q, qd)
+    layout, own = panda_controller().layout, panda_body().rows(q, qd)
     for i in (i for i, capsule in enumerate(layout.capsules) if capsule.link >= 0):  # those that move
         for k in range(len(x.pace)):
             row = pair_row(own[i], x.rows[layout.rows + k])
@@ -350,7 +361,7 @@ def approach(x, q, qd):
 def test_a_command_keeps_to_the_joints_and_to_people(seed):
     """Whatever is wanted: as much is allowed as the joints can do, and as the ramp can end before a person is there."""
     rng = np.random.default_rng(seed)
-    x, limits = FILTER, Limits()
+    x, limits = panda_limiter(), Limits()
     found, q, last, change, dt = joints(rng)
     put_people(x, q, rng)
     limiter = x.limiter
@@ -385,7 +396,7 @@ def test_a_command_keeps_to_the_joints_and_to_people(seed):
 
 
 def test_what_is_harmless_is_passed_on_to_the_bit():
-    x = FILTER
+    x = panda_limiter()
     x.told[:], x.clock[:] = 0.0, [1.0, 0.001, 0.0, 0.0]
     wanted = np.linspace(-0.3, 0.3, 7)
     x.limiter.last[:], x.limiter.change[:] = wanted - 0.001, 0.001
@@ -409,7 +420,7 @@ def test_what_overflows_calls_for_attention():
 
 
 def test_a_stop_and_a_wait_want_nothing():
-    x = limiter_of(CONTROLLER, Limits(jerk=0.0))
+    x = limiter_of(panda_controller(), Limits(jerk=0.0))
     limiter, zero, wanted = x.limiter, np.zeros(7), np.full(7, 0.2)
     x.clock[1] = 0.001
     for stale, waiting, factor in ((0, 0, None), (1, 0, 1.5), (0, 1, 1.5)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import tracemalloc
+from functools import cache
 
 import numpy as np
 import pytest
@@ -37,7 +38,9 @@ class Wants(Fake):
         return super().step(t, dt, state, obstacles, goal)
 
 
-REAL = Controller(ARM, Config(self_collision=None), person_capsules=1)
+@cache  # compiled in the process that runs such a test, not in each that collects it
+def real():
+    return Controller(ARM, Config(self_collision=None), person_capsules=1)
 
 
 def exact(**others):
@@ -112,7 +115,7 @@ def test_the_first_command_starts_from_the_measured_speed():
 # ---- status
 def test_precedence():
     """A stop, IN_COLLISION, hold, slowing for people, then for limits, the controller's own: each hides the rest."""
-    cell = Cell(Wants(REAL), exact(jump_allowance=10.0), person=PERSON[:1])
+    cell = Cell(Wants(real()), exact(jump_allowance=10.0), person=PERSON[:1])
     wants = cell.controller
     cell.cycle(600)
     wants.status = Status.AVOIDING
@@ -186,7 +189,7 @@ def steady(cell, cycles=300):
 @pytest.mark.parametrize("gap", [0.2, 0.4, 0.6])
 def test_the_approach_is_as_fast_as_the_formula_says(gap, caplog):
     caplog.set_level(logging.INFO, logger=LOG)
-    cell = Cell(Wants(REAL), exact(velocities=(50.0, 50.0), accelerations=(100.0, 100.0)))
+    cell = Cell(Wants(real()), exact(velocities=(50.0, 50.0), accelerations=(100.0, 100.0)))
     _, way = towards(cell, gap)
     cell.controller.wanted[:] = way * 20.0  # 20 m/s towards the person
     assert_as_fast_as_allowed(cell, steady(cell))
@@ -197,7 +200,7 @@ def test_the_approach_is_as_fast_as_the_formula_says(gap, caplog):
 @examples(60)
 def test_no_pair_approaches_faster_than_it_may(seed):
     rng = np.random.default_rng(seed)
-    cell = SSM
+    cell = ssm()
     cell.state.q[:] = rng.uniform(-2.5, 2.5, 2)
     cell.state.qd[:] = 0.0
     centre = rng.normal(size=3) * [0.7, 0.3, 0.7]
@@ -217,16 +220,14 @@ def test_no_pair_approaches_faster_than_it_may(seed):
         assert np.linalg.norm(command.qd) < np.linalg.norm(cell.controller.wanted)
 
 
-SSM = Cell(
-    Wants(REAL),
-    exact(
-        velocities=(50.0, 50.0), accelerations=(1000.0,) * 2, clear_confirm=0.0, jump_confirm=0.0, max_human_speed=100.0
-    ),
-)
+@cache
+def ssm():
+    at_once = {"velocities": (50.0, 50.0), "accelerations": (1000.0,) * 2, "clear_confirm": 0.0, "jump_confirm": 0.0}
+    return Cell(Wants(real()), exact(**at_once, max_human_speed=100.0))
 
 
 def test_motion_away_is_never_slowed():
-    cell = Cell(Wants(REAL), exact(jump_allowance=10.0))
+    cell = Cell(Wants(real()), exact(jump_allowance=10.0))
     for gap in (0.01, 0.2, 0.5):
         _, way = towards(cell, gap)
         cell.controller.wanted[:] = -way * 0.3
@@ -238,7 +239,7 @@ def test_motion_away_is_never_slowed():
 
 def test_a_person_who_comes_fast_counts_as_fast():
     for speed in (1.0, 2.5):
-        cell = Cell(Wants(REAL), exact(velocities=(50.0, 50.0), accelerations=(100.0, 100.0)))
+        cell = Cell(Wants(real()), exact(velocities=(50.0, 50.0), accelerations=(100.0, 100.0)))
         along, way = towards(cell, 0.4)
         cell.person[0, 7:13] = [*(-speed * along), *(-speed * along)]
         cell.controller.wanted[:] = way * 20.0
@@ -247,7 +248,7 @@ def test_a_person_who_comes_fast_counts_as_fast():
 
 def test_old_data_slows_too():
     """The person may have come nearer by 1.6 m/s since."""
-    cell = Cell(Wants(REAL), exact(velocities=(50.0, 50.0), accelerations=(100.0, 100.0)))
+    cell = Cell(Wants(real()), exact(velocities=(50.0, 50.0), accelerations=(100.0, 100.0)))
     _, way = towards(cell, 0.6)
     cell.controller.wanted[:] = way * 20.0
     steady(cell)
@@ -257,7 +258,7 @@ def test_old_data_slows_too():
 
 
 def test_without_separation_only_overlap_counts():
-    cell = Cell(Wants(REAL), exact(separation=False))
+    cell = Cell(Wants(real()), exact(separation=False))
     _, way = towards(cell, 0.05)
     cell.controller.wanted[:] = way * 0.5
     assert np.allclose(cell.cycle(100, follow=False).qd, way * 0.5)
@@ -270,7 +271,7 @@ def test_somebody_near_is_retreated_from():
     """
     speeds = []
     for gap in (0.27, 0.2, 0.02):
-        cell = Cell(Wants(REAL), Limits(**EXACT))
+        cell = Cell(Wants(real()), Limits(**EXACT))
         towards(cell, gap)
         command = cell.cycle(300, follow=False)
         assert not command.status.stops

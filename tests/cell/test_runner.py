@@ -231,6 +231,26 @@ def test_the_margin_is_the_supervisors():
             assert np.ptp(found) > 0.1  # somebody comes
 
 
+def test_a_reset_makes_another_supervisor_unless_nobody_had_the_last_one():
+    cell = Cell(PUMA)
+    unseen = cell._guard
+    cell.reset()
+    assert cell.guard is unseen
+    cell.guard.stop("tried")
+    cell.reset()
+    assert cell.guard is not unseen
+    assert cell.guard.latched is None
+    cell.reset()
+    stepped = cell._guard
+    cell.step(0.0)
+    cell.reset()
+    assert cell._guard is not stepped
+    waiting = cell._guard
+    cell.controller.tune(dataclasses.replace(cell.controller.config))
+    cell.reset()
+    assert cell._guard is not waiting
+
+
 def test_a_gap_stops_the_arm_until_an_operator_resets_it(take):
     far = dataclasses.replace(take, position=(2.0, 0.0))
     cell = Cell(changed(people={"ann": far}, task=GoTo((0.0, 0.3, 0.0)), duration=4.0, reset_after=1.0))

@@ -436,3 +436,48 @@ def test_the_registry_of_formulations_is_followed(monkeypatch):
         monkeypatch.setitem(what.formulations, "mine", mine)
         found.add(identity(choice))
     assert len(found) == 2
+
+
+# ---- what never changes
+class _Frozen:
+    unchanging = True
+
+    def __init__(self, value):
+        self.value = value
+
+
+class _Thawed(_Frozen):
+    """Says nothing of its own, so it may change."""
+
+
+def _looked_into(monkeypatch, *values):
+    """Which of these a second identity looks into."""
+    from elbowroom.compile import identity as room
+
+    identity(values)
+    seen, described = [], room._Walk._described
+    monkeypatch.setattr(room._Walk, "_described", lambda self, x: (seen.append(id(x)), described(self, x))[1])
+    identity(values)
+    return [value for value in values if id(value) in seen]
+
+
+def test_what_never_changes_is_looked_into_once(monkeypatch):
+    model, frozen, thawed, law = er.load("panda").model, _Frozen(1.0), _Thawed(1.0), Law(1.0)
+    assert _looked_into(monkeypatch, model, frozen, thawed, law) == [thawed, law]
+
+
+def test_what_may_change_is_another_when_it_has():
+    thawed = _Thawed(1.0)
+    before = identity(thawed)
+    thawed.value = 2.0
+    assert identity(thawed) != before
+
+
+def test_equal_models_are_one_and_another_at_the_same_place_is_another():
+    first, same = er.chains.random(3, seed=1).model, er.chains.random(3, seed=1).model
+    assert first is not same
+    assert identity(first) == identity(same)
+    found = set()
+    for k in range(20):  # each has the place in memory of the one before, mostly
+        found.add(identity(_Frozen(float(k))))
+    assert len(found) == 20

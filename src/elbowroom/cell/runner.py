@@ -70,6 +70,8 @@ class Cell:
 
     def __init__(self, scene: Scene, *, plant: Plant | None = None, motion_limits: Sequence[MotionLimit] = ()) -> None:
         self.motion_limits = tuple(motion_limits)
+        self._guard: Supervisor | None = None
+        self._untouched: tuple[object, ...] | None = None  # what the supervisor was made of, until somebody has it
         try:
             self._build(scene, plant)
         except ConfigError as error:
@@ -139,6 +141,16 @@ class Cell:
         work = type(self.scene.task).__name__
         return f"<Cell: {self.arm.name} on the plant {self.plant_kind}, {work}, with {people}>"
 
+    @property
+    def guard(self) -> Supervisor | None:
+        """The supervisor; None in a scene without.  `reset` makes another, once this has been asked for."""
+        self._untouched = None
+        return self._guard
+
+    @guard.setter
+    def guard(self, guard: Supervisor | None) -> None:
+        self._guard, self._untouched = guard, None
+
     def _supervisor(self) -> Supervisor | None:
         mode, limits = self.scene.supervision, dataclasses.replace(self.scene.limits, sensor=self.scene.sensor)
         if self.motion_limits and mode != "stop":
@@ -161,8 +173,10 @@ class Cell:
         if self.detour is not None:
             self.detour.reset()
         self.controller.reset()
-        self.guard: Supervisor | None = self._supervisor()
-        self.obstacles = self.controller.obstacles(own=self.guard is None)  # a supervisor writes there
+        made_of = self.scene, self.controller, self.controller.config
+        if self._untouched is None or any(a is not b for a, b in zip(self._untouched, made_of, strict=True)):
+            self._guard, self._untouched = self._supervisor(), made_of
+        self.obstacles = self.controller.obstacles(own=self._guard is None)  # a supervisor writes there
         self.plant.read(self.state)
         self.tool[:] = self.arm.pose(self.start)[:3, 3]
         self.task.start(self.tool)

@@ -22,8 +22,8 @@ import inspect
 import struct
 import sys
 from collections.abc import Callable
-from functools import cache
-from types import SimpleNamespace
+from functools import cache, lru_cache
+from types import MethodType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -399,9 +399,20 @@ def enter(function: Any, address: int, *kept: Any) -> None:
 
 def _told(name: str, slow: Callable[..., Any]) -> str:
     """A docstring as CPython wants it: with the signature in front, from which it is read again."""
+    arguments = _arguments_of(slow.__func__) if isinstance(slow, MethodType) else _arguments(slow)
+    return f"{name}{arguments}\n--\n\n{slow.__doc__ or ''}"
+
+
+def _arguments(slow: Callable[..., Any]) -> str:
     signature = inspect.signature(slow)
     bare = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in signature.parameters.values()]
-    return f"{name}{inspect.Signature(bare)}\n--\n\n{slow.__doc__ or ''}"
+    return str(inspect.Signature(bare))
+
+
+@lru_cache(maxsize=256)  # methods of a few classes, for every object of theirs
+def _arguments_of(method: Callable[..., Any]) -> str:
+    """Those of a method, as one bound to an object takes them."""
+    return _arguments(MethodType(method, method))
 
 
 def inside(data: bytes) -> int:

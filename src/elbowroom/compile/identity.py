@@ -7,6 +7,7 @@ The kernels on disk go by it, so it covers what tracing a function may read:
     a class         its functions and plain attributes, and its bases
     an object       its class, and what pickle would keep of it; cached properties are left out, as they follow from the
                     rest.  One with a method `compiled_as` is known by its class and what that returns instead.
+                    One whose own class says `unchanging = True` is looked into once.
 
 Code of elbowroom, NumPy and Python itself is known by its name: elbowroom's sources and NumPy's version are in every
 key (disk_cache.py), and Python's is in that of every other function.  What cannot be known has no identity
@@ -24,6 +25,7 @@ import copyreg
 import hashlib
 import itertools
 import sys
+import weakref
 from collections import ChainMap
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
@@ -55,6 +57,7 @@ FINDERS |= {"pkgutil", "runpy", "code", "codeop", "pickle", "_pickle", "marshal"
 """Modules of Python whose functions lead to other modules, or to code that nothing names."""
 
 _BY_TEXT = (getattr, globals, vars, eval, exec, compile, __import__, sys.modules)
+_BY_TEXT_IDS = frozenset(map(id, _BY_TEXT))
 _NAMESPACES = frozenset({"__globals__", "__builtins__", "f_globals", "f_builtins"})
 
 _PLAIN = frozenset({type(None), bool, int, float, complex, str, bytes, type(Ellipsis), type(NotImplemented), range})
@@ -63,6 +66,10 @@ _IN_C = (WrapperDescriptorType, MethodDescriptorType, ClassMethodDescriptorType)
 _HEAP = 1 << 9  # Py_TPFLAGS_HEAPTYPE: what a class statement makes has it
 _LOADS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
 _TAKES = ("LOAD_ATTR", "LOAD_METHOD")
+
+
+_unchanging: dict[int, tuple[bytes, weakref.ref[Any]]] = {}
+"""Hashes of what never changes, by the id of each for as long as it lives."""
 
 
 class UnidentifiedError(Exception):
@@ -141,6 +148,9 @@ class _Walk:
             self.say("value", self._walked(x))
 
     def _walked(self, x: object) -> bytes:
+        stays = vars(type(x)).get("unchanging") is True  # a subclass may add what changes, so it says so itself
+        if stays and (known := _unchanging.get(id(x))) is not None and known[1]() is x:
+            return known[0]
         outside, up, depth = self.hash, self._up, len(self._open)
         self.hash, self._up, self._open[id(x)] = hashlib.sha256(), depth, depth
         self._described(x)
@@ -148,11 +158,13 @@ class _Walk:
         found, self.hash = self.hash.digest(), outside
         if self._up == depth:  # it says nothing of what it is in, so it is the same anywhere
             self._done[id(x)] = found, x
+            if stays:
+                _keep(x, found)
         self._up = min(up, self._up)
         return found
 
     def _described(self, x: Any) -> None:
-        if any(x is each for each in _BY_TEXT):
+        if id(x) in _BY_TEXT_IDS:
             raise UnidentifiedError(f"{getattr(x, '__name__', 'sys.modules')} finds by a text what nothing names")
         if type(x) in (tuple, list):
             self.each(type(x).__name__, x)
@@ -265,7 +277,7 @@ class _Walk:
             self._module(found, rest)
         elif leads or not known or name.partition(".")[0] not in sys.stdlib_module_names:
             self.value(found)
-        elif any(found is each for each in _BY_TEXT):
+        elif id(found) in _BY_TEXT_IDS:
             self._described(found)
 
     def _class(self, cls: type) -> None:
@@ -306,6 +318,17 @@ class _Walk:
         self.each("object", (call, arguments, _without_cached(cls, state)))
         self.each("items", items or ())
         self.each("pairs", [part for item in pairs or () for part in item])
+
+
+def _keep(x: object, digest: bytes) -> None:
+    """Notes the hash of what never changes until it ends."""
+    at = id(x)
+
+    def forget(ended: weakref.ref[Any]) -> None:
+        if (known := _unchanging.get(at)) is not None and known[1] is ended:  # else another has its place already
+            del _unchanging[at]
+
+    _unchanging[at] = digest, weakref.ref(x, forget)
 
 
 def _without_cached(cls: type, state: object) -> object:

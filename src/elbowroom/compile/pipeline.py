@@ -116,7 +116,7 @@ class Span(NamedTuple):
 
     def meets(self, other: Span) -> bool:
         """Whether they have a place in common."""
-        return max(self.start, other.start) < min(self.end, other.end)
+        return self.start < other.end and other.start < self.end and self.start < self.end and other.start < other.end
 
     def within(self, other: Span) -> bool:
         """Whether all of it lies in the other, and is read alike."""
@@ -262,7 +262,8 @@ class Pipeline:
         return _address("from_ring" if isinstance(step, FromRing) else "to_ring"), self._keep(*words), 0, 0
 
     def _written(self, *spans: Span) -> None:
-        self._sound = [x for x in self._sound if not any(x.meets(span) for span in spans)]
+        for span in spans:
+            self._sound = [x for x in self._sound if not x.meets(span)]
 
     def _taken(self, array: Array) -> tuple[int, int, int, int, int]:
         descr = id(np.dtype(array.dtype.type)) if array.ndim else 0

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Sequence
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from itertools import combinations
 
 import numpy as np
@@ -134,9 +134,7 @@ class Body:
     @compiled_once
     def kernel(self) -> Kernel:
         """q (n,), qd (n,) -> rows (R, 13); a batch as well, `out=` as well."""
-        formula = functools.partial(rows, capsules=self.link_capsules)
-        ports = {"q": (self.arm.n,), "qd": (self.arm.n,)}
-        return compiled(formula, self.arm.model, ports, name="rows", output="rows")
+        return _rows_kernel(self.arm.model, self.link_capsules)
 
     @kernel_method
     def rows(self, q: ArrayLike, qd: ArrayLike, *, out: Array | None = None) -> Array:
@@ -161,21 +159,7 @@ class Body:
         - that never come within `NEAR`: they cannot meet;
         - that never touch and are mostly within twice `NEAR`: the joints between them hold them so.
         """
-        pairs = [(i, j) for i, j in combinations(range(len(self)), 2) if abs(self.links[i] - self.links[j]) > 1]
-        if not pairs:
-            return ()
-        model = self.arm.model
-        drawn = np.random.default_rng(0).uniform(*model.sampling_range(), (SAMPLES, model.n))
-        table = self.kernel.general(np.vstack([self.arm.ready, drawn]), np.zeros((SAMPLES + 1, model.n)))
-        found: list[tuple[int, int]] = []
-        for some in (pairs[k : k + AT_ONCE] for k in range(0, len(pairs), AT_ONCE)):
-            first, second = (np.ascontiguousarray(table[:, list(side)]) for side in zip(*some, strict=True))
-            apart = _pair().general(first, second)[..., DISTANCE]  # (1 + SAMPLES, pairs)
-            ready, touching = apart[0], (apart[1:] <= 0.0).mean(axis=0)
-            can_meet = (apart.min(axis=0) < NEAR) & ((touching > 0.0) | (np.median(apart, axis=0) > 2 * NEAR))
-            keep = (ready > 0.0) & (touching <= OFTEN) & can_meet
-            found += [pair for pair, wanted in zip(some, keep, strict=True) if wanted]
-        return tuple(found)
+        return _self_pairs(self.arm.model, self.link_capsules, tuple(self.arm.ready.tolist()))
 
     def self_gap(self, q: ArrayLike) -> Array:
         """(B,) the least distance between capsules of `self_pairs` at q (B, n), m; inf where there are none."""
@@ -193,6 +177,33 @@ class Body:
 
     def __reduce__(self) -> tuple[type[Body], tuple[Arm, tuple[LinkCapsule, ...]]]:
         return type(self), (self.arm, self.link_capsules)
+
+
+def _rows_kernel(model: Model, capsules: tuple[LinkCapsule, ...]) -> Kernel:
+    ports = {"q": (model.n,), "qd": (model.n,)}
+    return compiled(functools.partial(rows, capsules=capsules), model, ports, name="rows", output="rows")
+
+
+@lru_cache(maxsize=64)  # every controller of an arm has a body of its own
+def _self_pairs(
+    model: Model, capsules: tuple[LinkCapsule, ...], ready: tuple[float, ...]
+) -> tuple[tuple[int, int], ...]:
+    links = [capsule.link for capsule in capsules]
+    pairs = [(i, j) for i, j in combinations(range(len(links)), 2) if abs(links[i] - links[j]) > 1]
+    if not pairs:
+        return ()
+    drawn = np.random.default_rng(0).uniform(*model.sampling_range(), (SAMPLES, model.n))
+    at = np.vstack([ready, drawn])
+    table = _rows_kernel(model, capsules).general(at, np.zeros_like(at))
+    found: list[tuple[int, int]] = []
+    for some in (pairs[k : k + AT_ONCE] for k in range(0, len(pairs), AT_ONCE)):
+        first, second = (np.ascontiguousarray(table[:, list(side)]) for side in zip(*some, strict=True))
+        apart = _pair().general(first, second)[..., DISTANCE]  # (1 + SAMPLES, pairs)
+        standing, touching = apart[0], (apart[1:] <= 0.0).mean(axis=0)
+        can_meet = (apart.min(axis=0) < NEAR) & ((touching > 0.0) | (np.median(apart, axis=0) > 2 * NEAR))
+        keep = (standing > 0.0) & (touching <= OFTEN) & can_meet
+        found += [pair for pair, wanted in zip(some, keep, strict=True) if wanted]
+    return tuple(found)
 
 
 def bare_links(model: Model, capsules: Iterable[LinkCapsule]) -> tuple[str, ...]:

@@ -831,6 +831,10 @@ LONG = {
     "plants",
     "your_own_urdf",
     "christoffel",
+    "dynamics_for_control",
+    "simulation",
+    "supervisor",
+    "diagonalized",
 }
 """Pages whose code runs for seconds."""
 

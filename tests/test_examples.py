@@ -15,7 +15,7 @@ import elbowroom as er
 from marks import slow_where
 
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
-LONG = ("03", "05", "06", "08", "09")  # numbers of those that run for seconds
+LONG = ("03", "05", "06", "07", "08", "09")  # numbers of those that run for seconds
 
 
 def start(path, folder, *arguments):

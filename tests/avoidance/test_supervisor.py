@@ -541,17 +541,17 @@ def spoiled(cell, fault):
     return None
 
 
-def test_any_controller_of_the_catalogue_can_be_supervised():
-    for name in ("scara", "stanford"):
-        arm = er.load(name)
-        controller = Controller(arm, people=1, person_capsules=1)
-        supervisor = Supervisor(controller)
-        state, obstacles, goal = State(arm.ready.copy()), Obstacles(1, 0, 1), Goal(arm.pose(arm.ready)[:3, 3] + 0.1)
-        for k in range(1, 200):
-            state.t = k * PERIOD
-            obstacles.see(PERSON[:1], state.t)
-            command = supervisor.step(state.t, PERIOD, state, obstacles, goal)
-            assert supervisor.latched is None, supervisor.reason
-            state.q += command.qd * PERIOD
-            state.qd[:] = command.qd
-        assert command.qd.any()
+@pytest.mark.parametrize("name", ["scara", pytest.param("stanford", marks=pytest.mark.slow)])
+def test_any_controller_of_the_catalogue_can_be_supervised(name):
+    arm = er.load(name)
+    controller = Controller(arm, people=1, person_capsules=1)
+    supervisor = Supervisor(controller)
+    state, obstacles, goal = State(arm.ready.copy()), Obstacles(1, 0, 1), Goal(arm.pose(arm.ready)[:3, 3] + 0.1)
+    for k in range(1, 200):
+        state.t = k * PERIOD
+        obstacles.see(PERSON[:1], state.t)
+        command = supervisor.step(state.t, PERIOD, state, obstacles, goal)
+        assert supervisor.latched is None, supervisor.reason
+        state.q += command.qd * PERIOD
+        state.qd[:] = command.qd
+    assert command.qd.any()

@@ -20,6 +20,7 @@ from elbowroom import dynamics
 from elbowroom.algebra import absolute, cos, maximum, minimum, sin, sqrt, trace, where
 from elbowroom.compile import compiled, cpu, engine, entry, llvm
 from elbowroom.compile.lower import lower
+from marks import slow_where
 from strategies import examples
 
 QUANTITIES = sorted(er.dynamics.REGISTRY)
@@ -92,8 +93,11 @@ def test_random_expressions(data):
 
 
 # ---- whole quantities
+ARMS = [er.load("panda"), er.chains.random(5, 3, kinds="RPRRP")]
+
+
 @pytest.mark.parametrize("name", QUANTITIES)
-@pytest.mark.parametrize("arm", [er.load("panda"), er.chains.random(5, 3, kinds="RPRRP")], ids=lambda a: a.name)
+@pytest.mark.parametrize("arm", slow_where(lambda arm: arm.n > 5, ARMS), ids=lambda a: a.name)
 def test_one_state_and_the_same_state_in_a_batch_give_the_same_bits(arm, name):
     kernel = arm.compile(name)
     states = inputs_for(kernel.program, 23)

@@ -11,7 +11,7 @@ from hypothesis import given
 import elbowroom as er
 from elbowroom import dynamics
 from elbowroom.dynamics import REGISTRY, gda, kinematics
-from referees import CATALOGUE, batch, error, physical_chain, states, subject, thinned
+from referees import CATALOGUE, QUICK, batch, error, physical_chain, states, subject, thinned
 from strategies import examples, robots
 
 AGREE = 1e-11
@@ -76,7 +76,8 @@ def test_the_registry_pairs_what_the_issue_asks_for():
 
 @pytest.mark.parametrize("name", PAIRED)
 @pytest.mark.parametrize(
-    "robot", thinned([*CATALOGUE, "physical1", "physical2", "physical3", "physical5", "physical8", "gdahj3"])
+    "robot",
+    thinned([*CATALOGUE, "physical1", "physical2", "physical3", "physical5", "physical8", "gdahj3"], QUICK - {"panda"}),
 )
 def test_traced_on_a_batch(robot, name):
     """The Program of every formulation on 20 states, against the first one's."""

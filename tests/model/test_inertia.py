@@ -127,7 +127,7 @@ def test_a_file_that_is_written_does_not_pass_guesses_on(tmp_path):
         er.load(again)
 
 
-@pytest.mark.parametrize("method", ["operational", "joint"])
+@pytest.mark.parametrize("method", [pytest.param("operational", marks=pytest.mark.slow), "joint"])
 def test_torques_are_refused_with_guessed_masses(method):
     model = estimated(dataclasses.replace(MASSLESS, effort=np.array([80.0, 40.0])), DENSITY)
     torques = Config(controller="F", force=Force(method=method))

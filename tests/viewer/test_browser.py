@@ -355,6 +355,7 @@ def test_every_arm_of_the_catalogue_shows_and_works(page):
         assert least[1] in er.load(name).joint_names
 
 
+@pytest.mark.slow
 def test_a_number_that_is_typed_reaches_the_controller_and_comes_back_clamped(page):
     label, high, low = RANGES["influence"].label, RANGES["influence"].high, RANGES["influence"].low
     page.tab("Control")

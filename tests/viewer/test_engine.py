@@ -22,6 +22,7 @@ from elbowroom.viewer.session.engine import Engine
 from elbowroom.viewer.session.processes import SharedBuffer
 from elbowroom.viewer.session.setup import SCENARIOS, Setup, chosen
 from elbowroom.viewer.session.workplace import TOO_LARGE
+from marks import slow_where
 from referees import thinned
 
 
@@ -446,7 +447,11 @@ def test_a_supervisor_that_watches_would_stop_and_does_not(desk):
 
 
 @pytest.mark.parametrize(
-    "change", [("supervision", "off"), ("supervision", "watch"), ("controller", "F"), ("robot", "ur5e"), ("kp", 2.0)]
+    "change",
+    slow_where(
+        lambda change: change in (("robot", "ur5e"), ("supervision", "watch")),
+        [("supervision", "off"), ("supervision", "watch"), ("controller", "F"), ("robot", "ur5e"), ("kp", 2.0)],
+    ),
 )
 @pytest.mark.parametrize("paused", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("latched", [False, True])

@@ -124,7 +124,10 @@ def test_separation_is_to_the_body_that_the_supervisor_believes_in():
     assert margins(cell).believed == fresh.had
 
 
-@pytest.mark.parametrize(("shape", "several", "part"), [("cylinder", False, ""), ("standing", True, "hand")])
+@pytest.mark.parametrize(
+    ("shape", "several", "part"),
+    [("cylinder", False, ""), pytest.param("standing", True, "hand", marks=pytest.mark.slow)],
+)
 def test_contact_is_judged_by_the_part_of_the_body_that_is_nearest(shape, several, part):
     people = {"near": StandSettings(shape=shape, position=(0.75, 0.0))}
     people |= {"far": StandSettings(shape=shape, position=(3.0, 0.0))} if several else {}

@@ -233,9 +233,19 @@ def test_the_runs_are_what_they_say(runs):
     assert any(sup.counters["slowed"] > 0 for _, sup, _ in runs)
 
 
+@pytest.mark.slow
 def test_no_point_that_moves_towards_a_person_is_in_one(runs):
     struck = [strikes(body, supervisor, log).depth > 0 for body, supervisor, log in runs]
     assert not np.concatenate(struck).any()
+
+
+@pytest.mark.parametrize("sensor", SENSORS)
+@pytest.mark.parametrize("name", ["planar2", "random 0"])
+def test_nor_in_a_run_of_few_joints(name, sensor):
+    body = BODIES[name]()
+    supervisor, log = run(body, SENSORS[sensor], 0)
+    assert np.abs(log.qd).max() > 0.05  # it moves
+    assert not (strikes(body, supervisor, log).depth > 0).any()
 
 
 def test_a_way_to_a_standstill_is_not_drawn_out():

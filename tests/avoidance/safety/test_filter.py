@@ -40,6 +40,7 @@ from elbowroom.geometry import Pairs
 from elbowroom.geometry.distance import NORMAL
 from elbowroom.geometry.shapes import VELOCITY_A, VELOCITY_B, A, B
 from elbowroom.model.capsules import BASE
+from marks import slow_where
 
 PROBLEMS = int(os.environ.get("ELBOWROOM_PROBLEMS", "4000"))
 RUNS = PROBLEMS // 1000  # encounters, of 100 problems or so each
@@ -130,9 +131,10 @@ CASES |= {
     name: lambda name=name: encountered(name)
     for name in ("panda",) + (("ur5e", "iiwa14") if PROBLEMS >= 100_000 else ())
 }
+QUICK = ("2 joints", "3 joints", "5 joints")
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", slow_where(lambda case: case not in QUICK, CASES))
 def test_the_solution_is_daqp_s(case):
     p = CASES[case]()
     assert len(p.wish) > 100

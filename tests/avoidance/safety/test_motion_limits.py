@@ -90,7 +90,7 @@ ROOM = (
 
 
 @pytest.mark.parametrize("law", ["K", "F"])
-@pytest.mark.parametrize("people", [1, 2])
+@pytest.mark.parametrize("people", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_the_arm_stays_within_a_limit_of_one_s_own(law, people):
     config = Config(controller=law, period=DT)
     free, _ = lifted(people=people, config=config)

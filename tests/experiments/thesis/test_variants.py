@@ -117,7 +117,7 @@ def guarded(test, robot):
     return run_job(Job(each, each.guarded, "kinematic", robot))
 
 
-QUICK = (3, "iiwa7"), (3, "panda")
+QUICK = ((3, "panda"),)
 CELLS = [
     pytest.param(test, robot, marks=() if (test, robot) in QUICK else pytest.mark.slow)
     for robot in ARMS

@@ -149,6 +149,7 @@ class Cell:
 
     @guard.setter
     def guard(self, guard: Supervisor | None) -> None:
+        """Another supervisor, or none, until the next `reset`."""
         self._guard, self._untouched = guard, None
 
     def _supervisor(self) -> Supervisor | None:

@@ -24,7 +24,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -63,7 +63,7 @@ class Split(NamedTuple):
 class Model:
     """n joints and n links in a chain.  Build one with `model.create`, a loader, or `dataclasses.replace`."""
 
-    unchanging: ClassVar[bool] = True  # compile/identity.py looks into each once
+    unchanging = True  # compile/identity.py looks into each once
 
     name: str
     kinds: str  # one letter a joint: R revolute, P prismatic

@@ -106,6 +106,7 @@ def still(page):
     return seen[-1]
 
 
+@pytest.mark.slow
 def test_the_page_is_drawn_and_asks_for_nothing_outside(page, demo):
     seen = page.pixels()
     assert len(np.unique(seen.reshape(-1, 3), axis=0)) > COLOURS

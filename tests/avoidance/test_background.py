@@ -93,7 +93,7 @@ class TestBlocks:
         assert reader.take() is not None
 
 
-class TestProcess:
+class TestF31Process:
     @posix
     def test_goes_around_and_survives_kill_and_stop(self, loop):
         """One process for all, since it takes a second to start."""
@@ -165,7 +165,7 @@ class TestProcess:
         assert after <= before
 
 
-class TestBackOff:
+class TestF31BackOff:
     def test_a_process_that_cannot_start_is_tried_ever_less_often(self, arm, monkeypatch):
         monkeypatch.setattr(background, "BOOT", "raise SystemExit(3)")
         monkeypatch.setattr(background, "TICK", 0.01)

@@ -88,7 +88,7 @@ class TestGoingAround:
         loop = HeldUp(arm, planner=Scripted(lambda r: Answer(r.number, r.t, Choice.NO_WAY, r.aim)))
         loop.run(3.0)
         assert loop.texts[-1] == "waiting: no way around torso"
-        assert loop.detour.state is RouteState.WAITING
+        assert loop.detour.state is RouteState.NO_WAY
         assert 2 <= loop.detour.asked <= 4  # again after `again`, 1 s; not in every step
 
     def test_a_route_that_people_step_into_is_given_up(self, arm):
@@ -124,7 +124,7 @@ class TestGoingAround:
         assert loop.controller._overrides == {}
 
 
-class TestAnswersThatWillNotDo:
+class TestF31Wrong:
     """F31, wrong: what the planner says is looked at again before it is done."""
 
     def dropped(self, arm, answer, seconds=1.2):
@@ -172,7 +172,7 @@ class TestAnswersThatWillNotDo:
         self.dropped(arm, lambda r: Answer(r.number, r.t, Choice.FAILED, r.aim, problem="ZeroDivisionError"))
 
 
-class TestWithoutAPlanner:
+class TestF31Late:
     """F31, late or dead: the arm goes on as without it, and says so."""
 
     @pytest.mark.parametrize("planner", [Scripted(), Scripted(takes=False)], ids=["silent", "starting"])

@@ -433,6 +433,9 @@ _NUMBERS = [
     "push",
     "limit",
     "margin",
+    "route",
+    "route_part",
+    "replans",
 ]
 _VECTORS = ["tool", "tool_v", "person", "person_v", "goal", "q", "qd", "command", "object", "attraction", "repulsion"]
 _VECTORS += [f"{side}_hand" for side in SIDES]
@@ -463,6 +466,9 @@ class Log:
         row[at["clearance"]], row[at["age"]] = cell.clearance.surfaces, cell.age
         row[at["slow"]], row[at["push"]], row[at["limit"]] = info.slow, info.push, info.limit
         row[at["margin"]] = cell.margin
+        if cell.detour is not None:
+            detour = cell.detour
+            row[at["route"]], row[at["route_part"]], row[at["replans"]] = detour.state, detour.part, detour.replans
         views["tool"][:], views["tool_v"][:] = cell.tool, cell.tool_velocity
         views["goal"][:], views["object"][:] = cell.task.goal.position, cell.task.object
         views["q"][:], views["qd"][:], views["command"][:] = cell.state.q, cell.state.qd, cell.command.qd

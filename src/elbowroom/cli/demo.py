@@ -45,6 +45,9 @@ def demo(
     token: Annotated[
         str | None, typer.Option(metavar="TEXT", help="For --host: 16 letters or more.  [a new one each time]")
     ] = None,
+    planning: Annotated[
+        bool, typer.Option("--planning/--no-planning", help="A held-up arm goes around, or waits.")
+    ] = True,
     open_: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in the browser.")] = True,
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where recordings and saved pages go.")] = Path(),
     seconds: Annotated[float | None, typer.Option(metavar="S", min=0.0, help="Stop after so long.  [Ctrl-C]")] = None,
@@ -77,7 +80,7 @@ def demo(
         from ..viewer.session.setup import chosen
 
         setup = chosen(robot, tip, scenario, "" if motion is None else str(motion.absolute()), start=joints(start))
-        setup = dataclasses.replace(setup, allow_bare=allow_bare)
+        setup = dataclasses.replace(setup, allow_bare=allow_bare, planning="on" if planning else None)
         _fit(setup.scene())  # what is wrong is said here, not in the other process
         if prepare:
             _prepare(setup)

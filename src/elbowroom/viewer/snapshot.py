@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..avoidance import Workspace
+from ..avoidance.planning.detour import RouteState
 from ..cell.pace import PaceSummary
 from ..cell.pick_and_place import AVOID, PLACE, TO_GOAL, Handling, PickAndPlace
 from ..cell.runner import Cell
@@ -166,6 +167,10 @@ class Snapshot:
     safety: Margins | None = None
     waited: float = 0.0  # s that the arm has stood for a person
     farther: float = np.nan  # m that they would have to be away
+    # a way around
+    route_state: RouteState = RouteState.NONE
+    route_part: str = ""  # whom or what it is about
+    route: Array = field(default_factory=lambda: np.zeros((0, 3)))  # the tool's points of a route
     minute: Columns = ()  # what the arm was doing, by half seconds
     # the session
     pace: PaceSummary | None = None  # how late control steps began
@@ -230,6 +235,9 @@ class Snapshot:
             safety=found,
             waited=place.waiting.seconds,
             farther=farther(cell, found),
+            route_state=RouteState.NONE if cell.detour is None else cell.detour.state,
+            route_part="" if cell.detour is None else view.part(cell.detour.name),
+            route=np.zeros((0, 3)) if cell.detour is None else cell.detour.line,
             pace=place.lateness(),
             loading=place.loading,
             busy=place.busy,
@@ -287,6 +295,7 @@ class Snapshot:
             would_stop=verdict.startswith("STOP") and supervision == "watch",
             safety=None if found is None else replay.margins_at(k, found[1]),
             waited=float(replay.waited[k]),
+            **replay.route_at(k),
         )
 
 

@@ -51,7 +51,6 @@ JOINING = 8  # configurations from where the arm is to where a route begins that
 LINE = 8  # every so many samples of a route are a point of its line
 RETRY = 0.1  # s, until a planner that starts is asked again
 OCCUPIED_FROM = 0.25  # of the level of waiting: people so near to an aim keep the arm from it in any case
-WITHOUT = "planner does not answer: going on without it"
 
 
 class RouteState(IntEnum):
@@ -60,9 +59,33 @@ class RouteState(IntEnum):
     NONE = 0
     ASKED = 1
     AROUND = 2
-    WAITING = 3
-    WITHOUT = 4
-    BESIDE = 5
+    BESIDE = 3
+    NO_WAY = 4
+    MOVING_ON = 5
+    OCCUPIED = 6
+    WITHOUT = 7
+
+    @property
+    def waits(self) -> bool:
+        """Whether the arm waits for people, since that is all that is left or quicker."""
+        return self in (RouteState.NO_WAY, RouteState.MOVING_ON, RouteState.OCCUPIED)
+
+    def words(self, who: str) -> str:
+        """A sentence about somebody or something; "" where there is nothing to say."""
+        return _WORDS[self].format(who)
+
+
+WITHOUT = "planner does not answer: going on without it"
+_WORDS = {
+    RouteState.NONE: "",
+    RouteState.ASKED: "looking for a way around {}",
+    RouteState.AROUND: "going around {}",
+    RouteState.BESIDE: "working beside {}",
+    RouteState.NO_WAY: "waiting: no way around {}",
+    RouteState.MOVING_ON: "waiting: {} is moving on",
+    RouteState.OCCUPIED: "waiting: {} occupies the goal",
+    RouteState.WITHOUT: WITHOUT,
+}
 
 
 def fixed_shapes(controller: Controller) -> tuple[Any, ...]:
@@ -111,6 +134,9 @@ class Detour:
         self.asked = self.replans = self.dropped = 0
         self._pending = False
         self.part, self.name, self.ended = -1, "", False
+        self.state, self.text = RouteState.NONE, ""
+        self._said = self.state, self.name
+        self.line: Array = np.zeros((0, 3))
         self._since = np.full(self._people, -math.inf)  # since when each person stands
         self._stamps = np.full(self._people, math.nan)
         self._anchors[:] = math.inf
@@ -122,15 +148,17 @@ class Detour:
         self._complaint = ""
         self._say(RouteState.NONE)
 
-    def _say(self, state: RouteState, text: str = "") -> None:
-        self.state, self.text = state, text
+    def _say(self, state: RouteState) -> None:
+        if (state, self.name) != self._said:
+            self._said = state, self.name
+            self.state, self.text = state, state.words(self.name)
         if state is not RouteState.AROUND:
-            self.line: Array = np.zeros((0, 3))
+            self.line = np.zeros((0, 3))
 
     def _calm(self) -> None:
         """Nothing is asked for and no route followed."""
         if self.follower.beside:
-            self._say(RouteState.BESIDE, f"working beside {self.name}")
+            self._say(RouteState.BESIDE)
         else:
             self._say(RouteState.NONE)
 
@@ -162,7 +190,7 @@ class Detour:
             self._give_up()
             self._complain(f"{type(error).__name__}: {error}")
             self._pending, self._next = False, t + self.rules.again
-            self._say(RouteState.WITHOUT, WITHOUT)
+            self._say(RouteState.WITHOUT)
             return None
         return goal
 
@@ -242,12 +270,13 @@ class Detour:
             return
         if self.planner.problem:
             self._complain(self.planner.problem)
-            self._say(RouteState.WITHOUT, WITHOUT)
+            self._say(RouteState.WITHOUT)
         if t < self._next:
             return
         if self._occupied(t, aim, work, obstacles):
             self._next = t + self.rules.again
-            self._say(RouteState.WAITING, f"waiting: {self._nearest()} occupies the goal")
+            self._nearest()
+            self._say(RouteState.OCCUPIED)
             return
         self._ask(t, q, aim, rotation, obstacles)
 
@@ -272,15 +301,14 @@ class Detour:
             return
         self._number, self._pending, self._asked_at = asked.number, True, t
         self.asked += 1
-        if self.state is not RouteState.WAITING:
-            self._say(RouteState.ASKED, f"looking for a way around {self.name}")
+        if not self.state.waits:
+            self._say(RouteState.ASKED)
 
-    def _nearest(self) -> str:
+    def _nearest(self) -> None:
         """Remembers what is nearest, by its name."""
         slots = self.controller.layout.slots
         self.part = int(self.controller.command.info[INDEX["nearest"]]) % slots
         self.name = self.controller.nearest()[1].replace("_", " ")
-        return self.name
 
     def _occupied(self, t: float, aim: Array, work: Array, obstacles: Obstacles) -> bool:
         """Whether somebody is too near to where the arm should go.
@@ -309,10 +337,10 @@ class Detour:
             self._drop("an answer for another aim", t)
         elif answer.choice is Choice.WAIT:
             self._next = t + min(answer.delay, self.rules.again)
-            self._say(RouteState.WAITING, f"waiting: {self.name} is moving on")
+            self._say(RouteState.MOVING_ON)
         elif answer.choice is Choice.NO_WAY or answer.route is None:
             self._next = t + self.rules.again
-            self._say(RouteState.WAITING, f"waiting: no way around {self.name}")
+            self._say(RouteState.NO_WAY)
         else:
             self._begin(t, q, answer.route, answer.margin, obstacles)
 
@@ -328,7 +356,7 @@ class Detour:
             return
         self.follower.begin(route, margin)
         self._moved, self._clock = t, 0.0
-        self._say(RouteState.AROUND, f"going around {self.name}")
+        self._say(RouteState.AROUND)
         self.line = np.array(self.controller.arm.pose(route.q[::LINE])[:, :3, 3])
 
     def _ahead(self, q: Array) -> tuple[Array, SampledRoute]:
@@ -376,7 +404,7 @@ class Detour:
         if why == "no answer":
             self._pending = False
             self._complain(self.planner.problem or why)
-            self._say(RouteState.WITHOUT, WITHOUT)
+            self._say(RouteState.WITHOUT)
         else:
             log.info("dropped %s", why)
             if not self._pending:

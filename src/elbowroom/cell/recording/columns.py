@@ -2,6 +2,8 @@
 
 `status` is what the arm did: the supervisor's last word where it acts, else the controller's.  `verdict` is what the
 supervisor said, also where it only watched, and empty without one; `law_status` is the controller's own view.
+`route` is the number of a RouteState (avoidance/planning/detour.py), `route_part` the row of the person's capsule that
+it is about (-1: none), and `replans` how many routes were given up and planned anew; NaN without planning.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ SIGNALS: Mapping[str, tuple[str, ...]] = {  # what the thesis logs
     "coworker velocity": ("person_vx", "person_vy", "person_vz"),
     "least distance": ("distance_axes",),
 }
-LATER = ("left_hand", "right_hand", "attraction", "repulsion"), ("margin",)
+LATER = ("left_hand", "right_hand", "attraction", "repulsion"), ("margin",), ("route", "route_part", "replans")
 """Quantities that older recordings do not have, in the order in which they came; they are NaN there."""
 MOST_JOINTS = 100
 UNKNOWN = -1  # a count that was no number
@@ -40,7 +42,7 @@ def places(n: int) -> dict[str, slice]:
     widths |= {"tool": 3, "tool_v": 3, "person": 3, "person_v": 3}
     widths |= {"distance_axes": 1, "distance_surfaces": 1, "clearance": 1, "age": 1, "goal": 3}
     widths |= {"slow": 1, "push": 1, "limit": 1, "q": n, "qd": n, "command": n, "object": 3}
-    widths |= dict.fromkeys(LATER[0], 3) | dict.fromkeys(LATER[1], 1)
+    widths |= dict.fromkeys(LATER[0], 3) | dict.fromkeys((*LATER[1], *LATER[2]), 1)
     ends = np.cumsum(list(widths.values())).tolist()
     return {name: slice(end - width, end) for (name, width), end in zip(widths.items(), ends, strict=True)}
 

@@ -51,6 +51,7 @@ LABELS = {
     "inverse": "inverse kinematics",
     "limits": "joint limits",
     "supervision": "supervisor",
+    "planning": "when held up",
 }
 TUNED = ("influence", "gain", "kp", "max_speed", "filter")
 VIEWS = {"meshes": "meshes", "figures": "people as bodies", "shells": "shells", "arrows": "arrows"}

@@ -10,6 +10,7 @@ import math
 import re
 from collections import deque
 
+from ...avoidance.planning.detour import RouteState
 from ..snapshot import Columns, Snapshot
 from .margins import FORBIDDEN, NO_MASS, STANDING, UNKNOWN
 
@@ -53,8 +54,11 @@ def judged(snapshot: Snapshot) -> tuple[str, str]:
         return "how near people are is not known", RED
     if status.startswith("STOP"):
         return f"stopped: {_words(status[5:])}", RED
+    if snapshot.route_state is RouteState.AROUND:
+        return f"{around(snapshot)}: {near(snapshot)}", AMBER
     if snapshot.waited >= WAITS:
-        return f"waiting for room: {near(snapshot)}", ORANGE
+        said = around(snapshot) if snapshot.route_state.waits else "waiting for room"
+        return f"{said}: {near(snapshot)}", ORANGE
     if "AVOIDING" in (law, status):
         return f"avoiding: {near(snapshot)}", RED if distance < 0.1 else AMBER
     if "SLOWING_HUMAN" in (law, status):
@@ -77,6 +81,11 @@ def works(snapshot: Snapshot) -> str:
     return GREEN if said.startswith("working") else colour
 
 
+def around(snapshot: Snapshot) -> str:
+    """What is said of a way around: going around torso."""
+    return html.escape(snapshot.route_state.words(snapshot.route_part))
+
+
 def near(snapshot: Snapshot) -> str:
     """The least distance in words: torso 0.33 m from flange."""
     apart, nearest = f"{snapshot.distance:.2f} m", snapshot.nearest
@@ -91,9 +100,10 @@ def detail(snapshot: Snapshot) -> str:
     waited, farther = snapshot.waited, snapshot.farther
     if snapshot.stopped:
         return "press go on once the reason has gone"
+    silent = around(snapshot) if snapshot.route_state is RouteState.WITHOUT else ""
     if not snapshot.running or waited < WAITS:
-        return ""
-    said = f"for {waited:.0f} s"
+        return silent
+    said = f"{silent}; for {waited:.0f} s" if silent else f"for {waited:.0f} s"
     if farther > 0.0:
         said += f"; goes on when they are {max(farther, 0.01):.2f} m farther away"
     return said

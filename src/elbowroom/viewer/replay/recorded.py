@@ -20,11 +20,13 @@ import dataclasses
 import math
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...arm import Arm
+from ...avoidance.planning.detour import RouteState
 from ...cell.layout import limited, mounted, starting
 from ...cell.people.coworker import Coworker
 from ...cell.people.dragged import arm_rows, bend_to
@@ -197,9 +199,9 @@ class ReplayCell:
         i, j = self._pairs.pairs[k]
         x, y, row = self._rows[i], self._rows[j], table[k]
         at, beside = x[A] + row[LAMBDA_X] * (x[B] - x[A]), y[A] + row[LAMBDA_Y] * (y[B] - y[A])
-        return float(row[DISTANCE]), Nearest(at, beside, self.body.names[i], self._called(j - self._own))
+        return float(row[DISTANCE]), Nearest(at, beside, self.body.names[i], self.called(j - self._own))
 
-    def _called(self, row: int) -> str:
+    def called(self, row: int) -> str:
         """Whose capsule it is, and which, "left_hand"; with the name before it if there are several people."""
         part = self.people_names[row]
         who = int(np.searchsorted(self.ends, row, side="right")) - 1
@@ -251,6 +253,7 @@ def _drag(rows: Array, names: tuple[str, ...], hands: dict[str, Array]) -> dict[
     return moved
 
 
+ROUTE_POINTS = 16  # of the line of a route
 LOOKS = 12  # control steps whose distance is computed again
 AGREES = 1e-6  # m: a difference beyond is no rounding
 LONGEST = 1e6  # s, eleven days: no run is as long, and an HTML file of it would have 30 million snapshots
@@ -333,6 +336,19 @@ class Replay:
         still = told & ~there & (self.speeds < STANDS)
         last = np.maximum.accumulate(np.where(still, -1, np.arange(len(self))))  # the last row in which it did not
         return np.where(still, self.times - self.times[np.maximum(last, 0)], 0.0)
+
+    def route_at(self, k: int) -> dict[str, Any]:
+        """What a row says of a way around; the line of a route is where the tool went on it, from there on."""
+        code, row = float(self.table["route"][k]), float(self.table["route_part"][k])
+        state = RouteState(int(code)) if code in {float(each) for each in RouteState} else RouteState.NONE
+        names = self.cell.people_names
+        part = self.cell.called(int(row)) if 0 <= row < len(names) else ""
+        line = np.zeros((0, 3))
+        if state is RouteState.AROUND:
+            over = np.flatnonzero(self.table["route"][k:] != code)
+            ahead = self.tool[k : k + int(over[0]) if len(over) else len(self)]
+            line = ahead[:: max(1, len(ahead) // ROUTE_POINTS)]
+        return {"route_state": state, "route_part": self.scene_view.part(part), "route": line}
 
     def moments(self, rate: float) -> Array:
         """Times of the run, `rate` of them a second, from the first control step to the last."""

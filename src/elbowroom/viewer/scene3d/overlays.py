@@ -1,4 +1,4 @@
-"""Overlays: the tool's path and goal, arrows of repulsion and attraction, the line of least distance, and shells.
+"""Overlays: the tool's path, goal and route, arrows of repulsion and attraction, the least distance, and shells.
 
 The workspace's shells are those of avoidance/control/pushes.py: two half-spheres and a floor.  Round a person lies
 the surface at the distance of influence; as seen from the middle of the body it is where a ray from outside first
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 
 Point = tuple[float, float, float]
 TRAIL = 120  # pieces of the tool's path
+ROUTE = 48  # pieces of a route's line
 STRIDE = 0.004  # m: a piece is at least so long
 GAP = 1.0  # s: after a pause this long, or a step back, the path begins anew
 SCALE = 0.6  # m of an arrow for 1 m/s
@@ -75,6 +76,11 @@ class Overlays:
             thickness=0.005,
             visible=False,
         )
+        pieces = np.zeros((ROUTE, 2, 3), dtype=np.float32)
+        self._route = scene.add_line_segments(
+            "/marks/route", points=pieces, colors=PULL, thickness=0.006, visible=False
+        )
+        self._drawn: Array | None = None
         self._least = scene.add_line_segments("/marks/least", points=line, colors=CALM, thickness=0.009)
         vertices, faces = ball(16)
         dot = vertices * np.float32(0.013), faces
@@ -104,6 +110,7 @@ class Overlays:
         tool = np.asarray(snapshot.tool, dtype=float)
         self._show_tool(snapshot, tool, fingers)
         self._show_path(snapshot.t, tool)
+        self._show_route(snapshot.route)
         self._goal.position = snapshot.goal
         for arrow, velocity in ((self._push, snapshot.repulsion), (self._pull, snapshot.attraction)):
             pushes = arrows and math.sqrt(float(velocity @ velocity)) > LEAST
@@ -134,6 +141,14 @@ class Overlays:
             places = np.array(self._places, dtype=np.float32)
             places = np.concatenate([np.repeat(places[:1], TRAIL + 1 - len(places), axis=0), places])
             self._path.points = np.stack([places[:-1], places[1:]], axis=1)
+
+    def _show_route(self, points: Array) -> None:
+        seen(self._route, len(points) > 1)
+        if len(points) > 1 and (self._drawn is None or not np.array_equal(points, self._drawn)):
+            self._drawn = points
+            part = np.linspace(0.0, len(points) - 1.0, ROUTE + 1)
+            line = np.stack([np.interp(part, np.arange(len(points)), column) for column in points.T], axis=1)
+            self._route.points = np.stack([line[:-1], line[1:]], axis=1).astype(np.float32)
 
     def _show_least(self, snapshot: Snapshot) -> None:
         nearest, distance = snapshot.nearest, snapshot.distance

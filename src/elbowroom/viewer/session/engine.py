@@ -155,7 +155,7 @@ class Engine(Workplace):
             self.pace = None
             return
         scene = wanted.scene()
-        tuned = name not in (*ANEW, "supervision")
+        tuned = name not in (*ANEW, "supervision", "planning")
         if tuned and structure(scene.controller) == structure(self.cell.controller.config):
             self.cell.controller.tune(scene.controller)
             self.setup = wanted
@@ -177,6 +177,7 @@ class Engine(Workplace):
                 self._while_paused() if not self.running else self._while_running()
         finally:
             self.close()
+            self.cell.close()
 
     def _while_paused(self) -> None:
         while not (self.running or self.quit):

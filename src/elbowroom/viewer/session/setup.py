@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...avoidance import Config
+from ...avoidance.planning.settings import Planning
 from ...cell.layout import STANDARD
 from ...cell.scene import Scene, is_file
 from ...errors import ConfigError
@@ -46,6 +47,7 @@ NAMES: dict[str, dict[str, str]] = {
     "inverse": {"dls": "damped least squares", "transpose": "transpose"},
     "limits": {"scaling": "slow down near them", "potential": "push away from them", "none": "not felt"},
     "supervision": {"stop": "limits and stops", "watch": "only watches", "off": "off"},
+    "planning": {"off": "waits", "on": "goes around"},
 }
 """What a page calls a choice; what is not here is called as it is."""
 
@@ -74,8 +76,9 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "inverse": ("dls", "transpose"),
     "limits": ("scaling", "potential", "none"),
     "supervision": ("stop", "watch", "off"),
+    "planning": ("off", "on"),
 }
-KEPT = ("speed", "motion", "own", "tip", "start", "started", "allow_bare")
+KEPT = ("planning", "speed", "motion", "own", "tip", "start", "started", "allow_bare")
 """What stays when another scenario is chosen."""
 
 
@@ -89,6 +92,7 @@ class Setup:
     inverse: str | None = None
     limits: str | None = None
     supervision: str | None = None
+    planning: str | None = None
     filter: float | None = None
     influence: float | None = None
     gain: float | None = None
@@ -178,6 +182,8 @@ class Setup:
             given = {name: value for name, value in wanted.items() if value is not None}
             if given:
                 changes[part] = dataclasses.replace(getattr(config, part), **given)
+        if self.planning is not None:
+            changes["planning"] = (config.planning or Planning()) if self.planning == "on" else None
         tuned: Config = dataclasses.replace(config, **changes) if changes else config
         watched = scene.supervision if self.supervision is None else self.supervision
         # on the page a person is the operator: nothing but "go on" ends a stop
@@ -194,6 +200,7 @@ class ShownSettings:
     inverse: str = ""
     limits: str = ""
     supervision: str = ""
+    planning: str = ""
     measure: str = ""  # of distances, by which people push: "surface" or "axis"
     influence: float | None = None
     gain: float | None = None
@@ -214,6 +221,7 @@ class ShownSettings:
             inverse=config.inverse,
             limits=config.joint_limits.method,
             supervision=supervision,
+            planning="off" if config.planning is None else "on",
             measure=config.repulsion.measure,
             influence=config.repulsion.influence,
             gain=config.repulsion.gain,

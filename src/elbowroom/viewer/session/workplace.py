@@ -75,7 +75,7 @@ class Undisturbed:
     """A cell without people; `cycles` are the task cycles that it has done."""
 
     def __init__(self, scene: Scene, instead_of: Undisturbed | None = None, t: float = 0.0) -> None:
-        self.cell = Cell(scene)
+        self.cell = Cell(dataclasses.replace(scene, controller=dataclasses.replace(scene.controller, planning=None)))
         away = [_Away(who.actual) for who in self.cell.people]
         self.cell.people = [Seen(who, who) for who in away]
         if instead_of is not None:  # with another controller, from where the last one was
@@ -196,6 +196,8 @@ class Workplace:
             self.busy = ""
         if anew:
             _steer(cell)
+            if self.generation:
+                self.cell.close()
             self.cell = cell
             self.alone = Undisturbed(cell.scene) if isinstance(cell.task, Handling) else None
             self._begin()
@@ -203,6 +205,7 @@ class Workplace:
             self._take_over(cell)
             if self.alone is not None:
                 self.alone = Undisturbed(cell.scene, self.alone, self.t)
+        cell.plan_in_background()
         self.setup, self.visuals = setup, drawn
         self.tape.change(cell, self.notes())
         self._control_step()  # so that there is something to show, paused or not
@@ -221,6 +224,7 @@ class Workplace:
         """A new cell in the place of the old, whose people, work and joints it has."""
         cell.take_over(self.cell, self.t)
         self._before += self.cell.plant.contacts
+        self.cell.close()
         self.cell = cell
 
     def restart(self) -> None:

@@ -16,6 +16,7 @@ import typer
 from .. import __version__
 from ..errors import ElbowroomError
 from . import bench_tables as tables
+from . import bench_tables_planning as tables_planning
 from .terminal import line, plain, progress_line, write_json
 
 DEFAULT_ROBOTS = ("panda", "ur5e", "iiwa14", "puma560")
@@ -43,6 +44,8 @@ class Benchmark(StrEnum):
     PAGE = "page"
     ENCOUNTERS = "encounters"
     SEARCH = "search"
+    PLANNING = "planning"
+    TRAPS = "traps"
 
 
 TAKES = {
@@ -56,8 +59,14 @@ TAKES = {
     Benchmark.PAGE: set(),
     Benchmark.ENCOUNTERS: {"robot", "runs", "seed", "people", "sensor", "methods", "jobs", "limb_speed"},
     Benchmark.SEARCH: {"robot", "runs", "seed", "jobs", "candidates"},
+    Benchmark.PLANNING: {"robot", "runs", "seed", "rounds", "problems"},
+    Benchmark.TRAPS: {"robot", "runs", "seed", "methods", "jobs"},
 }
-ROBOTS = dict.fromkeys((Benchmark.ENCOUNTERS, Benchmark.SEARCH), ("panda", "ur5e", "iiwa14"))  # not the default ones
+ROBOTS: dict[Benchmark, tuple[str, ...]] = {  # not the default ones
+    **dict.fromkeys((Benchmark.ENCOUNTERS, Benchmark.SEARCH), ("panda", "ur5e", "iiwa14")),
+    **dict.fromkeys((Benchmark.PLANNING, Benchmark.TRAPS), ("panda", "ur5e", "iiwa14", "xarm7", "z1")),
+}
+UNDRAWN = (Benchmark.SEARCH, Benchmark.PLANNING, Benchmark.TRAPS)
 RUNS = {
     Benchmark.DYNAMICS: "elbowroom.bench.dynamics:one_state",
     Benchmark.BATCH: "elbowroom.bench.dynamics:batches",
@@ -69,6 +78,8 @@ RUNS = {
     Benchmark.PAGE: "elbowroom.viewer.session.page_benchmark:run",
     Benchmark.ENCOUNTERS: "elbowroom.bench.encounters.report:run",
     Benchmark.SEARCH: "elbowroom.bench.encounters.search:run",
+    Benchmark.PLANNING: "elbowroom.bench.planning.report:run",
+    Benchmark.TRAPS: "elbowroom.bench.traps.report:run",
 }
 """The functions that measure: they bring the other libraries in, and are imported when they are called for."""
 
@@ -79,8 +90,8 @@ def bench(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help=f"dynamics, batch, gpu, encounters: an arm or, for encounters, a file; as often as wanted.  "
-            f"[{', '.join(DEFAULT_ROBOTS)}; encounters the first three]",
+            help=f"dynamics, batch, gpu, encounters, planning, traps: an arm or, for the last three, a file; as often "
+            f"as wanted.  [{', '.join(DEFAULT_ROBOTS)}; encounters the first three; planning, traps with xarm7 and z1]",
         ),
     ] = None,
     joints: Annotated[
@@ -92,7 +103,11 @@ def bench(
     ] = None,
     rounds: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, help="dynamics to distance, gpu: turns of each contender.  [60; gpu 15]"),
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="dynamics to distance, gpu, planning: turns of each contender.  [60; gpu 15; planning 30]",
+        ),
     ] = None,
     cycles: Annotated[
         int | None,
@@ -100,10 +115,17 @@ def bench(
     ] = None,
     runs: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, help="encounters, search: how many, for each arm.  [100; search 60]"),
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="encounters, search, traps: how many, for each arm; planning: for each set.  [100; search 60]",
+        ),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(metavar="N", min=0, help="encounters, search: the first seed.  [0; search 1000000]")
+        int | None,
+        typer.Option(
+            metavar="N", min=0, help="encounters, search, planning, traps: the first seed.  [0; search 1000000]"
+        ),
     ] = None,
     candidates: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="search: how many settings are drawn.  [30]")
@@ -117,7 +139,8 @@ def bench(
     methods: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME,...", help="encounters: which to compare, as K,K-supervised,mink, or curve, parts.  [all]"
+            metavar="NAME,...",
+            help="encounters, traps: which to compare, as K,K-supervised,mink, or curve, parts.  [all]",
         ),
     ] = None,
     limb_speed: Annotated[
@@ -125,7 +148,14 @@ def bench(
         typer.Option(metavar="M/S", min=0.5, max=2.9, help="encounters: no point of a person is faster.  [2.9]"),
     ] = None,
     jobs: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="encounters, search: processes.  [all cores]")
+        int | None, typer.Option(metavar="N", min=1, help="encounters, search, traps: processes.  [all cores]")
+    ] = None,
+    problems: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATH",
+            help="planning: the source archive of vamp-planner, with MotionBenchMaker's problems, or its folder.",
+        ),
     ] = None,
     json: Annotated[
         str | None,
@@ -149,6 +179,9 @@ def bench(
     elbowroom bench encounters --robot my.urdf --people 2 --methods K,K-supervised --plot clear.png
     elbowroom bench encounters --methods curve  supervised under other assumptions about people
     elbowroom bench encounters --methods parts  supervised, with one of its parts left out at a time
+    elbowroom bench planning --problems vamp_planner-0.6.4.tar.gz   problems solved, times; OMPL beside it
+    elbowroom bench planning --robot my.urdf --runs 20              scenes of our own, for any arm
+    elbowroom bench traps --runs 100            an obstacle on the straight way to the goal: who gets around it
     elbowroom bench search                      settings drawn at random, in training encounters; half an hour
 
     One to five minutes each, encounters longer with all methods; let nothing else run meanwhile.
@@ -156,12 +189,13 @@ def bench(
     options: dict[str, Any] = {"robot": robot, "joints": joints, "states": states, "rounds": rounds, "cycles": cycles}
     options |= {"candidates": candidates}
     options |= {"runs": runs, "seed": seed, "people": people, "jobs": jobs, "limb_speed": limb_speed}
+    options |= {"problems": problems}
     options |= {"sensor": sensor and sensor.value, "methods": methods and methods.split(",")}
     given = {name: value for name, value in options.items() if value}
     for name in given.keys() - TAKES[benchmark]:
         raise typer.BadParameter(f"--{name.replace('_', '-')} does not go with {benchmark.value}")
-    if plot is not None and benchmark is Benchmark.SEARCH:
-        raise typer.BadParameter("--plot does not go with search")
+    if plot is not None and benchmark in UNDRAWN:
+        raise typer.BadParameter(f"--plot does not go with {benchmark.value}")
     draw = None if plot is None else _drawing(benchmark, plot)  # before anything is measured
     run = _measuring(benchmark)
     robots = [given.pop("robot", list(ROBOTS.get(benchmark, DEFAULT_ROBOTS)))] if "robot" in TAKES[benchmark] else []
@@ -239,4 +273,6 @@ PRINTS: dict[Benchmark, Callable[[Any], None]] = {
     Benchmark.PAGE: tables.page,
     Benchmark.ENCOUNTERS: tables.encounters,
     Benchmark.SEARCH: tables.search,
+    Benchmark.PLANNING: tables_planning.planning,
+    Benchmark.TRAPS: tables_planning.traps,
 }

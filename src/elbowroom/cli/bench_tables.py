@@ -287,8 +287,8 @@ def _contacts(row: MethodRow) -> list[object]:
     pair = row.against_reference
     return [
         row.method,
-        _rate(row.touched),
-        _rate(row.approach),
+        rate_text(row.touched),
+        rate_text(row.approach),
         f"{row.least:.3f}",
         f"{row.least_5:.3f}",
         f"{row.least_median:.3f}",
@@ -300,16 +300,17 @@ def _work(row: MethodRow) -> list[object]:
     return [
         row.method,
         f"{row.throughput.value:.2f} ({row.throughput.low:.2f} to {row.throughput.high:.2f})",
-        _rate(row.itself),
-        _rate(row.floor),
-        _rate(row.ends),
+        rate_text(row.itself),
+        rate_text(row.floor),
+        rate_text(row.ends),
         f"{row.jerk:.0f}",
         f"{row.stops:.1f}",
         f"{row.microseconds:.0f}",
     ]
 
 
-def _rate(interval: Interval) -> str:
+def rate_text(interval: Interval) -> str:
+    """A part of the runs with its interval, %."""
     low, high = 100 * interval.low, 100 * interval.high
     return f"0 (< {high:.1f})" if interval.value == 0.0 else f"{100 * interval.value:.1f} ({low:.1f} to {high:.1f})"
 

@@ -93,17 +93,17 @@ def modules(name: str, *needed: str) -> list[ModuleType]:
 class BarrierLaw:
     """CBF-QP, with the person's velocity or without."""
 
-    def __init__(self, arm: Arm, people: int, sensor: str, *, velocity: bool = True) -> None:
+    def __init__(self, arm: Arm, people: int, sensor: str, *, velocity: bool = True, capsules: int = CAPSULES) -> None:
         (daqp,) = modules("the CBF-QP law", "daqp")
         self._solve = daqp.solve
-        self.velocity, self._people = velocity, people
+        self.velocity, self._people, self._capsules = velocity, people, capsules
         self._arm, where = arm, place(arm)
         self._body, self._floor, self._lifted = where.body, where.base[2], where.lifted
         self._own = len(self._body)
         moving = np.array(where.moving)
         own = self._body.self_pairs
-        self._pairs = Pairs(self._own, people * CAPSULES, own)
-        slots = people * CAPSULES
+        slots = people * capsules
+        self._pairs = Pairs(self._own, slots, own)
         self._first = (moving[:, None] * slots + np.arange(slots)).ravel()  # pairs of what moves with people
         self._capsule = np.repeat(moving, slots)
         self._i, self._j = np.array(own, dtype=int).reshape(-1, 2).T
@@ -115,7 +115,7 @@ class BarrierLaw:
 
     def obstacles(self) -> Obstacles:
         """Places for people."""
-        return Obstacles(self._people, 0, CAPSULES)
+        return Obstacles(self._people, 0, self._capsules)
 
     def wish(self, q: Array, goal: Goal) -> Array:
         """(n,) the task alone."""
@@ -135,7 +135,7 @@ class BarrierLaw:
         own = self._body.rows(q, np.zeros(n))
         moves = self._body.kernel(np.broadcast_to(q, (n, n)).copy(), np.eye(n))  # (n, R, 13) by each joint alone
         table = self._pairs(np.concatenate([own, obstacles.rows]))
-        people, itself = table[self._first], table[self._own * self._people * CAPSULES :]
+        people, itself = table[self._first], table[self._own * self._people * self._capsules :]
         near = people[:, DISTANCE] < NEAR
         people, capsule = people[near], self._capsule[near]
         rows = [_along(moves, capsule, people[:, LAMBDA_X], people[:, NORMAL])]
@@ -199,18 +199,20 @@ def placements(rows: Array) -> Placements:
 class _Peer(ABC):
     """What both share: places for people, and the task."""
 
-    def __init__(self, arm: Arm, people: int, sensor: str) -> None:
+    def __init__(self, arm: Arm, people: int, sensor: str, *, rows: Array | None = None) -> None:
+        """`rows`: the capsules of all people, as large as they will be; of standing ones far away if omitted."""
         self._arm, self._people, where = arm, people, place(arm)
         far = [Person.standing((5.0 + 2.0 * k, 0.0, where.base[2])).rows for k in range(people)]
+        first = np.concatenate(far) if rows is None else rows
         none = np.zeros(arm.n)
-        self.shown = TimedScene(arm, where.body, [SceneFrame(arm.ready, none, np.concatenate(far), np.zeros(6))])
+        self.shown = TimedScene(arm, where.body, [SceneFrame(arm.ready, none, first, np.zeros(6))])
         self._pull = Attraction()
         self.gain = self._pull.kp * PERIOD  # of the error a cycle
         self.command = JointSpeeds(none)
 
     def obstacles(self) -> Obstacles:
         """Places for people."""
-        return Obstacles(self._people, 0, CAPSULES)
+        return Obstacles(self._people, 0, self.shown.capsules // self._people)
 
     def target(self, q: Array, goal: Goal) -> Array:
         """(3,) the goal, or a point on the way to it that draws as fast as allowed."""
@@ -238,8 +240,8 @@ class _Peer(ABC):
 class Mink(_Peer):
     """mink with its CollisionAvoidanceLimit, which counts pairs from as far as our field reaches."""
 
-    def __init__(self, arm: Arm, people: int, sensor: str) -> None:
-        super().__init__(arm, people, sensor)
+    def __init__(self, arm: Arm, people: int, sensor: str, *, rows: Array | None = None) -> None:
+        super().__init__(arm, people, sensor, rows=rows)
         self._mink, self._mujoco, _ = modules("mink", "mink", "mujoco", SOLVER)
         self._problem = mink_problem(self._mink, self._mujoco, self.shown, INFLUENCE, self.gain)
         self._turned = np.stack([at.R for at in of_rows(self.shown.frames[0].rows)])  # of each capsule in its body
@@ -265,8 +267,8 @@ class Mink(_Peer):
 class Pink(_Peer):
     """Pink with its SelfCollisionBarrier over the nearest pairs of arm and people."""
 
-    def __init__(self, arm: Arm, people: int, sensor: str) -> None:
-        super().__init__(arm, people, sensor)
+    def __init__(self, arm: Arm, people: int, sensor: str, *, rows: Array | None = None) -> None:
+        super().__init__(arm, people, sensor, rows=rows)
         self._pink, self._pin, coal, _ = modules("Pink", "pink", "pinocchio", "coal", SOLVER)
         self._problem = pink_problem(self._pink, self._pin, coal, self.shown, NEAREST, self.gain, COST)
         objects = self._problem.configuration.collision_model.geometryObjects
@@ -324,9 +326,11 @@ def config(arm: Arm, controller: str = "K", **settings: Any) -> Config:
     return Config(controller=controller, period=PERIOD, workspace=Workspace(floor=floor), **settings)
 
 
-def controller(arm: Arm, people: int, sensor: str, *, law: str = "K", **settings: Any) -> Controller:
-    """A law alone."""
-    return Controller(arm, config(arm, law, **settings), people=people, person_capsules=CAPSULES)
+def controller(
+    arm: Arm, people: int, sensor: str, *, law: str = "K", capsules: int = CAPSULES, **settings: Any
+) -> Controller:
+    """A law alone; a person has so many capsules."""
+    return Controller(arm, config(arm, law, **settings), people=people, person_capsules=capsules)
 
 
 def supervised(
@@ -372,8 +376,8 @@ class PlannedArm:
 class BlindArm:
     """The K controller with nobody to see: what the arm would do alone."""
 
-    def __init__(self, arm: Arm, people: int, sensor: str) -> None:
-        self.controller = controller(arm, people, sensor)
+    def __init__(self, arm: Arm, people: int, sensor: str, **settings: Any) -> None:
+        self.controller = controller(arm, people, sensor, **settings)
         self._empty = self.controller.obstacles()
 
     def step(self, t: float, dt: float, state: State, obstacles: Obstacles, goal: Goal) -> HasSpeeds:

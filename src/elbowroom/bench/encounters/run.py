@@ -37,12 +37,12 @@ from __future__ import annotations
 import multiprocessing
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from types import ModuleType
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,12 +53,12 @@ from ...avoidance.control.obstacles import Obstacles
 from ...errors import ElbowroomError
 from ...geometry import Pairs
 from ...geometry.distance import CLOSING, DISTANCE
-from ...geometry.person import NAMES
 from .methods import Factory, Latching, Method, controller
 from .people import LIMB_SPEED
 from .scene import CAPSULES, DURATION, PERIOD, REACHED, EncounterScene, SensorFrames, frames, place, scene, still
 
 Array = NDArray[np.float64]
+T = TypeVar("T")
 APPROACH = 0.05  # m/s
 
 
@@ -106,7 +106,7 @@ def measured(scene: EncounterScene, track: RunTrack, alone: int) -> RunResult:
     where = scene.place
     moved = np.vstack([np.zeros(where.arm.n), np.diff(track.q, axis=0) / PERIOD])
     rows = where.body.kernel(track.q, moved)
-    people = still(scene.rows).reshape(len(rows), scene.people * CAPSULES, -1)
+    people = still(scene.rows).reshape(len(rows), -1, scene.rows.shape[-1])
     table = _pairs(len(where.moving), people.shape[1])(
         np.ascontiguousarray(np.concatenate([rows[:, where.moving], people], axis=1))
     )
@@ -204,7 +204,7 @@ def run(scene: EncounterScene, factory: Factory, frames: SensorFrames | None, se
     obstacles = _places(method, scene.people)
     steps, n = len(scene.times) - 1, arm.n
     q, asked = np.empty((steps + 1, n)), np.empty((steps, n))
-    q[0] = arm.ready
+    q[0] = arm.ready if scene.start is None else scene.start
     lower, upper = arm.model.lower, arm.model.upper
     state, goal = State(q[0]), Goal(scene.goals[0])
     goals = stops = shown = 0
@@ -223,7 +223,7 @@ def run(scene: EncounterScene, factory: Factory, frames: SensorFrames | None, se
                 there += 1
             if there > shown:
                 for person in range(scene.people):
-                    obstacles.see(frames.rows[there - 1, person], frames.stamps[there - 1], person, NAMES)
+                    obstacles.see(frames.rows[there - 1, person], frames.stamps[there - 1], person, frames.names)
                 shown = there
         state.t = t
         if guard is not None and latched and t >= reset_at:
@@ -334,28 +334,36 @@ def simulate(
     )[""]
 
 
-_shared: tuple[Mapping[str, Factory], Conditions] | None = None  # what forked workers find: no factory is pickled
+_shared: Callable[[int], Any] | None = None  # what forked workers find: no factory is pickled
 
 
-def _of_worker(seed: int) -> dict[str, RunResult]:
+def _of_worker(seed: int) -> Any:
     assert _shared is not None
-    return encounter(*_shared, seed)
+    return _shared(seed)
+
+
+def in_processes(
+    work: Callable[[int], T], seeds: Sequence[int], jobs: int, compile_all: Callable[[], object]
+) -> Iterator[T]:
+    """`work` for every seed, in order, on `jobs` forked processes; `compile_all` is called once before the fork."""
+    jobs = min(jobs, len(seeds))
+    if jobs <= 1 or "fork" not in multiprocessing.get_all_start_methods():
+        yield from map(work, seeds)
+        return
+    global _shared
+    _shared = work
+    compile_all()
+    pool = ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("fork"))
+    try:
+        yield from pool.map(_of_worker, seeds)
+    finally:
+        pool.shutdown(cancel_futures=True)  # after Ctrl-C too: what has not begun is not waited for
 
 
 def _each(
     methods: Mapping[str, Factory], where: Conditions, seeds: list[int], jobs: int
 ) -> Iterable[dict[str, RunResult]]:
-    jobs = min(jobs, len(seeds))
-    if jobs <= 1 or "fork" not in multiprocessing.get_all_start_methods():
-        for seed in seeds:
-            yield encounter(methods, where, seed)
-        return
-    global _shared
-    _shared = methods, where
-    encounter(methods, replace(where, duration=0.1), 0)  # compiles once, before the fork
-    context = multiprocessing.get_context("fork")
-    pool = ProcessPoolExecutor(jobs, mp_context=context)
-    try:
-        yield from pool.map(_of_worker, seeds)
-    finally:
-        pool.shutdown(cancel_futures=True)  # after Ctrl-C too: what has not begun is not waited for
+    def warm() -> object:
+        return encounter(methods, replace(where, duration=0.1), 0)
+
+    return in_processes(partial(encounter, methods, where), seeds, jobs, warm)

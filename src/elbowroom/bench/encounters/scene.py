@@ -56,7 +56,8 @@ class SensorFrames(NamedTuple):
 
     stamps: Array  # (F,) s, when each was taken
     arrivals: Array  # (F,) s, when it is there
-    rows: Array  # (F, people, 13, 13)
+    rows: Array  # (F, people, C, 13)
+    names: tuple[str, ...] = NAMES  # of a person's capsules
 
 
 def frames(scene: EncounterScene, sensor: str) -> SensorFrames:
@@ -93,7 +94,7 @@ SEARCH = 1_000_000
 
 DRAWN = 4000  # configurations from which goals are taken
 MARGIN = 0.1  # of a joint's range, left at both ends
-APART = 0.03  # m: what a goal's configuration keeps between parts of the arm, and above the floor
+APART = 0.03  # m: what a goal's configuration keeps between parts of the arm, and above the floor; see _kept_apart
 BETWEEN = (0.45, 0.85)  # of the reach: horizontal distance of goals from the base
 HEIGHTS = (0.1, 0.9)  # of the reach, above the base
 BESIDE = math.radians(75)  # goals are within it of the arm's front
@@ -141,6 +142,13 @@ class Place:
         least: Array = self.apart(rows)[..., DISTANCE].min(axis=1)
         return least
 
+    def _kept_apart(self, rows: Array) -> NDArray[np.bool_]:
+        """(B,) whether every pair of the arm with itself is `APART`, or half of what a wrist leaves it at ready."""
+        if self.apart is None:
+            return np.ones(len(rows), dtype=bool)
+        ready = self.apart(self.body.rows(self.arm.ready, np.zeros(self.arm.n)))[:, DISTANCE]
+        return np.all(self.apart(rows)[..., DISTANCE] > np.minimum(APART, ready / 2), axis=1)
+
     def above(self, rows: Array) -> Array:
         """(B,) the least height of the arm over the floor, for capsules (B, R, 13)."""
         heights = rows[:, :, [2, 5]] - rows[:, :, RADIUS, None] - self.base[2]
@@ -155,9 +163,14 @@ class Place:
         tools = self.arm.compile("pose")(self._drawn[0])[:, :3, 3] - self.base
         return float(np.quantile(np.linalg.norm(tools[:, :2], axis=1), 0.98))
 
-    @cached_property
+    @property
     def goals(self) -> Array:
         """(G, 3) positions from which scenes draw."""
+        return self.candidates[1]
+
+    @cached_property
+    def candidates(self) -> tuple[Array, Array]:
+        """(G, n) joint poses, and (G, 3) where they have the tool: in front, the arm clear of itself and the floor."""
         q, rows = self._drawn
         tools = self.arm.compile("pose")(q)[:, :3, 3]
         offset = tools - self.base
@@ -167,13 +180,13 @@ class Place:
         high = (offset[:, 2] - STAND) / self.reach
         good &= (high > HEIGHTS[0]) & (high < HEIGHTS[1])
         good &= np.abs(np.remainder(aside + math.pi, 2 * math.pi) - math.pi) < BESIDE
-        good &= (self.own(rows) > APART) & (self.above(rows) > APART)
+        good &= self._kept_apart(rows) & (self.above(rows) > APART)
         if np.count_nonzero(good) < 20:
             raise ElbowroomError(
                 f"{self.arm.name}: expected an arm with room for goals before it; of {DRAWN} configurations "
                 f"{np.count_nonzero(good)} have the tool in front, above the floor and the arm clear of itself"
             )
-        return tools[good]
+        return q[good], tools[good]
 
 
 @cache
@@ -186,7 +199,10 @@ def place(arm: str | Arm) -> Place:
 
 @dataclass(frozen=True)
 class EncounterScene:
-    """What happens in an encounter, whatever the arm does."""
+    """What happens in an encounter, whatever the arm does.
+
+    A person has C capsules: `CAPSULES`, or as many as something has that is shown in a person's place.
+    """
 
     place: Place
     seed: int
@@ -194,7 +210,8 @@ class EncounterScene:
     times: Array  # (T + 1,) s
     goals: Array  # (G, 3)
     points: Array  # (T + 1, people, P, 3) of the skeletons
-    rows: Array  # (T + 1, people, 13, 13) the true capsules with their true velocities
+    rows: Array  # (T + 1, people, C, 13) the true capsules with their true velocities
+    start: Array | None = None  # (n,) where the arm begins, if not at ready
 
     @property
     def duration(self) -> float:
@@ -239,14 +256,14 @@ def _sequence(where: Place, random: np.random.Generator) -> Array:
     while len(found) < GOALS:
         for k in random.permutation(len(pool)):
             far = np.linalg.norm(pool[k] - at) / reach
-            if STEP[0] < far < STEP[1] and _beside(at[:2] - base[:2], pool[k][:2] - base[:2]) > COLUMN * reach:
+            if STEP[0] < far < STEP[1] and beside(at[:2] - base[:2], pool[k][:2] - base[:2]) > COLUMN * reach:
                 break
         at = pool[k]
         found.append(at)
     return np.array(found)
 
 
-def _beside(a: Array, b: Array) -> float:
+def beside(a: Array, b: Array) -> float:
     """How far the segment from a to b (2,) passes from the origin."""
     s = b - a
     part = min(max(-float(a @ s) / max(float(s @ s), 1e-12), 0.0), 1.0)

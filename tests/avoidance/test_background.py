@@ -58,10 +58,10 @@ def until(true, seconds=PATIENCE):
 class TestBlocks:
     def test_a_request_and_an_answer_come_out_as_they_went_in(self):
         sizes, draw = Sizes(7, 2, 13, 3), np.random.default_rng(0).standard_normal
-        asked = Request(5, 1.5, draw(7), draw(3), None, draw((2, 13, 13)), np.array([True, False]), draw((3, 13)))
+        asked = Request(5, 1.5, draw(7), draw(3), None, draw((2, 13, 13)), np.array([1.5, 0.0]), draw((3, 13)))
         again = unpacked_request(5, packed_request(asked), sizes)
         assert packed_request(asked).shape == (sizes.request - background.HEAD,)
-        for name in ("q", "aim", "people", "still", "things"):
+        for name in ("q", "aim", "people", "stood", "things"):
             assert np.array_equal(getattr(again, name), getattr(asked, name))
         assert (again.number, again.t, again.rotation) == (5, 1.5, None)
         route = SampledRoute(draw((SAMPLES, 7)), draw((SAMPLES, 7)), 3.5)
@@ -176,7 +176,7 @@ class TestF31BackOff:
             assert planner._keeper._pause >= 0.05 * 2**3
             assert planner.problem == "ended with exit status 3"
             assert not planner.ask(Request(1, 0.0, arm.ready, np.zeros(3), None, np.zeros((1, 13, 13)),
-                                           np.array([True]), np.zeros((0, 13))))  # fmt: skip
+                                           np.array([9.0]), np.zeros((0, 13))))  # fmt: skip
         finally:
             planner.close()
 

@@ -102,6 +102,16 @@ class TestGoingAround:
         assert not loop.detour.follower.active
         assert loop.controller._overrides == {}  # the field is back
 
+    def test_a_long_route_is_left_when_people_have_gone(self, arm):
+        slow = Scripted(lambda r: around(r, straight(r, r.q + 0.02, seconds=20.0)))
+        loop = HeldUp(arm, planner=slow)
+        assert loop.run(3.0, until=lambda loop: loop.detour.state is RouteState.AROUND)
+        loop.run(0.3, until=lambda loop: False)
+        assert loop.detour.follower.active  # while they stand there
+        loop.person = Person.standing((3.0, 3.0, -0.4))
+        assert loop.run(1.0, until=lambda loop: not loop.detour.follower.active)
+        assert loop.run(3.0)
+
     def test_works_beside_a_person_who_stands_and_stops_it_when_they_move(self, arm):
         loop = HeldUp(arm)
         assert loop.run(4.0)
@@ -206,7 +216,7 @@ class TestChoosing:
         loop = HeldUp(arm, None, where=where)
         rows = np.array(loop.person.rows)
         rows[:, VELOCITY_A] = rows[:, VELOCITY_B] = velocity
-        return Request(1, 0.0, loop.start, loop.aim, None, rows[None], np.array([still]), np.zeros((0, 13)))
+        return Request(1, 0.0, loop.start, loop.aim, None, rows[None], np.array([60.0 * still]), np.zeros((0, 13)))
 
     def test_around_one_who_stands(self, arm, planner):
         asked = self.asked(arm, True)
@@ -237,6 +247,13 @@ class TestChoosing:
         for delay in (0.0, 1.0):
             costs[delay] = work.cost(through, delay, np.array([True])) - delay
         assert costs[1.0] < costs[0.0]  # later the way is clear
+
+    def test_a_long_way_around_is_taken_once_they_have_stood_for_as_long(self, arm, planner):
+        """At a hundredth of a metre a second any way around takes minutes more than the straight one."""
+        asked, slow = self.asked(arm, True), Planning(speed=0.01, still_after=0.5)
+        for stood, choice in ((1.0, Choice.WAIT), (1e5, Choice.AROUND)):
+            answer = choose(planner, dataclasses.replace(asked, stood=np.array([stood])), slow, repeatable=True)
+            assert answer.choice is choice
 
     def test_no_way_out_of_a_cage(self, arm, planner):
         asked = self.asked(arm, True)

@@ -236,8 +236,9 @@ class Cell:
         self._distance = info.axis_distance if self._axes else info.distance
         if self.detour is not None:
             self._distance = self._distance if info.push > 0.0 and not self.detour.follower.active else math.inf
-            if self.detour.text and not self.command.reason:
-                self.command.reason = self.detour.text
+            if self.detour.text and not self.command.status.stops:
+                why = self.command.reason
+                self.command.reason = f"{self.detour.text}; {why}" if why else self.detour.text
         self.plant.write(self.command)
         return self.command
 

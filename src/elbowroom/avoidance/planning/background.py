@@ -172,18 +172,17 @@ def packed_request(asked: Request) -> Array:
     """The numbers of a request."""
     turned = np.zeros(9) if asked.rotation is None else asked.rotation.ravel()
     head = np.array([asked.t, float(asked.rotation is not None)])
-    still = asked.still.astype(float)
-    return np.concatenate([head, asked.q, asked.aim, turned, still, asked.people.ravel(), asked.things.ravel()])
+    return np.concatenate([head, asked.q, asked.aim, turned, asked.stood, asked.people.ravel(), asked.things.ravel()])
 
 
 def unpacked_request(number: int, content: Array, sizes: Sizes) -> Request:
     """The request that these numbers are."""
     n, people, capsules, things = sizes
     lengths = [2, n, 3, 9, people, people * capsules * ROW, things * ROW]
-    head, q, aim, turned, still, rows, put = np.split(content.copy(), np.cumsum(lengths)[:-1])
+    head, q, aim, turned, stood, rows, put = np.split(content.copy(), np.cumsum(lengths)[:-1])
     rotation = turned.reshape(3, 3) if head[1] else None
     shape = (people, capsules, ROW)
-    return Request(number, float(head[0]), q, aim, rotation, rows.reshape(shape), still > 0.5, put.reshape(things, ROW))
+    return Request(number, float(head[0]), q, aim, rotation, rows.reshape(shape), stood, put.reshape(things, ROW))
 
 
 def packed_answer(answer: Answer, sizes: Sizes) -> Array:
@@ -256,7 +255,7 @@ def serve() -> None:
     near = Clearance(task.body, sizes.people * sizes.capsules)
     people = np.full((sizes.people, sizes.capsules, ROW), 1e3)
     first = Request(1, 0.0, task.body.arm.ready, task.body.arm.pose(task.body.arm.ready)[:3, 3], None, people,
-                    np.zeros(sizes.people, dtype=bool), np.full((sizes.things, ROW), 1e3))  # fmt: skip
+                    np.zeros(sizes.people), np.full((sizes.things, ROW), 1e3))  # fmt: skip
     with contextlib.suppress(Exception):
         choose(planner, first, task.rules, task.shapes, near=near)  # compiles what is not there yet
     link.ready[0] = 1.0

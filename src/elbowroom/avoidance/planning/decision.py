@@ -10,6 +10,9 @@ seconds at most, grown by `uncertainty` for as long.  At a clearance c the super
 
 and a candidate costs its delay and its time divided by that share, s.  The least wins; with a delay it is "wait".
 
+Nobody knows how long somebody who stands will stay.  So a way around them is taken once they have stood for as long as
+it costs more than the straight way: then no more than twice the better of both is ever lost, whatever they do.
+
 An arm that people hold up stands nearer to them than the wide margins.  It then first moves to the nearest free
 configuration that a straight line of joints leads to without coming nearer to anybody.
 """
@@ -65,7 +68,7 @@ class Request:
     aim: Array  # (3,)
     rotation: Array | None  # (3, 3), None: any
     people: Array  # (P, S, 13); rows of nobody are far away
-    still: NDArray[np.bool_]  # (P,) who stands
+    stood: Array  # (P,) s, for how long each has stood; 0 for who moves
     things: Array  # (K, 13)
 
 
@@ -99,10 +102,11 @@ def choose(
     """
     asked = _Asked(planner, request, rules, shapes, near, repeatable)
     there: NDArray[np.bool_] = np.any(np.abs(request.people[:, :, 0]) < THERE, axis=1)
-    moving = there & ~request.still
+    still = there & (request.stood >= rules.still_after)
+    moving = there & ~still
     found = [asked.widest(there)]
     if moving.any():
-        found.append(asked.widest(there & request.still))
+        found.append(asked.widest(still))
     candidates = [each for each in found if each is not None]
     said = request.number, request.t
     if not candidates:
@@ -114,6 +118,9 @@ def choose(
         ]
         _, delay, k = min(costs)
         margin, route = candidates[k]
+    elif there.any():
+        more = asked.cost(route, 0.0, moving) - asked.straight()
+        delay = max(0.0, more - asked.blocker(there))
     if delay > 0.0:
         return Answer(*said, Choice.WAIT, request.aim, margin, delay, seconds=asked.spent)
     sampled = SampledRoute.of(route, SAMPLES)
@@ -203,12 +210,29 @@ class _Asked:
     def cost(self, route: Route, delay: float, moving: NDArray[np.bool_]) -> float:
         """Of following a route after a delay, s."""
         part = route.duration / WEIGHED
-        total = delay
+        total, s = delay, 0.0
         for k in range(WEIGHED):
-            s = (k + 0.5) * part
-            clearance = self._clearance(route.at(s)[0], self.expected(delay + s, moving))
-            total += part / min(max((clearance - NEAR) / (FAR - NEAR), LEAST), 1.0)
+            q, qd = route.at((k + 0.5) * part)
+            speed = float(np.linalg.norm(self.planner.arm.jacobian(q)[0] @ qd))
+            clearance = self._clearance(q, self.expected(delay + s, moving))
+            s += part * max(1.0, speed / self.rules.speed)
+            total += part * max(1.0, speed / self.rules.speed) / self._share(clearance)
         return total
+
+    def straight(self) -> float:
+        """Of the straight way if nobody were there, s."""
+        tool = self.planner.arm.pose(self.request.q)[:3, 3]
+        return float(np.linalg.norm(self.request.aim - tool)) / self.rules.speed
+
+    def blocker(self, there: NDArray[np.bool_]) -> float:
+        """For how long the person has stood who is nearest to the arm, s."""
+        near = [self._clearance(self.request.q, rows) if here else np.inf
+                for rows, here in zip(self.request.people, there, strict=True)]  # fmt: skip
+        return float(self.request.stood[int(np.argmin(near))])
+
+    @staticmethod
+    def _share(clearance: float) -> float:
+        return min(max((clearance - NEAR) / (FAR - NEAR), LEAST), 1.0)
 
     def _clearance(self, q: Array, people: Array) -> float:
         """Least distance of the arm's links that move from people, m."""

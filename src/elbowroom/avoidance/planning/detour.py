@@ -8,7 +8,8 @@ An arm that has come no nearer to its aim for `patience` seconds, while people o
 planner once and goes on reactively.  What the planner answers is taken if it is the answer to the last request, not
 late, for this aim, and free when it is looked at again with people as they are now.  A route that is followed is looked
 at again with every frame of the sensor: those who stand must leave all of it free, those who move what is ahead for the
-next second.  Where they do not, it is given up and asked for anew.
+next second.  Where they do not, it is given up and asked for anew.  A long one is left, too, once people have gone from
+the straight way.
 
 Beside somebody who stands the arm then works on with the field of the route, which reaches less far: until anybody
 moves, or the arm is far from all of them.
@@ -48,6 +49,7 @@ SAME_AIM = 0.05  # m: an aim that moved by less is the same
 THERE_ALREADY = 0.01  # m: a tool so near to its aim needs no way
 SOON = 1.0  # s of a route that people who move must leave free
 JOINING = 8  # configurations from where the arm is to where a route begins that are looked at
+LONG, ROOM = 0.5, 0.05  # s that are left of a route, and m beyond field and margin: then the straight way is taken
 LINE = 8  # every so many samples of a route are a point of its line
 RETRY = 0.1  # s, until a planner that starts is asked again
 OCCUPIED_FROM = 0.25  # of the level of waiting: people so near to an aim keep the arm from it in any case
@@ -219,6 +221,8 @@ class Detour:
                 self._give_up()
                 self.replans += 1
                 self._ask(t, q, aim, rotation, obstacles)
+            elif fresh and self._needless(q, obstacles):
+                self._give_up()
             else:
                 return self._follow(t, dt, q)
         work = aim if work is None else work
@@ -285,7 +289,7 @@ class Detour:
         self._nearest()
         rows = obstacles.rows
         people = rows[: self._people * self._capsules].reshape(self._people, self._capsules, ROW)
-        still = ~self._moving(t, obstacles)
+        stood = np.where(self._moving(t, obstacles), 0.0, t - self._since)
         asked = Request(
             self._number + 1,
             t,
@@ -293,7 +297,7 @@ class Detour:
             np.array(aim),
             None if rotation is None else np.array(rotation),
             people.copy(),
-            still,
+            np.minimum(stood, 1e6),
             rows[self._people * self._capsules :].copy(),
         )
         if not self.planner.ask(asked):
@@ -379,6 +383,19 @@ class Detour:
             return False
         soon = len(first) + int(SOON / route.duration * (len(route) - 1)) + 1
         return not self._free(rest[:soon], rows[~still], things[:0], grown)
+
+    def _needless(self, q: Array, obstacles: Obstacles) -> bool:
+        """Whether people have left the straight way to the end of a route that is still long."""
+        route = self.follower.route
+        if self.follower.left < LONG or not isinstance(route, SampledRoute):
+            return False
+        waiting, people = self.controller.config.waiting, obstacles.rows[: self._people * self._capsules]
+        if self._aim is not None and waiting is not None and _distance(self._aim, people) < waiting.clear:
+            return False  # the field would keep the arm from its aim
+        straight = q + np.linspace(0.0, 1.0, 2 * JOINING)[:, None] * (route.q[-1] - q)
+        size = self._people * self._capsules
+        reach = max(self.controller.config.repulsion.influence, self._margin) + ROOM
+        return self._free(straight, obstacles.rows[:size], obstacles.rows[size:], reach)
 
     def _free(self, q: Array, people: Array, things: Array, grown: float) -> bool:
         rows = np.concatenate([people, things])

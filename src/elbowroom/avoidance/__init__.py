@@ -23,6 +23,7 @@ from .control.repulsion import Waiting as Waiting
 from .control.repulsion import strength as strength
 from .control.smoothing import MovingAverage as MovingAverage
 from .control.workspace import Workspace as Workspace
+from .planning.settings import Planning as Planning
 from .safety.filter.rows import MotionLimit as MotionLimit
 from .safety.limits import Limits as Limits
 from .safety.sensor import Sensor as Sensor

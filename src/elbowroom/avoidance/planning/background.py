@@ -282,6 +282,7 @@ class _Keeper:
         self.process: subprocess.Popen[bytes] | None = None
         self.asked: float | None = None  # s, when a request was made that is not answered
         self.problem = ""
+        self._path = ""
         self.starts = 0
         self._pause, self._start_at, self._started = rules.restart, 0.0, 0.0
         self._end = threading.Event()
@@ -323,13 +324,16 @@ class _Keeper:
             self._give_up(f"ended with {_named(code)}", now)
         elif asked is not None and now - asked > self._rules.silent:
             self._give_up("does not answer", now)
-        elif not self.ready and now - self._started > STARTING:
+        elif self.ready:
+            self.problem = ""  # a new one that can be asked
+        elif now - self._started > STARTING:
             self._give_up(f"was not ready after {STARTING:g} s", now)
 
     def _launch(self, now: float) -> None:
         folder = "/dev/shm" if os.path.isdir("/dev/shm") else None
         handle, path = tempfile.mkstemp(prefix="elbowroom-planner-", dir=folder)
         os.close(handle)
+        self._path = path
         link = Link(path, self.sizes)
         self.process = process = subprocess.Popen(
             [sys.executable, "-c", BOOT.format(__name__)],
@@ -363,6 +367,8 @@ class _Keeper:
                 with contextlib.suppress(OSError):
                     process.stdin.close()
             process.wait()
+        with contextlib.suppress(OSError):
+            os.unlink(self._path)  # of a process that ended before it had opened the file
 
 
 def _named(code: int) -> str:

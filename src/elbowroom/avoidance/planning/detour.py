@@ -52,7 +52,6 @@ JOINING = 8  # configurations from where the arm is to where a route begins that
 LONG, ROOM = 0.5, 0.05  # s that are left of a route, and m beyond field and margin: then the straight way is taken
 LINE = 8  # every so many samples of a route are a point of its line
 RETRY = 0.1  # s, until a planner that starts is asked again
-OCCUPIED_FROM = 0.25  # of the level of waiting: people so near to an aim keep the arm from it in any case
 
 
 class RouteState(IntEnum):
@@ -317,11 +316,11 @@ class Detour:
     def _occupied(self, t: float, aim: Array, work: Array, obstacles: Obstacles) -> bool:
         """Whether somebody is too near to where the arm should go.
 
-        One who stands, if nearer than the least margin; one who moves, if the field keeps the arm from there.
+        One who stands, if nearer than the least margin; one who moves, if the arm would wait for the goal (`Waiting`).
         """
         rules, near = self.controller.config.waiting, self.rules.margins[-1]
         if rules is not None and self._moving(t, obstacles).any():
-            near = max(near, rules.clear - OCCUPIED_FROM * (rules.clear - rules.near))
+            near = max(near, rules.near)
         rows = obstacles.rows[: self._people * self._capsules]
         return any(_distance(point, rows) < near for point in (aim, work))
 

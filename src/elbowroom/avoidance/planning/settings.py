@@ -31,7 +31,7 @@ class Planning(Settings):
     rounds: int = setting(400, "[1, 10000000]", "of the search, its bound where a run must be repeatable")
     latency: float = setting(0.1, "[0, 10] s", "and how long an answer then takes in the time of the run")
     # ---- following
-    speed: float = setting(0.5, "(0, 20] m/s", "greatest speed of the tool on a route")
+    speed: float = setting(0.8, "(0, 20] m/s", "greatest speed of the tool on a route")
     leash: float = setting(0.3, "(0, 10] rad or m", "the route waits for an arm that any joint of lags so far")
     gain: float = setting(4.0, "(0, 100] 1/s", "pull to the joints of the route in the null space of the task")
     kept: float = setting(0.5, "(0, 1]", "part of its margin that a route must keep as people move, or it is given up")

@@ -7,8 +7,8 @@
 An arm that has come no nearer to its aim for `patience` seconds, while people or things push or slow it, asks the
 planner once and goes on reactively.  What the planner answers is taken if it is the answer to the last request, not
 late, for this aim, and free when it is looked at again with people as they are now.  A route that is followed is looked
-at again with every frame of the sensor: those who stand must leave all of it free, those who move what is ahead for the
-next second.  Where they do not, it is given up and asked for anew.  A long one is left, too, once people have gone from
+at again with every frame of the sensor (fifty a second at most): those who stand must leave all of it free, those who
+move what is ahead for the next second.  Where they do not, it is given up and asked for anew.  A long one is left, too, once people have gone from
 the straight way.
 
 Beside somebody who stands the arm then works on with the field of the route, which reaches less far: until anybody
@@ -49,6 +49,7 @@ SAME_AIM = 0.05  # m: an aim that moved by less is the same
 THERE_ALREADY = 0.01  # m: a tool so near to its aim needs no way
 SOON = 1.0  # s of a route that people who move must leave free
 JOINING = 8  # configurations from where the arm is to where a route begins that are looked at
+LOOK, COMPARE = 0.0199, 0.0999  # s: people and route are looked at, and route and straight way compared, no more often
 LONG, ROOM = 0.5, 0.05  # s that are left of a route, and m beyond field and margin: then the straight way is taken
 LINE = 8  # every so many samples of a route are a point of its line
 RETRY = 0.1  # s, until a planner that starts is asked again
@@ -143,7 +144,7 @@ class Detour:
         self._anchors[:] = math.inf
         self._aim: Array | None = None
         self._best, self._nearer, self._next, self._asked_at = math.inf, -math.inf, -math.inf, -math.inf
-        self._moved = self._pressed = -math.inf
+        self._moved = self._pressed = self._looked = self._compared = -math.inf
         self._clock = 0.0
         self._margin = 0.0
         self._complaint = ""
@@ -206,7 +207,7 @@ class Detour:
         answer = self.planner.poll(t)
         if self._new_aim(t, aim, tool) or held:
             self._give_up(beside=aim is None)
-        if self.follower.beside:
+        if fresh and self.follower.beside:
             self._beside(t, obstacles)
         if aim is None or held:
             self._pending = False
@@ -220,7 +221,7 @@ class Detour:
                 self._give_up()
                 self.replans += 1
                 self._ask(t, q, aim, rotation, obstacles)
-            elif fresh and self._needless(q, obstacles):
+            elif fresh and t - self._compared >= COMPARE and self._needless(t, q, obstacles):
                 self._give_up()
             else:
                 return self._follow(t, dt, q)
@@ -383,8 +384,9 @@ class Detour:
         soon = len(first) + int(SOON / route.duration * (len(route) - 1)) + 1
         return not self._free(rest[:soon], rows[~still], things[:0], grown)
 
-    def _needless(self, q: Array, obstacles: Obstacles) -> bool:
+    def _needless(self, t: float, q: Array, obstacles: Obstacles) -> bool:
         """Whether people have left the straight way to the end of a route that is still long."""
+        self._compared = t
         route = self.follower.route
         if self.follower.left < LONG or not isinstance(route, SampledRoute):
             return False
@@ -438,8 +440,9 @@ class Detour:
         """Who stands since when; whether there is a new frame of anybody."""
         if math.isinf(self._nearer) and self._nearer > 0:
             self._nearer = t
-        if np.array_equal(obstacles.stamps, self._stamps):
+        if 0.0 <= t - self._looked < LOOK or np.array_equal(obstacles.stamps, self._stamps):
             return False
+        self._looked = t
         self._stamps[:] = obstacles.stamps
         rows = obstacles.rows[: self._people * self._capsules].reshape(self._people, self._capsules, ROW)
         ends = rows[:, :, :6]

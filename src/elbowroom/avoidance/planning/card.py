@@ -35,7 +35,8 @@ class OnCard:
 
     def slack(self, q: Any, *, check: bool = True) -> Any:
         """(B,) m for Q (n, B): what is left of the clearance to the world after the margin, or between the links."""
-        ends, least = self._placing(q, check=check)
+        ends, own = self._placing(q, check=check)
+        least = own.min(axis=0, keepdims=True)
         for kernel, rows in self._loops:
             least = kernel(ends, least, rows, check=check)
         return least[0]

@@ -33,6 +33,7 @@ from .world import World
 Array = NDArray[np.float64]
 
 SPEED, ACCELERATION = 2.0, 10.0  # rad/s and rad/s^2 where the model says nothing
+GUARD = 0.001  # m kept beside the margin
 HORIZON = 0.5  # m beyond the arm's reach and the margin: what is farther away plays no part
 
 
@@ -103,11 +104,15 @@ class Planner:
         world: World,
         *,
         margin: float = 0.02,
+        apart: float = 0.0,
         budget: float = 1.0,
         rounds: int | None = None,
         seed: int = 0,
     ) -> Plan:
-        """A route from start (n,) to a goal that keeps `margin` (m) from the world, found within `budget` (s)."""
+        """A route from start (n,) to a goal that keeps `margin` (m) from the world, found within `budget` (s).
+
+        The arm's own links stay `apart` (m), or half as far as they are at start and goal where that is less.
+        """
         began = time.perf_counter()
         checker, rng = self.checker, np.random.default_rng(seed)
         first = self._pose("start", start)
@@ -129,25 +134,35 @@ class Planner:
         if not len(ends):
             where = np.round(np.asarray(target_of(goal)), 3).tolist()
             return ended(Outcome.GOAL_UNREACHABLE, f"goal: no joint pose within the limits reaches {where}", first)
-        free = against.slack(ends) > 0.0
-        if not free.any():
+        rooms = against.slacks(ends)
+        if not (rooms.min(axis=0) > 0.0).any():
             clear = float(np.max(checker.clearance(ends, near)))
             why = f"goal: {clear:.3f} m clear at best in {len(ends)} joint poses, {margin:.3f} m asked for"
             return ended(Outcome.GOAL_IN_COLLISION, why, first)
-        ends = ends[free]
+        # what float32, samples and timing may be off by is kept besides, and own links apart, as far as both ends allow
+        best = np.minimum(against.slacks(first)[:, 0], rooms[:, int(rooms.min(axis=0).argmax())])
+        against = checker.against(near, margin + min(GUARD, 0.5 * float(best[0])), min(apart, 0.5 * float(best[1])))
+        ends = ends[against.slack(ends) > 0.0]
         straight = against.edges_free(np.repeat(first, len(ends), axis=0), ends)
         if straight.any():
             some = ends[straight]
-            best = some[int(checker.moved(some - first).argmin())]
-            return ended(Outcome.REACHED, "straight", np.vstack([first, best]))
+            nearest = some[int(checker.moved(some - first).argmin())]
+            return ended(Outcome.REACHED, "straight", np.vstack([first, nearest]))
         go_on = _allowed(began + budget, rounds)
-        found = search.connect(against, first, ends, rng, self._low, self._high, go_on)
+        found = search.connect(against, first, ends, rng, *self._range(np.vstack([first, ends])), go_on)
         if found.path is None:
             why = f"no way found in {time.perf_counter() - began:.2f} s, {found.rounds} rounds"
             return ended(Outcome.BUDGET_SPENT, why, found.nearest, found.rounds)
         path = smoothing.shortened(against, found.path, rng)
         path = smoothing.rounded(against, path)
         return ended(Outcome.REACHED, "around", path, found.rounds)
+
+    def _range(self, poses: Array) -> tuple[Array, Array]:
+        """Where configurations are drawn: the joints' ranges; of a joint that turns more than once, half a turn about
+        starts and goals."""
+        low, high = np.maximum(self._low, poses.min(axis=0) - np.pi), np.minimum(self._high, poses.max(axis=0) + np.pi)
+        wide = self._high - self._low > 2.0 * np.pi
+        return np.where(wide, low, self._low), np.where(wide, high, self._high)
 
     def _route(self, path: Array, world: World) -> Route:
         route = Route(path, self.speed, self.acceleration)

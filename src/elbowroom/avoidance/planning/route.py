@@ -87,8 +87,9 @@ def _timed(path: Array, speed: Array, acceleration: Array) -> tuple[Array, Array
         return path[:1], np.zeros_like(path[:1]), np.zeros(1)
     marks = np.concatenate([[0.0], np.cumsum(legs)])
     s = np.union1d(np.linspace(0.0, marks[-1], SAMPLES), marks)  # its own points stay
-    s = s[np.r_[True, np.diff(s) > 0.2 * marks[-1] / SAMPLES]]
-    s[-1] = marks[-1]
+    close = np.flatnonzero(np.diff(s) < 0.2 * marks[-1] / SAMPLES)  # of two samples so near, the path's own point stays
+    s = np.delete(s, np.where(np.isin(s[close], marks), close + 1, close))
+    s = np.union1d(s, marks[[0, -1]])
     q = np.column_stack([np.interp(s, marks, column) for column in path.T])
     ds = np.diff(s)
     way = np.diff(q, axis=0) / ds[:, None]  # q' between samples

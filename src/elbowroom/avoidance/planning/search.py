@@ -19,8 +19,8 @@ from .checker import Against
 
 Array = NDArray[np.float64]
 
-BATCH = 12  # branches at once
-RANGE = 1.2  # m: how far a branch grows at a time
+BATCH, MORE, MOST = 16, 4, 64  # branches at once: in the first round, more in each that follows, and at most
+RANGE = 2.0  # m: how far a branch grows at a time
 SHORTEST = 0.08  # m: a branch that is blocked sooner is none
 AT_ROOTS = 0.1  # part of the branches that set out for a root of the other tree
 ROOM = 256  # nodes that a tree has room for at first
@@ -92,8 +92,9 @@ def connect(
     while go_on(rounds):
         rounds += 1
         here, there = trees[first], trees[1 - first]
-        wanted = rng.uniform(low, high, (BATCH, len(low)))
-        at_roots = rng.random(BATCH) < AT_ROOTS
+        batch = min(BATCH + MORE * rounds, MOST)
+        wanted = rng.uniform(low, high, (batch, len(low)))
+        at_roots = rng.random(batch) < AT_ROOTS
         wanted[at_roots] = there.roots[rng.integers(len(there.roots), size=int(at_roots.sum()))]
         near = here.nearest(wanted)
         grown, kept = _grown(against, here.nodes[near], wanted)

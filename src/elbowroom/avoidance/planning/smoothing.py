@@ -1,8 +1,9 @@
 """A shorter, smoother path: straight ways between points of it that see each other, and rounded corners.
 
-`shortened` takes random pairs of places on the path, many at a time, and goes straight between those whose motion is
-free.  `rounded` replaces a corner by a parabola (a quadratic Bezier curve) between two places before and after it, so
-that the direction does not jump there; a curve that is not free is made half as long, and again.
+`shortened` takes its points and some random places on it, looks which of them see each other, many pairs in one call,
+and goes the shortest way along those that do; then again.  `rounded` replaces a corner by a parabola (a quadratic
+Bezier curve) between two places before and after it, so that the direction does not jump there; a curve that is not
+free is made half as long, and again.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from .checker import Against, Checker
 
 Array = NDArray[np.float64]
 
-TRIES = 24  # pairs of places at a time
-ROUNDS = 10
+DRAWN = 8  # random places on a path, beside its own points
+TRIES = 64  # pairs of places that are looked at
+ROUNDS = 4
 CURVE = 9  # points of a rounded corner
 LONGEST = 0.4  # m: of a corner's legs
 WORTH = 0.01  # m: a straight way that saves less is not taken
@@ -28,26 +30,47 @@ def lengths(checker: Checker, path: Array) -> Array:
 
 def shortened(against: Against, path: Array, rng: np.random.Generator, rounds: int = ROUNDS) -> Array:
     """The path with free straight ways in the place of detours."""
-    checker = against.checker
     for _ in range(rounds):
-        marks = np.concatenate([[0.0], np.cumsum(lengths(checker, path))])
-        if len(path) < 3 or marks[-1] <= 0.0:
-            return path
-        pairs = np.sort(rng.uniform(0.0, marks[-1], (TRIES, 2)), axis=1)
-        points = len(path)
-        some = rng.integers(points, size=(TRIES // 2, 2))
-        pairs[: len(some)] = np.sort(marks[some], axis=1)  # half of them between its own points
-        first, second = (_at(path, marks, side) for side in pairs.T)
-        saved = (pairs[:, 1] - pairs[:, 0]) - checker.moved(second - first)
-        worth = np.flatnonzero(saved > WORTH)
-        if not len(worth):
-            continue
-        open_ = against.edges_free(first[worth], second[worth])
-        for k in worth[open_][np.argsort(-saved[worth[open_]])][:1]:
-            low, high = pairs[k]
-            path = np.vstack([path[marks < low], first[k], second[k], path[marks > high]])
-            path = path[np.r_[True, lengths(checker, path) > 1e-9]]
+        if len(path) < 3:
+            break
+        marks = np.concatenate([[0.0], np.cumsum(lengths(against.checker, path))])
+        places = np.union1d(marks, rng.uniform(0.0, marks[-1], DRAWN))
+        path = _corners(_straightest(against, _at(path, marks, places), places))
     return path
+
+
+def _straightest(against: Against, points: Array, places: Array) -> Array:
+    """The shortest way from the first to the last of points (m, n) at these lengths (m,) of a free path."""
+    first, second = np.triu_indices(len(points), 2)
+    saved = places[second] - places[first] - against.checker.moved(points[second] - points[first])
+    best = np.argsort(-saved)[:TRIES]
+    best = best[saved[best] > WORTH]
+    open_ = best[against.edges_free(points[first[best]], points[second[best]])] if len(best) else best
+    steps = dict(
+        zip(zip(first[open_].tolist(), second[open_].tolist(), strict=True), saved[open_].tolist(), strict=True)
+    )
+    least = [0.0, *[np.inf] * (len(points) - 1)]  # what is left of the way to each point, less its place
+    before = [0] * len(points)
+    ahead: dict[int, list[tuple[int, float]]] = {}
+    for (a, b), gain in steps.items():
+        ahead.setdefault(a, []).append((b, gain))
+    for a in range(len(points)):
+        for b, gain in [(a + 1, 0.0), *ahead.get(a, ())]:
+            if b < len(points) and least[a] - gain < least[b]:
+                least[b], before[b] = least[a] - gain, a
+    kept = [len(points) - 1]
+    while kept[-1] > 0:
+        kept.append(before[kept[-1]])
+    return points[kept[::-1]]
+
+
+def _corners(path: Array) -> Array:
+    """The path without points in the middle of a straight line."""
+    steps = np.diff(path, axis=0)
+    sizes = np.linalg.norm(steps, axis=1, keepdims=True)
+    path, steps = path[np.r_[True, sizes[:, 0] > 1e-9]], (steps / np.maximum(sizes, 1e-12))[sizes[:, 0] > 1e-9]
+    turns = np.abs(np.diff(steps, axis=0)).max(axis=1, initial=0.0) > 1e-6
+    return path[np.r_[True, turns, True]] if len(steps) else path
 
 
 def rounded(against: Against, path: Array) -> Array:

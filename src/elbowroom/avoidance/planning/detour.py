@@ -7,9 +7,9 @@
 An arm that has come no nearer to its aim for `patience` seconds, while people or things push or slow it, asks the
 planner once and goes on reactively.  What the planner answers is taken if it is the answer to the last request, not
 late, for this aim, and free when it is looked at again with people as they are now.  A route that is followed is looked
-at again with every frame of the sensor (fifty a second at most): those who stand must leave all of it free, those who
-move what is ahead for the next second.  Where they do not, it is given up and asked for anew.  A long one is left, too, once people have gone from
-the straight way.
+at again with every frame of the sensor, fifty a second at most: those who stand must leave all of it free, those who
+move what is ahead for the next second.  Where they do not, it is given up and asked for anew.  A long one is left, too,
+once people have gone from the straight way.
 
 Beside somebody who stands the arm then works on with the field of the route, which reaches less far: until anybody
 moves, or the arm is far from all of them.

@@ -79,11 +79,11 @@ class Answering(Protocol):
         """Ends it."""
 
 
-def made_planner(body: Body, lower: Array, upper: Array) -> Planner:
+def made_planner(body: Body, lower: Array, upper: Array, rules: Planning) -> Planner:
     """The planner of a body whose joints keep to these limits."""
     from .planner import Planner
 
-    return Planner(body.arm, body=body, lower=lower, upper=upper)
+    return Planner(body.arm, body=body, lower=lower, upper=upper, tool_speed=rules.speed)
 
 
 class Inline:
@@ -92,7 +92,7 @@ class Inline:
     problem = ""
 
     def __init__(self, controller: Controller, rules: Planning, shapes: Sequence[Any] = ()) -> None:
-        self._planner = made_planner(controller.body, controller.lower, controller.upper)
+        self._planner = made_planner(controller.body, controller.lower, controller.upper, rules)
         self._rules, self._shapes = rules, tuple(shapes)
         people, _, capsules = controller.obstacles().layout
         self._near = Clearance(controller.body, people * capsules)
@@ -250,7 +250,7 @@ def serve() -> None:
     link = Link(task.memory, task.sizes)
     with contextlib.suppress(OSError):
         os.unlink(task.memory)  # both have it open
-    planner = made_planner(task.body, task.lower, task.upper)
+    planner = made_planner(task.body, task.lower, task.upper, task.rules)
     sizes = task.sizes
     near = Clearance(task.body, sizes.people * sizes.capsules)
     people = np.full((sizes.people, sizes.capsules, ROW), 1e3)

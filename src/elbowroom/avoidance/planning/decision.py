@@ -172,7 +172,7 @@ class _Asked:
                 plan = self._plan(aside, who, margin, self._left / (len(margins) - k))
                 if plan.reached and plan.route is not None:
                     path = np.vstack([self.request.q, plan.route.path])
-                    return margin, Route(path, self.planner.speed, self.planner.acceleration)
+                    return margin, self.planner.timed(path)
             elif plan.reached and plan.route is not None:
                 return margin, plan.route
         return None
@@ -186,6 +186,7 @@ class _Asked:
             budget=1e3 if self._repeatable else max(budget, 1e-3),
             seed=self.request.number,
             rounds=self.rules.rounds if self._repeatable else None,
+            tries=self.rules.tries,
         )
         self.spent += plan.seconds
         self._left = max(self._left - plan.seconds, 0.0)

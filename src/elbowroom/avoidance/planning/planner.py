@@ -12,6 +12,7 @@ on the clock, so what it cuts off depends on the machine.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ from ...errors import ShapeError
 from ...geometry import Body
 from ..control.command import Goal
 from . import search, smoothing
-from .checker import Checker
+from .checker import Against, Checker
 from .goals import solutions, target_of
 from .route import Route
 from .world import World
@@ -71,7 +72,7 @@ class Planner:
     """Plans for one arm and body; see the module's docstring.
 
     `lower`, `upper` (n,) replace the joint limits, `speed`, `acceleration` (n,) what routes are timed with: the model's
-    speeds and 10 rad/s^2 if omitted.
+    speeds and 10 rad/s^2 if omitted.  `tool_speed` (m/s) bounds that of the tool, too.
     """
 
     def __init__(
@@ -83,6 +84,7 @@ class Planner:
         upper: ArrayLike | None = None,
         speed: ArrayLike | None = None,
         acceleration: ArrayLike | None = None,
+        tool_speed: float = math.inf,
         checker: Checker | None = None,
     ) -> None:
         self.arm = arm
@@ -91,6 +93,7 @@ class Planner:
         known = np.where(np.isfinite(arm.model.velocity), arm.model.velocity, SPEED)
         self.speed = known if speed is None else np.array(speed, dtype=float)
         self.acceleration = np.full(n, ACCELERATION) if acceleration is None else np.array(acceleration, dtype=float)
+        self.tool_speed = tool_speed
         low, high = arm.model.sampling_range()
         self._low, self._high = np.maximum(low, self.checker.lower), np.minimum(high, self.checker.upper)
 
@@ -108,9 +111,11 @@ class Planner:
         budget: float = 1.0,
         rounds: int | None = None,
         seed: int = 0,
+        tries: int = 1,
     ) -> Plan:
         """A route from start (n,) to a goal that keeps `margin` (m) from the world, found within `budget` (s).
 
+        The shortest in time of as many as `tries` that are found within half of the budget, the first one always.
         The arm's own links stay `apart` (m), or half as far as they are at start and goal where that is less.
         """
         began = time.perf_counter()
@@ -146,16 +151,31 @@ class Planner:
         straight = against.edges_free(np.repeat(first, len(ends), axis=0), ends)
         if straight.any():
             some = ends[straight]
-            nearest = some[int(checker.moved(some - first).argmin())]
-            return ended(Outcome.REACHED, "straight", np.vstack([first, nearest]))
+            order = np.argsort(checker.moved(some - first))[:tries]
+            quickest = min((np.vstack([first, some[k]]) for k in order), key=lambda path: self.timed(path).duration)
+            return ended(Outcome.REACHED, "straight", quickest)
         go_on = _allowed(began + budget, rounds)
         found = search.connect(against, first, ends, rng, *self._range(np.vstack([first, ends])), go_on)
         if found.path is None:
             why = f"no way found in {time.perf_counter() - began:.2f} s, {found.rounds} rounds"
             return ended(Outcome.BUDGET_SPENT, why, found.nearest, found.rounds)
-        path = smoothing.shortened(against, found.path, rng)
-        path = smoothing.rounded(against, path)
-        return ended(Outcome.REACHED, "around", path, found.rounds)
+        paths, used = [self._smooth(against, found.path, rng)], found.rounds
+        again = _allowed(began + 0.5 * budget, rounds)
+        while len(paths) < tries and again(used):
+            found = search.connect(against, first, ends, rng, *self._range(np.vstack([first, ends])), again)
+            used += found.rounds
+            if found.path is not None:
+                paths.append(self._smooth(against, found.path, rng))
+        return ended(Outcome.REACHED, "around", min(paths, key=lambda path: self.timed(path).duration), used)
+
+    @staticmethod
+    def _smooth(against: Against, path: Array, rng: np.random.Generator) -> Array:
+        return smoothing.rounded(against, smoothing.shortened(against, path, rng))
+
+    def timed(self, path: ArrayLike) -> Route:
+        """A route along a path (k, n), within the planner's speeds and accelerations."""
+        tool = (lambda q: self.arm.pose(q)[:, :3, 3]) if self.tool_speed < math.inf else None
+        return Route(path, self.speed, self.acceleration, tool=tool, tool_speed=self.tool_speed)
 
     def _range(self, poses: Array) -> tuple[Array, Array]:
         """Where configurations are drawn: the joints' ranges; of a joint that turns more than once, half a turn about
@@ -165,7 +185,7 @@ class Planner:
         return np.where(wide, low, self._low), np.where(wide, high, self._high)
 
     def _route(self, path: Array, world: World) -> Route:
-        route = Route(path, self.speed, self.acceleration)
+        route = self.timed(path)
         route.clearance = float(np.min(self.checker.clearance(route.q, world)))
         return route
 

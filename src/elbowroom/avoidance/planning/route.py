@@ -16,6 +16,9 @@ may, all of the route goes slower by that.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -31,11 +34,19 @@ class Route:
 
     path (k, n)         its points; a corner is taken within one sample of the path, and so as slowly as that needs
     speed, acceleration (n,)    that no joint exceeds
+    tool, tool_speed    where the tool is at joints (m, n), and a speed (m/s) that it keeps to, to a few per cent
     clearance           m, the least along it when it was planned; NaN where nobody said
     """
 
     def __init__(
-        self, path: ArrayLike, speed: ArrayLike, acceleration: ArrayLike, *, clearance: float = float("nan")
+        self,
+        path: ArrayLike,
+        speed: ArrayLike,
+        acceleration: ArrayLike,
+        *,
+        tool: Callable[[Array], Array] | None = None,
+        tool_speed: float = math.inf,
+        clearance: float = math.nan,
     ) -> None:
         points = np.array(path, dtype=float)
         if points.ndim != 2 or len(points) < 1:
@@ -45,7 +56,7 @@ class Route:
         for name, limit in (("speed", self.speed), ("acceleration", self.acceleration)):
             if limit.shape != points.shape[1:] or not (limit > 0.0).all():
                 raise ValueError(f"{name} must be ({points.shape[1]},) positive numbers; got {limit}")
-        self.q, self._qd, self._t = _timed(points, self.speed, self.acceleration)
+        self.q, self._qd, self._t = _timed(points, self.speed, self.acceleration, tool, tool_speed)
 
     @property
     def duration(self) -> float:
@@ -79,7 +90,9 @@ class Route:
         return np.concatenate([[0.0], self._t[k:] - t])
 
 
-def _timed(path: Array, speed: Array, acceleration: Array) -> tuple[Array, Array, Array]:
+def _timed(
+    path: Array, speed: Array, acceleration: Array, tool: Callable[[Array], Array] | None, tool_speed: float
+) -> tuple[Array, Array, Array]:
     """Samples (m, n) of a path, joint speeds (m, n) there, and times (m,)."""
     legs = np.linalg.norm(np.diff(path, axis=0), axis=1)
     path, legs = path[np.r_[True, legs > 0.0]], legs[legs > 0.0]
@@ -96,6 +109,9 @@ def _timed(path: Array, speed: Array, acceleration: Array) -> tuple[Array, Array
     bend = np.abs(np.diff(way, axis=0)) / np.minimum(ds[1:], ds[:-1])[:, None]
     along = np.abs(way)
     fastest = _least(speed, along)
+    if tool is not None:
+        gone = np.linalg.norm(np.diff(tool(q), axis=0), axis=1)
+        fastest = np.minimum(fastest, tool_speed * ds / np.maximum(gone, 1e-9))
     gain = _least(0.5 * acceleration, along)  # of each piece
     v2 = np.zeros(len(s))
     v2[1:-1] = np.minimum(np.minimum(fastest[1:], fastest[:-1]) ** 2, _least(0.25 * acceleration, bend))

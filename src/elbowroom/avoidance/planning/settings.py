@@ -27,6 +27,7 @@ class Planning(Settings):
     still_within: float = setting(0.12, "(0, 10] m", "what counts as standing: no part has gone farther")
     horizon: float = setting(1.5, "[0, 10] s", "how far ahead a moving person is taken to keep the velocity")
     uncertainty: float = setting(0.2, "[0, 5] m/s", "how fast the doubt about a moving person's place grows")
+    tries: int = setting(4, "[1, 100]", "ways that are looked for, of which the quickest is taken")
     budget: float = setting(0.3, "(0, 60] s", "time for one request")
     rounds: int = setting(400, "[1, 10000000]", "of the search, its bound where a run must be repeatable")
     latency: float = setting(0.1, "[0, 10] s", "and how long an answer then takes in the time of the run")

@@ -36,13 +36,14 @@ Array = NDArray[np.float64]
 
 MARGINS = (0.08, 0.04, 0.02, 0.01)  # m: the room that a route keeps, the next where there is none with more
 BUDGET = 1.0  # s, for each
+TRIES = 4
 STUCK = 1.0  # s
 
 
 @cache
 def planner_of(arm: Arm) -> Planner:
     """One for all runs of an arm: what it builds once is kept."""
-    return Planner(arm, body=place(arm).body)
+    return Planner(arm, body=place(arm).body, tool_speed=Attraction().max_speed)
 
 
 def world_of(arm: Arm, rows: Array) -> World:
@@ -95,7 +96,9 @@ class RouteArm:
         world, spent, seed = world_of(self._arm, obstacles.rows), 0.0, len(self.planning)
         self.follower.end()
         for margin in MARGINS:
-            plan = planner_of(self._arm).plan(q, Goal(goal.position), world, margin=margin, budget=BUDGET, seed=seed)
+            plan = planner_of(self._arm).plan(
+                q, Goal(goal.position), world, margin=margin, budget=BUDGET, seed=seed, tries=TRIES
+            )
             spent += plan.seconds
             if plan.reached and plan.route is not None:
                 self.follower.begin(plan.route, margin)

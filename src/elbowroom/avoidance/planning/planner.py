@@ -34,6 +34,7 @@ from .world import World
 Array = NDArray[np.float64]
 
 SPEED, ACCELERATION = 2.0, 10.0  # rad/s and rad/s^2 where the model says nothing
+QUICK = 1.4  # times the straight way of the tool: nothing quicker is looked for
 GUARD = 0.001  # m kept beside the margin
 HORIZON = 0.5  # m beyond the arm's reach and the margin: what is farther away plays no part
 
@@ -148,29 +149,33 @@ class Planner:
         best = np.minimum(against.slacks(first)[:, 0], rooms[:, int(rooms.min(axis=0).argmax())])
         against = checker.against(near, margin + min(GUARD, 0.5 * float(best[0])), min(apart, 0.5 * float(best[1])))
         ends = ends[against.slack(ends) > 0.0]
-        straight = against.edges_free(np.repeat(first, len(ends), axis=0), ends)
-        if straight.any():
-            some = ends[straight]
-            order = np.argsort(checker.moved(some - first))[:tries]
-            quickest = min((np.vstack([first, some[k]]) for k in order), key=lambda path: self.timed(path).duration)
-            return ended(Outcome.REACHED, "straight", quickest)
-        go_on = _allowed(began + budget, rounds)
-        found = search.connect(against, first, ends, rng, *self._range(np.vstack([first, ends])), go_on)
-        if found.path is None:
-            why = f"no way found in {time.perf_counter() - began:.2f} s, {found.rounds} rounds"
-            return ended(Outcome.BUDGET_SPENT, why, found.nearest, found.rounds)
-        paths, used = [self._smooth(against, found.path, rng)], found.rounds
-        again = _allowed(began + 0.5 * budget, rounds)
-        while len(paths) < tries and again(used):
-            found = search.connect(against, first, ends, rng, *self._range(np.vstack([first, ends])), again)
+        paths = self._straight(against, first, ends, tries)
+        if paths and (tries == 1 or self._quick(paths[0])):
+            return ended(Outcome.REACHED, "straight", paths[0])
+        straight, used = len(paths), 0
+        go_on, low, high = _allowed(began + budget, rounds), *self._range(np.vstack([first, ends]))
+        while len(paths) - straight < tries and go_on(used):
+            found = search.connect(against, first, ends, rng, low, high, go_on)
             used += found.rounds
             if found.path is not None:
-                paths.append(self._smooth(against, found.path, rng))
-        return ended(Outcome.REACHED, "around", min(paths, key=lambda path: self.timed(path).duration), used)
+                paths.append(smoothing.rounded(against, smoothing.shortened(against, found.path, rng)))
+                go_on = _allowed(began + 0.5 * budget, rounds)  # one is there: others may cost half of the time
+            elif not paths:
+                why = f"no way found in {time.perf_counter() - began:.2f} s, {used} rounds"
+                return ended(Outcome.BUDGET_SPENT, why, found.nearest, used)
+        quickest = min(range(len(paths)), key=lambda k: self.timed(paths[k]).duration)
+        return ended(Outcome.REACHED, "straight" if quickest < straight else "around", paths[quickest], used)
 
-    @staticmethod
-    def _smooth(against: Against, path: Array, rng: np.random.Generator) -> Array:
-        return smoothing.rounded(against, smoothing.shortened(against, path, rng))
+    def _straight(self, against: Against, first: Array, ends: Array, most: int) -> list[Array]:
+        """Straight paths to some of the goals, the quickest first."""
+        some = ends[against.edges_free(np.repeat(first, len(ends), axis=0), ends)]
+        order = np.argsort(self.checker.moved(some - first))[:most]
+        return sorted((np.vstack([first, some[k]]) for k in order), key=lambda path: self.timed(path).duration)
+
+    def _quick(self, path: Array) -> bool:
+        """Whether a path takes hardly longer than the tool must at its greatest speed."""
+        tool = self.arm.pose(path[[0, -1]])[:, :3, 3]
+        return self.timed(path).duration <= QUICK * float(np.linalg.norm(tool[1] - tool[0])) / self.tool_speed
 
     def timed(self, path: ArrayLike) -> Route:
         """A route along a path (k, n), within the planner's speeds and accelerations."""

@@ -126,3 +126,45 @@ def test_what_does_not_fit_is_named():
         PLANNER.plan(LEFT, np.full(7, np.nan), World())
     with pytest.raises(ValueError, match=r"speed must be \(7,\) positive numbers"):
         Route([LEFT, RIGHT], np.zeros(7), np.ones(7))
+
+
+def test_the_tool_keeps_to_a_speed():
+    quick, slow = PLANNER.plan(LEFT, RIGHT, World()), Planner(PANDA, tool_speed=0.2).plan(LEFT, RIGHT, World())
+    assert slow.route.duration > 2.0 * quick.route.duration
+    t = np.linspace(0.0, slow.route.duration, 2000)
+    tool = PANDA.pose(np.array([slow.route.at(x)[0] for x in t]))[:, :3, 3]
+    speed = np.linalg.norm(np.diff(tool, axis=0), axis=1) / (t[1] - t[0])
+    assert 0.18 < speed.max() < 0.2 * 1.05  # between samples of the path it may be a little more
+
+
+def test_of_several_ways_the_quickest_is_taken():
+    goal = Goal(PANDA.pose(RIGHT)[:3, 3])
+    pairs = []
+    for seed in range(4):
+        one, many = (
+            PLANNER.plan(LEFT, goal, WALL, margin=0.03, rounds=600, seed=seed, tries=tries) for tries in (1, 5)
+        )
+        assert one.reached
+        assert many.reached
+        pairs.append((one.route.duration, many.route.duration))
+    ones, manys = np.array(pairs).T
+    assert (manys <= ones + 1e-9).all()
+    assert (manys < 0.99 * ones).any()
+
+
+def test_links_that_overlap_a_little_get_apart_again():
+    checker = PLANNER.checker
+    Q = np.random.default_rng(0).uniform(*PANDA.model.sampling_range(), (20_000, 7))
+    own = checker.clearance(Q, World())
+    start = Q[(own < -0.005) & (own > -0.02)][0]
+    plan = PLANNER.plan(start, PANDA.ready, World())
+    assert plan.reached, plan.reason
+    assert checker.clearance(plan.route.q, World()).min() > checker.clearance(start, World()) - 0.002  # GUARD, samples
+    deep = Q[own < -0.035]
+    if len(deep):
+        assert PLANNER.plan(deep[0], PANDA.ready, World()).outcome is Outcome.START_IN_COLLISION
+
+
+def test_no_time_is_said():
+    plan = PLANNER.plan(LEFT, RIGHT, WALL, margin=0.03, budget=0.0)
+    assert plan.outcome is Outcome.BUDGET_SPENT

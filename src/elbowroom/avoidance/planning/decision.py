@@ -151,38 +151,51 @@ class _Asked:
             pose[:3, :3], pose[:3, 3] = request.rotation, request.aim
         self._goal: Any = Goal(request.aim) if request.rotation is None else pose
 
-    def world(self, who: NDArray[np.bool_], margin: float) -> World:
-        """These people, grown by a margin, and things."""
-        return self._of(self.request.people[who].reshape(-1, ROW), margin)
+    def world(self, who: NDArray[np.bool_], margin: float, thing_margin: float = 0.0) -> World:
+        """These people, and things, each grown by its margin."""
+        return self._of(self.request.people[who].reshape(-1, ROW), margin, thing_margin)
 
-    def _of(self, rows: Array, margin: float = 0.0) -> World:
+    def _of(self, rows: Array, margin: float = 0.0, thing_margin: float = 0.0) -> World:
         every = np.concatenate([rows, self.request.things])
         every[: len(rows), RADIUS] += margin
+        every[len(rows) :, RADIUS] += thing_margin
         return World.of_rows(every, self._shapes)
 
+    def margins(self, who: NDArray[np.bool_]) -> list[tuple[float, float]]:
+        """Distances to these people and to things, the widest first."""
+        people, things = self.rules.margins, self.rules.thing_margins
+        there = bool((np.abs(self.request.things[:, 0]) < THERE).any())
+        if not there:
+            return [(each, 0.0) for each in (people if who.any() else people[:1])]
+        if not who.any():
+            return [(each, each) for each in things]
+        wide = [(each, min(each, things[0])) for each in people]
+        return [*wide, *((people[-1], each) for each in things if each < wide[-1][1])]
+
     def widest(self, who: NDArray[np.bool_]) -> tuple[float, Route] | None:
-        """A route around these people with the widest margin that has one."""
-        margins = self.rules.margins if who.any() else self.rules.margins[:1]
-        for k, margin in enumerate(margins):
-            plan = self._plan(self.request.q, who, margin, self._left / (len(margins) - k))
+        """A route around these people, and things, with the widest margin that has one; the margin to both."""
+        margins = self.margins(who)
+        for k, (margin, thing_margin) in enumerate(margins):
+            plan = self._plan(self.request.q, who, margin, thing_margin, self._left / (len(margins) - k))
+            least = min(margin, thing_margin) if thing_margin else margin
             if plan.outcome.name == "START_IN_COLLISION":
-                aside = self._aside(who, margin)
+                aside = self._aside(who, margin, thing_margin)
                 if aside is None:
                     continue
-                plan = self._plan(aside, who, margin, self._left / (len(margins) - k))
+                plan = self._plan(aside, who, margin, thing_margin, self._left / (len(margins) - k))
                 if plan.reached and plan.route is not None:
                     path = np.vstack([self.request.q, plan.route.path])
-                    return margin, self.planner.timed(path)
+                    return least, self.planner.timed(path)
             elif plan.reached and plan.route is not None:
-                return margin, plan.route
+                return least, plan.route
         return None
 
-    def _plan(self, start: Array, who: NDArray[np.bool_], margin: float, budget: float) -> Plan:
+    def _plan(self, start: Array, who: NDArray[np.bool_], margin: float, thing_margin: float, budget: float) -> Plan:
         plan = self.planner.plan(
             start,
             self._goal,
-            self.world(who, margin),
-            margin=self.rules.clear,
+            self.world(who, margin, thing_margin),
+            margin=self._clear(thing_margin),
             budget=1e3 if self._repeatable else max(budget, 1e-3),
             seed=self.request.number,
             rounds=self.rules.rounds if self._repeatable else None,
@@ -192,7 +205,11 @@ class _Asked:
         self._left = max(self._left - plan.seconds, 0.0)
         return plan
 
-    def _aside(self, who: NDArray[np.bool_], margin: float) -> Array | None:
+    def _clear(self, thing_margin: float) -> float:
+        """What is kept of all besides; beside things that leave little room, not more than of them."""
+        return min(self.rules.clear, thing_margin) if thing_margin else self.rules.clear
+
+    def _aside(self, who: NDArray[np.bool_], margin: float, thing_margin: float) -> Array | None:
         """The nearest configuration found with the margin, reached along a line of joints that keeps clear."""
         checker, q = self.planner.checker, self.request.q
         now = self._clearance(q, self.request.people)
@@ -200,7 +217,7 @@ class _Asked:
             return None
         drawn = [q + step * self._random.standard_normal((DRAWN, len(q))) for step in STEPS_ASIDE]
         tried = np.clip(np.concatenate(drawn), checker.lower, checker.upper)
-        free = tried[checker.free(tried, self.world(who, margin), self.rules.clear)]
+        free = tried[checker.free(tried, self.world(who, margin, thing_margin), self._clear(thing_margin))]
         kept = self.world(who, ASIDE * now)
         for candidate in free[np.argsort(np.abs(free - q).max(axis=1))][:TRIED]:
             if checker.edge_free(q, candidate, kept, 0.0):

@@ -5,11 +5,12 @@
     detour.ended                                           a route ended in this step: set out anew from the tool
 
 An arm that has come no nearer to its aim for `patience` seconds, while people or things push or slow it, asks the
-planner once and goes on reactively.  What the planner answers is taken if it is the answer to the last request, not
-late, for this aim, and free when it is looked at again with people as they are now.  A route that is followed is looked
-at again with every frame of the sensor, fifty a second at most: those who stand must leave all of it free, those who
-move what is ahead for the next second.  Where they do not, it is given up and asked for anew.  A long one is left, too,
-once people have gone from the straight way.
+planner once and goes on reactively; one that has a new aim asks at once where a thing lies on the straight way to it.
+What the planner answers is taken if it is the answer to the last request, not late, for this aim, and free when it is
+looked at again with people as they are now.  A route that is followed is looked at again with every frame of the
+sensor, fifty a second at most: those who stand must leave all of it free, those who move what is ahead for the next
+second.  Where they do not, it is given up and asked for anew.  A long one is left, too, once people have gone from the
+straight way.
 
 Beside somebody who stands the arm then works on with the field of the route, which reaches less far: until anybody
 moves, or the arm is far from all of them.
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 log = logging.getLogger("elbowroom.planning")
 
+AHEAD = 9  # places of the straight way to an aim at which things are looked for
+OWN = 0.002  # m, that rounding and the way onto a route may cost between links that overlap already
 SAME_AIM = 0.05  # m: an aim that moved by less is the same
 THERE_ALREADY = 0.01  # m: a tool so near to its aim needs no way
 SOON = 1.0  # s of a route that people who move must leave free
@@ -143,6 +146,7 @@ class Detour:
         self._stamps = np.full(self._people, math.nan)
         self._anchors[:] = math.inf
         self._aim: Array | None = None
+        self._new = False  # the aim, and what lies on its way has not been looked at
         self._best, self._nearer, self._next, self._asked_at = math.inf, -math.inf, -math.inf, -math.inf
         self._moved = self._pressed = self._looked = self._compared = -math.inf
         self._clock = 0.0
@@ -259,8 +263,15 @@ class Detour:
     def _mind(
         self, t: float, q: Array, tool: Array, aim: Array, work: Array, rotation: Array | None, obstacles: Obstacles
     ) -> None:
-        """Whether the arm comes nearer to its aim; if not, what is done about it."""
+        """Whether the arm comes nearer to its aim; what is done if not.  Things on the way are seen at once."""
         away = float(np.linalg.norm(tool - aim))
+        if self._new and not self._pending:
+            self._new = False
+            things = obstacles.rows[self._people * self._capsules :]
+            ways = tool + np.linspace(0.0, 1.0, AHEAD)[:, None] * (aim - tool)
+            if len(things) and min(_distance(way, things) for way in ways) < self.controller.config.repulsion.influence:
+                self._ask(t, q, aim, rotation, obstacles)
+                return
         if away < self._best - self.rules.progress:
             self._best, self._nearer = away, t
         stuck = t - self._nearer >= self.rules.patience and away > THERE_ALREADY
@@ -394,15 +405,15 @@ class Detour:
         if self._aim is not None and waiting is not None and _distance(self._aim, people) < waiting.clear:
             return False  # the field would keep the arm from its aim
         straight = q + np.linspace(0.0, 1.0, 2 * JOINING)[:, None] * (route.q[-1] - q)
-        size = self._people * self._capsules
         reach = max(self.controller.config.repulsion.influence, self._margin) + ROOM
-        return self._free(straight, obstacles.rows[:size], obstacles.rows[size:], reach)
+        return self._free(straight, obstacles.rows, obstacles.rows[:0], reach)  # things as people: the field is of both
 
     def _free(self, q: Array, people: Array, things: Array, grown: float) -> bool:
+        """Whether all of q (k, n) is clear of them, and its own links come no nearer than they are at the first."""
         rows = np.concatenate([people, things])
         rows[: len(people), RADIUS] += grown
-        world = World.of_rows(rows, self._shapes)
-        return bool(self._checker.free(q, world).all())
+        clear, own = self._checker.against(World.of_rows(rows, self._shapes)).slacks(q)
+        return bool((clear > 0.0).all() and (own > min(0.0, float(own[0])) - OWN).all())
 
     # ---- ends
     def _give_up(self, *, beside: bool = False) -> None:
@@ -440,7 +451,7 @@ class Detour:
         """Who stands since when; whether there is a new frame of anybody."""
         if math.isinf(self._nearer) and self._nearer > 0:
             self._nearer = t
-        if 0.0 <= t - self._looked < LOOK or np.array_equal(obstacles.stamps, self._stamps):
+        if 0.0 <= t - self._looked < LOOK or (self._people and np.array_equal(obstacles.stamps, self._stamps)):
             return False
         self._looked = t
         self._stamps[:] = obstacles.stamps
@@ -460,7 +471,7 @@ class Detour:
             return new
         if self._aim is not None and float(np.linalg.norm(aim - self._aim)) <= SAME_AIM:
             return False
-        self._aim = np.array(aim)
+        self._aim, self._new = np.array(aim), True
         self._best, self._nearer = float(np.linalg.norm(tool - aim)), t
         self._pending, self._next = False, -math.inf
         return True

@@ -35,6 +35,7 @@ Array = NDArray[np.float64]
 
 SPEED, ACCELERATION = 2.0, 10.0  # rad/s and rad/s^2 where the model says nothing
 QUICK = 1.4  # times the straight way of the tool: nothing quicker is looked for
+OVERLAP = 0.03  # m, of the arm's own capsules at the start that is put up with: they are wider than its links
 GUARD = 0.001  # m kept beside the margin
 HORIZON = 0.5  # m beyond the arm's reach and the margin: what is farther away plays no part
 
@@ -117,13 +118,17 @@ class Planner:
         """A route from start (n,) to a goal that keeps `margin` (m) from the world, found within `budget` (s).
 
         The shortest in time of as many as `tries` that are found within half of the budget, the first one always.
-        The arm's own links stay `apart` (m), or half as far as they are at start and goal where that is less.
+        The arm's own links stay `apart` (m), or half as far as they are at start and goal where that is less; where
+        they overlap at the start by less than 3 cm, they come no nearer.
         """
         began = time.perf_counter()
         checker, rng = self.checker, np.random.default_rng(seed)
         first = self._pose("start", start)
         near = world.within(checker.center, checker.radius + margin + HORIZON)
         against = checker.against(near, margin)
+        overlap = float(against.slacks(first)[1, 0])
+        if -OVERLAP < overlap <= 0.0:  # links that a field or a hand brought together must get apart again
+            against = checker.against(near, margin, overlap - GUARD)
 
         def ended(outcome: Outcome, reason: str, path: Array, used: int = 0) -> Plan:
             route = self._route(path, near) if len(path) > 1 else None
@@ -147,14 +152,15 @@ class Planner:
             return ended(Outcome.GOAL_IN_COLLISION, why, first)
         # what float32, samples and timing may be off by is kept besides, and own links apart, as far as both ends allow
         best = np.minimum(against.slacks(first)[:, 0], rooms[:, int(rooms.min(axis=0).argmax())])
-        against = checker.against(near, margin + min(GUARD, 0.5 * float(best[0])), min(apart, 0.5 * float(best[1])))
+        keeping = margin + min(GUARD, 0.5 * float(best[0])), against.apart + min(apart, 0.5 * float(best[1]))
+        against = checker.against(near, *keeping)
         ends = ends[against.slack(ends) > 0.0]
         paths = self._straight(against, first, ends, tries)
         if paths and (tries == 1 or self._quick(paths[0])):
             return ended(Outcome.REACHED, "straight", paths[0])
         straight, used = len(paths), 0
         go_on, low, high = _allowed(began + budget, rounds), *self._range(np.vstack([first, ends]))
-        while len(paths) - straight < tries and go_on(used):
+        while len(paths) - straight < tries and (not paths or go_on(used)):
             found = search.connect(against, first, ends, rng, low, high, go_on)
             used += found.rounds
             if found.path is not None:

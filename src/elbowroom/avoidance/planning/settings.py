@@ -22,7 +22,10 @@ class Planning(Settings):
     margins: tuple[float, ...] = setting(
         (0.35, 0.25, 0.18, 0.12, 0.08), "(0, 10] m", "distances to people, the first with which there is a way is taken"
     )
-    clear: float = setting(0.02, "[0, 1] m", "distance to things, to the floor and of the arm to itself")
+    thing_margins: tuple[float, ...] = setting(
+        (0.12, 0.08, 0.04, 0.02, 0.01), "(0, 10] m", "distances to things, in the same way; not above that to people"
+    )
+    clear: float = setting(0.02, "[0, 1] m", "distance to the floor and the walls")
     still_after: float = setting(1.0, "[0, 60] s", "a person who stands for so long is a wall")
     still_within: float = setting(0.12, "(0, 10] m", "what counts as standing: no part has gone farther")
     horizon: float = setting(1.5, "[0, 10] s", "how far ahead a moving person is taken to keep the velocity")
@@ -43,8 +46,9 @@ class Planning(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.margins:
-            raise refusal(self, "margins", "at least one number (m)")
-        object.__setattr__(self, "margins", tuple(sorted(self.margins, reverse=True)))
+        for name in ("margins", "thing_margins"):
+            if not getattr(self, name):
+                raise refusal(self, name, "at least one number (m)")
+            object.__setattr__(self, name, tuple(sorted(getattr(self, name), reverse=True)))
         if self.silent < self.budget:
             raise refusal(self, "silent", f"at least budget = {self.budget!r} s")

@@ -4,7 +4,7 @@ K does not wait here (`waiting=None`): the obstacle is no person who will go awa
 
     K with planning      K as `Config(planning=Planning())` has it: the field leads, and an arm that is held up asks for
                          a way around (planning/detour.py); an answer takes `Planning.latency` in the time of the run.
-                         Besides its own margins, which are meant for people, it has `MARGINS`
+                         It is shown the obstacle as things
     K planned at once    a route is planned before the arm sets out, and followed (planning/follower.py).  The time
                          that planning takes is time in which the arm stands.  `STUCK` without progress, or at the end
                          of the route and not at the goal, it is planned anew
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...arm import Arm
-from ...avoidance import Attraction, Goal, State
+from ...avoidance import Attraction, Controller, Goal, State
 from ...avoidance.control.obstacles import Obstacles
 from ...avoidance.planning import Planner, World
 from ...avoidance.planning.detour import Detour
@@ -28,7 +28,7 @@ from ...avoidance.planning.follower import Follower
 from ...avoidance.planning.settings import Planning
 from ...errors import UnknownNameError, did_you_mean
 from ...geometry import HalfSpace
-from ..encounters.methods import BarrierLaw, BlindArm, Factory, HasSpeeds, JointSpeeds, Mink, controller
+from ..encounters.methods import BarrierLaw, BlindArm, Factory, HasSpeeds, JointSpeeds, Mink, config, controller
 from ..encounters.scene import REACHED, place
 from .scene import CAPSULES, TrapScene
 
@@ -55,15 +55,20 @@ class DetourArm:
     """K with planning, without a supervisor."""
 
     def __init__(self, arm: Arm, people: int, sensor: str, *, capsules: int = CAPSULES) -> None:
-        self.controller = controller(arm, people, sensor, capsules=capsules, waiting=None)
-        self.detour = Detour(self.controller, Planning(margins=(*Planning().margins, *MARGINS)))
-        self._arm = arm
+        self._law = Controller(arm, config(arm, waiting=None), people=0, others=capsules)
+        self.detour = Detour(self._law, Planning())
+        self._arm, self._things, self._shown = arm, self._law.obstacles(), Obstacles(people, 0, capsules)
+
+    def obstacles(self) -> Obstacles:
+        """What the loop fills."""
+        return self._shown
 
     def step(self, t: float, dt: float, state: State, obstacles: Obstacles, goal: Goal) -> HasSpeeds:
         """The law's command, on a route where there is one."""
         tool = self._arm.pose(state.q)[:3, 3]
-        found = self.detour.step(t, dt, state.q, tool, goal.position, obstacles)
-        return self.controller.step(t, dt, state, obstacles, goal if found is None else found)
+        self._things.rows[:] = obstacles.rows
+        found = self.detour.step(t, dt, state.q, tool, goal.position, self._things)
+        return self._law.step(t, dt, state, self._things, goal if found is None else found)
 
 
 class RouteArm:

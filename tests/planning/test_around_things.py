@@ -1,0 +1,95 @@
+"""Things in the way: seen when an aim is new, gone around with the widest margin, and not left for the straight way."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import elbowroom as er
+from elbowroom.avoidance import Config, Controller, Goal, State
+from elbowroom.avoidance.planning.decision import Request, _Asked
+from elbowroom.avoidance.planning.detour import Detour, RouteState
+from elbowroom.avoidance.planning.planner import Planner
+from elbowroom.avoidance.planning.settings import Planning
+from elbowroom.errors import ConfigError
+from elbowroom.geometry import PARKED, Capsule, Person
+from elbowroom.geometry.pairs import Clearance
+
+PERIOD = 0.01
+PANDA = er.load("panda")
+POST = Capsule((0.3, 0.0, 0.1), (0.3, 0.0, 1.0), 0.04)
+
+
+def turned(angle):
+    q = PANDA.ready.copy()
+    q[0] += angle
+    q[3] += 0.9  # out, to where the post is
+    return q
+
+
+class Loop:
+    """A panda without a supervisor that should turn past a post."""
+
+    def __init__(self, rules=None):
+        self.controller = Controller(PANDA, Config(period=PERIOD, waiting=None), people=0, others=1)
+        self.obstacles = self.controller.obstacles()
+        self.obstacles.put(POST)
+        self.detour = None if rules is None else Detour(self.controller, rules)
+        self.state, self.aim = State(turned(-0.9)), PANDA.pose(turned(0.9))[:3, 3].copy()
+        self.goal, self.t, self.least, self.states = Goal(self.aim), 0.0, np.inf, []
+        self._clear = Clearance(self.controller.body, 1)
+
+    def run(self, seconds):
+        for _ in range(round(seconds / PERIOD)):
+            self.state.t, goal = self.t, self.goal
+            tool = PANDA.pose(self.state.q)[:3, 3]
+            if self.detour is not None:
+                goal = self.detour.step(self.t, PERIOD, self.state.q, tool, self.aim, self.obstacles) or goal
+                self.states.append(self.detour.state)
+            command = self.controller.step(self.t, PERIOD, self.state, self.obstacles, goal)
+            self.state.qd[:] = command.qd
+            self.state.q += PERIOD * command.qd
+            self.t += PERIOD
+            self.least = min(self.least, self._clear.of(self.state.q, POST.row()[None])[1].surfaces)
+            if np.linalg.norm(tool - self.aim) < 0.01:
+                return True
+        return False
+
+
+def test_a_post_is_gone_around_from_the_first_step_on():
+    alone, loop = Loop(), Loop(Planning())
+    assert not alone.run(4.0)
+    assert loop.run(4.0)
+    assert loop.least > 0.0
+    first = loop.states.index(RouteState.AROUND)
+    assert first * PERIOD < Planning().patience  # it was asked for before the arm was held up
+    left = loop.states[first:]
+    assert RouteState.ASKED not in left[: left.index(RouteState.NONE)] if RouteState.NONE in left else True
+
+
+def test_a_thing_off_the_way_is_not_asked_about():
+    loop = Loop(Planning())
+    loop.obstacles.put(Capsule((-0.6, -0.6, 0.1), (-0.6, -0.6, 1.0), 0.05))
+    assert loop.run(4.0)
+    assert set(loop.states) == {RouteState.NONE}
+
+
+def request(people, things):
+    rows = np.tile(PARKED, (1, 14, 1)) if people is None else people[None]
+    return Request(1, 0.0, turned(-0.9), np.zeros(3), None, rows, np.full(1, 9.0), things)
+
+
+def test_margins_to_people_and_to_things():
+    planner, rules = Planner(PANDA), Planning(margins=(0.3, 0.1), thing_margins=(0.02, 0.12, 0.05))
+    person, thing, nothing = Person.standing((0.6, 0, 0)).rows, POST.row()[None], PARKED[None]
+    somebody, nobody = np.array([True]), np.array([False])
+
+    def margins(who, things):
+        return _Asked(planner, request(person, things), rules).margins(who)
+
+    assert margins(somebody, nothing) == [(0.3, 0.0), (0.1, 0.0)]
+    assert margins(somebody, thing) == [(0.3, 0.12), (0.1, 0.1), (0.1, 0.05), (0.1, 0.02)]
+    assert margins(nobody, thing) == [(0.12, 0.12), (0.05, 0.05), (0.02, 0.02)]
+    assert margins(nobody, nothing) == [(0.3, 0.0)]
+    with pytest.raises(ConfigError, match="thing_margins"):
+        Planning(thing_margins=())

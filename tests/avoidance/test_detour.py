@@ -133,6 +133,41 @@ class TestGoingAround:
         assert not loop.detour.follower.active
         assert loop.controller._overrides == {}
 
+    def test_the_field_is_back_after_a_stop_beside_somebody(self, arm):
+        loop = HeldUp(arm)
+        assert loop.run(4.0)
+        assert loop.run(2.0, until=lambda loop: loop.detour.state is RouteState.BESIDE)
+        loop.guard.stop("a test")
+        loop.step()
+        loop.step()
+        assert loop.detour.state is RouteState.NONE
+        assert loop.controller._overrides == {}
+
+    def test_the_field_is_back_after_an_error_beside_somebody(self, arm):
+        def broken(t):
+            raise RuntimeError("broken")
+
+        loop = HeldUp(arm)
+        assert loop.run(4.0)
+        assert loop.run(2.0, until=lambda loop: loop.detour.state is RouteState.BESIDE)
+        loop.detour.planner.poll = broken
+        loop.step()
+        assert loop.detour.state is RouteState.WITHOUT
+        assert loop.controller._overrides == {}
+
+    def test_a_joint_measured_a_hair_beyond_its_limit_does_not_block_a_route(self, arm):
+        loop = HeldUp(arm)
+        assert loop.run(3.0, until=lambda loop: loop.detour.state is RouteState.AROUND)
+        q, upper = loop.state.q, loop.detour._checker.upper.copy()
+        upper[6] = q[6] - 1e-9
+        loop.detour._checker.upper = upper
+        route = loop.detour.follower.route
+        route.q[:, 6] = np.minimum(route.q[:, 6], upper[6])
+        loop.step()
+        loop.step()
+        loop.step()
+        assert (loop.detour.state, loop.detour.replans) == (RouteState.AROUND, 0)
+
 
 class TestF31Wrong:
     """F31, wrong: what the planner says is looked at again before it is done."""
@@ -177,6 +212,10 @@ class TestF31Wrong:
 
     def test_one_for_another_arm(self, arm):
         self.dropped(arm, lambda r: around(r, SampledRoute(np.zeros((2, 3)), np.zeros((2, 3)), 1.0)))
+
+    @pytest.mark.parametrize("margin", [np.nan, -1.0, 1e-6, 1e6])
+    def test_one_with_a_margin_that_was_not_asked_for(self, arm, margin):
+        self.dropped(arm, lambda r: around(r, straight(r, r.q + 0.01), margin=margin))
 
     def test_a_planner_that_raised(self, arm):
         self.dropped(arm, lambda r: Answer(r.number, r.t, Choice.FAILED, r.aim, problem="ZeroDivisionError"))

@@ -19,7 +19,7 @@ from elbowroom.avoidance.planning import card as on_card
 from elbowroom.avoidance.planning.card import OnCard
 from elbowroom.avoidance.planning.checker import COARSE
 from elbowroom.compile import cuda
-from elbowroom.errors import ShapeError
+from elbowroom.errors import ConfigError, ShapeError
 from elbowroom.geometry import Body, Capsule, HalfSpace, Person, Sphere, distance
 from elbowroom.geometry.body import skeleton
 from strategies import examples, robots
@@ -183,6 +183,23 @@ def test_no_point_moves_farther_than_said(model, seed):
     assert (moved <= checker.moved(p - q) + 1e-9).all()
 
 
+def test_a_slide_moves_as_far_as_the_limits_of_the_checker_let_it():
+    """A panda whose second joint slides out from the axis of the first."""
+    body = Body(Arm(dataclasses.replace(PANDA.model, kinds="RPRRRRR")))
+    lower, upper = PANDA.model.lower.copy(), PANDA.model.upper.copy()
+    lower[1], upper[1] = -9.0, 9.0
+    checker = Checker(body, lower=lower, upper=upper)
+    q = np.zeros((1, 7))
+    q[0, 1] = 9.0
+    p = q + 0.01 * np.eye(7)[:1]
+    before, after = (body.kernel.general(x, np.zeros_like(x))[:, :, :3] for x in (q, p))
+    moved = np.linalg.norm(after - before, axis=2).max()
+    assert 0.08 < moved <= checker.moved(p - q)[0]
+    upper[1] = np.inf
+    with pytest.raises(ConfigError, match=r"slide .*: expected limits, m"):
+        Checker(body, lower=lower, upper=upper)
+
+
 def test_what_does_not_fit_is_named():
     with pytest.raises(ShapeError, match=r"q must have shape \(7,\) or \(B, 7\); got \(4, 6\)"):
         CHECKER.clearance(np.zeros((4, 6)), World())
@@ -190,6 +207,8 @@ def test_what_does_not_fit_is_named():
         World(["table"])
     with pytest.raises(ShapeError, match=r"rows must have shape \(k, 13\); got \(7,\)"):
         World.of_rows(np.zeros(7))
+    with pytest.raises(ValueError, match="rows must be numbers; got NaN"):
+        World.of_rows(np.full((1, 13), np.nan))  # else it would stand nowhere
     with pytest.raises(ValueError, match="q must be finite"):
         CHECKER.against(World()).slack(np.full((3, 7), np.nan))
 

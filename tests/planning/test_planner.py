@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 import elbowroom as er
+from elbowroom.arm import Arm
 from elbowroom.avoidance import Goal
-from elbowroom.avoidance.planning import Box, Checker, Outcome, Planner, Route, World, smoothing
+from elbowroom.avoidance.control.attraction import rotation_error
+from elbowroom.avoidance.planning import Box, Checker, Outcome, Planner, Route, World, goals, smoothing
 from elbowroom.errors import ShapeError
 from elbowroom.geometry import Body, HalfSpace, Sphere
 from elbowroom.model import LinkCapsule
@@ -67,7 +71,8 @@ def test_what_cannot_be_is_said():
     )
     beyond = LEFT.copy()
     beyond[3] = 0.5
-    assert "beyond a joint limit" in PLANNER.plan(beyond, RIGHT, World()).reason
+    assert "start: beyond a joint limit" in PLANNER.plan(beyond, RIGHT, World()).reason
+    assert "goal: beyond a joint limit" in PLANNER.plan(LEFT, beyond, World()).reason
 
 
 def test_a_budget_that_is_spent_leaves_the_way_that_came_nearest():
@@ -122,10 +127,48 @@ def test_what_does_not_fit_is_named():
         PLANNER.plan(np.zeros(6), RIGHT, World())
     with pytest.raises(ShapeError, match=r"goal must be joint poses \(7,\) or \(k, 7\), a pose \(4, 4\) or a Goal"):
         PLANNER.plan(LEFT, np.zeros(6), World())
+    with pytest.raises(ShapeError, match=r"a Goal; got \(0, 7\)"):
+        PLANNER.plan(LEFT, np.zeros((0, 7)), World())
+    for margin in (np.nan, -0.1, np.inf):  # what is not a number would leave nothing in the way
+        with pytest.raises(ValueError, match="margin must be a number of 0 or more"):
+            PLANNER.plan(LEFT, RIGHT, WALL, margin=margin)
+    with pytest.raises(ValueError, match="tries must be 1 or more; got 0"):
+        PLANNER.plan(LEFT, RIGHT, WALL, tries=0)
     with pytest.raises(ValueError, match="goal must be finite"):
         PLANNER.plan(LEFT, np.full(7, np.nan), World())
     with pytest.raises(ValueError, match=r"speed must be \(7,\) positive numbers"):
         Route([LEFT, RIGHT], np.zeros(7), np.ones(7))
+
+
+def test_a_route_goes_through_all_points_of_a_small_curve():
+    """A corner rounded within less than two samples of a long path."""
+    t, corner = np.linspace(0.0, 1.0, 9)[:, None], np.array([5.0, 0.0])
+    curve = (1 - t) ** 2 * (corner - [0.02, 0]) + 2 * t * (1 - t) * corner + t**2 * (corner - [0, -0.02])
+    path = np.vstack([[[0.0, 0.0]], curve, [[5.0, 5.0]]])
+    route = Route(path, np.full(2, 2.0), np.full(2, 10.0))
+    assert max(np.abs(route.q - point).max(axis=1).min() for point in path) < 1e-12
+    sharp = Route([path[0], corner, path[-1]], np.full(2, 2.0), np.full(2, 10.0))
+    assert route.duration < sharp.duration
+
+
+def test_a_joint_without_limits_is_planned_for_wherever_it_has_turned_to():
+    free = dataclasses.replace(
+        PANDA.model,
+        lower=np.r_[-np.inf, PANDA.model.lower[1:]],
+        upper=np.r_[np.inf, PANDA.model.upper[1:]],
+    )
+    planner = Planner(Arm(free))
+    wound = np.eye(7)[0] * 4.0 * np.pi
+    for turns in (0.0 * wound, wound, -wound):
+        plan = planner.plan(LEFT + turns, RIGHT + turns, WALL, margin=0.03, rounds=50)
+        assert plan.reached, plan.reason
+
+
+def test_the_missing_turn_of_many_is_that_of_each():
+    Q = np.random.default_rng(0).uniform(*PANDA.model.sampling_range(), (200, 7))
+    here, to = PANDA.pose(Q)[:, :3, :3], PANDA.pose(RIGHT)[:3, :3]
+    one_by_one = np.array([np.asarray(rotation_error(R, to), dtype=float) for R in here])
+    np.testing.assert_allclose(goals._turned(here, to), one_by_one, rtol=0, atol=1e-14)
 
 
 def test_the_tool_keeps_to_a_speed():
@@ -160,6 +203,13 @@ def test_links_that_overlap_a_little_get_apart_again():
     plan = PLANNER.plan(start, PANDA.ready, World())
     assert plan.reached, plan.reason
     assert checker.clearance(plan.route.q, World()).min() > checker.clearance(start, World()) - 0.002  # GUARD, samples
+    groups = checker.against(World()).own(Q)
+    mild = np.flatnonzero((own < -0.01) & (own > -0.025))
+    one = mild[0]
+    group = groups[:, one].argmin()
+    others = [k for k in mild if groups[group, k] > 0.0 and own[k] > own[one]]  # other links overlap, and less
+    plan = PLANNER.plan(Q[one], Q[others[0]], World())
+    assert plan.outcome is Outcome.GOAL_IN_COLLISION  # what is put up with is of those links alone
     deep = Q[own < -0.035]
     if len(deep):
         assert PLANNER.plan(deep[0], PANDA.ready, World()).outcome is Outcome.START_IN_COLLISION

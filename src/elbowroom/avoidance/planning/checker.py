@@ -35,7 +35,7 @@ from ...algebra import Repeated, Scalar, minimum, sqrt, trace
 from ...algebra.linalg import vector
 from ...compile import compiled
 from ...compile.kernel import Kernel
-from ...errors import ShapeError
+from ...errors import ConfigError, ShapeError
 from ...geometry import Body
 from ...geometry.body import ends
 from ...geometry.segments import dot, least_square, least_square_to_box
@@ -145,9 +145,10 @@ class Checker:
         self.pairs = tuple((body.link_capsules[i], body.link_capsules[j]) for i, j in body.self_pairs)
         hulls = tuple(_hull(link, self.moving) for link in sorted({each.link for each in self.moving}))
         self.hulls = hulls if len(self.moving) >= WORTH_HULLS * len(hulls) else ()
-        self.reach, self.center, self.radius = _reach(model, self.moving)
+        spans = _lengths(model, self.lower, self.upper)
+        self.reach, self.center, self.radius = _reach(model, self.moving, spans)
         self.groups = _grouped(self.pairs)
-        self.own_reach = np.array([_own_reach(model, pairs) for pairs in self.groups])
+        self.own_reach = np.array([_own_reach(model, pairs, spans) for pairs in self.groups])
         self._kernels: dict[tuple[object, ...], Kernel] = {}
 
     def __repr__(self) -> str:
@@ -165,8 +166,11 @@ class Checker:
         found = self._least(given, world, margin, np.float32, True, threads) > 0.0
         return found & self.within_limits(given)
 
-    def against(self, world: World, margin: float = 0.0, apart: float = 0.0) -> Against:
-        """The checks of one world with one margin (m), for many calls; the arm's own links stay `apart` (m)."""
+    def against(self, world: World, margin: float = 0.0, apart: float | Array = 0.0) -> Against:
+        """The checks of one world with one margin (m), for many calls.
+
+        The arm's own links stay `apart` (m): all of them, or each group by its own, (groups, 1).
+        """
         return Against(self, world, margin, apart)
 
     def within_limits(self, q: Array) -> NDArray[np.bool_]:
@@ -274,7 +278,7 @@ class Against:
     So a slack above `ENOUGH` may be less than the true one, never more.
     """
 
-    def __init__(self, checker: Checker, world: World, margin: float, apart: float = 0.0) -> None:
+    def __init__(self, checker: Checker, world: World, margin: float, apart: float | Array = 0.0) -> None:
         self.checker, self.world, self.margin, self.apart = checker, world, margin, apart
         self._tables: list[Numbers] = [rows.astype(np.float32) for rows in tables(world, margin)]
         self._room(256)
@@ -297,6 +301,10 @@ class Against:
         found = self._slacks(q)
         both = np.stack([found[0], found[1:].min(axis=0)])
         return np.where(self.checker.within_limits(q), both, -NOTHING)
+
+    def own(self, q: Array) -> Array:
+        """(groups, B) of each group of the arm's own pairs, whatever the joint limits."""
+        return np.asarray(self._slacks(q)[1:], dtype=float)
 
     def _slacks(self, q: Array) -> Numbers:
         """(1 + groups, B) of the world and of the arm's own pairs, whatever the joint limits."""
@@ -389,13 +397,17 @@ def _hull(link: int, capsules: tuple[LinkCapsule, ...]) -> LinkCapsule:
     return LinkCapsule(f"hull of {own[0].name}", link, tuple(a.tolist()), tuple(b.tolist()), radius)
 
 
-def _lengths(model: Model) -> Array:
+def _lengths(model: Model, lower: Array, upper: Array) -> Array:
     """(n,) m, the farthest that each joint's origin can be from that of the joint before; a slide adds its travel."""
     spans = np.linalg.norm(model.p, axis=1)
     for i in range(model.n):
         if not model.revolute(i):
-            travel = max(abs(float(model.lower[i])), abs(float(model.upper[i])))
-            spans[i] += travel if np.isfinite(travel) else 0.0
+            travel = max(abs(float(lower[i])), abs(float(upper[i])))
+            if not np.isfinite(travel):
+                raise ConfigError(
+                    f"slide {model.joint_names[i]!r}: expected limits, m (lower=..., upper=...); got none"
+                )
+            spans[i] += travel
     return spans
 
 
@@ -406,9 +418,9 @@ def _grouped(pairs: tuple[Pair, ...]) -> tuple[tuple[Pair, ...], ...]:
     return tuple(found) or ((),)
 
 
-def _own_reach(model: Model, pairs: tuple[Pair, ...]) -> Array:
+def _own_reach(model: Model, pairs: tuple[Pair, ...], spans: Array) -> Array:
     """(n,) how far the outer axis of any pair can be from the axis of a joint between the two, m (1 for a slide)."""
-    spans, found = _lengths(model), np.zeros(model.n)
+    found = np.zeros(model.n)
     for x, y in pairs:
         inner, outer = sorted((x, y), key=lambda each: each.link)
         out = max(np.linalg.norm(outer.a), np.linalg.norm(outer.b))
@@ -418,18 +430,18 @@ def _own_reach(model: Model, pairs: tuple[Pair, ...]) -> Array:
     return found
 
 
-def _reach(model: Model, moving: tuple[LinkCapsule, ...]) -> tuple[Array, Array, float]:
+def _reach(model: Model, moving: tuple[LinkCapsule, ...], spans: Array) -> tuple[Array, Array, float]:
     """(n,) how far the axis of anything outside each joint can be from its axis, m (1 for a slide), and where it is.
 
     Along the chain distances add up: a bound for every configuration.  The second and third are the first joint's
     origin and the radius about it that the arm stays in.
     """
-    n, spans = model.n, _lengths(model)
+    n = model.n
     out = np.zeros(n)  # from joint i's origin to the farthest end of an axis outside it
     for i in range(n - 1, -1, -1):
         own = [max(np.linalg.norm(each.a), np.linalg.norm(each.b)) for each in moving if each.link == i]
         out[i] = max([*own, spans[i + 1] + out[i + 1] if i + 1 < n else 0.0, 0.0])
     reach = np.array([out[i] if model.revolute(i) else 1.0 for i in range(n)])
     first = model.base[:3, 3] + model.base[:3, :3] @ model.p[0]
-    slide = 0.0 if model.revolute(0) else float(np.abs([model.lower[0], model.upper[0]]).max())
+    slide = 0.0 if model.revolute(0) else float(spans[0] - np.linalg.norm(model.p[0]))
     return reach, first, float(out[0] + slide + max((each.radius for each in moving), default=0.0))

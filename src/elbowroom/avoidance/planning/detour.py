@@ -194,6 +194,7 @@ class Detour:
             goal = self._step(t, dt, q, tool, aim, obstacles, work, rotation, held, slowed)
         except Exception as error:  # the loop goes on without it
             self._give_up()
+            self.follower.restore()
             self._complain(f"{type(error).__name__}: {error}")
             self._pending, self._next = False, t + self.rules.again
             self._say(RouteState.WITHOUT)
@@ -204,6 +205,7 @@ class Detour:
         self, t: float, dt: float, q: Array, tool: Array, aim: Array | None, obstacles: Obstacles,
         work: Array | None, rotation: Array | None, held: bool, slowed: bool,
     ) -> Goal | None:  # fmt: skip
+        q = np.clip(q, self._checker.lower, self._checker.upper)  # an arm at its limit is measured a hair beyond it
         fresh = self._watch(t, obstacles)
         law = self.controller.command
         if slowed or law.push > 0.0 or law.slow < SLOWED:
@@ -211,6 +213,8 @@ class Detour:
         answer = self.planner.poll(t)
         if self._new_aim(t, aim, tool) or held:
             self._give_up(beside=aim is None)
+        if held:
+            self.follower.restore()  # after a stop with the field as it was
         if fresh and self.follower.beside:
             self._beside(t, obstacles)
         if aim is None or held:
@@ -362,6 +366,10 @@ class Detour:
     def _begin(self, t: float, q: Array, route: SampledRoute, margin: float, obstacles: Obstacles) -> None:
         if route.q.shape[1:] != q.shape or float(np.abs(route.q[0] - q).max()) > self.rules.leash:
             self._drop("a route that begins elsewhere than at the arm", t)
+            return
+        widest, least = (f((*self.rules.margins, *self.rules.thing_margins)) for f in (max, min))
+        if not least <= margin <= widest:  # the field would reach as far as it says
+            self._drop(f"a route with a margin of {margin:g} m", t)
             return
         self._margin = margin
         part = np.linspace(0.0, 1.0, JOINING, endpoint=False)[:, None]

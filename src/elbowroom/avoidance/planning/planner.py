@@ -96,8 +96,6 @@ class Planner:
         self.speed = known if speed is None else np.array(speed, dtype=float)
         self.acceleration = np.full(n, ACCELERATION) if acceleration is None else np.array(acceleration, dtype=float)
         self.tool_speed = tool_speed
-        low, high = arm.model.sampling_range()
-        self._low, self._high = np.maximum(low, self.checker.lower), np.minimum(high, self.checker.upper)
 
     def __repr__(self) -> str:
         return f"<Planner of {self.checker!r}>"
@@ -121,14 +119,18 @@ class Planner:
         The arm's own links stay `apart` (m), or half as far as they are at start and goal where that is less; where
         they overlap at the start by less than 3 cm, they come no nearer.
         """
+        if not 0.0 <= margin < math.inf:
+            raise ValueError(f"margin must be a number of 0 or more; got {margin}")
+        if tries < 1:
+            raise ValueError(f"tries must be 1 or more; got {tries}")
         began = time.perf_counter()
         checker, rng = self.checker, np.random.default_rng(seed)
         first = self._pose("start", start)
         near = world.within(checker.center, checker.radius + margin + HORIZON)
         against = checker.against(near, margin)
-        overlap = float(against.slacks(first)[1, 0])
-        if -OVERLAP < overlap <= 0.0:  # links that a field or a hand brought together must get apart again
-            against = checker.against(near, margin, overlap - GUARD)
+        own = against.own(first)
+        if -OVERLAP < float(own.min()) <= 0.0:  # links that a field or a hand brought together must get apart again
+            against = checker.against(near, margin, np.where(own <= 0.0, own - GUARD, 0.0))
 
         def ended(outcome: Outcome, reason: str, path: Array, used: int = 0) -> Plan:
             route = self._route(path, near) if len(path) > 1 else None
@@ -149,6 +151,8 @@ class Planner:
         if not (rooms.min(axis=0) > 0.0).any():
             clear = float(np.max(checker.clearance(ends, near)))
             why = f"goal: {clear:.3f} m clear at best in {len(ends)} joint poses, {margin:.3f} m asked for"
+            if not checker.within_limits(ends).any():
+                why = f"goal: beyond a joint limit: {ends[0].round(3).tolist()}"
             return ended(Outcome.GOAL_IN_COLLISION, why, first)
         # what float32, samples and timing may be off by is kept besides, and own links apart, as far as both ends allow
         best = np.minimum(against.slacks(first)[:, 0], rooms[:, int(rooms.min(axis=0).argmax())])
@@ -191,9 +195,10 @@ class Planner:
     def _range(self, poses: Array) -> tuple[Array, Array]:
         """Where configurations are drawn: the joints' ranges; of a joint that turns more than once, half a turn about
         starts and goals."""
-        low, high = np.maximum(self._low, poses.min(axis=0) - np.pi), np.minimum(self._high, poses.max(axis=0) + np.pi)
-        wide = self._high - self._low > 2.0 * np.pi
-        return np.where(wide, low, self._low), np.where(wide, high, self._high)
+        lower, upper = self.checker.lower, self.checker.upper
+        low, high = np.maximum(lower, poses.min(axis=0) - np.pi), np.minimum(upper, poses.max(axis=0) + np.pi)
+        wide = upper - lower > 2.0 * np.pi
+        return np.where(wide, low, lower), np.where(wide, high, upper)
 
     def _route(self, path: Array, world: World) -> Route:
         route = self.timed(path)
@@ -214,7 +219,7 @@ class Planner:
             return solutions(self.arm, target, start, self.checker.lower, self.checker.upper, rng)
         found = np.atleast_2d(np.asarray(goal, dtype=float))
         n = self.arm.n
-        if found.ndim != 2 or found.shape[1] != n:
+        if found.ndim != 2 or found.shape[1] != n or not len(found):
             raise ShapeError(f"goal must be joint poses ({n},) or (k, {n}), a pose (4, 4) or a Goal; got {found.shape}")
         if not np.isfinite(found).all():
             raise ValueError(f"goal must be finite; got {found}")

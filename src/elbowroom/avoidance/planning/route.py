@@ -99,10 +99,10 @@ def _timed(
     if not len(legs):
         return path[:1], np.zeros_like(path[:1]), np.zeros(1)
     marks = np.concatenate([[0.0], np.cumsum(legs)])
-    s = np.union1d(np.linspace(0.0, marks[-1], SAMPLES), marks)  # its own points stay
-    close = np.flatnonzero(np.diff(s) < 0.2 * marks[-1] / SAMPLES)  # of two samples so near, the path's own point stays
-    s = np.delete(s, np.where(np.isin(s[close], marks), close + 1, close))
-    s = np.union1d(s, marks[[0, -1]])
+    even = np.linspace(0.0, marks[-1], SAMPLES)
+    after = np.clip(np.searchsorted(marks, even), 1, len(marks) - 1)
+    near = np.minimum(np.abs(even - marks[after - 1]), np.abs(marks[after] - even)) < 0.2 * marks[-1] / SAMPLES
+    s = np.union1d(even[~near], marks)  # its own points stay, all of them: what was checked is between these
     q = np.column_stack([np.interp(s, marks, column) for column in path.T])
     ds = np.diff(s)
     way = np.diff(q, axis=0) / ds[:, None]  # q' between samples

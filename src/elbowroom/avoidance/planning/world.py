@@ -60,6 +60,8 @@ class World:
         given = np.asarray(rows, dtype=float)
         if given.ndim != 2 or given.shape[1] != ROW:
             raise ShapeError(f"rows must have shape (k, {ROW}); got {given.shape}")
+        if np.isnan(given[:, : RADIUS + 1]).any():  # nobody would stand where it is, and it would be gone through
+            raise ValueError("rows must be numbers; got NaN")
         near = given[np.abs(given[:, A]).max(axis=1, initial=0.0) < FAR]  # empty places are parked far away
         axis = near[:, B] - near[:, A]
         square = (axis * axis).sum(axis=1)

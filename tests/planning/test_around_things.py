@@ -93,3 +93,20 @@ def test_margins_to_people_and_to_things():
     assert margins(nobody, nothing) == [(0.3, 0.0)]
     with pytest.raises(ConfigError, match="thing_margins"):
         Planning(thing_margins=())
+
+
+def test_things_out_of_reach_change_no_margin():
+    planner, rules = Planner(PANDA), Planning()
+    person, far = Person.standing((0.6, 0, 0)).rows, Capsule((4.0, 0.0, 0.0), (4.0, 0.0, 1.0), 0.1).row()[None]
+    asked = _Asked(planner, request(person, far), rules)
+    assert asked.margins(np.array([True])) == [(each, 0.0) for each in rules.margins]
+
+
+def test_a_thing_that_is_put_on_the_route_ends_it():
+    loop = Loop(Planning())
+    loop.run(0.4)
+    assert loop.detour.state is RouteState.AROUND
+    tool = PANDA.pose(loop.detour.follower.route.q[-1])[:3, 3]
+    loop.obstacles.put(Capsule(tool - [0, 0, 0.1], tool + [0, 0, 0.1], 0.15))
+    loop.run(0.1)
+    assert loop.detour.replans == 1

@@ -38,7 +38,10 @@ def browser(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def demo(browser, tmp_path_factory):
-    with Demo(folder=tmp_path_factory.mktemp("recordings")) as made:
+    folder = tmp_path_factory.mktemp("recordings")
+    with Demo(
+        "--no-planning", folder=folder
+    ) as made:  # how an arm gives way; tests/viewer/test_route_shown.py goes around
         browser.open(made.address)
         yield made
 

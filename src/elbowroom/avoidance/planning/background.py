@@ -285,7 +285,7 @@ class _Keeper:
         self._path = ""
         self.starts = 0
         self._pause, self._start_at, self._started = rules.restart, 0.0, 0.0
-        self._end = threading.Event()
+        self._end, self.writing = threading.Event(), threading.Lock()
         self.thread = threading.Thread(target=self._work, name="planner", daemon=True)
         self.thread.start()
 
@@ -364,7 +364,7 @@ class _Keeper:
             with contextlib.suppress(OSError):
                 process.kill()
             if process.stdin is not None:
-                with contextlib.suppress(OSError):
+                with self.writing, contextlib.suppress(OSError):  # never under a write: another file may get its number
                     process.stdin.close()
             process.wait()
         with contextlib.suppress(OSError):
@@ -427,8 +427,14 @@ class Background:
             return False
         link.requests.put(request.number, packed_request(request))
         keeper.asked = keeper.asked or time.monotonic()
-        with contextlib.suppress(OSError, ValueError):  # full: enough to wake up by; closed: the thread finds out
-            os.write(process.stdin.fileno(), b"!")
+        if keeper.writing.acquire(blocking=False):  # else it is being closed
+            try:
+                with contextlib.suppress(
+                    OSError, ValueError
+                ):  # full: enough to wake up by; closed: the thread finds out
+                    os.write(process.stdin.fileno(), b"!")
+            finally:
+                keeper.writing.release()
         return True
 
     def poll(self, t: float) -> Answer | None:

@@ -123,6 +123,8 @@ def choose(
         delay = max(0.0, more - asked.blocker(there))
     if delay > 0.0:
         return Answer(*said, Choice.WAIT, request.aim, margin, delay, seconds=asked.spent)
+    if not route.duration > 0.0:  # it is there
+        return Answer(*said, Choice.WAIT, request.aim, margin, rules.again, seconds=asked.spent)
     sampled = SampledRoute.of(route, SAMPLES)
     return Answer(*said, Choice.AROUND, request.aim, margin, 0.0, sampled, asked.spent)
 
@@ -164,8 +166,9 @@ class _Asked:
     def margins(self, who: NDArray[np.bool_]) -> list[tuple[float, float]]:
         """Distances to these people and to things, the widest first."""
         people, things = self.rules.margins, self.rules.thing_margins
-        there = bool((np.abs(self.request.things[:, 0]) < THERE).any())
-        if not there:
+        checker = self.planner.checker
+        near = World.of_rows(self.request.things).within(checker.center, checker.radius + things[0])
+        if not len(near.capsules):  # what the arm cannot come near to is not gone around
             return [(each, 0.0) for each in (people if who.any() else people[:1])]
         if not who.any():
             return [(each, each) for each in things]

@@ -146,6 +146,7 @@ class Detour:
         self._stamps = np.full(self._people, math.nan)
         self._anchors[:] = math.inf
         self._aim: Array | None = None
+        self._things: Array = np.zeros((0, RADIUS))  # as they were when they were looked at
         self._new = False  # the aim, and what lies on its way has not been looked at
         self._best, self._nearer, self._next, self._asked_at = math.inf, -math.inf, -math.inf, -math.inf
         self._moved = self._pressed = self._looked = self._compared = -math.inf
@@ -456,12 +457,16 @@ class Detour:
 
     # ---- what is watched
     def _watch(self, t: float, obstacles: Obstacles) -> bool:
-        """Who stands since when; whether there is a new frame of anybody."""
+        """Who stands since when; whether there is a new frame of anybody, or a thing was moved."""
         if math.isinf(self._nearer) and self._nearer > 0:
             self._nearer = t
-        if 0.0 <= t - self._looked < LOOK or (self._people and np.array_equal(obstacles.stamps, self._stamps)):
+        if 0.0 <= t - self._looked < LOOK:
             return False
-        self._looked = t
+        things = obstacles.rows[self._people * self._capsules :, :RADIUS]
+        same = np.array_equal(things, self._things)
+        if same and self._people and np.array_equal(obstacles.stamps, self._stamps):
+            return False
+        self._looked, self._things = t, things.copy()
         self._stamps[:] = obstacles.stamps
         rows = obstacles.rows[: self._people * self._capsules].reshape(self._people, self._capsules, ROW)
         ends = rows[:, :, :6]

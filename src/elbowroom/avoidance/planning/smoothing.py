@@ -83,7 +83,7 @@ def rounded(against: Against, path: Array) -> Array:
     size = np.minimum(np.minimum(before, after) * 0.5, LONGEST)
     t = np.linspace(0.0, 1.0, CURVE)[:, None]
     found: list[Array | None] = [None] * len(corners)
-    waiting = list(range(len(corners)))
+    waiting = [k for k in range(len(corners)) if size[k] > 0.0]  # a leg may move joints alone that carry no capsule
     for _ in range(5):
         curves = []
         for k in waiting:

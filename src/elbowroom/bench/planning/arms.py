@@ -18,20 +18,17 @@ from ...loading import load
 
 ROBOTS = ("panda", "ur5e", "iiwa14", "xarm7", "z1")
 WHEEL, FOLDER = "example-robot-data", "cmeel.prefix/share/example-robot-data/robots"
-FOREIGN = {
-    "xarm7": ("xarm_description/urdf/xarm7.urdf", "link_eef"),
-    "z1": ("z1_description/urdf/z1.urdf", "link06"),
-}
-"""The file of each in the wheel, and the link that it ends at."""
+FOREIGN = {"xarm7": "link_eef", "z1": "link06"}
+"""The link that each ends at; its file in the wheel has its name."""
 
 
 def foreign(name: str) -> Arm:
     """An arm of the wheel; a PackageNotFoundError without it."""
-    file, tip = FOREIGN[name]
-    path = Path(str(importlib.metadata.distribution(WHEEL).locate_file(f"{FOLDER}/{file}")))
+    folder = Path(str(importlib.metadata.distribution(WHEEL).locate_file(FOLDER)))
+    path = min(folder.rglob(f"{name}.urdf"), default=folder / f"{name}.urdf")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what its description lacks is `elbowroom check`'s to say
-        return load(str(path), tip=tip)
+        return load(str(path), tip=FOREIGN[name])
 
 
 class NamedArm(NamedTuple):

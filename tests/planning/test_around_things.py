@@ -107,6 +107,7 @@ def test_a_thing_that_is_put_on_the_route_ends_it():
     loop.run(0.4)
     assert loop.detour.state is RouteState.AROUND
     tool = PANDA.pose(loop.detour.follower.route.q[-1])[:3, 3]
-    loop.obstacles.put(Capsule(tool - [0, 0, 0.1], tool + [0, 0, 0.1], 0.15))
+    up = np.array([0.0, 0.0, 0.1])
+    loop.obstacles.put(Capsule(tool - up, tool + up, 0.15))
     loop.run(0.1)
     assert loop.detour.replans == 1

@@ -222,3 +222,14 @@ def test_a_card_says_the_same(monkeypatch):
     found = np.asarray(OnCard(CHECKER, world, 0.01).slack(to_card(Q.T.astype(np.float32).copy())))
     # the same steps in float32, fused alike; the compiler of the card's text may divide and take roots otherwise
     np.testing.assert_allclose(found, CHECKER.against(world, 0.01).slack(Q), rtol=0, atol=2e-5)
+
+
+def test_what_was_prepared_is_not_compiled_when_it_is_needed():
+    checker = Checker(PANDA_BODY)
+    checker.prepare(10)
+    made = set(checker._kernels)
+    for count in range(1, 13):
+        world = World([Sphere((0.1 * k, 1.0, 1.0), 0.1) for k in range(count)])
+        checker.against(world).slacks(drawn(3))
+        checker.clearance(drawn(3), world)
+    assert set(checker._kernels) == made

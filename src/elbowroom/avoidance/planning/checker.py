@@ -36,12 +36,12 @@ from ...algebra.linalg import vector
 from ...compile import compiled
 from ...compile.kernel import Kernel
 from ...errors import ConfigError, ShapeError
-from ...geometry import Body
+from ...geometry import ROW, Body
 from ...geometry.body import ends
 from ...geometry.segments import dot, least_square, least_square_to_box
 from ...model import LinkCapsule, Model
 from ...model.capsules import BASE
-from .world import BOX, CAPSULE, PLANE, World, filled_up
+from .world import BOX, CAPSULE, FAR, PLANE, World, filled_up
 
 Array = NDArray[np.float64]
 Numbers = NDArray[Any]
@@ -191,6 +191,15 @@ class Checker:
         """Whether the whole straight joint motion from a (n,) to b (n,) is free."""
         first, last = (self._batch(np.asarray(x, dtype=float)) for x in (a, b))
         return bool(self.against(world, margin).edges_free(first, last)[0])
+
+    def prepare(self, capsules: int) -> None:
+        """Compiles now what worlds of up to so many capsules need, and not when the first of each size comes."""
+        q, most = self.arm.ready[None], min(capsules, SIZES[-1])
+        for size in (size for k, size in enumerate(SIZES) if k == 0 or SIZES[k - 1] < most):
+            world = World.of_rows(np.full((size, ROW), 0.5 * FAR))
+            self.against(world).slacks(q)
+            self.clearance(q, world)
+            self.free(q, world)
 
     # ---- the compiled calls
     def _batch(self, q: Array) -> Array:

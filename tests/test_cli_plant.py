@@ -18,7 +18,6 @@ import pytest
 from elbowroom.cell import Scene
 from elbowroom.cell.recording.table import read
 from elbowroom.cli import plant as command
-from elbowroom.cli import remote
 from elbowroom.errors import ConfigError
 
 GIVE_UP = 240.0  # s: a test that hangs ends; none is judged by it
@@ -78,8 +77,8 @@ def served():
 @pytest.fixture
 def hasty(monkeypatch):
     """A plant that is not there is not waited for."""
-    monkeypatch.setattr(remote, "WAIT", 0.2)
-    monkeypatch.setattr(remote, "TOLD", 0.1)
+    monkeypatch.setattr(command, "WAIT", 0.2)
+    monkeypatch.setattr(command, "TOLD", 0.1)
 
 
 # ---- in lockstep, as in one program
@@ -186,10 +185,10 @@ def test_a_port_that_is_taken(run, served, scene_file):
 def test_a_plant_that_is_busy_is_not_taken(served, scene_file, hasty):
     scene = Scene.load(scene_file())
     host, port = served(scene, lockstep=False, timeout=GIVE_UP).split(":")
-    with remote.connect(scene, (host, int(port)), "start") as first:
+    with command.connect(scene, (host, int(port)), "start") as first:
         assert first.connected
         with pytest.raises(ConfigError, match="has another controller"):
-            remote.connect(scene, (host, int(port)), "start")
+            command.connect(scene, (host, int(port)), "start")
 
 
 def test_a_plant_says_what_it_is_and_ends_by_itself(run, scene_file):

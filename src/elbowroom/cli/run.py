@@ -14,7 +14,7 @@ import typer
 from rich.text import Text
 
 from ..errors import ConfigError, ElbowroomError, UnknownNameError
-from . import remote
+from .plant import LinkWatch, WaitingPace, cell_of, connect, plant_option
 from .replay import needs_viser, save_run
 from .terminal import (
     INTERRUPTED,
@@ -119,7 +119,7 @@ def run(
     from ..cell.runner import record_to
 
     allow_xacro(xacro)
-    kind, address = remote.plant_option(plant)
+    kind, address = plant_option(plant)
     for path in (out, html):
         if path is not None:
             writable(path, force)
@@ -139,16 +139,16 @@ def run(
             cell = Cell(chosen)
         else:
             again = f"{asked.command('plant', variant, given=given)} --port {address[1]}"
-            client = ends.enter_context(remote.connect(chosen, address, again))
-            cell = remote.cell_of(chosen, client, again)
-            watch = remote.LinkWatch(cell, client, again)
+            client = ends.enter_context(connect(chosen, address, again))
+            cell = cell_of(chosen, client, again)
+            watch = LinkWatch(cell, client, again)
         notes = {"scene": scene.name, "variant": variant or ""}
         recording = Recording(cell.arm.n) if out is None else record_to(cell, out, notes=notes, replace=force)
         own_time = watch is not None and not watch.client.lockstep
         clocked = RealTime(cell.period) if real_time or own_time else None
         pace: Pace = AsFastAsPossible(cell.period) if clocked is None else clocked
         if watch is not None and clocked is None:
-            pace = remote.WaitingPace(watch, pace)
+            pace = WaitingPace(watch, pace)
         interrupted = False
         try:
             with _bar(cell.scene.cycles) as progress:

@@ -13,11 +13,10 @@ from typing import Annotated, Any
 
 import typer
 
-from .. import __version__
-from ..errors import ElbowroomError
-from . import bench_tables as tables
-from . import bench_tables_planning as tables_planning
-from .terminal import line, plain, progress_line, write_json
+from ... import __version__
+from ...errors import ElbowroomError
+from ..terminal import line, plain, progress_line, write_json
+from . import planning_tables, tables
 
 DEFAULT_ROBOTS = ("panda", "ur5e", "iiwa14", "puma560")
 DRAWN = (".png", ".svg", ".pdf")
@@ -233,7 +232,7 @@ def _measuring(benchmark: Benchmark) -> Callable[..., Any]:
 
 def _drawing(benchmark: Benchmark, path: Path) -> Callable[[Any], None]:
     """What draws a report of the benchmark into a file; says at once if it cannot."""
-    from ..experiments.figure_style import look, pyplot
+    from ...experiments.figure_style import look, pyplot
 
     if path.suffix.lower() not in DRAWN:
         raise typer.BadParameter(f"--plot must end with {', '.join(DRAWN)}; got {str(path)!r}")
@@ -242,7 +241,7 @@ def _drawing(benchmark: Benchmark, path: Path) -> Callable[[Any], None]:
     plt = pyplot()
 
     def draw(report: Any) -> None:
-        from ..bench import charts
+        from ...bench import charts
 
         sizes = len({getattr(row, "states", 1) for row in report.rows})
         kinds: dict[Benchmark, Callable[..., None]] = {
@@ -273,6 +272,6 @@ PRINTS: dict[Benchmark, Callable[[Any], None]] = {
     Benchmark.PAGE: tables.page,
     Benchmark.ENCOUNTERS: tables.encounters,
     Benchmark.SEARCH: tables.search,
-    Benchmark.PLANNING: tables_planning.planning,
-    Benchmark.TRAPS: tables_planning.traps,
+    Benchmark.PLANNING: planning_tables.planning,
+    Benchmark.TRAPS: planning_tables.traps,
 }

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .. import __version__
-from .bench_tables import missing, rate_text, ratio
-from .terminal import heading, line, plain, table
+from ... import __version__
+from ..terminal import heading, line, plain, table
+from .tables import missing, rate_text, ratio
 
 if TYPE_CHECKING:
-    from ..bench.encounters.run import Interval
-    from ..bench.planning.report import PlanningReport, SetRow
-    from ..bench.timing import Row
-    from ..bench.traps.report import TrapReport, TrapRow
+    from ...bench.encounters.run import Interval
+    from ...bench.planning.report import PlanningReport, SetRow
+    from ...bench.timing import Row
+    from ...bench.traps.report import TrapReport, TrapRow
 
 US = "elbowroom"
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .. import __version__
-from .terminal import duration, heading, line, plain, table
+from ... import __version__
+from ..terminal import duration, heading, line, plain, table
 
 if TYPE_CHECKING:
-    from ..bench.avoidance import CycleReport, CycleRow
-    from ..bench.encounters.report import EncounterReport, MethodRow
-    from ..bench.encounters.run import Interval
-    from ..bench.encounters.search import SearchReport
-    from ..bench.gpu import CardReport, CardRow
-    from ..bench.paper_times import Figure4Report
-    from ..bench.timing import Report, Row
-    from ..viewer.session.page_benchmark import LoadReport
+    from ...bench.avoidance import CycleReport, CycleRow
+    from ...bench.encounters.report import EncounterReport, MethodRow
+    from ...bench.encounters.run import Interval
+    from ...bench.encounters.search import SearchReport
+    from ...bench.gpu import CardReport, CardRow
+    from ...bench.paper_times import Figure4Report
+    from ...bench.timing import Report, Row
+    from ...viewer.session.page_benchmark import LoadReport
 
 US = "elbowroom"
 BEST = 6  # candidates of a search that are shown
@@ -261,7 +261,7 @@ def encounters(report: EncounterReport) -> None:
 
 def search(report: SearchReport) -> None:
     """The best candidates and today's settings."""
-    from ..bench.encounters.search import TOUCH, defaults  # what simulates is loaded when something is simulated
+    from ...bench.encounters.search import TOUCH, defaults  # what simulates is loaded when something is simulated
 
     last = report.seed + report.runs - 1
     line(f"{', '.join(report.robots)}: {report.runs} training encounters each, seeds {report.seed} to {last}")

@@ -45,6 +45,7 @@ class Benchmark(StrEnum):
     SEARCH = "search"
     PLANNING = "planning"
     TRAPS = "traps"
+    REPLANNING = "replanning"
 
 
 TAKES = {
@@ -60,12 +61,14 @@ TAKES = {
     Benchmark.SEARCH: {"robot", "runs", "seed", "jobs", "candidates"},
     Benchmark.PLANNING: {"robot", "runs", "seed", "rounds", "problems"},
     Benchmark.TRAPS: {"robot", "runs", "seed", "methods", "jobs"},
+    Benchmark.REPLANNING: {"robot", "runs", "seed"},
 }
 ROBOTS: dict[Benchmark, tuple[str, ...]] = {  # not the default ones
     **dict.fromkeys((Benchmark.ENCOUNTERS, Benchmark.SEARCH), ("panda", "ur5e", "iiwa14")),
     **dict.fromkeys((Benchmark.PLANNING, Benchmark.TRAPS), ("panda", "ur5e", "iiwa14", "xarm7", "z1")),
+    Benchmark.REPLANNING: ("panda",),
 }
-UNDRAWN = (Benchmark.SEARCH, Benchmark.PLANNING, Benchmark.TRAPS)
+UNDRAWN = (Benchmark.SEARCH, Benchmark.PLANNING, Benchmark.TRAPS, Benchmark.REPLANNING)
 RUNS = {
     Benchmark.DYNAMICS: "elbowroom.bench.dynamics:one_state",
     Benchmark.BATCH: "elbowroom.bench.dynamics:batches",
@@ -79,6 +82,7 @@ RUNS = {
     Benchmark.SEARCH: "elbowroom.bench.encounters.search:run",
     Benchmark.PLANNING: "elbowroom.bench.planning.report:run",
     Benchmark.TRAPS: "elbowroom.bench.traps.report:run",
+    Benchmark.REPLANNING: "elbowroom.bench.planning.replanning:run",
 }
 """The functions that measure: they bring the other libraries in, and are imported when they are called for."""
 
@@ -89,8 +93,9 @@ def bench(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help=f"dynamics, batch, gpu, encounters, planning, traps: an arm or, for the last three, a file; as often "
-            f"as wanted.  [{', '.join(DEFAULT_ROBOTS)}; encounters the first three; planning, traps with xarm7 and z1]",
+            help=f"dynamics, batch, gpu, encounters, planning, traps, replanning: an arm or, for the last four, a "
+            f"file; as often as wanted.  [{', '.join(DEFAULT_ROBOTS)}; encounters the first three; planning, traps "
+            "with xarm7 and z1; replanning the first]",
         ),
     ] = None,
     joints: Annotated[
@@ -117,13 +122,16 @@ def bench(
         typer.Option(
             metavar="N",
             min=1,
-            help="encounters, search, traps: how many, for each arm; planning: for each set.  [100; search 60]",
+            help="encounters, search, traps, replanning: how many, for each arm; planning: for each set.  [100; "
+            "search 60; replanning 10]",
         ),
     ] = None,
     seed: Annotated[
         int | None,
         typer.Option(
-            metavar="N", min=0, help="encounters, search, planning, traps: the first seed.  [0; search 1000000]"
+            metavar="N",
+            min=0,
+            help="encounters, search, planning, traps, replanning: the first seed.  [0; search 1000000]",
         ),
     ] = None,
     candidates: Annotated[
@@ -181,9 +189,11 @@ def bench(
     elbowroom bench planning --problems vamp_planner-0.6.4.tar.gz   problems solved, times; OMPL beside it
     elbowroom bench planning --robot my.urdf --runs 20              scenes of our own, for any arm
     elbowroom bench traps --runs 100            an obstacle on the straight way to the goal: who gets around it
+    elbowroom bench replanning --runs 4         ways around a walking person: how soon; are control steps later
     elbowroom bench search                      settings drawn at random, in training encounters; half an hour
 
-    One to five minutes each, encounters longer with all methods; let nothing else run meanwhile.
+    One to five minutes each, replanning a minute a run, encounters longer with all methods; let nothing else run
+    meanwhile.
     """
     options: dict[str, Any] = {"robot": robot, "joints": joints, "states": states, "rounds": rounds, "cycles": cycles}
     options |= {"candidates": candidates}
@@ -274,4 +284,5 @@ PRINTS: dict[Benchmark, Callable[[Any], None]] = {
     Benchmark.SEARCH: tables.search,
     Benchmark.PLANNING: planning_tables.planning,
     Benchmark.TRAPS: planning_tables.traps,
+    Benchmark.REPLANNING: planning_tables.replanning,
 }

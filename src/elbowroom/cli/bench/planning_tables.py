@@ -1,7 +1,8 @@
-"""What `elbowroom bench planning` and `bench traps` print."""
+"""What `elbowroom bench planning`, `bench traps` and `bench replanning` print."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ... import __version__
@@ -10,6 +11,7 @@ from .tables import missing, rate_text, ratio
 
 if TYPE_CHECKING:
     from ...bench.encounters.run import Interval
+    from ...bench.planning.replanning import LaterRow, ReplanningReport, RequestRow, StepRow, TimeSpread
     from ...bench.planning.report import PlanningReport, SetRow
     from ...bench.timing import Row
     from ...bench.traps.report import TrapReport, TrapRow
@@ -120,6 +122,71 @@ def _trap_cells(row: TrapRow) -> list[object]:
         _number(row.time_ratio, 2),
         _number(row.planning, 1, 1e3),
     ]
+
+
+def replanning(report: ReplanningReport) -> None:
+    """What became of requests, how long they took, and control steps with planning beside those without."""
+    last, period = report.seed + report.runs - 1, 1e3 * report.period
+    cores = f"{report.cores} core{'s' if report.cores > 1 else ''}"
+    line(f"elbowroom {__version__}; {plain(report.cpu)}, {cores}")
+    line(
+        f"{report.runs} runs an arm, seeds {report.seed} to {last}: {report.duration:g} s in real time with planning, "
+        f"in turns with as long without; {period:g} ms a step"
+    )
+    heading("Requests, beside a person who walks across the work and back")
+    outcomes = list(report.requests[0].outcomes)
+    table(
+        ["robot", "requests", *outcomes, "replans", "dropped"],
+        ([row.robot, row.requests, *row.outcomes.values(), row.replans, row.dropped] for row in report.requests),
+    )
+    heading("How long an answer took, ms")
+    table(["robot", "what", "median", "95 %", "longest"], (r for row in report.requests for r in _asked(row)), words=2)
+    heading("Control steps, ms")
+    table(
+        ["robot", "planning", "steps", "own", "99 %", "step", "99 %", "longest", "late", "99 %", "longest", "over"],
+        map(_step_cells, report.steps),
+        words=2,
+    )
+    heading("With planning less without, us")
+    table(["robot", "of", "median", "99 %"], (cells for row in report.later for cells in _later(row)), words=2)
+    line(
+        "answer: from the request to the control step that has the answer, which looks once in a period.  planning: on"
+    )
+    line("the planner's clock, without what weighs its ways.  CPU: of the planner's process, for the request.")
+    line("own: CPU time of a step.  step: from its beginning until the command is written.  late: from its deadline to")
+    line("its beginning.  over: commands written after the next deadline, and deadlines without a step.")
+    line("In brackets: a bootstrap's bounds at 95 %, by pairs of turns.")
+    touched = [f"{row.robot} {'with' if row.planning else 'without'} {row.contacts}" for row in report.steps]
+    line(plain(f"Contacts with this person, who does not look out: {', '.join(touched)}."))
+    _busy(report.load, report.cores)
+    for note in report.notes:
+        line(plain(note))
+
+
+def _asked(row: RequestRow) -> Iterator[list[object]]:
+    """A line a time."""
+    spreads = {"answer with a route": row.routes, "any answer": row.answers, "planning": row.planning, "CPU": row.cpu}
+    for name, spread in spreads.items():
+        if spread is not None:
+            yield [row.robot, name, *(_number(value, 1, 1e3) for value in (spread.median, spread.p95, spread.max))]
+
+
+def _step_cells(row: StepRow) -> list[object]:
+    def tail(spread: TimeSpread) -> list[str]:
+        return [_number(value, 2, 1e3) for value in (spread.median, spread.p99, spread.max)]
+
+    said = "with" if row.planning else "without"
+    return [row.robot, said, row.steps, *tail(row.own)[:2], *tail(row.step), *tail(row.late), row.over]
+
+
+def _later(row: LaterRow) -> Iterator[list[object]]:
+    pairs = {
+        "own": (row.own_median, row.own_p99),
+        "step": (row.step_median, row.step_p99),
+        "late": (row.late_median, row.late_p99),
+    }
+    for name, each in pairs.items():
+        yield [row.robot, name, *(f"{1e6 * i.value:+.0f} ({1e6 * i.low:+.0f}, {1e6 * i.high:+.0f})" for i in each)]
 
 
 def _least(interval: Interval | None) -> str:

@@ -54,7 +54,7 @@ class Studio:
         self.live.wait()
         self.mark = self.live.page.server.gui.add_html("", order=1e6)
         self.folder = tempfile.TemporaryDirectory(prefix="elbowroom-screenshots-")
-        self.browser = Browser(Path(self.folder.name), size=size, scale=1.0, shadows=shadows)
+        self.browser = Browser(Path(self.folder.name), size=size, scale=1.0, shadows=shadows, always=True)
         self.marks = 0
         self.order("pause")
         self.order("reset")

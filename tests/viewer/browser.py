@@ -6,9 +6,9 @@
         browser.until(lambda: "working" in browser.text(), "the arm works")
 
 Chromium draws in software here: a frame takes a good part of a second, most of it for shadows.  So unless `shadows` is
-asked for, what is drawn into shadow maps is left out, in the browser; the page and its server are as they are for
-everybody.  Nothing waits for a time: everything waits for a condition, and what never happens is told with the text of
-the page and the browser's console.
+asked for, what is drawn into shadow maps is left out, in the browser, and unless it is to draw `always`, only what
+`pixels` looks at is drawn; the page and its server are as they are for everybody.  Nothing waits for a time: everything
+waits for a condition, and what never happens is told with the text of the page and the browser's console.
 
 The browser resolves no name but this machine's, keeps its files in a folder of its own, and is ended together with
 everything that it started.
@@ -43,6 +43,7 @@ FLAGS = (
     "disable-dev-shm-usage",
     "enable-unsafe-swiftshader",
     "use-angle=swiftshader",
+    "disable-gpu-compositing",  # in software it takes far less without: WebGL alone goes through swiftshader
     "disable-background-networking",
     "disable-component-update",
     "disable-sync",
@@ -57,11 +58,11 @@ FLAGS = (
     "host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1 , EXCLUDE localhost",
 )
 
-# Before the page's own scripts: keep what is drawn readable, count what is drawn to the screen, leave shadows out, and
-# remember the camera's matrices, so that a place in the cell can be told in pixels.
+# Before the page's own scripts: keep what is drawn readable, count what is drawn to the screen, leave out shadows and
+# frames that nobody looks at, and remember the camera's matrices, so that a place in the cell can be told in pixels.
 INSIDE = """(() => {
   const plain = HTMLCanvasElement.prototype.getContext, names = new WeakMap();
-  window.__seen = {draws: 0, view: null, projection: null};
+  window.__seen = {draws: 0, view: null, projection: null, looking: ALWAYS};
   HTMLCanvasElement.prototype.getContext = function (kind, options) {
     if (!String(kind).startsWith('webgl')) return plain.call(this, kind, options);
     const gl = plain.call(this, kind, {...options, preserveDrawingBuffer: true, antialias: SHADOWS});
@@ -74,8 +75,9 @@ INSIDE = """(() => {
       wrap(name, (real, a) => {
         if (aside && !SHADOWS) return;
         if (!aside) __seen.draws++;
-        return real(...a);
+        if (__seen.looking) return real(...a);
       });
+    wrap('clear', (real, a) => { if (__seen.looking) return real(...a); });
     wrap('getUniformLocation', (real, a) => { const at = real(...a); if (at) names.set(at, a[1]); return at; });
     wrap('uniformMatrix4fv', (real, a) => {
       const name = aside ? '' : names.get(a[0]);
@@ -204,13 +206,20 @@ class Browser:
     """Chromium without a window, and what a person does with it."""
 
     def __init__(
-        self, folder: Path, *, size: tuple[int, int] = (900, 760), scale: float = 0.3, shadows: bool = False
+        self,
+        folder: Path,
+        *,
+        size: tuple[int, int] = (900, 760),
+        scale: float = 0.3,
+        shadows: bool = False,
+        always: bool = False,
     ) -> None:
         from selenium import webdriver
         from selenium.common.exceptions import SessionNotCreatedException
 
         binary, driver = need_chromium()
-        self.folder, self.scale, self.shadows, self.size = Path(folder), scale, shadows, size
+        self.folder, self.scale, self.size = Path(folder), scale, size
+        self.shadows, self.always = shadows, always
         options = webdriver.ChromeOptions()
         options.binary_location = binary
         for flag in (*FLAGS, f"window-size={size[0]},{size[1]}", f"user-data-dir={self.folder}"):
@@ -229,7 +238,7 @@ class Browser:
 
     def _prepare(self) -> None:
         """For every page of the window that is driven now."""
-        source = INSIDE.replace("SHADOWS", "true" if self.shadows else "false")
+        source = INSIDE.replace("SHADOWS", str(self.shadows).lower()).replace("ALWAYS", str(self.always).lower())
         tidy = f"""addEventListener('DOMContentLoaded', () => {{
             const style = document.createElement('style');
             style.textContent = {TIDY!r};
@@ -316,9 +325,11 @@ class Browser:
         return float(found[1]) if found else float("nan")
 
     def pixels(self, width: int = 96, height: int = 64) -> np.ndarray:
-        """The three-dimensional part, reduced: (height, width, 3)."""
+        """The three-dimensional part as it is now, reduced: (height, width, 3)."""
+        self.run("__seen.looking = true")
+        self.frames(2)  # the second begins when the first, which may have begun before, has been drawn
         flat = self.run(
-            f"""{CANVAS} if (!canvas) return null;
+            f"""{CANVAS} __seen.looking = {str(self.always).lower()}; if (!canvas) return null;
             const small = document.createElement('canvas');
             [small.width, small.height] = [arguments[0], arguments[1]];
             const pen = small.getContext('2d', {{willReadFrequently: true}});

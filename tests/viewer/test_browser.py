@@ -197,6 +197,7 @@ def test_the_panel_stands_beside_the_scene_and_all_of_the_cell_is_seen(browser, 
         for words in ("separation", "approach", "contact", "throughput", "last minute", "simulation speed"):
             assert words in text
         assert text.count("Not a safety-rated device") == 1
+        browser.pixels()
         browser.driver.save_screenshot(str(tmp_path / f"{size[0]}.png"))
         if size[0] < 1000:
             for does, least, most in (("Collapse", 0.9, 1.0), ("Expand", 0.6, 0.7)):  # viser's own button

@@ -41,7 +41,8 @@ def page(replay, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
-    with Browser(tmp_path_factory.mktemp("chromium"), size=(420, 340)) as made:  # it finds no name but this machine's
+    # It finds no name but this machine's.
+    with Browser(tmp_path_factory.mktemp("chromium"), size=(420, 340), always=True) as made:
         yield made
 
 

@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 MAGIC = b"elbowroom-kernel 1 "
 LARGEST = 256 * 1024 * 1024  # bytes of entries; beyond it the oldest go
 _HEXADECIMAL = frozenset("0123456789abcdef")
+_UNSEEN: dict[Path, int] = {}  # folder -> bytes that this process has stored since it last looked through all entries
 
 
 def folder() -> Path | None:
@@ -182,7 +183,11 @@ def store(name: str, facts: Mapping[str, object], code: bytes) -> None:
         except OSError:
             os.unlink(temporary)
             raise
-        _prune(where)
+        unseen = _UNSEEN.get(where, LARGEST) + len(code)
+        if unseen > LARGEST // 64:  # with the first entry, and then not with each: there may be thousands to look at
+            _prune(where)
+            unseen = 0
+        _UNSEEN[where] = unseen
 
 
 def _checksum(name: str, facts: bytes, code: bytes) -> bytes:
@@ -192,7 +197,7 @@ def _checksum(name: str, facts: bytes, code: bytes) -> bytes:
 def _prune(where: Path) -> None:
     """Forget the entries that were not used for longest when there are too many; touch nothing but entries."""
     entries, total = [], 0
-    with os.scandir(where) as listed:  # after every entry that is stored, so it must not cost much
+    with os.scandir(where) as listed:
         for each in listed:
             if len(each.name) == 64 and _HEXADECIMAL.issuperset(each.name):
                 with contextlib.suppress(OSError):  # another process may have been faster

@@ -621,6 +621,16 @@ def test_the_oldest_go_when_there_are_too_many(folder, monkeypatch):
     assert oldest not in entries(folder)
 
 
+def test_not_every_entry_that_is_stored_has_all_the_others_looked_at(folder, monkeypatch):
+    looks, prune = [], cache._prune
+    monkeypatch.setattr(cache, "_prune", lambda where: looks.append(where) or prune(where))
+    monkeypatch.setattr(cache, "LARGEST", 64_000)
+    for k in range(250):
+        cache.store(f"{k:064x}", {}, bytes(300))
+    assert looks == [folder] * 63  # the first one, and then each time that 1000 bytes have come: with every fourth
+    assert 64_000 - 1000 < sum(path.stat().st_size for path in entries(folder)) < 64_000 + 4 * 500
+
+
 SCRIPT = "import elbowroom as er; a = er.load('panda'); print(repr(a.mass_matrix(a.ready).tobytes().hex()))"
 
 

@@ -68,8 +68,8 @@ def test_a_long_chain_of_scenes_is_refused_and_not_a_recursion(tmp_path):
 
 def test_a_recording_with_a_name_as_long_as_may_be(tmp_path):
     """NAME_info.json, looked for beside it, would be longer."""
-    from cell.handwritten import vicon
     from elbowroom.cell import Recorded
+    from handwritten import vicon
 
     path = tmp_path / ("x" * 250 + ".csv")
     path.write_text(vicon())

@@ -9,21 +9,19 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from closed_loop import PERIOD, ClosedLoop
 from hypothesis import given
 from hypothesis import strategies as st
 from reference import arm_and_body
 
 from elbowroom.avoidance import (
     Config,
-    Controller,
     Force,
-    Goal,
     GoalScaling,
     Limits,
     MovingAverage,
     Repulsion,
     Sensor,
-    State,
     Status,
     Supervisor,
     Waiting,
@@ -37,7 +35,6 @@ from elbowroom.errors import ConfigError
 from elbowroom.geometry import Capsule, Sphere
 from elbowroom.viewer.panel.margins import farther
 
-PERIOD = 0.01
 RULES = GoalScaling()
 FAR = 2.0 * RULES.least  # m: from here on a push may fade in full
 LAWS = {
@@ -93,17 +90,11 @@ def test_the_share_grows_with_error_nearness_and_speed_and_never_jumps(e1, e2, d
 # ---- the law
 
 
-class Loop:
-    """A panda that does what it is told at 100 Hz; somebody, or something, stands still beside its goal."""
+class Loop(ClosedLoop):
+    """Somebody, or something, stands still beside the goal."""
 
     def __init__(self, scaling, **options):
-        self.arm, self.body = arm_and_body("few")
-        config = Config(**{"period": PERIOD, "goal_scaling": scaling, "waiting": None} | options)
-        self.controller = Controller(self.arm, config, body=self.body, people=1, others=1, person_capsules=1)
-        self.state, self.places = State(self.arm.ready.copy()), self.controller.obstacles()
-        self.tool = self.arm.pose(self.arm.ready)[:3, 3].copy()
-        self.goal, self.t, self.least = Goal(self.tool.copy()), 0.0, np.inf
-        self.places.nobody(0.0)
+        super().__init__(**{"goal_scaling": scaling, "waiting": None} | options)
 
     def stands(self, gap, speed=0.0):
         """Somebody upright in front of the arm with that much air (m) to its hand at the ready pose, coming so fast."""
@@ -112,24 +103,6 @@ class Loop:
         row = Capsule((x, 0.0, 0.0), (x, 0.0, 1.5), 0.2).row()
         row[7] = row[10] = -speed
         self.places.see([row], self.t)
-
-    @property
-    def error(self):
-        return float(np.linalg.norm(self.arm.pose(self.state.q)[:3, 3] - self.goal.position))
-
-    def command(self):
-        command = self.controller.step(self.t, PERIOD, self.state, self.places, self.goal)
-        assert not command.status.stops, command.reason
-        return command
-
-    def run(self, duration):
-        for _ in range(round(duration / PERIOD)):
-            command = self.command()
-            self.state.qd[:] = command.qd
-            self.state.q += PERIOD * command.qd
-            self.t += PERIOD
-            self.least = min(self.least, command.distance)
-        return command
 
 
 def first(scaling, gap=0.12, speed=0.0, goal=(0.0, 0.0, 0.0), velocity=(0.0, 0.0, 0.0), **options):
@@ -256,10 +229,7 @@ def test_under_a_supervisor_the_arm_waits_where_separation_demands_it_and_says_s
             loop.state.t = loop.goal.t = loop.t
             command = guard.step(loop.t, PERIOD, loop.state, loop.places, loop.goal)
             assert guard.latched is None, command.reason
-            loop.state.qd[:] = command.qd
-            loop.state.q += PERIOD * command.qd
-            loop.t += PERIOD
-            loop.least = min(loop.least, command.distance)
+            loop.move(command)
         return command
 
     held = limits.evasion_distance + limits.evasion_hands

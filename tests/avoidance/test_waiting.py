@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from closed_loop import PERIOD, ClosedLoop
 from reference import arm_and_body
 
 from elbowroom.avoidance import (
@@ -32,7 +33,6 @@ from elbowroom.errors import ConfigError
 from elbowroom.geometry import Capsule, Sphere
 from elbowroom.geometry.distance import DISTANCE, SPEED_Y
 
-PERIOD = 0.01
 RULES = Waiting()
 
 
@@ -106,17 +106,11 @@ def test_the_influence_grows_and_never_shrinks():
 # ---- the controller
 
 
-class Loop:
-    """A panda that does what it is told at 100 Hz, its goal where it starts, and people who are seen at once."""
+class Loop(ClosedLoop):
+    """People are seen at once."""
 
     def __init__(self, waiting, **options):
-        self.arm, body = arm_and_body("few")
-        config = Config(period=PERIOD, waiting=waiting, **options)
-        self.controller = Controller(self.arm, config, body=body, people=1, others=1, person_capsules=1)
-        self.state, self.places = State(self.arm.ready.copy()), self.controller.obstacles()
-        self.tool = self.arm.pose(self.arm.ready)[:3, 3].copy()
-        self.goal, self.k = Goal(self.tool.copy()), 0
-        self.places.nobody(0.0)
+        super().__init__(waiting=waiting, **options)
 
     def stands(self, gap):
         """Somebody upright, with that much air (m) to the goal."""
@@ -124,29 +118,8 @@ class Loop:
         self.places.see([Capsule((x, y, 0.0), (x, y, 1.5), 0.2).row()], self.t)
 
     @property
-    def t(self):
-        return self.k * PERIOD
-
-    @property
     def level(self):
         return float(self.controller._level[0])
-
-    @property
-    def error(self):
-        return float(np.linalg.norm(self.arm.pose(self.state.q)[:3, 3] - self.goal.position))
-
-    def step(self):
-        command = self.controller.step(self.t, PERIOD, self.state, self.places, self.goal)
-        assert not command.status.stops, command.reason
-        self.state.qd[:] = command.qd
-        self.state.q += PERIOD * command.qd
-        self.k += 1
-        return command
-
-    def run(self, duration):
-        for _ in range(round(duration / PERIOD)):
-            command = self.step()
-        return command
 
     def asked(self, slot):
         """What the field asks for, the distance and the speed of the obstacle, of every pair with it."""

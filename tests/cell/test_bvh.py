@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
-from handwritten import BVH, CHANNELS, REST, turned, vicon
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -15,17 +12,14 @@ from scipy.spatial.transform import Rotation
 from elbowroom.cell.mocap.formats import Joint, joint_frames, read_bvh, usual_names
 from elbowroom.cell.mocap.recorded import Motion, Recorded, read_motion
 from elbowroom.errors import RecordingError
+from handwritten import BVH, CHANNELS, REST, turned, vicon
 from strategies import examples
 
 
 @pytest.fixture
-def write(tmp_path):
-    def put(text: str | bytes, name: str = "take.bvh") -> Path:
-        path = tmp_path / name
-        path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return path
-
-    return put
+def write(write):
+    """A function that writes a file, BVH unless its name says otherwise."""
+    return lambda text, name="take.bvh": write(text, name)
 
 
 def test_a_bvh_figure_stands_upright_with_its_arms_out(write):

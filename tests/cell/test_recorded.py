@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from handwritten import NINE, POSE, vicon
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -20,18 +19,9 @@ from elbowroom.cell.mocap.recorded import Motion, Placement, Recorded, info_file
 from elbowroom.errors import RecordingError
 from elbowroom.geometry import PARKED, Person
 from elbowroom.geometry.shapes import VELOCITY_A, A
+from handwritten import NINE, POSE, vicon
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "coworker-motion"
-
-
-@pytest.fixture
-def write(tmp_path):
-    def put(text: str | bytes, name: str = "take.csv") -> Path:
-        path = tmp_path / name
-        path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return path
-
-    return put
 
 
 # --- Placement files ---

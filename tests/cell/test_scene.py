@@ -27,16 +27,9 @@ SCENES = Path(__file__).parents[2] / "src/elbowroom/experiments/thesis/scenes"
 
 
 @pytest.fixture
-def write(tmp_path):
-    """A function that writes a file and gives its path."""
-
-    def put(text: str, name: str = "cell.toml") -> Path:
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-        return path
-
-    return put
+def write(write):
+    """A function that writes a file, a scene unless its name says otherwise."""
+    return lambda text, name="cell.toml": write(text, name)
 
 
 @pytest.fixture

@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
-from handwritten import NINE, vicon
 
 from elbowroom.cell.mocap import formats as vicon_module
 from elbowroom.cell.mocap.recorded import Recorded, read_motion, read_vicon
 from elbowroom.errors import ElbowroomError, RecordingError
-
-
-@pytest.fixture
-def write(tmp_path):
-    def put(text: str | bytes, name: str = "take.csv") -> Path:
-        path = tmp_path / name
-        path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return path
-
-    return put
+from handwritten import NINE, vicon
 
 
 def test_a_vicon_file_gives_points_in_metres_and_seconds(write):

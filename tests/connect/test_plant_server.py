@@ -171,6 +171,14 @@ class Bench:
             if listening:
                 client.read(self.state)
 
+    def alone(self, count):
+        """Time passes at the controller, and nobody answers."""
+        for _ in range(count):
+            self.now += PERIOD
+            self.client.write(self.command)
+            self.client.advance(PERIOD)
+            self.client.read(self.state)
+
     def begin(self, speed=SPEED):
         """Under way at a constant speed."""
         self.tick()
@@ -378,11 +386,7 @@ def test_a_silent_plant_is_seen_and_not_waited_for(bench):
     bench.begin()
     bench.tick(150, SPEED)  # long enough for sequence numbers that a new session has not reached below
     stamp, where = bench.state.t, bench.state.q.copy()
-    for _ in range(30):
-        bench.now += PERIOD
-        bench.client.write(bench.command)
-        bench.client.advance(PERIOD)
-        bench.client.read(bench.state)
+    bench.alone(30)
     assert not bench.client.connected
     assert bench.state.t == stamp  # a supervisor sees it grow old
     assert (bench.state.q == where).all()
@@ -401,11 +405,7 @@ def test_a_plant_that_is_gone_is_no_error(arm):
     bench = Bench(arm)
     bench.begin()
     bench.server.close()
-    for _ in range(30):
-        bench.now += PERIOD
-        bench.client.write(bench.command)
-        bench.client.advance(PERIOD)
-        bench.client.read(bench.state)
+    bench.alone(30)
     assert not bench.client.connected
     assert bench.client.unsent > 0
     bench.client.close()

@@ -18,22 +18,23 @@ import re
 import types
 import typing
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard, TypeVar
 
 import numpy as np
 
 from ..errors import ConfigError, nearest_hint
 
+T = TypeVar("T")
 SHORTEST = 1e-5
 """s between cycles, at least: no arm takes commands faster, and what is kept of seconds has a row a cycle."""
-_NOTHING: Any = object()
+_NOTHING = object()
 
 
 class FieldError(ConfigError):
     """One setting that cannot be used: where it is, and what is wrong with it."""
 
     def __init__(
-        self, key: str, expected: str = "", got: Any = _NOTHING, *, problem: str | None = None, place: str = ""
+        self, key: str, expected: str = "", got: object = _NOTHING, *, problem: str | None = None, place: str = ""
     ) -> None:
         if problem is None:
             problem = f"expected {expected}; " + ("it is missing" if got is _NOTHING else f"got {got!r:.500}")
@@ -54,7 +55,7 @@ def joined(path: str, key: str) -> str:
     return f"{path}.{key}" if path and key else path or key
 
 
-def as_number(value: Any) -> float | None:
+def as_number(value: object) -> float | None:
     """A finite number as a float; None for anything else (bools are not numbers here)."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
         return None
@@ -95,7 +96,7 @@ class Allowed(NamedTuple):
 _ALLOWED = re.compile(r"(?:([(\[])(\S+), (?:(\S+)\]|inf\)) ?)?([^(\[].*)?")
 
 
-def setting(default: Any, allowed: str | Iterable[str], doc: str, *, below: str = "", traced: bool = True) -> Any:
+def setting(default: T, allowed: str | Iterable[str], doc: str, *, below: str = "", traced: bool = True) -> T:
     """A dataclass field: its default, what it may be, and its meaning.
 
     `allowed` is a unit ("" for none), behind an interval where there are bounds, "(0, 10] m", which hold for each entry
@@ -146,7 +147,7 @@ class Spec(NamedTuple):
         named = {bool: "true or false", str: "a string"}
         return named.get(self.kind, f"a {getattr(self.kind, '__name__', 'value')}")
 
-    def fit(self, value: Any, path: str) -> Any:
+    def fit(self, value: object, path: str) -> object:
         """The value as it is kept, or a FieldError at that path."""
         if (value is None and self.optional) or (self.own and callable(value)):
             return value
@@ -157,7 +158,7 @@ class Spec(NamedTuple):
             raise FieldError(path, self.expected, value)
         return tuple(self._entry(entry, f"{path}[{k}]") for k, entry in enumerate(entries))
 
-    def _entry(self, value: Any, path: str) -> Any:
+    def _entry(self, value: object, path: str) -> object:
         kept = value
         if self.kind is float:
             kept = as_number(value)
@@ -174,24 +175,24 @@ class Spec(NamedTuple):
         return kept
 
 
-def _listed(value: Any) -> bool:
+def _listed(value: object) -> TypeGuard[Iterable[object]]:
     """Whether this is several values in order: neither words, nor a table, nor an array that is one number."""
     plain = isinstance(value, str | bytes | bytearray | Mapping)
     return isinstance(value, Iterable) and not plain and getattr(value, "ndim", 1) > 0
 
 
-def specs(cls: Any) -> tuple[Spec, ...]:
+def specs(cls: type) -> tuple[Spec, ...]:
     """What each field of a dataclass may be."""
     return _specs(cls)
 
 
 @functools.cache
-def _specs(cls: Any) -> tuple[Spec, ...]:
+def _specs(cls: type) -> tuple[Spec, ...]:
     hints = typing.get_type_hints(cls)
     return tuple(_spec(field, hints[field.name]) for field in dataclasses.fields(cls))
 
 
-def _spec(field: dataclasses.Field[Any], hint: Any) -> Spec:
+def _spec(field: dataclasses.Field[object], hint: object) -> Spec:
     union = typing.get_args(hint) if typing.get_origin(hint) in (types.UnionType, typing.Union) else (hint,)
     own = any(getattr(part, "_is_protocol", False) for part in union)
     plain = [part for part in union if part is not type(None) and not getattr(part, "_is_protocol", False)]
@@ -223,12 +224,12 @@ class Settings:
                 raise refusal(self, name, f"a number below {other} = {bound!r}")
 
 
-def refusal(settings: Any, name: str, expected: str) -> FieldError:
+def refusal(settings: object, name: str, expected: str) -> FieldError:
     """The error of a field that is not as expected, for what one field alone does not show."""
     return FieldError(name, expected, getattr(settings, name), place=type(settings).__name__)
 
 
-def bounded(settings: Any, name: str, least: float = -math.inf, most: float = math.inf) -> None:
+def bounded(settings: object, name: str, least: float = -math.inf, most: float = math.inf) -> None:
     """Refuses a field beyond bounds that depend on another field."""
     (spec,) = (spec for spec in specs(type(settings)) if spec.name == name)
     may = spec.allowed

@@ -20,7 +20,7 @@ import os
 import typing
 from collections.abc import Iterator, Mapping, Sequence
 from types import SimpleNamespace
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, TypeVar
 
 from ..errors import ConfigError, close_names
 from ..reading import named, parse_toml, read_bytes
@@ -30,6 +30,9 @@ from .checks import Spec, specs
 from .checks import joined as _joined
 from .checks import setting as setting
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 T = TypeVar("T")
 LARGEST = 2**20  # bytes of a file
 
@@ -37,7 +40,7 @@ LARGEST = 2**20  # bytes of a file
 # ---- data in
 
 
-def read(cls: type[T], table: Mapping[str, Any], path: str = "", base: T | None = None) -> T:
+def read(cls: type[T], table: Mapping[str, object], path: str = "", base: T | None = None) -> T:
     """The settings that a table (of tomllib, say) holds.  `path` is where the table is in the file.
 
     What the table leaves out is as in `base`, else the class' default: the tables inside have their parent's default
@@ -68,7 +71,7 @@ def read(cls: type[T], table: Mapping[str, Any], path: str = "", base: T | None 
         raise FieldError(path, problem=str(error)) from error
 
 
-def _default(spec: dataclasses.Field[Any], base: Any) -> Any:
+def _default(spec: dataclasses.Field[object], base: object) -> object:
     """What a field is when it is left out, MISSING where it must not be."""
     if base is not None:
         return getattr(base, spec.name)
@@ -89,7 +92,7 @@ def load(cls: type[T], file: str | os.PathLike[str]) -> T:
     return loads(cls, read_bytes(file, LARGEST, ConfigError), named(file))
 
 
-def _unknown(key: str, known: Mapping[str, dataclasses.Field[Any]]) -> str:
+def _unknown(key: str, known: Mapping[str, dataclasses.Field[object]]) -> str:
     inside = [name for name in known if key.startswith(f"{name}_")]  # influence_mm: a unit in the name
     near = inside or close_names(key, known)
     if near:
@@ -98,7 +101,7 @@ def _unknown(key: str, known: Mapping[str, dataclasses.Field[Any]]) -> str:
     return f"unknown key; expected {', '.join(known)}"
 
 
-def _value(spec: Spec, value: Any, path: str, default: Any) -> Any:
+def _value(spec: Spec, value: Any, path: str, default: object) -> object:
     if value is False and spec.optional:
         return None
     if spec.kind is None:
@@ -115,12 +118,17 @@ def _value(spec: Spec, value: Any, path: str, default: Any) -> Any:
 # ---- data out
 
 
-def dumps(settings: Any, *, comments: bool = False) -> str:
+def _is_table(value: object) -> TypeGuard[DataclassInstance]:
+    """Whether this is settings of a part, a table in the file."""
+    return dataclasses.is_dataclass(value)
+
+
+def dumps(settings: DataclassInstance, *, comments: bool = False) -> str:
     """TOML that `loads` reads back as equal settings; with comments, each line says its unit and meaning."""
     return "\n".join(_lines(settings, "", comments, None)).strip("\n") + "\n"
 
 
-def _lines(settings: Any, path: str, comments: bool, base: Any) -> Iterator[str]:
+def _lines(settings: DataclassInstance, path: str, comments: bool, base: object) -> Iterator[str]:
     tables: list[str] = []
     for spec in dataclasses.fields(settings):
         value = getattr(settings, spec.name)
@@ -128,13 +136,13 @@ def _lines(settings: Any, path: str, comments: bool, base: Any) -> Iterator[str]
         if value is None:
             if default is not None:
                 yield f"{spec.name} = false"
-        elif dataclasses.is_dataclass(value):
+        elif _is_table(value):
             tables += [
                 "",
                 f"[{where}]",
                 *_lines(value, where, comments, default if type(default) is type(value) else None),
             ]
-        elif isinstance(value, tuple) and value and all(map(dataclasses.is_dataclass, value)):
+        elif isinstance(value, tuple) and value and all(map(_is_table, value)):
             for entry in value:
                 tables += ["", f"[[{where}]]", *_lines(entry, where, comments, None)]
         else:
@@ -143,7 +151,7 @@ def _lines(settings: Any, path: str, comments: bool, base: Any) -> Iterator[str]
     yield from tables
 
 
-def _text(value: Any, path: str) -> str:
+def _text(value: object, path: str) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
@@ -165,17 +173,17 @@ class SettingRow(NamedTuple):
     """What one setting is: for tables in the docs and on the command line."""
 
     name: str
-    default: Any
+    default: object
     unit: str
     doc: str
 
 
-def rows(settings: Any, path: str = "") -> list[SettingRow]:
+def rows(settings: DataclassInstance, path: str = "") -> list[SettingRow]:
     """Every setting of an instance, dotted names, tables opened."""
     found: list[SettingRow] = []
     for spec in dataclasses.fields(settings):
         value, name = getattr(settings, spec.name), _joined(path, spec.name)
-        if dataclasses.is_dataclass(value):
+        if _is_table(value):
             found += rows(value, name)
         else:
             found.append(SettingRow(name, value, spec.metadata.get("unit", ""), spec.metadata.get("doc", "")))
@@ -185,13 +193,13 @@ def rows(settings: Any, path: str = "") -> list[SettingRow]:
 # ---- the floats as runtime inputs
 
 
-def leaves(settings: Any) -> list[tuple[str, float]]:
+def leaves(settings: object) -> list[tuple[str, float]]:
     """(dotted name, value) of every traced float, in order: "repulsion.gain", "workspace.center[2]"."""
     return list(_leaves(settings, ""))
 
 
-def _leaves(value: Any, path: str) -> Iterator[tuple[str, float]]:
-    if dataclasses.is_dataclass(value):
+def _leaves(value: object, path: str) -> Iterator[tuple[str, float]]:
+    if _is_table(value):
         for name, entry in _entries(value):
             yield from _leaves(entry, _joined(path, name))
     elif isinstance(value, tuple):
@@ -203,7 +211,7 @@ def _leaves(value: Any, path: str) -> Iterator[tuple[str, float]]:
         raise FieldError(path, "a float, a whole number, a string, true or false, a tuple or a dataclass", value)
 
 
-def _entries(settings: Any) -> Iterator[tuple[str, Any]]:
+def _entries(settings: object) -> Iterator[tuple[str, object]]:
     """Names and values of what is traced; a whole number in a field of floats is a float, checked or not."""
     for spec in specs(type(settings)):
         if not spec.traced:
@@ -213,7 +221,7 @@ def _entries(settings: Any) -> Iterator[tuple[str, Any]]:
         yield spec.name, float(value) if is_float else value
 
 
-def lifted(settings: T, values: Sequence[Any]) -> T:
+def lifted(settings: T, values: Sequence[object]) -> T:
     """The settings with their floats replaced by `values` in the order of `leaves`.
 
     These may be expressions: what comes back has the settings' attributes, but is a plain namespace.
@@ -224,8 +232,8 @@ def lifted(settings: T, values: Sequence[Any]) -> T:
     return typing.cast(T, _lifted(settings, iter(values)))
 
 
-def _lifted(value: Any, values: Iterator[Any]) -> Any:
-    if dataclasses.is_dataclass(value):
+def _lifted(value: object, values: Iterator[object]) -> object:
+    if _is_table(value):
         return SimpleNamespace(**{name: _lifted(entry, values) for name, entry in _entries(value)})
     if isinstance(value, tuple):
         return tuple(_lifted(entry, values) for entry in value)

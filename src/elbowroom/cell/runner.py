@@ -422,22 +422,9 @@ def run(
 
 # ---- recording
 
-_NUMBERS = [
-    "t",
-    "cycles",
-    "contacts",
-    "distance_axes",
-    "distance_surfaces",
-    "clearance",
-    "age",
-    "slow",
-    "push",
-    "limit",
-    "margin",
-    "route",
-    "route_part",
-    "replans",
-]
+_NUMBERS = ["t", "cycles", "contacts", "distance_axes", "distance_surfaces", "clearance", "age"]
+_NUMBERS += ["slow", "push", "limit", "margin", "route", "route_part", "replans"]
+_UNPLANNED = (math.nan, math.nan, math.nan)
 _VECTORS = ["tool", "tool_v", "person", "person_v", "goal", "q", "qd", "command", "object", "attraction", "repulsion"]
 _VECTORS += [f"{side}_hand" for side in SIDES]
 
@@ -453,23 +440,20 @@ class Log:
             wanted = f"one for the {cell.arm.n} joints of {cell.arm.name}"
             raise ConfigError(f"recording: expected {wanted}; got one for {recording.n}")
         self._cell, self._recording, self._row = cell, recording, recording.row
-        self._at = {name: recording.columns.index(name) for name in _NUMBERS}
+        self._numbers = [recording.columns.index(name) for name in _NUMBERS]
         self._views = {name: recording.view(name) for name in _VECTORS}
         names = cell.people[0].actual.names if cell.people else ()
         self._hands = [(f"{side}_hand", names.index(f"{side}_hand")) for side in SIDES if f"{side}_hand" in names]
 
     def add(self, t: float) -> None:
         """The control step at t, after `cell.step(t)`."""
-        cell, row, at, views = self._cell, self._row, self._at, self._views
-        info = cell.controller.command
-        row[at["t"]], row[at["cycles"]], row[at["contacts"]] = t, cell.task.cycles, cell.plant.contacts
-        row[at["distance_axes"]], row[at["distance_surfaces"]] = cell.near
-        row[at["clearance"]], row[at["age"]] = cell.clearance.surfaces, cell.age
-        row[at["slow"]], row[at["push"]], row[at["limit"]] = info.slow, info.push, info.limit
-        row[at["margin"]] = cell.margin
-        if cell.detour is not None:
-            detour = cell.detour
-            row[at["route"]], row[at["route_part"]], row[at["replans"]] = detour.state, detour.part, detour.replans
+        cell, views = self._cell, self._views
+        info, detour = cell.controller.command, cell.detour
+        route = _UNPLANNED if detour is None else (detour.state, detour.part, detour.replans)
+        counted = t, cell.task.cycles, cell.plant.contacts, *cell.near, cell.clearance.surfaces, cell.age
+        numbers = *counted, info.slow, info.push, info.limit, cell.margin, *route
+        for k, number in zip(self._numbers, numbers, strict=True):  # faster than an array of so few
+            self._row[k] = number
         views["tool"][:], views["tool_v"][:] = cell.tool, cell.tool_velocity
         views["goal"][:], views["object"][:] = cell.task.goal.position, cell.task.object
         views["q"][:], views["qd"][:], views["command"][:] = cell.state.q, cell.state.qd, cell.command.qd
@@ -500,9 +484,8 @@ def notes_of(cell: Cell) -> dict[str, str]:
         said["without shape"] = bare_told(cell.bare)
     if cell.motion_limits:
         said["motion limits"] = ", ".join(f"{each!r:.200}" for each in cell.motion_limits)
-    whole = scene_text(
-        dataclasses.replace(cell.scene, controller=cell.controller.config)
-    )  # it may have been tuned since
+    tuned = dataclasses.replace(cell.scene, controller=cell.controller.config)  # it may have been since
+    whole = scene_text(tuned)
     return said if whole is None else said | {NOTE: whole}
 
 

@@ -18,7 +18,20 @@ import typer
 from rich.text import Text
 
 from ..errors import ConfigError, did_you_mean
-from .terminal import AllowBare, Xacro, allow_xacro, duration, joints, line, note, plain
+from .terminal import (
+    AllowBare,
+    OtherRobot,
+    OtherTip,
+    Start,
+    Variant,
+    Xacro,
+    allow_xacro,
+    duration,
+    joints,
+    line,
+    note,
+    plain,
+)
 
 if TYPE_CHECKING:
     from ..cell import Cell, Pace, Scene
@@ -50,16 +63,12 @@ def plant(
         Path | None,
         typer.Argument(metavar="SCENE.toml", help="The scene that will be run, for its arm.  [the cell of `demo`]"),
     ] = None,
-    variant: Annotated[str | None, typer.Option(metavar="NAME", help="A variant that the file has.")] = None,
-    robot: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Another arm: a name, a URDF or a TOML file.")
-    ] = None,
-    tip: Annotated[str, typer.Option(metavar="LINK", help="Of --robot, a URDF file: where the arm ends.")] = "",
+    variant: Variant = None,
+    robot: OtherRobot = None,
+    tip: OtherTip = "",
     xacro: Xacro = False,
     allow_bare: AllowBare = False,
-    start: Annotated[
-        str, typer.Option(metavar="Q1,Q2,...", help="Joints at the start, rad or m.  [the scene's, or a ready pose]")
-    ] = "",
+    start: Start = "",
     kind: Annotated[
         PlantName | None, typer.Option("--plant", help="What moves, instead of what the file says.")
     ] = None,

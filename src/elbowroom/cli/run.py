@@ -19,6 +19,10 @@ from .replay import needs_viser, save_run
 from .terminal import (
     INTERRUPTED,
     AllowBare,
+    OtherRobot,
+    OtherTip,
+    Start,
+    Variant,
     Xacro,
     allow_xacro,
     console,
@@ -62,7 +66,7 @@ def run(
         Path | None,
         typer.Argument(metavar="SCENE.toml", help="The scene: arm, task, people, settings.  [the cell of `demo`]"),
     ] = None,
-    variant: Annotated[str | None, typer.Option(metavar="NAME", help="A variant that the file has.")] = None,
+    variant: Variant = None,
     plant: Annotated[
         str | None,
         typer.Option(
@@ -70,15 +74,11 @@ def run(
             help="What moves, instead of what the file says: kinematic, rigid, mujoco, or an `elbowroom plant`.",
         ),
     ] = None,
-    robot: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Another arm: a name, a URDF or a TOML file.")
-    ] = None,
-    tip: Annotated[str, typer.Option(metavar="LINK", help="Of --robot, a URDF file: where the arm ends.")] = "",
+    robot: OtherRobot = None,
+    tip: OtherTip = "",
     xacro: Xacro = False,
     allow_bare: AllowBare = False,
-    start: Annotated[
-        str, typer.Option(metavar="Q1,Q2,...", help="Joints at the start, rad or m.  [the scene's, or a ready pose]")
-    ] = "",
+    start: Start = "",
     seconds: Annotated[
         float | None, typer.Option(metavar="S", min=0.0, help="How long, instead of what the file says.")
     ] = None,

@@ -40,6 +40,13 @@ AllowBare = Annotated[
     bool, typer.Option("--allow-bare", help="Go on though links of the arm have no shape: distances ignore them.")
 ]
 Xacro = Annotated[bool, typer.Option("--xacro", help="Evaluate a xacro file, which runs expressions in it.")]
+# of a scene, for `run` and `plant`
+Variant = Annotated[str | None, typer.Option(metavar="NAME", help="A variant that the file has.")]
+OtherRobot = Annotated[str | None, typer.Option(metavar="NAME", help="Another arm: a name, a URDF or a TOML file.")]
+OtherTip = Annotated[str, typer.Option(metavar="LINK", help="Of --robot, a URDF file: where the arm ends.")]
+Start = Annotated[
+    str, typer.Option(metavar="Q1,Q2,...", help="Joints at the start, rad or m.  [the scene's, or a ready pose]")
+]
 
 
 class Interrupts:

@@ -17,10 +17,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
-from typing import Any
 
 from .. import dynamics
-from ..algebra import Graph, Program, trace
+from ..algebra import Expr, Graph, Program, trace
 from ..algebra.linalg import Array, PrincipalForm, matrix, rotate_featherstone, rotate_naive, rotate_principal
 from ..algebra.polynomial import Polynomial, shown, through
 from ..algebra.program import Count
@@ -41,13 +40,13 @@ def tensor_rotations() -> dict[str, Count]:
     """The count of R I R^T by each of them, as written; the thesis' way has its form made offline."""
 
     def offline(symbols: _Symbols, R: Array) -> Array:
-        def known(name: str) -> Any:
+        def known(name: str) -> Expr:
             return symbols.graph.input(name, parameter=True)
 
         Q = matrix([[known(f"Q{i}{k}") for k in range(2)] for i in range(3)])
         return rotate_principal(R, PrincipalForm(known("lambda3"), known("trace"), Q))
 
-    def online(way: Any) -> Any:
+    def online(way: Callable[[Array, Array], Array]) -> Callable[[_Symbols, Array, Array], Array]:
         return lambda _, R, tensor: way(R, tensor)
 
     both, alone = {"R": (3, 3), "tensor": (3, 3)}, {"R": (3, 3)}

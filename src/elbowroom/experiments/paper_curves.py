@@ -84,7 +84,7 @@ def _sample(n: int, rng: np.random.Generator) -> tuple[float, float, float]:
 
 def exact_mass_matrix(
     a: Array, alpha: Array, d: Array, q: Array, mass: Array, com: Array, inertia: Array
-) -> NDArray[Any]:
+) -> NDArray[np.longdouble]:
     """M (n, n) of revolute joints in modified Denavit-Hartenberg parameters, every operation in extended precision."""
     a, alpha, d, q, mass, com, inertia = (np.asarray(x, dtype=EXTENDED) for x in (a, alpha, d, q, mass, com, inertia))
     n = len(q)

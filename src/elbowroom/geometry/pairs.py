@@ -91,7 +91,7 @@ class Clearance:
         self._room(capsules)
 
     def _room(self, capsules: int) -> None:
-        own = len(self._body)
+        own = len(self._moving)
         self._rows = np.tile(PARKED, (own + capsules, 1))
         self._pairs = Pairs(own, capsules) if own and capsules else None
         self._table = np.empty((0, 0)) if self._pairs is None else self._pairs.kernel.empty()
@@ -99,7 +99,7 @@ class Clearance:
 
     def of(self, q: Array, rows: Array) -> tuple[Near, Near]:
         """At q (n,) from rows (k, 13): of all capsules of the body, and of those that move; infinite without any."""
-        own = len(self._body)
+        own = len(self._moving)
         if len(self._rows) - own < len(rows):
             self._room(len(rows))
         if self._pairs is None or not len(rows):

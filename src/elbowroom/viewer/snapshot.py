@@ -257,6 +257,7 @@ class Snapshot:
         at = replay.person[k] if np.isfinite(replay.person[k]).all() else None
         verdict, supervision = str(table["verdict"][k]), replay.scene_view.supervision
         objects, held = replay.belts.objects(k)
+        route_state, route_part, route = replay.route_at(k)
         return cls(
             scene=replay.scene_view,
             replayed=True,
@@ -295,7 +296,9 @@ class Snapshot:
             would_stop=verdict.startswith("STOP") and supervision == "watch",
             safety=None if found is None else replay.margins_at(k, found[1]),
             waited=float(replay.waited[k]),
-            **replay.route_at(k),
+            route_state=route_state,
+            route_part=route_part,
+            route=route,
         )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .numbers import extreme, gentle
-from .text import encode, raw, some, strange, words
+from .text import encode, lines, raw, some, strange, words
 
 Rng = np.random.Generator
 Place = tuple[Any, Any]  # a table or a list, and the key or index in it
@@ -57,6 +57,14 @@ def _value(value: Any) -> str:
     if isinstance(value, dict):
         return "{" + ", ".join(f"{_key(key)} = {_value(each)}" for key, each in value.items()) + "}"
     return "[" + ", ".join(map(_value, value)) + "]"
+
+
+def changed(rng: Rng, text: bytes, table: dict[str, Any]) -> bytes:
+    """A TOML file with something changed: now and then in its text, mostly in the table that it holds."""
+    if rng.random() < 0.15:
+        ways = (raw, words, lines)
+        return ways[rng.integers(len(ways))](rng, text)
+    return mutated(rng, table)
 
 
 def mutated(rng: Rng, table: dict[str, Any], wild: float = 0.3) -> bytes:

@@ -12,7 +12,6 @@ from elbowroom import loading
 from elbowroom.model import catalogue
 
 from ..mutate import toml_tree
-from ..mutate.text import lines, raw, words
 from ..target import Target
 from .models import use
 
@@ -31,10 +30,7 @@ class Robot(Target):
 
     def generate(self, rng: np.random.Generator) -> bytes:
         k = int(rng.integers(len(self.seeds)))
-        if rng.random() < 0.15:
-            ways = (raw, words, lines)
-            return ways[rng.integers(len(ways))](rng, self.texts[k])
-        return toml_tree.mutated(rng, self.seeds[k])
+        return toml_tree.changed(rng, self.texts[k], self.seeds[k])
 
     def feed(self, data: bytes) -> bool:
         self.file.write_bytes(data)

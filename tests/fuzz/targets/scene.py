@@ -14,7 +14,6 @@ from elbowroom.cell.scene import Scene, scene_of, scene_text
 from elbowroom.experiments.thesis.experiment import SCENES as THESIS
 
 from ..mutate import toml_tree
-from ..mutate.text import lines, raw, words
 from ..target import Broken, Target
 from .motion import bvh, vicon
 from .urdf import ARM, with_meshes
@@ -92,10 +91,7 @@ class Scenes(Target):
 
     def generate(self, rng: np.random.Generator) -> bytes:
         k = int(rng.integers(len(self.seeds)))
-        if rng.random() < 0.15:
-            ways = (raw, words, lines)
-            return ways[rng.integers(len(ways))](rng, self.texts[k])
-        return toml_tree.mutated(rng, self.seeds[k])
+        return toml_tree.changed(rng, self.texts[k], self.seeds[k])
 
     def feed(self, data: bytes) -> bool:
         self.file.write_bytes(data)

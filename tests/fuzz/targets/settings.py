@@ -15,7 +15,6 @@ from elbowroom.avoidance.control.config import structure
 from elbowroom.avoidance.settings import leaves
 
 from ..mutate import toml_tree
-from ..mutate.text import lines, raw, words
 from ..target import Broken, Target
 
 BUILT = 12  # one in so many accepted settings of another structure is compiled; it takes half a second
@@ -40,12 +39,7 @@ class Settings(Target):
         cls = (Config, Limits)[rng.integers(2)]
         texts = self.texts[cls]
         text = texts[rng.integers(len(texts))]
-        if rng.random() < 0.15:
-            ways = (raw, words, lines)
-            data = ways[rng.integers(len(ways))](rng, text)
-        else:
-            data = toml_tree.mutated(rng, tomllib.loads(text.decode()))
-        return cls.__name__.encode() + b"\n" + data
+        return cls.__name__.encode() + b"\n" + toml_tree.changed(rng, text, tomllib.loads(text.decode()))
 
     def feed(self, data: bytes) -> bool:
         kind, _, content = data.partition(b"\n")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from enum import StrEnum
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -86,9 +85,13 @@ def _vector(name: str, value: ArrayLike, size: int) -> Array:
     return array
 
 
-def measured(state: Any, name: str, n: int) -> Array | None:
+def measured(state: object, name: str, n: int) -> Array | None:
     """q or qd of a state, whatever that is, if it is an array of n finite numbers."""
-    x = getattr(state, name, None)
+    return finite_numbers(getattr(state, name, None), n)
+
+
+def finite_numbers(x: object, n: int) -> Array | None:
+    """Anything at all, if it is an array of n finite numbers."""
     if not isinstance(x, np.ndarray) or x.shape != (n,) or x.dtype.kind not in "fiu":
         return None
     return x if np.isfinite(x).all() else None

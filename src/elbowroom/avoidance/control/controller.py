@@ -49,7 +49,7 @@ class Many(NamedTuple):
     info: Array  # (B, 14)
 
 
-def _expect(name: str, value: Any, kind: type, hint: str) -> None:
+def _expect(name: str, value: object, kind: type, hint: str) -> None:
     if not isinstance(value, kind):
         raise ConfigError(f"{name}: expected {kind.__name__}; got {value!r:.60}; {hint}")
 
@@ -77,7 +77,7 @@ class _Law:
         found["info"][_STATUS] = where(size < HUGE, found["info"][_STATUS], float(_SENSELESS))
         return found
 
-    def compiled_as(self) -> tuple[Any, ...]:
+    def compiled_as(self) -> tuple[object, ...]:
         return structure(self.config), PROFILES, self.layout, self.lower, self.upper
 
 

@@ -8,7 +8,6 @@ add up.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -152,7 +151,7 @@ class Obstacles(Rebuilt):
         return f"<Obstacles: people [{seen}], {self.others} things>"
 
 
-def _rows(who: Any) -> Array:
+def _rows(who: object) -> Array:
     try:
         rows = np.asarray(who, dtype=float)
     except (TypeError, ValueError):

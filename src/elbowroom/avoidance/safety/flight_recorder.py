@@ -66,7 +66,7 @@ class Ring:
         self.data = data[first : first + rows]
         self.t, self.reason = math.nan, ""  # of the stop that it is the record of
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return vars(self) | {"data": self.data.copy()}  # a record that goes alone takes its rows along
 
     def __len__(self) -> int:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,7 +67,7 @@ class _Begun:
             "new_checks": found["memory"],
         }
 
-    def compiled_as(self) -> tuple[Any, ...]:
+    def compiled_as(self) -> tuple[object, ...]:
         return self.torque, self.samples
 
 

@@ -46,7 +46,7 @@ from ...algebra.linalg import Array as Scalars
 from ...algebra.linalg import vector
 from ...arm import Arm
 from ...compile import compiled
-from ..control.command import Status
+from ..control.command import Status, finite_numbers
 from ..copies import Rebuilt
 from .limits import UNLIMITED, Bounds, Limits
 from .perception import Note
@@ -238,11 +238,10 @@ class StateChecks(Rebuilt):
             return self._fault(q, found[1:].reshape(len(CHECKS), -1))
         return None
 
-    def _not_numbers(self, q: Any, qd: Any) -> Status:
+    def _not_numbers(self, q: object, qd: object) -> Status:
         """The stop for a state of the wrong kind; if it is none, what it is held against cannot be trusted."""
         for name, x in (("q", q), ("qd", qd)):
-            fits = isinstance(x, np.ndarray) and x.shape == (self._arm.n,) and x.dtype.kind in "fiu"
-            if not fits or not np.isfinite(x).all():
+            if finite_numbers(x, self._arm.n) is None:
                 self.reason = f"{name} must be {self._arm.n} finite numbers; got {x}"
                 return Status.STOP_STATE_INVALID
         self.forget()

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import logging
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,7 +103,7 @@ class Hold:
         self.since = 0.0  # s, since when the goal is held
         arm.pose(arm.ready)  # compiled now, not in the loop
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state)
         self._arm.pose(self._arm.ready)  # an arm does not take its kernels along
 

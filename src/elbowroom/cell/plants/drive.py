@@ -87,7 +87,7 @@ class Drive:
     def write(self, command: Command, q: Array, qd: Array) -> None:
         """A command, to be followed until the next one; the joints are at q and qd now."""
         given = command.qd if self.mode == "velocity" else command.tau
-        if given.shape != (self.arm.n,):
+        if given.shape != self.wanted.shape:
             raise ShapeError(f"the command must have shape ({self.arm.n},); got {given.shape}")
         if not np.isfinite(given).all():
             self.refused += 1
@@ -120,10 +120,10 @@ class Drive:
         tau: Array = out.torque
         return tau
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {k: v for k, v in vars(self).items() if k != "_kernel"}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state)
         self.prepare()
 

@@ -126,7 +126,7 @@ class Experiment:
             raise ConfigError(f"{self.file}: {error}") from error
 
 
-def read(file: Path, changes: Mapping[str, Any] | None = None, name: str = "") -> Experiment:
+def read(file: Path, changes: Mapping[str, object] | None = None, name: str = "") -> Experiment:
     """An experiment from its file, with some of its settings changed; `name` is for one that is no test."""
     table = merged(read_file(file), changes or {})
     own: Any = table.pop("experiment", {})

@@ -62,7 +62,7 @@ class Outcome:
         """Whether the supervisor could stop this run."""
         return same_variant(self.variant, SUPERVISED) or same_variant(self.variant, IMPROVED)
 
-    def row(self) -> dict[str, Any]:
+    def row(self) -> dict[str, object]:
         """As data for JSON: plain Python values, nothing that is not finite."""
         key, name = ("test", self.test) if self.test is not None else ("scene", self.scene)
         return {
@@ -80,7 +80,7 @@ def rows(outcomes: Iterable[Outcome]) -> str:
     return json.dumps([outcome.row() for outcome in outcomes], indent=2, allow_nan=False) + "\n"
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> object:
     """Numbers of NumPy as Python's, arrays as lists, and None for what is not finite."""
     if isinstance(value, Mapping):
         return {str(key): plain(inner) for key, inner in value.items()}

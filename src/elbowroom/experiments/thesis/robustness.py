@@ -62,7 +62,7 @@ class Survival:
     fails: tuple[str, ...]
 
 
-def value_at(table: Mapping[str, Any], place: str) -> float | None:
+def value_at(table: Mapping[str, object], place: str) -> float | None:
     """The number at a dotted place of a scene's table; None where the table does not have it."""
     found: Any = table
     for name in place.split("."):
@@ -72,7 +72,7 @@ def value_at(table: Mapping[str, Any], place: str) -> float | None:
     return float(found)
 
 
-def changed(place: str, value: float) -> dict[str, Any]:
+def changed(place: str, value: float) -> dict[str, object]:
     """A table with nothing but one number, at a dotted place."""
     found: Any = value
     for name in reversed(place.split(".")):

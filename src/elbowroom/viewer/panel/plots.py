@@ -91,7 +91,7 @@ def add_plot(
     return gui.add_uplot(data=data, order=order, **look)
 
 
-def scales(top: float) -> dict[str, Any]:
+def scales(top: float) -> dict[str, viser.uplot.Scale]:
     """The scales of a plot: time as it comes, values from 0 to `top`."""
     return {"x": {"time": False, "auto": True}, "y": {"range": (0.0, top)}}
 

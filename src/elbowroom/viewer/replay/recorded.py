@@ -20,7 +20,6 @@ import dataclasses
 import math
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -337,8 +336,11 @@ class Replay:
         last = np.maximum.accumulate(np.where(still, -1, np.arange(len(self))))  # the last row in which it did not
         return np.where(still, self.times - self.times[np.maximum(last, 0)], 0.0)
 
-    def route_at(self, k: int) -> dict[str, Any]:
-        """What a row says of a way around; the line of a route is where the tool went on it, from there on."""
+    def route_at(self, k: int) -> tuple[RouteState, str, Array]:
+        """What a row says of a way around: its state, the person's part that it is about, its line (m, 3).
+
+        The line is where the tool went on the route, from there on.
+        """
         code, row = float(self.table["route"][k]), float(self.table["route_part"][k])
         state = RouteState(int(code)) if code in {float(each) for each in RouteState} else RouteState.NONE
         names = self.cell.people_names
@@ -348,7 +350,7 @@ class Replay:
             over = np.flatnonzero(self.table["route"][k:] != code)
             ahead = self.tool[k : k + int(over[0]) if len(over) else len(self)]
             line = ahead[:: max(1, len(ahead) // ROUTE_POINTS)]
-        return {"route_state": state, "route_part": self.scene_view.part(part), "route": line}
+        return state, self.scene_view.part(part), line
 
     def moments(self, rate: float) -> Array:
         """Times of the run, `rate` of them a second, from the first control step to the last."""

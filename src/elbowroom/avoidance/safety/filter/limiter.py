@@ -34,7 +34,7 @@ from ..perception import CLOCK
 from .approach_speed import ENDS, FREE, PROMISE
 from .body_regions import retreats, table
 from .rows import MotionLimit, not_finite, own_rows
-from .solver import ROUNDS
+from .solver import ROUNDS, Tableau
 from .stages import CHAIN, NOBODY, FilterStructure, kernels
 
 Array = NDArray[np.float64]
@@ -51,12 +51,12 @@ class Solving(NamedTuple):
     give: Callable[..., Any]
 
 
-def _begun(s: Any) -> tuple[Array, ...]:
-    """Of a Tableau, what a step changes."""
+def _begun(s: Tableau) -> tuple[Array, ...]:
+    """What a step changes."""
     return s.table, s.at, s.price, s.side, s.entering
 
 
-def _fixed(p: Any) -> tuple[Array, ...]:
+def _fixed(p: Tableau) -> tuple[Array, ...]:
     return p.low, p.high, p.weight
 
 
@@ -222,7 +222,7 @@ class Limiter(Rebuilt):
         p, (one, other), solve = self.picked, self.solved, self._kernels["solve"]
         arrays, violated = self._inputs(q, qd, self.zero, tau, pairs), self._violated  # what is wanted counts no more
 
-        def given(s: Any) -> Call:
+        def given(s: Tableau) -> Call:
             return Call(self._kernels["give_solved"], self._taken("give_solved", arrays | self._found(s)), self.out)
 
         row = Pipeline([Call(self._kernels["row"], self._taken("row", arrays), self._outs["row"])]).run
@@ -251,7 +251,7 @@ class Limiter(Rebuilt):
 
         return correct
 
-    def _found(self, s: Any) -> dict[str, Array]:
+    def _found(self, s: Tableau) -> dict[str, Array]:
         return {"at": s.at, "price": s.price, "kinds": self.picked.kinds}
 
     @property

@@ -184,7 +184,7 @@ def test_steps_are_timed_from_their_beginning_and_from_their_deadline(clock):
     timed = TimedCell(cell)
     timed.turn(paced(clock), 12)
     (turn,) = timed.turns
-    assert turn.shape == (12 - WARM, 3)
+    assert turn.shape == (12 - WARM, 5)
     step, late_by = turn[:, 1], turn[:, 2]
     assert step[late - WARM] == pytest.approx(0.0125, abs=1e-6)  # the pace counts whole nanoseconds, and rounds
     assert late_by[late - WARM + 1] == pytest.approx(0.0025, abs=1e-6)
@@ -192,7 +192,8 @@ def test_steps_are_timed_from_their_beginning_and_from_their_deadline(clock):
     assert np.abs(late_by[others]).max() < 1e-6
     assert np.abs(step[others] - 0.001).max() < 1e-6
     assert np.abs(turn[:, 0] - step).max() < 1e-9
-    assert timed.over == 1
+    assert turn[:, 3].tolist() == [float(k == late - WARM) for k in range(len(turn))]
+    assert not turn[:, 4].any()
 
 
 def test_skipped_deadlines_count_and_the_plant_goes_on_meanwhile(clock):
@@ -201,7 +202,7 @@ def test_skipped_deadlines_count_and_the_plant_goes_on_meanwhile(clock):
     cell = FakeCell(clock, lasts)
     timed = TimedCell(cell)
     timed.turn(paced(clock), 10)
-    assert timed.over == 1 + 2
+    assert timed.turns[0][7 - WARM : 9 - WARM, 3].tolist() == [1.0, 2.0]
     assert np.allclose(np.diff(cell.times), [0.01] * 7 + [0.03] + [0.01])
     # the period itself, then what was skipped
     assert [dt for _, dt in cell.advanced[7:9]] == pytest.approx([0.01, 0.02])
@@ -220,7 +221,8 @@ def test_turns_follow_each_other_and_last_until_the_answer(clock):
     timed.turn(paced(clock), 10, more=5)
     assert len(cell.times) == 25
     assert np.allclose(np.diff(cell.times), 0.01)
-    assert timed.over == 0
+    assert not np.concatenate(timed.turns)[:, 3].any()
+    assert [turn[:, 4].all() for turn in timed.turns] == [False, True]
     assert [each.outcome for each in timer.results] == [UNANSWERED]
     assert [len(turn) for turn in timed.turns] == [10 - WARM, 15 - WARM]
 
@@ -229,7 +231,7 @@ def test_a_cell_in_turns_moves_as_in_one_run():
     steps = 210
     scene = scene_of("panda", ASKS_SOON, Planning())
     timed = TimedCell(cell := Cell(scene), RequestTimer(Cell(scene).detour.planner))
-    while len(np.concatenate(timed.turns or [np.zeros((0, 3))])) + WARM * len(timed.turns) < steps:
+    while len(np.concatenate(timed.turns or [np.zeros((0, 5))])) + WARM * len(timed.turns) < steps:
         timed.turn(AsFastAsPossible(cell.period), 30)
     whole = Cell(scene)
     table = run_cell(whole, cycles=steps).table()
@@ -276,8 +278,9 @@ def test_a_report_counts_requests_and_steps(quick):
     assert list(row.outcomes) == [*CHOICES.values(), UNANSWERED]
     assert row.outcomes["failed"] == 0
     assert row.answers.median <= row.answers.p95 <= row.answers.max
-    with_, without = quick.steps
-    assert (with_.planning, without.planning) == (True, False)
+    with_, at_work, without = quick.steps
+    assert (with_.planning, at_work.planning, without.planning) == ("with", "at work", "without")
+    assert 0 < at_work.steps < with_.steps
     assert without.steps == 3 * (100 - WARM)
     assert with_.steps >= without.steps
     assert quick.later[0].step_median.value == pytest.approx(with_.step.median - without.step.median, abs=2e-6)
@@ -290,6 +293,7 @@ def test_somebody_who_is_not_in_the_way_is_noted(monkeypatch):
     found = replanning.run(["panda"], runs=1, duration=1.0, pace=AsFastAsPossible, background=False)
     assert found.requests[0].requests == 0
     assert found.requests[0].answers is None
+    assert [row.planning for row in found.steps] == ["with", "without"]
     assert found.notes == ["panda: nothing was asked for; the person of these seeds was not in its way."]
 
 

@@ -14,6 +14,7 @@ own       CPU time of the step
 late      from a step's deadline to its beginning
 over      steps whose command was written after the next deadline, and deadlines that passed without a step
 
+Steps with planning are counted once more by themselves where a request was not answered yet: the planner was at work.
 The first `WARM` steps of a turn, which find another's data in the caches, are not counted.
 """
 
@@ -51,6 +52,7 @@ WARM = 5  # steps
 STARTING = 120.0  # s that the planner's process has to be ready: it may have to compile
 CHOICES = {Choice.AROUND: "around", Choice.WAIT: "wait", Choice.NO_WAY: "no way", Choice.FAILED: "failed"}
 UNANSWERED = "unanswered"
+WITH, AT_WORK, WITHOUT = "with", "at work", "without"
 DRAWS, LEVEL = 1000, 0.95  # of the bootstrap
 
 
@@ -93,21 +95,20 @@ class RequestRow:
 
 @dataclass(frozen=True)
 class StepRow:
-    """The control steps of one arm, with planning or without."""
+    """The control steps of one arm with planning, of these while the planner was at work, or without."""
 
     robot: str
-    planning: bool
+    planning: str  # WITH, AT_WORK or WITHOUT
     steps: int
-    step: TimeSpread
     own: TimeSpread
+    step: TimeSpread
     late: TimeSpread
     over: int
-    contacts: int
 
 
 @dataclass(frozen=True)
 class LaterRow:
-    """With planning less without, s: differences of medians and of 99 % quantiles over all steps.
+    """All steps with planning less those without, s: differences of medians and of 99 % quantiles over all steps.
 
     The bounds are a bootstrap's at 95 %, whose unit is a pair of turns.
     """
@@ -119,6 +120,8 @@ class LaterRow:
     step_p99: Interval
     late_median: Interval
     late_p99: Interval
+    contacts: int  # with planning
+    contacts_without: int
 
 
 @dataclass(frozen=True)
@@ -234,13 +237,13 @@ class RequestTimer:
 class TimedCell:
     """A cell that runs in turns, every control step of which is timed.
 
-    turns    for each turn (steps, 3): CPU time of the step, how long it took, how late it began; s
-    over     steps that were done after the next deadline, and deadlines without a step
+    turns    for each turn (steps, 5): CPU time of the step, how long it took, how late it began (s); how many deadlines
+             it cost, its own and those skipped before it; 1 if it began with a request that was not answered
     """
 
     def __init__(self, cell: Cell, timer: RequestTimer | None = None) -> None:
         self.cell, self.timer = cell, timer
-        self.turns, self.over = list[Array](), 0
+        self.turns = list[Array]()
         self.periods = 0  # of the run so far, those without a step too
         if timer is not None and cell.detour is not None:
             cell.detour.planner = timer
@@ -249,18 +252,18 @@ class TimedCell:
     def turn(self, pace: Pace, steps: int, more: int = 0) -> None:
         """So many steps, and up to so many more while a request is not answered."""
         cell, period, begin, k = self.cell, self.cell.period, self.periods, 0
-        taken = np.empty((steps + more, 3))
+        taken = np.empty((steps + more, 5))
         with pace:
             pace.wait(0)
             first = start = time.perf_counter()
+            skipped = 0
             while True:
                 t, due = self.periods * period, first + (self.periods - begin) * period
+                pending = self.timer is not None and self.timer.pending
                 before = time.thread_time()
                 cell.step(t)
                 own, end = time.thread_time() - before, time.perf_counter()
-                taken[k] = own, end - start, start - due
-                if k >= WARM and end - due > period:
-                    self.over += 1
+                taken[k] = own, end - start, start - due, skipped + (end - due > period), pending
                 cell.advance(t, period)
                 k += 1
                 self.periods += 1
@@ -270,7 +273,6 @@ class TimedCell:
                 start = time.perf_counter()
                 skipped = begin + round(waited / period) - self.periods
                 if skipped:  # the plant went on with its last command
-                    self.over += skipped if k >= WARM else 0
                     cell.advance(self.periods * period, min(skipped * period, LONGEST))
                     self.periods += skipped
         if self.timer is not None:
@@ -345,7 +347,7 @@ def run(
         period = found[0].plain.cell.period
         results[robot] = [each for one in found for each in one.requests]
         requests.append(request_row(robot, found, results[robot]))
-        steps += [step_row(robot, found, planning=planning) for planning in (True, False)]
+        steps += [row for name in (WITH, AT_WORK, WITHOUT) if (row := step_row(robot, found, name)) is not None]
         later.append(later_row(robot, found))
         if not results[robot]:
             notes.append(f"{robot}: nothing was asked for; the person of these seeds was not in its way.")
@@ -381,23 +383,30 @@ def request_row(robot: str, found: Sequence[RunResult], results: Sequence[Reques
     )
 
 
-def step_row(robot: str, found: Sequence[RunResult], *, planning: bool) -> StepRow:
-    """An arm's control steps."""
-    cells = [one.planned if planning else one.plain for one in found]
+def step_row(robot: str, found: Sequence[RunResult], planning: str) -> StepRow | None:
+    """An arm's control steps; None where there are none of this kind."""
+    cells = [one.plain if planning == WITHOUT else one.planned for one in found]
     taken = np.concatenate([turn for each in cells for turn in each.turns])
+    if planning == AT_WORK:
+        taken = taken[taken[:, 4] > 0.0]
     own, step, late = (time_spread(taken[:, column]) for column in range(3))
-    assert own is not None
-    assert step is not None
-    assert late is not None
-    over, contacts = sum(each.over for each in cells), sum(each.cell.plant.contacts for each in cells)
-    return StepRow(robot, planning, len(taken), step, own, late, over, contacts)
+    if own is None or step is None or late is None:
+        return None
+    return StepRow(robot, planning, len(taken), own, step, late, int(taken[:, 3].sum()))
 
 
 def later_row(robot: str, found: Sequence[RunResult]) -> LaterRow:
     """Both kinds of steps beside each other."""
     planned = [turn for one in found for turn in one.planned.turns]
     plain = [turn for one in found for turn in one.plain.turns]
-    return LaterRow(robot, *(difference(planned, plain, column, part) for column in range(3) for part in (0.5, 0.99)))
+    own, step, late = (
+        [difference(planned, plain, column, part) for part in (0.5, 0.99)] for column in range(3)
+    )  # median and 99 % each
+    touched, touched_without = (
+        sum(each.cell.plant.contacts for each in cells)
+        for cells in ([one.planned for one in found], [one.plain for one in found])
+    )
+    return LaterRow(robot, own[0], own[1], step[0], step[1], late[0], late[1], touched, touched_without)
 
 
 def difference(these: Sequence[Array], others: Sequence[Array], column: int, part: float) -> Interval:

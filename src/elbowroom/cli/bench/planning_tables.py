@@ -152,12 +152,13 @@ def replanning(report: ReplanningReport) -> None:
     line(
         "answer: from the request to the control step that has the answer, which looks once in a period.  planning: on"
     )
-    line("the planner's clock, without what weighs its ways.  CPU: of the planner's process, for the request.")
+    line("the planner's own clock.  CPU: of the planner's process, for the request.")
     line("own: CPU time of a step.  step: from its beginning until the command is written.  late: from its deadline to")
     line("its beginning.  over: commands written after the next deadline, and deadlines without a step.")
     line("In brackets: a bootstrap's bounds at 95 %, by pairs of turns.")
-    touched = [f"{row.robot} {'with' if row.planning else 'without'} {row.contacts}" for row in report.steps]
-    line(plain(f"Contacts with this person, who does not look out: {', '.join(touched)}."))
+    line("at work: of the steps with planning, those that began with a request not answered yet.")
+    touched = [f"{row.robot} {row.contacts}, without planning {row.contacts_without}" for row in report.later]
+    line(plain(f"Contacts with this person, who does not look out: {'; '.join(touched)}."))
     _busy(report.load, report.cores)
     for note in report.notes:
         line(plain(note))
@@ -175,8 +176,12 @@ def _step_cells(row: StepRow) -> list[object]:
     def tail(spread: TimeSpread) -> list[str]:
         return [_number(value, 2, 1e3) for value in (spread.median, spread.p99, spread.max)]
 
-    said = "with" if row.planning else "without"
-    return [row.robot, said, row.steps, *tail(row.own)[:2], *tail(row.step), *tail(row.late), row.over]
+    return [row.robot, row.planning, row.steps, *tail(row.own)[:2], *tail(row.step), *tail(row.late), row.over]
+
+
+def _microseconds(interval: Interval) -> str:
+    value, low, high = (round(1e6 * each) for each in (interval.value, interval.low, interval.high))
+    return f"{value:+d} ({low:+d}, {high:+d})"
 
 
 def _later(row: LaterRow) -> Iterator[list[object]]:
@@ -186,7 +191,7 @@ def _later(row: LaterRow) -> Iterator[list[object]]:
         "late": (row.late_median, row.late_p99),
     }
     for name, each in pairs.items():
-        yield [row.robot, name, *(f"{1e6 * i.value:+.0f} ({1e6 * i.low:+.0f}, {1e6 * i.high:+.0f})" for i in each)]
+        yield [row.robot, name, *map(_microseconds, each)]
 
 
 def _least(interval: Interval | None) -> str:

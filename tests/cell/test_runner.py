@@ -7,14 +7,15 @@ import errno
 import math
 import os
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from handwritten import vicon
 
 import elbowroom as er
 import elbowroom.cell.recording.table as record
 from elbowroom.avoidance import Attraction, Config, Force, Limits, Repulsion, Sensor, Status
+from elbowroom.avoidance.control.command import INDEX
 from elbowroom.cell import (
     Cell,
     GoTo,
@@ -34,11 +35,13 @@ from elbowroom.cell import (
 )
 from elbowroom.cell.people.settings import Seen
 from elbowroom.cell.recording.table import read
-from elbowroom.cell.runner import mounted, record_to
+from elbowroom.cell.runner import Log, mounted, record_to
 from elbowroom.cell.scene import PlantSettings, scene
 from elbowroom.errors import ConfigError
 from elbowroom.experiments.thesis.experiment import experiments
 from elbowroom.geometry import Body, Capsule, distance
+from elbowroom.geometry.pairs import Near
+from handwritten import vicon
 
 START = (0.0, 0.75, -2.15, 0.0, 0.7, 0.0)
 WALKER = WalkSettings((1.5, 0.0), (0.5, 0.0), speed=0.8, periods=0.5)
@@ -329,6 +332,26 @@ def test_tool_velocity_and_columns():
     assert set(table["state"]) == {"going"}
     goal = cell.origin + np.array([0.0, 0.3, 0.0])
     np.testing.assert_allclose([table[f"goal_{x}"][-1] for x in "xyz"], goal, rtol=0, atol=1e-12)
+
+
+def test_every_number_is_in_its_own_column():
+    """Each of another value, so that no two can be exchanged."""
+    cell = Cell(changed())
+    recording = Recording(cell.arm.n)
+    log = Log(cell, recording)
+    cell.near, cell.clearance = Near(0.4, 0.3), Near(9.0, 0.2)
+    cell.age, cell.margin = 0.05, 0.6
+    said = cell.controller.command.info
+    said[[INDEX[name] for name in ("slow", "push", "limit")]] = 0.7, 0.8, 0.9
+    cell.detour = SimpleNamespace(state=2, part=5, replans=3)
+    log.add(1.25)
+    cell.detour = None
+    log.add(1.27)
+    table = recording.table()
+    wanted = {"t": 1.25, "distance_axes": 0.4, "distance_surfaces": 0.3, "clearance": 0.2, "age": 0.05, "margin": 0.6}
+    wanted |= {"slow": 0.7, "push": 0.8, "limit": 0.9, "route": 2.0, "route_part": 5.0, "replans": 3.0}
+    assert {name: table[name][0] for name in wanted} == wanted
+    assert all(math.isnan(table[name][1]) for name in ("route", "route_part", "replans"))
 
 
 def test_the_object_goes_where_the_tool_goes():

@@ -282,7 +282,7 @@ class TestChoosing:
         from elbowroom.avoidance.planning.decision import _Asked
 
         work = _Asked(planner, away, rules, repeatable=True)
-        _, through = work.widest(np.array([False]))
+        _, through = work.best(np.array([False]))
         for delay in (0.0, 1.0):
             costs[delay] = work.cost(through, delay, np.array([True])) - delay
         assert costs[1.0] < costs[0.0]  # later the way is clear

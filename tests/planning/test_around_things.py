@@ -1,4 +1,4 @@
-"""Things in the way: seen when an aim is new, gone around with the widest margin, and not left for the straight way."""
+"""Things in the way: seen when an aim is new, gone around with a margin, and not left for the straight way."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from elbowroom.avoidance.planning.decision import Request, _Asked
 from elbowroom.avoidance.planning.detour import Detour, RouteState
 from elbowroom.avoidance.planning.planner import Planner
 from elbowroom.avoidance.planning.settings import Planning
+from elbowroom.avoidance.planning.world import World
 from elbowroom.errors import ConfigError
 from elbowroom.geometry import PARKED, Capsule, Person
 from elbowroom.geometry.pairs import Clearance
@@ -111,3 +112,38 @@ def test_a_thing_that_is_put_on_the_route_ends_it():
     loop.obstacles.put(Capsule(tool - up, tool + up, 0.15))
     loop.run(0.1)
     assert loop.detour.replans == 1
+
+
+class TestMargins:
+    """Of several margins the widest is kept, unless a narrower one is worth it."""
+
+    def best(self, x, margins):
+        post = Capsule((x, 0.0, 0.0), (x, 0.0, 1.0), 0.04)
+        nobody = np.zeros((0, 13, 13)), np.zeros(0)
+        aim = PANDA.pose(turned(0.9))[:3, 3]
+        request = Request(1, 0.0, turned(-0.9), aim, None, *nobody, post.row()[None])
+        work = _Asked(Planner(PANDA, tool_speed=0.8), request, Planning(thing_margins=margins), repeatable=True)
+        margin, route = work.best(np.zeros(0, dtype=bool))
+        return margin, route.duration
+
+    def test_a_narrower_one_where_that_is_much_quicker(self):
+        """8 cm from this post the arm must go around it, 4 cm from it straight past."""
+        _, long = self.best(0.25, (0.08,))
+        _, short = self.best(0.25, (0.04,))
+        assert short < 0.8 * long
+        assert self.best(0.25, (0.08, 0.04)) == (0.04, short)
+
+    def test_the_widest_where_that_is_as_quick(self):
+        assert self.best(0.35, (0.12, 0.04))[0] == 0.12
+
+
+def test_rounds_bound_a_plan_with_all_its_tries():
+    """The budget of a run that must be repeatable, whatever the clock says; half of it once there is a way."""
+    planner = Planner(PANDA, tool_speed=0.8)
+    world = World([Capsule((0.25, 0.0, 0.0), (0.25, 0.0, 1.0), 0.04)])
+    aim = PANDA.pose(turned(0.9))[:3, 3]
+    some, many = (
+        planner.plan(turned(-0.9), Goal(aim), world, margin=0.08, rounds=rounds, tries=100) for rounds in (40, 400)
+    )
+    assert some.reached
+    assert some.rounds <= 40 < many.rounds <= 400

@@ -48,7 +48,7 @@ Numbers = NDArray[Any]
 
 NOTHING = 1e3  # m: the clearance where there is nothing to be clear of
 OPEN = 2.0  # beyond the end of a motion: nothing of it is known to be blocked
-COARSE = 0.15  # m, of what moves farthest: samples that a motion is looked at first
+COARSE = 0.5  # m, of what moves farthest: samples that a motion is looked at first
 ENOUGH = 0.06  # m: where hulls are so far away, the capsules in them are not looked at
 WORTH_HULLS = 1.5  # capsules to a hull, from which on hulls save time
 FINEST = 0.002  # m: motions this small between two samples that are free are free

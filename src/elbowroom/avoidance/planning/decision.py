@@ -1,10 +1,12 @@
 """Going around or waiting: what a planner is asked, how it chooses, and what it answers.
 
 A person who has stood still for long is a wall with a margin.  One who moves is a cost: the way through where they are
-now may be free by the time the arm comes there, or the way around closed.  So there are two candidates, each with the
-widest of the margins that has a way: a route around everybody as they are now, and one around those who stand.  Each is
-weighed for every delay of DELAYS, with people where they are then expected: moved by their velocities for `horizon`
-seconds at most, grown by `uncertainty` for as long.  At a clearance c the supervisor leaves a part of an arm's speed,
+now may be free by the time the arm comes there, or the way around closed.  So there are two candidates: a route around
+everybody as they are now, and one around those who stand.  Each keeps the widest of the margins that has a way; where
+that costs `LONG` times the straight way or more, narrower ones are tried until half of the budget is spent, and taken
+if they cost a fifth less.  Each is weighed for every delay of DELAYS, with people where they are then expected: moved
+by their velocities for `horizon` seconds at most, grown by `uncertainty` for as long.  At a clearance c the supervisor
+leaves a part of an arm's speed,
 
     share(c) = (c - NEAR) / (FAR - NEAR), between LEAST and 1
 
@@ -19,6 +21,7 @@ configuration that a straight line of joints leads to without coming nearer to a
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -46,6 +49,7 @@ WEIGHED = 16  # places of a route at which its clearance is looked at
 NEAR, FAR, LEAST = 0.05, 0.45, 0.05  # m, m, -
 STEPS_ASIDE = (0.1, 0.2, 0.3, 0.5, 0.8)  # rad or m: how far away free configurations are looked for
 DRAWN, TRIED = 64, 8  # configurations drawn at each of these distances, and lines tried to the nearest free ones
+LONG, WORTH = 2.0, 0.8  # times the straight way, and times the cost with a wider margin
 ASIDE = 0.8  # of the present clearance: what the way out to the margin keeps
 
 
@@ -104,9 +108,9 @@ def choose(
     there: NDArray[np.bool_] = np.any(np.abs(request.people[:, :, 0]) < THERE, axis=1)
     still = there & (request.stood >= rules.still_after)
     moving = there & ~still
-    found = [asked.widest(there)]
+    found = [asked.best(there)]
     if moving.any():
-        found.append(asked.widest(still))
+        found.append(asked.best(still))
     candidates = [each for each in found if each is not None]
     said = request.number, request.t
     if not candidates:
@@ -146,12 +150,23 @@ class _Asked:
         self._near = Clearance(planner.checker.body, capsules) if near is None else near
         self._shapes, self._repeatable = tuple(shapes), repeatable
         self._random = np.random.default_rng(request.number)
-        self.spent = 0.0
-        self._left = rules.budget
+        self._began, self._rounds = time.perf_counter(), 0
         pose = np.eye(4)
         if request.rotation is not None:
             pose[:3, :3], pose[:3, 3] = request.rotation, request.aim
-        self._goal: Any = Goal(request.aim) if request.rotation is None else pose
+        goal = Goal(request.aim) if request.rotation is None else pose
+        self._ends = planner.joint_poses(goal, request.q, self._random)  # once, for all margins
+
+    @property
+    def spent(self) -> float:
+        """Since the request came, s."""
+        return time.perf_counter() - self._began
+
+    @property
+    def _left(self) -> float:
+        """What is left of the budget, 0 to 1."""
+        used = self._rounds / self.rules.rounds if self._repeatable else self.spent / self.rules.budget
+        return max(1.0 - used, 0.0)
 
     def world(self, who: NDArray[np.bool_], margin: float, thing_margin: float = 0.0) -> World:
         """These people, and things, each grown by its margin."""
@@ -175,37 +190,48 @@ class _Asked:
         wide = [(each, min(each, things[0])) for each in people]
         return [*wide, *((people[-1], each) for each in things if each < wide[-1][1])]
 
-    def widest(self, who: NDArray[np.bool_]) -> tuple[float, Route] | None:
-        """A route around these people, and things, with the widest margin that has one; the margin to both."""
-        margins = self.margins(who)
+    def best(self, who: NDArray[np.bool_]) -> tuple[float, Route] | None:
+        """A route around these people, and things, with the margin to both: see the module's docstring."""
+        if not len(self._ends):
+            return None
+        margins, found, least = self.margins(who), None, np.inf
         for k, (margin, thing_margin) in enumerate(margins):
-            plan = self._plan(self.request.q, who, margin, thing_margin, self._left / (len(margins) - k))
-            least = min(margin, thing_margin) if thing_margin else margin
-            if plan.outcome.name == "START_IN_COLLISION":
-                aside = self._aside(who, margin, thing_margin)
-                if aside is None:
-                    continue
-                plan = self._plan(aside, who, margin, thing_margin, self._left / (len(margins) - k))
-                if plan.reached and plan.route is not None:
-                    path = np.vstack([self.request.q, plan.route.path])
-                    return least, self.planner.timed(path)
-            elif plan.reached and plan.route is not None:
-                return least, plan.route
-        return None
+            if found is not None and (least < LONG * self.straight() or self._left < 0.5):
+                break
+            route = self._with(who, margin, thing_margin, self._left / (len(margins) - k))
+            if route is None:
+                continue
+            cost = self.cost(route, 0.0, np.zeros_like(who))
+            if cost < WORTH * least:
+                found, least = (min(margin, thing_margin) if thing_margin else margin, route), cost
+        return found
 
-    def _plan(self, start: Array, who: NDArray[np.bool_], margin: float, thing_margin: float, budget: float) -> Plan:
+    def _with(self, who: NDArray[np.bool_], margin: float, thing_margin: float, part: float) -> Route | None:
+        """A route with these margins, for part of the budget."""
+        plan = self._plan(self.request.q, who, margin, thing_margin, part)
+        if plan.outcome.name != "START_IN_COLLISION":
+            return plan.route if plan.reached else None
+        aside = self._aside(who, margin, thing_margin)
+        if aside is None:
+            return None
+        plan = self._plan(aside, who, margin, thing_margin, part)
+        if not plan.reached or plan.route is None:
+            return None
+        return self.planner.timed(np.vstack([self.request.q, plan.route.path]))
+
+    def _plan(self, start: Array, who: NDArray[np.bool_], margin: float, thing_margin: float, part: float) -> Plan:
+        rules = self.rules
         plan = self.planner.plan(
             start,
-            self._goal,
+            self._ends,
             self.world(who, margin, thing_margin),
             margin=self._clear(thing_margin),
-            budget=1e3 if self._repeatable else max(budget, 1e-3),
+            budget=max(part * rules.budget, 1e-3),
             seed=self.request.number,
-            rounds=self.rules.rounds if self._repeatable else None,
-            tries=self.rules.tries,
+            rounds=max(int(part * rules.rounds), 1) if self._repeatable else None,
+            tries=rules.tries,
         )
-        self.spent += plan.seconds
-        self._left = max(self._left - plan.seconds, 0.0)
+        self._rounds += plan.rounds
         return plan
 
     def _clear(self, thing_margin: float) -> float:

@@ -45,18 +45,22 @@ def solutions(
     q = np.vstack([start, arm.ready, rng.uniform(low, high, (starts, arm.n))])
     position = target[:3, 3] if pose else target
     size = 6 if pose else 3
+    rotation = target[:3, :3] if pose else None
+    away = np.arange(len(q))  # those that are not there yet
     for _ in range(STEPS):
-        e = _error(arm, q, position, target[:3, :3] if pose else None)
-        if (np.linalg.norm(e, axis=1) < CLOSE).all():
+        e = _error(arm, q[away], position, rotation)
+        far = np.linalg.norm(e, axis=1) >= CLOSE
+        away, e = away[far], e[far]
+        if not len(away):
             break
-        at = arm.jacobian(q)
+        at = arm.jacobian(q[away])
         J = np.concatenate([at.Jv, at.Jw], axis=1) if pose else at.Jv
         dq = np.einsum(
             "bij,bi->bj", J, np.linalg.solve(J @ J.transpose(0, 2, 1) + DAMPING * np.eye(size), e[..., None])[..., 0]
         )
         dq *= np.minimum(1.0, LONGEST / np.maximum(np.abs(dq).max(axis=1, keepdims=True), 1e-12))
-        q = np.clip(q + dq, lower, upper)
-    e = _error(arm, q, position, target[:3, :3] if pose else None)
+        q[away] = np.clip(q[away] + dq, lower, upper)
+    e = _error(arm, q, position, rotation)
     there = q[np.linalg.norm(e, axis=1) < 10 * CLOSE]
     order = np.argsort(np.abs(there - start).max(axis=1))
     found: list[Array] = []

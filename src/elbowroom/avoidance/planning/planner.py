@@ -6,15 +6,14 @@
 
 `goal` is a joint pose (n,), several (k, n), a pose of the tool (4, 4), or a Goal, whose position counts and for which
 the tool may turn.  Of several the one that is reached first counts.  What is found is shortened, its corners are
-rounded and it is timed (smoothing.py, route.py).  The same seed and `rounds` give the same route; a `budget` is time
-on the clock, so what it cuts off depends on the machine.
+rounded and it is timed (smoothing.py, route.py).  The same seed and `rounds` of the search give the same route; a
+`budget` is time on the clock, so what it cuts off depends on the machine.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -116,6 +115,7 @@ class Planner:
         """A route from start (n,) to a goal that keeps `margin` (m) from the world, found within `budget` (s).
 
         The shortest in time of as many as `tries` that are found within half of the budget, the first one always.
+        With `rounds` that many rounds of the search are the budget, and not the clock.
         The arm's own links stay `apart` (m), or half as far as they are at start and goal where that is less; where
         they overlap at the start by less than 3 cm, they come no nearer.
         """
@@ -143,7 +143,7 @@ class Planner:
             if not checker.within_limits(first)[0]:
                 why = f"start: beyond a joint limit: {first[0].round(3).tolist()}"
             return ended(Outcome.START_IN_COLLISION, why, first)
-        ends = self._ends(goal, first[0], rng)
+        ends = self.joint_poses(goal, first[0], rng)
         if not len(ends):
             where = np.round(np.asarray(target_of(goal)), 3).tolist()
             return ended(Outcome.GOAL_UNREACHABLE, f"goal: no joint pose within the limits reaches {where}", first)
@@ -163,13 +163,19 @@ class Planner:
         if paths and (tries == 1 or self._quick(paths[0])):
             return ended(Outcome.REACHED, "straight", paths[0])
         straight, used = len(paths), 0
-        go_on, low, high = _allowed(began + budget, rounds), *self._range(np.vstack([first, ends]))
-        while len(paths) - straight < tries and (not paths or go_on(used)):
+        low, high = self._range(np.vstack([first, ends]))
+
+        def go_on(done: int) -> bool:
+            part = 0.5 if paths else 1.0  # one is there: others may cost half of the time
+            if rounds is not None:
+                return used + done < part * rounds
+            return time.perf_counter() < began + part * budget
+
+        while len(paths) - straight < tries and (not paths or go_on(0)):
             found = search.connect(against, first, ends, rng, low, high, go_on)
             used += found.rounds
             if found.path is not None:
                 paths.append(smoothing.rounded(against, smoothing.shortened(against, found.path, rng)))
-                go_on = _allowed(began + 0.5 * budget, rounds)  # one is there: others may cost half of the time
             elif not paths:
                 why = f"no way found in {time.perf_counter() - began:.2f} s, {used} rounds"
                 return ended(Outcome.BUDGET_SPENT, why, found.nearest, used)
@@ -186,6 +192,19 @@ class Planner:
         """Whether a path takes hardly longer than the tool must at its greatest speed."""
         tool = self.arm.pose(path[[0, -1]])[:, :3, 3]
         return self.timed(path).duration <= QUICK * float(np.linalg.norm(tool[1] - tool[0])) / self.tool_speed
+
+    def joint_poses(self, goal: ArrayLike | Goal, start: Array, rng: np.random.Generator) -> Array:
+        """(k, n) where the arm may end for a goal, as `plan` takes it; none where it is out of reach."""
+        target = target_of(goal)
+        if target is not None:
+            return solutions(self.arm, target, start, self.checker.lower, self.checker.upper, rng)
+        found = np.atleast_2d(np.asarray(goal, dtype=float))
+        n = self.arm.n
+        if found.ndim != 2 or found.shape[1] != n or not len(found):
+            raise ShapeError(f"goal must be joint poses ({n},) or (k, {n}), a pose (4, 4) or a Goal; got {found.shape}")
+        if not np.isfinite(found).all():
+            raise ValueError(f"goal must be finite; got {found}")
+        return found
 
     def timed(self, path: ArrayLike) -> Route:
         """A route along a path (k, n), within the planner's speeds and accelerations."""
@@ -212,22 +231,3 @@ class Planner:
         if not np.isfinite(found).all():
             raise ValueError(f"{name} must be finite; got {found}")
         return found[None]
-
-    def _ends(self, goal: ArrayLike | Goal, start: Array, rng: np.random.Generator) -> Array:
-        target = target_of(goal)
-        if target is not None:
-            return solutions(self.arm, target, start, self.checker.lower, self.checker.upper, rng)
-        found = np.atleast_2d(np.asarray(goal, dtype=float))
-        n = self.arm.n
-        if found.ndim != 2 or found.shape[1] != n or not len(found):
-            raise ShapeError(f"goal must be joint poses ({n},) or (k, {n}), a pose (4, 4) or a Goal; got {found.shape}")
-        if not np.isfinite(found).all():
-            raise ValueError(f"goal must be finite; got {found}")
-        return found
-
-
-def _allowed(until: float, rounds: int | None) -> Callable[[int], bool]:
-    def go_on(done: int) -> bool:
-        return (rounds is None or done < rounds) and (rounds is not None or time.perf_counter() < until)
-
-    return go_on

@@ -113,12 +113,12 @@ def _timed(
         gone = np.linalg.norm(np.diff(tool(q), axis=0), axis=1)
         fastest = np.minimum(fastest, tool_speed * ds / np.maximum(gone, 1e-9))
     gain = _least(0.5 * acceleration, along)  # of each piece
-    v2 = np.zeros(len(s))
-    v2[1:-1] = np.minimum(np.minimum(fastest[1:], fastest[:-1]) ** 2, _least(0.25 * acceleration, bend))
-    for k in range(1, len(s)):
-        v2[k] = min(v2[k], v2[k - 1] + 2.0 * gain[k - 1] * ds[k - 1])
-    for k in range(len(s) - 2, -1, -1):
-        v2[k] = min(v2[k], v2[k + 1] + 2.0 * gain[k] * ds[k])
+    inner2 = np.minimum(np.minimum(fastest[1:], fastest[:-1]) ** 2, _least(0.25 * acceleration, bend))
+    v2, more = [0.0, *inner2.tolist(), 0.0], (2.0 * gain * ds).tolist()  # in lists: numbers of arrays are slow
+    for k in range(1, len(v2)):
+        v2[k] = min(v2[k], v2[k - 1] + more[k - 1])
+    for k in range(len(v2) - 2, -1, -1):
+        v2[k] = min(v2[k], v2[k + 1] + more[k])
     v = np.sqrt(v2)
     times = np.concatenate([[0.0], np.cumsum(2.0 * ds / (v[1:] + v[:-1]))])
     inner = (way[1:] * ds[1:, None] + way[:-1] * ds[:-1, None]) / (ds[1:] + ds[:-1])[:, None]

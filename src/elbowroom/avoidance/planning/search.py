@@ -23,6 +23,7 @@ BATCH, MORE, MOST = 16, 4, 64  # branches at once: in the first round, more in e
 RANGE = 2.0  # m: how far a branch grows at a time
 SHORTEST = 0.08  # m: a branch that is blocked sooner is none
 AT_ROOTS = 0.1  # part of the branches that set out for a root of the other tree
+BLOCK = 512  # nodes at once: a product that numpy's BLAS does not spread over threads, which would cost more than it
 ROOM = 256  # nodes that a tree has room for at first
 
 
@@ -50,8 +51,17 @@ class Tree:
 
     def nearest(self, to: Array) -> NDArray[np.int_]:
         """(B,) the numbers of the nodes nearest to configurations (B, n)."""
-        apart = self._squares[: self.size] - 2.0 * (to * self._weights) @ self._scaled[: self.size].T
-        found: NDArray[np.int_] = apart.argmin(axis=1)
+        wanted = -2.0 * (to * self._weights)
+        best, found = np.full(len(to), np.inf), np.zeros(len(to), dtype=int)
+        every = np.arange(len(to))
+        for first in range(0, self.size, BLOCK):
+            block = slice(first, min(first + BLOCK, self.size))
+            apart = wanted @ self._scaled[block].T
+            apart += self._squares[block]
+            here = apart.argmin(axis=1)
+            least = apart[every, here]
+            nearer = least < best
+            best[nearer], found[nearer] = least[nearer], first + here[nearer]
         return found
 
     def way(self, node: int) -> list[Array]:

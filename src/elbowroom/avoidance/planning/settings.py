@@ -20,7 +20,9 @@ class Planning(Settings):
     again: float = setting(1.0, "(0, 60] s", "after an answer without a way, the next request is so much later")
     # ---- which
     margins: tuple[float, ...] = setting(
-        (0.35, 0.25, 0.18, 0.12, 0.08), "(0, 10] m", "distances to people, the first with which there is a way is taken"
+        (0.35, 0.25, 0.18, 0.12, 0.08),
+        "(0, 10] m",
+        "distances to people: the widest that has a way, or one that is a fifth quicker",
     )
     thing_margins: tuple[float, ...] = setting(
         (0.12, 0.08, 0.04, 0.02, 0.01), "(0, 10] m", "distances to things, in the same way; not above that to people"

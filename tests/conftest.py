@@ -52,12 +52,13 @@ def pytest_collection_finish():
 
 @pytest.fixture
 def collector():
-    """As Python starts: on, nothing frozen; and so again afterwards."""
+    """As Python starts: on, nothing frozen; and afterwards as after the collection of the tests."""
     gc.unfreeze()
     gc.enable()
     yield
     gc.unfreeze()
     gc.enable()
+    pytest_collection_finish()
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ import stat
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
+from operator import attrgetter, is_
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from numpy.typing import NDArray
 
 MAGIC = b"elbowroom-kernel 1 "
 LARGEST = 256 * 1024 * 1024  # bytes of entries; beyond it the oldest go
+_SPEC = attrgetter("__spec__")
 _HEXADECIMAL = frozenset("0123456789abcdef")
 _UNSEEN: dict[Path, int] = {}  # folder -> bytes that this process has stored since it last looked through all entries
 
@@ -80,9 +82,9 @@ class Sources:
 
     def loaded(self) -> bool:
         """Whether the modules that were imported since, or again, are still those that were read."""
-        modules, seen = sys.modules, tuple(self._seen.items())
-        newest = len(modules), [*modules][-1]  # a module that is imported comes to the end
-        if newest == self._newest and all(getattr(modules.get(k), "__spec__", None) is spec for k, spec in seen):
+        modules = sys.modules
+        newest = len(modules), next(reversed(modules))  # a module that is imported comes to the end
+        if newest == self._newest and self._same(modules):
             return self._fits
         for name, module in tuple(modules.items()):
             if name.startswith(self._package) and self._seen.get(name, module) is not getattr(module, "__spec__", None):
@@ -95,6 +97,14 @@ class Sources:
                         self._fits = False
         self._newest = newest  # after all have been looked at: another thread may ask meanwhile
         return self._fits
+
+    def _same(self, modules: Mapping[str, Any]) -> bool:
+        """Whether the modules that were looked at are still there; asked for every kernel, so without a loop here."""
+        seen = dict(self._seen)  # another thread may add to it meanwhile
+        try:
+            return all(map(is_, map(_SPEC, map(modules.__getitem__, seen)), seen.values()))
+        except (KeyError, AttributeError):  # removed, or replaced by what is no module
+            return False
 
 
 def _python_files(folder: str) -> Iterator[str]:

@@ -256,7 +256,7 @@ def serve() -> None:
     people = np.full((sizes.people, sizes.capsules, ROW), 1e3)
     first = Request(1, 0.0, task.body.arm.ready, task.body.arm.pose(task.body.arm.ready)[:3, 3], None, people,
                     np.zeros(sizes.people), np.full((sizes.things, ROW), 1e3))  # fmt: skip
-    planner.checker.prepare(sizes.people * sizes.capsules + sizes.things)
+    planner.checker.prepare(sizes.people * sizes.capsules + sizes.things, task.shapes)
     with contextlib.suppress(Exception):
         choose(planner, first, task.rules, task.shapes, near=near)  # compiles what is not there yet
     link.ready[0] = 1.0

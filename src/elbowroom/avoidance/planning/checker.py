@@ -24,7 +24,7 @@ Capsules that no joint moves are not checked against the world: the base stands 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -192,11 +192,11 @@ class Checker:
         first, last = (self._batch(np.asarray(x, dtype=float)) for x in (a, b))
         return bool(self.against(world, margin).edges_free(first, last)[0])
 
-    def prepare(self, capsules: int) -> None:
-        """Compiles now what worlds of up to so many capsules need, and not when the first of each size comes."""
+    def prepare(self, capsules: int, shapes: Sequence[Any] = ()) -> None:
+        """Compiles now what worlds of these shapes and up to so many capsules need, not when the first such comes."""
         q, most = self.arm.ready[None], min(capsules, SIZES[-1])
         for size in (size for k, size in enumerate(SIZES) if k == 0 or SIZES[k - 1] < most):
-            world = World.of_rows(np.full((size, ROW), 0.5 * FAR))
+            world = World.of_rows(np.full((size, ROW), 0.5 * FAR), shapes)
             self.against(world).slacks(q)
             self.clearance(q, world)
             self.free(q, world)

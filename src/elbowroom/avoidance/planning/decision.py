@@ -3,10 +3,10 @@
 A person who has stood still for long is a wall with a margin.  One who moves is a cost: the way through where they are
 now may be free by the time the arm comes there, or the way around closed.  So there are two candidates: a route around
 everybody as they are now, and one around those who stand.  Each keeps the widest of the margins that has a way; where
-that costs `LONG` times the straight way or more, narrower ones are tried until half of the budget is spent, and taken
-if they cost a fifth less.  Each is weighed for every delay of DELAYS, with people where they are then expected: moved
-by their velocities for `horizon` seconds at most, grown by `uncertainty` for as long.  At a clearance c the supervisor
-leaves a part of an arm's speed,
+that costs `LONG` times the straight way or more and nobody moves, narrower ones are tried until half of the budget is
+spent, and taken if they cost a fifth less.  Each is weighed for every delay of DELAYS, with people where they are then
+expected: moved by their velocities for `horizon` seconds at most, grown by `uncertainty` for as long.  At a clearance c
+the supervisor leaves a part of an arm's speed,
 
     share(c) = (c - NEAR) / (FAR - NEAR), between LEAST and 1
 
@@ -108,15 +108,16 @@ def choose(
     there: NDArray[np.bool_] = np.any(np.abs(request.people[:, :, 0]) < THERE, axis=1)
     still = there & (request.stood >= rules.still_after)
     moving = there & ~still
-    found = [asked.best(there)]
-    if moving.any():
-        found.append(asked.best(still))
+    hurry = bool(moving.any())  # people who move soon make another route of it: an early one is worth more
+    found = [asked.best(there, hurry=hurry)]
+    if hurry:
+        found.append(asked.best(still, hurry=hurry))
     candidates = [each for each in found if each is not None]
     said = request.number, request.t
     if not candidates:
         return Answer(*said, Choice.NO_WAY, request.aim, seconds=asked.spent)
     (margin, route), delay = candidates[0], 0.0
-    if moving.any():
+    if hurry:
         costs = [
             (asked.cost(route, wait, moving), wait, k) for k, (_, route) in enumerate(candidates) for wait in DELAYS
         ]
@@ -150,6 +151,7 @@ class _Asked:
         self._near = Clearance(planner.checker.body, capsules) if near is None else near
         self._shapes, self._repeatable = tuple(shapes), repeatable
         self._random = np.random.default_rng(request.number)
+        self._along = dict[Route, list[tuple[Array, float]]]()
         self._began, self._rounds = time.perf_counter(), 0
         pose = np.eye(4)
         if request.rotation is not None:
@@ -190,36 +192,46 @@ class _Asked:
         wide = [(each, min(each, things[0])) for each in people]
         return [*wide, *((people[-1], each) for each in things if each < wide[-1][1])]
 
-    def best(self, who: NDArray[np.bool_]) -> tuple[float, Route] | None:
-        """A route around these people, and things, with the margin to both: see the module's docstring."""
+    def best(self, who: NDArray[np.bool_], *, hurry: bool = False) -> tuple[float, Route] | None:
+        """A route around these people, and things, with the margin to both: see the module's docstring.
+
+        In a `hurry` it is the first that is found, of half as many tries.
+        """
         if not len(self._ends):
             return None
         margins, found, least = self.margins(who), None, np.inf
         for k, (margin, thing_margin) in enumerate(margins):
             if found is not None and (least < LONG * self.straight() or self._left < 0.5):
                 break
-            route = self._with(who, margin, thing_margin, self._left / (len(margins) - k))
+            tries = -(-self.rules.tries // 2) if hurry else self.rules.tries
+            route = self._with(who, margin, thing_margin, self._left / (len(margins) - k), tries)
             if route is None:
                 continue
+            if hurry:
+                return min(margin, thing_margin) if thing_margin else margin, route
             cost = self.cost(route, 0.0, np.zeros_like(who))
             if cost < WORTH * least:
                 found, least = (min(margin, thing_margin) if thing_margin else margin, route), cost
         return found
 
-    def _with(self, who: NDArray[np.bool_], margin: float, thing_margin: float, part: float) -> Route | None:
+    def _with(
+        self, who: NDArray[np.bool_], margin: float, thing_margin: float, part: float, tries: int
+    ) -> Route | None:
         """A route with these margins, for part of the budget."""
-        plan = self._plan(self.request.q, who, margin, thing_margin, part)
+        plan = self._plan(self.request.q, who, margin, thing_margin, part, tries)
         if plan.outcome.name != "START_IN_COLLISION":
             return plan.route if plan.reached else None
         aside = self._aside(who, margin, thing_margin)
         if aside is None:
             return None
-        plan = self._plan(aside, who, margin, thing_margin, part)
+        plan = self._plan(aside, who, margin, thing_margin, part, tries)
         if not plan.reached or plan.route is None:
             return None
         return self.planner.timed(np.vstack([self.request.q, plan.route.path]))
 
-    def _plan(self, start: Array, who: NDArray[np.bool_], margin: float, thing_margin: float, part: float) -> Plan:
+    def _plan(
+        self, start: Array, who: NDArray[np.bool_], margin: float, thing_margin: float, part: float, tries: int
+    ) -> Plan:
         rules = self.rules
         plan = self.planner.plan(
             start,
@@ -229,7 +241,7 @@ class _Asked:
             budget=max(part * rules.budget, 1e-3),
             seed=self.request.number,
             rounds=max(int(part * rules.rounds), 1) if self._repeatable else None,
-            tries=rules.tries,
+            tries=tries,
         )
         self._rounds += plan.rounds
         return plan
@@ -256,15 +268,22 @@ class _Asked:
 
     def cost(self, route: Route, delay: float, moving: NDArray[np.bool_]) -> float:
         """Of following a route after a delay, s."""
-        part = route.duration / WEIGHED
         total, s = delay, 0.0
-        for k in range(WEIGHED):
-            q, qd = route.at((k + 0.5) * part)
-            speed = float(np.linalg.norm(self.planner.arm.jacobian(q)[0] @ qd))
+        for q, takes in self._places(route):
             clearance = self._clearance(q, self.expected(delay + s, moving))
-            s += part * max(1.0, speed / self.rules.speed)
-            total += part * max(1.0, speed / self.rules.speed) / self._share(clearance)
+            s += takes
+            total += takes / self._share(clearance)
         return total
+
+    def _places(self, route: Route) -> list[tuple[Array, float]]:
+        """Joints along a route, and how long the arm is about each, s; found once."""
+        if route not in self._along:
+            part, arm = route.duration / WEIGHED, self.planner.arm
+            states = [route.at((k + 0.5) * part) for k in range(WEIGHED)]
+            speeds = [float(np.linalg.norm(arm.jacobian(q)[0] @ qd)) for q, qd in states]
+            times = [part * max(1.0, speed / self.rules.speed) for speed in speeds]
+            self._along[route] = [(q, takes) for (q, _), takes in zip(states, times, strict=True)]
+        return self._along[route]
 
     def straight(self) -> float:
         """Of the straight way if nobody were there, s."""
@@ -287,6 +306,8 @@ class _Asked:
 
     def expected(self, after: float, moving: NDArray[np.bool_]) -> Array:
         """Everybody as expected so many seconds later."""
+        if not moving.any():
+            return self.request.people
         ahead = min(after, self.rules.horizon)
         people = self.request.people.copy()
         there = people[moving]

@@ -179,14 +179,17 @@ class Planner:
             elif not paths:
                 why = f"no way found in {time.perf_counter() - began:.2f} s, {used} rounds"
                 return ended(Outcome.BUDGET_SPENT, why, found.nearest, used)
-        quickest = min(range(len(paths)), key=lambda k: self.timed(paths[k]).duration)
+        quickest = 0
+        if len(paths) > 1:
+            quickest = min(range(len(paths)), key=lambda k: self.timed(paths[k]).duration)
         return ended(Outcome.REACHED, "straight" if quickest < straight else "around", paths[quickest], used)
 
     def _straight(self, against: Against, first: Array, ends: Array, most: int) -> list[Array]:
         """Straight paths to some of the goals, the quickest first."""
         some = ends[against.edges_free(np.repeat(first, len(ends), axis=0), ends)]
         order = np.argsort(self.checker.moved(some - first))[:most]
-        return sorted((np.vstack([first, some[k]]) for k in order), key=lambda path: self.timed(path).duration)
+        paths = [np.vstack([first, some[k]]) for k in order]
+        return sorted(paths, key=lambda path: self.timed(path).duration) if most > 1 else paths
 
     def _quick(self, path: Array) -> bool:
         """Whether a path takes hardly longer than the tool must at its greatest speed."""

@@ -21,7 +21,6 @@ configuration that a straight line of joints leads to without coming nearer to a
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -152,7 +151,7 @@ class _Asked:
         self._shapes, self._repeatable = tuple(shapes), repeatable
         self._random = np.random.default_rng(request.number)
         self._along = dict[Route, list[tuple[Array, float]]]()
-        self._began, self._rounds = time.perf_counter(), 0
+        self._began, self._rounds = planner.now(), 0
         pose = np.eye(4)
         if request.rotation is not None:
             pose[:3, :3], pose[:3, 3] = request.rotation, request.aim
@@ -162,7 +161,7 @@ class _Asked:
     @property
     def spent(self) -> float:
         """Since the request came, s."""
-        return time.perf_counter() - self._began
+        return self.planner.now() - self._began
 
     @property
     def _left(self) -> float:

@@ -99,6 +99,11 @@ class Planner:
     def __repr__(self) -> str:
         return f"<Planner of {self.checker!r}>"
 
+    @staticmethod
+    def now() -> float:
+        """s, on the clock that a budget is of."""
+        return time.perf_counter()
+
     def plan(
         self,
         start: ArrayLike,

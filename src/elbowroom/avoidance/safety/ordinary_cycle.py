@@ -99,6 +99,27 @@ class OrdinaryCycle(NamedTuple):
     opened: Callable[..., Refused | None]
     attention: int
     correct: Callable[[], None]
+    steps: CycleSteps
+
+
+class CycleSteps(NamedTuple):
+    """The same as steps, for many arms at once (batch.py)."""
+
+    cycle: list[Step]
+    calm: Array  # (1,) not finite where the command wants attention
+    takes: CycleInputs
+    keep: list[Copy]  # of the limiter
+
+
+class CycleInputs(NamedTuple):
+    """The arrays that a cycle is given."""
+
+    now: Array  # (4,) NOW
+    q: Array
+    qd: Array
+    rows: Array
+    stamps: Array
+    goal: Array
 
 
 def ordinary_cycle(
@@ -155,9 +176,10 @@ def ordinary_cycle(
         *remember,
     ]
     attention = len(all_steps)
+    keep = limiter.kept()
     kept: list[Step] = [
         Sound(ends.calm),
-        *limiter.kept(),
+        *keep,
         ToRing(ends.row, recorder.data, recorder.place[:1]),
         Copy(ends.new_place, recorder.place),
     ]
@@ -167,4 +189,5 @@ def ordinary_cycle(
         Pipeline(all_steps, takes=takes).run,
         attention,
         limiter.corrections(q, qd, tau, controller.pairs),
+        CycleSteps(all_steps, ends.calm, CycleInputs(now, q, qd, places.rows, stamps, goal), keep),
     )

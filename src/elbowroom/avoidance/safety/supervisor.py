@@ -135,7 +135,7 @@ class Supervisor(Rebuilt):
             return
         parts = self.watch, self.timing, self.state_checks, self.recorder, self._clock
         cycle = ordinary_cycle(controller, limiter, *parts)
-        self._run_all, self._run_open, self._attention, self._correct = cycle
+        self._run_all, self._run_open, self._attention, self._correct, self._cycle = cycle
         self._own, self._of_controller = controller, vars(controller)
         self._predicted, self._layout = self.watch.predicted, self.watch.predicted.layout
         self._view: Any = self._clock.data
@@ -235,32 +235,42 @@ class Supervisor(Rebuilt):
                 except (ValueError, TypeError, ArithmeticError):
                     return self._one_by_one(t, dt, state, obstacles, goal)
                 if refused is None or refused.step == self._attention:
-                    self._predicted.names = obstacles.names
-                    obstacles.reads += 1
-                    asked, command = own.command, self.command
-                    command.t = asked.t = t
-                    command.dt = asked.dt = self._view[1]
-                    command.status = asked.status = status = STATUSES[int(self._info[_STATUS])]
-                    asked.level = own.level
-                    waits = status is Status.AVOIDING and asked.level[0] >= HALF
-                    command.reason = asked.reason = OCCUPIED if waits else ""
+                    command = self._commanded(t, obstacles, own)
                     if refused is None and alone:
+                        asked = own.command
                         command.margin = self.limiter.summary[_MARGIN]
                         command.info, command.acceleration, command.level = asked.info, asked.acceleration, asked.level
                         return command
-                    if self.limiter.lacking:
-                        try:
-                            self._correct()
-                        except ArithmeticError as error:
-                            why = self.limiter.unsound(state.q, error)
-                            self._stop_now(t, state.q, state.qd, self._pairs(asked), Status.STOP_INTERNAL, why)
-                    return self._finished(t, state, obstacles, asked, True)
+                    return self._corrected(t, state, obstacles, own, correct=self.limiter.lacking)
                 # A number that is not finite ended it before anything was remembered: the long way finds out which.
             return self._one_by_one(t, dt, state, obstacles, goal)
         except Exception as error:  # whatever it was: the arm stands still, and the command says why
             self._exceptions += 1
             self._latch.doubt(Status.STOP_INTERNAL, f"{type(error).__name__}: {error}")
             return self._blind(t, state)
+
+    def _commanded(self, t: float, obstacles: Obstacles, own: Controller) -> Command:
+        """The command after the native call, with what its controller says."""
+        self._predicted.names = obstacles.names
+        obstacles.reads += 1
+        asked, command = own.command, self.command
+        command.t = asked.t = t
+        command.dt = asked.dt = self._view[1]
+        command.status = asked.status = status = STATUSES[int(self._info[_STATUS])]
+        asked.level = own.level
+        waits = status is Status.AVOIDING and asked.level[0] >= HALF
+        command.reason = asked.reason = OCCUPIED if waits else ""
+        return command
+
+    def _corrected(self, t: float, state: State, obstacles: Obstacles, own: Controller, *, correct: bool) -> Command:
+        """The rest of a cycle whose command wants attention."""
+        if correct:
+            try:
+                self._correct()
+            except ArithmeticError as error:
+                why = self.limiter.unsound(state.q, error)
+                self._stop_now(t, state.q, state.qd, self._pairs(own.command), Status.STOP_INTERNAL, why)
+        return self._finished(t, state, obstacles, own.command, True)
 
     def _one_by_one(self, t: float, dt: float, state: State, obstacles: Obstacles, goal: Goal) -> Command:
         """Any cycle, its parts one after the other."""

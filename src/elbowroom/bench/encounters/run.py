@@ -239,11 +239,17 @@ def run(scene: EncounterScene, factory: Factory, frames: SensorFrames | None, se
             latched = False
         ahead = q[k + 1] = np.clip(q[k] + PERIOD * asked[k], lower, upper)
         state.q[:], state.qd[:] = ahead, (ahead - q[k]) / PERIOD
-        if np.linalg.norm(pose(ahead, out=tool)[:3, 3] - goal.position) < REACHED:
+        if reached(pose(ahead, out=tool)[:3, 3], goal.position):
             goals += 1
             goal.position = scene.goals[goals % len(scene.goals)]
             goal.t = t
     return RunTrack(q, asked, goals, stops, spent)
+
+
+def reached(tool: Array, goal: Array) -> Any:
+    """Whether a tool (..., 3) is at its goal."""
+    off = tool - goal
+    return off[..., 0] ** 2 + off[..., 1] ** 2 + off[..., 2] ** 2 < REACHED**2
 
 
 def _places(method: Method, people: int) -> Obstacles:

@@ -60,6 +60,17 @@ def _fixed(p: Tableau) -> tuple[Array, ...]:
     return p.low, p.high, p.weight
 
 
+class Correction(NamedTuple):
+    """Steps where the wish may violate a row: `row`, and where `violated` is above 0 `first`; then, as long as `left`
+    of the last is not 0 and for ROUNDS in all, the two of `again` in turn."""
+
+    row: list[Call]
+    violated: Array  # (1,)
+    first: list[Call]
+    again: list[list[Call]]
+    left: tuple[Array, Array]  # (1,) of first and of the second of `again`, and of the first of `again`
+
+
 class Limiter(Rebuilt):
     """Holds the last command and works out the next; `out` has qd, q, tau, tool_velocity, summary and record.
 
@@ -217,22 +228,25 @@ class Limiter(Rebuilt):
         """`keep` as steps of a pipeline."""
         return [Copy(self.out.qd, self.last), Copy(self.out.change, self.change)]
 
-    def corrections(self, q: Array, qd: Array, tau: Array, pairs: Array) -> Callable[[], None]:
-        """What is left to do where a row may be violated, as a function."""
+    def correcting(self, q: Array, qd: Array, tau: Array, pairs: Array) -> Correction:
+        """What is left to do where a row may be violated, as steps of pipelines."""
         p, (one, other), solve = self.picked, self.solved, self._kernels["solve"]
-        arrays, violated = self._inputs(q, qd, self.zero, tau, pairs), self._violated  # what is wanted counts no more
+        arrays = self._inputs(q, qd, self.zero, tau, pairs)  # what is wanted counts no more
 
         def given(s: Tableau) -> Call:
             return Call(self._kernels["give_solved"], self._taken("give_solved", arrays | self._found(s)), self.out)
 
-        row = Pipeline([Call(self._kernels["row"], self._taken("row", arrays), self._outs["row"])]).run
+        row = Call(self._kernels["row"], self._taken("row", arrays), self._outs["row"])
         pick = Call(self._kernels["pick"], self._taken("pick", arrays), p)
-        first = Pipeline([pick, Call(solve, (*_begun(p), *_fixed(p)), one), given(one)]).run
-        more = [
-            Pipeline([Call(solve, (*_begun(old), *_fixed(p)), new), given(new)]).run
-            for old, new in ((one, other), (other, one))
-        ]
-        left = one.left.data, other.left.data
+        first = [pick, Call(solve, (*_begun(p), *_fixed(p)), one), given(one)]
+        again = [[Call(solve, (*_begun(x), *_fixed(p)), y), given(y)] for x, y in ((one, other), (other, one))]
+        return Correction([row], self._arrays["violated"], first, again, (one.left, other.left))
+
+    def corrections(self, q: Array, qd: Array, tau: Array, pairs: Array) -> Callable[[], None]:
+        """The same as a function."""
+        steps = self.correcting(q, qd, tau, pairs)
+        row, first, *more = (Pipeline(part).run for part in (steps.row, steps.first, *steps.again))
+        left, violated = [x.data for x in steps.left], self._violated
 
         def correct() -> None:
             """An ArithmeticError where a number is not finite: such a command is not filtered, and must not go out."""

@@ -128,6 +128,13 @@ class SupervisorBatch:
         self._born = False
         self.command = np.zeros((arms, sup.arm.n))
 
+    def restart(self) -> None:
+        """All arms as before their first cycle."""
+        self._free += self._guards.values()
+        self._guards.clear()
+        self._count, self._born = 0, False
+        self._order[:] = self._place[:] = np.arange(self.arms)
+
     @property
     def latched(self) -> NDArray[np.bool_]:
         """(arms,) which have stopped, and must be reset."""
@@ -282,25 +289,26 @@ class _Corrections:
 
     def run(self, places: Indices) -> list[int]:
         """Solves for the arms at these places, whose commands it replaces; those where a number was not finite."""
-        count, wrong = len(places), list[int]()
+        count = len(places)
         for mine, its in self._shared:
             mine[:count] = its[places]
-        places, bad = self._part(0, places)
-        wrong += bad
-        places = self._only(places, self._violated[: len(places), 0] > 0.0)
-        places, bad = self._part(1, places)
-        wrong += bad
+        places, wrong = self._part(0, places)
+        if not len(places):
+            return wrong
+        violated = dict(zip(places.tolist(), (self._violated[: len(places), 0] > 0.0).tolist(), strict=True))
+        places, bad = self._part(1, places)  # for all of them: to put the others aside would take longer
+        wrong += [place for place in bad if violated[place]]
+        asked = np.array([violated[place] for place in places.tolist()], dtype=bool)
         for k in range(ROUNDS):
-            if not len(places):
-                break
-            unsolved = self._left[k % 2][: len(places), 0] != 0.0
+            unsolved = asked & (self._left[k % 2][: len(places), 0] != 0.0)
             if k == ROUNDS - 1:
                 unsolved[:] = False
-            self._give(places, ~unsolved)
-            places = self._only(places, unsolved)
-            if len(places):
-                places, bad = self._part(2 + k % 2, places)
-                wrong += bad
+            self._give(places, asked & ~unsolved)
+            if not unsolved.any():
+                break
+            places, bad = self._part(2 + k % 2, self._only(places, unsolved))
+            wrong += bad
+            asked = np.ones(len(places), dtype=bool)
         return wrong
 
     def _part(self, part: int, places: Indices) -> tuple[Indices, list[int]]:
@@ -318,13 +326,12 @@ class _Corrections:
 
     def _only(self, places: Indices, which: NDArray[np.bool_]) -> Indices:
         """Those of the arms alone, in the first places."""
-        if which.all():
-            return places
         kept = np.flatnonzero(which)
         self._own.keep(kept)
         return places[kept]
 
     def _give(self, places: Indices, which: NDArray[np.bool_]) -> None:
         done = np.flatnonzero(which)
-        for mine, its in self._outs:
-            its[places[done]] = mine[done]
+        if len(done):
+            for mine, its in self._outs:
+                its[places[done]] = mine[done]

@@ -46,6 +46,7 @@ class Benchmark(StrEnum):
     PLANNING = "planning"
     TRAPS = "traps"
     REPLANNING = "replanning"
+    ROLLOUTS = "rollouts"
 
 
 TAKES = {
@@ -62,13 +63,14 @@ TAKES = {
     Benchmark.PLANNING: {"robot", "runs", "seed", "rounds", "problems"},
     Benchmark.TRAPS: {"robot", "runs", "seed", "methods", "jobs"},
     Benchmark.REPLANNING: {"robot", "runs", "seed"},
+    Benchmark.ROLLOUTS: {"robot", "runs", "seed"},
 }
 ROBOTS: dict[Benchmark, tuple[str, ...]] = {  # not the default ones
     **dict.fromkeys((Benchmark.ENCOUNTERS, Benchmark.SEARCH), ("panda", "ur5e", "iiwa14")),
     **dict.fromkeys((Benchmark.PLANNING, Benchmark.TRAPS), ("panda", "ur5e", "iiwa14", "xarm7", "z1")),
-    Benchmark.REPLANNING: ("panda",),
+    **dict.fromkeys((Benchmark.REPLANNING, Benchmark.ROLLOUTS), ("panda",)),
 }
-UNDRAWN = (Benchmark.SEARCH, Benchmark.PLANNING, Benchmark.TRAPS, Benchmark.REPLANNING)
+UNDRAWN = (Benchmark.SEARCH, Benchmark.PLANNING, Benchmark.TRAPS, Benchmark.REPLANNING, Benchmark.ROLLOUTS)
 RUNS = {
     Benchmark.DYNAMICS: "elbowroom.bench.dynamics:one_state",
     Benchmark.BATCH: "elbowroom.bench.dynamics:batches",
@@ -83,6 +85,7 @@ RUNS = {
     Benchmark.PLANNING: "elbowroom.bench.planning.report:run",
     Benchmark.TRAPS: "elbowroom.bench.traps.report:run",
     Benchmark.REPLANNING: "elbowroom.bench.planning.replanning:run",
+    Benchmark.ROLLOUTS: "elbowroom.bench.encounters.rollouts:run",
 }
 """The functions that measure: they bring the other libraries in, and are imported when they are called for."""
 
@@ -93,9 +96,9 @@ def bench(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help=f"dynamics, batch, gpu, encounters, planning, traps, replanning: an arm or, for the last four, a "
-            f"file; as often as wanted.  [{', '.join(DEFAULT_ROBOTS)}; encounters the first three; planning, traps "
-            "with xarm7 and z1; replanning the first]",
+            help=f"dynamics, batch, gpu, encounters, planning, traps, replanning, rollouts: an arm or, for the last "
+            f"five, a file; as often as wanted.  [{', '.join(DEFAULT_ROBOTS)}; encounters the first three; planning, "
+            "traps with xarm7 and z1; replanning, rollouts the first]",
         ),
     ] = None,
     joints: Annotated[
@@ -122,8 +125,8 @@ def bench(
         typer.Option(
             metavar="N",
             min=1,
-            help="encounters, search, traps, replanning: how many, for each arm; planning: for each set.  [100; "
-            "search 60; replanning 10]",
+            help="encounters, search, traps, replanning: how many, for each arm; planning: for each set; rollouts: "
+            "turns.  [100; search 60; replanning 10; rollouts 3]",
         ),
     ] = None,
     seed: Annotated[
@@ -131,7 +134,7 @@ def bench(
         typer.Option(
             metavar="N",
             min=0,
-            help="encounters, search, planning, traps, replanning: the first seed.  [0; search 1000000]",
+            help="encounters, search, planning, traps, replanning, rollouts: the first seed.  [0; search 1000000]",
         ),
     ] = None,
     candidates: Annotated[
@@ -190,6 +193,7 @@ def bench(
     elbowroom bench planning --robot my.urdf --runs 20              scenes of our own, for any arm
     elbowroom bench traps --runs 100            an obstacle on the straight way to the goal: who gets around it
     elbowroom bench replanning --runs 4         ways around a walking person: how soon; are control steps later
+    elbowroom bench rollouts                    control steps a second, arms one by one and side by side
     elbowroom bench search                      settings drawn at random, in training encounters; half an hour
 
     One to five minutes each, replanning a minute a run, encounters longer with all methods; let nothing else run
@@ -285,4 +289,5 @@ PRINTS: dict[Benchmark, Callable[[Any], None]] = {
     Benchmark.PLANNING: planning_tables.planning,
     Benchmark.TRAPS: planning_tables.traps,
     Benchmark.REPLANNING: planning_tables.replanning,
+    Benchmark.ROLLOUTS: tables.rollouts,
 }

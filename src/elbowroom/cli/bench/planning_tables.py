@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ... import __version__
 from ..terminal import heading, line, plain, table
-from .tables import missing, rate_text, ratio
+from .tables import busy, missing, rate_text, ratio
 
 if TYPE_CHECKING:
     from ...bench.encounters.run import Interval
@@ -33,7 +33,7 @@ def planning(report: PlanningReport) -> None:
     line("ms: median until the way is there, shortened and timed; OMPL's is its first way, found through Python.")
     line("rad: median length of the way where both have one.  touches: timed routes that touch, looked at every mrad.")
     line("In brackets: the lower end of Clopper and Pearson's exact interval at 95 %.")
-    _busy(report.load, report.cores)
+    busy(report.load, report.cores)
     for note in report.notes:
         line(plain(note))
     missing(report.missing)
@@ -107,7 +107,7 @@ def traps(report: TrapReport) -> None:
     own = [f"{row.robot} {row.method} {row.itself} and {row.floor}" for row in report.rows if row.itself or row.floor]
     if own:
         line(plain(f"Runs that overlapped the arm itself and the floor: {', '.join(own)}."))
-    _busy(report.load, report.cores)
+    busy(report.load, report.cores)
     for note in report.notes:
         line(plain(note))
     missing(report.missing)
@@ -159,7 +159,7 @@ def replanning(report: ReplanningReport) -> None:
     line("at work: of the steps with planning, those that began with a request not answered yet.")
     touched = [f"{row.robot} {row.contacts}, without planning {row.contacts_without}" for row in report.later]
     line(plain(f"Contacts with this person, who does not look out: {'; '.join(touched)}."))
-    _busy(report.load, report.cores)
+    busy(report.load, report.cores)
     for note in report.notes:
         line(plain(note))
 
@@ -205,8 +205,3 @@ def _maybe(interval: Interval | None) -> str:
 
 def _number(value: float | None, digits: int, times: float = 1.0) -> str:
     return "" if value is None else f"{times * value:.{digits}f}"
-
-
-def _busy(load: float | None, cores: int) -> None:
-    if load is not None and load > 0.75 + 0.5 * cores:
-        line(f"The machine was busy: {load:.1f} processes on {cores} cores; the times show it.")

@@ -10,6 +10,7 @@ from ..terminal import duration, heading, line, plain, table
 if TYPE_CHECKING:
     from ...bench.avoidance import CycleReport, CycleRow
     from ...bench.encounters.report import EncounterReport, MethodRow
+    from ...bench.encounters.rollouts import RolloutReport
     from ...bench.encounters.run import Interval
     from ...bench.encounters.search import SearchReport
     from ...bench.gpu import CardReport, CardRow
@@ -380,3 +381,27 @@ def missing(names: list[str]) -> None:
     advice = [f"{', '.join(there)}: pip install '.[bench]'." if there else ""]
     advice += [f"{name}: pip install {EXTRAS[name]}." for name in names if name in EXTRAS]
     line(f"Not installed here: {', '.join(names)}. ", " ".join(filter(None, advice)))
+
+
+def rollouts(report: RolloutReport) -> None:
+    """Control steps a second."""
+    line(f"elbowroom {__version__}; {plain(report.cpu)}; {report.cores} cores")
+    heading("Supervised encounters: control steps a second, in thousands; in brackets how many times one by one")
+    table(
+        ["robot", "how", "arms", "processes", "best", "median"],
+        (
+            [r.robot, r.what, r.arms, r.processes, f"{1e-3 * r.rate:.0f} ({r.ratio:.1f})", f"{1e-3 * r.median:.0f}"]
+            for r in report.rows
+        ),
+        words=2,
+    )
+    line(
+        "one by one: the loop of an arm.  side by side: many arms in SIMD lanes.  with all: people, sensor and figures,"
+    )
+    line(f"too.  Of {report.compared} encounters both ways, {report.same} had the same numbers to the bit.")
+    busy(report.load, report.cores)
+
+
+def busy(load: float | None, cores: int) -> None:
+    if load is not None and load > 0.75 + 0.5 * cores:
+        line(f"The machine was busy: {load:.1f} processes on {cores} cores; the times show it.")

@@ -3,10 +3,10 @@
 A person who has stood still for long is a wall with a margin.  One who moves is a cost: the way through where they are
 now may be free by the time the arm comes there, or the way around closed.  So there are two candidates: a route around
 everybody as they are now, and one around those who stand.  Each keeps the widest of the margins that has a way; where
-that costs `LONG` times the straight way or more and nobody moves, narrower ones are tried until half of the budget is
-spent, and taken if they cost a fifth less.  Each is weighed for every delay of DELAYS, with people where they are then
-expected: moved by their velocities for `horizon` seconds at most, grown by `uncertainty` for as long.  At a clearance c
-the supervisor leaves a part of an arm's speed,
+that costs `LONG` times the straight way or more and nobody moves, narrower ones down to `ROOMY` are tried until half of
+the budget is spent, and taken if they cost a fifth less.  Each is weighed for every delay of DELAYS, with people where
+they are then expected: moved by their velocities for `horizon` seconds at most, grown by `uncertainty` for as long.  At
+a clearance c the supervisor leaves a part of an arm's speed,
 
     share(c) = (c - NEAR) / (FAR - NEAR), between LEAST and 1
 
@@ -49,6 +49,7 @@ NEAR, FAR, LEAST = 0.05, 0.45, 0.05  # m, m, -
 STEPS_ASIDE = (0.1, 0.2, 0.3, 0.5, 0.8)  # rad or m: how far away free configurations are looked for
 DRAWN, TRIED = 64, 8  # configurations drawn at each of these distances, and lines tried to the nearest free ones
 LONG, WORTH = 2.0, 0.8  # times the straight way, and times the cost with a wider margin
+ROOMY = 0.04  # m: narrower than that only where nothing else has a way
 ASIDE = 0.8  # of the present clearance: what the way out to the margin keeps
 
 
@@ -200,17 +201,18 @@ class _Asked:
             return None
         margins, found, least = self.margins(who), None, np.inf
         for k, (margin, thing_margin) in enumerate(margins):
-            if found is not None and (least < LONG * self.straight() or self._left < 0.5):
+            least_margin = min(margin, thing_margin) if thing_margin else margin
+            if found is not None and (least < LONG * self.straight() or least_margin < ROOMY or self._left < 0.5):
                 break
             tries = -(-self.rules.tries // 2) if hurry else self.rules.tries
             route = self._with(who, margin, thing_margin, self._left / (len(margins) - k), tries)
             if route is None:
                 continue
             if hurry:
-                return min(margin, thing_margin) if thing_margin else margin, route
+                return least_margin, route
             cost = self.cost(route, 0.0, np.zeros_like(who))
             if cost < WORTH * least:
-                found, least = (min(margin, thing_margin) if thing_margin else margin, route), cost
+                found, least = (least_margin, route), cost
         return found
 
     def _with(

@@ -10,10 +10,11 @@ The clock runs at the rate
 
     s' = min(1, speed / |v_tool(s)|) (1 - lag / leash),    not below 0
 
-where lag is the farthest that any joint is off q(s).  So an arm that the supervisor slows, or holds, is waited for, and
-the filter need not know of the route.  Meanwhile the field of people and things reaches less far than the route's
-margin: the planner kept that margin, and the field would push the arm off its route.  All else stays as it is, above
-all the supervisor, which judges the commands on a route as any other.
+where lag is the farthest that any joint is off q(s); a route with little room has a shorter leash (`PER_MARGIN`).  So
+an arm that the supervisor slows, or holds, is waited for, and the filter need not know of the route.  Meanwhile the
+field of people and things reaches less far than the route's margin: the planner kept that margin, and the field would
+push the arm off its route.  All else stays as it is, above all the supervisor, which judges the commands on a route as
+any other.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 WITHIN = 0.8  # of the route's margin: how far the field reaches meanwhile
 ABOVE_FLOOR = 1.05  # times the field's floor: it must reach farther than that
-ARRIVED = 0.05  # rad or m: joints so near to the route's end have arrived
+PER_MARGIN, SHORTEST = 2.5, 0.03  # rad or m a metre of margin, and rad or m: of the leash
+ARRIVED = 0.015  # rad or m: joints so near to the route's end have arrived
 SETTLING = 1.0  # s after its end in which an arm that does not quite come there still counts as following
 
 
@@ -106,7 +108,7 @@ class Follower:
         self.clock = self.lag = 0.0
         self.beside = False  # the field is still that of a route
         self._field: dict[str, float] = {}
-        self._over = 0.0
+        self._over, self._leash = 0.0, settings.leash
         self._posture = controller.posture.copy()
 
     @property
@@ -124,6 +126,7 @@ class Follower:
         if self.route is None:
             self._posture[:] = self.controller.posture
         self.route, self.clock, self._over = route, 0.0, 0.0
+        self._leash = min(self.settings.leash, max(PER_MARGIN * margin, SHORTEST))
         config = self.controller.config
         influence = max(WITHIN * margin, ABOVE_FLOOR * config.repulsion.floor)
         influence = min(influence, config.repulsion.influence)
@@ -160,7 +163,7 @@ class Follower:
         self.lag = float(np.abs(q - q_route).max())
         fastest = float(np.linalg.norm(arm.jacobian(q_route)[0] @ qd_route))
         rate = min(1.0, rules.speed / fastest) if fastest > 0.0 else 1.0
-        rate *= max(0.0, 1.0 - self.lag / rules.leash)
+        rate *= max(0.0, 1.0 - self.lag / self._leash)
         self.clock = min(self.clock + rate * max(dt, 0.0), route.duration)
         q_route, qd_route = route.at(self.clock)
         speed = rate * np.asarray(qd_route)

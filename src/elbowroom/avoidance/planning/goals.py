@@ -23,6 +23,7 @@ STEPS = 60
 DAMPING = 1e-3
 LONGEST = 0.5  # rad or m a step
 CLOSE = 1e-4  # m and rad: what counts as there
+FROM_ENDS = 0.1  # rad or m: solutions nearer to a joint's end count only where there are no others
 APART = 0.3  # rad: solutions that are nearer in every joint are one
 
 
@@ -62,6 +63,9 @@ def solutions(
         q[away] = np.clip(q[away] + dq, lower, upper)
     e = _error(arm, q, position, rotation)
     there = q[np.linalg.norm(e, axis=1) < 10 * CLOSE]
+    roomy = (np.minimum(there - lower, upper - there) > FROM_ENDS).all(axis=1)
+    if roomy.any():  # at the end of a joint a controller is slow to come, or does not
+        there = there[roomy]
     order = np.argsort(np.abs(there - start).max(axis=1))
     found: list[Array] = []
     for candidate in there[order]:

@@ -45,6 +45,7 @@ COMMANDS = (
     "replay",
     "plant",
     "experiment",
+    "campaign",
     "doctor",
 )
 

@@ -7,7 +7,7 @@
     tour     a guided tour in the terminal            codegen quantities of an arm as C for a controller
     run      a scene of one's own, from its file      experiment  the thesis' seven tests, run again
     plant    an arm in a program of its own, for run  replay  a recording again, with a slider for time
-    doctor   what is installed, and what is missing
+    doctor   what is installed, and what is missing   campaign    encounters by the thousand, drawn from a file
 
 What was asked for goes to stdout, all else to stderr.  The exit status is 0, 1 for an error and 2 for a call that was
 not understood.  Names and messages that come from files are printed as they are, never as terminal markup.
@@ -24,7 +24,7 @@ from rich.text import Text
 
 from .. import __version__
 from ..errors import ElbowroomError
-from . import bench, check, count, demo, experiment, export, plant, replay, run, show, tour
+from . import bench, campaign, check, count, demo, experiment, export, plant, replay, run, show, tour
 from .terminal import INTERRUPTED, as_options, console, fail, note, noted, styled
 
 app = typer.Typer(
@@ -48,6 +48,7 @@ app.command("run")(run.run)
 app.command("plant")(plant.plant)
 app.command("replay")(replay.replay)
 app.command("experiment")(experiment.experiment)
+app.command("campaign")(campaign.campaign)
 
 OVERVIEW = """\
 [bold]elbowroom {version}[/]: the dynamics of serial robot arms, and room for the people beside them
@@ -65,6 +66,7 @@ OVERVIEW = """\
 [bold]Run[/]    elbowroom [cyan]run[/] cell.toml               a scene of your own: arm, task, people
        elbowroom [cyan]plant[/] cell.toml             its arm in a program of its own; run --plant HOST:PORT
        elbowroom [cyan]experiment[/] all              the thesis' seven tests again, with a report
+       elbowroom [cyan]campaign[/] my.toml --out DIR  encounters by the thousand, drawn from a file
        elbowroom [cyan]bench[/] dynamics              how fast it runs here, beside other libraries
        elbowroom [cyan]bench[/] batch                 many states in a call; bench chains, bench gpu, too
        elbowroom [cyan]bench[/] distance              all distances of arm and person, beside coal

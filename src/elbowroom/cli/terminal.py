@@ -246,13 +246,18 @@ def write_json(data: object, indent: int = 1) -> None:
 # ---- progress, on stderr
 
 
-def progress_bar(*columns: ProgressColumn, refresh: float = 10.0) -> Progress:
-    """A bar that is gone when it is done, moved `refresh` times a second; disabled where stderr is no terminal."""
+def progress_bar(*columns: ProgressColumn, refresh: float = 10.0, thread: bool = True) -> Progress:
+    """A bar that is gone when it is done, moved `refresh` times a second; disabled where stderr is no terminal.
+
+    Without a `thread` it moves when it is told to: a process that forks must not have others.
+    """
     from rich.progress import Progress
 
     errors = console(stderr=True)
     off = not errors.is_terminal
-    return Progress(*columns, console=errors, transient=True, disable=off, refresh_per_second=refresh)
+    return Progress(
+        *columns, console=errors, transient=True, disable=off, refresh_per_second=refresh, auto_refresh=thread
+    )
 
 
 class DelayedBar:

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import importlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from types import ModuleType
@@ -55,6 +55,7 @@ from ...avoidance import (
 from ...avoidance.control.obstacles import Obstacles
 from ...avoidance.planning.detour import Detour
 from ...avoidance.planning.settings import Planning
+from ...avoidance.settings import read
 from ...errors import ElbowroomError, UnknownNameError, did_you_mean
 from ...geometry import Pairs, Person
 from ...geometry.distance import DISTANCE, LAMBDA_X, LAMBDA_Y, NORMAL, SPEED_Y
@@ -327,10 +328,20 @@ def config(arm: Arm, controller: str = "K", **settings: Any) -> Config:
 
 
 def controller(
-    arm: Arm, people: int, sensor: str, *, law: str = "K", capsules: int = CAPSULES, **settings: Any
+    arm: Arm,
+    people: int,
+    sensor: str,
+    *,
+    law: str = "K",
+    capsules: int = CAPSULES,
+    overrides: Mapping[str, object] | None = None,
+    **settings: Any,
 ) -> Controller:
-    """A law alone; a person has so many capsules."""
-    return Controller(arm, config(arm, law, **settings), people=people, person_capsules=capsules)
+    """A law alone; a person has so many capsules.  `overrides`: settings as a table of a scene file has them."""
+    chosen = config(arm, law, **settings)
+    if overrides:
+        chosen = read(Config, overrides, "controller", chosen)
+    return Controller(arm, chosen, people=people, person_capsules=capsules)
 
 
 def supervised(

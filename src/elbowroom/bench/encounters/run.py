@@ -55,7 +55,7 @@ from ...geometry import Pairs
 from ...geometry.distance import CLOSING, DISTANCE
 from .methods import Factory, Latching, Method, controller
 from .people import LIMB_SPEED
-from .scene import CAPSULES, DURATION, PERIOD, REACHED, EncounterScene, SensorFrames, frames, place, scene, still
+from .scene import CAPSULES, DURATION, PERIOD, REACHED, EncounterScene, Place, SensorFrames, frames, place, scene, still
 
 Array = NDArray[np.float64]
 T = TypeVar("T")
@@ -101,16 +101,35 @@ def _rms(values: Array) -> float:
     return float(np.sqrt(np.mean(np.square(values)))) if values.size else 0.0
 
 
-def measured(scene: EncounterScene, track: RunTrack, alone: int) -> RunResult:
-    """The result of a run; `alone` is what the reference reached."""
+class Distances(NamedTuple):
+    """Arm and people at the T + 1 control times: pairs P of each moving capsule of the arm with each of the people."""
+
+    rows: Array  # (T + 1, R, 13) the arm's capsules, moving as they did in the last cycle
+    distance: Array  # (T + 1, P) m, negative in overlap
+    own: Array  # (T + 1, P) m/s, at which the arm's own motion closes the pair
+
+
+def distances(scene: EncounterScene, track: RunTrack) -> Distances:
+    """From the arm's joints and the people as they truly were."""
     where = scene.place
     moved = np.vstack([np.zeros(where.arm.n), np.diff(track.q, axis=0) / PERIOD])
     rows = where.body.kernel(track.q, moved)
-    people = still(scene.rows).reshape(len(rows), -1, scene.rows.shape[-1])
-    table = _pairs(len(where.moving), people.shape[1])(
-        np.ascontiguousarray(np.concatenate([rows[:, where.moving], people], axis=1))
-    )
-    distance, closing = table[..., DISTANCE], table[..., CLOSING]
+    table = pair_table(where, rows, still(scene.rows))
+    return Distances(rows, table[..., DISTANCE], table[..., CLOSING])
+
+
+def pair_table(where: Place, rows: Array, people: Array) -> Array:
+    """(T, P, 12): pairs of the arm's capsules (T, R, 13) that joints move and those of people (T, people, C, 13)."""
+    others = people.reshape(len(rows), -1, people.shape[-1])
+    both = np.concatenate([rows[:, where.moving], others], axis=1)
+    table: Array = _pairs(len(where.moving), others.shape[1])(np.ascontiguousarray(both))
+    return table
+
+
+def measured(scene: EncounterScene, track: RunTrack, alone: int, apart: Distances | None = None) -> RunResult:
+    """The result of a run; `alone` is what the reference reached, `apart` the run's distances if they are known."""
+    where = scene.place
+    rows, distance, closing = apart or distances(scene, track)
     contact = distance < 0.0
     model = where.arm.model
     ends = ((track.q <= model.lower) | (track.q >= model.upper)).any(axis=0)

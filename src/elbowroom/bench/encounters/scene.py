@@ -30,6 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...arm import Arm
+from ...avoidance.checks import Settings, refusal, setting
 from ...errors import ElbowroomError, UnknownNameError
 from ...geometry import Body, Pairs
 from ...geometry.distance import DISTANCE
@@ -42,13 +43,39 @@ Array = NDArray[np.float64]
 
 CAPSULES = len(NAMES)  # of a person
 SENSORS = ("camera", "ideal")
+PERIOD = 0.01  # s between control cycles
 FRAME = 0.02  # s between frames
 NOISE = 0.01  # m
 LATENCY = (0.03, 0.1)  # s
 GAP = (0.02, 0.12)  # s, of a drop-out
-BEFORE = 0.2  # s, that the camera runs before the arm does: the first cycle has a frame already
-BASELINE = 5  # frames, between those whose difference is the velocity
 EVERY = 1.5  # s between drop-outs, on the average
+BASELINE = 5  # frames, between those whose difference is the velocity
+BEFORE = 0.2  # s, that the camera runs before the arm does: the first cycle has a frame already
+
+
+@dataclass(frozen=True)
+class SensorSettings(Settings):
+    """The sensor of people: what it shows, how exactly, how late, and when it shows nothing.
+
+    A range of two equal numbers is a fixed value.
+    """
+
+    kind: str = setting("camera", SENSORS, "camera, or ideal: the truth of every cycle, and nothing below counts")
+    frame_period: float = setting(FRAME, f"[{PERIOD}, 1] s", "between frames, a multiple of the control period")
+    noise: float = setting(NOISE, "[0, 1] m", "standard deviation of each coordinate of a point")
+    latency: tuple[float, float] = setting(LATENCY, "[0, 1] s", "drawn once a run from this range")
+    gap: tuple[float, float] = setting(GAP, "[0, 10] s", "of a drop-out, drawn from this range")
+    gap_every: float = setting(EVERY, "[0, 1e6] s", "from one drop-out to the next, on the average; 0: none")
+    baseline: int = setting(BASELINE, "[1, 50]", "frames between those whose difference is the velocity")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if abs(self.frame_period / PERIOD - round(self.frame_period / PERIOD)) > 1e-9:
+            raise refusal(self, "frame_period", f"a multiple of the control period, {PERIOD:g} s")
+        for name in ("latency", "gap"):
+            low, high = getattr(self, name)
+            if not 0.0 <= low <= high:
+                raise refusal(self, name, "two numbers >= 0 (s), the least and the most")
 
 
 class SensorFrames(NamedTuple):
@@ -60,32 +87,39 @@ class SensorFrames(NamedTuple):
     names: tuple[str, ...] = NAMES  # of a person's capsules
 
 
-def frames(scene: EncounterScene, sensor: str) -> SensorFrames:
-    """What the sensor gives in this scene; the same for every method."""
-    if sensor == "ideal":
+def frames(scene: EncounterScene, sensor: str | SensorSettings = "camera") -> SensorFrames:
+    """What the sensor gives in this scene, the same for every method; a name stands for that kind with its defaults."""
+    settings = _settings(sensor)
+    if settings.kind == "ideal":
         return SensorFrames(scene.times, scene.times, scene.rows)
-    if sensor != "camera":
-        raise UnknownNameError(f"sensor: expected {' or '.join(SENSORS)}; got {sensor!r}")
+    frame, every = settings.frame_period, settings.gap_every
     random = np.random.default_rng([2, scene.seed])
-    latency = random.uniform(*LATENCY)
-    numbers = np.arange(-round(BEFORE / FRAME), math.floor(scene.duration / FRAME + 1e-9) + 1, dtype=float)
-    stamps = FRAME * numbers
+    latency = random.uniform(*settings.latency)
+    numbers = np.arange(-round(BEFORE / frame), math.floor(scene.duration / frame + 1e-9) + 1, dtype=float)
+    stamps = frame * numbers
     keep = np.ones(len(stamps), dtype=bool)
-    gap = random.exponential(EVERY)
+    gap = random.exponential(every) if every else math.inf
     while gap < scene.duration:
-        length = random.uniform(*GAP)
+        length = random.uniform(*settings.gap)
         keep &= (stamps < gap) | (stamps >= gap + length)
-        gap += length + random.exponential(EVERY)
+        gap += length + random.exponential(every)
     truth = scene.points[np.maximum(np.round(stamps / PERIOD).astype(int), 0)]  # people stand until 0
-    seen = (truth + NOISE * random.standard_normal(truth.shape))[keep]
-    stamps = stamps[keep]
+    seen = (truth + settings.noise * random.standard_normal(truth.shape))[keep]
+    stamps, back = stamps[keep], settings.baseline
     velocities = np.zeros_like(seen)
-    times = stamps[BASELINE:] - stamps[:-BASELINE]
-    velocities[BASELINE:] = (seen[BASELINE:] - seen[:-BASELINE]) / times[:, None, None, None]
+    times = stamps[back:] - stamps[:-back]
+    velocities[back:] = (seen[back:] - seen[:-back]) / times[:, None, None, None]
     return SensorFrames(stamps, stamps + latency, capsules(scene.place, seen, velocities))
 
 
-PERIOD = 0.01  # s between control cycles
+def _settings(sensor: str | SensorSettings) -> SensorSettings:
+    if isinstance(sensor, SensorSettings):
+        return sensor
+    if sensor not in SENSORS:
+        raise UnknownNameError(f"sensor: expected {' or '.join(SENSORS)}; got {sensor!r}")
+    return SensorSettings(kind=sensor)
+
+
 DURATION = 10.0  # s
 REACHED = 0.025  # m: a tool so near to its goal has reached it
 STAND = 0.4  # m, from the floor to the arm's base

@@ -1,0 +1,238 @@
+"""Engines: what runs the blocks of a campaign, and where.
+
+    for block, rows in engine.blocks(campaign, wanted, watch):      in any order
+        store.write(block, rows)
+
+`local` runs blocks in processes of this machine, each by the single loop.  A process that ends before its block is done
+is replaced and the block is run again; a block that has ended three processes ends the campaign.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import traceback
+from collections import deque
+from collections.abc import Generator, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import Any, Protocol
+
+from ..errors import ElbowroomError, UnknownNameError, did_you_mean
+from . import runs
+from .runs import Rows
+from .settings import Campaign
+
+ATTEMPTS = 3  # processes that a block may end
+TICK = 0.2  # s between two looks at what was asked for meanwhile
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some runs, one after the other."""
+
+    number: int
+    first: int
+    count: int
+
+
+Done = Generator[tuple[Block, Rows], None, None]
+
+
+class Watch(Protocol):
+    """What an engine reports to; `done` may raise KeyboardInterrupt to end the campaign."""
+
+    def done(self, runs: int, steps: int) -> None:
+        """So many more runs are done, with so many control steps; called with zeros, too, now and then."""
+
+    def note(self, text: str) -> None:
+        """Something that the user should know."""
+
+
+class Silent:
+    """A watch that says nothing."""
+
+    def done(self, runs: int, steps: int) -> None:
+        """Nothing."""
+
+    def note(self, text: str) -> None:
+        """Nothing."""
+
+
+class Engine(Protocol):
+    """What runs blocks.  Rows of one precision are the same whatever the engine and the number of workers."""
+
+    name: str
+    precision: str  # "float64" for the bits of the single loop
+
+    def rows(self, campaign: Campaign, first: int, count: int) -> Rows:
+        """Some runs, here and now."""
+
+    def blocks(self, campaign: Campaign, wanted: Iterable[Block], watch: Watch) -> Done:
+        """Blocks as they are done."""
+
+
+ENGINES = ("local", "cuda", "ray")
+MODULES = {"cuda": "cuda_engine", "ray": "ray_engine"}
+"""Modules of engines that need more than this package; each has `engine(**options)`."""
+
+
+def engine(name: str, workers: int | None = None, **options: Any) -> Engine:
+    """The engine of this name."""
+    if name == "local":
+        return Local(workers or os.cpu_count() or 1)
+    if name not in ENGINES:
+        raise UnknownNameError(
+            f"engine: expected one of {', '.join(ENGINES)}; got {name!r}{did_you_mean(name, ENGINES)}"
+        )
+    module = f"{__package__}.{MODULES[name]}"
+    if find_spec(module) is None:
+        raise ElbowroomError(f"engine {name!r} is not part of this version yet; expected local")
+    made: Engine = import_module(module).engine(workers=workers, **options)
+    return made
+
+
+# ---- processes of this machine
+
+
+@dataclass
+class _Worker:
+    process: BaseProcess
+    pipe: Connection
+    block: Block | None = None
+    runs: int = 0  # of its block, that were reported
+    steps: int = 0
+
+
+class Local:
+    """Processes of this machine."""
+
+    name, precision = "local", "float64"
+
+    def __init__(self, workers: int = 1) -> None:
+        if workers < 1:
+            raise ElbowroomError(f"workers: expected a whole number from 1 on; got {workers}")
+        self.workers = workers
+        methods = multiprocessing.get_all_start_methods()
+        self._context: Any = multiprocessing.get_context("fork" if "fork" in methods else "spawn")
+
+    def rows(self, campaign: Campaign, first: int, count: int) -> Rows:
+        """By the single loop, in this process."""
+        return runs.rows(campaign, first, count)
+
+    def blocks(self, campaign: Campaign, wanted: Iterable[Block], watch: Watch) -> Done:
+        """Blocks as they are done; all processes are ended when this is."""
+        waiting, deaths = deque(wanted), dict[int, int]()
+        if not waiting:
+            return
+        runs.warm(campaign, watch.done)
+        workers: list[_Worker] = []
+        try:
+            while waiting or any(worker.block for worker in workers):
+                while len(workers) < self.workers and waiting:
+                    workers.append(self._start(campaign))
+                for worker in workers:
+                    if worker.block is None and waiting:
+                        _give(worker, waiting)
+                ready = wait([worker.pipe for worker in workers], TICK)
+                watch.done(0, 0)
+                for worker in [each for each in workers if each.pipe in ready]:
+                    done = self._heard(worker, watch)
+                    if done is not None:
+                        yield done
+                    elif not worker.pipe.closed:
+                        continue
+                    else:
+                        workers.remove(worker)
+                        _again(worker, waiting, deaths, watch)
+        finally:
+            for worker in workers:
+                worker.process.kill()
+            for worker in workers:
+                worker.process.join()
+                worker.pipe.close()
+
+    def _start(self, campaign: Campaign) -> _Worker:
+        mine, theirs = self._context.Pipe()
+        process = self._context.Process(target=_work, args=(theirs, campaign, os.getpid()), daemon=True)
+        process.start()
+        theirs.close()
+        return _Worker(process, mine)
+
+    def _heard(self, worker: _Worker, watch: Watch) -> tuple[Block, Rows] | None:
+        """What a process has to say: its rows, or None; its pipe is closed if it is no more."""
+        try:
+            kind, *what = worker.pipe.recv()
+        except (EOFError, OSError):
+            worker.pipe.close()
+            return None
+        if kind == "done":
+            worker.runs += what[0]
+            worker.steps += what[1]
+            watch.done(*what)
+            return None
+        if kind == "error":
+            error = ElbowroomError(what[0])
+            error.add_note(what[1])  # where in the worker; --debug shows it
+            raise error
+        assert worker.block is not None
+        block, worker.block, worker.runs, worker.steps = worker.block, None, 0, 0
+        return block, what[0]
+
+
+def _give(worker: _Worker, waiting: deque[Block]) -> None:
+    worker.block = waiting.popleft()
+    with suppress(OSError):  # a process that has ended shows when it is listened to
+        worker.pipe.send(worker.block)
+
+
+def _again(worker: _Worker, waiting: deque[Block], deaths: dict[int, int], watch: Watch) -> None:
+    """The block of a process that has ended goes back to the front."""
+    worker.process.join()
+    code = worker.process.exitcode or 0
+    how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with status {code}"
+    block = worker.block
+    if block is None:
+        watch.note(f"a worker process {how}; another takes its place")
+        return
+    deaths[block.number] = deaths.get(block.number, 0) + 1
+    what = f"block {block.number} (runs {block.first} to {block.first + block.count - 1})"
+    if deaths[block.number] >= ATTEMPTS:
+        raise ElbowroomError(
+            f"{what}: {ATTEMPTS} worker processes ended in it, the last one {how}; is there memory enough?"
+        )
+    watch.done(-worker.runs, -worker.steps)
+    watch.note(f"a worker process {how}; {what} is run again")
+    waiting.appendleft(block)
+
+
+def _work(pipe: Connection, campaign: Campaign, parent: int) -> None:
+    """A worker process: blocks in, rows out, until its parent is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all processes of a terminal; the parent decides
+
+    def alive() -> None:
+        if os.getppid() != parent:  # killed: nobody would take the rows
+            os._exit(0)
+
+    def done(count: int, steps: int) -> None:
+        alive()
+        pipe.send(("done", count, steps))
+
+    columns = runs.schema(campaign)
+    with suppress(EOFError, OSError):
+        while True:
+            while not pipe.poll(1.0):
+                alive()
+            block = pipe.recv()
+            try:
+                pipe.send(("rows", runs.rows(campaign, block.first, block.count, done, columns=columns)))
+            except ElbowroomError as error:
+                pipe.send(("error", str(error), traceback.format_exc()))
+            except Exception as error:
+                text = f"runs {block.first} to {block.first + block.count - 1}: {type(error).__name__}: {error}"
+                pipe.send(("error", text, traceback.format_exc()))

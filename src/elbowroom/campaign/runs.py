@@ -1,0 +1,251 @@
+"""One run of a campaign by the single loop of `bench.encounters`: the reference that every engine must equal.
+
+    rows(campaign, first, count)      one row per run, a structured array
+    replay(parameters)                scene, sensor frames and track of a run, to look at again
+
+The columns (`Schema`), in this order:
+
+    run            number of the run                          seed            of its scene
+    arm, law       by name                                    people          how many
+    duration       s
+    ...            one for every parameter that is drawn, by its dotted name
+    touched        a moving capsule of the arm and one of a person overlap at a control time
+    approach       they do while the arm's own motion closes that pair faster than 5 cm/s
+    least          least distance of arm and people, m, negative in overlap
+    least_at       s, when it was first
+    contact_speed  m/s, the greatest speed at which a pair closed at the first control time of its contact; NaN without
+    contact_part   the person's capsule of that pair          contact_link    the arm's
+    own_speed      m/s, what of that speed is the arm's own motion; NaN without
+    standing       touched, and before every contact's beginning no end of a moving capsule of the arm was displaced by
+                   more than 1 mm within 0.2 s: an arm standing still would have been touched, too
+    itself, floor  m, how deep the arm was in itself and in the floor at worst
+    ends           joints that were at a limit                goals           reached
+    stops          latched                                    jerk            rad/s^3
+    fastest        greatest commanded speed of a joint in its velocity limits
+
+A contact of a pair lasts while the pair overlaps at successive control times.  Words are whole numbers in the array, -1
+for none; `Schema.labels` has the words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arm import Arm
+from ..avoidance import Limits
+from ..bench.encounters.methods import ALL, Factory
+from ..bench.encounters.run import Distances, RunTrack, distances, measured, pair_table, run
+from ..bench.encounters.scene import PERIOD, EncounterScene, Place, SensorFrames, frames, place, scene
+from ..errors import ElbowroomError
+from ..geometry.distance import CLOSING
+from ..geometry.person import NAMES
+from ..geometry.shapes import A, B
+from ..loading import load
+from .draws import RunParameters, parameters
+from .settings import Campaign, made, nested, overrides
+
+Array = NDArray[np.float64]
+Rows = NDArray[np.void]
+STILL, STILL_TIME = 1e-3, 0.2  # m, s
+CODE = "<i2"  # of words
+WARMED = 32  # scenes whose programs are compiled before processes are forked
+WARM_DURATION = 0.1  # s
+METRICS = (
+    ("touched", "?"),
+    ("approach", "?"),
+    ("least", "<f8"),
+    ("least_at", "<f8"),
+    ("contact_speed", "<f8"),
+    ("contact_part", CODE),
+    ("contact_link", CODE),
+    ("own_speed", "<f8"),
+    ("standing", "?"),
+    ("itself", "<f8"),
+    ("floor", "<f8"),
+    ("ends", "<i2"),
+    ("goals", "<i2"),
+    ("stops", "<i2"),
+    ("jerk", "<f8"),
+    ("fastest", "<f8"),
+)
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The columns of a campaign's table, and the words that stand behind the numbers of some."""
+
+    dtype: np.dtype[np.void]
+    labels: Mapping[str, tuple[str, ...]]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns' names."""
+        return tuple(self.dtype.names or ())
+
+
+def schema(campaign: Campaign) -> Schema:
+    """The columns of a campaign; loads its arms."""
+    links = sorted({name for arm in campaign.arms for name in where(arm, campaign.tips.get(arm)).body.names})
+    labels: dict[str, tuple[str, ...]] = {"arm": campaign.arms, "law": campaign.laws}
+    columns = [("run", "<i8"), ("seed", "<i8"), ("arm", CODE), ("law", CODE), ("people", "<i2"), ("duration", "<f4")]
+    for name in campaign.drawn:
+        words = [str(v) for v in campaign.draws[name].probes if isinstance(v, str)]
+        columns.append((name, CODE if words else "<f8"))
+        if words:
+            labels[name] = tuple(words)
+    labels |= {"contact_part": NAMES, "contact_link": tuple(links)}
+    return Schema(np.dtype([*columns, *METRICS]), labels)
+
+
+@cache
+def arm_of(name: str, tip: str | None = None) -> Arm:
+    """An arm of a campaign."""
+    return load(name, tip)
+
+
+@cache
+def where(arm: str, tip: str | None = None) -> Place:
+    """The place of an arm of a campaign."""
+    return place(arm_of(arm, tip))
+
+
+class Replayed(NamedTuple):
+    """A run: what happened, what the sensor showed, what the arm did."""
+
+    scene: EncounterScene
+    frames: SensorFrames
+    track: RunTrack
+
+
+def factory(of: RunParameters) -> Factory:
+    """What makes the method of a run."""
+    make: Any = ALL[of.law]
+    known = overrides(of.law)
+    given = dict(make.keywords) if isinstance(make, partial) else {}
+    if of.limits and "limits" in known:
+        make = partial(make, limits=made("limits", dict(of.limits), given.get("limits", Limits())))
+    if of.controller and "controller" in known:
+        make = partial(make, overrides=nested("controller", dict(of.controller)))
+    found: Factory = make
+    return found
+
+
+def replay(of: RunParameters) -> Replayed:
+    """The run again, as it was: the same bits."""
+    what = scene(where(of.arm, of.tip), of.seed, of.people, of.duration, of.limb_speed)
+    seen = frames(what, of.sensor)
+    return Replayed(what, seen, run(what, factory(of), seen, of.sensor.kind))
+
+
+class Contact(NamedTuple):
+    """The hardest contact of a run, and whether the arm stood before each."""
+
+    speed: float  # m/s, NaN without a contact
+    own: float  # m/s
+    part: str  # of the person
+    link: str  # of the arm
+    standing: bool
+
+
+def contact(scene: EncounterScene, apart: Distances) -> Contact:
+    """From the distances of a run."""
+    overlap = apart.distance < 0.0
+    begins = overlap.copy()
+    begins[1:] &= ~overlap[:-1]
+    at, pair = np.nonzero(begins)
+    if not len(at):
+        return Contact(np.nan, np.nan, "", "", False)
+    place, times = scene.place, np.unique(at)
+    closing = pair_table(place, apart.rows[times], scene.rows[times])[..., CLOSING]
+    speeds = closing[np.searchsorted(times, at), pair]
+    k = int(np.argmax(speeds))  # the first of several
+    others = apart.distance.shape[1] // len(place.moving)
+    moving, other = divmod(int(pair[k]), others)
+    back = round(STILL_TIME / PERIOD)
+    ends = np.concatenate([apart.rows[:, place.moving, A], apart.rows[:, place.moving, B]], axis=1)
+    moved = max(float(np.linalg.norm(ends[max(t - back, 0) : t + 1] - ends[t], axis=-1).max()) for t in times)
+    return Contact(
+        float(speeds[k]),
+        float(apart.own[at[k], pair[k]]),
+        NAMES[other % len(NAMES)],
+        place.body.names[place.moving[moving]],
+        moved <= STILL,
+    )
+
+
+def row(of: RunParameters, columns: Schema) -> tuple[Any, ...]:
+    """One run's row, in the order of the columns."""
+    what, _, track = replay(of)
+    apart = distances(what, track)
+    found, touch = measured(what, track, 0, apart), contact(what, apart)
+    nearest = int(np.argmin(apart.distance.min(axis=1)))
+
+    def code(column: str, word: str) -> int:
+        return columns.labels[column].index(word) if word else -1
+
+    drawn = (code(name, value) if isinstance(value, str) else float(value) for name, value in of.drawn)  # type: ignore[arg-type]  # ranges are not drawn
+    return (
+        of.number,
+        of.seed,
+        code("arm", of.arm),
+        code("law", of.law),
+        of.people,
+        of.duration,
+        *drawn,
+        found.touched,
+        found.approach,
+        found.least,
+        float(what.times[nearest]),
+        touch.speed,
+        code("contact_part", touch.part),
+        code("contact_link", touch.link),
+        touch.own,
+        touch.standing,
+        found.itself,
+        found.floor,
+        found.ends,
+        found.goals,
+        found.stops,
+        found.jerk,
+        found.fastest,
+    )
+
+
+def rows(
+    campaign: Campaign,
+    first: int,
+    count: int,
+    done: Callable[[int, int], object] | None = None,
+    *,
+    columns: Schema | None = None,
+) -> Rows:
+    """The rows of `count` runs from number `first` on; `done(1, steps)` is called after each run."""
+    columns = columns or schema(campaign)
+    found = np.empty(count, dtype=columns.dtype)
+    for k, of in enumerate(parameters(campaign, first, count)):
+        try:
+            found[k] = row(of, columns)
+        except ElbowroomError as error:
+            raise ElbowroomError(f"run {of.number} ({of.arm}, {of.law}): {error}") from error
+        if done is not None:
+            done(1, of.steps)
+    return found
+
+
+def warm(campaign: Campaign, done: Callable[[int, int], object] | None = None) -> None:
+    """Compiles what the campaign's first runs need, by short runs: processes that are forked then have it."""
+    seen, columns = set(), schema(campaign)
+    for of in parameters(campaign, 0, WARMED * campaign.paired):
+        program = tuple((n, v) for n, v in (*of.limits, *of.controller) if not isinstance(v, float))
+        key = of.arm, of.law, of.people, program  # numbers are inputs of programs, all else chooses one
+        if key not in seen:
+            seen.add(key)
+            row(replace(of, duration=WARM_DURATION), columns)
+            if done is not None:
+                done(0, 0)

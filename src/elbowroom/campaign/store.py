@@ -1,0 +1,420 @@
+"""The folder of a campaign: its table in blocks, each written whole or not at all.
+
+    DIR/campaign.json            what the table is of: settings, seed, runs, columns, versions
+    DIR/campaign.toml            the file as it was given
+    DIR/blocks/000123.parquet    the rows of one block (or .npy)
+    DIR/blocks/SHA256SUMS        a line per block that is complete, as `sha256sum -c` reads it
+
+    table = read(DIR)                     a pyarrow.Table, in the order of runs
+    rows, schema = read_rows(DIR)         the same as a structured array, without pyarrow where blocks are .npy
+
+A block is written under a temporary name, synchronised with the disk and renamed; only then its line is added.  What
+has no line, or another checksum than its line, does not count: it is run again when the campaign is resumed.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import io
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from .. import __version__
+from ..disk_cache import SOURCES
+from ..errors import ElbowroomError
+from .engines import Block
+from .runs import Rows, Schema, schema, where
+from .settings import Campaign
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FORMAT = 1
+FORMATS = ("parquet", "npy")
+MANIFEST, FILE, SUMS = "campaign.json", "campaign.toml", "SHA256SUMS"
+SAME = ("format", "seed", "precision", "files", "elbowroom", "sources")
+"""What must be the same in a campaign that is resumed, besides settings, arms and columns."""
+SHOWN = 4  # differences that a message names
+
+
+class StoreError(ElbowroomError):
+    """A campaign's folder that cannot be read, written or resumed."""
+
+
+def arrow() -> Any:
+    """pyarrow, or an error that says how to get it or do without."""
+    try:
+        pa = import_module("pyarrow")
+        import_module("pyarrow.parquet")
+    except ImportError as error:
+        raise StoreError("Parquet files need pyarrow: pip install '.[campaign]'; --format npy does without") from error
+    return pa
+
+
+def block_size(runs: int) -> int:
+    """Runs of a block where none is asked for: about 200 blocks, of 20 to 5000 runs."""
+    return min(max(runs // 200, 20), 5000)
+
+
+class Store:
+    """A campaign's folder, open for writing by this process alone."""
+
+    def __init__(self, folder: Path, columns: Schema, runs: int, block: int, files: str) -> None:
+        self.folder, self.columns, self.runs, self.block, self.files = folder, columns, runs, block, files
+        self.damaged: list[str] = []  # what was found so, and will be run again
+        self._sums: dict[str, str] = {}
+        self._lock: Any = None
+
+    @classmethod
+    def create(
+        cls, folder: Path, campaign: Campaign, runs: int, *, block: int = 0, files: str = "parquet", precision: str
+    ) -> Self:
+        """A new campaign in a folder that is new or empty."""
+        if folder.exists() and not _fresh(folder):
+            what = "is not empty" if folder.is_dir() else "is a file"
+            hint = "; --resume goes on with the campaign there" if (folder / MANIFEST).exists() else ""
+            raise StoreError(f"{folder}: {what}; expected a new folder{hint}")
+        if files == "parquet":
+            arrow()
+        columns = schema(campaign)
+        store = cls(folder, columns, runs, block or block_size(runs), files)
+        found = manifest(campaign, columns, runs, store.block, files, precision)
+        try:
+            (folder / "blocks").mkdir(parents=True, exist_ok=True)
+            store._take()
+            _write(folder / FILE, campaign.text.encode())
+            _write(folder / MANIFEST, (json.dumps(found, indent=1) + "\n").encode())
+        except OSError as error:
+            raise StoreError(f"{folder}: cannot be written to: {error.strerror or error}") from error
+        return store
+
+    @classmethod
+    def resume(cls, folder: Path, campaign: Campaign, runs: int | None, *, precision: str) -> Self:
+        """The campaign that is in a folder already, which must be this one; with more runs than before if asked."""
+        there = read_manifest(folder)
+        runs = int(there["runs"]) if runs is None else runs
+        block, files = int(there["block"]), str(there["files"])
+        if files == "parquet":
+            arrow()
+        columns = schema(campaign)
+        here = manifest(campaign, columns, runs, block, files, precision)
+        wrong = differences(there, here)
+        if runs < int(there["runs"]):
+            wrong.append(f"runs: {there['runs']} there, {runs} here (more may be asked for, not fewer)")
+        if wrong:
+            more = f"; and {len(wrong) - SHOWN} more" if len(wrong) > SHOWN else ""
+            raise StoreError(f"{folder}: holds another campaign: {'; '.join(wrong[:SHOWN])}{more}")
+        store = cls(folder, columns, runs, block, files)
+        try:
+            store._take()
+            store._sums = _read_sums(folder)
+            store._check()
+            if runs != there["runs"]:
+                _write(folder / MANIFEST, (json.dumps(here, indent=1) + "\n").encode())
+        except OSError as error:
+            raise StoreError(f"{folder}: cannot be written to: {error.strerror or error}") from error
+        return store
+
+    # ---- blocks
+
+    @property
+    def blocks(self) -> Iterator[Block]:
+        """All blocks of the campaign."""
+        for number, first in enumerate(range(0, self.runs, self.block)):
+            yield Block(number, first, min(self.block, self.runs - first))
+
+    def missing(self) -> list[Block]:
+        """Those that are not complete."""
+        return [block for block in self.blocks if self._name(block) not in self._sums]
+
+    @property
+    def done(self) -> int:
+        """Runs that are complete."""
+        return sum(block.count for block in self.blocks if self._name(block) in self._sums)
+
+    def write(self, block: Block, rows: Rows) -> None:
+        """Keeps a block; a StoreError leaves all others as they are."""
+        if len(rows) != block.count or rows.dtype != self.columns.dtype:
+            raise StoreError(
+                f"block {block.number}: expected {block.count} rows with the campaign's columns; got others"
+            )
+        name = self._name(block)
+        data = encoded(rows, self.columns, self.files)
+        digest = hashlib.sha256(data).hexdigest()
+        try:
+            _write(self.folder / "blocks" / name, data)
+            _append(self.folder / "blocks" / SUMS, f"{digest}  {name}\n".encode())
+        except OSError as error:
+            kept = sum(1 for _ in self._sums)
+            raise StoreError(
+                f"{self.folder / 'blocks' / name}: cannot be written: {error.strerror or error}; "
+                f"{kept} blocks are kept, and --resume goes on from there"
+            ) from error
+        self._sums[name] = digest
+
+    def close(self) -> None:
+        """Another process may write now."""
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _name(self, block: Block) -> str:
+        return f"{block.number:06d}.{self.files}"
+
+    def _take(self) -> None:
+        """Refuses a folder in which another process is at work."""
+        try:
+            import fcntl
+        except ImportError:  # not on this system
+            return
+        self._lock = open(self.folder / ".lock", "a")  # noqa: SIM115  # closed by `close`
+        try:
+            fcntl.lockf(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # of this process alone: workers do not inherit it
+        except OSError as error:
+            self._lock.close()
+            raise StoreError(f"{self.folder}: another process is running the campaign there") from error
+
+    def _check(self) -> None:
+        """Forgets blocks whose file is not as it was written, and writes the list of the others anew."""
+        expected = {self._name(block): block for block in self.blocks}
+        for name, digest in list(self._sums.items()):
+            path, problem = self.folder / "blocks" / name, ""
+            if name not in expected:
+                problem = "is not a block of this campaign"
+            elif not path.is_file():
+                problem = "is missing"
+            elif hashlib.sha256(path.read_bytes()).hexdigest() != digest:
+                problem = "is not as it was written (its checksum differs)"
+            elif _count(path, self.files) != expected[name].count:
+                del self._sums[name]  # the last block of a campaign that has more runs now
+                continue
+            if problem:
+                del self._sums[name]
+                self.damaged.append(f"blocks/{name} {problem}")
+        lines = "".join(f"{digest}  {name}\n" for name, digest in sorted(self._sums.items()))
+        _write(self.folder / "blocks" / SUMS, lines.encode())
+
+
+def _fresh(folder: Path) -> bool:
+    """Whether a folder is empty, but for what is left of a campaign that could not even begin."""
+    ours = {".lock", "blocks", FILE, f".{FILE}.part", f".{MANIFEST}.part"}
+    blocks = folder / "blocks"
+    return folder.is_dir() and {each.name for each in folder.iterdir()} <= ours and not any(blocks.glob("*"))
+
+
+def _write(path: Path, data: bytes) -> None:
+    """The file whole, on the disk, or as it was before."""
+    part = path.with_name(f".{path.name}.part")
+    try:
+        with open(part, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, path)
+    except BaseException:
+        with suppress(OSError):
+            part.unlink()
+        raise
+    if hasattr(os, "O_DIRECTORY"):
+        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def _append(path: Path, line: bytes) -> None:
+    """The line at the end of the file, on the disk, or the file as it was before."""
+    with open(path, "ab", buffering=0) as file:
+        before = file.tell()
+        try:
+            if file.write(line) != len(line):  # what a disk that is full leaves of it
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            os.fsync(file.fileno())
+        except BaseException:
+            with suppress(OSError):
+                file.truncate(before)
+            raise
+
+
+def _read_sums(folder: Path) -> dict[str, str]:
+    """Checksums by file; a line that was cut off does not count."""
+    path = folder / "blocks" / SUMS
+    text = path.read_text(encoding="ascii", errors="replace") if path.is_file() else ""
+    found = re.findall(r"^([0-9a-f]{64})  (\d{6,}\.(?:parquet|npy))\n", text, re.MULTILINE)
+    return {name: digest for digest, name in found}
+
+
+# ---- what the table is of
+
+
+def manifest(campaign: Campaign, columns: Schema, runs: int, block: int, files: str, precision: str) -> dict[str, Any]:
+    """What campaign.json holds."""
+    return {
+        "format": FORMAT,
+        "title": campaign.title,
+        "seed": campaign.seed,
+        "runs": runs,
+        "block": block,
+        "files": files,
+        "precision": precision,
+        "elbowroom": __version__,
+        "sources": SOURCES.digest[:16],
+        "numpy": np.__version__,
+        "settings": campaign.data(),
+        "arms": {arm: where(arm, campaign.tips.get(arm)).arm.model.digest[:16] for arm in campaign.arms},
+        "columns": [[name, columns.dtype[name].str] for name in columns.names],
+        "labels": {name: list(words) for name, words in columns.labels.items()},
+    }
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """What campaign.json of a folder holds."""
+    path = Path(folder) / MANIFEST
+    try:
+        found = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise StoreError(f"{folder}: no campaign is there (no {MANIFEST})") from None
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except ValueError as error:
+        raise StoreError(f"{path}: expected JSON; {error}") from error
+    needed = {"format", "seed", "runs", "block", "files", "settings", "columns", "labels"}
+    if not isinstance(found, dict) or not needed <= set(found):
+        raise StoreError(f"{path}: expected the JSON of a campaign; got something else")
+    if found["format"] != FORMAT:
+        raise StoreError(f"{path}: expected format {FORMAT}; got {found['format']!r}")
+    return found
+
+
+def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
+    """What of two manifests is not the same, in words."""
+    found = []
+    for part in ("settings", "arms"):
+        a, b = there.get(part, {}), json.loads(json.dumps(here[part]))
+        for name in dict.fromkeys([*a, *b]):
+            if a.get(name) != b.get(name):
+                what = name if part == "settings" else f"the model of {name}"
+                found.append(f"{what}: {_said(a, name)} there, {_said(b, name)} here")
+    for name in SAME:
+        if there.get(name) != here[name]:
+            what = "elbowroom's sources" if name == "sources" else name
+            found.append(f"{what}: {_said(there, name)} there, {_said(here, name)} here")
+    if not found and (there["columns"] != here["columns"] or there["labels"] != json.loads(json.dumps(here["labels"]))):
+        found.append("columns: others there")
+    return found
+
+
+def _said(table: Mapping[str, Any], name: str) -> str:
+    return json.dumps(table[name]) if name in table else "nothing"
+
+
+def read_schema(folder: Path) -> Schema:
+    """The columns of the campaign in a folder."""
+    found = read_manifest(folder)
+    dtype = np.dtype([(name, kind) for name, kind in found["columns"]])
+    return Schema(dtype, {name: tuple(words) for name, words in found["labels"].items()})
+
+
+# ---- rows as files, and back
+
+
+def encoded(rows: Rows, columns: Schema, files: str) -> bytes:
+    """The bytes of a block's file."""
+    out = io.BytesIO()
+    if files == "npy":
+        np.save(out, rows, allow_pickle=False)
+        return out.getvalue()
+    arrow().parquet.write_table(as_table(rows, columns), out, compression="zstd")
+    return out.getvalue()
+
+
+def as_table(rows: Rows, columns: Schema) -> pa.Table:
+    """Rows as a pyarrow.Table: words as dictionaries, none as ""."""
+    arrays = arrow()
+    found = {}
+    for name in columns.names:
+        values = np.ascontiguousarray(rows[name])
+        words = columns.labels.get(name)
+        if words is None:
+            found[name] = arrays.array(values)
+        else:
+            codes = np.where(values < 0, len(words), values).astype(np.int16)
+            found[name] = arrays.DictionaryArray.from_arrays(arrays.array(codes), arrays.array([*words, ""]))
+    return arrays.table(found)
+
+
+def as_rows(table: pa.Table, columns: Schema) -> Rows:
+    """The inverse of `as_table`."""
+    found = np.empty(table.num_rows, dtype=columns.dtype)
+    for name in columns.names:
+        words = columns.labels.get(name)
+        values = table.column(name).to_pylist() if words is not None else table.column(name).to_numpy()
+        if words is not None:
+            codes = {word: k for k, word in enumerate(words)} | {"": -1}
+            values = np.array([codes[value] for value in values], dtype=np.int16)
+        found[name] = values
+    return found
+
+
+def decoded(data: bytes, columns: Schema, files: str) -> Rows:
+    """The rows of a block's file."""
+    if files == "npy":
+        rows: Rows = np.load(io.BytesIO(data), allow_pickle=False)
+        return rows
+    return as_rows(arrow().parquet.read_table(io.BytesIO(data)), columns)
+
+
+def _count(path: Path, files: str) -> int:
+    if files == "npy":
+        return len(np.load(path, mmap_mode="r", allow_pickle=False))
+    return int(arrow().parquet.read_metadata(path).num_rows)
+
+
+def _sound(folder: Path) -> Iterator[bytes]:
+    """The bytes of every complete block, in order; a damaged one is refused by name."""
+    for name, digest in sorted(_read_sums(folder).items()):
+        path = folder / "blocks" / name
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise StoreError(f"{path}: cannot be read: {error.strerror or error}; --resume runs it again") from error
+        if hashlib.sha256(data).hexdigest() != digest:
+            raise StoreError(f"{path}: is not as it was written (its checksum differs); --resume runs it again")
+        yield data
+
+
+def each_rows(folder: str | Path) -> Iterator[Rows]:
+    """The rows of the campaign in a folder block by block, in the order of runs: as much memory as one block takes."""
+    folder = Path(folder)
+    columns, files = read_schema(folder), str(read_manifest(folder)["files"])
+    for data in _sound(folder):
+        yield decoded(data, columns, files)
+
+
+def read_rows(folder: str | Path) -> tuple[Rows, Schema]:
+    """All complete rows of the campaign in a folder, in the order of runs, and their columns."""
+    columns = read_schema(Path(folder))
+    blocks = list(each_rows(folder))
+    return (np.concatenate(blocks) if blocks else np.empty(0, dtype=columns.dtype)), columns
+
+
+def read(folder: str | Path) -> pa.Table:
+    """All complete rows of the campaign in a folder as a pyarrow.Table, in the order of runs."""
+    rows, columns = read_rows(folder)
+    return as_table(rows, columns)

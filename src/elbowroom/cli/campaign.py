@@ -1,0 +1,218 @@
+"""`elbowroom campaign`: encounters of arms and people by the thousand, drawn from a file, one row per run."""
+
+from __future__ import annotations
+
+import sys
+import time
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..errors import ElbowroomError
+from .terminal import INTERRUPTED, Interrupts, heading, line, note, progress_bar, table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..campaign.execute import Tally
+    from ..campaign.runs import Rows
+
+RUNS = 1000
+EVERY = 30.0  # s between two lines where stderr is no terminal
+REFRESH = 0.2  # s between two movements of the bar
+
+
+class Files(StrEnum):
+    """How blocks are written."""
+
+    PARQUET = "parquet"
+    NPY = "npy"
+
+
+def campaign(
+    file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="What is drawn for each run, and from what.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder of the results: a new one, or see --resume.")],
+    runs: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help=f"How many runs.  [{RUNS}; with --resume as before]")
+    ] = None,
+    engine: Annotated[str, typer.Option(metavar="local|cuda|ray", help="What runs them.")] = "local",
+    workers: Annotated[
+        int | None, typer.Option(min=1, max=1024, metavar="W", help="Processes at work.  [one per core]")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the campaign that is in DIR.")] = False,
+    seed: Annotated[int | None, typer.Option(metavar="S", help="Another seed than the file's.")] = None,
+    block: Annotated[
+        int | None,
+        typer.Option(min=1, max=1_000_000, metavar="B", help="Runs in a file of results.  [N/200, 20..5000]"),
+    ] = None,
+    format: Annotated[Files, typer.Option(help="Of the results: parquet needs pyarrow.")] = Files.PARQUET,
+) -> None:
+    """Run encounters with arms, laws, people and sensor faults drawn from a file; one row of results per run.
+
+    \b
+    elbowroom campaign campaign.toml --runs 1000 --out first
+    elbowroom campaign campaign.toml --out first --resume              after Ctrl-C, a crash, a full disk
+    elbowroom campaign campaign.toml --out first --resume --runs 5000  more of the same
+    elbowroom campaign campaign.toml --out other --seed 2 --workers 4
+
+    examples/campaign.toml is a file to begin with.  DIR then holds campaign.json and blocks/, Parquet files that
+    elbowroom.campaign.read(DIR), pandas or DuckDB read as one table.  The same file and seed give the same table,
+    whatever the number of workers, and interrupted or not.
+
+    Ctrl-C keeps every block that is complete; the exit status is then 130, and 1 after an error.
+    """
+    from ..campaign import Store, execute, load
+    from ..campaign import engine as engine_of
+
+    chosen = load(file)
+    if seed is not None:
+        chosen = chosen.with_seed(seed)
+    motor = engine_of(engine, workers)
+    with Interrupts() as interrupts:
+        if resume:
+            if block is not None:
+                raise typer.BadParameter("--block is as before with --resume")
+            store = Store.resume(out, chosen, runs, precision=motor.precision)
+        else:
+            store = Store.create(
+                out, chosen, runs or RUNS, block=block or 0, files=format.value, precision=motor.precision
+            )
+        with store:
+            for problem in store.damaged:
+                note("damaged", f"{problem}; its runs are run again")
+            interrupted = False
+            before = store.done
+            try:
+                with _Progress(store.runs, before, interrupts) as progress:
+                    execute(chosen, store, motor, progress)
+            except KeyboardInterrupt:
+                interrupted = True
+                words = f"{store.done} of {store.runs} runs are kept in {out}; --resume goes on"
+                note("interrupted", f"{words}, Ctrl-C again leaves out the summary")
+            try:
+                summary(out, interrupts)
+            except KeyboardInterrupt:
+                interrupted = True
+                note("interrupted", "no summary")
+        if not interrupted:
+            note("written", f"{store.runs} runs in {out}{progress.said()}", "green")
+    raise typer.Exit(INTERRUPTED if interrupted else 0)
+
+
+class _Progress:  # a Watch by its methods: importing campaigns takes a second, which --help need not wait for
+    """A bar on a terminal, and a line now and then elsewhere: runs done, rate, remaining time.  An engine's `Watch`."""
+
+    def __init__(self, runs: int, before: int, interrupts: Interrupts) -> None:
+        from rich.progress import BarColumn, TextColumn
+
+        parts = (
+            TextColumn("{task.completed:.0f} of {task.total:.0f} runs"),
+            BarColumn(),
+            TextColumn("{task.description}"),
+        )
+        self._bar = progress_bar(*parts, thread=False)
+        self._task = self._bar.add_task("compiling ...", total=runs, completed=before)
+        self._runs, self._before, self._done, self._steps = runs, before, 0, 0
+        self._began: float | None = None
+        self._drawn = self._told = time.monotonic()
+        self._seconds = 0.0
+        self._interrupts = interrupts
+
+    def __enter__(self) -> _Progress:
+        self._bar.start()
+        self._bar.refresh()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+        self._seconds = time.monotonic() - self._began if self._began is not None else 0.0
+
+    def done(self, runs: int, steps: int) -> None:
+        """So many more runs; draws, and raises KeyboardInterrupt if Ctrl-C was pressed."""
+        self._interrupts.check()
+        now = time.monotonic()
+        self._done += runs
+        self._steps += steps
+        if self._began is None:
+            self._began = now if runs or steps else None  # the first run's own time is compiling, too
+        if now - self._drawn >= REFRESH:
+            self._drawn = now
+            self._bar.update(self._task, completed=self._before + self._done, description=self._words(now))
+            self._bar.refresh()
+        if self._bar.disable and now - self._told >= EVERY:
+            self._told = now
+            print(f"{self._before + self._done} of {self._runs} runs, {self._words(now)}", file=sys.stderr, flush=True)
+
+    def note(self, text: str) -> None:
+        """A line above the bar."""
+        note("note", text)
+
+    def _words(self, now: float) -> str:
+        if self._began is None or now <= self._began or self._done <= 0:
+            return "compiling ..."
+        seconds = now - self._began
+        left = seconds / self._done * (self._runs - self._before - self._done)
+        return f"{self._steps / seconds:,.0f} control steps/s, {_clock(left)} left"
+
+    def said(self) -> str:
+        """What was done, for the last line."""
+        if not self._done or not self._seconds:
+            return ""
+        rate = f"{self._steps / self._seconds:,.0f} control steps/s"
+        return f": {self._done} runs in {_clock(self._seconds)}, {rate}"
+
+
+def _clock(seconds: float) -> str:
+    minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {seconds:02d} s" if minutes else f"{seconds} s"
+
+
+def summary(out: Path, interrupts: Interrupts) -> None:
+    """One line per arm and law."""
+    from ..campaign.execute import tallies
+    from ..campaign.store import each_rows, read_schema
+
+    def checked() -> Iterator[Rows]:
+        for rows in each_rows(out):
+            interrupts.check()
+            yield rows
+
+    found = tallies(checked(), read_schema(out))
+    if not found:
+        return
+    heading("Contacts by arm and law, with exact bounds of their rates at 95 %")
+    columns = ("arm", "law", "runs", "touched", "standing", "approach", "goals a run", "stops")
+    table(columns, [_line(tally) for tally in found], words=2)
+    line("touched: arm and a person overlapped; standing: of these, by an arm that had not moved for 0.2 s;")
+    line("approach: the arm's own motion made or deepened the contact.")
+
+
+def _line(tally: Tally) -> tuple[str, ...]:
+    return (
+        Path(tally.arm).name,
+        tally.law,
+        f"{tally.runs}",
+        bounds(tally.touched, tally.runs),
+        f"{tally.standing}",
+        bounds(tally.approach, tally.runs),
+        f"{tally.goals / tally.runs:.2f}",
+        f"{tally.stops}",
+    )
+
+
+def bounds(events: int, runs: int) -> str:
+    """Events, and Clopper and Pearson's interval of their rate; where nothing happened, the bound of about 3/N."""
+    from ..bench.encounters.run import rate
+
+    try:
+        found = rate(events, runs)
+    except ElbowroomError:  # no scipy; what is needed without events is the closed form
+        return f"{events}: {100 * events / runs:.2g} %" if events else _none(runs, 1.0 - 0.05 ** (1.0 / runs))
+    return f"{events}: {100 * found.low:.2g} to {100 * found.high:.2g} %" if events else _none(runs, found.high)
+
+
+def _none(runs: int, high: float) -> str:
+    return f"none in {runs}: below {100 * high:.2g} %"

@@ -403,5 +403,6 @@ def rollouts(report: RolloutReport) -> None:
 
 
 def busy(load: float | None, cores: int) -> None:
+    """Says so where others used the machine."""
     if load is not None and load > 0.75 + 0.5 * cores:
         line(f"The machine was busy: {load:.1f} processes on {cores} cores; the times show it.")

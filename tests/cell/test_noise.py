@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from handwritten import vicon
 
 from elbowroom.cell import Noisy, Recorded, Still, Walk
 from elbowroom.cell.people.coworker import Coworker
 from elbowroom.geometry import Person
 from elbowroom.geometry.shapes import RADIUS, A, B
+from handwritten import vicon
 
 WALK = Walk((2.0, 0.0), (1.0, 0.0), 0.3, shape="standing")
 

@@ -7,7 +7,6 @@ import tomllib
 
 import numpy as np
 import pytest
-from handwritten import NINE, vicon
 
 from elbowroom.avoidance.settings import FieldError, read
 from elbowroom.cell import (
@@ -26,6 +25,7 @@ from elbowroom.cell import (
 from elbowroom.cell.people.settings import KINDS, Movable, made
 from elbowroom.cell.scene import scene
 from elbowroom.errors import ConfigError, RecordingError
+from handwritten import NINE, vicon
 
 ORIGIN, FLOOR = np.array([0.5, -0.1, 0.6]), -0.7
 TEXT = {

@@ -15,7 +15,8 @@ from ccompiler import FUSED, called, library, needs_cc
 from elbowroom.algebra import Repeated, cos, maximum, minimum, sin, sqrt, trace, where
 from elbowroom.compile import compiled, cpu, cuda, engine, llvm, loops
 from elbowroom.compile.lower import lower
-from elbowroom.compile.source import Dialect, Source, fused, own_sincos
+from elbowroom.compile.source import Dialect, Source
+from elbowroom.compile.source_support import fused, support
 from elbowroom.errors import ShapeError
 from marks import slow_where
 
@@ -234,7 +235,7 @@ def test_c_has_the_kernel_s_bits(tmp_path, case, real):
     repeated, dtype = Repeated(*CASES[case]), DTYPES[real == "float"]
     dialect = Dialect(real, "own")
     source = Source(repeated, dialect)
-    text = "\n".join([INCLUDES, fused(real), own_sincos(dialect), source.text("f")])
+    text = "\n".join([INCLUDES, support(dialect, [source]), source.text("f")])
     assert text.count("for (int k") == 1
     (tmp_path / "x.c").write_text(text)
     lib = library(tmp_path, [tmp_path / "x.c"], *FUSED, "-Wconversion", "-Wdouble-promotion")

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import elbowroom as er
 from ccompiler import CC, FUSED, called, compiled, library, needs_cc
 from elbowroom import dynamics
-from elbowroom.algebra import Port, absolute, cos, maximum, minimum, sin, sqrt, trace, where
+from elbowroom.algebra import Port, absolute, cos, log, maximum, minimum, sin, sqrt, trace, uniform, where
 from elbowroom.compile import compiled as compiled_here
 from elbowroom.compile import source
 from elbowroom.compile.source import (
@@ -23,12 +23,11 @@ from elbowroom.compile.source import (
     Source,
     argument_names,
     digits,
-    fused,
     identifier,
     literal,
-    own_sincos,
     rounded,
 )
+from elbowroom.compile.source_support import support
 
 INCLUDES = "".join(f"#include <{name}.h>\n" for name in ("float", "math", "stdint", "string"))
 REALS = {"double": np.float64, "float": np.float32}
@@ -52,6 +51,8 @@ def everything(_, v):
         lambda a, b, c: cos(b + c),
         lambda a, b, c: absolute(a),
         lambda a, b, c: sqrt(absolute(b)),
+        lambda a, b, c: log(absolute(b)),
+        lambda a, b, c: uniform(where(a < 0.0, 3.0, 5.0), 7, 123456, 4) * a,
         lambda a, b, c: where(a < b, c, a + c),
         lambda a, b, c: where((a <= b) & ~(a < 0.0), a, b),
         lambda a, b, c: where((a > b) | (a == b), b, a * 3.0),
@@ -73,8 +74,8 @@ V = np.random.default_rng(1).uniform(-2, 2, (50, 3)).astype(np.float32).astype(f
 
 
 def text_of(name: str, program, dialect: Dialect) -> str:
-    own = own_sincos(dialect) if dialect.trig == "own" else ""
-    return "\n".join([INCLUDES, fused(dialect.real), own, Source(program, dialect).text(name)])
+    text = Source(program, dialect)
+    return "\n".join([INCLUDES, support(dialect, [text]), text.text(name)])
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +95,7 @@ def built(tmp_path_factory):
 
 def test_the_program_of_these_tests_has_every_operation():
     there = {op[0] for _, op in Source(PROGRAM, Dialect()).lowered.steps}
-    assert there == {*source.STEPS, *source.FUNCTIONS}
+    assert there == {*source.STEPS, *source.FUNCTIONS, "uniform"}
 
 
 @needs_cc
@@ -178,7 +179,7 @@ def test_own_sines_of_infinity_and_nan_are_nan(built):
 @needs_cc
 def test_own_sines_refuse_fast_math(tmp_path):
     (tmp_path / "x.c").write_text(text_of("f", SINCOS, Dialect("double", "own")))
-    with pytest.raises(AssertionError, match="needs IEEE arithmetic"):
+    with pytest.raises(AssertionError, match="need IEEE arithmetic"):
         compiled([CC, "-ffast-math", "-c", "x.c"], cwd=tmp_path)
 
 

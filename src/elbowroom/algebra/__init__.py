@@ -2,12 +2,15 @@
 
 expr, functions, linalg, tensors    what formulas are written with
 program, rearrange, polynomial      a traced function as data; fewer operations; counts as polynomials
+draws, philox                       random numbers as functions of counters
 parts                               names for the parts of a text, to count it by parts
 loops                               recursions over joints as formulas write them: `each`, `scan`, `pairs`
 rolling, looped                     tracing these into loops that are kept; such programs as data
 table                               one program over many pairs of rows
 """
 
+from .draws import normal as normal
+from .draws import uniform as uniform
 from .expr import Array as Array
 from .expr import Condition as Condition
 from .expr import Expr as Expr
@@ -16,6 +19,7 @@ from .expr import Scalar as Scalar
 from .functions import absolute as absolute
 from .functions import cos as cos
 from .functions import exp as exp
+from .functions import log as log
 from .functions import maximum as maximum
 from .functions import minimum as minimum
 from .functions import power as power

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import TraceError
+from .philox import check, checked
 
 Operation = tuple[Any, ...]  # (name, operand, ...)
 CONDITIONS = frozenset({"lt", "le", "eq", "and", "or", "not"})
@@ -352,7 +353,7 @@ def _graph_of(*values: object) -> Graph | None:
 
 
 def unary(name: str, x: Scalar, number: Callable[[float], float]) -> Scalar:
-    """sin, cos, sqrt or abs of an Expr or a number; parity pulls a negation out."""
+    """sin, cos, sqrt, log or abs of an Expr or a number; parity pulls a negation out."""
     if type(x) is not Expr:
         return number(float(x))
     if x.operation[0] == "neg":
@@ -361,6 +362,15 @@ def unary(name: str, x: Scalar, number: Callable[[float], float]) -> Scalar:
         if name in ("cos", "abs"):
             return x.graph.node(name, x.operation[1])
     return x.graph.node(name, x.index)
+
+
+def random_node(key: Scalar, run: Scalar, frame: Scalar, channel: Scalar) -> Scalar:
+    """The random number of four whole numbers (philox.py), of which one is an Expr at least; see draws.py."""
+    graph = _graph_of(key, run, frame, channel)
+    if graph is None:
+        return float(checked(key, run, frame, channel))
+    check(*(0 if type(x) is Expr else x for x in (key, run, frame, channel)))
+    return graph.node("uniform", *(graph.operand(x) for x in (key, run, frame, channel)))
 
 
 def extremum(name: str, x: Scalar, y: Scalar) -> Scalar:

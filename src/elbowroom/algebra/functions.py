@@ -1,4 +1,4 @@
-"""sin, cos, sqrt, abs, exp, power, minimum, maximum, where: for floats, float arrays, Expr and object arrays alike.
+"""sin, cos, sqrt, log, abs, exp, power, minimum, maximum, where: for floats, arrays, Expr and object arrays alike.
 
 (`np.sin` fails on an array that mixes floats and Expr, and `math.sin` on arrays; these take all of them.)  And the
 least, greatest, sum and best of many numbers: `least`, `largest`, `summed`, `best`.
@@ -50,6 +50,11 @@ def cos(x: T) -> T:
 def sqrt(x: T) -> T:
     """Square root."""
     return _elementwise(lambda v: expr.unary("sqrt", v, math.sqrt), np.sqrt, x)
+
+
+def log(x: T) -> T:
+    """Natural logarithm; of an Expr -inf below the least normal number (2^-1022, in single precision 2^-126)."""
+    return _elementwise(lambda v: expr.unary("log", v, np.log), np.log, x)
 
 
 def absolute(x: T) -> T:

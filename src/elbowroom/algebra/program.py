@@ -21,9 +21,10 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from ..errors import ShapeError, TraceError
 from .expr import Array, Graph, Operation, Scalar
+from .philox import numbers
 
 _KIND = {"add": "add", "sub": "add", "mul": "mul", "div": "div", "sqrt": "sqrt", "neg": "neg"}
-_KIND |= {"sin": "sincos", "cos": "sincos"}
+_KIND |= {"sin": "sincos", "cos": "sincos", "log": "calls", "uniform": "calls"}
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,7 @@ class Count:
     div: int = 0
     sqrt: int = 0
     sincos: int = 0
+    calls: int = 0  # logarithms and random numbers, each of them one
     neg: int = 0
     other: int = 0
 
@@ -64,6 +66,7 @@ class Count:
             (self.div, "divisions"),
             (self.sqrt, "roots"),
             (self.sincos, "sines and cosines"),
+            (self.calls, "logarithms and random numbers"),
         ):
             text += f", {value} {what}" if value else ""
         return text
@@ -243,6 +246,8 @@ NUMPY: dict[str, Callable[..., Any]] = {
     "sin": np.sin,
     "cos": np.cos,
     "sqrt": np.sqrt,
+    "log": np.log,
+    "uniform": numbers,
     "abs": np.abs,
     "min": np.minimum,
     "max": np.maximum,
@@ -270,6 +275,8 @@ SHOWN = {
     "sin": "sin({})",
     "cos": "cos({})",
     "sqrt": "sqrt({})",
+    "log": "log({})",
+    "uniform": "uniform({}, {}, {}, {})",
     "abs": "abs({})",
     "min": "min({}, {})",
     "max": "max({}, {})",

@@ -19,7 +19,9 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from .expr import Expr, Graph, Operation, Scalar, compare, extremum, logical, select, unary
+import numpy as np
+
+from .expr import Expr, Graph, Operation, Scalar, compare, extremum, logical, random_node, select, unary
 from .linalg import vector
 from .program import Program, assemble
 
@@ -212,7 +214,9 @@ _REMAKE: dict[str, Callable[..., Any]] = {
     "sin": lambda x: unary("sin", x, math.sin),
     "cos": lambda x: unary("cos", x, math.cos),
     "sqrt": lambda x: unary("sqrt", x, math.sqrt),
+    "log": lambda x: unary("log", x, np.log),
     "abs": lambda x: unary("abs", x, abs),
+    "uniform": random_node,
     "min": lambda x, y: extremum("min", x, y),
     "max": lambda x, y: extremum("max", x, y),
     "lt": lambda x, y: compare("lt", x, y),

@@ -25,7 +25,7 @@ from .. import __version__
 from ..arm import Arm
 from ..compile import cuda
 from ..compile.cuda import LAYOUTS, WARP, CudaKernel, Layout
-from ..compile.source import sincos_steps
+from ..compile.source_support import sincos_steps
 from ..errors import ElbowroomError
 from ..loading import load
 from .peers import frax

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..compile.source import RANGE, Real, Source, fused, own_sincos
+from ..compile.source import Real, Source
+from ..compile.source_support import RANGE, support
 from ..dynamics import quantity
 from ..model import Model
 
@@ -90,6 +91,12 @@ class CLibrary:
         return self.functions[0].source.dialect.trig == "own"
 
     @property
+    def reads_bits(self) -> bool:
+        """Whether any function has something of our own that works on the bits of numbers."""
+        own = ("sin", "cos", "log") if self.own else ()
+        return any(f.source.has(*own, "uniform") for f in self.functions)
+
+    @property
     def turns(self) -> bool:
         """Whether any function has a sine or cosine."""
         return any(f.source.has("sin", "cos") for f in self.functions)
@@ -98,7 +105,7 @@ class CLibrary:
     def libm(self) -> tuple[str, ...]:
         """The functions of libm that are called."""
         ending = "" if self.real == "double" else "f"
-        kinds = [] if self.own else ["sin", "cos"]
+        kinds = [] if self.own else ["sin", "cos", "log"]
         return tuple(k + ending for k in (*kinds, "sqrt") if any(f.source.has(k) for f in self.functions))
 
 
@@ -172,15 +179,13 @@ def _about(f: CFunction, model: Model) -> list[str]:
 def implementation(library: CLibrary) -> str:
     """PREFIX.c."""
     includes = ["#include <math.h>"]
-    support = [fused(library.real)]
-    if library.own and library.turns:
+    if library.reads_bits:
         includes = ["#include <float.h>", *includes, "#include <stdint.h>", "#include <string.h>"]
-        support.append(own_sincos(library.functions[0].source.dialect))
     parts = [
         comment([*_title(library), "", "One line a step: t14 is value 14 of the traced program."]),
         "\n".join([f'#include "{library.prefix}.h"', "", *includes, ""]),
         CONTRACT,
-        *support,
+        support(library.functions[0].source.dialect, [f.source for f in library.functions]),
         *(f.source.text(f.name) for f in library.functions),
     ]
     return "\n".join(parts)

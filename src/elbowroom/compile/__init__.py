@@ -4,9 +4,9 @@ recipe, identity        `compiled`, where every kernel comes from, and its name 
 kernel, method          what is called: kernels, and methods of classes that kernels compute
 lower                   the steps that a machine does
 cpu, llvm, engine       kernels of the CPU, their LLVM IR, and machine code in memory
-ir, emit, loops, rolled, sincos, transpose, finite        pieces of that IR
+ir, emit, loops, rolled, sincos, log, transpose, finite   pieces of that IR
 entry, pipeline, pipeline_code                            calls from Python; many kernels in one native call
-cuda, source                                              kernels of a card; text of CUDA and C
+cuda, source, source_support                              kernels of a card; text of CUDA and C
 """
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING

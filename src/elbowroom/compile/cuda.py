@@ -39,8 +39,9 @@ import numpy as np
 
 from ..algebra import Count, Port, Program, Repeated
 from ..errors import DtypeError, ElbowroomError, ShapeError
+from . import source_support
 from .kernel import Signature, bound, bundle
-from .source import Dialect, Reach, Real, Source, Trig, bits, fused, identifier, own_sincos
+from .source import Dialect, Reach, Real, Source, Trig, identifier
 
 Layout = Literal["rows", "columns"]
 LAYOUTS: tuple[Layout, ...] = ("rows", "columns")
@@ -222,8 +223,7 @@ def support(kernels: Iterable[CudaText]) -> str:
     """What kernels of one kind of number stand on; it goes before them, once."""
     first, *_ = kernels = list(kernels)
     d = first.source.dialect
-    turns = d.trig == "own" and any(k.source.has("sin", "cos") for k in kernels)
-    return "\n".join([fused(d.real), own_sincos(d) if turns else bits(d)])
+    return source_support.support(d, [k.source for k in kernels], always=True)
 
 
 def text(kernel: CudaText, name: str) -> str:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from ..algebra import Port, Program, Table
 from ..algebra.expr import CONDITIONS, Operation
+from ..algebra.philox import Philox, Words
 from .ir import IrWriter, Together, hex_float
+from .log import log
 from .lower import Lowered, lower, turned_steps
 from .sincos import sincos
 from .transpose import joined, transposed
@@ -36,6 +38,7 @@ class Emitter:
         self.w = writer
         self.value: dict[int, str] = {}
         self.turned = turned_steps(lowered)
+        self._blocks: dict[tuple[int, ...], Words[str]] = {}  # of random words
         self.slots: dict[int, int] = {}
         self.outputs: dict[int, list[tuple[Port, int]]] = {}
         for port, operands in zip(self.program.outputs, self.program.results, strict=True):
@@ -48,7 +51,7 @@ class Emitter:
         """The lines of one function's body."""
         w = self.w
         w.restart()
-        self.value = {}
+        self.value, self._blocks = {}, {}
         for k in sorted(taken):
             self.value[k] = self._load_slot(k)
         if first:
@@ -128,6 +131,10 @@ class Emitter:
             return sincos(w, x[0])[name == "cos"]
         if name == "sqrt":
             return w.call("sqrt", x[0])
+        if name == "log":
+            return log(w, x[0])
+        if name == "uniform":
+            return self._uniform(operands)
         if name == "abs":
             return w.call("fabs", x[0])
         if name in ("lt", "le", "eq"):
@@ -143,6 +150,20 @@ class Emitter:
         if name == "select":
             return w.select(*x)
         raise AssertionError(f"no code for the operation {name!r}")
+
+    def _uniform(self, operands: list[int]) -> str:
+        """A random number; two channels that are known beforehand may share a block of words."""
+        steps = Philox(self.w)
+        known = [int(self.lowered.constants[-1 - k]) if k < 0 else None for k in operands]
+        channel = known[3]
+        place = (*operands[:3], operands[3] if channel is None else -1 - channel // 2)
+        if place not in self._blocks:
+            given: list[str | int] = [self.value[k] if c is None else c for k, c in zip(operands, known, strict=True)]
+            self._blocks[place] = steps.block(given[0], given[1], given[2], given[3])
+        words = self._blocks[place]
+        if channel is not None:
+            return steps.between(words, channel % 2)
+        return steps.chosen(self.value[operands[3]], steps.between(words, 0), steps.between(words, 1))
 
     # ---- memory
     def _address(self, side: str, port: Port, element: int, lane: int = 0) -> str:

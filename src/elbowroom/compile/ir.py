@@ -6,6 +6,8 @@ import struct
 from dataclasses import dataclass, field
 from typing import Self
 
+FAR = 1_000_000  # between the numbers of registers of two writers of the same lines
+
 
 @dataclass
 class IrWriter:
@@ -95,7 +97,9 @@ class IrWriter:
 
     def whole(self, value: int) -> str:
         """An integer in every lane."""
-        return self._splat(str(value), "i64" if self.scalar == "double" else "i32")
+        bits = 8 * self.size
+        signed = value - (1 << bits) if value >> (bits - 1) else value  # as LLVM reads it
+        return self._splat(str(signed), f"i{bits}")
 
     def _splat(self, text: str, element: str) -> str:
         return text if self.lanes == 1 else "<" + ", ".join([f"{element} {text}"] * self.lanes) + ">"
@@ -137,9 +141,66 @@ class IrWriter:
         """Whether an integer is not zero."""
         return self.put(f"icmp ne {self.integer} {x}, {self.whole(0)}")
 
+    def less(self, x: str, y: str) -> str:
+        """Whether x < y."""
+        return self.put(f"fcmp olt {self.type} {x}, {y}")
+
+    # ---- words of 32 bits, for algebra/philox.py: in lanes of 64 bits where the numbers are doubles
+    def word(self, value: int) -> str:
+        """A word in every lane."""
+        return self.whole(value)
+
+    def word_of(self, bits: str, first: int) -> str:
+        """The word that begins at a bit."""
+        if self.size == 4:
+            return bits
+        return self.integer_op("lshr", bits, self.whole(32)) if first else self._low(bits)
+
+    def _low(self, x: str) -> str:
+        return self.integer_op("and", x, self.whole(0xFFFFFFFF))
+
+    def word_op(self, instruction: str, x: str, y: str) -> str:
+        """add, and, xor, lshr."""
+        found = self.integer_op(instruction, x, y)
+        return self._low(found) if self.size == 8 and instruction == "add" else found
+
+    def wide_product(self, x: str, factor: int) -> tuple[str, str]:
+        """The upper and the lower word of a product."""
+        if self.size == 8:
+            product = self.integer_op("mul", x, self.whole(factor))
+            return self.integer_op("lshr", product, self.whole(32)), self._low(product)
+        if self.lanes == 1:
+            product = self.put(f"mul i64 {self.put(f'zext i32 {x} to i64')}, {factor}")
+            upper = self.put(f"lshr i64 {product}, 32")
+            return self.put(f"trunc i64 {upper} to i32"), self.put(f"trunc i64 {product} to i32")
+        return self._products_of_pairs(x, factor)
+
+    def _products_of_pairs(self, x: str, factor: int) -> tuple[str, str]:
+        """Upper and lower words in lanes of 32 bits: two products in 64, of every second lane and of the others."""
+        wide = self.widened(self.lanes // 2)
+        pairs = f"<{wide.lanes} x i64>"
+        factors, low, half = (wide._splat(str(value), "i64") for value in (factor, 0xFFFFFFFF, 32))
+        both = self.put(f"bitcast {self.integer} {x} to {pairs}")
+        products = []
+        for lane in (self.put(f"and {pairs} {both}, {low}"), self.put(f"lshr {pairs} {both}, {half}")):
+            product = self.put(f"mul {pairs} {lane}, {factors}")
+            products.append(self.put(f"bitcast {pairs} {product} to {self.integer}"))
+        found = []
+        for first in (1, 0):
+            places = [f"i32 {k - k % 2 + first + (self.lanes if k % 2 else 0)}" for k in range(self.lanes)]
+            mask = f"<{self.lanes} x i32> <{', '.join(places)}>"
+            found.append(self.put(f"shufflevector {self.integer} {products[0]}, {self.integer} {products[1]}, {mask}"))
+        return found[0], found[1]
+
+    def joined(self, high: str, low: str) -> str:
+        """Two words in the integer of a double's size, or the upper one in that of a float's."""
+        if self.size == 4:
+            return high
+        return self.integer_op("or", self.integer_op("shl", high, self.whole(32)), low)
+
     def in_double(self) -> Self:
         """The same lines and lanes in double precision, nothing fused, with registers of its own."""
-        return type(self)("double", self.lanes, False, self.lines, self.needed, self._next + 1_000_000)
+        return type(self)("double", self.lanes, False, self.lines, self.needed, self._next + FAR)
 
     def extended(self, x: str) -> str:
         """A single-precision value, in this writer's double precision."""
@@ -201,6 +262,10 @@ class Together:
     def nonzero(self, x: Values) -> Values:
         """Whether integers are not zero."""
         return tuple(map(self.writer.nonzero, x))
+
+    def less(self, x: Values, y: Values) -> Values:
+        """Whether x < y."""
+        return tuple(self.writer.less(*both) for both in zip(x, y, strict=True))
 
     def select(self, condition: Values, x: Values, y: Values) -> Values:
         """x where the condition holds, else y."""

@@ -1,18 +1,7 @@
 """Programs as text of C-like languages: C99, and CUDA by the same emitter.
 
-Lines of C, one value a line: what ir.IrWriter is for LLVM IR, so that sincos.py is written once for both.
-
-The generated text stands on
-
-    EW_FMA(a, b, c)   a * b + c: fused where the target does that in hardware, as its compiler says; else a product
-                      and a sum, since a fused step in software costs a hundred of them.  -DEW_USE_FMA=0 or 1 overrules.
-    ew_sincos         in both variants, chosen by EW_USE_FMA: for double, exact products by a fused step or by Dekker's
-                      splitting; for float, three fused steps or one subtraction in double
-
-A compiler that fuses on its own (gcc's -ffp-contract=fast) cannot hurt ew_sincos where EW_FMA fuses too: the products
-that must be rounded alone are read by fused steps as well, so they are kept.
-
-Steps as the text of C-like languages: C99, and CUDA by the same emitter.
+Lines of C, one value a line: what ir.IrWriter is for LLVM IR, so that sincos.py, log.py and algebra/philox.py are
+written once for both.
 
 `lower` decides what the steps are and what is fused; here each becomes one line, so C does the roundings of the LLVM
 code: with a fused multiply-add in hardware and our own sines, the same bits.  Steps stand in the order in which the
@@ -48,98 +37,13 @@ from typing import Literal, Self
 
 from ..algebra import Port, Program, Repeated
 from ..algebra.expr import CONDITIONS, Operation
+from ..algebra.philox import Philox
 from .lower import lower, turned_steps
-from .sincos import sincos
-
-FUSED = """\
-/* a * b + c: fused where the target does that in hardware, else a product and a sum.
-   -DEW_USE_FMA=0 or 1 overrules what the compiler says about its target. */
-#ifndef EW_USE_FMA
-#if {macros}
-#define EW_USE_FMA 1
-#else
-#define EW_USE_FMA 0
-#endif
-#endif
-#if !EW_USE_FMA
-#define EW_FMA(a, b, c) ((a) * (b) + (c))
-#elif defined(__GNUC__) && !defined(__CUDACC__)
-#define EW_FMA(a, b, c) __builtin_fma{suffix}(a, b, c)
-#else
-#define EW_FMA(a, b, c) fma{suffix}(a, b, c)
-#endif
-"""
-HARDWARE: dict[Real, str] = {
-    "double": "defined(__FP_FAST_FMA) || defined(FP_FAST_FMA) || defined(__FMA__) || defined(__CUDACC__) \\\n"
-    "    || (defined(__ARM_FEATURE_FMA) && defined(__ARM_FP) && (__ARM_FP & 8))",
-    "float": "defined(__FP_FAST_FMAF) || defined(FP_FAST_FMAF) || defined(__FMA__) || defined(__CUDACC__) \\\n"
-    "    || (defined(__ARM_FEATURE_FMA) && defined(__ARM_FP) && (__ARM_FP & 4))",
-}
-EXACT = """\
-/* The steps of ew_sincos count on IEEE 754 arithmetic, each of them rounded once, as it is written. */
-#if defined(__FAST_MATH__)
-#error "ew_sincos needs IEEE arithmetic: compile without -ffast-math, or take sin and cos from libm"
-#endif
-#if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0
-#error "ew_sincos needs FLT_EVAL_METHOD 0 (-msse2 -mfpmath=sse on a 32-bit PC), or take sin and cos from libm"
-#endif
-"""
-BITS = """\
-{helper} {integer} ew_bits({real} x)
-{{
-    {integer} bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}}
-
-{helper} {real} ew_real({integer} bits)
-{{
-    {real} x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}}
-"""
-RANGE: dict[Real, str] = {
-    "double": "within 2 ulp for |x| <= 1e4, within 2^-52 absolutely for |x| <= 1e9; NaN for NaN and infinity",
-    "float": "within 2^-23 absolutely for |x| <= 1e4; NaN for NaN and infinity",
-}
-
-
-def fused(real: Real) -> str:
-    """The macro EW_FMA."""
-    return FUSED.format(macros=HARDWARE[real], suffix=suffix(real))
-
-
-def bits(dialect: Dialect) -> str:
-    """The functions ew_bits and ew_real: a number's bits, and the number of bits."""
-    return BITS.format(helper=dialect.helper, real=dialect.real, integer=dialect.integer)
-
-
-def own_sincos(dialect: Dialect) -> str:
-    """The function ew_sincos."""
-    bodies = []
-    for fma in (True, False):
-        w = SourceWriter(dialect.real, fma, dialect.integer, dialect.product)
-        sine, cosine = sincos(w, "x")
-        bodies += [*w.lines, f"    *sine = {sine};", f"    *cosine = {cosine};", "#else"]
-    real, helper = dialect.real, dialect.helper
-    head = f"{helper} void ew_sincos({real} x, {real}* sine, {real}* cosine)"
-    notes = [EXACT, bits(dialect)]
-    says = f"/* Sine and cosine of x, radians: {RANGE[real]}. */"
-    return "\n".join([*notes, says, head, "{", "#if EW_USE_FMA", *bodies[:-1], "#endif", "}", ""])
-
-
-def sincos_steps(dialect: Dialect) -> int:
-    """How many real instructions ew_sincos takes, where products and sums fuse."""
-    w = SourceWriter(dialect.real, True, dialect.integer, dialect.product)
-    sincos(w, "x")
-    return sum(f"const {dialect.real} " in line and " ? " not in line and "ew_real" not in line for line in w.lines)
-
 
 Real = Literal["double", "float"]
 
 BINARY = {"fadd": "{} + {}", "fsub": "{} - {}", "fdiv": "{} / {}"}
-WHOLE = {"and": "&", "or": "|", "xor": "^", "add": "+", "shl": "<<"}
+WHOLE = {"and": "&", "or": "|", "xor": "^", "add": "+", "shl": "<<", "lshr": ">>"}
 
 
 def suffix(real: Real) -> str:
@@ -185,14 +89,16 @@ class SourceWriter:
     fma: bool = True  # whether EW_FMA fuses; else products and sums are apart
     integer: str = ""  # the unsigned integer of the same size
     product: str = "{} * {}"
+    words: tuple[str, str] = ("uint32_t", "uint64_t")  # integers of 32 and 64 bits
     lines: list[str] = field(default_factory=list)
+    prefix: str = "r"  # of variables that have no name of their own
     _next: int = 0
 
     def put(self, text: str, kind: str = "", name: str = "", *, changes: bool = False) -> str:
         """A new variable holding the value of an expression."""
         if not name:
             self._next += 1
-            name = f"r{self._next}"
+            name = f"{self.prefix}{self._next}"
         self.lines.append(f"    {'' if changes else 'const '}{kind or self.scalar} {name} = {text};")
         return name
 
@@ -241,9 +147,35 @@ class SourceWriter:
         """x where the condition holds, else y."""
         return self.put(f"{condition} ? {x} : {y}")
 
+    def less(self, x: str, y: str) -> str:
+        """Whether x < y."""
+        return self.put(f"{x} < {y}", "int")
+
+    # ---- words of 32 bits, for algebra/philox.py
+    def word(self, value: int) -> str:
+        """A word."""
+        return f"{value}u"
+
+    def word_of(self, bits: str, first: int) -> str:
+        """The word that begins at a bit."""
+        return self.put(f"({self.words[0]})({bits} >> {first})" if first else f"({self.words[0]}){bits}", self.words[0])
+
+    def word_op(self, instruction: str, x: str, y: str) -> str:
+        """add, and, xor, lshr."""
+        return self.put(f"{x} {WHOLE[instruction]} {y}", self.words[0])
+
+    def wide_product(self, x: str, factor: int) -> tuple[str, str]:
+        """The upper and the lower word of a product."""
+        product = self.put(f"({self.words[1]}){x} * {factor}u", self.words[1])
+        return self.word_of(product, 32), self.word_of(product, 0)
+
+    def joined(self, high: str, low: str) -> str:
+        """Two words in the integer of a double's size, or the upper one in that of a float's."""
+        return self.put(f"({self.words[1]}){high} << 32 | {low}", self.words[1]) if self.scalar == "double" else high
+
     def in_double(self) -> Self:
         """The same lines in double precision, with names of its own; for plain sums and products."""
-        return type(self)("double", False, "", "{} * {}", self.lines, self._next + 1000)
+        return type(self)("double", False, "", "{} * {}", self.words, self.lines, self.prefix, self._next + 1000)
 
     def extended(self, x: str) -> str:
         """A float as a double."""
@@ -277,7 +209,7 @@ STEPS = {
     "max": "({0} > {1}) ? {0} : {1}",
     "select": "{} ? {} : {}",
 }
-FUNCTIONS = {"sin": "sin", "cos": "cos", "sqrt": "sqrt", "abs": "fabs"}  # of math.h
+FUNCTIONS = {"sin": "sin", "cos": "cos", "sqrt": "sqrt", "log": "log", "abs": "fabs"}  # of math.h
 
 WORDS = """
     auto break case char const continue default do double else enum extern float for goto if inline int long register
@@ -290,7 +222,7 @@ WORDS = """
 
     count state first states lane mine tile odd greatest i k max min blockIdx threadIdx
 
-    sin cos sqrt fabs fma sinf cosf sqrtf fabsf fmaf memcpy NAN INFINITY HUGE_VAL HUGE_VALF"""
+    sin cos sqrt log fabs fma sinf cosf sqrtf logf fabsf fmaf memcpy NAN INFINITY HUGE_VAL HUGE_VALF"""
 KEYWORDS = frozenset(WORDS.split())
 """Words of C, of C++ and of our own text that no argument may be called."""
 
@@ -351,6 +283,7 @@ class Source:
         self.outputs = {p.name: (name, p) for name, p in zip(names[len(self.inputs) :], program.outputs, strict=True)}
         self.rows = program.rows if isinstance(program, Repeated) else ""  # the input read in the loop
         self._turned = turned_steps(self.lowered)
+        self._drawn = _neighbours(self.steps, self.lowered.constants)
         self._results: dict[int, list[tuple[str, Port, int]]] = {}  # value -> where it goes
         for (name, port), operands in zip(self.outputs.values(), turn.results, strict=True):
             for element, operand in enumerate(operands):
@@ -373,7 +306,7 @@ class Source:
 
     def body(self, read: Reach = plain, write: Reach = plain, between: Sequence[str] = ()) -> list[str]:
         """The lines between the braces; `between` stands after the last input is read, before an output is written."""
-        w = SourceWriter(self.dialect.real)
+        w = self._writer()
         used = {port for port, _ in self.lowered.loads.values()}
         w.lines += [f"    (void){name};" for port, (name, _) in self.inputs.items() if port not in used]
         fed = {p.name for p in self.program.fed} if isinstance(self.program, Repeated) else set()
@@ -386,6 +319,9 @@ class Source:
         else:
             self._run(w, lambda k: self._finish(w, k, write))
         return w.lines
+
+    def _writer(self) -> SourceWriter:
+        return SourceWriter(self.dialect.real, integer=self.dialect.integer, words=self.dialect.integers, prefix="ew_")
 
     def _run(self, w: SourceWriter, finish: Callable[[int], None]) -> None:
         """All steps; `finish` is called with every value once it is there."""
@@ -423,7 +359,7 @@ class Source:
         zero = literal(0.0, w.scalar)
         for name in last.values():
             w.put(zero, name=name, changes=True)
-        inside = SourceWriter(w.scalar)
+        inside = self._writer()
         for k, (port, element) in loads.items():
             if port == self.rows:
                 name, whole = self.inputs[port]
@@ -471,11 +407,43 @@ class Source:
         x = [self._operand(i) for i in operands]
         if name in ("sin", "cos"):
             self._sincos(w, x[0], {name: k})
+        elif name == "uniform":
+            self._uniform(w, k, operands)
+        elif name == "log" and self.dialect.trig == "own":
+            w.put(f"ew_log({x[0]})", name=f"t{k}")
         elif name in FUNCTIONS:
             w.put(f"{FUNCTIONS[name]}{suffix(w.scalar)}({x[0]})", name=f"t{k}")
         else:
             w.put(STEPS[name].format(*x), "int" if name in CONDITIONS else "", f"t{k}")
 
+    def _uniform(self, w: SourceWriter, k: int, operands: list[int]) -> None:
+        """A random number, and that of its block's other channel where somebody reads it."""
+        pair = self._drawn.get(k, (None, None))
+        if k != min(j for j in (*pair, k) if j is not None):  # it is there already
+            return
+        known: list[str | int] = [f"t{j}" if j >= 0 else int(self.lowered.constants[-1 - j]) for j in operands]
+        counter, key = Philox(w).counted(known[0], known[1], known[2], known[3])
+        given = [w.word(x) if isinstance(x, int) else x for x in (*counter, *key)]
+        names = [f"t{k}_{which}" if j is None else f"t{j}" for j, which in zip(pair, ("even", "odd"), strict=True)]
+        w.lines.append(f"    {w.scalar} {names[0]}, {names[1]};")
+        w.lines.append(f"    ew_uniform({', '.join(given)}, &{names[0]}, &{names[1]});")
+        if pair == (None, None):  # which of the two shows only now
+            w.put(Philox(w).chosen(f"t{operands[3]}", *names), name=f"t{k}")
+
     def _finish(self, w: SourceWriter, k: int, write: Reach) -> None:
         """Store an output as soon as it is known."""
         w.lines += [f"    {write(*place)} = {self._operand(k)};" for place in self._results.get(k, ())]
+
+
+def _neighbours(
+    steps: Iterable[tuple[int, Operation]], constants: Sequence[float]
+) -> dict[int, tuple[int | None, int | None]]:
+    """Per random number of a known channel: the values of the even and the odd channel of its block."""
+    blocks: dict[tuple[int, ...], list[int | None]] = {}
+    place: dict[int, tuple[int, ...]] = {}
+    for k, (name, *operands) in steps:
+        if name == "uniform" and operands[3] < 0:
+            channel = int(constants[-1 - operands[3]])
+            place[k] = (*operands[:3], channel // 2)
+            blocks.setdefault(place[k], [None, None])[channel % 2] = k
+    return {k: (blocks[at][0], blocks[at][1]) for k, at in place.items()}

@@ -34,7 +34,8 @@ from elbowroom.avoidance.safety.filter.solver import (
 )
 from elbowroom.bench.encounters.scene import place
 from elbowroom.compile import compiled, cuda
-from elbowroom.compile.source import Dialect, Source, fused
+from elbowroom.compile.source import Dialect, Source
+from elbowroom.compile.source_support import fused
 from elbowroom.dynamics.kinematics import forward_kinematics
 from elbowroom.geometry import Pairs
 from elbowroom.geometry.distance import NORMAL

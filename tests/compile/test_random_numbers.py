@@ -101,11 +101,15 @@ def test_lanes_have_products_of_vectors_and_no_loop(dtype):
 
 
 def test_two_channels_share_a_block():
+    def program(channels):
+        return trace(lambda _, r: np.array([uniform(1, r, 2, c) for c in channels]), None, {"r": ()})
+
     def products(channels):
-        program = trace(lambda _, r: np.array([uniform(1, r, 2, c) for c in channels]), None, {"r": ()})
-        return llvm.module(program, HOST, np.dtype(float), "many").count("= mul ")
+        return llvm.module(program(channels), HOST, np.dtype(float), "many").count("= mul ")
 
     assert products((4, 5)) == products((4,)) < products((5, 6))
+    runs = np.arange(20.0)
+    assert np.array_equal(compiled(program(range(9)))(runs), uniform(1, runs[:, None], 2, np.arange(9.0)))
 
 
 # ---- C and CUDA

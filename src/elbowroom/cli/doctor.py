@@ -43,6 +43,7 @@ ILL = "The core does not work here: see what is broken above."
 USES = {
     "viewer": "the live page (demo, replay)",
     "report": "figures (experiment, tables, bench --plot)",
+    "campaign": "tables of campaigns as Parquet, with bounds (campaign)",
     "mujoco": "arms that MuJoCo moves (--plant mujoco)",
     "xacro": "robots written as xacro (--xacro)",
     "looks": "the catalogue's panda drawn with its meshes (demo)",
@@ -52,7 +53,7 @@ USES = {
     "dev": "tests and documentation of elbowroom itself",
 }
 """What each extra of pyproject.toml is for, in the order in which they are told."""
-TRIED = ("viewer", "report", "mujoco", "xacro")  # extras whose packages are imported, too
+TRIED = ("viewer", "report", "campaign", "mujoco", "xacro")  # extras whose packages are imported, too
 SHOWN = {"numpy": "NumPy", "llvmlite": "llvmlite"}  # packages of the core with a line of their own
 MODULES = {"pycollada": "collada", "mujoco-core": "mujoco"}  # packages that are imported by another name
 

@@ -1,4 +1,5 @@
-"""One run of a campaign by the single loop of `bench.encounters`: the reference that every engine must equal.
+"""Runs of a campaign: by the single loop of `bench.encounters`, the reference that every engine must equal, or side by
+side in SIMD lanes with the same bits (lanes.py).
 
     rows(campaign, first, count)      one row per run, a structured array
     replay(parameters)                scene, sensor frames and track of a run, to look at again
@@ -29,7 +30,8 @@ for none; `Schema.labels` has the words.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any, NamedTuple
@@ -47,6 +49,7 @@ from ..geometry.distance import CLOSING
 from ..geometry.person import NAMES
 from ..geometry.shapes import A, B
 from ..loading import load
+from . import lanes
 from .draws import RunParameters, parameters
 from .settings import Campaign, made, nested, overrides
 
@@ -136,9 +139,14 @@ def factory(of: RunParameters) -> Factory:
     return found
 
 
+def scene_of(of: RunParameters) -> EncounterScene:
+    """What happens in a run, whatever the arm does."""
+    return scene(where(of.arm, of.tip), of.seed, of.people, of.duration, of.limb_speed)
+
+
 def replay(of: RunParameters) -> Replayed:
     """The run again, as it was: the same bits."""
-    what = scene(where(of.arm, of.tip), of.seed, of.people, of.duration, of.limb_speed)
+    what = scene_of(of)
     seen = frames(what, of.sensor)
     return Replayed(what, seen, run(what, factory(of), seen, of.sensor.kind))
 
@@ -180,8 +188,13 @@ def contact(scene: EncounterScene, apart: Distances) -> Contact:
 
 
 def row(of: RunParameters, columns: Schema) -> tuple[Any, ...]:
-    """One run's row, in the order of the columns."""
+    """One run's row, in the order of the columns; by the single loop."""
     what, _, track = replay(of)
+    return row_of(of, columns, what, track)
+
+
+def row_of(of: RunParameters, columns: Schema, what: EncounterScene, track: RunTrack) -> tuple[Any, ...]:
+    """The row of a run from what happened in it."""
     apart = distances(what, track)
     found, touch = measured(what, track, 0, apart), contact(what, apart)
     nearest = int(np.argmin(apart.distance.min(axis=1)))
@@ -228,14 +241,29 @@ def rows(
     """The rows of `count` runs from number `first` on; `done(1, steps)` is called after each run."""
     columns = columns or schema(campaign)
     found = np.empty(count, dtype=columns.dtype)
-    for k, of in enumerate(parameters(campaign, first, count)):
-        try:
+    groups, alone = lanes.shared(parameters(campaign, first, count))
+    for group in groups:
+        one = group[0][1]
+        with _named(one):
+            for k, of, what, track in lanes.together(group, factory, where(one.arm, one.tip), scene_of):
+                found[k] = row_of(of, columns, what, track)
+                if done is not None:
+                    done(1, of.steps)
+    for k, of in alone:
+        with _named(of):
             found[k] = row(of, columns)
-        except ElbowroomError as error:
-            raise ElbowroomError(f"run {of.number} ({of.arm}, {of.law}): {error}") from error
         if done is not None:
             done(1, of.steps)
     return found
+
+
+@contextmanager
+def _named(of: RunParameters) -> Iterator[None]:
+    """Errors name the run."""
+    try:
+        yield
+    except ElbowroomError as error:
+        raise ElbowroomError(f"run {of.number} ({of.arm}, {of.law}): {error}") from error
 
 
 def warm(campaign: Campaign, done: Callable[[int, int], object] | None = None) -> None:
@@ -246,6 +274,10 @@ def warm(campaign: Campaign, done: Callable[[int, int], object] | None = None) -
         key = of.arm, of.law, of.people, program  # numbers are inputs of programs, all else chooses one
         if key not in seen:
             seen.add(key)
-            row(replace(of, duration=WARM_DURATION), columns)
+            short = replace(of, duration=WARM_DURATION)
+            row(short, columns)
+            if lanes.kind(short) is not None:
+                some = [(k, short) for k in range(lanes.FEWEST)]
+                list(lanes.together(some, factory, where(of.arm, of.tip), scene_of))
             if done is not None:
                 done(0, 0)

@@ -61,8 +61,11 @@ def arrow() -> Any:
 
 
 def block_size(runs: int) -> int:
-    """Runs of a block where none is asked for: about 200 blocks, of 20 to 5000 runs."""
-    return min(max(runs // 200, 20), 5000)
+    """Runs of a block where none is asked for: about 200 blocks of up to 5000 runs.
+
+    Since many run side by side, not below 256 unless there would be fewer than eight blocks.
+    """
+    return min(max(runs // 200, min(256, runs // 8), 20), 5000)
 
 
 class Store:

@@ -306,9 +306,10 @@ class _Corrections:
             self._give(places, asked & ~unsolved)
             if not unsolved.any():
                 break
-            places, bad = self._part(2 + k % 2, self._only(places, unsolved))
-            wrong += bad
-            asked = np.ones(len(places), dtype=bool)
+            going = set(places[unsolved].tolist())
+            places, bad = self._part(2 + k % 2, places)  # again for all of them; who is done has what they need
+            wrong += [place for place in bad if place in going]
+            asked = np.array([place in going for place in places.tolist()], dtype=bool)
         return wrong
 
     def _part(self, part: int, places: Indices) -> tuple[Indices, list[int]]:

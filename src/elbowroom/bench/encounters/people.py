@@ -51,7 +51,9 @@ HOLDS = (0.2, 0.8)  # s, that a hand stays
 STANDS = (0.1, 0.8)  # s, between being back and walking on
 PEAK = 1.875  # greatest speed over the mean of a least-jerk motion
 PARTS = np.linspace(0.0, 1.0, 11)
-_EFFORTS = [*((lean, 1.0) for lean in np.linspace(0.0, LEAN, 21)), *((LEAN, far) for far in np.linspace(0.96, 0.0, 25))]
+_EFFORTS = np.array(  # (46, 2) how far a person leans and, leaning as far as that goes, how far the hand comes
+    [*((lean, 1.0) for lean in np.linspace(0.0, LEAN, 21)), *((LEAN, far) for far in np.linspace(0.96, 0.0, 25))]
+)
 
 
 @dataclass(frozen=True)
@@ -149,9 +151,14 @@ _TRUNK = [POINTS.index(name) for name in ("head", "collar", "left_shoulder", "ri
 
 
 @lru_cache(maxsize=8)
+def _standing(height: float) -> dict[str, Array]:
+    return standing_points(np.zeros(3), 0.0, height, Sizes())
+
+
+@lru_cache(maxsize=8)
 def _figure(height: float) -> Array:
     """(15, 3): a standing person at the origin who looks along x, the arms not quite straight."""
-    at = np.array(list(standing_points(np.zeros(3), 0.0, height, Sizes()).values()))
+    at = np.array(list(_standing(height).values()))
     for hand, shoulder in zip(_HANDS, _SHOULDERS, strict=True):
         at[hand] = at[shoulder] + STRETCH * (at[hand] - at[shoulder])
     return at
@@ -160,7 +167,7 @@ def _figure(height: float) -> Array:
 @lru_cache(maxsize=8)
 def arm_lengths(height: float) -> tuple[float, float]:
     """Upper arm, and forearm with the hand, m."""
-    points = standing_points(np.zeros(3), 0.0, height, Sizes())
+    points = _standing(height)
     shoulder, elbow, hand = (points[f"left_{what}"] for what in ("shoulder", "elbow", "hand"))
     return float(np.linalg.norm(elbow - shoulder)), float(np.linalg.norm(hand - elbow))
 
@@ -250,11 +257,13 @@ def _grasp(
     hang, hip, shoulder = figure[_HANDS[side]], figure[_HIP], figure[_SHOULDERS[side]]
     most = STRETCH * sum(arm_lengths(height)) * (1 + 1e-9)  # as it hangs it is just that
     way = wanted - hang
-    for lean, far in _EFFORTS:
-        shoulders = hip + leant(np.broadcast_to(shoulder - hip, (len(PARTS), 1, 3)), PARTS * lean)[:, 0]
-        hand = hang + (PARTS * far)[:, None] * way + (1.0 - PARTS)[:, None] * (shoulders - shoulder)
-        if np.linalg.norm(hand - shoulders, axis=1).max() <= most:
-            break
+    leans, fars = _EFFORTS.T[:, :, None]
+    tried = (PARTS * leans).ravel()
+    offsets = leant(np.broadcast_to(shoulder - hip, (len(tried), 1, 3)), tried)
+    shoulders = hip + offsets.reshape(len(_EFFORTS), len(PARTS), 3)
+    hand = hang + (PARTS * fars)[..., None] * way + (1.0 - PARTS)[:, None] * (shoulders - shoulder)
+    enough = np.linalg.norm(hand - shoulders, axis=2).max(axis=1) <= most
+    lean, far = _EFFORTS[int(np.argmax(enough)) if enough.any() else -1].tolist()
     speed = random.uniform(*speeds)
     head = float(np.linalg.norm(figure[POINTS.index("head")] - hip))
     time = max(PEAK * far * float(np.linalg.norm(way)) / speed, PEAK * lean * head / LEANING, 0.15)

@@ -1,0 +1,49 @@
+"""Runs side by side: which go together, and that nobody can tell from the table."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from elbowroom.campaign import lanes, loads, parameters, rows, schema
+from elbowroom.campaign.runs import row
+
+MIXED = """
+arm = "panda"
+law = { each = ["K supervised", "still"] }
+duration = 0.5
+limits.human_speed = { choice = [1.6, 2.0] }
+sensor.latency = { uniform = [0.03, 0.1] }
+"""
+
+
+def test_the_same_table_as_one_by_one():
+    campaign = loads(MIXED)
+    columns = schema(campaign)
+    runs = parameters(campaign, 4, 24)
+    groups, alone = lanes.shared(runs)
+    assert sorted(len(group) for group in groups) != []  # of two limits
+    assert len(alone) >= 12  # those of an arm that stands
+    expected = np.array([row(of, columns) for of in runs], dtype=columns.dtype)
+    told = list[tuple[int, int]]()
+    found = rows(campaign, 4, 24, lambda *each: told.append(each), columns=columns)
+    assert found.tobytes() == expected.tobytes()
+    assert told == [(1, 50)] * 24
+
+
+def test_what_goes_together():
+    """The scene, the sensor and the person's speed may differ, nothing else; a few are not worth it."""
+    campaign = loads('law = { each = ["K supervised", "K", "K supervised with planning"] }\nduration = 1.0\n'
+                     "limb_speed = { uniform = [1.6, 2.9] }\nsensor.noise = { uniform = [0.0, 0.02] }\n")  # fmt: skip
+    groups, alone = lanes.shared(parameters(campaign, 0, 30))
+    assert [[of.law for _, of in group] for group in groups] == [["K supervised"] * 10]
+    assert {of.law for _, of in alone} == {"K", "K supervised with planning"}
+    assert lanes.shared(parameters(campaign, 0, 3 * (lanes.FEWEST - 1)))[0] == []
+    drawn = loads("controller.repulsion.influence = { uniform = [0.15, 0.3] }\n")
+    assert lanes.shared(parameters(drawn, 0, 10))[0] == []
+
+
+def test_no_more_at_a_time_than_fit(monkeypatch):
+    monkeypatch.setattr(lanes, "ARMS", 5)
+    groups, alone = lanes.shared(parameters(loads("duration = 1.0\n"), 0, 12))
+    assert [len(group) for group in groups] == [5, 5]
+    assert [k for k, _ in alone] == [10, 11]

@@ -37,6 +37,7 @@ from ...geometry.distance import DISTANCE
 from ...geometry.person import NAMES
 from ...geometry.shapes import RADIUS, VELOCITY_A, VELOCITY_B
 from ...model.capsules import BASE
+from . import noise
 from . import people as people_
 
 Array = NDArray[np.float64]
@@ -93,18 +94,18 @@ def frames(scene: EncounterScene, sensor: str | SensorSettings = "camera") -> Se
     if settings.kind == "ideal":
         return SensorFrames(scene.times, scene.times, scene.rows)
     frame, every = settings.frame_period, settings.gap_every
-    random = np.random.default_rng([2, scene.seed])
-    latency = random.uniform(*settings.latency)
+    drawn = noise.timings(scene.seed, settings.latency, settings.gap, every)
     numbers = np.arange(-round(BEFORE / frame), math.floor(scene.duration / frame + 1e-9) + 1, dtype=float)
     stamps = frame * numbers
     keep = np.ones(len(stamps), dtype=bool)
-    gap = random.exponential(every) if every else math.inf
-    while gap < scene.duration:
-        length = random.uniform(*settings.gap)
-        keep &= (stamps < gap) | (stamps >= gap + length)
-        gap += length + random.exponential(every)
+    latency, gap, length = next(drawn)
+    while every and gap < scene.duration:
+        end = gap + length
+        keep &= (stamps < gap) | (stamps >= end)
+        _, wait, length = next(drawn)
+        gap = end + wait
     truth = scene.points[np.maximum(np.round(stamps / PERIOD).astype(int), 0)]  # people stand until 0
-    seen = (truth + settings.noise * random.standard_normal(truth.shape))[keep]
+    seen = noise.seen_points(scene.seed, truth, settings.noise)[keep]
     stamps, back = stamps[keep], settings.baseline
     velocities = np.zeros_like(seen)
     times = stamps[back:] - stamps[:-back]

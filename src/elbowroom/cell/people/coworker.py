@@ -17,12 +17,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, Protocol, runtime_checkable
+from functools import cache
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...algebra import normal, trace
 from ...arrays import finite, fixed, number
+from ...compile import compiled
 from ...errors import ShapeError
 from ...geometry import ROW, Person
 from ...geometry.shapes import RADIUS, VELOCITY_A, VELOCITY_B, A, B
@@ -54,11 +57,21 @@ class Coworker(Protocol):
         """Where the person stands on the floor (3,), and the velocity of that point (3,): what the thesis logs."""
 
 
+@cache
+def _errors() -> Any:
+    """Three normal numbers of (key, run, frame), compiled."""
+
+    def errors(_: object, c: Array) -> Array:
+        return np.array([normal(c[0], c[1], c[2], axis) for axis in range(3)])
+
+    return compiled(trace(errors, None, {"c": (3,)}))
+
+
 class Noisy:
     """A person seen with sensor noise: a normal error of `sigma` (m) along each axis; velocities are exact.
 
-    The whole person is shifted, anew in every picture.  The error of the picture at time t is drawn from a generator
-    that is seeded with (seed, t), so a coworker stays a function of time: the same t gives the same rows.
+    The whole person is shifted, anew in every picture.  The error of the picture at time t is a function of the seed
+    and of t's 64 bits (algebra.normal), so a coworker stays a function of time: the same t gives the same rows.
     """
 
     def __init__(self, who: Coworker, sigma: float, seed: int = 1) -> None:
@@ -68,7 +81,10 @@ class Noisy:
     def error(self, t: float) -> Array:
         """(3,) m, of the picture that was taken at t."""
         bits = int(np.float64(t).view(np.uint64))
-        return self.sigma * np.random.default_rng((self.seed, bits)).standard_normal(3)
+        above = (self.seed >> 52) << 32  # what a key has no room for
+        counter = np.array([self.seed & (1 << 52) - 1, above + (bits >> 32), bits & 0xFFFFFFFF], float)
+        drawn: Array = _errors()(counter)
+        return self.sigma * drawn
 
     def look(self, t: float, out: Array) -> float | None:
         """The capsules as seen, and when they were."""

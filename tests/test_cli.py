@@ -136,8 +136,11 @@ def examples(text: str) -> list[list[str]]:
 
 def understood(words: list[str]) -> str:
     """Parses a call without making it: every option and choice in it exists.  The command's name."""
-    command = COMMAND_LINE.commands[words[0]]
-    command.make_context(words[0], list(words[1:]))  # raises for what is not understood
+    command, given = COMMAND_LINE.commands[words[0]], list(words[1:])
+    if words[0] == "campaign":  # it has commands of its own; `run` need not be said
+        inner = given.pop(0) if given and given[0] in command.commands else "run"
+        command = command.commands[inner]
+    command.make_context(words[0], given)  # raises for what is not understood
     return words[0]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import signal
 import subprocess
@@ -15,6 +16,7 @@ import elbowroom as er
 from elbowroom.campaign import load, read_rows
 from elbowroom.campaign import runs as runs_
 from elbowroom.cli.campaign import bounds
+from elbowroom.errors import ElbowroomError
 
 TEXT = 'seed = 3\nlaw = { each = ["still", "blind"] }\nduration = 2.0\nsensor.noise = { uniform = [0.0, 0.02] }\n'
 RUNS = 120
@@ -34,7 +36,8 @@ def wanted(folder):
 
 def start(folder, *arguments, **options):
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(er.__file__).parents[1]), *sys.path])}
-    words = [sys.executable, "-m", "elbowroom.cli", "campaign", "some.toml", "--format", "npy", *map(str, arguments)]
+    quick = ("--format", "npy", "--no-report")
+    words = [sys.executable, "-m", "elbowroom.cli", "campaign", "some.toml", *quick, *map(str, arguments)]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     return subprocess.Popen(words, cwd=folder, env=environment, **pipes, **options)
 
@@ -71,17 +74,55 @@ def kept(folder, wanted):
 
 
 def test_a_campaign_and_its_summary(run, folder, wanted):
-    status, out, err = run("campaign", folder / "some.toml", "--runs", 20, "--out", folder / "quick", "--format", "npy")
+    quick = ("--format", "npy", "--no-report")
+    status, out, err = run("campaign", folder / "some.toml", "--runs", 20, "--out", folder / "quick", *quick)
     assert status == 0
+    assert not (folder / "quick/report.html").exists()
     assert kept(folder / "quick", wanted) == 20
     assert "panda" in out
     assert "still" in out
     assert "none in 10: below 26 %" in out
     assert "written: 20 runs in" in err
     assert "control steps/s" in err
-    status, out, err = run("campaign", folder / "some.toml", "--out", folder / "quick", "--resume")
+    status, out, err = run("campaign", folder / "some.toml", "--out", folder / "quick", "--resume", "--no-report")
     assert status == 0
     assert "none in 10" in out
+
+
+def test_a_report_of_what_is_there(run, folder, monkeypatch):
+    pytest.importorskip("scipy")
+    there = folder / "told"
+    run("campaign", folder / "some.toml", "--runs", 20, "--out", there, "--format", "npy", "--no-report")
+    status, out, _ = run("campaign", "report", there, "--no-pages")
+    assert status == 0
+    assert f"{there}/report.html: 20 runs" in " ".join(out.split()).replace("/ ", "/")
+    assert "20 simulated encounters" in (there / "report.html").read_text()
+    assert not (there / "worst").exists()
+    if importlib.util.find_spec("viser") is not None:
+        monkeypatch.setattr("elbowroom.campaign.statistics.WORST", 2)
+        (there / "worst").mkdir()
+        (there / "worst/000099.html").write_text("of a report before")
+        assert run("campaign", "report", there)[0] == 0
+        pages = sorted(path.name for path in (there / "worst").iterdir())
+        assert len(pages) == 2
+        assert all(f'href="worst/{name}"' in (there / "report.html").read_text() for name in pages)
+    (there / "blocks/000000.npy").write_bytes(b"cut off")
+    status, _, err = run("campaign", "report", there, "--no-pages")
+    assert status == 1
+    assert "000000.npy: is not as it was written" in " ".join(err.split())
+
+
+def test_a_report_that_cannot_be_written_leaves_the_campaign_as_it_is(run, folder, monkeypatch):
+    def wanting(*_):
+        raise ElbowroomError("intervals and tests of rates need scipy")
+
+    monkeypatch.setattr("elbowroom.campaign.report.rate", wanting)
+    monkeypatch.setattr("elbowroom.campaign.statistics.WORST", 0)
+    there = folder / "untold"
+    status, _, err = run("campaign", folder / "some.toml", "--runs", 20, "--out", there, "--format", "npy")
+    assert status == 0
+    assert "no report: intervals and tests of rates need scipy" in err
+    assert "written: 20 runs in" in err
 
 
 @pytest.mark.parametrize(

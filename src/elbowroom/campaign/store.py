@@ -367,11 +367,14 @@ def as_rows(table: pa.Table, columns: Schema) -> Rows:
     found = np.empty(table.num_rows, dtype=columns.dtype)
     for name in columns.names:
         words = columns.labels.get(name)
-        values = table.column(name).to_pylist() if words is not None else table.column(name).to_numpy()
-        if words is not None:
-            codes = {word: k for k, word in enumerate(words)} | {"": -1}
-            values = np.array([codes[value] for value in values], dtype=np.int16)
-        found[name] = values
+        if words is None:
+            found[name] = table.column(name).to_numpy()
+            continue
+        codes, at = {word: k for k, word in enumerate(words)} | {"": -1}, 0
+        for chunk in table.column(name).chunks:
+            own = np.array([codes[word] for word in chunk.dictionary.to_pylist()], dtype=np.int16)
+            found[name][at : at + len(chunk)] = own[chunk.indices.to_numpy(zero_copy_only=False)]
+            at += len(chunk)
     return found
 
 

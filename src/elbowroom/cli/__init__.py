@@ -48,7 +48,9 @@ app.command("run")(run.run)
 app.command("plant")(plant.plant)
 app.command("replay")(replay.replay)
 app.command("experiment")(experiment.experiment)
-app.command("campaign")(campaign.campaign)
+app.add_typer(
+    campaign.app, name="campaign", help="Run encounters with arms, laws, people and sensor faults drawn from a file."
+)
 
 OVERVIEW = """\
 [bold]elbowroom {version}[/]: the dynamics of serial robot arms, and room for the people beside them

@@ -6,11 +6,14 @@ import sys
 import time
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from ..errors import ElbowroomError
+from .campaign_report import report as report_command
+from .campaign_report import write_report
 from .terminal import INTERRUPTED, Interrupts, heading, line, note, progress_bar, table
 
 if TYPE_CHECKING:
@@ -48,6 +51,7 @@ def campaign(
         typer.Option(min=1, max=1_000_000, metavar="B", help="Runs in a file of results.  [N/200, 20..5000]"),
     ] = None,
     format: Annotated[Files, typer.Option(help="Of the results: parquet needs pyarrow.")] = Files.PARQUET,
+    report: Annotated[bool, typer.Option("--report/--no-report", help="Write DIR/report.html at the end.")] = True,
 ) -> None:
     """Run encounters with arms, laws, people and sensor faults drawn from a file; one row of results per run.
 
@@ -56,10 +60,11 @@ def campaign(
     elbowroom campaign campaign.toml --out first --resume              after Ctrl-C, a crash, a full disk
     elbowroom campaign campaign.toml --out first --resume --runs 5000  more of the same
     elbowroom campaign campaign.toml --out other --seed 2 --workers 4
+    elbowroom campaign report first                                    DIR/report.html of what is there
 
     examples/campaign.toml is a file to begin with.  DIR then holds campaign.json and blocks/, Parquet files that
-    elbowroom.campaign.read(DIR), pandas or DuckDB read as one table.  The same file and seed give the same table,
-    whatever the number of workers, and interrupted or not.
+    elbowroom.campaign.read(DIR), pandas or DuckDB read as one table, and report.html.  The same file and seed give the
+    same table, whatever the number of workers, and interrupted or not.
 
     Ctrl-C keeps every block that is complete; the exit status is then 130, and 1 after an error.
     """
@@ -96,9 +101,23 @@ def campaign(
             except KeyboardInterrupt:
                 interrupted = True
                 note("interrupted", "no summary")
+            if report and not interrupted:
+                interrupted = not _reported(out, interrupts)
         if not interrupted:
             note("written", f"{store.runs} runs in {out}{progress.said()}", "green")
     raise typer.Exit(INTERRUPTED if interrupted else 0)
+
+
+def _reported(out: Path, interrupts: Interrupts) -> bool:
+    """Writes the report, or says why not; False if Ctrl-C was pressed.  What was run is there all the same."""
+    try:
+        write_report(out, interrupts)
+    except KeyboardInterrupt:
+        note("interrupted", f"no report; elbowroom campaign report {out} writes it")
+        return False
+    except ElbowroomError as error:
+        note("no report", str(error))
+    return True
 
 
 class _Progress:  # a Watch by its methods: importing campaigns takes a second, which --help need not wait for
@@ -216,3 +235,17 @@ def bounds(events: int, runs: int) -> str:
 
 def _none(runs: int, high: float) -> str:
     return f"none in {runs}: below {100 * high:.2g} %"
+
+
+class _Group(TyperGroup):
+    """`campaign FILE.toml ...` beside `campaign report ...`: what is no command's name is the file of a campaign."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if not args or args[0] not in self.commands:
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(cls=_Group, rich_markup_mode=None)
+app.command("run")(campaign)
+app.command("report")(report_command)

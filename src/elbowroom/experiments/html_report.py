@@ -2,8 +2,8 @@
 
     page(title, [Words("What this is.")], [Section("one", "The first", "First", [ReportTable(head, rows)])], footer)
 
-Figures are inline SVG; there are no scripts and no links that lead elsewhere.  The template escapes all words, and sets
-`code` in them as code.
+Figures are inline SVG; there are no scripts, and links lead within the page or to files beside it.  The template
+escapes all words, and sets `code` in them as code.
 """
 
 from __future__ import annotations
@@ -54,6 +54,13 @@ class ComparedCell(NamedTuple):
     met: bool | None
 
 
+class LinkCell(NamedTuple):
+    """A value in a table that leads to a file beside the page."""
+
+    text: str
+    href: str
+
+
 class ReportTable(NamedTuple):
     """A table, the first `words` columns being words; a row of one cell is a heading in it.
 
@@ -61,7 +68,7 @@ class ReportTable(NamedTuple):
     """
 
     head: Sequence[str]
-    rows: Sequence[Sequence[str | ComparedCell]]
+    rows: Sequence[Sequence[str | ComparedCell | LinkCell]]
     words: int = 1
     caption: str = ""
     ours: Collection[int] = ()

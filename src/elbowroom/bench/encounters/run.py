@@ -186,8 +186,13 @@ def paired(this: Sequence[bool], other: Sequence[bool]) -> Paired:
     """Events of two methods, scene by scene."""
     b = sum(x and not y for x, y in zip(this, other, strict=True))
     c = sum(y and not x for x, y in zip(this, other, strict=True))
-    p = float(_scipy().binomtest(b, b + c, 0.5).pvalue) if b + c else 1.0
-    return Paired(b, c, p)
+    return discordant(b, c)
+
+
+def discordant(this: int, other: int) -> Paired:
+    """The same from the numbers of scenes in which only the one had the event, and only the other."""
+    p = float(_scipy().binomtest(this, this + other, 0.5).pvalue) if this + other else 1.0
+    return Paired(this, other, p)
 
 
 def ratio(part: Sequence[float], whole: Sequence[float]) -> Interval:

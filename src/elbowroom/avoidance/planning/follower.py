@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 WITHIN = 0.8  # of the route's margin: how far the field reaches meanwhile
 ABOVE_FLOOR = 1.05  # times the field's floor: it must reach farther than that
-PER_MARGIN, SHORTEST = 2.5, 0.03  # rad or m a metre of margin, and rad or m: of the leash
+PER_MARGIN, LESS, SHORTEST = 5.0, 0.004, 0.02  # rad or m a metre of margin, less so much (m), and at least
 ARRIVED = 0.015  # rad or m: joints so near to the route's end have arrived
 SETTLING = 1.0  # s after its end in which an arm that does not quite come there still counts as following
 
@@ -126,7 +126,7 @@ class Follower:
         if self.route is None:
             self._posture[:] = self.controller.posture
         self.route, self.clock, self._over = route, 0.0, 0.0
-        self._leash = min(self.settings.leash, max(PER_MARGIN * margin, SHORTEST))
+        self._leash = min(self.settings.leash, max(PER_MARGIN * (margin - LESS), SHORTEST))
         config = self.controller.config
         influence = max(WITHIN * margin, ABOVE_FLOOR * config.repulsion.floor)
         influence = min(influence, config.repulsion.influence)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import signal
 import tempfile
 
 import pytest
@@ -28,6 +29,9 @@ def pytest_configure(config):
     compiler and the CPU; `pytest --cache-clear` empties it.  The workers of pytest-xdist inherit it: a kernel is
     compiled once.  Tests of the cache itself have empty folders of their own.
     """
+    # A shell that starts the tests in its background has them ignore Ctrl-C, and the programs that they start, too.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if "ELBOWROOM_CACHE" not in os.environ:
         notes = getattr(config, "cache", None)
         folder = notes.mkdir("elbowroom") if notes else tempfile.mkdtemp(prefix="elbowroom-tests-")

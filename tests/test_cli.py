@@ -43,6 +43,7 @@ COMMANDS = (
     "codegen",
     "run",
     "replay",
+    "convert",
     "plant",
     "experiment",
     "campaign",

@@ -94,3 +94,26 @@ def test_run_writes_a_page_too(run, scene, tmp_path):
     status, _, err = run("run", tmp_path / "cell.toml", "--html", tmp_path / "run.html")
     assert status == 1
     assert "is there already" in err
+
+
+def test_a_recording_goes_from_format_to_format_and_is_replayed(run, tmp_path):
+    pytest.importorskip("mcap", reason="mcap (extra connect) writes MCAP")
+    scene = tmp_path / "scene.toml"
+    scene.write_text('robot = "planar2"\nstart = [0.9, -1.7]\n')
+    file, table, page = (str(tmp_path / name) for name in ("run.mcap", "run.csv", "run.html"))
+    status, _, error = run("run", str(scene), "--seconds", "0.2", "--out", file)
+    assert status == 0, error
+    status, out, error = run("convert", file, table)
+    assert (status, error) == (0, "")
+    assert "20 control steps" in out
+    status, _, error = run("convert", table, str(tmp_path / "back.mcap"))
+    assert (status, error) == (0, "")
+    status, _, error = run("convert", table, file)
+    assert status == 1
+    assert "is there already; --force overwrites it" in error
+    status, _, error = run("run", file)
+    assert status == 1
+    assert "is a recording or a bag, not a scene" in error
+    status, out, error = run("replay", file, "--html", page)
+    assert (status, error) == (0, "")
+    assert "pictures" in out

@@ -211,7 +211,7 @@ def test_a_take_without_a_whole_frame_is_refused_by_its_name(take):
         ("reach", "height", 0.1, "a number >= 0.5"),
         ("still", "facing", 1e6, "<= 100"),
         ("still", "position", "here", "a list"),
-        ("recorded", "file", "", "the name of a recording, Vicon CSV or BVH"),
+        ("recorded", "file", "", "the name of a recording, Vicon CSV, BVH or a ROS 2 bag"),
         ("recorded", "rate", -5, "a number >= 0"),
         ("recorded", "bridge", -5, "a number >= 0"),
         ("recorded", "end", "loop", '"hold" or "stale"'),

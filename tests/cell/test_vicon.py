@@ -141,7 +141,9 @@ def test_files_that_cannot_be_opened(tmp_path, write, monkeypatch):
     (tmp_path / "folder.csv").mkdir()
     with pytest.raises(RecordingError, match=r"folder.csv: cannot be read: "):
         read_motion(tmp_path / "folder.csv")
-    with pytest.raises(RecordingError, match=r"take.mov: expected a name that ends in .csv or .bvh; got '.mov'"):
+    with pytest.raises(
+        RecordingError, match=r"take.mov: expected a name that ends in .csv or .bvh or .mcap or .db3; got '.mov'"
+    ):
         read_motion(write("", "take.mov"))
     monkeypatch.setattr(vicon_module, "MAX_BYTES", 1000)
     with pytest.raises(RecordingError, match=r"take.csv: expected at most 0.000953674 MiB; the file is larger"):

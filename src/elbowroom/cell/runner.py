@@ -492,5 +492,9 @@ def notes_of(cell: Cell) -> dict[str, str]:
 def record_to(
     cell: Cell, path: Path, *, notes: Mapping[str, str] | None = None, replace: bool = False, keep: bool = True
 ) -> Recording:
-    """A recording of this cell in a file, with `notes_of` it and these; `keep` and `replace` as for `Recording`."""
-    return Recording(cell.arm.n, path, notes=notes_of(cell) | dict(notes or {}), replace=replace, keep=keep)
+    """A recording of this cell in a file, CSV or MCAP by its name, with `notes_of` it and these.
+
+    `keep` and `replace` are as for `Recording`.
+    """
+    told = notes_of(cell) | dict(notes or {})
+    return Recording(cell.arm.n, path, notes=told, replace=replace, keep=keep, arm=cell.arm)

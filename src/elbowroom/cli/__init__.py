@@ -8,6 +8,7 @@
     run      a scene of one's own, from its file      experiment  the thesis' seven tests, run again
     plant    an arm in a program of its own, for run  replay  a recording again, with a slider for time
     doctor   what is installed, and what is missing   campaign    encounters by the thousand, drawn from a file
+    convert  a recording as CSV, MCAP or Parquet
 
 What was asked for goes to stdout, all else to stderr.  The exit status is 0, 1 for an error and 2 for a call that was
 not understood.  Names and messages that come from files are printed as they are, never as terminal markup.
@@ -24,7 +25,7 @@ from rich.text import Text
 
 from .. import __version__
 from ..errors import ElbowroomError
-from . import bench, campaign, check, count, demo, experiment, export, plant, replay, run, show, tour
+from . import bench, campaign, check, convert, count, demo, experiment, export, plant, replay, run, show, tour
 from .terminal import INTERRUPTED, as_options, console, fail, note, noted, styled
 
 app = typer.Typer(
@@ -47,6 +48,7 @@ app.command("codegen")(export.codegen)
 app.command("run")(run.run)
 app.command("plant")(plant.plant)
 app.command("replay")(replay.replay)
+app.command("convert")(convert.convert)
 app.command("experiment")(experiment.experiment)
 app.add_typer(
     campaign.app, name="campaign", help="Run encounters with arms, laws, people and sensor faults drawn from a file."
@@ -58,6 +60,7 @@ OVERVIEW = """\
 [bold]See[/]    elbowroom [cyan]demo[/]                        the live cell in a browser; drag a person into its way
        elbowroom [cyan]tour[/]                        a guided tour of one arm in the terminal
        elbowroom [cyan]replay[/] run.csv              a recording again, with a slider for time
+       elbowroom [cyan]convert[/] run.csv run.mcap    a recording for Foxglove and Rerun, or as Parquet
 
 [bold]Ask[/]    elbowroom [cyan]robots[/]                      the arms that come with it
        elbowroom [cyan]show[/] panda                  joints, limits, inertias, friction, operation counts

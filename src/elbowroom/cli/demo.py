@@ -37,7 +37,9 @@ def demo(
     scenario: Annotated[
         str, typer.Option(metavar="NAME", help='cell, "walk past", "reach in", test1 to test7, or recorded.')
     ] = "cell",
-    motion: Annotated[Path | None, typer.Option(metavar="FILE", help="recorded: a Vicon CSV or a BVH file.")] = None,
+    motion: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="recorded: Vicon CSV, BVH or a ROS 2 bag.")
+    ] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Where to serve; a busy one gives the next.")] = 8080,
     host: Annotated[
         str, typer.Option(metavar="ADDRESS", help="This machine's, for pages on others: needs a token.")

@@ -44,6 +44,8 @@ USES = {
     "viewer": "the live page (demo, replay)",
     "report": "figures (experiment, tables, bench --plot)",
     "campaign": "tables of campaigns as Parquet, with bounds (campaign)",
+    "connect": "ROS 2 on the wire (ros2, run --plant ros2), recordings as MCAP, bags",
+    "rerun": "Rerun as a second viewer (run --rerun)",
     "mujoco": "arms that MuJoCo moves (--plant mujoco)",
     "xacro": "robots written as xacro (--xacro)",
     "looks": "the catalogue's panda drawn with its meshes (demo)",
@@ -53,9 +55,13 @@ USES = {
     "dev": "tests and documentation of elbowroom itself",
 }
 """What each extra of pyproject.toml is for, in the order in which they are told."""
-TRIED = ("viewer", "report", "campaign", "mujoco", "xacro")  # extras whose packages are imported, too
+TRIED = ("viewer", "report", "campaign", "connect", "mujoco", "xacro")  # extras whose packages are imported, too
 SHOWN = {"numpy": "NumPy", "llvmlite": "llvmlite"}  # packages of the core with a line of their own
-MODULES = {"pycollada": "collada", "mujoco-core": "mujoco"}  # packages that are imported by another name
+MODULES = {
+    "pycollada": "collada",
+    "mujoco-core": "mujoco",
+    "rerun-sdk": "rerun",
+}  # imported by another name
 
 PACKAGE = Path(__file__).parents[1]
 PROBE = 60.0  # s that a process may take

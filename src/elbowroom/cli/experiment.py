@@ -54,7 +54,8 @@ def experiment(
         Path | None, typer.Option(metavar="DIR", help=f"Where to write.  [{FOLDER}, or the next name that is free]")
     ] = None,
     motion: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE", help="recorded: a Vicon CSV or a BVH file; may be repeated.")
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="recorded: Vicon CSV, BVH or a ROS 2 bag; may be repeated."),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="The numbers as JSON on stdout, nothing else there.")] = False,
     force: Annotated[

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def replay(
-    file: Annotated[Path, typer.Argument(metavar="FILE.csv", help="A recording, of `elbowroom run` or the live page.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A recording, CSV or MCAP, of `run` or the live page.")],
     html: Annotated[
         Path | None, typer.Option(metavar="OUT.html", help="Write one HTML file that plays it offline, and stop.")
     ] = None,
@@ -44,7 +44,7 @@ def replay(
 
     \b
     elbowroom replay run.csv
-    elbowroom replay run.csv --html run.html
+    elbowroom replay run.mcap --html run.html
 
     Keys on the page: space plays and pauses, "," and "." go one cycle, J and L one second.  Ctrl-C ends it.
     """

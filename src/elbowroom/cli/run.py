@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -54,6 +55,7 @@ MEANINGS = {
 
 OTHERS = {
     ".csv": "a recording or a table, not a scene; `elbowroom replay {0}` shows a recording",
+    ".mcap": "a recording or a bag, not a scene; `elbowroom replay {0}` shows a recording",
     ".bvh": "a person's motion, not a scene; `elbowroom experiment recorded --motion {0}` runs beside it",
     ".urdf": "an arm, not a scene; `elbowroom show {0}` is about it, `elbowroom run SCENE.toml --robot {0}` moves it",
     ".xml": "an arm, not a scene; `elbowroom show {0}` is about it, `elbowroom run SCENE.toml --robot {0}` moves it",
@@ -83,7 +85,9 @@ def run(
         float | None, typer.Option(metavar="S", min=0.0, help="How long, instead of what the file says.")
     ] = None,
     real_time: Annotated[bool, typer.Option("--real-time", help="A second takes a second, deadlines counted.")] = False,
-    out: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="Where to record it.  [nowhere]")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A recording of it: CSV, or FILE.mcap.  [none]")
+    ] = None,
     html: Annotated[
         Path | None, typer.Option(metavar="FILE.html", help="One file that plays the run in any browser.  [none]")
     ] = None,
@@ -99,6 +103,7 @@ def run(
     elbowroom run cell.toml --plant 127.0.0.1:7777     `elbowroom plant cell.toml` in another terminal moves the arm
     elbowroom run --robot my_arm.urdf --tip tool0 --seconds 40 --variant walking     the cell of `demo`
     elbowroom run cell.toml --html run.html     to look at, or to send
+    elbowroom run cell.toml --out run.mcap      for Foxglove and Rerun
     elbowroom run cell.toml --check             nothing moves; every variant is looked at
 
     With a plant in another program the run is in real time, unless that is in lockstep.  A plant that is lost stops the
@@ -143,6 +148,8 @@ def run(
             cell = cell_of(chosen, client, again)
             watch = LinkWatch(cell, client, again)
         notes = {"scene": scene.name, "variant": variant or ""}
+        if real_time or address is not None:
+            notes["epoch"] = str(time.time_ns())  # t = 0, nearly; else the same run gives the same bytes
         recording = Recording(cell.arm.n) if out is None else record_to(cell, out, notes=notes, replace=force)
         own_time = watch is not None and not watch.client.lockstep
         clocked = RealTime(cell.period) if real_time or own_time else None

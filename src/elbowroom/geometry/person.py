@@ -225,6 +225,23 @@ STATURE = {
 SHOULDER_HALF, HIP_HALF = 0.1295, 0.05  # half the width between the joints, as parts of the height
 
 
+def standing_points(position: ArrayLike, facing: float = 0.0, height: float = 1.8) -> dict[str, Array]:
+    """The points (3,) of the skeleton of `Person.standing`, by name."""
+    foot = finite("position", position, (3,))
+    turn, tall = float(finite("facing", facing, ())), float(finite("height", height, ()))
+    if tall <= 0:
+        raise ValueError(f"Person.standing: height must be positive; got {tall:g} m")
+    left = np.array([-math.sin(turn), math.cos(turn), 0.0])
+    up = np.array([0.0, 0.0, 1.0])
+    points = {name: foot + tall * STATURE[name] * up for name in MIDDLE}
+    for side, sign in zip(SIDES, (1.0, -1.0), strict=True):
+        for limb in LIMBS:
+            if limb in STATURE:
+                width = HIP_HALF if limb in ("hip", "knee", "ankle") else SHOULDER_HALF
+                points[f"{side}_{limb}"] = foot + tall * (STATURE[limb] * up + sign * width * left)
+    return points
+
+
 @dataclass(frozen=True, eq=False)
 class Person:
     """Named capsules with velocities: `rows` (k, 13), read-only, one a name."""
@@ -288,18 +305,7 @@ class Person:
         Joints are at the parts of the height that Drillis and Contini give (1966).
         """
         foot = finite("position", position, (3,))
-        turn, tall = float(finite("facing", facing, ())), float(finite("height", height, ()))
-        if tall <= 0:
-            raise ValueError(f"Person.standing: height must be positive; got {tall:g} m")
-        left = np.array([-math.sin(turn), math.cos(turn), 0.0])
-        up = np.array([0.0, 0.0, 1.0])
-        points = {name: foot + tall * STATURE[name] * up for name in MIDDLE}
-        for side, sign in zip(SIDES, (1.0, -1.0), strict=True):
-            for limb in LIMBS:
-                if limb in STATURE:
-                    width = HIP_HALF if limb in ("hip", "knee", "ankle") else SHOULDER_HALF
-                    points[f"{side}_{limb}"] = foot + tall * (STATURE[limb] * up + sign * width * left)
-        return cls.from_skeleton(points, sizes=sizes, floor=float(foot[2]))
+        return cls.from_skeleton(standing_points(foot, facing, height), sizes=sizes, floor=float(foot[2]))
 
     def moved(self, translation: ArrayLike, velocity: ArrayLike = (0.0, 0.0, 0.0)) -> Person:
         """The same person shifted by `translation` (3,), with `velocity` (3,) added to that of every point."""

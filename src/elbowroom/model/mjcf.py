@@ -46,7 +46,7 @@ from .capsules import (
 from .check import LENGTH, bounded
 from .inertia import NOTHING, MassProperties, merge, moved
 from .model import Array, Model, create
-from .rotations import pose, rz, z_to
+from .rotations import from_quaternion, pose, rz, z_to
 from .urdf_xml import quoted
 
 MAX_BYTES = 10_000_000
@@ -137,7 +137,7 @@ class _Robot:
 
     def T(self, kind: str, number: int) -> Array:
         """A body, site or geom in its parent."""
-        return pose(_rotation(getattr(self.m, f"{kind}_quat")[number]), getattr(self.m, f"{kind}_pos")[number])
+        return pose(from_quaternion(getattr(self.m, f"{kind}_quat")[number]), getattr(self.m, f"{kind}_pos")[number])
 
     def moves(self, joint: int) -> bool:
         return int(self.m.jnt_type[joint]) in (self.hinge, self.slide)
@@ -161,7 +161,7 @@ def _model(robot: _Robot, tip: str | None, name: str, file: Path) -> Model:
     n = len(chain.joints)
     parts: list[list[MassProperties]] = [[] for _ in range(n)]
     for b, seat in chain.seats.items():
-        inertia = _rotation(m.body_iquat[b])
+        inertia = from_quaternion(m.body_iquat[b])
         own = MassProperties(
             float(m.body_mass[b]), m.body_ipos[b].copy(), inertia @ np.diag(m.body_inertia[b]) @ inertia.T
         )
@@ -198,18 +198,6 @@ def _model(robot: _Robot, tip: str | None, name: str, file: Path) -> Model:
         ready=_ready(robot, chain.joints, lower, upper),
         source=file.name,
         capsules=few,
-    )
-
-
-def _rotation(quaternion: Array) -> Array:
-    """(3, 3) of w, x, y, z."""
-    w, x, y, z = quaternion / np.linalg.norm(quaternion)
-    return np.array(
-        [
-            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-        ]
     )
 
 
@@ -373,7 +361,7 @@ def seen(path: Path, tip: str | None) -> list[SeenGeom]:
             T, mesh = seat.T @ robot.T("geom", g), ""
             if kind == "mesh":
                 k = int(m.geom_dataid[g])
-                T = T @ _inverse(pose(_rotation(m.mesh_quat[k]), m.mesh_pos[k]))  # MuJoCo centres meshes
+                T = T @ _inverse(pose(from_quaternion(m.mesh_quat[k]), m.mesh_pos[k]))  # MuJoCo centres meshes
                 size, mesh = [float(x) for x in m.mesh_scale[k]], _mesh_file(robot, k, path)
             elif kind == "box":
                 size = [2 * x for x in size]

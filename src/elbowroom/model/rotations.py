@@ -1,4 +1,4 @@
-"""Rotations from angles, with exact zeros and ones at multiples of 90 degrees.
+"""Rotations from angles, with exact zeros and ones at multiples of 90 degrees; and from and to quaternions.
 
 A traced program drops every product with an exact zero, so cos(pi/2) = 6e-17 would cost operations and give nothing.
 """
@@ -73,3 +73,32 @@ def pose(R: ArrayLike, p: ArrayLike) -> Array:
     T[:3, :3] = R
     T[:3, 3] = p
     return T
+
+
+def quaternion(R: ArrayLike) -> Array:
+    """The unit quaternion (4,) as w, x, y, z of a rotation (3, 3)."""
+    R = np.asarray(R, dtype=float)
+    w = np.sqrt(max(0.0, 1 + R[0, 0] + R[1, 1] + R[2, 2])) / 2
+    if w > 0.1:
+        x, y, z = (R[2, 1] - R[1, 2]), (R[0, 2] - R[2, 0]), (R[1, 0] - R[0, 1])
+        q = np.array([w, x / (4 * w), y / (4 * w), z / (4 * w)])
+    else:  # near a half turn: the largest part first
+        k = int(np.argmax(np.diag(R)))
+        i, j = (k + 1) % 3, (k + 2) % 3
+        size = np.sqrt(max(1e-12, 1 + R[k, k] - R[i, i] - R[j, j])) * 2
+        q = np.empty(4)
+        q[0], q[1 + k] = (R[j, i] - R[i, j]) / size, size / 4
+        q[1 + i], q[1 + j] = (R[i, k] + R[k, i]) / size, (R[j, k] + R[k, j]) / size
+    return q / np.linalg.norm(q)
+
+
+def from_quaternion(q: ArrayLike) -> Array:
+    """The rotation (3, 3) of a quaternion (4,), w, x, y, z, of any length but 0."""
+    w, x, y, z = np.asarray(q, dtype=float) / np.linalg.norm(q)
+    return np.array(
+        [
+            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+        ]
+    )

@@ -1,6 +1,6 @@
 """Recorded people in the cell: which reader takes a file, where the take is placed, and what a sensor would show of it.
 
-    motion = read_motion("take.csv")             Vicon CSV or BVH, by the ending of the name
+    motion = read_motion("take.csv")             Vicon CSV, BVH or a ROS 2 bag, by the ending of the name
     who = Recorded("take.csv")                   a coworker; placed by take_info.json if that is beside it
     who = Recorded(motion, Placement((1, 0, 0), yaw=3.14), rate=30, bridge=0.05)
 
@@ -30,6 +30,7 @@ from ...geometry import PARKED, Sizes, Skeleton
 from ...geometry.person import POINTS
 from ...reading import text_lines
 from ..people.coworker import checked
+from .bags import read_people
 from .formats import read_bvh as read_bvh
 from .formats import read_vicon as read_vicon
 from .tracks import LARGEST, coordinate
@@ -38,13 +39,21 @@ from .tracks import Placement as Placement
 
 Array = NDArray[np.float64]
 
-READERS: dict[str, Callable[[Path], Motion]] = {".csv": read_vicon, ".bvh": read_bvh}
+READERS: dict[str, Callable[[Path], Motion]] = {
+    ".csv": read_vicon,
+    ".bvh": read_bvh,
+    ".mcap": read_people,
+    ".db3": read_people,
+}
 
 
 def read_motion(file: str | Path) -> Motion:
-    """The motion in a file, by the ending of its name; `read_vicon` and `read_bvh` take more options."""
+    """The motion in a file, by the ending of its name, or in a bag's folder.
+
+    `read_vicon`, `read_bvh` and `read_people` take more options.
+    """
     path = Path(file)
-    reader = READERS.get(path.suffix.lower())
+    reader = read_people if os.path.isfile(path / "metadata.yaml") else READERS.get(path.suffix.lower())
     if reader is None:
         raise RecordingError(f"{path}: expected a name that ends in {' or '.join(READERS)}; got {path.suffix!r}")
     return reader(path)

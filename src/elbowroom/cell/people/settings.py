@@ -198,7 +198,7 @@ class StandSettings(Settings):
 class RecordedSettings(Settings):
     """A recorded person (`Recorded`)."""
 
-    file: str = setting("", "", "a Vicon CSV or a BVH file")
+    file: str = setting("", "", "a Vicon CSV, a BVH file or a ROS 2 bag")
     position: tuple[float, float] | None = setting(
         None,
         "[-1000, 1000] m",
@@ -212,7 +212,7 @@ class RecordedSettings(Settings):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.file:
-            raise refusal(self, "file", "the name of a recording, Vicon CSV or BVH")
+            raise refusal(self, "file", "the name of a recording, Vicon CSV, BVH or a ROS 2 bag")
 
     def make(self, origin: Array, floor: float) -> Seen:
         """The recording as the sensor has it; and with every gap filled."""

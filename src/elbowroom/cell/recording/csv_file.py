@@ -40,11 +40,7 @@ class CsvFormat:
     """A recording of n joints as CSV: what `Recording` asks a file format for (`RecordingFormat`)."""
 
     def __init__(self, n: int, notes: Mapping[str, str]) -> None:
-        for key, value in notes.items():
-            if not isinstance(key, str) or not _KEY.fullmatch(key):
-                raise ValueError(f"notes: expected a key of letters, digits, blanks, '.', '-' and '_'; got {key!r}")
-            if not isinstance(value, str):
-                raise ValueError(f"notes: {key}: expected a text; got {value!r}")
+        check_notes(notes)
         lines = [*(f"# {key}: {escaped(value)}" for key, value in notes.items()), ",".join(columns(n))]
         self.beginning = "".join(f"{line}\n" for line in lines).encode()
         self._cells: list[str] = []
@@ -60,9 +56,26 @@ class CsvFormat:
             lines.append(f"{t!r},{words},{count(cycles)},{count(contacts)},{','.join(map(repr, rest))}\n")
         return "".join(lines).encode()
 
+    def framed(self, lines: bytes) -> bytes:
+        """The lines of rows that are written together: as they are."""
+        return lines
+
     def whole(self, data: bytes) -> tuple[int, int]:
         """How many whole rows such bytes hold, and where the last of them ends."""
         return data.count(b"\n"), data.rfind(b"\n") + 1
+
+    def ending(self) -> bytes:
+        """Nothing: the last row is the end."""
+        return b""
+
+
+def check_notes(notes: Mapping[str, str]) -> None:
+    """Raises for notes that no file can hold."""
+    for key, value in notes.items():
+        if not isinstance(key, str) or not _KEY.fullmatch(key):
+            raise ValueError(f"notes: expected a key of letters, digits, blanks, '.', '-' and '_'; got {key!r}")
+        if not isinstance(value, str):
+            raise ValueError(f"notes: {key}: expected a text; got {value!r}")
 
 
 def escaped(text: str, what: re.Pattern[str] = _ESCAPED) -> str:

@@ -16,7 +16,8 @@ and a loop that wakes up in the middle of a thousand rows would wait for the int
 So the thread rests after each row, which a loop of up to 8 kHz allows.  Where it is further behind, as when a run goes
 as fast as it can, nobody waits for a deadline, and it does not rest.
 
-How rows become bytes is a `RecordingFormat`'s affair: CsvFormat (csv_file.py).
+How rows become bytes is a `RecordingFormat`'s affair: CsvFormat (csv_file.py), or McapFormat (mcap_file.py) for a file
+whose name ends in .mcap.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
+from ...arm import Arm
 from ...errors import RecordingError, UnknownNameError
 from .columns import SIGNALS as SIGNALS
 from .columns import TEXT as TEXT
@@ -42,7 +44,7 @@ from .columns import Array, places, table
 from .columns import RecordedTable as RecordedTable
 from .columns import columns as columns
 from .csv_file import CsvFormat
-from .csv_file import read as read
+from .csv_file import read as read_csv
 
 log = logging.getLogger("elbowroom.cell")
 log.addHandler(logging.NullHandler())
@@ -67,8 +69,37 @@ class RecordingFormat(Protocol):
     def encoded(self, rows: Array, texts: Sequence[str]) -> bytes:
         """Rows (k, width), to be written next; in the columns of `TEXT` they have places in `texts`, which grows."""
 
+    def framed(self, encoded: bytes) -> bytes:
+        """What is written at a time: the encoded rows since the last time, all of them."""
+
     def whole(self, data: bytes) -> tuple[int, int]:
-        """Of encoded rows that were written in part: how many rows are whole, and where the last of them ends."""
+        """Of framed rows that were written in part: how many rows are whole, and where the last of them ends."""
+
+    def ending(self) -> bytes:
+        """What a file that is complete ends with."""
+
+
+MCAP = ".mcap"
+"""How the name of a recording as MCAP ends; any other is CSV."""
+
+
+def format_of(path: Path | None, n: int, notes: Mapping[str, str], arm: Arm | None = None) -> RecordingFormat:
+    """The format of a file, by the ending of its name."""
+    if path is not None and path.suffix.lower() == MCAP:
+        from .mcap_file import McapFormat  # needs a package that is optional
+
+        return McapFormat(n, notes, arm)
+    return CsvFormat(n, notes)
+
+
+def read(file: str | Path) -> RecordedTable:
+    """The recording in a file, CSV or MCAP, to its last whole row; `torn` says what is missing."""
+    path = Path(file)
+    if path.suffix.lower() == MCAP:
+        from .mcap_read import read as read_mcap
+
+        return read_mcap(path)
+    return read_csv(path)
 
 
 class Recording:
@@ -77,7 +108,8 @@ class Recording:
     `row` is the row of now, float64, a number for each of `columns(n)`: fill it, by `view` or index, and `append`.
     What is not set stays as it was, NaN in the beginning.  Texts go to `append`; each different one is remembered.
     `notes` are the first lines of the file.  With `keep=False` rows leave the memory once they are written, for runs
-    without an end.  A file that exists is refused unless `replace` is set, and is gone then at once.
+    without an end.  A file that exists is refused unless `replace` is set, and is gone then at once.  A file whose name
+    ends in .mcap is MCAP, which also draws the `arm`, if there is one; any other is CSV.
     """
 
     def __init__(
@@ -88,9 +120,10 @@ class Recording:
         notes: Mapping[str, str] | None = None,
         keep: bool = True,
         replace: bool = False,
+        arm: Arm | None = None,
     ) -> None:
         self.columns = columns(n)
-        self.n, self.notes, self.keep = n, dict(notes or {}), keep
+        self.n, self.notes, self.keep, self._arm = n, dict(notes or {}), keep, arm
         self.path = None if path is None else Path(path)
         self._places = places(n)
         self.row: Array = np.full(len(self.columns), np.nan)
@@ -101,7 +134,7 @@ class Recording:
         self._codes: dict[str, int] = {}
         self._state = self._status = self._verdict = self._law = ""
         self._state_code = self._status_code = self._verdict_code = self._law_code = self._code("")
-        form = CsvFormat(n, self.notes)  # refuses notes that cannot be written, file or not
+        form = format_of(self.path, n, self.notes, arm)  # refuses notes that cannot be written, file or not
         self._writer = None if self.path is None else FileThread(self.path, self._rows, form, keep, replace)
         # An unclosed recording is closed when nobody has it any more, or the program ends.
         self._closing = weakref.finalize(self, _nothing if self._writer is None else self._writer.close)
@@ -196,7 +229,8 @@ class Recording:
         kept = self._kept()
         rows.blocks = {k: block.reshape(-1) for k, block in enumerate(_blocks(kept))}
         rows.count, rows.texts = len(kept), self._rows.texts
-        writer = FileThread(Path(path), rows, CsvFormat(self.n, self.notes), True, replace)
+        form = format_of(Path(path), self.n, self.notes, self._arm)
+        writer = FileThread(Path(path), rows, form, True, replace)
         writer.close()
         if writer.problem:
             raise RecordingError(writer.problem)
@@ -276,6 +310,8 @@ class FileThread:
                 try:
                     self._catch_up(rest=not ending)
                     if ending:
+                        if not self._reason:
+                            self._put(self._format.ending())
                         self._synchronise()
                 except OSError as error:
                     self.give_up(_said(error))
@@ -312,7 +348,7 @@ class FileThread:
                 k += 1
                 time.sleep(REST)
             pieces.append(self._format.encoded(part[k:], rows.texts))
-            self._put(b"".join(pieces), part)
+            self._put(self._format.framed(b"".join(pieces)), part)
             if not self._keep and first + len(part) == BLOCK:
                 rows.blocks.pop(number, None)
 

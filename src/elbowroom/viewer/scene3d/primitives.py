@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...model.rotations import quaternion as quaternion
+
 if TYPE_CHECKING:
     import viser
 
@@ -177,22 +179,6 @@ def turned(axis: Array) -> Array:
     length = np.linalg.norm(q, axis=-1, keepdims=True)
     q = np.where(length > 1e-6, q / np.where(length > 1e-6, length, 1.0), [0.0, 1.0, 0.0, 0.0])  # straight down
     return np.where(size > 1e-9, q, [1.0, 0.0, 0.0, 0.0])
-
-
-def quaternion(R: Array) -> Array:
-    """The unit quaternion (4,) as w, x, y, z of a rotation (3, 3)."""
-    w = np.sqrt(max(0.0, 1 + R[0, 0] + R[1, 1] + R[2, 2])) / 2
-    if w > 0.1:
-        x, y, z = (R[2, 1] - R[1, 2]), (R[0, 2] - R[2, 0]), (R[1, 0] - R[0, 1])
-        q = np.array([w, x / (4 * w), y / (4 * w), z / (4 * w)])
-    else:  # near a half turn: the largest part first
-        k = int(np.argmax(np.diag(R)))
-        i, j = (k + 1) % 3, (k + 2) % 3
-        size = np.sqrt(max(1e-12, 1 + R[k, k] - R[i, i] - R[j, j])) * 2
-        q = np.empty(4)
-        q[0], q[1 + k] = (R[j, i] - R[i, j]) / size, size / 4
-        q[1 + i], q[1 + j] = (R[i, k] + R[k, i]) / size, (R[j, k] + R[k, j]) / size
-    return q / np.linalg.norm(q)
 
 
 # ---- capsules

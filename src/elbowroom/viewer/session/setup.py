@@ -263,7 +263,7 @@ def chosen(
     `start` is where that arm's joints start, its ready pose if left out.
     """
     if motion and not Path(motion).is_file():
-        raise ConfigError(f"motion: expected a recording, Vicon CSV or BVH; there is no file {motion!r}")
+        raise ConfigError(f"motion: expected a recording, Vicon CSV, BVH or a ROS 2 bag; there is no file {motion!r}")
     if not is_file(robot):
         if tip:
             raise ConfigError(f"tip: expected with a URDF file alone; got {tip!r:.40} with {robot!r:.40}")

@@ -12,7 +12,7 @@ import pytest
 
 import elbowroom as er
 from elbowroom.avoidance import Limits
-from elbowroom.bench.encounters import METHODS, SEARCH, compare, methods, report, simulate
+from elbowroom.bench.encounters import METHODS, SEARCH, compare, methods, people_motion, report, simulate
 from elbowroom.bench.encounters import people as walking
 from elbowroom.bench.encounters import run as loop
 from elbowroom.bench.encounters.methods import (
@@ -89,7 +89,48 @@ def test_the_elbow_is_that_of_the_cell():
     hand = rng.uniform([0.2, -0.3, -0.4], [0.45, 0.3, 0.2], (20, 3))
     across = np.array([[0.0, 0.0, 1.0], [0.0, 0.0, 0.0], [-1.0, 0.0, 0.0]])  # y x
     expected = [elbow(h, np.zeros(3), 0.33, 0.36, across)[0] for h in hand]
-    assert np.abs(walking.elbows(np.zeros((20, 3)), hand, 0.33, 0.36) - expected).max() < 1e-12
+    found = [people_motion.bent([0.0] * 3, list(h), 0.33, 0.36) for h in hand]
+    assert np.abs(np.array(found, dtype=float) - expected).max() < 1e-12
+
+
+def test_points_in_lanes_are_those_of_the_formulas(panda):
+    """Walks, reaches and the figure at some times, by the functions on numbers; more times than lanes."""
+    rng = np.random.default_rng(3)
+    who = walking.visitor(rng, [np.array([0.5, 0.1, 0.4])], panda.base, panda.front, 8.0)
+    assert who.steps
+    assert who.grasps
+    motion, figure = walking.motion().parts, walking._figure(who.height)
+    times = np.linspace(0.0, 8.0, 11)
+    found = who.points(times)
+    for t, points in zip(times / who.slowness, found, strict=True):
+        place, reaching = who.begin.copy(), np.zeros(9)
+        for step in who.steps:
+            given = np.array([step.start, step.length, step.speed])
+            place += people_motion.walked(walking.RISE, t, given) * step.change
+        for grasp in who.grasps:
+            part = people_motion.grasped(t, np.array([grasp.start, grasp.time, grasp.hold]))
+            reaching[0] += part * grasp.lean
+            rest = figure[motion.hands[grasp.side]]
+            reaching[1 + 3 * grasp.side : 4 + 3 * grasp.side] += part * (grasp.target - rest)
+            reaching[7 + grasp.side] += part
+        body = np.array([*figure.ravel(), *walking.arm_lengths(who.height), *who.base])
+        wanted = people_motion.posed(motion, place, reaching, body).astype(float)
+        assert np.abs(points - wanted).max() < 1e-12  # m: sums of a few numbers of metres, in another order
+    assert people_motion.greatest_step(found) == pytest.approx(
+        np.linalg.norm(np.diff(found, axis=0), axis=2).max(), rel=1e-12
+    )
+
+
+def test_how_near_is_what_the_pairs_say(panda):
+    """The least of the pair tables, for people, the arm itself and the floor."""
+    what = scene(panda, 3, 2, 0.4)
+    rng = np.random.default_rng(0)
+    q = rng.uniform(*panda.arm.model.sampling_range(), (len(what.times), panda.arm.n))
+    track = loop.RunTrack(q, np.diff(q, axis=0), 0, 0, np.zeros(len(q) - 1))
+    near, apart = loop.nearest(what, track), loop.distances(what, track)
+    assert np.abs(near.people - apart.distance.min(axis=1)).max() < 1e-9  # m: the same formulas, other roundings
+    assert np.abs(near.itself - panda.own(apart.rows)).max() < 1e-9
+    assert np.abs(near.floor - panda.above(apart.rows)).max() < 1e-9
 
 
 def test_people_stay_off_the_base_and_on_the_floor(panda):

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pytest
 
 from elbowroom.avoidance import Limits
-from elbowroom.avoidance.safety.batch import SupervisorBatch
-from elbowroom.bench.encounters.batch import run_together
+from elbowroom.bench.encounters.batch import Together, run_together
 from elbowroom.bench.encounters.methods import controller, supervised
 from elbowroom.bench.encounters.run import run
-from elbowroom.bench.encounters.scene import frames, place, scene
+from elbowroom.bench.encounters.scene import SensorSettings, frames, place, scene
 from elbowroom.errors import ConfigError
 
 SECONDS = 1.5
@@ -71,40 +71,78 @@ def test_a_stop_for_a_person_who_is_near_is_seen():
     assert sum(track.stops for track in run_together(scenes, factory, [frames(s, "camera") for s in scenes]))
 
 
-def test_only_supervised_laws_and_scenes_of_a_kind():
-    scenes = [scene(place("panda"), 0, 1, 0.1), scene(place("panda"), 1, 1, 0.2)]
+def test_runs_of_any_length_share_the_lanes():
+    """More runs than lanes, none as long as the others: each has the bits that it has alone."""
+    where = place("panda")
+    together = Together(supervised, where, 1)
+    scenes = [scene(where, seed, 1, 0.3 + 0.05 * seed) for seed in range(together.lanes + 3)]
     seen = [frames(each, "camera") for each in scenes]
-    with pytest.raises(ConfigError, match="same duration"):
+    order = list[int]()
+    for number, what, track in together.stream(zip(scenes, seen, strict=True)):
+        order.append(number)
+        assert what is scenes[number]
+        assert np.array_equal(track.q, run(what, supervised, seen[number]).q)
+    assert sorted(order) == list(range(len(scenes)))
+    again = together.run(scenes[:2], seen[:2])  # nothing is left of the runs before
+    assert np.array_equal(again[1].q, run(scenes[1], supervised, seen[1]).q)
+
+
+def test_a_sensor_that_is_late_at_first():
+    """Before the first frame an arm waits; its lane is another's until then."""
+    late = SensorSettings(latency=(0.5, 0.5))
+    where = place("panda")
+    scenes = [scene(where, seed, 1, 1.0) for seed in range(2)]
+    seen = [frames(scenes[0], late), frames(scenes[1], "camera")]
+    for each, shown, track in zip(scenes, seen, run_together(scenes, supervised, seen), strict=True):
+        alone = run(each, supervised, shown)
+        assert np.array_equal(track.q, alone.q)
+        assert track.stops == alone.stops
+
+
+def test_single_precision_repeats_alone_and_is_near():
+    """The same bits in company and alone; and numbers that a rounding error of single precision explains."""
+    where = place("panda")
+    scenes = [scene(where, seed, 1, 1.5) for seed in (0, 1, 2, 4)]
+    seen = [frames(each, "camera") for each in scenes]
+    single = Together(supervised, where, 1, dtype=np.float32)
+    company, double = single.run(scenes, seen), run_together(scenes, supervised, seen)
+    for k, track in enumerate(company):
+        assert np.array_equal(single.run(scenes[k : k + 1], seen[k : k + 1])[0].q, track.q)
+        assert np.abs(track.q - double[k].q).max() < 1e-4  # rad: 150 steps, each rounded at 1e-7
+        assert not np.array_equal(track.q, double[k].q)
+
+
+def test_single_precision_stops_and_goes_on():
+    strict = partial(supervised, limits=Limits(max_age=0.14))
+    where = place("panda")
+    scenes = [scene(where, seed, 1, 2.5) for seed in range(6)]
+    seen = [frames(each, "camera") for each in scenes]
+    single, double = (run_together(scenes, strict, seen, dtype=d) for d in (np.float32, np.float64))
+    assert sum(track.stops for track in single) > 0
+    assert abs(sum(track.stops for track in single) - sum(track.stops for track in double)) <= 1
+
+
+def test_only_supervised_laws_and_scenes_of_a_kind():
+    scenes = [scene(place("panda"), 0, 1, 0.1), scene(place("panda"), 1, 2, 0.1)]
+    seen = [frames(each, "camera") for each in scenes]
+    with pytest.raises(ConfigError, match="as many people"):
         run_together(scenes, supervised, seen)
     with pytest.raises(ConfigError, match="supervised"):
         run_together(scenes[:1], controller, seen[:1])
 
 
 def test_an_arm_whose_state_is_no_number_stops_and_the_others_go_on():
-    """What ends an ordinary cycle ends that of one arm alone."""
+    """What ends an ordinary cycle ends that of one arm alone; a joint that is no number stops it for good."""
     where = place("panda")
     scenes = [scene(where, seed, 1, 0.5) for seed in range(3)]
     seen = [frames(each, "camera") for each in scenes]
-
-    def commands(broken):
-        batch = SupervisorBatch(lambda: supervised(where.arm, 1, "camera"), 3, [seen[0].names])
-        q, found = np.tile(where.arm.ready, (3, 1)), []
-        goals = np.zeros((3, 15))
-        goals[:, :3], goals[:, 6:] = [each.goals[0] for each in scenes], np.eye(3).ravel()
-        rows = np.stack([each.rows[0, 0] for each in seen])
-        for k in range(20):
-            t = 0.01 * k
-            shown = q.copy()
-            if broken and k == 10:
-                shown[1, 2] = np.nan
-            stamps = np.full((3, 1), t - 0.03)
-            found.append(batch.step(t, 0.01, shown, np.zeros_like(q), rows, stamps, goals).copy())
-            q = q + 0.01 * found[-1]
-        return np.array(found), batch.latched
-
-    whole, none = commands(False)
-    found, latched = commands(True)
-    assert not none.any()
-    assert latched.tolist() == [False, True, False]
-    assert np.array_equal(found[:, [0, 2]], whole[:, [0, 2]])
-    assert not found[10:, 1].any()
+    whole = run_together(scenes, supervised, seen)
+    broken = scenes[1].goals.copy()
+    broken[:] = np.nan
+    odd = replace(scenes[1], goals=broken)
+    found = run_together([scenes[0], odd, scenes[2]], supervised, seen)
+    for k in (0, 2):
+        assert np.array_equal(found[k].q, whole[k].q)
+    alone = run(odd, supervised, seen[1])
+    assert np.array_equal(found[1].q, alone.q)
+    assert not np.array_equal(found[1].q, whole[1].q)

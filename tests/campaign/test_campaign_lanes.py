@@ -42,8 +42,15 @@ def test_what_goes_together():
     assert lanes.shared(parameters(drawn, 0, 10))[0] == []
 
 
-def test_no_more_at_a_time_than_fit(monkeypatch):
-    monkeypatch.setattr(lanes, "ARMS", 5)
-    groups, alone = lanes.shared(parameters(loads("duration = 1.0\n"), 0, 12))
-    assert [len(group) for group in groups] == [5, 5]
-    assert [k for k, _ in alone] == [10, 11]
+def test_single_precision_is_the_same_table_whatever_the_blocks():
+    """One run alone, or all in one block: the same bits; and laws without a supervisor are as in double precision."""
+    campaign = loads(MIXED)
+    columns = schema(campaign)
+    whole = rows(campaign, 4, 6, columns=columns, precision="float32")
+    parts = [rows(campaign, k, 1, columns=columns, precision="float32") for k in range(4, 10)]
+    assert whole.tobytes() == np.concatenate(parts).tobytes()
+    double = rows(campaign, 4, 6, columns=columns)
+    still = double["law"] == columns.labels["law"].index("still")
+    assert whole[still].tobytes() == double[still].tobytes()
+    assert np.abs(whole["least"] - double["least"]).max() < 1e-4  # m: 50 steps, each rounded at 1e-7
+    assert whole[~still].tobytes() != double[~still].tobytes()

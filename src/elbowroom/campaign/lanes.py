@@ -1,12 +1,12 @@
 """Runs of a campaign side by side: supervised arms with the same settings, in SIMD lanes.
 
-    for k, track in together(runs):        runs: (k, RunParameters) of one `kind`
+    for k, of, scene, track in together(runs, ...):        runs: (k, RunParameters) of one `kind`
         ...
 
-Runs go together that differ in their scene, people and sensor alone (`kind`): arm, law, number of people, duration,
+Runs go together that differ in their scene, people, sensor and duration alone (`kind`): arm, law, number of people,
 limits and controller are the same.  The numbers are those of the single loop to the bit (bench/encounters/batch.py), so
 it is a matter of time alone which of the two runs what.  Laws without a supervisor, routes and those of others go
-alone, and so do runs that are the only ones of their kind in a block.
+alone, and so do runs that are the only ones of their kind in a block; in single precision supervised ones never do.
 """
 
 from __future__ import annotations
@@ -15,18 +15,19 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from functools import partial
 
+import numpy as np
+
 from ..bench.encounters.batch import Together
 from ..bench.encounters.methods import ALL, Factory, supervised
 from ..bench.encounters.run import RunTrack
-from ..bench.encounters.scene import EncounterScene, Place, frames
+from ..bench.encounters.scene import EncounterScene, Place, SensorFrames, frames
 from .draws import RunParameters
 
-ARMS = 128  # at a time: their numbers fit into a cache
-FEWEST = 4  # that are worth it
-KEPT = 4  # batches
+FEWEST = 2  # that are worth it
+KEPT = 4  # kinds
 
 Numbered = tuple[int, RunParameters]
-_batches: OrderedDict[tuple[Hashable, int], Together] = OrderedDict()
+_batches: OrderedDict[tuple[Hashable, str], Together] = OrderedDict()
 
 
 def kind(of: RunParameters) -> Hashable | None:
@@ -34,23 +35,21 @@ def kind(of: RunParameters) -> Hashable | None:
     law = ALL[of.law]
     if (law.func if isinstance(law, partial) else law) is not supervised:
         return None
-    return of.arm, of.tip, of.law, of.people, of.duration, of.limits, of.controller, of.sensor.kind
+    return of.arm, of.tip, of.law, of.people, of.limits, of.controller, of.sensor.kind
 
 
-def shared(runs: Iterable[RunParameters]) -> tuple[list[list[Numbered]], list[Numbered]]:
+def shared(runs: Iterable[RunParameters], fewest: int = FEWEST) -> tuple[list[list[Numbered]], list[Numbered]]:
     """Groups that go together, with their numbers in the given order, and those that go alone."""
     kinds, alone = dict[Hashable, list[Numbered]](), list[Numbered]()
     for k, of in enumerate(runs):
         which = kind(of)
         (alone if which is None else kinds.setdefault(which, [])).append((k, of))
     groups = list[list[Numbered]]()
-    for same in kinds.values():
-        for first in range(0, len(same), ARMS):
-            group = same[first : first + ARMS]
-            if len(group) < FEWEST:
-                alone += group
-            else:
-                groups.append(group)
+    for group in kinds.values():
+        if len(group) < fewest:
+            alone += group
+        else:
+            groups.append(group)
     return groups, alone
 
 
@@ -59,17 +58,22 @@ def together(
     factory: Callable[[RunParameters], Factory],
     where: Place,
     scene_of: Callable[[RunParameters], EncounterScene],
+    precision: str = "float64",
 ) -> Iterator[tuple[int, RunParameters, EncounterScene, RunTrack]]:
-    """Each run of a group with its scene and track."""
+    """Each run of a group with its scene and track, as it ends."""
     first = group[0][1]
-    key = kind(first), len(group)
+    key = kind(first), precision
     batch = _batches.pop(key, None)
     if batch is None:
-        batch = Together(factory(first), where, first.people, len(group), first.sensor.kind)
+        batch = Together(factory(first), where, first.people, first.sensor.kind, np.dtype(precision))
     _batches[key] = batch
     while len(_batches) > KEPT:
         _batches.popitem(last=False)
-    scenes = [scene_of(of) for _, of in group]
-    tracks = batch.run(scenes, [frames(what, of.sensor) for what, (_, of) in zip(scenes, group, strict=True)])
-    for (k, of), what, track in zip(group, scenes, tracks, strict=True):
-        yield k, of, what, track
+
+    def runs() -> Iterator[tuple[EncounterScene, SensorFrames]]:
+        for _, of in group:
+            what = scene_of(of)
+            yield what, frames(what, of.sensor)
+
+    for number, what, track in batch.stream(runs()):
+        yield *group[number], what, track

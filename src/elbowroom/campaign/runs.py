@@ -42,7 +42,7 @@ from numpy.typing import NDArray
 from ..arm import Arm
 from ..avoidance import Limits
 from ..bench.encounters.methods import ALL, Factory
-from ..bench.encounters.run import Distances, RunTrack, distances, measured, pair_table, run
+from ..bench.encounters.run import Distances, RunTrack, distances, measured, nearest, pair_table, run
 from ..bench.encounters.scene import PERIOD, EncounterScene, Place, SensorFrames, frames, place, scene
 from ..errors import ElbowroomError
 from ..geometry.distance import CLOSING
@@ -161,6 +161,9 @@ class Contact(NamedTuple):
     standing: bool
 
 
+NO_CONTACT = Contact(np.nan, np.nan, "", "", False)
+
+
 def contact(scene: EncounterScene, apart: Distances) -> Contact:
     """From the distances of a run."""
     overlap = apart.distance < 0.0
@@ -168,7 +171,7 @@ def contact(scene: EncounterScene, apart: Distances) -> Contact:
     begins[1:] &= ~overlap[:-1]
     at, pair = np.nonzero(begins)
     if not len(at):
-        return Contact(np.nan, np.nan, "", "", False)
+        return NO_CONTACT
     place, times = scene.place, np.unique(at)
     closing = pair_table(place, apart.rows[times], scene.rows[times])[..., CLOSING]
     speeds = closing[np.searchsorted(times, at), pair]
@@ -195,9 +198,10 @@ def row(of: RunParameters, columns: Schema) -> tuple[Any, ...]:
 
 def row_of(of: RunParameters, columns: Schema, what: EncounterScene, track: RunTrack) -> tuple[Any, ...]:
     """The row of a run from what happened in it."""
-    apart = distances(what, track)
-    found, touch = measured(what, track, 0, apart), contact(what, apart)
-    nearest = int(np.argmin(apart.distance.min(axis=1)))
+    near = nearest(what, track)
+    apart = distances(what, track) if near.people.min() < 0.0 else None
+    found = measured(what, track, 0, near, apart)
+    touch = NO_CONTACT if apart is None else contact(what, apart)
 
     def code(column: str, word: str) -> int:
         return columns.labels[column].index(word) if word else -1
@@ -214,7 +218,7 @@ def row_of(of: RunParameters, columns: Schema, what: EncounterScene, track: RunT
         found.touched,
         found.approach,
         found.least,
-        float(what.times[nearest]),
+        float(what.times[int(np.argmin(near.people))]),
         touch.speed,
         code("contact_part", touch.part),
         code("contact_link", touch.link),
@@ -237,15 +241,20 @@ def rows(
     done: Callable[[int, int], object] | None = None,
     *,
     columns: Schema | None = None,
+    precision: str = "float64",
 ) -> Rows:
-    """The rows of `count` runs from number `first` on; `done(1, steps)` is called after each run."""
+    """The rows of `count` runs from number `first` on; `done(1, steps)` is called after each run.
+
+    `precision` is that of the closed loops of supervised laws; all else is computed in double precision.
+    """
     columns = columns or schema(campaign)
     found = np.empty(count, dtype=columns.dtype)
-    groups, alone = lanes.shared(parameters(campaign, first, count))
+    fewest = lanes.FEWEST if precision == "float64" else 1
+    groups, alone = lanes.shared(parameters(campaign, first, count), fewest)
     for group in groups:
         one = group[0][1]
         with _named(one):
-            for k, of, what, track in lanes.together(group, factory, where(one.arm, one.tip), scene_of):
+            for k, of, what, track in lanes.together(group, factory, where(one.arm, one.tip), scene_of, precision):
                 found[k] = row_of(of, columns, what, track)
                 if done is not None:
                     done(1, of.steps)

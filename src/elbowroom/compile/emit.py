@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ..algebra import Port, Program, Table
 from ..algebra.expr import CONDITIONS, Operation
 from ..algebra.philox import Philox, Words
@@ -27,6 +29,7 @@ class Emitter:
         table: Table | None = None,
         columns: bool = False,
         rows: str = "",
+        strides: Mapping[str, int] | None = None,
     ) -> None:
         self.lowered = lowered
         self.program = lowered.program
@@ -35,6 +38,7 @@ class Emitter:
         self.shared = {rows} if table is None else {p.name for p in table.shared} | table.uniform(writer.lanes)
         self.columns = set() if table is None else set(table.columns)
         self.whole = columns or writer.lanes == 1  # an element of all lanes is one value in memory
+        self.strides = strides or {}  # of ports whose elements are so many values apart, where that is not one
         self.w = writer
         self.value: dict[int, str] = {}
         self.turned = turned_steps(lowered)
@@ -168,8 +172,8 @@ class Emitter:
     # ---- memory
     def _address(self, side: str, port: Port, element: int, lane: int = 0) -> str:
         if self.whole:
-            base = f"%{side}_{port.name}"
-            return self.w.put(f"getelementptr {self.w.type}, ptr {base}, i64 {element}") if element else base
+            base, at = f"%{side}_{port.name}", element * self.strides.get(port.name, 1)
+            return self.w.put(f"getelementptr {self.w.type}, ptr {base}, i64 {at}") if at else base
         base, offset = f"%{side}_{port.name}", element + lane * port.size
         if self.table is not None:
             base, offset = f"{base}_{lane}", element

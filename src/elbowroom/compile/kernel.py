@@ -175,6 +175,11 @@ class Kernel(Generic[R]):
         return self._program()
 
     @property
+    def identity(self) -> str | None:
+        """What it goes by in the cache; None for one that has no place there."""
+        return getattr(self._origin[1][0], "identity", None) if self._origin is not None and self._origin[1] else None
+
+    @property
     def count(self) -> Count:
         """The operations of one evaluation."""
         return self.program.count

@@ -9,6 +9,9 @@ For one Program and one floating-point type there are two modules, each made whe
     many(pointers, count)           blocks of `lanes` states, one state a lane, row-major arrays in and out; returns
                                     -1, or the first state of a block with a NaN or infinity in it, where it stopped
 
+    columns(pointers)               one block of `lanes` states, all arrays as columns (transpose.py); the kind
+                                    "unfused" has products and sums apart, as NumPy has them
+
 A Table has one function of `lanes` entries (`block`) with pointers of its own for every lane; its `one` is the loop
 over blocks that looks those pointers up, and its `many` calls `one` for each array of rows.
 
@@ -22,6 +25,7 @@ state in a batch give the same bits.  Long programs are cut into functions of `C
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,12 +35,13 @@ from ..algebra.table import WIDEST
 from . import entry, finite
 from .emit import Emitter
 from .ir import IrWriter
-from .loops import HEAP, Compilable, arguments, gathered, gathering, many, single, tables, turns
+from .loops import HEAP, Compilable, arguments, gathered, gathering, many, single, tables, transposing, turns
 from .lower import Lowered, crossing, lower, slots_for
 from .rolled import function as rolled_function
 from .transpose import into_columns, into_rows
 
 ROOM = "@room = internal global [64 x i64] zeroinitializer"  # the loader's table of outside functions lies behind it
+COLUMNS = ("columns", "unfused")  # kinds of code for one block of states
 LINE = 64  # bytes of a cache line
 ALONE = 6000  # steps that one function still holds; every cut costs stores and loads of what crosses it
 CHUNK = 3000  # steps a function where there are more: the time to compile one grows faster than its length
@@ -57,7 +62,7 @@ class Target:
 
 
 def module(program: Compilable, target: Target, dtype: np.dtype[np.floating], kind: str) -> str:
-    """LLVM IR text of what is to be compiled, for one state (kind "one") or for many ("many")."""
+    """LLVM IR text of what is to be compiled, for one state (kind "one"), for many ("many"), or for one block."""
     scalar = {8: "double", 4: "float"}[dtype.itemsize]
     needed: set[str] = {
         ROOM,
@@ -66,6 +71,8 @@ def module(program: Compilable, target: Target, dtype: np.dtype[np.floating], ki
         "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
     }
     lanes = target.lanes(scalar)
+    if kind in COLUMNS:
+        return _in_columns(program, IrWriter(scalar, lanes, target.fma and kind != "unfused", needed=needed))
     if isinstance(program, Table) and program.columns:
         lanes = min(lanes, WIDEST)
     one, wide = (IrWriter(scalar, n, target.fma, needed=needed) for n in (1, lanes))
@@ -90,20 +97,48 @@ def module(program: Compilable, target: Target, dtype: np.dtype[np.floating], ki
     return "\n".join([*sorted(needed), *parts, ""])
 
 
-def _repeated(name: str, repeated: Repeated, writer: IrWriter) -> list[str]:
-    """The function of a Repeated, and those that it calls."""
-    copies = [*into_columns(writer), *into_rows(writer)] if writer.lanes > 1 else []
+def _in_columns(program: Compilable, w: IrWriter) -> str:
+    """The module of `columns`: one block of states, all arrays as columns.
+
+    A Table does one entry after the other, each of them for all states; its index arrays count values of all lanes.
+    """
+    if isinstance(program, Table):
+        lowered, strides = lower(program.program), dict.fromkeys(program.columns, program.padded)
+        parts = _function("block", lowered, w, columns=True, strides=strides)
+        parts.append(gathering(program, w.type, 1))
+    elif isinstance(program, Repeated):
+        parts = _repeated("one", program, w, columns=True)
+    elif isinstance(program, Rolled):
+        parts = [*into_columns(w), *into_rows(w)]
+        parts.append(rolled_function("block", program, w.scalar, w.lanes, w.fma, w.needed))
+        parts += transposing("one", "block", program, w)
+    else:
+        parts = _function("one", lower(program), w, columns=True)
+    return "\n".join([*sorted(w.needed), *parts, single(program, "columns"), ""])
+
+
+def _repeated(name: str, repeated: Repeated, writer: IrWriter, *, columns: bool = False) -> list[str]:
+    """The function of a Repeated, and those that it calls; `columns`: so are the caller's arrays."""
+    copies = [*into_columns(writer), *into_rows(writer)] if writer.lanes > 1 and not columns else []
     lowered = lower(repeated.program)
-    turn, calls, size = _pieces("turn", lowered, writer, columns=True, rows=repeated.rows)
+    turn, calls, size = _pieces("turn", lowered, writer, columns=True, rows="" if columns else repeated.rows)
     if calls:
         head = f"define internal void @turn({arguments(repeated, 'ptr noalias')}, ptr noalias %scratch) {{"
         turn += [head, *calls, "  ret void", "}"]
-    return [*copies, *turn, *turns(name, repeated, writer, size)]
+    return [*copies, *turn, *turns(name, repeated, writer, size, columns=columns)]
 
 
-def _function(name: str, lowered: Lowered, writer: IrWriter, table: Table | None = None) -> list[str]:
+def _function(
+    name: str,
+    lowered: Lowered,
+    writer: IrWriter,
+    table: Table | None = None,
+    *,
+    columns: bool = False,
+    strides: Mapping[str, int] | None = None,
+) -> list[str]:
     """One function, or a chain of them with a scratch array; of a Table, with pointers of its own for every lane."""
-    functions, calls, size = _pieces(name, lowered, writer, table)
+    functions, calls, size = _pieces(name, lowered, writer, table, columns=columns, strides=strides)
     if not calls:
         return functions
     return [
@@ -130,7 +165,14 @@ def _parameters(lowered: Lowered, writer: IrWriter, table: Table | None) -> str:
 
 
 def _pieces(
-    name: str, lowered: Lowered, writer: IrWriter, table: Table | None = None, *, columns: bool = False, rows: str = ""
+    name: str,
+    lowered: Lowered,
+    writer: IrWriter,
+    table: Table | None = None,
+    *,
+    columns: bool = False,
+    rows: str = "",
+    strides: Mapping[str, int] | None = None,
 ) -> tuple[list[str], list[str], int]:
     """One function; or, of a long program, its pieces, the lines that call them, and the bytes of their scratch array.
 
@@ -138,7 +180,7 @@ def _pieces(
     """
     total = len(lowered.steps)
     chunks = [lowered.steps] if total <= ALONE else [lowered.steps[k : k + CHUNK] for k in range(0, total, CHUNK)]
-    emit = Emitter(lowered, writer, alone=len(chunks) == 1, table=table, columns=columns, rows=rows)
+    emit = Emitter(lowered, writer, alone=len(chunks) == 1, table=table, columns=columns, rows=rows, strides=strides)
     aligned = f"alignstack({LINE}) " if writer.lanes > 1 else ""  # a vector that waits on the stack lies in one line
     parameters = _parameters(lowered, writer, table)
     if len(chunks) == 1:

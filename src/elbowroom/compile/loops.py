@@ -55,11 +55,11 @@ def _pointers(program: Compilable) -> list[str]:
     return lines
 
 
-def single(program: Compilable) -> str:
+def single(program: Compilable, name: str = "single") -> str:
     """`one` for a caller that holds an array of pointers."""
     return "\n".join(
         [
-            "define void @single(ptr %pointers) {",
+            f"define void @{name}(ptr %pointers) {{",
             *_pointers(program),
             f"  call void @one({arguments(program)})",
             "  ret void",
@@ -302,9 +302,26 @@ class Room:
         return take, ["  call void @free(ptr %heap)"]
 
 
-def turns(name: str, repeated: Repeated, w: IrWriter, scratch: int) -> list[str]:
-    """The function `name`, which calls `turn`; `scratch`: bytes that `turn` wants to work in."""
-    lanes = w.lanes > 1
+def transposing(name: str, block: str, program: Compilable, w: IrWriter) -> list[str]:
+    """The function `name` of arrays that are columns, by one of rows."""
+    room, before, after = Room(), list[str](), list[str]()
+    for port, size in _ports(program):
+        at = room.place(f"%r_{port}", size * w.bytes)
+        to, lines = ("rows", before) if port.startswith("i_") else ("columns", after)
+        if size:
+            lines.append(f"  call void @into_{to}(ptr {at}, ptr %{port}, i64 {size})")
+    take, give_back = room.taken()
+    given = ", ".join(f"ptr %r_{port}" for port, _ in _ports(program))
+    head = f"define void @{name}({arguments(program, 'ptr noalias')}) {{"
+    return [head, *take, *before, f"  call void @{block}({given})", *after, *give_back, "  ret void", "}"]
+
+
+def turns(name: str, repeated: Repeated, w: IrWriter, scratch: int, *, columns: bool = False) -> list[str]:
+    """The function `name`, which calls `turn`; `scratch`: bytes that `turn` wants to work in.
+
+    `columns`: the caller's arrays are columns already.
+    """
+    lanes = w.lanes > 1 and not columns
     room = Room()
     fed = {p.name for p in repeated.fed}
     before, after = [], []  # rows into columns, columns into rows
@@ -312,7 +329,7 @@ def turns(name: str, repeated: Repeated, w: IrWriter, scratch: int) -> list[str]
     phis: list[str] = []
     stepped: list[str] = []  # to the next of the rows
 
-    def columns(name: str, port: Port) -> str:
+    def placed(name: str, port: Port) -> str:
         return room.place(name, port.size * w.bytes)
 
     def copied(to: str, rows: str, at: str, port: Port) -> list[str]:
@@ -323,18 +340,19 @@ def turns(name: str, repeated: Repeated, w: IrWriter, scratch: int) -> list[str]
         if port.name == repeated.rows:
             takes[port.name] = f"%row_{port.name}"
             step = port.size // repeated.times
-            stepped.append(f"  %past_{port.name} = getelementptr {w.scalar}, ptr %row_{port.name}, i64 {step}")
+            kind = w.type if columns else w.scalar
+            stepped.append(f"  %past_{port.name} = getelementptr {kind}, ptr %row_{port.name}, i64 {step}")
             phis.append(f"  %row_{port.name} = phi ptr [%i_{port.name}, %ready], [%past_{port.name}, %turn]")
         elif lanes and port.name not in fed:
-            takes[port.name] = columns(f"%c_{port.name}", port)
+            takes[port.name] = placed(f"%c_{port.name}", port)
             before += copied("columns", f"%i_{port.name}", takes[port.name], port)
     for port in repeated.outputs:
         gives[port.name] = f"%o_{port.name}"
         if port.name in fed:
-            spare, last = columns(f"%a_{port.name}", port), f"%o_{port.name}"
+            spare, last = placed(f"%a_{port.name}", port), f"%o_{port.name}"
             start = f"%i_{port.name}"
             if lanes:
-                last = columns(f"%b_{port.name}", port)
+                last = placed(f"%b_{port.name}", port)
                 start = spare if repeated.times % 2 else last  # the place that the first turn does not write
                 before += copied("columns", f"%i_{port.name}", start, port)
                 after += copied("rows", f"%o_{port.name}", last, port)
@@ -346,7 +364,7 @@ def turns(name: str, repeated: Repeated, w: IrWriter, scratch: int) -> list[str]
                 f"  %other_{port.name} = phi ptr [{places[1]}, %ready], [%to_{port.name}, %turn]",
             ]
         elif lanes:
-            gives[port.name] = columns(f"%d_{port.name}", port)
+            gives[port.name] = placed(f"%d_{port.name}", port)
             after += copied("rows", f"%o_{port.name}", gives[port.name], port)
     given = [*takes.values(), *gives.values(), *([room.place("%scratch", scratch)] if scratch else [])]
     take, give_back = room.taken()

@@ -24,7 +24,7 @@ from ...algebra.linalg import Array, vector
 from ...geometry.shapes import RADIUS
 from ..checks import Settings, setting
 
-NEVER = -1e300  # s: the stamp of what never was, for compiled code takes finite numbers alone
+NEVER = -1e30  # s: the stamp of what never was: compiled code takes finite numbers alone, in single precision too
 FIRST_SPEED = 1.5  # m/s: of a limb seen for the first time, one standard deviation
 LARGEST = 1e13  # m^2: the squares of a capsule's numbers add up to less, those of a parked one too
 AGE_FALLS = 5.0  # 1/s: how fast a person's held age sinks to what it is

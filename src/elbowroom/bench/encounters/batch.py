@@ -1,115 +1,308 @@
-"""Many encounters at once: the arms of some scenes side by side in SIMD lanes (avoidance/safety/batch.py).
+"""Many encounters at once: closed loops in SIMD lanes, a block of them in one schedule (compile/lane_schedule.py).
 
     tracks = run_together(scenes, factory, frames)      # a RunTrack a scene, as `run` has them
 
-The same numbers as `run` for each scene alone, to the bit.  For supervised laws of the package; times of single steps
-are not known.
+A step of the schedule, for all lanes of the block:
+
+    the newest frame that has arrived     a row of the run's own table
+    the supervisor's cycle                avoidance/safety/lanes.py
+    the plant                             q + PERIOD qd, held at the joints' limits
+    the task                              the next goal where the tool has reached its own
+    the track                             q and the commanded speeds, in the run's own arrays
+
+The same numbers as `run` for each scene alone, to the bit.  Every lane has its own time: a run that ends gives its lane
+to the next, and one that stops goes on alone, by the supervisor itself, until its cycles are ordinary again.  For
+supervised laws of the package; times of single steps are not known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...algebra import maximum, minimum, where
+from ...algebra.linalg import Array as Scalars
+from ...algebra.linalg import vector
 from ...avoidance import Goal, Supervisor
-from ...avoidance.safety.batch import SupervisorBatch
+from ...avoidance.safety.lanes import CYCLE, KEEP, Guard, SupervisorLanes
+from ...compile import compiled
+from ...compile.lane_schedule import Around, Gather, Halt, Label, LaneSchedule, LaneTables, Scatter, Unfused
+from ...compile.pipeline import Call, Copy
 from ...errors import ConfigError
 from ...geometry.person import NAMES
 from .methods import Factory
 from .run import RESET_AFTER, RunTrack, reached
-from .scene import PERIOD, EncounterScene, Place, SensorFrames
+from .scene import PERIOD, REACHED, EncounterScene, Place, SensorFrames
 
-Array = NDArray[np.float64]
+Array = NDArray[Any]
+FOR_EVER = 1e30  # s: an infinity is what compiled code refuses
+TURNS = 2000  # control steps before Python looks whether anybody wants to interrupt
+LOOK = "look"  # a label
 
 
-class _Sensor:
-    """What the arms are shown of people, cycle by cycle."""
+def _moved(_: None, q: Scalars, asked: Scalars, bounds: Scalars) -> dict[str, Scalars]:
+    """The plant: joints that follow the command exactly; bounds are the joints' limits and the period."""
+    lower, upper, period = bounds[: len(q)], bounds[len(q) : -1], bounds[-1]
+    ahead = [minimum(maximum(x + period * v, low), up) for x, v, low, up in zip(q, asked, lower, upper, strict=True)]
+    speeds = [(x - old) / period for x, old in zip(ahead, q, strict=True)]
+    return {"ahead": vector(*ahead), "speed": vector(*speeds)}
 
-    def __init__(self, frames: Sequence[SensorFrames], times: Array) -> None:
-        self._rows = [each.rows.reshape(len(each.rows), -1, each.rows.shape[-1]) for each in frames]
-        self._stamps = [each.stamps for each in frames]
-        newest = [np.searchsorted(each.arrivals, times + 1e-9, side="right") - 1 for each in frames]
-        self._newest = np.stack(newest, axis=1)  # (T, arms) the number of the newest frame that has arrived
-        new = np.diff(self._newest, axis=0, prepend=-1) > 0
-        self._new = [np.flatnonzero(each).tolist() for each in new]
-        self.rows = np.zeros((len(frames), *self._rows[0].shape[1:]))
-        self.stamps = np.full((len(frames), frames[0].rows.shape[1]), -np.inf)
 
-    def look(self, k: int) -> None:
-        """Takes what has arrived by the control time k."""
-        newest = self._newest[k]
-        for arm in self._new[k]:
-            frame = newest[arm]
-            self.rows[arm], self.stamps[arm] = self._rows[arm][frame], self._stamps[arm][frame]
+def _tasked(_: None, pose: Scalars, goal: Scalars, now: Scalars, task: Scalars) -> dict[str, Scalars]:
+    """The task: TASK and the time of the next step."""
+    k, steps, done, place, goals, period = task
+    off = [pose[i][3] - goal[i] for i in range(3)]
+    there = off[0] * off[0] + off[1] * off[1] + off[2] * off[2] < REACHED**2
+    place = where(there, where(place + 1.0 >= goals, 0.0, place + 1.0), place)
+    t = (k + 1.0) * period
+    return {
+        "later": vector(t, t, where(there, now[0], now[2]), now[3]),
+        "new_task": vector(k + 1.0, steps, where(there, done + 1.0, done), place, goals, period),
+        "finished": vector(where(k + 1.0 >= steps, 1.0, 0.0)),
+    }
+
+
+TASK = ("k", "steps", "done", "place", "goals", "period")
+
+
+@dataclass
+class _Run:
+    """A run on its way: where it is, and what was recorded."""
+
+    number: int
+    scene: EncounterScene
+    frames: SensorFrames
+    newest: Array  # (T,) number of the newest frame that has arrived, -1 for none
+    q: Array  # (T + 1, n)
+    asked: Array  # (T, n)
+    speed: Array  # (n,) of the joints now
+    k: int = 0
+    done: int = 0
+    goal_time: float = 0.0
+    stops: int = 0
+    latched: bool = False
+    reset_at: float = 0.0
+
+    @property
+    def over(self) -> bool:
+        """Whether all its steps were made."""
+        return self.k >= len(self.asked)
+
+
+class Finished(NamedTuple):
+    """A run that has ended; its number among those that were given."""
+
+    number: int
+    scene: EncounterScene
+    track: RunTrack
 
 
 class Together:
-    """A supervised law for as many encounters at a time as `arms`, of one arm and so many people."""
+    """A supervised law for any number of encounters of one arm and so many people, a block of them at a time."""
 
-    def __init__(self, factory: Factory, where: Place, people: int, arms: int, sensor: str = "camera") -> None:
-        self.where, self.people, self.arms = where, people, arms
+    def __init__(
+        self, factory: Factory, where: Place, people: int, sensor: str = "camera", dtype: Any = np.float64
+    ) -> None:
+        self.where, self.people, self.dtype = where, people, np.dtype(dtype)
+        arm = where.arm
 
         def make() -> Supervisor:
-            made = factory(where.arm, people, sensor)
+            made = factory(arm, people, sensor)
             if not isinstance(made, Supervisor):
                 raise ConfigError(f"only supervised laws run together; got {made!r:.60}")
             return made
 
-        self._batch = SupervisorBatch(make, arms, [NAMES] * people)
-        self._pose = where.arm.compile("pose")
+        self._arms = arms = SupervisorLanes(make, [NAMES] * people)
+        self._pose = arm.compile("pose")
+        self._takes = takes = arms.takes
+        self._task, self._at = np.zeros(len(TASK)), np.zeros(1)
+        self._wanted = np.zeros(1)
+        n, k, finished = arm.n, self._task[:1], np.zeros(1)
+        bounds = np.array([*arm.model.lower, *arm.model.upper, PERIOD])
+        tool, ahead, speed = np.zeros((4, 4)), np.zeros(n), np.zeros(n)
+        later, new_task = np.zeros_like(takes.now), np.zeros_like(self._task)
+        moved = compiled(_moved, None, {"q": (n,), "asked": (n,), "bounds": bounds.shape}, name="moved")
+        given = {"pose": tool, "goal": takes.goal, "now": takes.now, "task": self._task}
+        tasked = compiled(_tasked, None, {name: x.shape for name, x in given.items()}, name="tasked")
+        self._tables = {
+            "newest": LaneTables(1),
+            "rows": LaneTables(takes.rows.size),
+            "stamps": LaneTables(people),
+            "goals": LaneTables(3),
+            "q": LaneTables(n),
+            "asked": LaneTables(n),
+        }
+        of = self._tables
+        self._finished, self._early = Halt(finished), Halt(self._wanted)
+        steps = [
+            Label(LOOK),
+            Gather(of["newest"], k, self._at),
+            Gather(of["rows"], self._at, takes.rows),
+            Gather(of["stamps"], self._at, takes.stamps),
+            *arms.steps,
+            Scatter(arms.command, k, of["asked"]),
+            Unfused(moved, (takes.q, arms.command, bounds), (ahead, speed), checked=()),
+            Call(self._pose, (ahead,), tool, checked=()),
+            Unfused(tasked, tuple(given.values()), (later, new_task, finished), checked=()),
+            Copy(ahead, takes.q),
+            Copy(speed, takes.qd),
+            Copy(later, takes.now),
+            Copy(new_task, self._task),
+            Gather(of["goals"], self._task[3:4], takes.goal[:3]),
+            Scatter(takes.q, k, of["q"]),
+            self._finished,
+            self._early,
+            Around(TURNS),
+        ]
+        self._schedule = schedule = LaneSchedule(steps, arms.active, self.dtype)
+        arms.bind(schedule)
+        self.lanes = schedule.lanes
 
     def run(self, scenes: Sequence[EncounterScene], frames: Sequence[SensorFrames]) -> list[RunTrack]:
-        """Each encounter; all have the same duration, and there are `arms` of them."""
-        first, batch, arm = scenes[0], self._batch, self.where.arm
-        count, steps, n = len(scenes), len(first.times) - 1, arm.n
-        alike = self.where, self.people, steps + 1
-        if count != self.arms or any((s.place, s.people, len(s.times)) != alike for s in scenes):
-            raise ConfigError(
-                f"scenes that run together must have one arm, as many people and the same duration, and be {self.arms}"
-            )
-        batch.restart()
-        shown = _Sensor(frames, first.times[:-1])
-        q, asked = np.empty((steps + 1, count, n)), np.empty((steps, count, n))
-        q[0] = [arm.ready if each.start is None else each.start for each in scenes]
-        lower, upper = arm.model.lower, arm.model.upper
-        qd = np.zeros((count, n))
-        targets = np.stack([each.goals for each in scenes])
-        goals, goal_times = np.tile(Goal(np.zeros(3)).packed, (count, 1)), np.zeros(count)
-        goals[:, :3] = targets[:, 0]
-        done, stops = np.zeros(count, dtype=int), np.zeros(count, dtype=int)
-        latched, reset_at = np.zeros(count, dtype=bool), np.zeros(count)
-        for k in range(steps):
-            t = k * PERIOD
-            shown.look(k)
-            for number in np.flatnonzero(latched & (t >= reset_at)).tolist():
-                batch.reset(number, t)
-            asked[k] = batch.step(t, PERIOD, q[k], qd, shown.rows, shown.stamps, goals, goal_times)
-            now = batch.latched
-            new = now & ~latched
-            stops += new
-            reset_at[new] = t + RESET_AFTER
-            latched = now
-            q[k + 1] = np.clip(q[k] + PERIOD * asked[k], lower, upper)
-            qd = (q[k + 1] - q[k]) / PERIOD
-            there = np.flatnonzero(reached(self._pose(q[k + 1])[:, :3, 3], goals[:, :3]))
-            if len(there):
-                done[there] += 1
-                goals[there, :3] = targets[there, done[there] % targets.shape[1]]
-                goal_times[there] = t
-        unknown = np.full(steps, np.nan)
-        return [
-            RunTrack(
-                np.ascontiguousarray(q[:, i]), np.ascontiguousarray(asked[:, i]), int(done[i]), int(stops[i]), unknown
-            )
-            for i in range(count)
-        ]
+        """Each encounter."""
+        found = {number: track for number, _, track in self.stream(zip(scenes, frames, strict=True))}
+        return [found[number] for number in range(len(scenes))]
+
+    def stream(self, runs: Iterable[tuple[EncounterScene, SensorFrames]]) -> Iterator[Finished]:
+        """Each encounter as it ends; another is taken of `runs` when there is a lane for it."""
+        waiting: Iterator[tuple[int, tuple[EncounterScene, SensorFrames]]] | None = enumerate(runs)
+        found, ready = list[Finished](), list[tuple[_Run, Guard]]()  # ready: whose next cycle is ordinary
+        lanes, label = dict[int, _Run](), LOOK
+        try:
+            while waiting or ready or lanes:
+                while label == LOOK and (waiting or ready) and len(lanes) < self.lanes:
+                    if ready:
+                        self._join(lanes, *ready.pop())
+                    elif waiting and (following := next(waiting, None)):
+                        self._go_on(self._new(following[0], *following[1]), self._arms.born(), ready, found)
+                    else:
+                        waiting = None
+                if lanes:
+                    label = self._run_lanes(label, lanes, ready, found)
+                yield from found
+                found.clear()
+        finally:
+            self._arms.free(*lanes)
+            for _, guard in ready:
+                self._arms.release(guard)
+
+    def _run_lanes(
+        self, label: str, lanes: dict[int, _Run], ready: list[tuple[_Run, Guard]], found: list[Finished]
+    ) -> str:
+        """Runs the block until something ends it, and sees to that; where it goes on."""
+        self._schedule[self._wanted][:] = 1.0 if ready else 0.0  # whoever is ready joins before the next step
+        step, ended = self._schedule.run(label)
+        if step is self._finished:
+            for lane in ended:
+                run = lanes.pop(lane)
+                self._read(lane, run)
+                self._done(run, found)
+            self._arms.free(*ended)
+        elif step is not self._early and not isinstance(step, Around):
+            for lane in ended:
+                run = lanes.pop(lane)
+                guard, label = self._arms.leave(lane, step)
+                self._read(lane, run)
+                self._show(run, guard)
+                if label != CYCLE:  # the cycle was made, but for its end
+                    self._obey(run, guard, guard.attended(run.k * PERIOD, correct=label != KEEP))
+                self._go_on(run, guard, ready, found, made=label != CYCLE)
+            return label if lanes else LOOK
+        return LOOK
+
+    def _new(self, number: int, scene: EncounterScene, frames: SensorFrames) -> _Run:
+        if (scene.place, scene.people) != (self.where, self.people):
+            raise ConfigError("scenes that run together must have one arm and as many people")
+        steps, arm = len(scene.times) - 1, self.where.arm
+        newest = np.searchsorted(frames.arrivals, scene.times[:-1] + 1e-9, side="right") - 1
+        q, asked = np.empty((steps + 1, arm.n), self.dtype), np.empty((steps, arm.n), self.dtype)
+        q[0] = arm.ready if scene.start is None else scene.start
+        return _Run(number, scene, frames, newest, q, asked, np.zeros(arm.n))
+
+    def _done(self, run: _Run, found: list[Finished]) -> None:
+        unknown = np.full(len(run.asked), np.nan)
+        q, asked = (x.astype(np.float64, copy=False) for x in (run.q, run.asked))
+        found.append(Finished(run.number, run.scene, RunTrack(q, asked, run.done, run.stops, unknown)))
+
+    # ---- in a lane
+    def _join(self, lanes: dict[int, _Run], run: _Run, guard: Guard) -> None:
+        """A run's numbers into a lane that is free."""
+        lane = next(k for k in range(self.lanes) if k not in lanes)
+        lanes[lane] = run
+        schedule, takes, frames = self._schedule, self._takes, run.frames
+        rows = frames.rows.reshape(len(frames.rows), -1)
+        stamps = np.repeat(frames.stamps[:, None], self.people, axis=1)
+        tables = {"newest": run.newest[:, None], "rows": rows, "stamps": stamps, "goals": run.scene.goals}
+        for name, table in {**tables, "q": run.q, "asked": run.asked}.items():
+            schedule.assign(self._tables[name], lane, np.ascontiguousarray(table, self.dtype))
+        t, goals = run.k * PERIOD, len(run.scene.goals)
+        task = run.k, len(run.asked), run.done, run.done % goals, goals, PERIOD
+        goal = Goal(run.scene.goals[run.done % goals]).packed
+        values = (takes.now, (t, t, run.goal_time, FOR_EVER)), (takes.q, run.q[run.k]), (takes.qd, run.speed)
+        self._arms.join(lane, guard)
+        for array, numbers in (*values, (takes.goal, goal), (self._task, task)):
+            schedule[array][:, lane] = numbers
+
+    def _read(self, lane: int, run: _Run) -> None:
+        """Where the run of a lane is now."""
+        schedule, takes = self._schedule, self._takes
+        run.k, run.done = (int(schedule[self._task][TASK.index(name), lane]) for name in ("k", "done"))
+        run.goal_time = float(schedule[takes.now][2, lane])
+        run.speed = schedule[takes.qd][:, lane].astype(float)
+
+    # ---- alone
+    def _go_on(
+        self, run: _Run, guard: Guard, ready: list[tuple[_Run, Guard]], found: list[Finished], *, made: bool = False
+    ) -> None:
+        """A run alone until its next cycle is ordinary, as it may be after one that was just made; or to its end."""
+        while not run.over and not (made and guard.ordinary):
+            made = True
+            t = run.k * PERIOD
+            self._show(run, guard)
+            if run.latched and t >= run.reset_at:
+                guard.supervisor.reset(t)
+            self._obey(run, guard, guard.step(t, PERIOD))
+        if run.over:
+            self._arms.release(guard)
+            self._done(run, found)
+        else:
+            ready.append((run, guard))
+
+    def _show(self, run: _Run, guard: Guard) -> None:
+        """What the supervisor is given for a step."""
+        state, goal, obstacles, goals = guard.state, guard.goal, guard.obstacles, run.scene.goals
+        state.q[:], state.qd[:], state.t = run.q[run.k], run.speed, run.k * PERIOD
+        newest = run.newest[run.k]
+        if newest >= 0:
+            obstacles.rows[:] = run.frames.rows[newest].reshape(obstacles.rows.shape)
+            obstacles.stamps[:], obstacles.names[:] = run.frames.stamps[newest], guard.names
+        goal.position, goal.t = goals[run.done % len(goals)], run.goal_time
+
+    def _obey(self, run: _Run, guard: Guard, command: Array) -> None:
+        """A stop, the plant and the task, as `run` has them."""
+        t, k, model = run.k * PERIOD, run.k, self.where.arm.model
+        if guard.supervisor.latched is None:
+            run.latched = False
+        elif not run.latched:
+            run.latched, run.stops, run.reset_at = True, run.stops + 1, t + RESET_AFTER
+        run.asked[k] = command
+        run.q[k + 1] = np.clip(run.q[k] + PERIOD * run.asked[k], model.lower, model.upper)
+        run.speed = (run.q[k + 1] - run.q[k]).astype(float) / PERIOD
+        if reached(self._pose(run.q[k + 1])[:3, 3], run.scene.goals[run.done % len(run.scene.goals)]):
+            run.done, run.goal_time = run.done + 1, t
+        run.k += 1
 
 
 def run_together(
-    scenes: Sequence[EncounterScene], factory: Factory, frames: Sequence[SensorFrames], sensor: str = "camera"
+    scenes: Sequence[EncounterScene],
+    factory: Factory,
+    frames: Sequence[SensorFrames],
+    sensor: str = "camera",
+    dtype: Any = np.float64,
 ) -> list[RunTrack]:
-    """Each encounter with this method; all scenes have the same arm, people and duration."""
-    first = scenes[0]
-    return Together(factory, first.place, first.people, len(scenes), sensor).run(scenes, frames)
+    """Each encounter with this method; all scenes have the same arm and people."""
+    return Together(factory, scenes[0].place, scenes[0].people, sensor, dtype).run(scenes, frames)

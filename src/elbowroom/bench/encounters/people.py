@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from ...cell.people.reach import STRETCH, standing_points
 from ...geometry import Sizes
 from ...geometry.person import SIDES, Skeleton
-from ...simulation import minimum_jerk
+from .people_motion import Motion, greatest_step
 
 Array = NDArray[np.float64]
 
@@ -50,6 +50,7 @@ BEFORE, AFTER = 0.4, 0.6  # s, before and after arriving, between which the hand
 HOLDS = (0.2, 0.8)  # s, that a hand stays
 STANDS = (0.1, 0.8)  # s, between being back and walking on
 PEAK = 1.875  # greatest speed over the mean of a least-jerk motion
+FINE = 0.005  # s between samples by which the greatest speed is found
 PARTS = np.linspace(0.0, 1.0, 11)
 _EFFORTS = np.array(  # (46, 2) how far a person leans and, leaning as far as that goes, how far the hand comes
     [*((lean, 1.0) for lean in np.linspace(0.0, LEAN, 21)), *((LEAN, far) for far in np.linspace(0.96, 0.0, 25))]
@@ -70,15 +71,6 @@ class Step:
         """When it is done, s."""
         return self.start + self.length / self.speed + RISE
 
-    def part(self, t: Array) -> Array:
-        """How much of it is done at times t: cruising between two ramps, each a smooth step of the speed."""
-        total = self.end - self.start
-        x = np.clip(t - self.start, 0.0, total)
-        up, down = np.clip(x / RISE, 0.0, 1.0), np.clip((total - x) / RISE, 0.0, 1.0)
-        ramp = RISE * (up**3 - 0.5 * up**4) - RISE * (down**3 - 0.5 * down**4) + 0.5 * RISE
-        done: Array = (ramp + np.clip(x - RISE, 0.0, total - 2 * RISE)) * self.speed / self.length
-        return done
-
 
 @dataclass(frozen=True)
 class Grasp:
@@ -96,11 +88,6 @@ class Grasp:
         """When the hand is back, s."""
         return self.start + 2 * self.time + self.hold
 
-    def part(self, t: Array) -> Array:
-        """How far the hand is on its way to the target at times t."""
-        done: Array = minimum_jerk(np.minimum(t - self.start, self.end - t) / self.time)[0]
-        return done
-
 
 @dataclass(frozen=True)
 class Visitor:
@@ -115,31 +102,13 @@ class Visitor:
 
     def points(self, times: Array) -> Array:
         """(T, 15, 3): the points of the skeleton at times (T,), in the order of `POINTS`."""
-        t = times / self.slowness
-        r, angle, yaw = (self.begin[:, None] + sum(s.change[:, None] * s.part(t) for s in self.steps)).reshape(3, -1)
-        at = np.broadcast_to(_figure(self.height), (len(t), len(POINTS), 3)).copy()
-        lean, hands = np.zeros(len(t)), [at[:, hand].copy() for hand in _HANDS]
-        for grasp in self.grasps:
-            part = grasp.part(t)
-            lean += part * grasp.lean
-            rest = _figure(self.height)[_HANDS[grasp.side]]
-            hands[grasp.side] += part[:, None] * (grasp.target - rest)
-        hip = at[:, _HIP : _HIP + 1]
-        rest = at[:, _SHOULDERS]
-        at[:, _TRUNK] = hip + leant(at[:, _TRUNK] - hip, lean)
-        moved = at[:, _SHOULDERS] - rest
-        upper, fore = arm_lengths(self.height)
-        reaching = [sum((g.part(t) for g in self.grasps if g.side == side), np.zeros(len(t))) for side in (0, 1)]
-        for side in (0, 1):  # a hand that hangs follows its shoulder
-            hand = hands[side] + (1.0 - reaching[side])[:, None] * moved[:, side]
-            at[:, _HANDS[side]] = hand
-            at[:, _ELBOWS[side]] = elbows(at[:, _SHOULDERS[side]], hand, upper, fore)
-        c, s = np.cos(yaw)[:, None], np.sin(yaw)[:, None]
-        x, y = at[..., 0].copy(), at[..., 1].copy()
-        at[..., 0] = self.base[0] + (r * np.cos(angle))[:, None] + c * x - s * y
-        at[..., 1] = self.base[1] + (r * np.sin(angle))[:, None] + s * x + c * y
-        at[..., 2] += self.base[2]
-        return at
+        rest = _figure(self.height)
+        steps = [(step.start, step.length, step.speed, *step.change) for step in self.steps]
+        grasps = [
+            (g.start, g.time, g.hold, float(g.side), *(g.target - rest[_HANDS[g.side]]), g.lean) for g in self.grasps
+        ]
+        who = *rest.ravel(), *arm_lengths(self.height), *self.base
+        return motion().points(times / self.slowness, self.begin, steps, grasps, who)
 
 
 POINTS = tuple(standing_points(np.zeros(3), 0.0, 1.8, Sizes()))
@@ -179,16 +148,6 @@ def leant(offsets: Array, lean: Array) -> Array:
     return np.stack([c * x + s * z, y, c * z - s * x], axis=-1)
 
 
-def elbows(shoulder: Array, hand: Array, upper: float, fore: float) -> Array:
-    """(T, 3): elbows as in cell/people/reach.py, for shoulders and hands (T, 3) in the axes of the body, y left."""
-    r = hand - shoulder
-    d = np.linalg.norm(r, axis=1, keepdims=True)
-    along = 0.5 * d + (upper**2 - fore**2) / (2 * d)
-    aside = np.sqrt(np.maximum(upper**2 - along**2, 0.0))
-    n = np.stack([r[:, 2], np.zeros(len(r)), -r[:, 0]], axis=1)  # y x r
-    return shoulder + along * r / d + aside * n / np.linalg.norm(n, axis=1, keepdims=True)
-
-
 def visitor(
     random: np.random.Generator,
     targets: Sequence[Array],
@@ -223,8 +182,7 @@ def visitor(
             t = max(t, grasp.end)
         t += random.uniform(*STANDS)
     plan = Visitor(height, begin, tuple(steps), tuple(grasps), base)
-    fine = np.arange(0.0, duration, 0.005)
-    fastest = float(np.linalg.norm(np.diff(plan.points(fine), axis=0), axis=2).max()) / 0.005
+    fastest = greatest_step(plan.points(np.arange(0.0, duration, FINE))) / FINE
     return replace(plan, slowness=max(1.0, 1.005 * fastest / limb_speed))  # between samples it is hardly faster
 
 
@@ -269,6 +227,12 @@ def _grasp(
     time = max(PEAK * far * float(np.linalg.norm(way)) / speed, PEAK * lean * head / LEANING, 0.15)
     start = max(arrival + random.uniform(-BEFORE, AFTER), 0.0)
     return Grasp(start, time, random.uniform(*HOLDS), side, hang + far * way, lean)
+
+
+@cache
+def motion() -> Motion:
+    """From plans to points."""
+    return Motion(len(POINTS), _HIP, tuple(_TRUNK), tuple(_SHOULDERS), tuple(_ELBOWS), tuple(_HANDS), RISE)
 
 
 @cache

@@ -1,22 +1,26 @@
-"""The benchmark: control steps a second in encounters, one after the other and side by side.
+"""The benchmark: control steps a second in encounters, one after the other and in SIMD lanes.
 
     one by one      `run`: the loop that an arm has, a step for one arm at a time
-    side by side    `Together`: the steps of many arms in SIMD lanes, the same numbers to the bit
-    with all        side by side, and what else an encounter takes: its people, the camera's frames, the figures
+    in lanes        `Together`: closed loops in SIMD lanes, with the same numbers as one by one to the bit
+    with all        in lanes, and what else an encounter takes: its goals, people, the camera's frames, the figures
     processes       the same in as many processes as there are cores
 
-All on the clock, in turns, so that a slow second of a shared machine meets them all: the best turn and the spread.
+In double precision and in single, where a run in lanes has the same bits as it has in lanes alone.  All on the clock,
+in turns, so that a slow second of a shared machine meets them all: the best turn and the median; and by the time that
+the processes had a core, which others on the machine take less of.
 """
 
 from __future__ import annotations
 
 import os
+import resource
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing import get_context
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,12 +29,23 @@ from .batch import Together
 from .methods import supervised
 from .run import RunTrack, measured
 from .run import run as run_alone
-from .scene import frames, place, scene
+from .scene import EncounterScene, SensorFrames, frames, place, scene
 
-ARMS = (128, 32)
-ALONE = 8  # encounters one by one, in a turn
-DURATION = 5.0  # s
+RUNS = (32, 8)  # in lanes, in a turn
+WHOLE = 32  # with all, in a turn of a process
+ALONE = 4  # one by one, in a turn
+DURATION = 10.0  # s
 TURNS = 3
+PRECISIONS = ("float64", "float32")
+
+
+class Contestant(NamedTuple):
+    """What is timed."""
+
+    what: str
+    precision: str
+    encounters: int
+    processes: int
 
 
 @dataclass(frozen=True)
@@ -39,11 +54,13 @@ class RolloutRow:
 
     robot: str
     what: str
-    arms: int
+    precision: str
+    encounters: int  # in a turn
     processes: int
     rate: float  # of the best turn
     median: float
-    ratio: float  # of the rate to that of one by one
+    core_rate: float  # of the best turn, by the time that the processes had a core
+    ratio: float  # of that to one by one
 
 
 @dataclass(frozen=True)
@@ -51,52 +68,66 @@ class RolloutReport:
     """What was measured."""
 
     rows: list[RolloutRow]
-    same: int  # encounters whose numbers were the same to the bit as one by one
+    same: int  # encounters whose numbers were the same to the bit: in lanes, and one by one or alone in lanes
     compared: int
     duration: float
+    memory: float  # MB, the most that a process had
     cpu: str
     cores: int
     load: float | None
 
 
+class _Spent(NamedTuple):
+    """Encounters that were run, and seconds of a core."""
+
+    encounters: int
+    seconds: float
+
+
 class _Contest:
-    """One arm: the same encounters one by one and side by side."""
+    """One arm: the same encounters one by one and in lanes."""
 
     def __init__(self, robot: str, seed: int) -> None:
         self.robot, self.seed = robot, seed
         where = place(robot)
-        self.scenes = [scene(where, seed + k, duration=DURATION) for k in range(max(ARMS))]
+        self.scenes = [scene(where, seed + k, duration=DURATION) for k in range(max(RUNS))]
         self.seen = [frames(each, "camera") for each in self.scenes]
         self.steps = len(self.scenes[0].times) - 1
-        self.together = {arms: Together(supervised, where, 1, arms) for arms in ARMS}
-        self.alone, self.tracks = list[RunTrack](), list[RunTrack]()
-        short = [replace(each, times=each.times[:6]) for each in self.scenes]
-        for arms, many in self.together.items():  # what they need is compiled now
-            many.run(short[:arms], self.seen[:arms])
-        run_alone(short[0], supervised, self.seen[0])
+        self.alone, self.tracks = list[RunTrack](), dict[str, list[RunTrack]]()
+        short = replace(self.scenes[0], times=self.scenes[0].times[:6], rows=self.scenes[0].rows[:6])
+        for precision in PRECISIONS:  # what they need is compiled now
+            track = _together(robot, precision).run([short], self.seen[:1])[0]
+            measured(short, track, 1)
+        run_alone(short, supervised, self.seen[0])
 
-    def one_by_one(self) -> int:
-        """Control steps that were made."""
+    def one_by_one(self) -> _Spent:
+        """As an arm has it."""
+        began = time.process_time()
         self.alone = [run_alone(self.scenes[k], supervised, self.seen[k]) for k in range(ALONE)]
-        return ALONE * self.steps
+        return _Spent(ALONE, time.process_time() - began)
 
-    def side_by_side(self, arms: int) -> int:
-        """The same of so many arms."""
-        self.tracks = self.together[arms].run(self.scenes[:arms], self.seen[:arms])
-        return arms * self.steps
+    def in_lanes(self, precision: str, runs: int) -> _Spent:
+        """Closed loops alone."""
+        began = time.process_time()
+        self.tracks[precision] = _together(self.robot, precision).run(self.scenes[:runs], self.seen[:runs])
+        return _Spent(runs, time.process_time() - began)
 
-    def with_all(self) -> int:
+    def with_all(self, precision: str) -> _Spent:
         """From seeds to figures."""
-        return _whole(self.robot, self.seed, ARMS[0]) * self.steps
+        return _whole(self.robot, precision, self.seed, WHOLE)
 
-    def in_processes(self, pool: ProcessPoolExecutor, count: int) -> int:
+    def in_processes(self, pool: ProcessPoolExecutor, precision: str, count: int) -> _Spent:
         """The same in each of so many processes."""
-        seeds = range(self.seed, self.seed + count * ARMS[0], ARMS[0])
-        return sum(pool.map(_whole, [self.robot] * count, seeds, [ARMS[0]] * count)) * self.steps
+        seeds = range(self.seed, self.seed + count * WHOLE, WHOLE)
+        done = list(pool.map(_whole, [self.robot] * count, [precision] * count, seeds, [WHOLE] * count))
+        return _Spent(sum(each.encounters for each in done), sum(each.seconds for each in done) / count)
 
     def same(self) -> list[bool]:
         """Of the encounters that ran both ways, whether all numbers were the same."""
-        pairs = zip(self.alone, self.tracks, strict=False)
+        single = _together(self.robot, "float32")
+        again = [single.run(self.scenes[k : k + 1], self.seen[k : k + 1])[0] for k in range(len(self.alone))]
+        pairs = [*zip(self.alone, self.tracks["float64"], strict=False)]
+        pairs += zip(again, self.tracks["float32"], strict=False)
         return [np.array_equal(a.q, b.q) and np.array_equal(a.asked, b.asked) for a, b in pairs]
 
 
@@ -106,36 +137,55 @@ def run(robots: Sequence[str], *, runs: int = TURNS, seed: int = 0, progress: Pr
     load = load_average()
     for robot in robots:
         progress(f"{robot}: people, and compiling")
-        contest, rates = _Contest(robot, seed), dict[tuple[str, int, int], list[float]]()
+        contest, times = _Contest(robot, seed), dict[Contestant, list[tuple[float, float]]]()
         with ProcessPoolExecutor(cores, mp_context=get_context("fork")) as pool:
-            contenders: dict[tuple[str, int, int], Callable[[], int]] = {
-                ("one by one", 1, 1): contest.one_by_one,
-                **{("side by side", arms, 1): partial(contest.side_by_side, arms) for arms in ARMS},
-                ("with all", ARMS[0], 1): contest.with_all,
-                ("with all", ARMS[0], cores): partial(contest.in_processes, pool, cores),
+            contestants: dict[Contestant, Callable[[], _Spent]] = {
+                Contestant("one by one", "float64", ALONE, 1): contest.one_by_one
             }
+            for precision in PRECISIONS:
+                for count in sorted(RUNS):
+                    contestants[Contestant("in lanes", precision, count, 1)] = partial(
+                        contest.in_lanes, precision, count
+                    )
+                contestants[Contestant("with all", precision, WHOLE, 1)] = partial(contest.with_all, precision)
+                contestants[Contestant("with all", precision, WHOLE * cores, cores)] = partial(
+                    contest.in_processes, pool, precision, cores
+                )
             for turn in range(runs):
-                for what, work in contenders.items():
-                    progress(f"{robot}: turn {turn + 1} of {runs}, {what[0]}, {what[1]} arms")
+                for what, work in contestants.items():
+                    progress(f"{robot}: turn {turn + 1} of {runs}, {what.what}, {what.precision}")
                     began = time.perf_counter()
-                    rates.setdefault(what, []).append(work() / (time.perf_counter() - began))
-        base = max(rates["one by one", 1, 1])
-        rows += [
-            RolloutRow(robot, *what, max(each), float(np.median(each)), max(each) / base)
-            for what, each in rates.items()
-        ]
+                    spent = work()
+                    steps = spent.encounters * contest.steps
+                    clock = time.perf_counter() - began
+                    times.setdefault(what, []).append((steps / clock, steps / spent.seconds))
+        base = max(by_core for _, by_core in times["one by one", "float64", ALONE, 1])  # type: ignore[index]
+        for what, taken in times.items():
+            on_clock, by_core = zip(*taken, strict=True)
+            best = max(by_core)
+            rows.append(RolloutRow(robot, *what, max(on_clock), float(np.median(on_clock)), best, best / base))
         same += contest.same()
-    return RolloutReport(rows, sum(same), len(same), DURATION, cpu_name(), cores, load)
+    used = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return RolloutReport(rows, sum(same), len(same), DURATION, used / 1024, cpu_name(), cores, load)
 
 
-_kept: dict[tuple[str, int], Together] = {}
+_kept: dict[tuple[str, str], Together] = {}
 
 
-def _whole(robot: str, seed: int, arms: int) -> int:
-    """Encounters from their seeds to their figures; how many."""
-    where = place(robot)
-    if (robot, arms) not in _kept:
-        _kept[robot, arms] = Together(supervised, where, 1, arms)
-    scenes = [scene(where, seed + k, duration=DURATION) for k in range(arms)]
-    tracks = _kept[robot, arms].run(scenes, [frames(each, "camera") for each in scenes])
-    return len([measured(each, track, 1) for each, track in zip(scenes, tracks, strict=True)])
+def _together(robot: str, precision: str) -> Together:
+    if (robot, precision) not in _kept:
+        _kept[robot, precision] = Together(supervised, place(robot), 1, dtype=np.dtype(precision))
+    return _kept[robot, precision]
+
+
+def _whole(robot: str, precision: str, seed: int, runs: int) -> _Spent:
+    """Encounters from their seeds to their figures."""
+    where, began = place(robot), time.process_time()
+
+    def drawn() -> Iterator[tuple[EncounterScene, SensorFrames]]:
+        for k in range(runs):
+            what = scene(where, seed + k, duration=DURATION)
+            yield what, frames(what, "camera")
+
+    done = [measured(what, track, 1) for _, what, track in _together(robot, precision).stream(drawn())]
+    return _Spent(len(done), time.process_time() - began)

@@ -54,6 +54,7 @@ from ...errors import ElbowroomError
 from ...geometry import Pairs
 from ...geometry.distance import CLOSING, DISTANCE
 from .methods import Factory, Latching, Method, controller
+from .nearness import Near, nearness
 from .people import LIMB_SPEED
 from .scene import CAPSULES, DURATION, PERIOD, REACHED, EncounterScene, Place, SensorFrames, frames, place, scene, still
 
@@ -126,20 +127,25 @@ def pair_table(where: Place, rows: Array, people: Array) -> Array:
     return table
 
 
-def measured(scene: EncounterScene, track: RunTrack, alone: int, apart: Distances | None = None) -> RunResult:
-    """The result of a run; `alone` is what the reference reached, `apart` the run's distances if they are known."""
-    where = scene.place
-    rows, distance, closing = apart or distances(scene, track)
-    contact = distance < 0.0
-    model = where.arm.model
+def measured(
+    scene: EncounterScene, track: RunTrack, alone: int, near: Near | None = None, apart: Distances | None = None
+) -> RunResult:
+    """The result of a run; `alone` is what the reference reached, the others what is known of the run already."""
+    near = near or nearest(scene, track)
+    people, itself, floor = (float(each.min()) for each in near)
+    approach = False
+    if people < 0.0:
+        _, distance, closing = apart or distances(scene, track)
+        approach = bool(((distance < 0.0) & (closing > APPROACH)).any())
+    model = scene.place.arm.model
     ends = ((track.q <= model.lower) | (track.q >= model.upper)).any(axis=0)
     return RunResult(
         seed=scene.seed,
-        touched=bool(contact.any()),
-        approach=bool((contact & (closing > APPROACH)).any()),
-        least=float(distance.min()),
-        itself=max(0.0, -float(where.own(rows).min())),
-        floor=max(0.0, -float(where.above(rows).min())),
+        touched=people < 0.0,
+        approach=approach,
+        least=people,
+        itself=max(0.0, -itself),
+        floor=max(0.0, -floor),
         ends=int(ends.sum()),
         goals=track.goals,
         alone=alone,
@@ -148,6 +154,12 @@ def measured(scene: EncounterScene, track: RunTrack, alone: int, apart: Distance
         microseconds=float(np.median(track.seconds)) * 1e6,
         fastest=float((np.abs(track.asked) / model.velocity).max()),
     )
+
+
+def nearest(scene: EncounterScene, track: RunTrack) -> Near:
+    """How near the arm was to people, to itself and to the floor at the T + 1 control times."""
+    capsules = scene.rows.shape[1] * scene.rows.shape[2]
+    return nearness(scene.place, capsules).of(track.q, scene.rows)
 
 
 LEVEL = 0.95

@@ -148,6 +148,7 @@ class Place:
         self.moving = [k for k, link in enumerate(self.body.links) if link != BASE]
         tool = arm.pose(arm.ready)[:2, 3] - self.base[:2]
         self.front = math.atan2(tool[1], tool[0]) if np.linalg.norm(tool) > 0.05 else 0.0
+        self._steps = dict[int, NDArray[np.bool_]]()
 
     @cached_property
     def _drawn(self) -> tuple[Array, Array]:
@@ -202,6 +203,15 @@ class Place:
     def goals(self) -> Array:
         """(G, 3) positions from which scenes draw."""
         return self.candidates[1]
+
+    def steps_from(self, goal: int) -> NDArray[np.bool_]:
+        """(G,) to which goals a way may lead from one of them, or from the ready pose (-1)."""
+        if goal not in self._steps:
+            at = self.goals[goal] if goal >= 0 else self.arm.pose(self.arm.ready)[:3, 3]
+            far = np.linalg.norm(self.goals - at, axis=1) / self.reach
+            clear = beside(at[:2] - self.base[:2], self.goals[:, :2] - self.base[:2]) > COLUMN * self.reach
+            self._steps[goal] = (far > STEP[0]) & (far < STEP[1]) & clear
+        return self._steps[goal]
 
     @cached_property
     def candidates(self) -> tuple[Array, Array]:
@@ -286,20 +296,17 @@ def still(rows: Array) -> Array:
 
 def _sequence(where: Place, random: np.random.Generator) -> Array:
     """(GOALS, 3) each a step from the last, the straight way clear of the column."""
-    pool, reach, base = where.goals, where.reach, where.base
-    at, found = where.arm.pose(where.arm.ready)[:3, 3], list[Array]()
+    at, found = -1, list[int]()
     while len(found) < GOALS:
-        for k in random.permutation(len(pool)):
-            far = np.linalg.norm(pool[k] - at) / reach
-            if STEP[0] < far < STEP[1] and beside(at[:2] - base[:2], pool[k][:2] - base[:2]) > COLUMN * reach:
-                break
-        at = pool[k]
+        order = random.permutation(len(where.goals))
+        fits = np.flatnonzero(where.steps_from(at)[order])
+        at = int(order[fits[0] if len(fits) else -1])  # the first that will do
         found.append(at)
-    return np.array(found)
+    return where.goals[found]
 
 
-def beside(a: Array, b: Array) -> float:
-    """How far the segment from a to b (2,) passes from the origin."""
+def beside(a: Array, b: Array) -> Array:
+    """How far the segments from a (2,) to b (..., 2) pass from the origin."""
     s = b - a
-    part = min(max(-float(a @ s) / max(float(s @ s), 1e-12), 0.0), 1.0)
-    return float(np.linalg.norm(a + part * s))
+    part = np.clip(-(s @ a) / np.maximum((s * s).sum(axis=-1), 1e-12), 0.0, 1.0)
+    return np.hypot(*np.moveaxis(a + part[..., None] * s, -1, 0))

@@ -46,21 +46,6 @@ def batch(report: Report) -> None:
     _end(report)
 
 
-def derivatives(report: Report) -> None:
-    """Derivatives, of one state and in batches, and several quantities at once."""
-    _introduce(report)
-    for size in dict.fromkeys(row.states for row in report.rows):
-        what = "One state: a call from Python" if size == 1 else f"{size} states a call: time of one, one thread"
-        heading(f"{what}; in brackets how many times ours")
-        _compare([row for row in report.rows if row.states == size and " + " not in row.quantity])
-    if several := [row for row in report.rows if " + " in row.quantity]:
-        heading("Several quantities in one kernel (out=), and a kernel each")
-        _compare(several)
-    line("Pinocchio: computeRNEADerivatives and computeABADerivatives, into its own data; batches in a loop of calls.")
-    _first_calls(report)
-    _end(report)
-
-
 def chains(report: Report) -> None:
     """Chains, a line a length."""
     _introduce(report)
@@ -400,20 +385,24 @@ def missing(names: list[str]) -> None:
 
 def rollouts(report: RolloutReport) -> None:
     """Control steps a second."""
-    line(f"elbowroom {__version__}; {plain(report.cpu)}; {report.cores} cores")
+    line(f"elbowroom {__version__}; {plain(report.cpu)}; {report.cores} cores; encounters of {report.duration:g} s")
     heading("Supervised encounters: control steps a second, in thousands; in brackets how many times one by one")
     table(
-        ["robot", "how", "arms", "processes", "best", "median"],
+        ["robot", "how", "precision", "encounters", "processes", "best", "median", "by time of a core"],
         (
-            [r.robot, r.what, r.arms, r.processes, f"{1e-3 * r.rate:.0f} ({r.ratio:.1f})", f"{1e-3 * r.median:.0f}"]
+            [
+                *(r.robot, r.what, r.precision, r.encounters, r.processes, f"{1e-3 * r.rate:.0f}"),
+                *(f"{1e-3 * r.median:.0f}", f"{1e-3 * r.core_rate:.0f} ({r.ratio:.1f})"),
+            ]
             for r in report.rows
         ),
-        words=2,
+        words=3,
     )
+    line("one by one: the loop of an arm.  in lanes: many closed loops in SIMD lanes.  with all: goals, people, sensor")
     line(
-        "one by one: the loop of an arm.  side by side: many arms in SIMD lanes.  with all: people, sensor and figures,"
+        f"and figures, too.  Of {report.compared} encounters twice, in lanes and one by one (float32: alone in lanes),"
     )
-    line(f"too.  Of {report.compared} encounters both ways, {report.same} had the same numbers to the bit.")
+    line(f"{report.same} had the same numbers to the bit.  A process had {report.memory:.0f} MB at most.")
     busy(report.load, report.cores)
 
 

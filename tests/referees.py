@@ -43,6 +43,14 @@ def error(ours, theirs, floor=0.0) -> float:
     return float((np.abs(ours - theirs).reshape(flat).max(axis=1) / scale).max())
 
 
+def joined(found: Any) -> Any:
+    """One array of several results, (..., n, n) each: their entries side by side; a single one as it is."""
+    if not isinstance(found, dict | tuple):
+        return found
+    arrays = [np.asarray(x) for x in (found.values() if isinstance(found, dict) else found)]
+    return np.concatenate([x.reshape(*x.shape[:-2], -1) for x in arrays], -1)
+
+
 class States(NamedTuple):
     """A batch of states, each (B, n), with wrenches at the tool (B, 6) and on every link (B, n, 6)."""
 

@@ -11,7 +11,7 @@ import pytest
 
 from elbowroom import UnknownNameError, chains, load
 from elbowroom.avoidance import Config
-from elbowroom.bench import avoidance, distance, dynamics
+from elbowroom.bench import avoidance, derivatives, distance, dynamics
 from elbowroom.bench.peers import calls as ours
 from elbowroom.bench.peers import dynamics as peers
 from elbowroom.bench.peers import frax
@@ -25,6 +25,7 @@ NAMES = {
     "dynamics": set(LIBRARIES),
     "batch": set(LIBRARIES),
     "chains": {"Pinocchio"},
+    "derivatives": {"Pinocchio"},
     "distance": {"coal", "Pinocchio"},
     "avoidance": {"mink", "Pink"},
 }
@@ -38,6 +39,8 @@ def quick(suite: str) -> Report | avoidance.CycleReport:
         return dynamics.batches(["ur5e"], rounds=1, states=32, quantities=["mass_matrix"])
     if suite == "chains":
         return dynamics.long_chains(joints=[3, 6], rounds=1, quantities=["mass_matrix"])
+    if suite == "derivatives":
+        return derivatives.run(["scara"], rounds=1, states=32, together=[("mass_matrix", "bias_torque")])
     if suite == "distance":
         return distance.run(rounds=1, shown=scene(4))
     return avoidance.run(cycles=1000, shown=scene(50), controllers={"K": Config()}, batches=False)
@@ -64,15 +67,15 @@ def test_without_any_peer_a_suite_runs_and_names_them_all(alone, suite):
         assert isinstance(row["n"], int)
 
 
-@pytest.mark.parametrize("suite", ["dynamics", "batch", "chains"])
+@pytest.mark.parametrize("suite", ["dynamics", "batch", "chains", "derivatives"])
 def test_with_pinocchio_it_stands_beside_us(suite):
     pytest.importorskip("pinocchio")
     found = quick(suite)
     assert {US, "Pinocchio"} <= {row.who for row in found.rows}
     assert "Pinocchio" not in found.missing
-    best = {(row.robot, row.quantity): row.seconds_per_state for row in found.rows if row.who == US}
+    best = {(row.robot, row.quantity, row.states): row.seconds_per_state for row in found.rows if row.who == US}
     for row in found.rows:
-        assert row.ratio_to_us == pytest.approx(row.seconds_per_state / best[row.robot, row.quantity])
+        assert row.ratio_to_us == pytest.approx(row.seconds_per_state / best[row.robot, row.quantity, row.states])
         assert row.seconds_per_state <= row.median_seconds <= row.p90_seconds
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 import elbowroom as er
 from elbowroom import dynamics
 from elbowroom.dynamics import REGISTRY, gda, kinematics
-from referees import CATALOGUE, QUICK, batch, error, physical_chain, states, subject, thinned
+from referees import CATALOGUE, QUICK, batch, error, joined, physical_chain, states, subject, thinned
 from strategies import examples, robots
 
 AGREE = 1e-11
@@ -83,7 +83,8 @@ def test_traced_on_a_batch(robot, name):
     """The Program of every formulation on 20 states, against the first one's."""
     model, quantity = subject(robot), PAIRED[name]
     s = batch(robot, 20)
-    values = {m: dynamics.program(model, name, m).evaluate(*arguments(quantity, s)) for m in quantity.formulations}
+    programs = {m: dynamics.program(model, name, m) for m in quantity.formulations}
+    values = {m: joined(program.evaluate(*arguments(quantity, s))) for m, program in programs.items()}
     allowed = AGREE * (condition(model, s.q) if name in INVERTED else 1.0)
     for a, b in itertools.combinations(values, 2):
         assert error(values[a], values[b], floors(name, model, s)) < min(allowed, 1e-9), (a, b)
@@ -135,9 +136,9 @@ def test_every_pair_on_any_robot(model):
     for name, quantity in PAIRED.items():
         values = {}
         for method in quantity.formulations:
-            traced = dynamics.program(model, name, method).evaluate(*arguments(quantity, s))
+            traced = joined(dynamics.program(model, name, method).evaluate(*arguments(quantity, s)))
             floats = np.array(
-                [dynamics.whole(name, method)(model, *x) for x in zip(*arguments(quantity, s), strict=True)]
+                [joined(dynamics.whole(name, method)(model, *x)) for x in zip(*arguments(quantity, s), strict=True)]
             )
             values[method], values[method, "floats"] = traced, floats
         allowed = AGREE * (cond if name in INVERTED else 1.0)

@@ -14,7 +14,7 @@ from elbowroom.algebra.rearrange import rearranged
 from elbowroom.dynamics.quantities import BODIES, SECOND
 from elbowroom.model import create
 from elbowroom.model.base_parameters import regrouped
-from referees import Pinocchio, error, frictionless, physical_chain, physical_tensor, rotation, states, subject
+from referees import Pinocchio, error, frictionless, joined, physical_chain, physical_tensor, rotation, states, subject
 from strategies import examples, robots
 
 ROUNDING = 1e-12
@@ -103,11 +103,11 @@ def test_every_quantity_of_every_such_method_is_the_arms(robot, name, method):
         model = subject("physical3")  # the dear ones on a short chain
     q, s = dynamics.quantity(name), states(model, 10)
     args = [getattr(s, x) for x in q.inputs]
-    theirs = plain(model, name, method).evaluate(*args)
+    theirs = joined(plain(model, name, method).evaluate(*args))
     size = np.abs(dynamics.whole("mass_matrix", "gda")(model, s.q[0])).max()
     bound = 1e-9 if method == "difference" else ROUNDING  # a difference quotient divides rounding by 1e-5
     for spread in (False, True):
-        ours = plain(regrouped(model, spread=spread), name, method).evaluate(*args)
+        ours = joined(plain(regrouped(model, spread=spread), name, method).evaluate(*args))
         assert error(ours, theirs, floor=size) < bound
 
 

@@ -114,7 +114,7 @@ def exp(x: T) -> T:
 def _exp(x: Scalar) -> Scalar:
     if type(x) is not Expr:
         return math.exp(x)
-    y = minimum(absolute(x), 700.0) * 2.0**-_DOUBLINGS
+    y = minimum(where(x < 0, -x, x), 700.0) * 2.0**-_DOUBLINGS  # not abs, which has no derivative at 0
     series: Scalar = 1.0
     for k in range(_TERMS, 1, -1):
         series = y * (1.0 / k) * series + 1.0

@@ -13,7 +13,7 @@ A Rolled is a recursion over the joints of a chain, its steps traced once each (
 one small Program a kind of joint, over columns of numbers, one number a joint.  Names in it:
 
     t3      a column of constants               v.s3            the column s3 of another joint i (in pairs, at joint j)
-    s3      a column that some loop writes      forth, back     the elements (j, i) and (i, j) of the matrix
+    s3      a column that some loop writes      forth0, back0   the elements (j, i) and (i, j) of a matrix
     k.3     what a recursion carries            d               element (i, i), before and after
     q, ...  an input
 """
@@ -133,6 +133,7 @@ class JointLoop:
     bodies: tuple[Program, ...]
     carried: tuple[tuple[str, float], ...] = ()  # of a scan: name and first value
     born: tuple[tuple[str, str | float], ...] = ()  # of pairs: the column that moves, and where it is born
+    matrix: int = 0  # of a diagonal: the output whose it is
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +154,7 @@ class Rolled:
     @cached_property
     def digest(self) -> str:
         """A hash of the content."""
-        loops = [(x.form, [b.digest for b in x.bodies], x.carried, x.born) for x in self.loops]
+        loops = [(x.form, [b.digest for b in x.bodies], x.carried, x.born, x.matrix) for x in self.loops]
         rest = (self.inputs, self.outputs, self.kinds, self.constants, self.written, self.vector)
         return hashlib.sha256(repr((rest, loops)).encode()).hexdigest()
 
@@ -167,6 +168,11 @@ class Rolled:
                     times = self.joints - i if loop.form == "pairs" else 1
                     total[what] += times * getattr(loop.bodies[kind].count, what)
         return Count(**total)
+
+    def jacobian(self, *of: str, value: bool = False) -> Program:
+        """`Program.jacobian` of the same function without loops."""
+        assert self.straight is not None  # `roll` gives it
+        return self.straight().jacobian(*of, value=value)
 
     def evaluate(self, *args: Any, **named: Any) -> Any:
         """The outputs by the straight-line Program of the same function; see `Program.evaluate`."""

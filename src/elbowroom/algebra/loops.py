@@ -107,18 +107,26 @@ def pairs(n: int | Roll, start: Any, read: Any, move: Any = None, own: Any = Non
     `move` it stays what it is.  On the diagonal the first of the two counts, or own(j), which must equal it: a shorter
     way for straight lines (a loop reads all its columns alike).
     """
+    (found,) = matrices(n, 1, start, lambda j, column: (read(j, column),), move)
+    if own is not None and isinstance(n, int):
+        for i in range(n):
+            found[i, i] = own(i)
+    return found
+
+
+def matrices(n: int | Roll, count: int, start: Any, read: Any, move: Any = None) -> tuple[Any, ...]:
+    """So many matrices of one sweep of columns: `pairs`, where read(j, column) gives two elements for each of them."""
     if not isinstance(n, int):
-        return n.pairs(start, read, move)
-    M = zeros(n, n)
+        return n.pairs(start, read, move, count)
+    found = [zeros(n, n) for _ in range(count)]
     for i in range(n - 1, -1, -1):  # a column to its end before the next is born: one is alive
         column = start(i)
         for j in range(i, -1, -1):
-            M[i, j], M[j, i] = read(j, column)[::-1]
+            for M, (forth, back) in zip(found, read(j, column), strict=True):
+                M[i, j], M[j, i] = back, forth
             if move is not None and j > 0:
                 column = move(j, column)
-        if own is not None:
-            M[i, i] = own(i)
-    return matrix(M)
+    return tuple(matrix(M) for M in found)
 
 
 @overload

@@ -100,6 +100,44 @@ class Program:
         """How many operations of each kind it does."""
         return count(self)
 
+    # ---- derivatives (derivatives.py has the conventions at kinks)
+    def jacobian(self, *of: str, value: bool = False) -> Program:
+        """The Program of the derivatives of every output by these inputs (by all, if none is named).
+
+        Output `tau` of shape (n,) by input `q` of shape (m,) is the output `tau_dq`, (n, m).  Forwards or in reverse,
+        whichever takes fewer operations.  `value`: the outputs themselves come along.  A second derivative is
+        `program.jacobian("q").jacobian("q")`: `tau_dq_dq`, (n, m, m).
+        """
+        from .derivatives import jacobian  # which stands on this module
+
+        return jacobian(self, of, value=value)
+
+    def jvp(self, *of: str) -> Program:
+        """The Program of the Jacobian by these inputs (all, if none is named) times a vector, without forming it.
+
+        An input `q_dot` a named input `q`, an output `tau_dot` an output `tau`.  `program.vjp().jvp("q")` has products
+        of a Hessian with a vector.
+        """
+        from .derivatives import jvp
+
+        return jvp(self, of)
+
+    def vjp(self, *of: str) -> Program:
+        """The Program of a vector times the Jacobian by these inputs (all, if none is named), without forming it.
+
+        An input `tau_bar` an output `tau`, an output `q_bar` a named input `q`: of a scalar output the gradient.
+        """
+        from .derivatives import vjp
+
+        return vjp(self, of)
+
+    @cached_property
+    def sparsity(self) -> dict[tuple[str, str], Array]:
+        """Structural zeros: (output, input) -> booleans in the shape of that derivative, False where it is always 0."""
+        from .derivatives import sparsity
+
+        return sparsity(self)
+
     def evaluate(
         self, *args: ArrayLike, dtype: DTypeLike = np.float64, **kwargs: ArrayLike
     ) -> Array | dict[str, Array]:

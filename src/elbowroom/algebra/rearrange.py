@@ -84,7 +84,7 @@ class _Pass:
             self.position[leaf.index] = operands[0]
             return leaf
         if name not in SUMS:
-            return _REMAKE[name](*map(self._value, operands))
+            return REMAKE[name](*map(self._value, operands))
         if not self.inner[k]:
             factored = _factored(self._terms(k, 1))
             if factored is not None:
@@ -207,7 +207,9 @@ def _shifted(x: Scalar, c: float) -> Scalar:
     return x + c
 
 
-_REMAKE: dict[str, Callable[..., Any]] = {
+REMAKE: dict[str, Callable[..., Any]] = {
+    "add": lambda x, y: x + y,
+    "sub": lambda x, y: x - y,
     "mul": lambda x, y: x * y,
     "div": lambda x, y: x / y,
     "neg": lambda x: -x,
@@ -227,3 +229,4 @@ _REMAKE: dict[str, Callable[..., Any]] = {
     "not": lambda x: ~x if isinstance(x, Expr) else not x,
     "select": select,
 }
+"""Every operation on scalars, by its name: how to make it again on another graph."""

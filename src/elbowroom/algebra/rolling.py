@@ -145,7 +145,7 @@ def body(turn: Turn, made: dict[str, Scalar], needed: set[str | float]) -> Progr
 
 def is_read(name: str, needed: set[str | float]) -> bool:
     """Whether some other loop, or the caller, reads this result of a step."""
-    return name in ("forth", "back", "d") or name.startswith("v.") or name in needed
+    return name == "d" or name.startswith(("forth", "back", "v.")) or name in needed
 
 
 class JointRows:
@@ -174,10 +174,10 @@ class JointRows:
 
 
 class Squared:
-    """The matrix that `pairs` over a Roll makes."""
+    """A matrix that `pairs` or `matrices` over a Roll makes."""
 
-    def __init__(self, roll: Roll) -> None:
-        self.roll = roll
+    def __init__(self, roll: Roll, index: int = 0) -> None:
+        self.roll, self.index = roll, index
 
     def on_diagonal(self, extra: JointRows) -> Squared:
         """The matrix with extra[i] added to element (i, i)."""
@@ -186,7 +186,7 @@ class Squared:
             results = []
             for turn in roll.turns():
                 results.append((turn, {"d": turn.leaf("d") + extra[turn]}))
-            roll.record("diagonal", results)
+            roll.record("diagonal", results, matrix=self.index)
         return self
 
 
@@ -197,15 +197,15 @@ class Roll:
         self.kinds = kinds
         self.constants: dict[tuple[int, tuple[float, ...]], str] = {}
         self.written: list[str] = []
-        self._loops: list[tuple[str, Bodies, Started, Born]] = []
+        self._loops: list[tuple[str, Bodies, Started, Born, int]] = []
 
     def turns(self) -> list[Turn]:
         """A new turn for every kind."""
         return [Turn(kind) for kind in range(max(self.kinds) + 1)]
 
-    def record(self, form: str, results: Bodies, carried: Started = (), born: Born = ()) -> None:
-        """A loop with these results of each kind's turn."""
-        self._loops.append((form, results, carried, born))
+    def record(self, form: str, results: Bodies, carried: Started = (), born: Born = (), matrix: int = 0) -> None:
+        """A loop with these results of each kind's turn; `matrix`: that a diagonal is of."""
+        self._loops.append((form, results, carried, born, matrix))
 
     # ---- what the caller knows of every joint
     def given(self, things: list[Any]) -> JointRows:
@@ -255,8 +255,8 @@ class Roll:
         form = "inward" if inward else "outward"
         return self._stored(form, list(zip(turns, outs, states, strict=True)), start)
 
-    def pairs(self, start: Any, read: Any, move: Any) -> Squared:
-        """`loops.pairs`."""
+    def pairs(self, start: Any, read: Any, move: Any, count: int) -> tuple[Squared, ...]:
+        """`loops.matrices`."""
         born = self.turns()
         trees = [start(turn) for turn in born]
         flat = [leaves(tree) for tree in trees]
@@ -283,14 +283,16 @@ class Roll:
         results = []
         for turn, after in moved:
             symbols = list(carried.symbols(turn))
-            forth, back = read(turn, rebuilt(trees[turn.kind], iter(symbols)))
+            elements: dict[str, Scalar] = {}
+            for k, (forth, back) in enumerate(read(turn, rebuilt(trees[turn.kind], iter(symbols)))):
+                elements |= {f"forth{k}": forth, f"back{k}": back}
             names = {f"k.{c}": f"v.{places[c]}" for _, c in carried.members()}
             for leaf in turn._leaves.values():  # now that the columns have their places
                 leaf.operation = ("input", names.get(leaf.operation[1], leaf.operation[1]))
             states = {f"v.{places[c]}": after[e] for e, c in carried.members() if f"v.{places[c]}" in copied}
-            results.append((turn, {"forth": forth, "back": back, **states}))
+            results.append((turn, {**elements, **states}))
         self.record("pairs", results, (), tuple((moving[2:], source) for moving, source in copied.items()))
-        return Squared(self)
+        return tuple(Squared(self, k) for k in range(count))
 
     def _places(
         self, carried: Carried, born: list[Turn], flat: list[list[Scalar]], moved: Moved
@@ -373,12 +375,12 @@ class Roll:
         self.record("each", [(turn, {name: result[turn]}) for turn in self.turns()])
         return name
 
-    def finished(self, result: JointRows | Squared) -> tuple[tuple[JointLoop, ...], str]:
+    def finished(self, result: JointRows | Squared | tuple[Squared, ...]) -> tuple[tuple[JointLoop, ...], str]:
         """The loops as Programs, without what nothing reads."""
-        vector = "" if isinstance(result, Squared) else self._output(result)
+        vector = self._output(result) if isinstance(result, JointRows) else ""
         needed: set[str | float] = {vector}
         loops: list[JointLoop] = []
-        for form, results, carried, born in reversed(self._loops):
+        for form, results, carried, born, matrix in reversed(self._loops):
             live = any(is_read(name, needed) for _, made in results for name in made)
             if not live:
                 continue
@@ -386,7 +388,7 @@ class Roll:
             for traced in bodies:
                 needed |= {port.name.removeprefix("v.") for port in traced.inputs}
             needed |= {source for _, source in born}
-            loops.append(JointLoop(form, tuple(bodies), carried, born))
+            loops.append(JointLoop(form, tuple(bodies), carried, born, matrix))
         return tuple(reversed(loops)), vector
 
 
@@ -411,7 +413,10 @@ def roll(
     name: str,
     straight: Callable[[], Program],
 ) -> Rolled:
-    """The loops of `function(subject, **inputs)`, where subject.n is a Roll and every input has one number a joint."""
+    """The loops of `function(subject, **inputs)`, where subject.n is a Roll and every input has one number a joint.
+
+    A function that returns a named tuple of matrices has so many outputs, each of this shape.
+    """
     over: Roll = subject.n
     result = function(subject, **{port: over.input(port) for port in inputs})
     loops, vector = over.finished(result)
@@ -423,7 +428,7 @@ def roll(
     return Rolled(
         name=name,
         inputs=tuple(Port(port, (n,)) for port in inputs),
-        outputs=(Port(name, shape),),
+        outputs=tuple(Port(field, shape) for field in getattr(result, "_fields", (name,))),
         joints=n,
         kinds=over.kinds,
         constants=constants,

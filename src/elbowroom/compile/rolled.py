@@ -44,7 +44,7 @@ class RolledCode(ABC):
         used = _used(rolled)
         self.column = {name: k for k, name in enumerate(name for name in used if name not in rolled.constants)}
         self.table = {name: k for k, name in enumerate(name for name in used if name in rolled.constants)}
-        self.matrix = f"%o_{rolled.outputs[0].name}"
+        self.matrices = [f"%o_{port.name}" for port in rolled.outputs]
         self._labels = 0
         self._here = "entry"
 
@@ -117,8 +117,8 @@ class RolledCode(ABC):
         """The elements (j, i) and (i, j) of the joint j at x with all i >= j."""
 
     @abstractmethod
-    def _on_diagonal(self, i: str, change: Callable[[str], str]) -> None:
-        """Element (i, i) of the matrix as `change` makes it of what it was."""
+    def _on_diagonal(self, matrix: int, i: str, change: Callable[[str], str]) -> None:
+        """Element (i, i) of a matrix as `change` makes it of what it was."""
 
     # ---- lines
     def _put(self, *lines: str) -> None:
@@ -148,9 +148,9 @@ class RolledCode(ABC):
     def _store(self, w: IrWriter, address: str, value: str, *, aligned: bool = True) -> None:
         self._put(f"store {w.type} {value}, ptr {address}, align {w.bytes if aligned else self.bytes}")
 
-    def _element(self, offset: str, more: int = 0) -> str:
-        """The address of an element of the matrix."""
-        at = self.s.put(f"getelementptr {self.scalar}, ptr {self.matrix}, i64 {offset}")
+    def _element(self, matrix: int, offset: str, more: int = 0) -> str:
+        """The address of an element of a matrix."""
+        at = self.s.put(f"getelementptr {self.scalar}, ptr {self.matrices[matrix]}, i64 {offset}")
         return self.s.put(f"getelementptr {self.scalar}, ptr {at}, i64 {more}") if more else at
 
     def _lane(self, value: str, lane: int) -> str:
@@ -246,7 +246,7 @@ class RolledCode(ABC):
                     steps.run(loads | {"d": old})
                     return steps.results()["d"]
 
-                self._on_diagonal(self.s.put(f"sub i64 {x}, {self.pad}"), changed)
+                self._on_diagonal(loop.matrix, self.s.put(f"sub i64 {x}, {self.pad}"), changed)
                 return {}
 
             self._by_kind(loop, x, emit)
@@ -262,14 +262,14 @@ class RolledCode(ABC):
 
         self._joints(joint, inward=True)
 
-    def _columns(self, steps: TurnSteps, w: IrWriter, y: str) -> tuple[str, str]:
-        """The columns at y moved on, and what they give: the elements (j, i) and (i, j)."""
+    def _columns(self, steps: TurnSteps, w: IrWriter, y: str) -> list[tuple[str, str]]:
+        """The columns at y moved on, and what they give: the elements (j, i) and (i, j) of every matrix."""
         steps.run({name: self._load(w, name[2:], y) for name in steps.inputs if name.startswith("v.")})
         results = steps.results()
         for name, value in results.items():
             if name.startswith("v."):
                 self._store(w, self._address(name[2:], y), value)
-        return results["forth"], results["back"]
+        return [(results[f"forth{k}"], results[f"back{k}"]) for k in range(len(self.matrices))]
 
 
 def _used(rolled: Rolled) -> list[str]:
@@ -279,7 +279,7 @@ def _used(rolled: Rolled) -> list[str]:
         carried = {name for name, _ in loop.carried}
         for body in loop.bodies:
             for port in (*body.inputs, *body.outputs):
-                if port.name not in carried and port.name not in ("forth", "back", "d"):
+                if port.name not in carried and port.name != "d" and not port.name.startswith(("forth", "back")):
                     found[port.name.removeprefix("v.")] = None
         for name, source in loop.born:
             found[name] = None
@@ -314,7 +314,7 @@ class OneState(RolledCode):
                 self._copy(self._address(port.name, str(self.pad)), f"%i_{port.name}")
 
     def _give_vector(self, column: str) -> None:
-        self._copy(self.matrix, self._address(column, str(self.pad)))
+        self._copy(self.matrices[0], self._address(column, str(self.pad)))
 
     def _copy(self, to: str, source: str) -> None:
         size = self.rolled.joints * self.bytes
@@ -334,8 +334,8 @@ class OneState(RolledCode):
 
         self._turns("0", str(self.places - self.lanes), self.lanes, {}, block)
 
-    def _on_diagonal(self, i: str, change: Callable[[str], str]) -> None:
-        at = self._element(self.s.put(f"mul i64 {i}, {self.rolled.joints + 1}"))
+    def _on_diagonal(self, matrix: int, i: str, change: Callable[[str], str]) -> None:
+        at = self._element(matrix, self.s.put(f"mul i64 {i}, {self.rolled.joints + 1}"))
         self._store(self.s, at, change(self.s.put(f"load {self.scalar}, ptr {at}")))
 
     def _row(self, program: Program, x: str) -> dict[str, str]:
@@ -349,16 +349,17 @@ class OneState(RolledCode):
         steps.alone(s, {name: self._load(s, name, x) for name in steps.inputs if not name.startswith("v.")})
 
         def block(y: str, lanes: range) -> None:
-            forth, back = self._columns(steps, self.v, y)
+            elements = self._columns(steps, self.v, y)
             down = s.put(f"add i64 {column}, {s.put(f'mul i64 {y}, {n}')}")
-            for lane in lanes:
-                self._store(s, self._element(down, lane * n), self._lane(back, lane))
             along = s.put(f"add i64 {row}, {y}")
-            if len(lanes) == self.lanes:
-                self._store(self.v, self._element(along), forth, aligned=False)
-                return
-            for lane in lanes:
-                self._store(s, self._element(along, lane), self._lane(forth, lane))
+            for k, (forth, back) in enumerate(elements):
+                for lane in lanes:
+                    self._store(s, self._element(k, down, lane * n), self._lane(back, lane))
+                if len(lanes) == self.lanes:
+                    self._store(self.v, self._element(k, along), forth, aligned=False)
+                    continue
+                for lane in lanes:
+                    self._store(s, self._element(k, along, lane), self._lane(forth, lane))
 
         def full(y: str, _: dict[str, str]) -> dict[str, str]:
             block(y, range(self.lanes))
@@ -405,23 +406,23 @@ class Block(RolledCode):
 
     def _give_vector(self, column: str) -> None:
         n = self.rolled.joints
-        self._joints(lambda x: self._scatter(x, n, self._load(self.v, column, x)))
+        self._joints(lambda x: self._scatter(0, x, n, self._load(self.v, column, x)))
 
-    def _scatter(self, offset: str, apart: int, values: str) -> None:
+    def _scatter(self, matrix: int, offset: str, apart: int, values: str) -> None:
         """A number of every state, whose arrays are so far apart."""
         for lane in range(self.lanes):
-            self._store(self.s, self._element(offset, lane * apart), self._lane(values, lane))
+            self._store(self.s, self._element(matrix, offset, lane * apart), self._lane(values, lane))
 
     def _each(self, loop: JointLoop) -> None:
         self._scan(loop)
 
-    def _on_diagonal(self, i: str, change: Callable[[str], str]) -> None:
+    def _on_diagonal(self, matrix: int, i: str, change: Callable[[str], str]) -> None:
         n = self.rolled.joints
         offset, packed = self.s.put(f"mul i64 {i}, {n + 1}"), "undef"
         for lane in range(self.lanes):
-            value = self.s.put(f"load {self.scalar}, ptr {self._element(offset, lane * n * n)}")
+            value = self.s.put(f"load {self.scalar}, ptr {self._element(matrix, offset, lane * n * n)}")
             packed = self.v.put(f"insertelement {self.v.type} {packed}, {self.scalar} {value}, i32 {lane}")
-        self._scatter(offset, n * n, change(packed))
+        self._scatter(matrix, offset, n * n, change(packed))
 
     def _row(self, program: Program, x: str) -> dict[str, str]:
         n, s = self.rolled.joints, self.s
@@ -431,9 +432,11 @@ class Block(RolledCode):
         row = s.put(f"mul i64 {x}, {n}")
 
         def column(y: str, _: dict[str, str]) -> dict[str, str]:
-            forth, back = self._columns(steps, self.v, y)
-            self._scatter(s.put(f"add i64 {s.put(f'mul i64 {y}, {n}')}, {x}"), n * n, back)
-            self._scatter(s.put(f"add i64 {row}, {y}"), n * n, forth)
+            elements = self._columns(steps, self.v, y)
+            down, along = s.put(f"add i64 {s.put(f'mul i64 {y}, {n}')}, {x}"), s.put(f"add i64 {row}, {y}")
+            for k, (forth, back) in enumerate(elements):
+                self._scatter(k, down, n * n, back)
+                self._scatter(k, along, n * n, forth)
             return {}
 
         self._turns(str(n - 1), x, -1, {}, column)

@@ -23,10 +23,13 @@ from ..algebra import Expr, Graph, Program, trace
 from ..algebra.linalg import Array, PrincipalForm, matrix, rotate_featherstone, rotate_naive, rotate_principal
 from ..algebra.polynomial import Polynomial, shown, through
 from ..algebra.program import Count
+from ..dynamics.derivatives import ForwardDynamicsDerivatives, InverseDynamicsDerivatives
 from ..dynamics.published import Published, published
 from ..errors import UnknownNameError
 from ..model import Model
 from ..model.symbolic import symbolic
+
+DERIVATIVES = (InverseDynamicsDerivatives, ForwardDynamicsDerivatives)
 
 
 class _Symbols:
@@ -93,10 +96,13 @@ class Cost:
 
 
 def counted(quantity: str = "") -> Iterator[tuple[str, str]]:
-    """Every (quantity, method) of the registry that depends on the arm's pose, or those of one quantity."""
+    """Every (quantity, method) of the registry that depends on the arm's pose, or those of one quantity.
+
+    Without derivatives, of which no paper here has a count (docs/derivatives.md).
+    """
     for name in (dynamics.quantity(quantity).name,) if quantity else dynamics.REGISTRY:
         what = dynamics.quantity(name)
-        if quantity or "q" in what.inputs:
+        if quantity or ("q" in what.inputs and what.result not in DERIVATIVES):
             yield from ((name, method) for method in (*what.formulations, *what.variants))
 
 

@@ -1,9 +1,10 @@
 """One formulation, one file, one signature per quantity: f(model, q, ...) on floats or on Expr.
 
 Recursions that can be compiled with their loops kept, those of records with `loops_from` and what they call (aba.py,
-christoffel.py, compliance.py, crba.py, gdahj.py, joints.py, kinematics.py's frames, rnea.py), are written with `scan`,
-`each` and `pairs` of algebra/loops.py, which stay loops for long chains.  Everything else is plain Python loops, as its
-paper prints them: it is always a straight line.  A loop over the entries of a matrix is a plain one in either.
+christoffel.py, compliance.py, crba.py, derivatives.py, gdahj.py, joints.py, kinematics.py's frames, rnea.py), are
+written with `scan`, `each` and `pairs` of algebra/loops.py, which stay loops for long chains.  Everything else is plain
+Python loops, as its paper prints them: it is always a straight line.  A loop over the entries of a matrix is a plain
+one in either.
 """
 
 from . import aba as aba
@@ -13,6 +14,7 @@ from . import columns as columns
 from . import compliance as compliance
 from . import crba as crba
 from . import dalembert as dalembert
+from . import derivatives as derivatives
 from . import diagonalized as diagonalized
 from . import drives as drives
 from . import energy as energy
@@ -35,4 +37,5 @@ from .whole_arm import cheapest as cheapest
 from .whole_arm import chosen as chosen
 from .whole_arm import program as program
 from .whole_arm import rolled as rolled
+from .whole_arm import together as together
 from .whole_arm import whole as whole

@@ -38,9 +38,10 @@ from ..algebra.linalg import Array, matrix, vector, zeros
 from ..algebra.loops import late, pairs, scan
 from ..model import Model
 from .kinematics import Joints, Z
+from .rnea import Rates
 
 
-class _Moving(NamedTuple):
+class MovingBody(NamedTuple):
     """Links j..n as one body about frame j, with the velocity sums (2)."""
 
     mass: Scalar
@@ -49,11 +50,33 @@ class _Moving(NamedTuple):
     W: Array
     P: Array
 
+    def joined(self, other: MovingBody) -> MovingBody:
+        """Both together."""
+        return MovingBody(
+            self.mass + other.mass,
+            self.h + other.h,
+            self.inertia + other.inertia,
+            self.W + other.W,
+            self.P + other.P,
+        )
+
+    def inward(self, joints: Joints, i: int) -> MovingBody:
+        """The body about frame i, about frame i-1: W gains (p . P) 1 - P p^T."""
+        p = joints.offset[i]
+        P = joints.inward(i, self.P)
+        W = joints.tensor_inward(i, self.W, is_symmetric=False)
+        h, inertia = joints.body_inward(i, self.mass, self.h, self.inertia)
+        along = dot(p, P)
+        moved = [[W[a, b] + ((along if a == b else 0.0) - P[a] * p[b]) for b in range(3)] for a in range(3)]
+        return MovingBody(self.mass, h, inertia, matrix(moved), P)
+
+
+NOTHING = MovingBody(0.0, np.zeros(3), np.zeros((3, 3)), np.zeros((3, 3)), np.zeros(3))
 
 Motion = tuple[Array, Array]  # of a link: angular velocity, velocity of its frame's origin; in its own axes
 
 
-class _Moments(NamedTuple):
+class Moments(NamedTuple):
     """What joint j leaves for the joints inboard."""
 
     n1: Array
@@ -61,6 +84,12 @@ class _Moments(NamedTuple):
     n2: Array
     f2: Array
     n3: Array
+
+    def inward(self, joints: Joints, i: int) -> Moments:
+        """The moments at frame i, at frame i-1."""
+        n1, f1 = joints.force_inward(i, self.n1, self.f1)
+        n2, f2 = joints.force_inward(i, self.n2, self.f2)
+        return Moments(n1, f1, n2, f2, joints.inward(i, self.n3))
 
 
 def coriolis_matrix(model: Model, q: Array, qd: Array) -> Array:
@@ -74,18 +103,18 @@ def mass_matrix_rate(model: Model, q: Array, qd: Array) -> Array:
     motion = link_motion(model, joints, qd)
     moments = _moments(model, joints, motion)
 
-    def start(j: int) -> _Moments:
+    def start(j: int) -> Moments:
         own = moments[j]
         return own._replace(n1=own.n1 + own.n3, n3=np.zeros(3))
 
-    def felt(i: int, column: _Moments) -> tuple[Scalar, Scalar]:
+    def felt(i: int, column: Moments) -> tuple[Scalar, Scalar]:
         forth, back = _pair(model, i, motion[i], column)
         return forth + back, forth + back
 
     def own(j: int) -> Scalar:
         return 2.0 * (moments[j].n1[2] if model.revolute(j) else moments[j].f1[2])
 
-    return pairs(model.n, start, felt, lambda i, column: _inward(joints, i, column), own)
+    return pairs(model.n, start, felt, lambda i, column: column.inward(joints, i), own)
 
 
 def coriolis_torque(model: Model, q: Array, qd: Array) -> Array:
@@ -134,7 +163,7 @@ def coriolis_transpose_qd(model: Model, q: Array, qd: Array) -> Array:
     return vector(*gradient)
 
 
-def link_motion(model: Model, joints: Joints, qd: Array) -> list[Motion]:
+def link_motion(model: Model, joints: Joints, qd: Rates) -> list[Motion]:
     """Per link: angular velocity and velocity of its frame's origin, in its own axes."""
 
     def outward(i: int, previous: Motion) -> tuple[Motion, Motion]:
@@ -152,11 +181,11 @@ def _coriolis(model: Model, joints: Joints, qd: Array) -> Array:
         model.n,
         lambda j: moments[j],
         lambda i, column: _pair(model, i, motion[i], column),
-        lambda i, column: _inward(joints, i, column),
+        lambda i, column: column.inward(joints, i),
     )
 
 
-def _pair(model: Model, i: int, motion: Motion, moments: _Moments) -> tuple[Scalar, Scalar]:
+def _pair(model: Model, i: int, motion: Motion, moments: Moments) -> tuple[Scalar, Scalar]:
     """C_ij and C_ji from the moments at frame i (3)."""
     w, v = motion
     n1, f1, n2, f2, n3 = moments
@@ -165,68 +194,44 @@ def _pair(model: Model, i: int, motion: Motion, moments: _Moments) -> tuple[Scal
     return n1[2], w[1] * n2[0] - w[0] * n2[1] + v[1] * f2[0] - v[0] * f2[1] + n3[2]
 
 
-def _inward(joints: Joints, i: int, moments: _Moments) -> _Moments:
-    """The moments at frame i, at frame i-1."""
-    n1, f1 = joints.force_inward(i, moments.n1, moments.f1)
-    n2, f2 = joints.force_inward(i, moments.n2, moments.f2)
-    return _Moments(n1, f1, n2, f2, joints.inward(i, moments.n3))
-
-
-def _moments(model: Model, joints: Joints, motion: list[Motion]) -> list[_Moments]:
+def _moments(model: Model, joints: Joints, motion: list[Motion]) -> list[Moments]:
     """The moments of every joint at its own frame."""
-    links = late(model.n, lambda j: _link(model, j, *motion[j]))
+    links = late(model.n, lambda j: moving_link(model, j, *motion[j]))
 
-    def inward(j: int, beyond: _Moving) -> tuple[_Moving, _Moving]:
-        link = links[j]
-        body = _Moving(
-            link.mass + beyond.mass,
-            link.h + beyond.h,
-            link.inertia + beyond.inertia,
-            link.W + beyond.W,
-            link.P + beyond.P,
+    def inward(j: int, beyond: MovingBody) -> tuple[MovingBody, MovingBody]:
+        body = links[j].joined(beyond)
+        return body.inward(joints, j), body
+
+    return scan(model.n, inward, NOTHING, lambda j, body: own_moments(model, j, motion[j], body), inward=True)
+
+
+def own_moments(model: Model, j: int, motion: Motion, body: MovingBody) -> Moments:
+    """The moments of joint j at its own frame."""
+    w, v = motion
+    mass, h, inertia, W, P = body
+    zd = vector(w[1], -w[0], 0.0)  # w x z
+    if model.revolute(j):
+        sweep = vector(v[1], -v[0], 0.0)  # v x z
+        return Moments(
+            n1=inertia @ zd + cross(h, sweep) + W[:, 2],
+            f1=mass * sweep + cross(zd, h) + vector(-P[1], P[0], 0.0),
+            n2=inertia[:, 2],
+            f2=vector(-h[1], h[0], 0.0),
+            n3=W[2, :],
         )
-        return _body_inward(joints, j, body), body
-
-    def own(j: int, body: _Moving) -> _Moments:
-        w, v = motion[j]
-        mass, h, inertia, W, P = body
-        zd = vector(w[1], -w[0], 0.0)  # w x z
-        if model.revolute(j):
-            sweep = vector(v[1], -v[0], 0.0)  # v x z
-            return _Moments(
-                n1=inertia @ zd + cross(h, sweep) + W[:, 2],
-                f1=mass * sweep + cross(zd, h) + vector(-P[1], P[0], 0.0),
-                n2=inertia[:, 2],
-                f2=vector(-h[1], h[0], 0.0),
-                n3=W[2, :],
-            )
-        return _Moments(
-            n1=cross(h, zd),
-            f1=mass * zd,
-            n2=vector(h[1], -h[0], 0.0),
-            f2=vector(0.0, 0.0, mass),
-            n3=vector(P[1], -P[0], 0.0),
-        )
-
-    nothing = _Moving(0.0, np.zeros(3), np.zeros((3, 3)), np.zeros((3, 3)), np.zeros(3))
-    return scan(model.n, inward, nothing, own, inward=True)
+    return Moments(
+        n1=cross(h, zd),
+        f1=mass * zd,
+        n2=vector(h[1], -h[0], 0.0),
+        f2=vector(0.0, 0.0, mass),
+        n3=vector(P[1], -P[0], 0.0),
+    )
 
 
-def _link(model: Model, i: int, w: Array, v: Array) -> _Moving:
+def moving_link(model: Model, i: int, w: Array, v: Array) -> MovingBody:
     """Link i alone about its frame, (2)."""
     m, h, inertia, S = model.moments[i]
     turned = np.array([cross(w, S[:, b]) for b in range(3)]).T
     hv = dot(h, v)
     W = [[(hv if a == b else 0.0) - v[a] * h[b] - turned[a, b] for b in range(3)] for a in range(3)]
-    return _Moving(m, h, inertia, matrix(W), m * v + cross(w, h))
-
-
-def _body_inward(joints: Joints, i: int, body: _Moving) -> _Moving:
-    """A body about frame i, about frame i-1: W gains (p . P) 1 - P p^T."""
-    p = joints.offset[i]
-    P = joints.inward(i, body.P)
-    W = joints.tensor_inward(i, body.W, is_symmetric=False)
-    h, inertia = joints.body_inward(i, body.mass, body.h, body.inertia)
-    along = dot(p, P)
-    moved = [[W[a, b] + ((along if a == b else 0.0) - P[a] * p[b]) for b in range(3)] for a in range(3)]
-    return _Moving(body.mass, h, inertia, matrix(moved), P)
+    return MovingBody(m, h, inertia, matrix(W), m * v + cross(w, h))

@@ -81,6 +81,27 @@ def added_to_torque(f: Function) -> Function:
     return inverse_dynamics
 
 
+def added_to_derivatives(f: Function) -> Function:
+    """d tau/d qd with viscous friction on its diagonal, d tau/d qdd with rotor inertia; dry friction has none."""
+
+    def inverse_dynamics_derivatives(model: Model, q: Array, qd: Array, qdd: Array) -> Any:
+        found = f(model, q, qd, qdd)
+        by_qd, by_qdd = on_diagonal(found.dtau_dqd, model.viscous), on_diagonal(found.dtau_dqdd, model.rotor_inertia)
+        return found._replace(dtau_dqd=by_qd, dtau_dqdd=by_qdd)
+
+    return inverse_dynamics_derivatives
+
+
+def inside_derivatives(f: Function) -> Function:
+    """Derivatives of the acceleration under tau - friction; the formulation takes rotors and damping."""
+
+    def forward_dynamics_derivatives(model: Model, q: Array, qd: Array, tau: Array) -> Any:
+        driving = tau - friction_torque(model, qd)
+        return f(model, q, qd, driving, joint_inertia=model.rotor_inertia, damping=model.viscous)
+
+    return forward_dynamics_derivatives
+
+
 def taken_from_torque(f: Function) -> Function:
     """qdd of the rigid bodies and the rotors under tau - friction."""
 

@@ -21,6 +21,7 @@ from . import (
     compliance,
     crba,
     dalembert,
+    derivatives,
     diagonalized,
     drives,
     energy,
@@ -43,6 +44,7 @@ ArrayName = Literal[
 ]  # fmt: skip
 EnergyName = Literal["kinetic_energy", "potential_energy"]
 JacobianName = Literal["jacobian", "jacobian_rate"]
+DerivativesName = Literal["inverse_dynamics_derivatives", "forward_dynamics_derivatives"]
 """The names of REGISTRY for type checkers and editors, by what a kernel gives."""
 
 Function = Callable[..., Any]
@@ -83,6 +85,8 @@ class Quantity:
     wrench: bool = False  # takes outside wrenches
     located: bool = False  # is of a point on a link
     result: type[tuple[Any, ...]] | None = None  # the named tuple of several arrays; None: one array
+    slopes: Function | None = None  # of the whole arm: derivatives(model, numbers of inputs, q, ...), with loops
+    most: int = 0  # joints beyond which there is no kernel; 0: as many as there are
     unit: str = ""
     meaning: str = ""
 
@@ -251,6 +255,7 @@ REGISTRY: dict[str, Quantity] = {
             Formulation("rnea_base", rnea_base.gravity_torque),
             Formulation("lagrange_euler", lagrange_euler.gravity_torque),
             Formulation("dalembert", dalembert.gravity_torque),
+            slopes=derivatives.gravity_torque_by,
             unit="N m",
             meaning="The torque that holds the arm still",
         ),
@@ -264,6 +269,7 @@ REGISTRY: dict[str, Quantity] = {
             Formulation("rnea_base", rnea_base.coriolis_torque),
             Formulation("lagrange_euler", lagrange_euler.coriolis_torque),
             Formulation("dalembert", dalembert.coriolis_torque),
+            slopes=derivatives.coriolis_torque_by,
             unit="N m",
             meaning="C qd",
         ),
@@ -273,6 +279,7 @@ REGISTRY: dict[str, Quantity] = {
             per_joint,
             Formulation("rnea", rnea.bias_torque, SECOND, fast=True, loops_from=12),
             Formulation("rnea_base", rnea_base.bias_torque),
+            slopes=derivatives.bias_torque_by,
             unit="N m",
             meaning="C qd + gravity torque",
         ),
@@ -287,6 +294,7 @@ REGISTRY: dict[str, Quantity] = {
             Formulation("dalembert", dalembert.inverse_dynamics),
             Formulation("operator", operators.inverse_dynamics),
             drives=drives.added_to_torque,
+            slopes=derivatives.inverse_dynamics_by,
             wrench=True,
             unit="N m",
             meaning="The torque for an acceleration: M qdd + C qd + gravity + friction",
@@ -310,6 +318,28 @@ REGISTRY: dict[str, Quantity] = {
             wrench=True,
             unit="rad/s^2",
             meaning="The acceleration that a torque gives; undoes inverse_dynamics",
+        ),
+        _quantity(
+            "inverse_dynamics_derivatives",
+            "q qd qdd",
+            square,
+            Formulation(
+                "recursion", derivatives.inverse_dynamics_derivatives, SECOND, fast=True, long=True, loops_from=12
+            ),
+            Formulation("automatic", derivatives.inverse_dynamics_automatic, SECOND, fast=True),
+            drives=drives.added_to_derivatives,
+            result=derivatives.InverseDynamicsDerivatives,
+            meaning="d tau/d q, d tau/d qd and d tau/d qdd = M of inverse_dynamics",
+        ),
+        _quantity(
+            "forward_dynamics_derivatives",
+            "q qd tau",
+            square,
+            Formulation("recursion", derivatives.forward_dynamics_derivatives, SECOND, fast=True, long=True),
+            drives=drives.inside_derivatives,
+            most=30,
+            result=derivatives.ForwardDynamicsDerivatives,
+            meaning="d qdd/d q, d qdd/d qd and d qdd/d tau = M^-1 of forward_dynamics",
         ),
         _quantity(
             "kinetic_energy",

@@ -16,7 +16,8 @@ needed anyhow to carry the acceleration to the next frame.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import numpy as np
 
@@ -26,9 +27,10 @@ from ..algebra.loops import gathered, same, scan
 from ..model import Model
 from .kinematics import Joints, Z, forward_kinematics, link_wrench
 
+Then = TypeVar("Then")
 Loads = list[tuple[Array, Array]]  # per link: moment about its frame's origin, force
 Rates = Array | Sequence[Scalar]  # speeds or accelerations of the joints (n,)
-_Motion = tuple[Array, Array, Array, Array]  # of a link: w, wd, acceleration of its frame's origin, U
+Accelerated = tuple[Array, Array, Array, Array]  # of a link: w, wd, acceleration of its frame's origin, U
 
 
 def inverse_dynamics(model: Model, q: Array, qd: Array, qdd: Array, wrench: Array | None = None) -> Array:
@@ -86,8 +88,27 @@ def _nonzero(*scalars: Scalar) -> int:
 
 def link_loads(model: Model, joints: Joints, qd: Rates, qdd: Rates, base_acceleration: Array) -> Loads:
     """The outward half: moment about its frame and force (2, 3) that every link's own motion takes, in its axes."""
+    return accelerations(model, joints, qd, qdd, base_acceleration, lambda i, motion: link_load(model, i, motion))
 
-    def outward(i: int, before: _Motion) -> tuple[_Motion, _Motion]:
+
+def link_load(model: Model, i: int, motion: Accelerated) -> tuple[Array, Array]:
+    """The moment about its frame and the force that the motion of link i takes, (2) and (3)."""
+    w, wd, a, U = motion
+    mass, h, inertia, S = model.moments[i]
+    return _turning_moment(w, wd, U, inertia, S) + cross(h, a), mass * a + U @ h
+
+
+def accelerations(
+    model: Model,
+    joints: Joints,
+    qd: Rates,
+    qdd: Rates,
+    base_acceleration: Array,
+    then: Callable[[int, Accelerated], Then],
+) -> list[Then]:
+    """then(i, (w, wd, a, U)) of every link, outwards from a base that accelerates; in the link's axes."""
+
+    def outward(i: int, before: Accelerated) -> tuple[Accelerated, Accelerated]:
         w, wd, a, U = before
         screw = joints.screw[i]
         a = joints.outward(i, a + (U @ joints.offset[i] if screw is None else U[:, 0] * screw.along_x))
@@ -102,13 +123,8 @@ def link_loads(model: Model, joints: Joints, qd: Rates, qdd: Rates, base_acceler
             a = a + U[:, 2] * screw.along_z
         return (w, wd, a, U), (w, wd, a, U)
 
-    def load(i: int, motion: _Motion) -> tuple[Array, Array]:
-        w, wd, a, U = motion
-        mass, h, inertia, S = model.moments[i]
-        return _turning_moment(w, wd, U, inertia, S) + cross(h, a), mass * a + U @ h
-
     start = np.zeros(3), np.zeros(3), model.base[:3, :3].T @ base_acceleration, np.zeros((3, 3))
-    return scan(model.n, outward, start, load)
+    return scan(model.n, outward, start, then)
 
 
 def less_wrench(model: Model, q: Array, loads: Loads, wrench: Array | None) -> Loads:

@@ -17,6 +17,7 @@ not depend on units: a slide beside a turning joint, or a light tip on a heavy a
 from __future__ import annotations
 
 import functools
+from collections import namedtuple
 from dataclasses import dataclass
 from typing import Any, TypedDict, Unpack
 
@@ -25,11 +26,12 @@ import numpy as np
 from ..algebra import Program, Rolled, trace
 from ..algebra.rearrange import rearranged
 from ..algebra.rolling import roll
+from ..errors import ModelError, UnknownNameError
 from ..model import Finding, Model, findings
 from ..model.base_parameters import regrouped
 from ..model.model import Array
 from ..model.symbolic import RolledModel, SymbolicModel
-from .quantities import BODIES, SECOND, Formulation, Function, quantity
+from .quantities import BODIES, MOMENTS, SECOND, Formulation, Function, quantity, square
 
 LEAST = 1e-30
 """kg m^2 or kg: the inverse of less overflows in float32, and so do accelerations under small torques."""
@@ -88,23 +90,28 @@ class Options(TypedDict, total=False):
     point: bool
 
 
-def whole(name: str, method: str) -> Function:
-    """The function of the whole arm, drives included: f(model, q, ...)."""
+def whole(name: str, method: str, links: str = "") -> Function:
+    """The function of the whole arm, drives included: f(model, q, ...).
+
+    `links`: the base parameters to give it, MOMENTS or SECOND, where it takes any; its own choice if empty.
+    """
     what = quantity(name)
     rigid = what.formulation(method)
 
     def f(model: Model, *inputs: Any, **named: Any) -> Any:
         if isinstance(model, Model) and not isinstance(model, SymbolicModel):
             # symbols are counted as the papers have them; a rolled model was made of the regrouped one
-            model = _known_links(model, rigid)
+            model = _known_links(model, rigid, links)
         return rigid(model, *inputs, **named)
 
     return what.drives(f)
 
 
-def _known_links(model: Model, formulation: Formulation) -> Model:
+def _known_links(model: Model, formulation: Formulation, links: str = "") -> Model:
     """The model with its base parameters, for a formulation that knows links by their moments alone."""
-    return model if formulation.links == BODIES else regrouped(model, spread=formulation.links == SECOND)
+    if formulation.links == BODIES:
+        return model
+    return regrouped(model, spread=(links or formulation.links) == SECOND)
 
 
 def program(
@@ -135,6 +142,11 @@ def chosen(
 ) -> tuple[str, Program | Rolled]:
     """The method, and its code as this arm should have it: straight-line, or with loops for a long chain."""
     what = quantity(name)
+    if what.most and model.n > what.most:
+        raise ModelError(
+            f"{name}: expected up to {what.most} joints in one kernel; got {model.n}, a straight line of a million "
+            f"operations; arm.{name}(...) takes any number, of several kernels"
+        )
     looped = method or next(iter(what.looped), "")
     if not options and looped in what.looped and model.n >= what.formulation(looped).loops_from:
         return looped, rolled(model, name, looped)
@@ -143,19 +155,51 @@ def chosen(
 
 @dataclass(frozen=True)
 class Choice:
-    """A quantity with its method and options, to be made for a model: `chosen` as data."""
+    """A quantity, or several in one kernel, with methods, options and derivatives, to be made for a model."""
 
-    name: str
-    method: str | None = None
+    name: str | tuple[str, ...]
+    method: str | tuple[str, ...] | None = None
     options: tuple[tuple[str, Any], ...] = ()
+    derivative: tuple[str, ...] = ()  # inputs to differentiate by
 
     def __call__(self, model: Model) -> tuple[str, Program | Rolled]:
         """The method, and the code for this model."""
-        return chosen(model, self.name, self.method, **dict(self.options))
+        made: tuple[str, Program | Rolled]
+        if isinstance(self.name, tuple):
+            made = together(model, self.name, self.method if isinstance(self.method, tuple) else None)
+        else:
+            method = self.method if isinstance(self.method, str) else None
+            made = chosen(model, self.name, method, **dict(self.options))
+        if not self.derivative:
+            return made
+        if isinstance(made[1], Rolled) and isinstance(self.name, str) and quantity(self.name).slopes is not None:
+            return "recursion", rolled_slopes(model, self.name, self.derivative)
+        return made[0], made[1].jacobian(*self.derivative)
 
     def compiled_as(self) -> tuple[Any, ...]:
         """What the code follows from: the registry is open, and a name in it may be another function by now."""
-        return self.name, self.method, self.options, quantity(self.name)
+        names = (self.name,) if isinstance(self.name, str) else self.name
+        return self.name, self.method, self.options, self.derivative, *map(quantity, names)
+
+
+def rolled_slopes(model: Model, name: str, by: tuple[str, ...]) -> Rolled:
+    """The derivatives of a quantity by some of its inputs with loops over joints kept."""
+    what = quantity(name)
+    result = namedtuple("Slopes", [f"{name}_d{port}" for port in by])  # type: ignore[misc]  # names of now
+    numbers = tuple(what.inputs.index(port) for port in by)
+
+    def function(of: Any, **inputs: Any) -> Any:
+        assert what.slopes is not None  # which the caller looks at
+        return result(*what.slopes(of, numbers, *inputs.values()))
+
+    return roll(
+        function,
+        RolledModel(regrouped(model, spread=True)),
+        what.inputs,
+        square(model.n),
+        name=f"{name}_jacobian",
+        straight=functools.cache(lambda: program(model, name, what.looped[0]).jacobian(*by)),
+    )
 
 
 def rolled(model: Model, name: str, method: str) -> Rolled:
@@ -172,17 +216,63 @@ def rolled(model: Model, name: str, method: str) -> Rolled:
 
 
 def cheapest(model: Model, name: str, **options: Unpack[Options]) -> tuple[str, Program]:
-    """The method with the fewest operations for this very arm, among the registry's fast ones, and its Program.
-
-    A sine or cosine is taken for ten operations and a division for four, which is about what they cost on a CPU.
-    """
-    what = quantity(name)
-    candidates = (what.long,) if what.long and model.n > LONG else what.fast
-    traced = {method: program(model, name, method, **options) for method in candidates}
-
-    def cost(method: str) -> int:
-        count = traced[method].count
-        return count.total + 3 * count.div + 10 * count.sincos + count.other
-
-    best = min(traced, key=cost)
+    """The method with the fewest operations for this very arm, among the registry's fast ones, and its Program."""
+    traced = {method: program(model, name, method, **options) for method in _competing(model, name)}
+    best = min(traced, key=lambda method: _cost(traced[method]))
     return best, traced[best]
+
+
+def _competing(model: Model, name: str) -> tuple[str, ...]:
+    what = quantity(name)
+    return (what.long,) if what.long and model.n > LONG else what.fast
+
+
+def _cost(program: Program) -> int:
+    """A sine or cosine is taken for ten operations and a division for four, which is about what they cost on a CPU."""
+    count = program.count
+    return count.total + 3 * count.div + 10 * count.sincos + count.other
+
+
+def together(model: Model, names: tuple[str, ...], methods: tuple[str, ...] | None = None) -> tuple[str, Program]:
+    """Several quantities in one Program that shares what they have in common, and the methods' names.
+
+    Begins with the cheapest method of each and looks for one that shares more: other base parameters for all of them,
+    another fast method of one of them.  An output has the quantity's name; of several arrays, `jacobian_Jv`.
+    """
+    if not names or len(set(names)) < len(names):
+        raise UnknownNameError(f"expected one or more different quantities; got {', '.join(names) or 'none'}")
+    if methods is not None and len(methods) != len(names):
+        raise UnknownNameError(f"expected a method for each of {', '.join(names)}; got {', '.join(methods)}")
+    if methods is not None or model.n > LONG:
+        named = methods or tuple(_competing(model, name)[0] for name in names)
+        return ", ".join(named), _joined(model, names, named, "")
+    named = tuple(cheapest(model, name)[0] for name in names)
+    candidates = {(named, links): _joined(model, names, named, links) for links in ("", MOMENTS, SECOND)}
+    best = min(candidates, key=lambda key: _cost(candidates[key]))
+    for k, name in enumerate(names):
+        for method in quantity(name).fast:
+            key = ((*best[0][:k], method, *best[0][k + 1 :]), best[1])
+            if key not in candidates:
+                candidates[key] = _joined(model, names, *key)
+        best = min(candidates, key=lambda key: _cost(candidates[key]))
+    return ", ".join(best[0]), candidates[best]
+
+
+def _joined(model: Model, names: tuple[str, ...], methods: tuple[str, ...], links: str) -> Program:
+    """One trace of all of them."""
+    parts = [quantity(name) for name in names]
+    functions = [whole(name, method, links) for name, method in zip(names, methods, strict=True)]
+    inputs = dict.fromkeys((port for what in parts for port in what.inputs), (model.n,))
+
+    def all_of_them(model: Model, **given: Any) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for what, function in zip(parts, functions, strict=True):
+            result = function(model, *(given[port] for port in what.inputs))
+            if what.result is None:
+                found[what.name] = result
+            else:
+                found |= {f"{what.name}_{field}": x for field, x in result._asdict().items()}
+        return found
+
+    traced = trace(all_of_them, model, inputs, name="_".join(names))
+    return traced if len(traced.operations) > LARGE else rearranged(traced)

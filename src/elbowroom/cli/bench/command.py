@@ -35,6 +35,7 @@ class Benchmark(StrEnum):
 
     DYNAMICS = "dynamics"
     BATCH = "batch"
+    DERIVATIVES = "derivatives"
     CHAINS = "chains"
     FIGURE4 = "figure4"
     DISTANCE = "distance"
@@ -52,6 +53,7 @@ class Benchmark(StrEnum):
 TAKES = {
     Benchmark.DYNAMICS: {"robot", "rounds"},
     Benchmark.BATCH: {"robot", "rounds", "states"},
+    Benchmark.DERIVATIVES: {"robot", "rounds", "states"},
     Benchmark.CHAINS: {"joints", "rounds"},
     Benchmark.FIGURE4: {"joints", "rounds"},
     Benchmark.DISTANCE: {"rounds"},
@@ -70,10 +72,18 @@ ROBOTS: dict[Benchmark, tuple[str, ...]] = {  # not the default ones
     **dict.fromkeys((Benchmark.PLANNING, Benchmark.TRAPS), ("panda", "ur5e", "iiwa14", "xarm7", "z1")),
     **dict.fromkeys((Benchmark.REPLANNING, Benchmark.ROLLOUTS), ("panda",)),
 }
-UNDRAWN = (Benchmark.SEARCH, Benchmark.PLANNING, Benchmark.TRAPS, Benchmark.REPLANNING, Benchmark.ROLLOUTS)
+UNDRAWN = (
+    Benchmark.DERIVATIVES,
+    Benchmark.SEARCH,
+    Benchmark.PLANNING,
+    Benchmark.TRAPS,
+    Benchmark.REPLANNING,
+    Benchmark.ROLLOUTS,
+)
 RUNS = {
     Benchmark.DYNAMICS: "elbowroom.bench.dynamics:one_state",
     Benchmark.BATCH: "elbowroom.bench.dynamics:batches",
+    Benchmark.DERIVATIVES: "elbowroom.bench.derivatives:run",
     Benchmark.CHAINS: "elbowroom.bench.dynamics:long_chains",
     Benchmark.FIGURE4: "elbowroom.bench.paper_times:figure_4",
     Benchmark.DISTANCE: "elbowroom.bench.distance:run",
@@ -96,9 +106,9 @@ def bench(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help=f"dynamics, batch, gpu, encounters, planning, traps, replanning, rollouts: an arm or, for the last "
-            f"five, a file; as often as wanted.  [{', '.join(DEFAULT_ROBOTS)}; encounters the first three; planning, "
-            "traps with xarm7 and z1; replanning, rollouts the first]",
+            help="dynamics, batch, derivatives, gpu, encounters, planning, traps, replanning, rollouts: an arm or, for "
+            f"the last five, a file; as often as wanted.  [{', '.join(DEFAULT_ROBOTS)}; encounters the first three; "
+            "planning, traps with xarm7 and z1; replanning, rollouts the first]",
         ),
     ] = None,
     joints: Annotated[
@@ -106,7 +116,8 @@ def bench(
         typer.Option(metavar="N", min=1, help="chains, figure4: a length, as often as wanted.  [up to 100]"),
     ] = None,
     states: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="batch, gpu: states in a call.  [several sizes]")
+        int | None,
+        typer.Option(metavar="N", min=1, help="batch, derivatives, gpu: states in a call.  [several sizes; 4096]"),
     ] = None,
     rounds: Annotated[
         int | None,
@@ -179,6 +190,7 @@ def bench(
     elbowroom bench dynamics                    mass matrices, torques, ...: one state
     elbowroom bench dynamics --robot ur5e --robot panda --json times.json --plot times.svg
     elbowroom bench batch                       many states: a time each, on one thread and more
+    elbowroom bench derivatives                 of inverse and forward dynamics; several quantities in one kernel
     elbowroom bench chains                      6 to 100 joints; compiles for a minute or two at first
     elbowroom bench figure4 --plot figure4.svg  Figure 4 of the GDAHJ paper: GDAHJ against CRBA, and where they cross
     elbowroom bench distance --plot times.svg   all distances of arm and person
@@ -278,6 +290,7 @@ def _drawing(benchmark: Benchmark, path: Path) -> Callable[[Any], None]:
 PRINTS: dict[Benchmark, Callable[[Any], None]] = {
     Benchmark.DYNAMICS: tables.dynamics,
     Benchmark.BATCH: tables.batch,
+    Benchmark.DERIVATIVES: tables.derivatives,
     Benchmark.CHAINS: tables.chains,
     Benchmark.FIGURE4: tables.figure4,
     Benchmark.DISTANCE: tables.distance,

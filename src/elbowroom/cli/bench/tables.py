@@ -46,6 +46,21 @@ def batch(report: Report) -> None:
     _end(report)
 
 
+def derivatives(report: Report) -> None:
+    """Derivatives, of one state and in batches, and several quantities at once."""
+    _introduce(report)
+    for size in dict.fromkeys(row.states for row in report.rows):
+        what = "One state: a call from Python" if size == 1 else f"{size} states a call: time of one, one thread"
+        heading(f"{what}; in brackets how many times ours")
+        _compare([row for row in report.rows if row.states == size and " + " not in row.quantity])
+    if several := [row for row in report.rows if " + " in row.quantity]:
+        heading("Several quantities in one kernel (out=), and a kernel each")
+        _compare(several)
+    line("Pinocchio: computeRNEADerivatives and computeABADerivatives, into its own data; batches in a loop of calls.")
+    _first_calls(report)
+    _end(report)
+
+
 def chains(report: Report) -> None:
     """Chains, a line a length."""
     _introduce(report)

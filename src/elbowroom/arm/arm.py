@@ -8,47 +8,43 @@ from __future__ import annotations
 
 from functools import lru_cache
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias, Unpack, cast, overload
+from typing import Any, TypeAlias, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike
 
-from . import disk_cache, dynamics
-from .algebra import Program
-from .compile import compiled
-from .compile.engine import COMPILING
-from .compile.kernel import Kernel
-from .compile.method import answer, kernel_method
-from .dynamics.inverse_kinematics import IKResult, solve
-from .dynamics.kinematics import Injected, Jacobian, link_index
-from .dynamics.quantities import ArrayName, EnergyName, JacobianName
-from .dynamics.ready import Posed, ready_pose
-from .dynamics.whole_arm import Options, examine
-from .errors import DtypeError, ElbowroomError, ModelError, ShapeError, warn
-from .model import Finding, Model, from_dh, from_mdh
-from .model.dh import parameters_of
-from .model.inertia import DENSITY, about_estimates, lacking
+from .. import disk_cache
+from ..compile.method import answer, kernel_method
+from ..dynamics.derivatives import ForwardDynamicsDerivatives, InverseDynamicsDerivatives
+from ..dynamics.inverse_kinematics import IKResult, solve
+from ..dynamics.kinematics import Injected, Jacobian, link_index
+from ..dynamics.ready import Posed, ready_pose
+from ..dynamics.whole_arm import Options, examine
+from ..errors import DtypeError, ModelError, ShapeError, warn
+from ..model import Finding, Model, from_dh, from_mdh
+from ..model.dh import parameters_of
+from ..model.inertia import DENSITY, about_estimates, lacking
+from .kernels import ArmKernels, Array, Number
 
-if TYPE_CHECKING:
-    from .compile.cuda import CudaKernel, Layout
-
-Array: TypeAlias = NDArray[np.float64]
-Number: TypeAlias = float | Array  # a float for one state, an array (B,) for a batch
 Pair: TypeAlias = tuple[Array, Array]
+Three: TypeAlias = tuple[Array, Array, Array]
 
 
-class Arm:
+LOOPS = 10
+"""Joints from which derivatives of forward dynamics are put together of kernels with loops: a straight line of them all
+grows with the cube of n."""
+
+
+class Arm(ArmKernels):
     """A serial arm: `arm.model` is all that it knows, the rest is computed."""
 
     def __init__(self, model: Model) -> None:
-        self._model = model
-        self._kernels: dict[tuple[object, ...], Kernel] = {}
-        self._cuda_kernels: dict[tuple[str | None, ...], CudaKernel] = {}
+        super().__init__(model)
 
     @classmethod
     def from_urdf(cls, path: str | PathLike[str], tip: str | None = None) -> Arm:
         """The chain from the root of a URDF file to the link `tip`."""
-        from .model import urdf  # brings an XML parser along
+        from ..model import urdf  # brings an XML parser along
 
         return cls.checked(urdf.load(path, tip))
 
@@ -248,6 +244,52 @@ class Arm:
             return self._call("forward_dynamics", q, qd, tau, out=out)
         return self._pushed("forward_dynamics", (q, qd, tau), wrench, out)
 
+    # ---- derivatives
+    @kernel_method
+    def inverse_dynamics_derivatives(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        wrench: ArrayLike | None = None,
+        *,
+        out: Three | None = None,
+    ) -> InverseDynamicsDerivatives:
+        """(dtau_dq, dtau_dqd, dtau_dqdd), (n, n) each, of `inverse_dynamics`; the last is M.
+
+        dtau_dqd = 2 C + viscous friction with the Christoffel C.  Dry friction jumps at 0 and has the derivative 0.
+        """
+        if wrench is None:
+            return self._call("inverse_dynamics_derivatives", q, qd, qdd, out=out)
+        found = self._pushed("inverse_dynamics", (q, qd, qdd), wrench, out, derivative=("q", "qd", "qdd"))
+        return InverseDynamicsDerivatives(*found)
+
+    @kernel_method
+    def forward_dynamics_derivatives(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        tau: ArrayLike,
+        wrench: ArrayLike | None = None,
+        *,
+        out: Three | None = None,
+    ) -> ForwardDynamicsDerivatives:
+        """(dqdd_dq, dqdd_dqd, dqdd_dtau), (n, n) each, of `forward_dynamics`; the last is M^-1."""
+        if wrench is None and self.n < LOOPS:
+            return self._call("forward_dynamics_derivatives", q, qd, tau, out=out)
+        qdd = self.forward_dynamics(q, qd, tau, wrench)
+        by_q, by_qd, _ = self.inverse_dynamics_derivatives(q, qd, qdd, wrench)
+        inverse = self.mass_matrix_inverse(q)
+        found = ForwardDynamicsDerivatives(-(inverse @ by_q), -(inverse @ by_qd), inverse)
+        for array, given in zip(found, out or (), strict=out is not None):
+            given[...] = array
+        return found if out is None else ForwardDynamicsDerivatives(*out)
+
+    @kernel_method
+    def pose_derivatives(self, q: ArrayLike, *, out: Array | None = None) -> Array:
+        """(4, 4, n): the derivatives of `pose` by every joint."""
+        return answer(self, Arm.pose_derivatives, self._kernel("pose", derivative=("q",)), q, out=out)
+
     # ---- the diagonalized equations
     @kernel_method
     def diagonal_inertia(self, q: ArrayLike, *, out: Array | None = None) -> Array:
@@ -368,84 +410,7 @@ class Arm:
             restarts=restarts,
         )
 
-    # ---- compiling
-    @overload
-    def compile(self, quantity: ArrayName, *, method: str | None = None) -> Kernel[Array]: ...
-    @overload
-    def compile(self, quantity: EnergyName, *, method: str | None = None) -> Kernel[Number]: ...
-    @overload
-    def compile(self, quantity: JacobianName, *, method: str | None = None) -> Kernel[Jacobian]: ...
-    @overload
-    def compile(
-        self, quantity: str, *, method: str | None = None, dtype: DTypeLike = ..., device: Literal["cpu"] = "cpu"
-    ) -> Kernel: ...
-    @overload
-    def compile(
-        self,
-        quantity: str,
-        *,
-        method: str | None = None,
-        dtype: DTypeLike = ...,
-        device: Literal["cuda"],
-        layout: Layout = "rows",
-    ) -> CudaKernel: ...
-    def compile(
-        self,
-        quantity: str,
-        *,
-        method: str | None = None,
-        dtype: DTypeLike = np.float64,
-        device: str = "cpu",
-        layout: str = "rows",
-    ) -> Kernel | CudaKernel:
-        """The kernel of a quantity: f(q), f(q, out=M), f(Q, threads=2); `f.count`, `f.program`, `f.method`.
-
-        Without `method` the cheapest for this arm of the registry's fast ones.  float32 on request.
-        device="cuda": a kernel for batches on a graphics card, of CuPy, torch or JAX arrays, (B, n) or, with
-        layout="columns", (n, B); see docs/gpu.md.
-        """
-        if device == "cuda":
-            return self._on_card(quantity, method, dtype, layout)
-        if device != "cpu":
-            raise ElbowroomError(f"device: expected 'cpu' or 'cuda'; got {device!r}")
-        if layout != "rows":
-            raise ElbowroomError(f"layout: the CPU takes 'rows', (B, n); got {layout!r}")
-        return self._kernel(quantity, method=method, dtype=dtype)
-
-    def _on_card(self, name: str, method: str | None, dtype: DTypeLike, layout: str) -> CudaKernel:
-        from .compile import cuda  # not needed before
-
-        key = (name, method, np.dtype(dtype).str, layout)
-        with COMPILING:
-            if key not in self._cuda_kernels:
-                result = dynamics.quantity(name).result
-                made = self._made(name, method)
-                self._cuda_kernels[key] = cuda.CudaKernel(*made, dtype, cast("Layout", layout), result)
-            return self._cuda_kernels[key]
-
-    def _kernel(
-        self, name: str, *, method: str | None = None, dtype: DTypeLike = np.float64, **options: Unpack[Options]
-    ) -> Kernel:
-        kind = np.dtype(dtype).str
-        key = (name, method, kind, *sorted(options.items()))
-        kernel = self._kernels.get(key)
-        if kernel is None:
-            with COMPILING:  # threads that ask for the same at once get the same
-                kernel = self._kernels.get(key) or self._compiled(name, method, kind, options)
-                self._kernels[key] = kernel
-        return kernel
-
-    def _compiled(self, name: str, method: str | None, dtype: str, options: Options) -> Kernel:
-        result = dynamics.quantity(name).result  # an unknown name is refused before anything is looked up
-        choice = dynamics.Choice(name, method, tuple(sorted(options.items())))
-        return compiled(choice, self.model, dtype=dtype, result=result)
-
-    def _made(self, name: str, method: str | None, **options: Unpack[Options]) -> tuple[str, Program]:
-        """The chosen method's name, and the program."""
-        if method is None:
-            return dynamics.cheapest(self.model, name, **options)
-        return method, dynamics.program(self.model, name, method, **options)
-
+    # ---- how it is computed
     def _call(
         self,
         name: str,
@@ -458,20 +423,6 @@ class Arm:
 
     def __reduce__(self) -> tuple[type[Arm], tuple[Model]]:
         return type(self), (self.model,)
-
-    def _pushed(self, name: str, inputs: tuple[ArrayLike, ...], wrench: ArrayLike, out: Array | None) -> Any:
-        w = np.asarray(wrench)
-        depth = np.ndim(inputs[0]) - 1
-        inner = w.shape[depth:] if depth >= 0 else ()
-        if inner not in ((6,), (self.n, 6)):
-            self._refuse_wrench(name, np.shape(inputs[0]), w.shape)
-        return self._kernel(name, wrench="tool" if inner == (6,) else "links")(*inputs, w, out=out)
-
-    def _refuse_wrench(self, name: str, state: tuple[int, ...], got: tuple[int, ...]) -> NoReturn:
-        raise ShapeError(
-            f"{name}: wrench must have shape (6,) at the tool or ({self.n}, 6) at the links, "
-            f"with the batch axes of q {state}; got {got}"
-        )
 
     def _located(
         self, name: str, inputs: tuple[ArrayLike, ...], link: int | str | None, point: ArrayLike | None, out: Any

@@ -174,6 +174,22 @@ class Rolled:
         assert self.straight is not None  # `roll` gives it
         return self.straight().jacobian(*of, value=value)
 
+    def vjp(self, *of: str) -> Program:
+        """`Program.vjp` of the same function without loops."""
+        assert self.straight is not None
+        return self.straight().vjp(*of)
+
+    def jvp(self, *of: str) -> Program:
+        """`Program.jvp` of the same function without loops."""
+        assert self.straight is not None
+        return self.straight().jvp(*of)
+
+    @property
+    def sparsity(self) -> dict[tuple[str, str], Any]:
+        """`Program.sparsity` of the same function without loops."""
+        assert self.straight is not None
+        return self.straight().sparsity
+
     def evaluate(self, *args: Any, **named: Any) -> Any:
         """The outputs by the straight-line Program of the same function; see `Program.evaluate`."""
         assert self.straight is not None  # `roll` gives it

@@ -51,6 +51,9 @@ USES = {
     "looks": "the catalogue's panda drawn with its meshes (demo)",
     "foreign": "arms of others, for tests",
     "gpu": 'batches on graphics cards (device="cuda", bench gpu)',
+    "torch": "kernels with gradients of torch tensors",
+    "jax": "kernels with gradients of JAX arrays",
+    "casadi": "programs as functions of CasADi (codegen.casadi_function)",
     "bench": "other libraries beside ours (bench)",
     "dev": "tests and documentation of elbowroom itself",
 }

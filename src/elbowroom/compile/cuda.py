@@ -40,6 +40,7 @@ import numpy as np
 from ..algebra import Count, Port, Program, Repeated
 from ..errors import DtypeError, ElbowroomError, ShapeError
 from . import source_support
+from .frameworks import call
 from .kernel import Signature, bound, bundle
 from .source import Dialect, Reach, Real, Source, Trig, identifier
 
@@ -316,6 +317,8 @@ class CudaKernel:
         cupy = library()
         ports = self.signature.inputs
         given = bound(self.name, ports, args, named)
+        if out is None and any(getattr(x, "requires_grad", False) is True for x in given):
+            return call(self, "torch", given)
         arrays = [self._taken(cupy, port, x) for port, x in zip(ports, given, strict=True)]
         batch = self._batch(arrays)
         if len({x.device.id for x in arrays}) > 1:
@@ -329,6 +332,17 @@ class CudaKernel:
         back = _like(given[0])
         results = [back(x) for x in outputs]
         return results[0] if self._bundle is None else self._bundle(*results)
+
+    on_card = True
+
+    def like(self, program: Program) -> CudaKernel:
+        """A kernel of another program, for the same card, dtype and layout."""
+        return CudaKernel(self.method, program, self.dtype, self.layout)
+
+    def of_tensors(self, tensors: list[Any]) -> tuple[Any, ...]:
+        """The outputs, always several, for torch tensors without a history."""
+        found = self(*tensors)
+        return tuple(found) if self._bundle is not None else (found,)
 
     def _launch(self, cupy: Any, arrays: list[Any], outputs: list[Any], states: int, check: bool) -> None:
         if not states:

@@ -4,6 +4,8 @@
     f(Q, Qd, threads=2)         a batch, (B, n) each: leading axes on every input or on none, but what all states share
     f(q, out=M)                 into an array of yours
 
+    f(tensor)                   torch tensors, JAX arrays and tracers: answered in kind, with gradients (frameworks)
+
 Whatever cannot be computed with is refused by name: a wrong shape or batch with `ShapeError`, a wrong dtype with
 `DtypeError`, a NaN or an infinity with `ValueError`.  Lists, integers, read-only and strided arrays are taken.
 A batch that is refused for a NaN has been computed in part: what `out` holds then means nothing.
@@ -26,6 +28,7 @@ from ..algebra import Array as Array
 from ..algebra import Count, Port
 from ..errors import DtypeError, ShapeError
 from .entry import function
+from .frameworks import call, framework
 from .loops import Compilable
 
 if TYPE_CHECKING:
@@ -211,6 +214,9 @@ class Kernel(Generic[R]):
     def general(self, *args: ArrayLike, out: Any = None, threads: int = 1, **named: ArrayLike) -> R:
         """The same by the way that takes everything: converts, checks, computes, or says what is wrong."""
         given = bound(self.name, self._inputs, args, named)
+        if out is None and (which := framework(given)):
+            answer: R = call(self, which, given)
+            return answer
         arrays = [self._checked(port, value) for port, value in zip(self._inputs, given, strict=True)]
         batch = self._batch(arrays)
         threads = _whole(self.name, threads)
@@ -229,6 +235,26 @@ class Kernel(Generic[R]):
         if only.ndim == 0 and out is None:
             only = float(only)
         return only
+
+    # ---- for torch and JAX
+    on_card = False
+
+    def like(self, program: Compilable) -> Kernel:
+        """A kernel of another program, for the same machine and dtype."""
+        from .recipe import compiled  # which makes kernels
+
+        return compiled(program, dtype=self.dtype)
+
+    def of_arrays(self, arrays: list[Array]) -> tuple[Array, ...]:
+        """The outputs, always several, for NumPy arrays."""
+        found: Any = self.general(*arrays)
+        return tuple(found) if self._bundle is not None else (np.asarray(found, self.dtype),)
+
+    def of_tensors(self, tensors: list[Any]) -> tuple[Any, ...]:
+        """The outputs, always several, for torch tensors without a history."""
+        import torch
+
+        return tuple(torch.from_numpy(x) for x in self.of_arrays([x.numpy() for x in tensors]))
 
     def _checked(self, port: Port, value: ArrayLike) -> Array:
         try:

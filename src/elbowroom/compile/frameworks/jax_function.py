@@ -1,0 +1,66 @@
+"""Kernels as functions of JAX arrays: under `jit`, `vmap` and `grad`, to any order.
+
+The kernel runs on the host (`jax.pure_callback`), a batch in one call, and its adjoint kernel is its rule for
+`jax.grad` and `jax.jacrev` (`jax.custom_vjp`).  `jax.jvp` and `jax.jacfwd` have no rule: JAX says so.  Without
+jax_enable_x64 arrays are float32, and so are results; the kernel still computes in its own dtype.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...errors import DtypeError, ShapeError
+from . import adjoint
+
+
+def results(kernel: Any, values: list[Any]) -> tuple[Any, ...]:
+    """The outputs for arrays or tracers (or what JAX makes one of)."""
+    import jax.numpy as jnp
+
+    arrays = [jnp.asarray(x) for x in values]
+    for port, x in zip(kernel.signature.inputs, arrays, strict=True):
+        depth = x.ndim - len(port.shape)
+        if depth < 0 or x.shape[depth:] != port.shape:
+            raise ShapeError(f"{kernel.name}: {port.name} must have shape {port.shape} or a batch of it; got {x.shape}")
+        if not jnp.issubdtype(x.dtype, jnp.floating):
+            raise DtypeError(f"{kernel.name}: {port.name} must be an array of floats; got {x.dtype}")
+    found: tuple[Any, ...] = _function(kernel)(*arrays)
+    return found
+
+
+def _function(kernel: Any) -> Any:
+    """The kernel as a function with a rule for its gradient, made once."""
+    found = vars(kernel).get("_jax")
+    if found is None:
+        import jax
+
+        found = jax.custom_vjp(lambda *xs: _computed(kernel, xs))
+        found.defvjp(lambda *xs: (_function(kernel)(*xs), xs), lambda xs, bars: _backward(kernel, xs, bars))
+        vars(kernel)["_jax"] = found
+    return found
+
+
+def _backward(kernel: Any, xs: tuple[Any, ...], bars: tuple[Any, ...]) -> tuple[Any, ...]:
+    found = _function(adjoint(kernel))(*xs, *bars)
+    return tuple(bar.astype(x.dtype) for bar, x in zip(found, xs, strict=True))
+
+
+def _computed(kernel: Any, xs: tuple[Any, ...]) -> tuple[Any, ...]:
+    import jax
+
+    inputs, outputs = kernel.signature.inputs, kernel.signature.outputs
+    batches = {x.shape[: x.ndim - len(port.shape)] for port, x in zip(inputs, xs, strict=True)}
+    if len(batches) > 1:
+        told = ", ".join(f"{port.name} {x.shape}" for port, x in zip(inputs, xs, strict=True))
+        raise ShapeError(f"{kernel.name}: inputs must have one batch shape; got {told}")
+    batch, dtype = batches.pop(), jax.dtypes.canonicalize_dtype(kernel.dtype)
+    shapes = tuple(jax.ShapeDtypeStruct((*batch, *port.shape), dtype) for port in outputs)
+
+    def host(*arrays: Any) -> tuple[Any, ...]:
+        found = kernel.of_arrays([np.asarray(x, kernel.dtype) for x in arrays])
+        return tuple(np.asarray(x, dtype) for x in found)
+
+    found: tuple[Any, ...] = jax.pure_callback(host, shapes, *xs, vmap_method="broadcast_all")
+    return found

@@ -1,0 +1,144 @@
+"""Kernels in torch and JAX: values, gradients of any order, vmap, jit; and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import elbowroom as er
+from elbowroom.algebra import trace
+from elbowroom.algebra.looped import Repeated
+from elbowroom.compile import compiled
+from elbowroom.errors import DtypeError, ElbowroomError, ShapeError
+
+NAMES = ("q", "qd", "qdd")
+
+
+@pytest.fixture(scope="module")
+def arm():
+    return er.load("planar2")
+
+
+@pytest.fixture(scope="module")
+def states():
+    return np.random.default_rng(0).uniform(-1, 1, (3, 5, 2))
+
+
+# ---- torch
+@pytest.fixture(scope="module")
+def torch():
+    return pytest.importorskip("torch", reason="torch (2 GB) is not installed")
+
+
+def test_torch_values_and_gradients(torch, arm, states):
+    kernel = arm.compile("inverse_dynamics")
+    tensors = [torch.tensor(x, requires_grad=True) for x in states]
+    tau = kernel(*tensors)
+    assert isinstance(tau, torch.Tensor)
+    assert np.array_equal(tau.detach().numpy(), kernel(*states))
+    weights = np.random.default_rng(1).normal(size=(5, 2))
+    (tau * torch.tensor(weights)).sum().backward()
+    exact = arm.inverse_dynamics_derivatives(*states)
+    for tensor, slope in zip(tensors, exact, strict=True):
+        assert np.allclose(tensor.grad.numpy(), np.einsum("bi,bij->bj", weights, slope), atol=1e-13)
+
+
+def test_torch_gradcheck_twice(torch, arm, states):
+    """Of one state and of a batch, and of the gradient of the gradient."""
+    kernel = arm.compile("forward_dynamics")
+    one = [torch.tensor(x[0], requires_grad=True) for x in states]
+    assert torch.autograd.gradcheck(kernel, one)
+    many = [torch.tensor(x[:2], requires_grad=True) for x in states]
+    assert torch.autograd.gradcheck(kernel, many)
+    energy = arm.compile("kinetic_energy")
+    assert torch.autograd.gradgradcheck(energy, [x[:1] for x in many[:2]])
+
+
+def test_torch_method_of_an_arm_several_outputs_and_float32(torch, arm, states):
+    q = torch.tensor(states[0], requires_grad=True)
+    J = arm.jacobian(q)
+    assert isinstance(J.Jv, torch.Tensor)
+    (gradient,) = torch.autograd.grad(J.Jv.sum() + 2.0 * J.Jw.sum(), q)
+    h = 1e-6
+    moved = [arm.jacobian(states[0] + s * h * np.eye(2)[0]).Jv.sum(axis=(1, 2)) for s in (1, -1)]
+    assert np.allclose(gradient[:, 0], (moved[0] - moved[1]) / (2 * h), atol=1e-8)  # a difference: 1e-10 of |J|
+    single = torch.tensor(states[0], dtype=torch.float32, requires_grad=True)
+    M = arm.compile("mass_matrix", dtype=np.float32)(single)
+    assert M.dtype == torch.float32
+    M.sum().backward()
+    assert single.grad.dtype == torch.float32
+    assert torch.equal(arm.mass_matrix(q[0].detach()), torch.from_numpy(arm.mass_matrix(states[0][0])))
+
+
+def test_torch_vmap_and_func(torch, arm, states):
+    kernel = arm.compile("inverse_dynamics")
+    q, qd, qdd = map(torch.tensor, states)
+    assert torch.equal(torch.func.vmap(kernel)(q, qd, qdd), kernel(q, qd, qdd))
+    assert torch.equal(torch.func.vmap(kernel, in_dims=(0, None, None))(q, qd[0], qdd[0])[0], kernel(q, qd, qdd)[0])
+    J = torch.func.vmap(torch.func.jacrev(kernel))(q, qd, qdd)
+    assert np.allclose(J, arm.inverse_dynamics_derivatives(*states).dtau_dq, atol=1e-13)
+
+
+def test_torch_refusals(torch, arm, states):
+    kernel = arm.compile("mass_matrix")
+    with pytest.raises(DtypeError, match=r"mass_matrix: q must be real numbers; got dtype torch\.complex128"):
+        kernel(torch.zeros(2, dtype=torch.complex128))
+    with pytest.raises(DtypeError, match="q must be a tensor on the cpu; got one on meta"):
+        kernel(torch.zeros(2, device="meta"))
+    with pytest.raises(ShapeError, match=r"q must have shape \(2,\)"):
+        kernel(torch.zeros(3, dtype=torch.float64))
+    with pytest.raises(ValueError, match="q must be finite"):
+        kernel(torch.tensor([0.0, np.nan], dtype=torch.float64))
+
+
+def test_a_loop_has_no_gradient(torch):
+    step = trace(lambda _, x: {"x": x * 0.5}, None, {"x": (2,)})
+    kernel = compiled(Repeated(step, 3))
+    x = torch.ones(2, dtype=torch.float64, requires_grad=True)
+    with pytest.raises(ElbowroomError, match="gradients are of straight-line programs; this one is a Repeated"):
+        kernel(x).sum().backward()
+
+
+# ---- JAX
+@pytest.fixture(scope="module")
+def jax():
+    found = pytest.importorskip("jax", reason="JAX (300 MB) is not installed")
+    before = found.config.jax_enable_x64
+    found.config.update("jax_enable_x64", True)
+    yield found
+    found.config.update("jax_enable_x64", before)
+
+
+def test_jax_values_jit_vmap_and_gradients(jax, arm, states):
+    kernel = arm.compile("inverse_dynamics")
+    q, qd, qdd = map(jax.numpy.asarray, states)
+    tau = kernel(q, qd, qdd)
+    assert isinstance(tau, jax.Array)
+    assert np.array_equal(tau, kernel(*states))
+    assert np.array_equal(jax.jit(kernel)(q, qd, qdd), tau)
+    assert np.array_equal(jax.vmap(kernel)(q, qd, qdd), tau)
+    assert np.array_equal(jax.jit(jax.vmap(kernel, in_axes=(0, None, None)))(q, qd[0], qdd[0])[0], tau[0])
+    J = jax.jit(jax.vmap(jax.jacrev(kernel, argnums=(0, 1))))(q, qd, qdd)
+    exact = arm.inverse_dynamics_derivatives(*states)
+    assert np.allclose(J[0], exact.dtau_dq, atol=1e-13)
+    assert np.allclose(J[1], exact.dtau_dqd, atol=1e-13)
+
+
+def test_jax_second_derivatives(jax, arm, states):
+    energy = arm.compile("kinetic_energy")
+    q, qd = jax.numpy.asarray(states[0][0]), jax.numpy.asarray(states[1][0])
+    hessian = jax.jacrev(jax.grad(energy, argnums=1), argnums=1)(q, qd)
+    assert np.allclose(hessian, arm.mass_matrix(states[0][0]), atol=1e-13)
+
+
+def test_jax_named_results_and_refusals(jax, arm, states):
+    J = jax.jit(arm.jacobian)(jax.numpy.asarray(states[0]))
+    assert type(J) is er.Jacobian
+    assert np.array_equal(J.Jv, arm.jacobian(states[0]).Jv)
+    kernel = arm.compile("mass_matrix")
+    with pytest.raises(ShapeError, match=r"mass_matrix: q must have shape \(2,\)"):
+        jax.jit(kernel)(jax.numpy.zeros(3))
+    with pytest.raises(DtypeError, match="q must be an array of floats; got int"):
+        kernel(jax.numpy.zeros(2, dtype=int))
+    with pytest.raises(ShapeError, match="one batch shape"):
+        arm.compile("coriolis_matrix")(jax.numpy.zeros((3, 2)), jax.numpy.zeros(2))

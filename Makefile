@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # Tests start many processes: what Python compiles of the sources is kept for the next (in __pycache__).
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all fuzz browser lint format bench docs screenshots notebook wheel clean
+.PHONY: demo test test-all fuzz browser lint style types collected format bench docs screenshots notebook wheel clean
 
 demo: $(VENV)/viewer
 	$(BIN)/elbowroom demo --out out
@@ -27,10 +27,17 @@ fuzz: $(VENV)/dev
 browser:
 	sh tests/chromium.sh
 
-lint: $(VENV)/dev
+# `make -j2 lint`: types and test files at the same time.
+lint: style types collected
+
+style: $(VENV)/dev
 	$(BIN)/ruff check src tests examples
 	$(BIN)/ruff format --check src tests examples
+
+types: $(VENV)/dev
 	$(BIN)/mypy
+
+collected: $(VENV)/dev
 	@echo "pytest --collect-only: every test file imports what is there"
 	@$(BIN)/python -m pytest --collect-only -qq >$(VENV)/collected || { cat $(VENV)/collected; exit 1; }
 

@@ -18,7 +18,6 @@ from elbowroom.compile.lower import lower
 from elbowroom.compile.source import Dialect, Source
 from elbowroom.compile.source_support import fused, support
 from elbowroom.errors import ShapeError
-from marks import slow_where
 
 DTYPES = [np.float64, np.float32]
 
@@ -63,7 +62,7 @@ CASES = {
     "five constraints": (sweep(5), 16),
     "one turn": (sweep(3), 1),
     "two turns": (sweep(3), 2),
-    "cut into functions": (sweep(40), 5),
+    "cut into functions": (sweep(14), 5),
     "moved": (MOVED, 7),
     "moved, even": (MOVED, 4),
     "numbers": (
@@ -81,8 +80,8 @@ def states(program, batch, dtype=np.float64, seed=0):
 @pytest.fixture
 def shorter_functions(monkeypatch):
     """A program that is long enough to be cut takes a minute to compile; so a shorter one is cut."""
-    monkeypatch.setattr(llvm, "ALONE", 2000)
-    monkeypatch.setattr(llvm, "CHUNK", 500)
+    monkeypatch.setattr(llvm, "ALONE", 400)
+    monkeypatch.setattr(llvm, "CHUNK", 120)
 
 
 def kernel(program, dtype=np.float64):
@@ -117,7 +116,7 @@ def test_the_cases_are_what_they_say():
 
 @pytest.mark.usefixtures("shorter_functions")
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("case", slow_where(lambda case: case == "cut into functions", CASES))
+@pytest.mark.parametrize("case", CASES)
 def test_the_bits_of_as_many_calls(case, dtype):
     repeated = Repeated(*CASES[case])
     f, inputs = kernel(repeated, dtype), states(repeated, 21, dtype)

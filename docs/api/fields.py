@@ -43,7 +43,7 @@ class Fields(griffe.Extension):
     def on_package(self, *, pkg: griffe.Module, **_: Any) -> None:
         """Called when all is known."""
         for name in ("from_mdh", "from_dh"):
-            method, maker = pkg[f"arm.Arm.{name}"], pkg[f"model.dh.{name}"]
+            method, maker = pkg[f"arm.arm.Arm.{name}"], pkg[f"model.dh.{name}"]
             method.parameters = griffe.Parameters(method.parameters["cls"], *maker.parameters)
             method.docstring.value += "\n\n" + maker.docstring.value
 

@@ -19,6 +19,7 @@ import elbowroom as er
 from elbowroom import dynamics
 from elbowroom.algebra import absolute, cos, maximum, minimum, sin, sqrt, trace, where
 from elbowroom.compile import compiled, cpu, engine, entry, llvm
+from elbowroom.compile import entry as kernel_entry
 from elbowroom.compile.lower import lower
 from marks import slow_where
 from strategies import examples
@@ -160,6 +161,35 @@ def test_single_precision(name):
     limit = 1e-3 if name == "forward_dynamics" else 2e-5
     assert np.abs(result - exact).max() < limit * np.abs(exact).max()
     assert np.array_equal(kernel(*(x[3] for x in states)), result[3])
+
+
+@pytest.mark.parametrize("name", ["mass_matrix", "jacobian", "kinetic_energy"])
+def test_single_precision_takes_the_short_way_in(name, monkeypatch):
+    """Plain float32 arrays never reach Python; anything else does, and has the same bits."""
+    kernel = er.load("planar2").compile(name, dtype=np.float32)
+    rng = np.random.default_rng(0)
+    state = [rng.uniform(-1, 1, p.shape).astype(np.float32) for p in kernel.signature.inputs]
+    batch = [rng.uniform(-1, 1, (9, *p.shape)).astype(np.float32) for p in kernel.signature.inputs]
+    slow = [kernel.general(*state), kernel.general(*batch)]
+    kernel(*batch)  # compiles the function for batches
+    reached = []
+    short = kernel.fast(lambda *args, **named: reached.append(args) or kernel.general(*args, **named))
+    out = kernel.empty()
+    for arrays, expected in zip((state, batch), slow, strict=True):
+        found = short(*arrays)
+        parts = zip(found, expected, strict=True) if isinstance(found, tuple) else [(found, expected)]
+        for a, b in parts:
+            assert np.array_equal(a, b)
+            assert np.asarray(a).dtype == (np.float64 if isinstance(a, float) else np.float32)
+    if name != "kinetic_energy":
+        assert short(*state, out=out) is out
+    if not kernel_entry.supported():
+        pytest.skip("no emitted entry on this interpreter")
+    assert reached == []
+    with pytest.raises(ValueError, match="q must be finite"):
+        short(np.full(2, np.inf, np.float32), *state[1:])
+    short(*(x.astype(np.float64) for x in state))
+    assert len(reached) == 2
 
 
 def test_other_floating_types_are_refused_by_name():

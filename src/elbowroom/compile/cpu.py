@@ -131,11 +131,11 @@ class Cpu(OfThisProcess):
 
     def entry(self, bundle: Any) -> Callable[[Any], None] | None:
         """What gives an emitted function its code; None where there can be none.  The bundle is always the same."""
-        if self._one.dtype != np.float64 or not entry.supported():
+        if not entry.supported():
             return None
         address, bind = (self._one.address(function, self._describe) for function in ("entry", "bind"))
         if self._table is None:
-            self._table = entry.table(bundle)
+            self._table = entry.table(bundle, self._one.dtype)
             ctypes.CFUNCTYPE(None, ctypes.c_void_p)(bind)(ctypes.addressof(self._table))
         table = self._table
         return lambda function: entry.enter(function, address, self, bundle, table)

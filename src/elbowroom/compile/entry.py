@@ -2,11 +2,11 @@
 
     arm.mass_matrix(q)          arm.mass_matrix(q, out=M)           kernel(q, out=kernel.empty())
 
-takes this way when every argument is a plain float64 array of the kernel's shape, contiguous and finite, or every one
-a batch of them along one axis in front.  Anything else (lists, float32, NaN, a wrong shape, more axes, other keywords)
-is handed to the kernel's Python `__call__`, which computes it or says what is wrong.  The code reads CPython's and
-NumPy's objects at offsets; `supported` checks on real arrays that they are where we look, and where they are not
-(another interpreter, a free-threaded build) the Python way serves alone.
+takes this way when every argument is a plain array of the kernel's dtype and shape, contiguous and finite, or every one
+a batch of them along one axis in front.  Anything else (lists, another dtype, NaN, a wrong shape, more axes, other
+keywords) is handed to the kernel's Python `__call__`, which computes it or says what is wrong.  The code reads
+CPython's and NumPy's objects at offsets; `supported` checks on real arrays that they are where we look, and where they
+are not (another interpreter, a free-threaded build) the Python way serves alone.
 
 Addresses of this process (types, functions) are not in the code, which is cached on disk, but in a table that `bind`
 hands over after loading.
@@ -39,7 +39,7 @@ TUPLE_SIZE, TUPLE_ITEMS = 16, 24
 ALIGNED, WRITEABLE = 0x100, 0x400
 TABLE = (  # what the code finds at run time: types, functions of CPython and NumPy
     "ndarray",
-    "float64",
+    "dtype",
     "new_from_descr",
     "vectorcall",
     "out",
@@ -57,8 +57,9 @@ TABLE = (  # what the code finds at run time: types, functions of CPython and Nu
 class EntryCode:
     """The lines of `entry` and `bind`."""
 
-    def __init__(self, program: Compilable) -> None:
-        self.program = program
+    def __init__(self, program: Compilable, scalar: str) -> None:
+        self.program, self.scalar = program, scalar
+        self.bytes = 8 if scalar == "double" else 4
         self.lines: list[str] = []
         self.count = ""  # how many states; empty for one
         self._next = 0
@@ -132,15 +133,15 @@ class EntryCode:
         self.into_new(data)
 
     def plain(self, array: str, port: Port, flags: int) -> None:
-        """Go on if the object is a contiguous float64 ndarray of the port's shape, or a batch of it."""
+        """Go on if the object is a contiguous ndarray of the dtype and of the port's shape, or a batch of it."""
         shape = self.shape(port)
         self.proceed_if(self.put(f"icmp eq ptr {self.field('ptr', array, TYPE)}, {self.of_table('ndarray')}"))
-        self.proceed_if(self.put(f"icmp eq ptr {self.field('ptr', array, DESCR)}, {self.of_table('float64')}"))
+        self.proceed_if(self.put(f"icmp eq ptr {self.field('ptr', array, DESCR)}, {self.of_table('dtype')}"))
         self.proceed_if(self.put(f"icmp eq i32 {self.field('i32', array, NDIM)}, {len(shape)}"))
         dims, strides = self.field("ptr", array, DIMS), self.field("ptr", array, STRIDES)
         found = self.put(f"and i32 {self.field('i32', array, FLAGS)}, {flags}")
         fits = self.put(f"icmp eq i32 {found}, {flags}")
-        stride = 8
+        stride = self.bytes
         for axis in reversed(range(len(shape))):
             right = self.put(f"icmp eq i64 {self.field('i64', dims, 8 * axis)}, {shape[axis]}")
             fits = self.put(f"and i1 {fits}, {right}")
@@ -151,14 +152,15 @@ class EntryCode:
 
     def finite(self, data: list[str]) -> None:
         """Go on if no input is NaN or infinite: looked through in vectors, and what is left of them in scalars."""
-        vectors = IrWriter("double", LANES, fma=False, lines=self.lines)
+        vectors = IrWriter(self.scalar, LANES, fma=False, lines=self.lines)
         sizes = [port.size for port in self.program.inputs]
         total = zero_sum(vectors, [(where, size // LANES) for where, size in zip(data, sizes, strict=True)])
         fine = every_zero(vectors, total)
         scalars, left = vectors.widened(1), []
         for where, size in zip(data, sizes, strict=True):
             if size % LANES:
-                left.append((self.put(f"getelementptr double, ptr {where}, i64 {size - size % LANES}"), size % LANES))
+                rest = size % LANES
+                left.append((self.put(f"getelementptr {self.scalar}, ptr {where}, i64 {size - rest}"), rest))
         if left:
             fine = self.put(f"and i1 {fine}, {every_zero(scalars, zero_sum(scalars, left))}")
         self.proceed_if(fine)
@@ -172,9 +174,9 @@ class EntryCode:
         return self.put(f"mul i64 {self.count}, {port.size}") if self.count else str(port.size)
 
     def apart(self, x: str, x_size: str, y: str, y_size: str) -> str:
-        """Whether two arrays of doubles share no memory."""
-        x_end = self.put(f"getelementptr double, ptr {x}, i64 {x_size}")
-        y_end = self.put(f"getelementptr double, ptr {y}, i64 {y_size}")
+        """Whether two arrays share no memory."""
+        x_end = self.put(f"getelementptr {self.scalar}, ptr {x}, i64 {x_size}")
+        y_end = self.put(f"getelementptr {self.scalar}, ptr {y}, i64 {y_size}")
         return self.put(f"or i1 {self.put(f'icmp ule ptr {x_end}, {y}')}, {self.put(f'icmp ule ptr {y_end}, {x}')}")
 
     def compute(self, data: list[str], places: list[str], otherwise: str) -> None:
@@ -225,9 +227,11 @@ class EntryCode:
         """f(q): a new array, a float for a scalar, or a named tuple of new arrays."""
         outputs = self.program.outputs
         if not outputs[0].shape and not self.count:
-            number = self.put("alloca double")
+            number = self.put(f"alloca {self.scalar}")
             self.compute(data, [number], "slow")
-            value = self.put(f"load double, ptr {number}")
+            value = self.put(f"load {self.scalar}, ptr {number}")
+            if self.scalar != "double":
+                value = self.put(f"fpext {self.scalar} {value} to double")
             result = self.put(f"call ptr {self.of_table('new_float')}(double {value})")
             self.lines.append(f"  ret ptr {result}")
             return
@@ -255,7 +259,7 @@ class EntryCode:
         for axis, size in enumerate(shape):
             at = self.put(f"getelementptr i64, ptr {dims}, i64 {axis}")
             self.lines.append(f"  store i64 {size}, ptr {at}")
-        descr = self.of_table("float64")
+        descr = self.of_table("dtype")
         self.lines.append(f"  call void {self.of_table('incref')}(ptr {descr})")  # the new array keeps it
         array = self.put(
             f"call ptr {self.of_table('new_from_descr')}(ptr {self.of_table('ndarray')}, ptr {descr}, "
@@ -320,7 +324,7 @@ def addresses() -> dict[str, int]:
 
     return {
         "ndarray": id(np.ndarray),
-        "float64": id(np.dtype(np.float64)),
+        "dtype": 0,
         "new_from_descr": functions[NEW_FROM_DESCR],
         "vectorcall": address(python.PyObject_Vectorcall),
         "out": id(sys.intern("out")),
@@ -335,9 +339,9 @@ def addresses() -> dict[str, int]:
     }
 
 
-def table(bundle: type | None) -> Any:
+def table(bundle: type | None, dtype: np.dtype[Any]) -> Any:
     """The table for one kernel's `bind`; it must outlive the code.  `bundle` is the named tuple of several outputs."""
-    entries = addresses() | ({} if bundle is None else {"bundle": id(bundle)})
+    entries = addresses() | {"dtype": id(np.dtype(dtype.type))} | ({} if bundle is None else {"bundle": id(bundle)})
     return (ctypes.c_void_p * len(TABLE))(*(entries[name] for name in TABLE))
 
 
@@ -426,8 +430,8 @@ def fits(inputs: tuple[Port, ...], outputs: tuple[Port, ...]) -> bool:
     return shaped and (len(outputs) == 1 or all(p.shape for p in outputs))
 
 
-def emit(program: Compilable) -> str:
+def emit(program: Compilable, scalar: str) -> str:
     """IR of `entry` and `bind`; nothing for a Program with scalar inputs or several outputs of which one is scalar."""
     if not fits(program.inputs, program.outputs):
         return ""
-    return "\n".join(EntryCode(program).lines)
+    return "\n".join(EntryCode(program, scalar).lines)

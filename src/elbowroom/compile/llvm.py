@@ -86,7 +86,7 @@ def module(program: Compilable, target: Target, dtype: np.dtype[np.floating], ki
     else:
         parts = _function(name, lower(program), writer)
     if kind == "one":
-        parts += [single(program), entry.emit(program) if scalar == "double" else ""]
+        parts += [single(program), entry.emit(program, scalar)]
     elif isinstance(program, Table):
         parts += [tables(program, scalar)]
     else:

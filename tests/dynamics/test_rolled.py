@@ -18,6 +18,7 @@ from elbowroom.dynamics import crba
 from elbowroom.errors import TraceError
 from elbowroom.model import Model, chains
 from elbowroom.model.symbolic import RolledModel
+from marks import slow_where
 from referees import placement
 from strategies import examples, robots
 
@@ -63,6 +64,39 @@ def _driven(model: Model) -> Model:
 def test_a_chain_of_every_kind_of_joint(name: str, method: str) -> None:
     """Turning and sliding joints, with and without drives: a step for each kind."""
     _check(_driven(chains.random(9, 3, kinds="RPRRRPPRR")), name, method)
+
+
+QUICK = ("gravity_torque", "mass_matrix", "forward_dynamics")
+
+
+@pytest.mark.parametrize("case", slow_where(lambda case: case[0] not in QUICK, CASES), ids="-".join)
+def test_products_with_vectors_keep_their_loops(case: tuple[str, str]) -> None:
+    """The Jacobian times a vector against the straight line's, of joints of every kind; a batch has the same bits."""
+    model = _driven(chains.random(7, 3, kinds="RPRRPRR"))
+    rolled = dynamics.rolled(model, *case)
+    product = rolled.jvp()
+    assert isinstance(product, Rolled)
+    assert [p.name for p in product.inputs] == [p.name + end for end in ("", "_dot") for p in rolled.inputs]
+    kernel = compiled(product)
+    given_ = list(np.random.default_rng(2).uniform(-1, 1, (len(product.inputs), 3, 7)))
+    expected = product.straight().evaluate(*given_)
+    many, one = kernel(*given_), kernel(*(x[1] for x in given_))
+    several = isinstance(expected, dict)
+    triples = zip(expected.values(), many, one, strict=True) if several else [(expected, many, one)]
+    for wanted, found, alone in triples:
+        assert np.abs(found - wanted).max() <= ROUNDING * (np.abs(wanted).max() + TINY)
+        assert np.array_equal(found[1], alone)
+
+
+def test_a_product_by_one_input_of_several_and_by_none_that_matters() -> None:
+    model = chains.random(5, 1)
+    q, qd, qdd, v = np.random.default_rng(3).uniform(-1, 1, (4, 5))
+    by_qdd = compiled(dynamics.rolled(model, "inverse_dynamics", "rnea").jvp("qdd"))
+    M = dynamics.whole("mass_matrix", "crba")(model, q)
+    assert np.abs(by_qdd(q, qd, qdd, v) - M @ v).max() <= ROUNDING * np.abs(M).max()
+    still = dataclasses.replace(model, gravity=np.zeros(3))
+    flat = compiled(dynamics.rolled(still, "gravity_torque", "rnea").jvp())
+    assert not flat(q, v).any()
 
 
 @examples(8)

@@ -5,6 +5,7 @@ program, rearrange, polynomial      a traced function as data; fewer operations;
 draws, philox                       random numbers as functions of counters
 parts                               names for the parts of a text, to count it by parts
 loops                               recursions over joints as formulas write them: `each`, `scan`, `pairs`
+derivatives, rolled_derivatives     Jacobians and products with vectors, of programs and of loops
 rolling, looped                     tracing these into loops that are kept; such programs as data
 table                               one program over many pairs of rows
 """

@@ -35,6 +35,7 @@ from .program import Port, assemble, live_nodes
 from .rearrange import REMAKE, rearranged
 
 if TYPE_CHECKING:
+    from .looped import Rolled
     from .program import Program
 
 FLAT = frozenset({"lt", "le", "eq", "and", "or", "not", "uniform"})
@@ -88,7 +89,7 @@ class Replay:
 
 def jacobian(program: Program, of: Sequence[str], *, value: bool = False) -> Program:
     """The derivatives of every output by the named inputs; see `Program.jacobian`."""
-    inputs = _named(program, of)
+    inputs = named_inputs(program, of)
     modes: list[Callable[[Graph, list[Scalar], list[int]], list[list[Scalar]]]] = [_forward, _reverse]
     operations = [operation[0] for operation in program.operations]
     if "select" in operations and not {"div", "log"}.isdisjoint(operations):
@@ -132,29 +133,29 @@ def _jacobian(
 
 def jvp(program: Program, of: Sequence[str]) -> Program:
     """The Jacobian times a vector; see `Program.jvp`."""
-    inputs = _named(program, of)
+    inputs = named_inputs(program, of)
     replay = Replay(program)
     taken = {port.name for port in program.inputs}
-    tangents = [Port(_free(f"{port.name}_dot", taken), port.shape) for port in inputs]
+    vectors = [Port(free_name(f"{port.name}_dot", taken), port.shape) for port in inputs]
     seeds: dict[int, dict[int, Scalar]] = {}
-    for nodes, tangent in zip(replay.leaves(inputs), tangents, strict=True):
+    for nodes, tangent in zip(replay.leaves(inputs), vectors, strict=True):
         for k, scalar in zip(nodes, replay.new_input(tangent), strict=True):
             if k is not None:
                 seeds[k] = {0: scalar}
-    rows = iter(_tangents(replay.graph, [x for results in replay.results for x in results], seeds))
+    rows = iter(tangents(replay.graph, [x for results in replay.results for x in results], seeds))
     outputs = {}
     for port in program.outputs:
         name = f"{port.name}_dot"
         outputs[name] = Port(name, port.shape), [next(rows).get(0, 0.0) for _ in range(port.size)]
-    return replay.finished(f"{program.name}_jvp", tangents, outputs)
+    return replay.finished(f"{program.name}_jvp", vectors, outputs)
 
 
 def vjp(program: Program, of: Sequence[str]) -> Program:
     """A vector times the Jacobian; see `Program.vjp`."""
-    inputs = _named(program, of)
+    inputs = named_inputs(program, of)
     replay = Replay(program)
     taken = {port.name for port in program.inputs}
-    adjoints = [Port(_free(f"{port.name}_bar", taken), port.shape) for port in program.outputs]
+    adjoints = [Port(free_name(f"{port.name}_bar", taken), port.shape) for port in program.outputs]
     seeds: dict[int, Scalar] = {}
     for results, adjoint in zip(replay.results, adjoints, strict=True):
         for x, scalar in zip(results, replay.new_input(adjoint), strict=True):
@@ -204,7 +205,8 @@ def differentiated(outputs: Array, by: Sequence[Array]) -> list[Array]:
 
 
 # ---- what depends on what
-def _named(program: Program, of: Sequence[str]) -> list[Port]:
+def named_inputs(program: Program | Rolled, of: Sequence[str]) -> list[Port]:
+    """The inputs of these names; all of them, if there is none."""
     ports = {port.name: port for port in program.inputs}
     for name in of:
         if name not in ports:
@@ -215,7 +217,7 @@ def _named(program: Program, of: Sequence[str]) -> list[Port]:
     return [ports[name] for name in of] or list(ports.values())
 
 
-def _free(name: str, taken: set[str]) -> str:
+def free_name(name: str, taken: set[str]) -> str:
     """The name, or with a number behind it that makes it a new one."""
     found, k = name, 2
     while found in taken:
@@ -316,7 +318,7 @@ def _partials(graph: Graph, k: int) -> list[tuple[int, Scalar]]:
 
 
 # ---- the two modes
-def _tangents(graph: Graph, roots: list[Scalar], seeds: dict[int, dict[int, Scalar]]) -> list[dict[int, Scalar]]:
+def tangents(graph: Graph, roots: list[Scalar], seeds: dict[int, dict[int, Scalar]]) -> list[dict[int, Scalar]]:
     """The tangents of the roots, by the number of each direction; zeros left out."""
     tangent = dict(seeds)
     for k in live_nodes(graph, [x.index for x in roots if type(x) is Expr]):
@@ -339,7 +341,7 @@ def _tangents(graph: Graph, roots: list[Scalar], seeds: dict[int, dict[int, Scal
 
 def _forward(graph: Graph, roots: list[Scalar], variables: list[int]) -> list[list[Scalar]]:
     """The Jacobian by tangents."""
-    rows = _tangents(graph, roots, {k: {c: 1.0} for c, k in enumerate(variables)})
+    rows = tangents(graph, roots, {k: {c: 1.0} for c, k in enumerate(variables)})
     return [[row.get(c, 0.0) for c in range(len(variables))] for row in rows]
 
 

@@ -179,10 +179,11 @@ class Rolled:
         assert self.straight is not None
         return self.straight().vjp(*of)
 
-    def jvp(self, *of: str) -> Program:
-        """`Program.jvp` of the same function without loops."""
-        assert self.straight is not None
-        return self.straight().jvp(*of)
+    def jvp(self, *of: str) -> Rolled:
+        """`Program.jvp`, with the loops kept."""
+        from .rolled_derivatives import rolled_jvp  # which stands on this module
+
+        return rolled_jvp(self, of)
 
     @property
     def sparsity(self) -> dict[tuple[str, str], Any]:

@@ -116,11 +116,12 @@ def _together(arm: Arm, names: tuple[str, ...], state: calls.Arrays) -> Iterator
     given = dict(zip(calls.STATE, state, strict=True))
     kernel = arm.compile(names)
     text = ", ".join(p.name for p in kernel.signature.inputs)
-    known: dict[str, object] = {"kernel": kernel, "result": kernel.empty()} | given
+    known: dict[str, object] = {"kernel": kernel.fast(kernel.general), "result": kernel.empty()} | given
     yield US, Contender(__version__, Statement(f"kernel({text}, out=result)", known))
     lines = []
     for name in names:
-        known |= {name: arm.compile(name), f"{name}_out": arm.compile(name).empty()}
+        one = arm.compile(name)
+        known |= {name: one.fast(one.general), f"{name}_out": one.empty()}
         lines.append(f"{name}({calls.inputs(name)}, out={name}_out)")
     yield ALONE, Contender(__version__, Statement("; ".join(lines), known))
 

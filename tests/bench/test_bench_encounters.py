@@ -95,12 +95,13 @@ def test_the_elbow_is_that_of_the_cell():
 
 def test_points_in_lanes_are_those_of_the_formulas(panda):
     """Walks, reaches and the figure at some times, by the functions on numbers; more times than lanes."""
-    rng = np.random.default_rng(3)
+    rng = np.random.default_rng(1)
     who = walking.visitor(rng, [np.array([0.5, 0.1, 0.4])], panda.base, panda.front, 8.0)
     assert who.steps
-    assert who.grasps
-    motion, figure = walking.motion().parts, walking._figure(who.height)
-    times = np.linspace(0.0, 8.0, 11)
+    early = walking.Grasp(0.1, 0.5, 0.4, 1, np.array([0.5, -0.1, 1.0]), 0.6)  # leaning, while the other hand hangs
+    who = replace(who, grasps=(early, *who.grasps))
+    motion, figure = walking.FIGURE, walking._figure(who.height)
+    times = np.linspace(0.0, 8.0, 81)
     found = who.points(times)
     for t, points in zip(times / who.slowness, found, strict=True):
         place, reaching = who.begin.copy(), np.zeros(9)

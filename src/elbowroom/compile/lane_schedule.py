@@ -262,6 +262,11 @@ class LaneSchedule:
             if known is tables:
                 pointers[lane] = table.ctypes.data
 
+    def assign_all(self, tables: LaneTables, table: Array) -> None:
+        """The same table for every lane."""
+        for lane in range(self.lanes):
+            self.assign(tables, lane, table)
+
     # ---- records
     def _add_all(self, steps: Iterable[LaneStep], mask: Array, sound: list[Span]) -> list[Span]:
         for step in steps:

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from ...cell.people.reach import STRETCH, standing_points
 from ...geometry import Sizes
 from ...geometry.person import SIDES, Skeleton
-from .people_motion import Motion, greatest_step
+from .people_motion import Figure, Motion, greatest_step
 
 Array = NDArray[np.float64]
 
@@ -108,7 +108,7 @@ class Visitor:
             (g.start, g.time, g.hold, float(g.side), *(g.target - rest[_HANDS[g.side]]), g.lean) for g in self.grasps
         ]
         who = *rest.ravel(), *arm_lengths(self.height), *self.base
-        return motion().points(times / self.slowness, self.begin, steps, grasps, who)
+        return motion(_rounded(len(steps)), _rounded(len(grasps))).points(times / self.slowness, self.begin, steps, grasps, who)
 
 
 POINTS = tuple(standing_points(np.zeros(3), 0.0, 1.8, Sizes()))
@@ -229,10 +229,18 @@ def _grasp(
     return Grasp(start, time, random.uniform(*HOLDS), side, hang + far * way, lean)
 
 
+FIGURE = Figure(len(POINTS), _HIP, tuple(_TRUNK), tuple(_SHOULDERS), tuple(_ELBOWS), tuple(_HANDS), RISE)
+
+
+def _rounded(count: int) -> int:
+    """Walks or reaches that there is room for: few programs do for all plans."""
+    return max(4, -(-count // 4) * 4)
+
+
 @cache
-def motion() -> Motion:
-    """From plans to points."""
-    return Motion(len(POINTS), _HIP, tuple(_TRUNK), tuple(_SHOULDERS), tuple(_ELBOWS), tuple(_HANDS), RISE)
+def motion(steps: int, grasps: int) -> Motion:
+    """From plans of so many walks and reaches to points."""
+    return Motion(FIGURE, steps, grasps)
 
 
 @cache

@@ -129,6 +129,8 @@ def test_how_near_is_what_the_pairs_say(panda):
     q = rng.uniform(*panda.arm.model.sampling_range(), (len(what.times), panda.arm.n))
     track = loop.RunTrack(q, np.diff(q, axis=0), 0, 0, np.zeros(len(q) - 1))
     near, apart = loop.nearest(what, track), loop.distances(what, track)
+    given = loop.nearest(replace(what, others=what.rows), track)
+    assert all(np.array_equal(a, b) for a, b in zip(near, given, strict=True))  # of points, or of capsules
     assert np.abs(near.people - apart.distance.min(axis=1)).max() < 1e-9  # m: the same formulas, other roundings
     assert np.abs(near.itself - panda.own(apart.rows)).max() < 1e-9
     assert np.abs(near.floor - panda.above(apart.rows)).max() < 1e-9
@@ -303,7 +305,7 @@ def _still_scene(where, point, steps=40):
     for end in (A, B):
         rows[..., end] += 100.0
         rows[:, :, 7:9, end] = point
-    return replace(what, rows=rows)
+    return replace(what, others=rows)
 
 
 def test_touching_is_approach_only_where_the_arm_closes_in(panda):

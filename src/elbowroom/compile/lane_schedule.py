@@ -77,7 +77,7 @@ class Repeat:
 
 @dataclass(frozen=True, eq=False)
 class LaneTables:
-    """A table (rows, elements) of each lane's own, contiguous and of the schedule's precision; `tables[lane] = x`."""
+    """A table (rows, elements) of each lane's own, contiguous and of the schedule's precision: `assign`."""
 
     width: int
     of: dict[int, Array] = field(default_factory=dict)
@@ -250,22 +250,19 @@ class LaneSchedule:
         at = self._run(self._schedule, 0 if label is None else self._labels[label])
         return Ended(self._of[at], np.flatnonzero(self._hit[0]).tolist())
 
-    def assign(self, tables: LaneTables, lane: int, table: Array) -> None:
-        """A lane's own table from now on."""
+    def assign(self, tables: LaneTables, table: Array, *lanes: int) -> None:
+        """The table of these lanes from now on, or of all of them."""
         if table.dtype != self.dtype or not table.flags.c_contiguous or table[0].size != tables.width:
             raise ValueError(
                 f"a lane's table must be contiguous, of {self.dtype}, in rows of {tables.width} numbers; "
                 f"got {table.shape} of {table.dtype}"
             )
-        tables.of[lane] = table
-        for known, pointers in self._tables:
-            if known is tables:
-                pointers[lane] = table.ctypes.data
-
-    def assign_all(self, tables: LaneTables, table: Array) -> None:
-        """The same table for every lane."""
-        for lane in range(self.lanes):
-            self.assign(tables, lane, table)
+        start = Span.of(table).start
+        for lane in lanes or range(self.lanes):
+            tables.of[lane] = table
+            for known, pointers in self._tables:
+                if known is tables:
+                    pointers[lane] = start
 
     # ---- records
     def _add_all(self, steps: Iterable[LaneStep], mask: Array, sound: list[Span]) -> list[Span]:

@@ -238,7 +238,7 @@ class Together:
         stamps = np.repeat(frames.stamps[:, None], self.people, axis=1)
         tables = {"newest": run.newest[:, None], "rows": rows, "stamps": stamps, "goals": run.scene.goals}
         for name, table in {**tables, "q": run.q, "asked": run.asked}.items():
-            schedule.assign(self._tables[name], lane, np.ascontiguousarray(table, self.dtype))
+            schedule.assign(self._tables[name], np.ascontiguousarray(table, self.dtype), lane)
         t, goals = run.k * PERIOD, len(run.scene.goals)
         task = run.k, len(run.asked), run.done, run.done % goals, goals, PERIOD
         goal = Goal(run.scene.goals[run.done % goals]).packed

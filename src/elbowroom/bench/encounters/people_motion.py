@@ -176,7 +176,7 @@ class Motion:
         for name in ("begin", "steps", "grasps", "who"):
             schedule[given[name]][:] = given[name].reshape(-1, 1)
         for tables, array in ((self._times, np.ascontiguousarray(times[:, None])), (self._points, found)):
-            schedule.assign_all(tables, array)
+            schedule.assign(tables, array)
         schedule[self._at][0] = np.minimum(np.arange(schedule.lanes), last)
         schedule[self._counts][:] = np.array([[last], [schedule.lanes]])
         schedule.run()

@@ -110,7 +110,9 @@ class Visitor:
             (g.start, g.time, g.hold, float(g.side), *(g.target - rest[_HANDS[g.side]]), g.lean) for g in self.grasps
         ]
         who = *rest.ravel(), *arm_lengths(self.height), *self.base
-        return motion(_rounded(len(steps)), _rounded(len(grasps))).points(times / self.slowness, self.begin, steps, grasps, who)
+        return motion(_rounded(len(steps)), _rounded(len(grasps))).points(
+            times / self.slowness, self.begin, steps, grasps, who
+        )
 
 
 POINTS = tuple(standing_points(np.zeros(3), 0.0, 1.8, Sizes()))

@@ -44,6 +44,7 @@ COMMANDS = (
     "run",
     "replay",
     "convert",
+    "ros2",
     "plant",
     "experiment",
     "campaign",

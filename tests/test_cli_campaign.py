@@ -10,11 +10,10 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import elbowroom as er
-from elbowroom.campaign import load, parameters_of, read_rows, replay
+from elbowroom.campaign import load, read_rows
 from elbowroom.campaign import runs as runs_
 from elbowroom.cli.campaign import bounds
 from elbowroom.errors import ElbowroomError
@@ -212,19 +211,3 @@ def test_the_whole_command_killed_and_resumed(folder, wanted):
     assert again.returncode == 0, err
     assert read_rows(out)[0].tobytes() == wanted
     assert all(map(gone, workers))
-
-
-def test_single_precision_is_a_table_of_its_own(tmp_path):
-    """Supervised runs in float32; the manifest says so, and a table is not gone on with in another precision."""
-    (tmp_path / "some.toml").write_text("duration = 0.3\n")
-    process = start(tmp_path, "--runs", 2, "--out", "single", "--precision", "float32", "--workers", 1)
-    assert process.wait(timeout=300) == 0, process.communicate()
-    rows, _ = read_rows(tmp_path / "single")
-    campaign = load(tmp_path / "some.toml")
-    assert rows.tobytes() == runs_.rows(campaign, 0, 2, precision="float32").tobytes()
-    assert rows.tobytes() != runs_.rows(campaign, 0, 2).tobytes()
-    one = parameters_of(campaign, 1)
-    assert np.array_equal(replay(one, "float32").track.goals, rows["goals"][1])
-    again = start(tmp_path, "--out", "single", "--resume", "--runs", 3, "--workers", 1)
-    assert again.wait(timeout=300) != 0
-    assert "precision" in again.communicate()[1]

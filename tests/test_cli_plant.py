@@ -110,7 +110,10 @@ def test_where_a_plant_may_be(run, scene_file, hasty):
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     for where, expected in (
-        ("mujoko", "expected kinematic, rigid, mujoco, or HOST:PORT of `elbowroom plant`, such as 127.0.0.1:7777"),
+        (
+            "mujoko",
+            "expected kinematic, rigid, mujoco, ros2, or HOST:PORT of `elbowroom plant`, such as 127.0.0.1:7777",
+        ),
         ("mujoko", "got 'mujoko'; did you mean mujoco?"),
         ("127.0.0.1:0", "expected a port from 1 to 65535 after the colon; got '127.0.0.1:0'"),
         ("127.0.0.1:high", "expected a port from 1 to 65535"),

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 import elbowroom as er
 from elbowroom.compile import Kernel
-from elbowroom.dynamics.derivatives import InverseDynamicsDerivatives
 from elbowroom.dynamics.kinematics import Injected
 
 Floats = NDArray[np.float64]
@@ -56,17 +55,6 @@ assert_type(arm.compile("mass_matrix", method="crba")(q), Floats)
 assert_type(arm.compile("jacobian")(q).Jv, Floats)
 assert_type(arm.compile("kinetic_energy")(q, qd), float | Floats)
 assert_type(arm.compile("mass_matrix", dtype=np.float32), Kernel[Any])
-
-# Derivatives, and several quantities in one kernel.
-assert_type(arm.inverse_dynamics_derivatives(q, qd, qd), InverseDynamicsDerivatives)
-assert_type(arm.inverse_dynamics_derivatives(q, qd, qd).dtau_dq, Floats)
-assert_type(arm.forward_dynamics_derivatives(q, qd, tau).dqdd_dtau, Floats)
-assert_type(arm.pose_derivatives(q), Floats)
-assert_type(arm.compile("inverse_dynamics_derivatives"), Kernel[InverseDynamicsDerivatives])
-assert_type(arm.compile("mass_matrix", derivative="q"), Kernel[Any])
-assert_type(arm.compile(("mass_matrix", "bias_torque")), Kernel[Any])
-print(arm.inverse_dynamics_derivatives(q, qd, qd).dtau_dx)  # error
-arm.compile("mass_matrix", derivatives="q")  # error
 
 # Tables.
 rod = er.Arm.from_mdh(

@@ -697,3 +697,20 @@ def test_a_scene_from_a_table_is_the_scene_from_its_file():
     assert scene(table) == PUMA
     assert Limits(sensor=Sensor.exact()) == PUMA.limits
     assert Cell(PUMA).command.status is Status.OK
+
+
+def test_a_plant_whose_state_is_no_number_stops_the_arm_and_raises_nothing():
+    class Broken(Kinematic):
+        def read(self, state):
+            super().read(state)
+            if state.t > 0.05:
+                state.q[0] = np.nan
+
+    scene = Scene(robot="planar2", start=(0.9, -1.7))
+    cell = Cell(scene, plant=Broken(mounted(scene)))
+    recording = run(cell, cycles=10)
+    table = recording.table()
+    assert table["status"][-1] == "STOP_STATE_INVALID"
+    assert np.isnan(table["q1"][-1])
+    assert np.isfinite(table["tool_x"]).all()
+    assert not cell.command.qd.any()

@@ -196,15 +196,15 @@ def test_tables_of_each_lane(dtype):
     tables = [np.arange(6.0).reshape(3, 2).astype(dtype) + 10.0 * lane for lane in range(3)]
     found = [np.full((3, 2), -1.0, dtype) for _ in range(3)]
     for lane in range(3):
-        schedule.assign(given, tables[lane], lane)
-        schedule.assign(kept, found[lane], lane)
+        schedule.assign(given, lane, tables[lane])
+        schedule.assign(kept, lane, found[lane])
     schedule[at][0, :3] = 2.0, 0.0, -1.0
     schedule.run()
     assert schedule[row][:, :3].T[:2].tolist() == [[4.0, 5.0], [10.0, 11.0]]
     assert np.isnan(schedule[row][:, 2]).all()
     assert found[0].tolist() == [[-1.0, -1.0], [-1.0, -1.0], [4.0, 5.0]]
     with pytest.raises(ValueError, match="contiguous"):
-        schedule.assign(given, tables[0][:, ::-1], 0)
+        schedule.assign(given, 0, tables[0][:, ::-1])
 
 
 def test_what_is_carried_from_turn_to_turn(parts):

@@ -216,22 +216,6 @@ def test_by_name_and_by_compile(stanford, state):
     assert np.abs(single - named.dtau_dq).max() < 1e-5 * np.abs(named.dtau_dq).max()
 
 
-def test_the_recursion_answers_for_the_quantity_where_it_is_shorter(state):
-    """Of the Panda's inverse dynamics by q and qd it is; a named method is differentiated as it is."""
-    model = subject("panda")
-    method, program = dynamics.Choice("inverse_dynamics", derivative=("qd", "q"))(model)
-    named, other = dynamics.Choice("inverse_dynamics", "rnea", derivative=("qd", "q"))(model)
-    assert (method, named) == ("recursion", "rnea")
-    assert program.count.total < other.count.total
-    given = np.random.default_rng(8).uniform(-1, 1, (3, 7))
-    ours, theirs = program.evaluate(*given), other.evaluate(*given)
-    assert list(ours) == list(theirs) == ["inverse_dynamics_dqd", "inverse_dynamics_dq"]
-    for name, expected in theirs.items():
-        assert np.abs(ours[name] - expected).max() <= 1e-12 * np.abs(expected).max()
-    method, program = dynamics.Choice("forward_dynamics", derivative=("tau",))(model)
-    assert np.allclose(program.evaluate(*given), dynamics.whole("mass_matrix_inverse", "crba")(model, given[0]))
-
-
 def test_pose_derivatives_hold_the_jacobian(stanford, state):
     q = state[0]
     slopes = stanford.pose_derivatives(q)

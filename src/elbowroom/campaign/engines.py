@@ -82,17 +82,10 @@ MODULES = {"cuda": "cuda_engine", "ray": "ray_engine"}
 """Modules of engines that need more than this package; each has `engine(**options)`."""
 
 
-PRECISIONS = ("float64", "float32")
-
-
-def engine(name: str, workers: int | None = None, precision: str = "float64", **options: Any) -> Engine:
+def engine(name: str, workers: int | None = None, **options: Any) -> Engine:
     """The engine of this name."""
-    if precision not in PRECISIONS:
-        raise UnknownNameError(f"precision: expected {' or '.join(PRECISIONS)}; got {precision!r}")
     if name == "local":
-        return Local(workers or os.cpu_count() or 1, precision)
-    if name == "ray" and precision != "float64":
-        raise ElbowroomError("engine 'ray' runs in float64; expected engine 'local' for float32")
+        return Local(workers or os.cpu_count() or 1)
     if name not in ENGINES:
         raise UnknownNameError(
             f"engine: expected one of {', '.join(ENGINES)}; got {name!r}{did_you_mean(name, ENGINES)}"
@@ -119,25 +112,25 @@ class _Worker:
 class Local:
     """Processes of this machine."""
 
-    name = "local"
+    name, precision = "local", "float64"
 
-    def __init__(self, workers: int = 1, precision: str = "float64") -> None:
+    def __init__(self, workers: int = 1) -> None:
         if workers < 1:
             raise ElbowroomError(f"workers: expected a whole number from 1 on; got {workers}")
-        self.workers, self.precision = workers, precision
+        self.workers = workers
         methods = multiprocessing.get_all_start_methods()
         self._context: Any = multiprocessing.get_context("fork" if "fork" in methods else "spawn")
 
     def rows(self, campaign: Campaign, first: int, count: int) -> Rows:
-        """In this process."""
-        return runs.rows(campaign, first, count, precision=self.precision)
+        """By the single loop, in this process."""
+        return runs.rows(campaign, first, count)
 
     def blocks(self, campaign: Campaign, wanted: Iterable[Block], watch: Watch) -> Done:
         """Blocks as they are done; all processes are ended when this is."""
         waiting, deaths = deque(wanted), dict[int, int]()
         if not waiting:
             return
-        runs.warm(campaign, watch.done, precision=self.precision)
+        runs.warm(campaign, watch.done)
         workers: list[_Worker] = []
         try:
             while waiting or any(worker.block for worker in workers):
@@ -166,7 +159,7 @@ class Local:
 
     def _start(self, campaign: Campaign) -> _Worker:
         mine, theirs = self._context.Pipe()
-        process = self._context.Process(target=_work, args=(theirs, campaign, os.getpid(), self.precision), daemon=True)
+        process = self._context.Process(target=_work, args=(theirs, campaign, os.getpid()), daemon=True)
         process.start()
         theirs.close()
         return _Worker(process, mine)
@@ -218,7 +211,7 @@ def _again(worker: _Worker, waiting: deque[Block], deaths: dict[int, int], watch
     waiting.appendleft(block)
 
 
-def _work(pipe: Connection, campaign: Campaign, parent: int, precision: str) -> None:
+def _work(pipe: Connection, campaign: Campaign, parent: int) -> None:
     """A worker process: blocks in, rows out, until its parent is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all processes of a terminal; the parent decides
 
@@ -237,8 +230,7 @@ def _work(pipe: Connection, campaign: Campaign, parent: int, precision: str) -> 
                 alive()
             block = pipe.recv()
             try:
-                rows = runs.rows(campaign, block.first, block.count, done, columns=columns, precision=precision)
-                pipe.send(("rows", rows))
+                pipe.send(("rows", runs.rows(campaign, block.first, block.count, done, columns=columns)))
             except ElbowroomError as error:
                 pipe.send(("error", str(error), traceback.format_exc()))
             except Exception as error:

@@ -144,11 +144,8 @@ def scene_of(of: RunParameters) -> EncounterScene:
     return scene(where(of.arm, of.tip), of.seed, of.people, of.duration, of.limb_speed)
 
 
-def replay(of: RunParameters, precision: str = "float64") -> Replayed:
+def replay(of: RunParameters) -> Replayed:
     """The run again, as it was: the same bits."""
-    if precision != "float64" and lanes.kind(of) is not None:
-        ((_, _, what, track),) = lanes.together([(0, of)], factory, where(of.arm, of.tip), scene_of, precision)
-        return Replayed(what, frames(what, of.sensor), track)
     what = scene_of(of)
     seen = frames(what, of.sensor)
     return Replayed(what, seen, run(what, factory(of), seen, of.sensor.kind))
@@ -278,7 +275,7 @@ def _named(of: RunParameters) -> Iterator[None]:
         raise ElbowroomError(f"run {of.number} ({of.arm}, {of.law}): {error}") from error
 
 
-def warm(campaign: Campaign, done: Callable[[int, int], object] | None = None, *, precision: str = "float64") -> None:
+def warm(campaign: Campaign, done: Callable[[int, int], object] | None = None) -> None:
     """Compiles what the campaign's first runs need, by short runs: processes that are forked then have it."""
     seen, columns = set(), schema(campaign)
     for of in parameters(campaign, 0, WARMED * campaign.paired):
@@ -290,6 +287,6 @@ def warm(campaign: Campaign, done: Callable[[int, int], object] | None = None, *
             row(short, columns)
             if lanes.kind(short) is not None:
                 some = [(k, short) for k in range(lanes.FEWEST)]
-                list(lanes.together(some, factory, where(of.arm, of.tip), scene_of, precision))
+                list(lanes.together(some, factory, where(of.arm, of.tip), scene_of))
             if done is not None:
                 done(0, 0)

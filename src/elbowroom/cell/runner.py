@@ -179,7 +179,7 @@ class Cell:
             self._guard, self._untouched = self._supervisor(), made_of
         self.obstacles = self.controller.obstacles(own=self._guard is None)  # a supervisor writes there
         self.plant.read(self.state)
-        self.tool[:] = self.arm.pose(self.start)[:3, 3]
+        self.tool[:] = self.arm.pose(self.state.q if self._linked is not None else self.start)[:3, 3]
         self.task.start(self.tool)
         self.command: Command = self.controller.command
         self.near = self.clearance = NOBODY
@@ -279,8 +279,8 @@ class Cell:
         if math.isnan(self._clock):
             self._clock = t - (stamp if linked is None or linked.lockstep else linked.clock())
         at = stamp + self._clock
-        if linked is not None and t < at <= t + self.period:  # taken after the step was due, which begins late
-            at = t
+        if linked is not None and t < at and (at <= t + self.period or stamp <= linked.clock()):
+            at = t  # taken after the step was due, which begins late
         self._stamp = stamp
         self._stamped = t if abs(at - t) < ROUNDING else at  # the plant counts the same steps, but rounds on its own
         return self._stamped
@@ -291,9 +291,13 @@ class Cell:
         self.plant.advance(dt, self.people_rows if len(self.people_rows) else None)
 
     def _measure(self, t: float) -> None:
-        """Tool and true distances at the state that was read."""
+        """Tool and true distances at the state that was read; as they were where that has no numbers."""
         q, qd = self.state.q, self.state.qd
-        self.tool[:] = self.arm.pose(q)[:3, 3]
+        try:
+            self.tool[:] = self.arm.pose(q)[:3, 3]
+        except ValueError:  # the supervisor stops for it
+            self._place(t)
+            return
         self.tool_velocity[:] = self.arm.jacobian(q)[0] @ qd
         self._place(t)
         self.near, moving = self._near.of(q, self.people_rows)

@@ -8,7 +8,7 @@
     run      a scene of one's own, from its file      experiment  the thesis' seven tests, run again
     plant    an arm in a program of its own, for run  replay  a recording again, with a slider for time
     doctor   what is installed, and what is missing   campaign    encounters by the thousand, drawn from a file
-    convert  a recording as CSV, MCAP or Parquet
+    convert  a recording as CSV, MCAP or Parquet      ros2    an arm on ROS 2, guarded
 
 What was asked for goes to stdout, all else to stderr.  The exit status is 0, 1 for an error and 2 for a call that was
 not understood.  Names and messages that come from files are printed as they are, never as terminal markup.
@@ -25,7 +25,7 @@ from rich.text import Text
 
 from .. import __version__
 from ..errors import ElbowroomError
-from . import bench, campaign, check, convert, count, demo, experiment, export, plant, replay, run, show, tour
+from . import bench, campaign, check, convert, count, demo, experiment, export, plant, replay, ros2, run, show, tour
 from .terminal import INTERRUPTED, as_options, console, fail, note, noted, styled
 
 app = typer.Typer(
@@ -49,6 +49,7 @@ app.command("run")(run.run)
 app.command("plant")(plant.plant)
 app.command("replay")(replay.replay)
 app.command("convert")(convert.convert)
+app.command("ros2")(ros2.ros2)
 app.command("experiment")(experiment.experiment)
 app.add_typer(
     campaign.app, name="campaign", help="Run encounters with arms, laws, people and sensor faults drawn from a file."
@@ -70,6 +71,7 @@ OVERVIEW = """\
 
 [bold]Run[/]    elbowroom [cyan]run[/] cell.toml               a scene of your own: arm, task, people
        elbowroom [cyan]plant[/] cell.toml             its arm in a program of its own; run --plant HOST:PORT
+       elbowroom [cyan]ros2[/] --dry-run              an arm on ROS 2, guarded; without a ROS installation
        elbowroom [cyan]experiment[/] all              the thesis' seven tests again, with a report
        elbowroom [cyan]campaign[/] my.toml --out DIR  encounters by the thousand, drawn from a file
        elbowroom [cyan]bench[/] dynamics              how fast it runs here, beside other libraries

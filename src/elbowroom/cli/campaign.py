@@ -27,13 +27,6 @@ EVERY = 30.0  # s between two lines where stderr is no terminal
 REFRESH = 0.2  # s between two movements of the bar
 
 
-class Precision(StrEnum):
-    """Of numbers."""
-
-    FLOAT64 = "float64"
-    FLOAT32 = "float32"
-
-
 class Files(StrEnum):
     """How blocks are written."""
 
@@ -51,10 +44,6 @@ def campaign(
     workers: Annotated[
         int | None, typer.Option(min=1, max=1024, metavar="W", help="Processes at work.  [one per core]")
     ] = None,
-    precision: Annotated[
-        Precision,
-        typer.Option(help="Of the closed loops of supervised laws: float32 is faster, and a table of its own."),
-    ] = Precision.FLOAT64,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the campaign that is in DIR.")] = False,
     seed: Annotated[int | None, typer.Option(metavar="S", help="Another seed than the file's.")] = None,
     block: Annotated[
@@ -85,7 +74,7 @@ def campaign(
     chosen = load(file)
     if seed is not None:
         chosen = chosen.with_seed(seed)
-    motor = engine_of(engine, workers, precision.value)
+    motor = engine_of(engine, workers)
     with Interrupts() as interrupts:
         if resume:
             if block is not None:

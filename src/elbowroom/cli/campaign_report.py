@@ -58,10 +58,7 @@ def write_report(folder: Path, interrupts: Interrupts, *, pages: bool = True) ->
 def _pages(folder: Path, found: Summary, interrupts: Interrupts) -> dict[int, str]:
     """A page for each of the worst runs, by its number."""
     from ..campaign import parameters_of
-    from ..campaign.store import read_manifest
     from ..viewer.replay.encounter import write_run
-
-    precision = str(read_manifest(folder)["precision"])
 
     links, other = dict[int, str](), list[int]()
     (folder / PAGES).mkdir(exist_ok=True)
@@ -71,7 +68,7 @@ def _pages(folder: Path, found: Summary, interrupts: Interrupts) -> dict[int, st
             run = int(str(row["run"]))
             bar(k, len(found.worst), f"run {run} again")
             name = f"{PAGES}/{run:06d}.html"
-            least = write_run(parameters_of(found.campaign, run), folder / name, precision=precision)
+            least = write_run(parameters_of(found.campaign, run), folder / name)
             links[run] = name
             if least != row["least"]:
                 other.append(run)

@@ -56,6 +56,7 @@ class PlantName(StrEnum):
 
 
 PLANTS = tuple(each.value for each in PlantName)
+ROS2 = "ros2"  # a robot on ROS 2 (cli/ros2.py)
 
 
 def plant(
@@ -184,12 +185,12 @@ class _Lines(logging.Handler):
 
 def plant_option(text: str | None) -> tuple[str | None, Address | None]:
     """What --plant says: a kind of plant, or the address of one."""
-    if text is None or text in PLANTS:
+    if text is None or text in (*PLANTS, ROS2):
         return text, None
     host, colon, port = text.rpartition(":")
     if not colon:
-        expected = f"{', '.join(PLANTS)}, or HOST:PORT of `elbowroom plant`, such as 127.0.0.1:7777"
-        raise typer.BadParameter(f"--plant: expected {expected}; got {text!r}{did_you_mean(text, PLANTS)}")
+        expected = f"{', '.join(PLANTS)}, {ROS2}, or HOST:PORT of `elbowroom plant`, such as 127.0.0.1:7777"
+        raise typer.BadParameter(f"--plant: expected {expected}; got {text!r}{did_you_mean(text, (*PLANTS, ROS2))}")
     if not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
         raise typer.BadParameter(f"--plant: expected a port from 1 to 65535 after the colon; got {text!r}")
     from ..connect.packet import local_only

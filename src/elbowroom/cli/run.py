@@ -15,8 +15,9 @@ import typer
 from rich.text import Text
 
 from ..errors import ConfigError, ElbowroomError, UnknownNameError
-from .plant import LinkWatch, WaitingPace, cell_of, connect, plant_option
+from .plant import ROS2, LinkWatch, WaitingPace, cell_of, connect, plant_option
 from .replay import needs_viser, save_run
+from .ros2 import CommandTopic, Domain, DryRun, Interface, JointStates, People, cell_on, introduce, options
 from .terminal import (
     INTERRUPTED,
     AllowBare,
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from ..cell import Cell, RealTime, Recording, Scene
 
 EVERY = 20  # cycles between two movements of the bar: drawing takes time that a real-time loop needs
+FAR = 1000.0  # m: who is farther away is nobody
 SHOWN = 12  # stops and resets in the summary
 MEANINGS = {
     "SLOWING_LIMIT": "held within the joints' limits of position, speed or acceleration; mostly when it sets off",
@@ -73,7 +75,7 @@ def run(
         str | None,
         typer.Option(
             metavar="KIND|HOST:PORT",
-            help="What moves, instead of what the file says: kinematic, rigid, mujoco, or an `elbowroom plant`.",
+            help="What moves, not as the file says: kinematic, rigid, mujoco, ros2, or an `elbowroom plant`.",
         ),
     ] = None,
     robot: OtherRobot = None,
@@ -93,6 +95,16 @@ def run(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the files.")] = False,
     check: Annotated[bool, typer.Option("--check", help="Run nothing: say what is wrong with any variant.")] = False,
+    rerun: Annotated[bool, typer.Option("--rerun", help="Show the run in Rerun's viewer while it happens.")] = False,
+    rerun_file: Annotated[
+        Path | None, typer.Option(metavar="FILE.rrd", help="The same as a file for Rerun.  [none]")
+    ] = None,
+    joint_states: JointStates = "/joint_states",
+    command: CommandTopic = None,
+    dry_run: DryRun = False,
+    people: People = 1,
+    domain: Domain = None,
+    interface: Interface = "lo",
 ) -> None:
     """Run a scene and say what happened.
 
@@ -104,6 +116,8 @@ def run(
     elbowroom run --robot my_arm.urdf --tip tool0 --seconds 40 --variant walking     the cell of `demo`
     elbowroom run cell.toml --html run.html     to look at, or to send
     elbowroom run cell.toml --out run.mcap      for Foxglove and Rerun
+    elbowroom run cell.toml --real-time --rerun     in Rerun's viewer, while it happens
+    elbowroom run cell.toml --robot my.urdf --plant ros2 --command /velocity_controller/commands     on a ROS 2 robot
     elbowroom run cell.toml --check             nothing moves; every variant is looked at
 
     With a plant in another program the run is in real time, unless that is in lockstep.  A plant that is lost stops the
@@ -125,13 +139,15 @@ def run(
 
     allow_xacro(xacro)
     kind, address = plant_option(plant)
-    for path in (out, html):
+    asked_ros = options(joint_states, command, dry_run, people, domain, interface) if kind == ROS2 else None
+    for path in (out, html, rerun_file):
         if path is not None:
             writable(path, force)
     if html is not None:
         needs_viser()
     scene = STANDARD if scene is None else scene
     given = scene is not STANDARD
+    kind = None if asked_ros is not None else kind
     asked = SceneRequest(scene, robot, tip, joints(start), seconds or None, kind, allow_bare)
     refuse(scene, robot)
     if check:
@@ -139,8 +155,14 @@ def run(
     chosen = asked.scene(variant)
     other_variants(asked, variant)
     with ExitStack() as ends:
-        watch = None
-        if address is None:
+        watch = link = None
+        if asked_ros is not None:
+            from ..connect.ros2.session import Ros2Session
+
+            link = ends.enter_context(Ros2Session(asked_ros))
+            cell = cell_on(link, chosen)
+            introduce(link, cell)
+        elif address is None:
             cell = Cell(chosen)
         else:
             again = f"{asked.command('plant', variant, given=given)} --port {address[1]}"
@@ -148,10 +170,10 @@ def run(
             cell = cell_of(chosen, client, again)
             watch = LinkWatch(cell, client, again)
         notes = {"scene": scene.name, "variant": variant or ""}
-        if real_time or address is not None:
+        if real_time or address is not None or link is not None:
             notes["epoch"] = str(time.time_ns())  # t = 0, nearly; else the same run gives the same bytes
         recording = Recording(cell.arm.n) if out is None else record_to(cell, out, notes=notes, replace=force)
-        own_time = watch is not None and not watch.client.lockstep
+        own_time = link is not None or (watch is not None and not watch.client.lockstep)
         clocked = RealTime(cell.period) if real_time or own_time else None
         pace: Pace = AsFastAsPossible(cell.period) if clocked is None else clocked
         if watch is not None and clocked is None:
@@ -159,11 +181,19 @@ def run(
         interrupted = False
         try:
             with _bar(cell.scene.cycles) as progress:
-                run_cell(cell, recording, pace=pace, progress=watch.told(progress) if watch else progress)
+                told = link.told(cell, progress) if link else watch.told(progress) if watch else progress
+                if rerun or rerun_file is not None:
+                    from ..viewer.rerun_viewer import RerunViewer
+
+                    told = ends.enter_context(RerunViewer(cell, rerun_file)).told(cell, told)
+                run_cell(cell, recording, pace=pace, progress=told)
         except KeyboardInterrupt:
             interrupted = True
             note("interrupted", f"after {len(recording)} of {cell.scene.cycles} control steps; this is what there is")
-    _summary(cell, recording, variant, "" if watch is None else watch.text)
+        if link is not None:
+            link.run_down(cell)
+    about = cell.plant_kind if link is not None else "" if watch is None else watch.text
+    _summary(cell, recording, variant, about)
     if clocked is not None:
         _punctual(clocked)
     if recording.problem:
@@ -201,6 +231,7 @@ def _summary(cell: Cell, recording: Recording, variant: str | None, link: str = 
     called = f", variant {variant}" if variant else ""
     cycles = f"{rows} control steps of {duration(cell.period)}"
     moved = f"on the {cell.scene.plant.kind if link else cell.plant_kind} plant"
+    moved = "on a ROS 2 robot" if link.startswith("ROS 2") else moved
     line(plain(f"{cell.arm.name} {moved}{called}: {rows * cell.period:g} s, {cycles}"))
     if link:
         _said("plant", link)
@@ -210,7 +241,9 @@ def _summary(cell: Cell, recording: Recording, variant: str | None, link: str = 
         _said("without shape", bare_told(cell.bare))
     if told := sticking_out(cell):
         _said("shape", f"{told}: see `elbowroom check`")
-    if cell.people:
+    if cell.people and table["distance_surfaces"].min() > FAR:
+        _said("people", "nobody was seen")
+    elif cell.people:
         at = int(table["distance_surfaces"].argmin())
         least, axes = table["distance_surfaces"][at], table["distance_axes"].min()
         _said("least distance", f"{least:.3f} m at {table['t'][at]:.2f} s; {axes:.3f} m between axes")

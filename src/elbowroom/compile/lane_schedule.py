@@ -77,7 +77,7 @@ class Repeat:
 
 @dataclass(frozen=True, eq=False)
 class LaneTables:
-    """A table (rows, elements) of each lane's own, contiguous and of the schedule's precision: `assign`."""
+    """A table (rows, elements) of each lane's own, contiguous and of the schedule's precision; `tables[lane] = x`."""
 
     width: int
     of: dict[int, Array] = field(default_factory=dict)
@@ -200,7 +200,7 @@ class _Columns:
         for span, size in zip(spans, sizes, strict=True):
             part = room[first : first + size * lanes].reshape(size, lanes)
             one = np.ctypeslib.as_array((ctypes.c_double * size).from_address(span.start))
-            with np.errstate(over="ignore", invalid="ignore"):
+            with np.errstate(over="ignore"):
                 part[:] = one[:, None]
             self._parts[span.start], first = part, first + size * lanes
 
@@ -250,19 +250,17 @@ class LaneSchedule:
         at = self._run(self._schedule, 0 if label is None else self._labels[label])
         return Ended(self._of[at], np.flatnonzero(self._hit[0]).tolist())
 
-    def assign(self, tables: LaneTables, table: Array, *lanes: int) -> None:
-        """The table of these lanes from now on, or of all of them."""
+    def assign(self, tables: LaneTables, lane: int, table: Array) -> None:
+        """A lane's own table from now on."""
         if table.dtype != self.dtype or not table.flags.c_contiguous or table[0].size != tables.width:
             raise ValueError(
                 f"a lane's table must be contiguous, of {self.dtype}, in rows of {tables.width} numbers; "
                 f"got {table.shape} of {table.dtype}"
             )
-        start = Span.of(table).start
-        for lane in lanes or range(self.lanes):
-            tables.of[lane] = table
-            for known, pointers in self._tables:
-                if known is tables:
-                    pointers[lane] = start
+        tables.of[lane] = table
+        for known, pointers in self._tables:
+            if known is tables:
+                pointers[lane] = table.ctypes.data
 
     # ---- records
     def _add_all(self, steps: Iterable[LaneStep], mask: Array, sound: list[Span]) -> list[Span]:

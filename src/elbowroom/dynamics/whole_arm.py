@@ -31,7 +31,7 @@ from ..model import Finding, Model, findings
 from ..model.base_parameters import regrouped
 from ..model.model import Array
 from ..model.symbolic import RolledModel, SymbolicModel
-from .quantities import BODIES, MOMENTS, REGISTRY, SECOND, Formulation, Function, quantity, square
+from .quantities import BODIES, MOMENTS, SECOND, Formulation, Function, quantity, square
 
 LEAST = 1e-30
 """kg m^2 or kg: the inverse of less overflows in float32, and so do accelerations under small torques."""
@@ -174,31 +174,12 @@ class Choice:
             return made
         if isinstance(made[1], Rolled) and isinstance(self.name, str) and quantity(self.name).slopes is not None:
             return "recursion", rolled_slopes(model, self.name, self.derivative)
-        found = made[0], made[1].jacobian(*self.derivative)
-        named = f"{self.name}_derivatives"
-        if self.method is None and not self.options and named in REGISTRY and model.n <= LONG:
-            recursion = "recursion", straight_slopes(model, str(self.name), self.derivative)
-            return min(found, recursion, key=lambda way: _cost(way[1]))
-        return found
+        return made[0], made[1].jacobian(*self.derivative)
 
     def compiled_as(self) -> tuple[Any, ...]:
         """What the code follows from: the registry is open, and a name in it may be another function by now."""
         names = (self.name,) if isinstance(self.name, str) else self.name
-        names += tuple(f"{name}_derivatives" for name in names if f"{name}_derivatives" in REGISTRY)
         return self.name, self.method, self.options, self.derivative, *map(quantity, names)
-
-
-def straight_slopes(model: Model, name: str, by: tuple[str, ...]) -> Program:
-    """Some of the derivatives that the registry has a quantity of, under the names that `Program.jacobian` gives."""
-    what = quantity(name)
-    function = whole(f"{name}_derivatives", "recursion")
-
-    def some(of: Model, **inputs: Any) -> dict[str, Any]:
-        found = function(of, *inputs.values())
-        return {f"{name}_d{port}": found[what.inputs.index(port)] for port in by}
-
-    traced = trace(some, model, dict.fromkeys(what.inputs, (model.n,)), name=f"{name}_jacobian")
-    return traced if len(traced.operations) > LARGE else rearranged(traced)
 
 
 def rolled_slopes(model: Model, name: str, by: tuple[str, ...]) -> Rolled:

@@ -213,7 +213,7 @@ class Guard:
 class SupervisorLanes:
     """See the module's docstring.  `make` gives a supervisor; `names` are those of each person's capsules.
 
-    All supervisors have the same settings.
+    All supervisors have the same programs; the numbers of their settings may differ.
     """
 
     def __init__(self, make: Callable[[], Supervisor], names: Names) -> None:
@@ -235,11 +235,6 @@ class SupervisorLanes:
         self._lasting = [schedule[x] for x in self.first.lasting]
         self._all = [schedule[x] for x in self.first.arrays]
         self._on = schedule[self.active]
-        written = [Span.of(x) for step in flat(schedule.steps) for x in reads_and_writes(step)[1]]
-        self._changing = [
-            k for k, x in enumerate(self.first.lasting) if any(Span.of(x).meets(span) for span in written)
-        ]
-        self._settled = set[int]()  # lanes that have what never changes
 
     def born(self) -> Guard:
         """A supervisor before its first cycle."""
@@ -252,9 +247,8 @@ class SupervisorLanes:
 
     def join(self, lane: int, guard: Guard) -> None:
         """An arm whose cycles are ordinary goes on in a lane; its guard is free for another."""
-        for k in self._changing if lane in self._settled else range(len(self._lasting)):
-            self._lasting[k][:, lane] = guard.lasting[k].ravel()
-        self._settled.add(lane)
+        for own, column in zip(guard.lasting, self._lasting, strict=True):
+            column[:, lane] = own.ravel()
         self._on[0, lane] = 1.0
         self._free.append(guard)
 

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from ...algebra import maximum, minimum, where
 from ...algebra.linalg import Array as Scalars
 from ...algebra.linalg import vector
-from ...avoidance import Supervisor
+from ...avoidance import Goal, Supervisor
 from ...avoidance.safety.lanes import CYCLE, KEEP, Guard, SupervisorLanes
 from ...compile import compiled
 from ...compile.lane_schedule import Around, Gather, Halt, Label, LaneSchedule, LaneTables, Scatter, Unfused
@@ -234,23 +234,17 @@ class Together:
         lane = next(k for k in range(self.lanes) if k not in lanes)
         lanes[lane] = run
         schedule, takes, frames = self._schedule, self._takes, run.frames
-        stamps = frames.stamps[:, None]
-        tables = {
-            "newest": run.newest[:, None],
-            "rows": frames.rows.reshape(len(frames.rows), -1),
-            "stamps": stamps if self.people == 1 else np.repeat(stamps, self.people, axis=1),
-            "goals": run.scene.goals,
-            "q": run.q,
-            "asked": run.asked,
-        }
-        for name, table in tables.items():
-            schedule.assign(self._tables[name], np.ascontiguousarray(table, self.dtype), lane)
+        rows = frames.rows.reshape(len(frames.rows), -1)
+        stamps = np.repeat(frames.stamps[:, None], self.people, axis=1)
+        tables = {"newest": run.newest[:, None], "rows": rows, "stamps": stamps, "goals": run.scene.goals}
+        for name, table in {**tables, "q": run.q, "asked": run.asked}.items():
+            schedule.assign(self._tables[name], lane, np.ascontiguousarray(table, self.dtype))
         t, goals = run.k * PERIOD, len(run.scene.goals)
         task = run.k, len(run.asked), run.done, run.done % goals, goals, PERIOD
-        guard.goal.position = run.scene.goals[run.done % goals]
+        goal = Goal(run.scene.goals[run.done % goals]).packed
         values = (takes.now, (t, t, run.goal_time, FOR_EVER)), (takes.q, run.q[run.k]), (takes.qd, run.speed)
         self._arms.join(lane, guard)
-        for array, numbers in (*values, (takes.goal, guard.goal.packed), (self._task, task)):
+        for array, numbers in (*values, (takes.goal, goal), (self._task, task)):
             schedule[array][:, lane] = numbers
 
     def _read(self, lane: int, run: _Run) -> None:

@@ -1,7 +1,6 @@
 """How near an arm came in a run: to people, to itself and to the floor, for all control times in SIMD lanes.
 
-    near = nearness(place, people, 0).of(q, points)     # q (T, n), points (T, people, P, 3)
-    near = nearness(place, people, C).of(q, rows)       # rows (T, people, C, 13), of whatever is there in their place
+    near = nearness(place, people).of(q, rows)      # q (T, n), rows (T, people, C, 13)
 
 Only distances: a run in which arm and people overlap is looked at more closely (`run.distances`).
 """
@@ -23,9 +22,7 @@ from ...compile.kernel import Kernel
 from ...compile.lane_schedule import Around, Gather, Halt, LaneSchedule, LaneStep, LaneTables, Scatter
 from ...compile.pipeline import Call, Copy
 from ...geometry.distance import separation
-from ...geometry.person import NAMES
 from ...geometry.shapes import RADIUS, ROW
-from . import people as people_
 from .scene import Place
 
 Array = NDArray[np.float64]
@@ -73,22 +70,15 @@ def _counted(_: None, at: Scalars, counts: Scalars) -> dict[str, Scalars]:
 
 
 class Nearness:
-    """See the module's docstring; of an arm at its place, people, and C or 0 for skeletons."""
+    """See the module's docstring; of an arm at its place and so many capsules of people."""
 
-    def __init__(self, where: Place, people: int, size: int, dtype: Any = np.float64) -> None:
+    def __init__(self, where: Place, capsules: int, dtype: Any = np.float64) -> None:
         n, own_count, self.dtype = where.arm.n, len(where.body), np.dtype(dtype)
-        capsules = people * (size or len(NAMES))
         q, still, own, others = np.zeros(n), np.zeros(n), np.zeros((own_count, ROW)), np.zeros((capsules, ROW))
         at, counts, self._active, found, later, over = (np.zeros(k) for k in (1, 2, 1, len(NEAR), 1, 1))
         self._at, self._counts = at, counts
         given: dict[str, Array] = {"own": own, "floor": np.array([where.base[2]])}
         steps: list[LaneStep] = [Call(where.body.kernel, (q, still), own, checked=())]
-        seen = others.reshape(people, -1)
-        if not size:
-            skeleton, seen = people_.skeleton(float(where.base[2])), np.zeros((people, 3 * len(people_.POINTS)))
-            rest = np.zeros((len(people_.POINTS), 3))
-            for points, rows in zip(seen.reshape(people, *rest.shape), np.split(others, people), strict=True):
-                steps.append(Call(skeleton.kernel, (points, rest), rows, checked=()))
 
         def pairs(name: str, other: Array, first: list[int], second: list[int]) -> None:
             if first:
@@ -102,10 +92,10 @@ class Nearness:
         lifted = tuple((int(i), (2, 5)[int(k)]) for i, k in np.argwhere(where.lifted))
         reduce = compiled(_reduced, lifted, {name: x.shape for name, x in given.items()}, name="reduced")
         count = compiled(_counted, None, {"at": (1,), "counts": (2,)}, name="counted")
-        self._tables = LaneTables(n), LaneTables(seen.size), LaneTables(len(NEAR))
+        self._tables = LaneTables(n), LaneTables(others.size), LaneTables(len(NEAR))
         steps = [
             Gather(self._tables[0], at, q),
-            Gather(self._tables[1], at, seen),
+            Gather(self._tables[1], at, others),
             *steps,
             Call(reduce, tuple(given.values()), found, checked=()),
             Scatter(found, at, self._tables[2]),
@@ -117,12 +107,14 @@ class Nearness:
         self._schedule = LaneSchedule(steps, self._active, self.dtype)
         self._schedule[self._active][:] = 1.0
 
-    def of(self, q: Array, people: Array) -> Near:
+    def of(self, q: Array, rows: Array) -> Near:
         """At every time."""
         schedule, last = self._schedule, len(q) - 1
         found = np.empty((len(q), len(NEAR)), self.dtype)
-        for tables, values in zip(self._tables, (q, people.reshape(len(q), -1), found), strict=True):
-            schedule.assign(tables, np.ascontiguousarray(values, self.dtype))
+        for tables, values in zip(self._tables, (q, rows.reshape(len(q), -1), found), strict=True):
+            array = np.ascontiguousarray(values, self.dtype)
+            for lane in range(schedule.lanes):
+                schedule.assign(tables, lane, array)
         schedule[self._at][0] = np.minimum(np.arange(schedule.lanes), last)
         schedule[self._counts][:] = np.array([[last], [schedule.lanes]])
         schedule.run()
@@ -130,6 +122,6 @@ class Nearness:
 
 
 @cache
-def nearness(where: Place, people: int, size: int, dtype: Any = np.float64) -> Nearness:
+def nearness(where: Place, capsules: int, dtype: Any = np.float64) -> Nearness:
     """The same, made once."""
-    return Nearness(where, people, size, dtype)
+    return Nearness(where, capsules, dtype)

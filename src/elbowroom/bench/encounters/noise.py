@@ -22,7 +22,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...algebra import Array, Scalar, log, normal, trace, uniform
-from ...algebra.linalg import vector
 from ...compile import compiled
 
 PROCESS = 2  # of the key: what is random here; a scene has others
@@ -75,24 +74,18 @@ def timings(
             yield row[0], row[1], row[2]
 
 
-def _seen_person(first: int, given: Array, true: Array) -> Array:
-    """All coordinates of a person in a frame; `given` is key, run, frame and deviation, `first` a channel."""
-    key, run, frame, deviation = given
-    return vector(*(seen(None, key, run, frame, first + k, x, deviation) for k, x in enumerate(true)))
-
-
 @cache
-def _seen_kernel(first: int, numbers: int) -> Any:
-    return compiled(_seen_person, first, {"given": (4,), "true": (numbers,)}, name="seen")
+def _seen_kernel() -> Any:
+    names = ("key", "run", "frame", "channel", "true", "deviation")
+    return compiled(trace(seen, None, dict.fromkeys(names, SCALAR)))
 
 
 def seen_points(seed: int, true: NDArray[np.float64], deviation: float) -> NDArray[np.float64]:
     """Points (frames, people, P, 3) with the camera's error."""
-    frames, people = true.shape[:2]
-    numbers, given = true[0, 0].size, np.empty((frames, 4))
-    given[:, :2], given[:, 2], given[:, 3] = key_and_run(seed), np.arange(frames), deviation
-    found = np.empty((people, frames, numbers))
-    for k in range(people):
-        each = np.ascontiguousarray(true[:, k]).reshape(frames, numbers)
-        _seen_kernel(POINTS + k * numbers, numbers)(given, each, out=found[k])
-    return np.ascontiguousarray(np.moveaxis(found, 0, 1)).reshape(true.shape)
+    frames, numbers = len(true), true[0].size
+    given = np.empty((6, frames, numbers))
+    given[0], given[1] = key_and_run(seed)
+    given[2], given[3] = np.arange(frames)[:, None], POINTS + np.arange(numbers)
+    given[4], given[5] = true.reshape(frames, numbers), deviation
+    found: NDArray[np.float64] = _seen_kernel()(*given.reshape(6, -1))
+    return found.reshape(true.shape)

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from ...cell.people.reach import STRETCH, standing_points
 from ...geometry import Sizes
 from ...geometry.person import SIDES, Skeleton
-from .people_motion import Figure, Motion, greatest_step
+from .people_motion import Motion, greatest_step
 
 Array = NDArray[np.float64]
 
@@ -55,8 +55,6 @@ PARTS = np.linspace(0.0, 1.0, 11)
 _EFFORTS = np.array(  # (46, 2) how far a person leans and, leaning as far as that goes, how far the hand comes
     [*((lean, 1.0) for lean in np.linspace(0.0, LEAN, 21)), *((LEAN, far) for far in np.linspace(0.96, 0.0, 25))]
 )
-_DONE = PARTS * _EFFORTS[:, 1:]  # (46, 11) of the way of the hand
-_COS, _SIN = np.cos(PARTS * _EFFORTS[:, :1]), np.sin(PARTS * _EFFORTS[:, :1])  # of the trunk's lean
 
 
 @dataclass(frozen=True)
@@ -110,9 +108,7 @@ class Visitor:
             (g.start, g.time, g.hold, float(g.side), *(g.target - rest[_HANDS[g.side]]), g.lean) for g in self.grasps
         ]
         who = *rest.ravel(), *arm_lengths(self.height), *self.base
-        return motion(_rounded(len(steps)), _rounded(len(grasps))).points(
-            times / self.slowness, self.begin, steps, grasps, who
-        )
+        return motion().points(times / self.slowness, self.begin, steps, grasps, who)
 
 
 POINTS = tuple(standing_points(np.zeros(3), 0.0, 1.8, Sizes()))
@@ -123,16 +119,9 @@ _HIP = POINTS.index("hip")
 _TRUNK = [POINTS.index(name) for name in ("head", "collar", "left_shoulder", "right_shoulder")]
 
 
-@cache
-def _standing_points(height: float) -> dict[str, Array]:
-    return standing_points(np.zeros(3), 0.0, height, Sizes())
-
-
 @lru_cache(maxsize=8)
 def _standing(height: float) -> dict[str, Array]:
-    """Every point of a standing person is linear in the height: between those of 1 m and of 2 m."""
-    low, high = _standing_points(1.0), _standing_points(2.0)
-    return {name: at + (high[name] - at) * (height - 1.0) for name, at in low.items()}
+    return standing_points(np.zeros(3), 0.0, height, Sizes())
 
 
 @lru_cache(maxsize=8)
@@ -208,17 +197,6 @@ def _place(random: np.random.Generator, target: Array | None, base: Array, front
     return np.array([max(float(np.linalg.norm(place)), NEAREST), front + min(max(off, -SIDEWAYS), SIDEWAYS)])
 
 
-def _stretch(hang: Array, way: Array, hip: Array, shoulder: Array) -> Array:
-    """(46,) of each of _EFFORTS, the greatest distance of hand and shoulder on the way, squared."""
-    x, _, z = shoulder - hip
-    x, z = _COS * x + _SIN * z - x, _COS * z - _SIN * x  # how far leaning has moved the shoulder
-    z -= shoulder[2] - hip[2]
-    parts = zip((x, 0.0, z), way, hang - shoulder, strict=True)
-    off = [(_DONE * by + rest) - PARTS * moved for moved, by, rest in parts]  # a hand that hangs is carried along
-    found: Array = (off[0] * off[0] + off[1] * off[1] + off[2] * off[2]).max(axis=1)
-    return found
-
-
 def _grasp(
     random: np.random.Generator,
     height: float,
@@ -237,7 +215,12 @@ def _grasp(
     hang, hip, shoulder = figure[_HANDS[side]], figure[_HIP], figure[_SHOULDERS[side]]
     most = STRETCH * sum(arm_lengths(height)) * (1 + 1e-9)  # as it hangs it is just that
     way = wanted - hang
-    enough = _stretch(hang, way, hip, shoulder) <= most * most
+    leans, fars = _EFFORTS.T[:, :, None]
+    tried = (PARTS * leans).ravel()
+    offsets = leant(np.broadcast_to(shoulder - hip, (len(tried), 1, 3)), tried)
+    shoulders = hip + offsets.reshape(len(_EFFORTS), len(PARTS), 3)
+    hand = hang + (PARTS * fars)[..., None] * way + (1.0 - PARTS)[:, None] * (shoulders - shoulder)
+    enough = np.linalg.norm(hand - shoulders, axis=2).max(axis=1) <= most
     lean, far = _EFFORTS[int(np.argmax(enough)) if enough.any() else -1].tolist()
     speed = random.uniform(*speeds)
     head = float(np.linalg.norm(figure[POINTS.index("head")] - hip))
@@ -246,18 +229,10 @@ def _grasp(
     return Grasp(start, time, random.uniform(*HOLDS), side, hang + far * way, lean)
 
 
-FIGURE = Figure(len(POINTS), _HIP, tuple(_TRUNK), tuple(_SHOULDERS), tuple(_ELBOWS), tuple(_HANDS), RISE)
-
-
-def _rounded(count: int) -> int:
-    """Walks or reaches that there is room for: few programs do for all plans."""
-    return max(4, -(-count // 4) * 4)
-
-
 @cache
-def motion(steps: int, grasps: int) -> Motion:
-    """From plans of so many walks and reaches to points."""
-    return Motion(FIGURE, steps, grasps)
+def motion() -> Motion:
+    """From plans to points."""
+    return Motion(len(POINTS), _HIP, tuple(_TRUNK), tuple(_SHOULDERS), tuple(_ELBOWS), tuple(_HANDS), RISE)
 
 
 @cache

@@ -5,7 +5,7 @@
     figure      r, angle and yaw of the place; the trunk leant about the hip, a hand that hangs carried by its shoulder,
                 elbows by the two links of cell/people/reach.py
 
-`walked`, `grasped`, `posed` and `moved` are written for any scalar.
+`walked`, `reached` and `posed` are written for any scalar.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ...algebra.functions import largest
 from ...algebra.linalg import Array as Scalars
 from ...algebra.linalg import vector
 from ...compile import compiled
-from ...compile.lane_schedule import Around, Gather, Halt, LaneSchedule, LaneStep, LaneTables, Scatter
+from ...compile.lane_schedule import Around, Gather, Halt, LaneSchedule, LaneStep, LaneTables, Repeat, Scatter
 from ...compile.pipeline import Call, Copy
 
 Array = NDArray[np.float64]
@@ -31,6 +31,8 @@ STEP = ("start", "length", "speed", "r", "angle", "yaw")  # of a walk; the last 
 GRASP = ("start", "time", "hold", "side", "x", "y", "z", "lean")  # of a reach; x, y, z lead from rest to the target
 PLACE = ("r", "angle", "yaw")
 REACHING = ("lean", "left_x", "left_y", "left_z", "right_x", "right_y", "right_z", "left", "right")  # summed up
+AT = ("number", "walk", "reach")  # of a time, of the walk and of the reach that come next
+COUNTS = ("last", "walks", "reaches", "lanes")
 
 
 def _clipped(x: Scalar, low: Scalar, high: Scalar) -> Scalar:
@@ -71,6 +73,24 @@ class Figure:
     rise: float
 
 
+def _walked(parts: Figure, t: Scalars, step: Scalars, place: Scalars, at: Scalars) -> dict[str, Scalars]:
+    done = walked(parts.rise, t[0], step)
+    return {"new_place": vector(*(x + done * by for x, by in zip(place, step[3:], strict=True))), "next": at + 1.0}
+
+
+def _reached(_: Figure, t: Scalars, grasp: Scalars, reaching: Scalars, at: Scalars) -> dict[str, Scalars]:
+    done, right = grasped(t[0], grasp), grasp[3] > 0.5
+    left_part, right_part = where(right, 0.0, done), where(right, done, 0.0)
+    lean, *hands, left, both = reaching
+    moved = [
+        x + part * by for x, part, by in zip(hands, [left_part] * 3 + [right_part] * 3, [*grasp[4:7]] * 2, strict=True)
+    ]
+    return {
+        "new_reaching": vector(lean + done * grasp[7], *moved, left + left_part, both + right_part),
+        "next": at + 1.0,
+    }
+
+
 def posed(parts: Figure, place: Scalars, reaching: Scalars, who: Scalars) -> Scalars:
     """(P, 3) points; `who` is the standing figure, the lengths of upper arm and forearm, and the base."""
     figure, (upper, fore), base = who[:-5].reshape(-1, 3), who[-5:-3], who[-3:]
@@ -102,60 +122,88 @@ def bent(shoulder: list[Scalar], hand: list[Scalar], upper: Scalar, fore: Scalar
     return [shoulder[0] + out * r[0] + aside * r[2], shoulder[1] + out * r[1], shoulder[2] + out * r[2] - aside * r[0]]
 
 
-def moved(parts: Figure, t: Scalars, begin: Scalars, steps: Scalars, grasps: Scalars, who: Scalars) -> Scalars:
-    """(P, 3) points at a time, of a person who begins at a PLACE, with rows of STEP and GRASP."""
-    place: Any = list(begin)
-    for step in steps:
-        done = walked(parts.rise, t[0], step)
-        place = [x + done * by for x, by in zip(place, step[3:], strict=True)]
-    reaching: list[Scalar] = [0.0] * len(REACHING)
-    for grasp in grasps:
-        done, right = grasped(t[0], grasp), grasp[3] > 0.5
-        left_part, right_part = where(right, 0.0, done), where(right, done, 0.0)
-        by = [done * grasp[7], *(left_part * x for x in grasp[4:7]), *(right_part * x for x in grasp[4:7])]
-        reaching = [x + y for x, y in zip(reaching, [*by, left_part, right_part], strict=True)]
-    return posed(parts, vector(*place), vector(*reaching), who)
-
-
 def _counted(_: None, at: Scalars, counts: Scalars) -> dict[str, Scalars]:
     """The next time of each lane, the last one repeated; and whether there is none left."""
-    last, lanes = counts
-    return {"later": vector(minimum(at[0] + lanes, last)), "over": vector(where(at[0] >= last, 1.0, 0.0))}
+    last, _, _, lanes = counts
+    after = at[0] + lanes
+    return {"later": vector(minimum(after, last), 0.0, 0.0), "over": vector(where(at[0] >= last, 1.0, 0.0))}
 
 
-AFTER = 1e9  # s, when there is nobody any more
-NO_STEP = (AFTER, 1.0, 1.0, 0.0, 0.0, 0.0)
-NO_GRASP = (AFTER, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+def _more(_: None, at: Scalars, counts: Scalars) -> dict[str, Scalars]:
+    return {
+        "walks": vector(where(at[1] < counts[1], 1.0, 0.0)),
+        "reaches": vector(where(at[2] < counts[2], 1.0, 0.0)),
+    }
 
 
 class Motion:
-    """Plans of at most so many walks and reaches to points."""
+    """Plans to points; `parts` says which points are which."""
 
-    def __init__(self, parts: Figure, steps: int, grasps: int) -> None:
-        self.parts = parts
-        given = self._given = {
-            "t": np.zeros(1),
-            "begin": np.zeros(len(PLACE)),
-            "steps": np.zeros((steps, len(STEP))),
-            "grasps": np.zeros((grasps, len(GRASP))),
-            "who": np.zeros(3 * parts.points + 5),
+    def __init__(self, *parts: Any) -> None:
+        self.parts = known = Figure(*parts)
+        self._who = np.zeros(3 * known.points + 5)
+        self._at, self._counts, self._active, t = np.zeros(len(AT)), np.zeros(len(COUNTS)), np.ones(1), np.zeros(1)
+        self._begin, place, new_place = (np.zeros(len(PLACE)) for _ in range(3))
+        none, reaching, new_reaching = (np.zeros(len(REACHING)) for _ in range(3))
+        step, grasp = np.zeros(len(STEP)), np.zeros(len(GRASP))
+        points, over, walks, reaches, later, following = (
+            np.zeros((known.points, 3)),
+            *(np.zeros(1) for _ in range(3)),
+            *(np.zeros(3) for _ in range(2)),
+        )
+        self._over = Halt(over)
+        self._tables = {
+            "t": LaneTables(1),
+            "steps": LaneTables(len(STEP)),
+            "grasps": LaneTables(len(GRASP)),
+            "points": LaneTables(points.size),
         }
-        self._at, self._counts, active = np.zeros(1), np.zeros(2), np.ones(1)
-        points, later, over = np.zeros((parts.points, 3)), np.zeros(1), np.zeros(1)
-        move = compiled(moved, parts, {name: x.shape for name, x in given.items()}, name="moved")
-        count = compiled(_counted, None, {"at": (1,), "counts": (2,)}, name="counted")
-        self._times, self._points = LaneTables(1), LaneTables(points.size)
+        number, walk, reach = (self._at[k : k + 1] for k in range(3))
+
+        def call(function: Any, inputs: dict[str, Array], outs: Any, subject: Any = None) -> Call:
+            kernel = compiled(
+                function, subject, {k: x.shape for k, x in inputs.items()}, name=function.__name__.strip("_")
+            )
+            return Call(kernel, tuple(inputs.values()), outs, checked=())
+
+        next_walk, next_reach = following[:1], following[1:2]
+        more = call(_more, {"at": self._at, "counts": self._counts}, (walks, reaches))
         all_steps: list[LaneStep] = [
-            Gather(self._times, self._at, given["t"]),
-            Call(move, tuple(given.values()), points, checked=()),
-            Scatter(points, self._at, self._points),
-            Call(count, (self._at, self._counts), (later, over), checked=()),
-            Halt(over),
+            Gather(self._tables["t"], number, t),
+            Copy(self._begin, place),
+            Copy(none, reaching),
+            Repeat(
+                [
+                    Gather(self._tables["steps"], walk, step),
+                    call(_walked, {"t": t, "step": step, "place": place, "at": walk}, (new_place, next_walk), known),
+                    *(Copy(new_place, place), Copy(next_walk, walk), more),
+                ],
+                walks,
+                1 << 30,
+            ),
+            Repeat(
+                [
+                    Gather(self._tables["grasps"], reach, grasp),
+                    call(
+                        _reached,
+                        {"t": t, "grasp": grasp, "reaching": reaching, "at": reach},
+                        (new_reaching, next_reach),
+                        known,
+                    ),
+                    *(Copy(new_reaching, reaching), Copy(next_reach, reach), more),
+                ],
+                reaches,
+                1 << 30,
+            ),
+            call(posed, {"place": place, "reaching": reaching, "who": self._who}, points, known),
+            Scatter(points, number, self._tables["points"]),
+            call(_counted, {"at": self._at, "counts": self._counts}, (later, over)),
+            self._over,
             Copy(later, self._at),
             Around(1 << 40),
         ]
-        self._schedule = LaneSchedule(all_steps, active)
-        self._schedule[active][:] = 1.0
+        self._schedule = LaneSchedule(all_steps, self._active)
+        self._schedule[self._active][:] = 1.0
 
     def points(
         self,
@@ -166,19 +214,19 @@ class Motion:
         who: Sequence[float],
     ) -> Array:
         """(T, P, 3): rows of STEP, of GRASP; where the person begins (PLACE); `who` as `posed` has it."""
-        schedule, last, given = self._schedule, len(times) - 1, self._given
+        schedule, last = self._schedule, len(times) - 1
         found = np.empty((len(times), self.parts.points, 3))
-        given["begin"][:], given["who"][:] = begin, who
-        for name, rows, none in (("steps", steps, NO_STEP), ("grasps", grasps, NO_GRASP)):
-            given[name][:] = none
-            if rows:
-                given[name][: len(rows)] = rows
-        for name in ("begin", "steps", "grasps", "who"):
-            schedule[given[name]][:] = given[name].reshape(-1, 1)
-        for tables, array in ((self._times, np.ascontiguousarray(times[:, None])), (self._points, found)):
-            schedule.assign(tables, array)
-        schedule[self._at][0] = np.minimum(np.arange(schedule.lanes), last)
-        schedule[self._counts][:] = np.array([[last], [schedule.lanes]])
+        no_step, no_grasp = (0.0, 1.0, 1.0, 0.0, 0.0, 0.0), (0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+        tables = times[:, None], steps or [no_step], grasps or [no_grasp], found
+        for table, values in zip(self._tables.values(), tables, strict=True):
+            array = np.ascontiguousarray(values, dtype=float)
+            for lane in range(schedule.lanes):
+                schedule.assign(table, lane, array)
+        columns = schedule[self._at]
+        columns[0], columns[1:] = np.minimum(np.arange(schedule.lanes), last), 0.0
+        counts = last, len(steps), len(grasps), schedule.lanes
+        for array, numbers in ((self._counts, counts), (self._begin, begin), (self._who, who)):
+            schedule[array][:] = np.asarray(numbers)[:, None]
         schedule.run()
         return found
 

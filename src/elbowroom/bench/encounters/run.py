@@ -158,10 +158,8 @@ def measured(
 
 def nearest(scene: EncounterScene, track: RunTrack) -> Near:
     """How near the arm was to people, to itself and to the floor at the T + 1 control times."""
-    where, people = scene.place, scene.people
-    if scene.others is None:
-        return nearness(where, people, 0).of(track.q, scene.points)
-    return nearness(where, people, scene.others.shape[2]).of(track.q, scene.others)
+    capsules = scene.rows.shape[1] * scene.rows.shape[2]
+    return nearness(scene.place, capsules).of(track.q, scene.rows)
 
 
 LEVEL = 0.95

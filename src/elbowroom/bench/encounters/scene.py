@@ -135,7 +135,7 @@ HEIGHTS = (0.1, 0.9)  # of the reach, above the base
 BESIDE = math.radians(75)  # goals are within it of the arm's front
 STEP = (0.25, 1.2)  # of the reach: between a goal and the next
 COLUMN = 0.3  # of the reach: the straight way between two goals stays so far from the base's axis
-GOALS, FEWEST = 40, 10  # in a scene, at most and, besides one a second, at least: more than an arm can reach
+GOALS = 40  # in a scene: more than an arm can reach in the time
 LEVEL = 0.15  # m: an end of a capsule whose height changes less is carried by the base
 
 
@@ -255,15 +255,8 @@ class EncounterScene:
     times: Array  # (T + 1,) s
     goals: Array  # (G, 3)
     points: Array  # (T + 1, people, P, 3) of the skeletons
-    others: Array | None = None  # (T + 1, people, C, 13) capsules of whatever is there in a person's place
+    rows: Array  # (T + 1, people, C, 13) the true capsules with their true velocities
     start: Array | None = None  # (n,) where the arm begins, if not at ready
-
-    @cached_property
-    def rows(self) -> Array:
-        """(T + 1, people, C, 13) the true capsules with their true velocities."""
-        if self.others is not None:
-            return self.others
-        return capsules(self.place, self.points, np.gradient(self.points, PERIOD, axis=0))
 
     @property
     def duration(self) -> float:
@@ -276,7 +269,7 @@ def scene(
 ) -> EncounterScene:
     """The encounter of this seed; people keep every point of theirs below `limb_speed` (m/s)."""
     times = PERIOD * np.arange(round(duration / PERIOD) + 1, dtype=float)
-    goals = _sequence(where, np.random.default_rng([0, seed]), min(GOALS, FEWEST + math.ceil(duration)))
+    goals = _sequence(where, np.random.default_rng([0, seed]))
     ready = where.arm.pose(where.arm.ready)[:3, 3]
     likely = [ready, ready, ready, *goals[:3]]  # where the arm is at first, and goes to in the time
     who = [
@@ -284,7 +277,8 @@ def scene(
         for k in range(people)
     ]
     points = np.stack([visitor.points(times) for visitor in who], axis=1)
-    return EncounterScene(where, seed, people, times, goals, points)
+    velocities = np.gradient(points, PERIOD, axis=0)
+    return EncounterScene(where, seed, people, times, goals, points, capsules(where, points, velocities))
 
 
 def capsules(where: Place, points: Array, velocities: Array) -> Array:
@@ -300,10 +294,10 @@ def still(rows: Array) -> Array:
     return found
 
 
-def _sequence(where: Place, random: np.random.Generator, count: int) -> Array:
-    """(count, 3) each a step from the last, the straight way clear of the column."""
+def _sequence(where: Place, random: np.random.Generator) -> Array:
+    """(GOALS, 3) each a step from the last, the straight way clear of the column."""
     at, found = -1, list[int]()
-    while len(found) < count:
+    while len(found) < GOALS:
         order = random.permutation(len(where.goals))
         fits = np.flatnonzero(where.steps_from(at)[order])
         at = int(order[fits[0] if len(fits) else -1])  # the first that will do

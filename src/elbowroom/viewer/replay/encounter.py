@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ...bench.encounters.run import Distances, distances, nearest, reached
+from ...bench.encounters.run import Distances, distances, reached
 from ...bench.encounters.scene import PERIOD
 from ...campaign.draws import RunParameters
 from ...campaign.runs import Replayed, replay
@@ -32,14 +32,12 @@ Array = NDArray[np.float64]
 RATE = 25.0  # pictures a second
 
 
-def write_run(
-    of: RunParameters, path: str | os.PathLike[str], *, rate: float = RATE, precision: str = "float64"
-) -> float:
-    """Writes the run as one HTML file; returns its least distance, m, as the table has it."""
-    again = replay(of, precision)
+def write_run(of: RunParameters, path: str | os.PathLike[str], *, rate: float = RATE) -> float:
+    """Writes the run as one HTML file; returns its least distance, m."""
+    again = replay(of)
     apart = distances(again.scene, again.track)
     write(snapshots(of, again, apart, rate), path, rate=rate, title=title(of))
-    return float(nearest(again.scene, again.track).people.min())
+    return float(apart.distance.min())
 
 
 def title(of: RunParameters) -> str:

@@ -1,0 +1,233 @@
+"""`elbowroom ros2`: a guarded arm on ROS 2; and what `elbowroom run --plant ros2` needs of it."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..errors import ConfigError
+from .terminal import INTERRUPTED, AllowBare, OtherTip, Xacro, allow_xacro, line, note, plain, writable
+
+if TYPE_CHECKING:
+    from ..cell import Cell, Scene
+    from ..connect.ros2.session import Ros2Options, Ros2Session
+
+LONGEST = 50_000.0  # s: of control steps of 10 ms as many as a run may have
+
+JointStates = Annotated[str, typer.Option(metavar="TOPIC", help="ROS 2: joint states of the robot.")]
+CommandTopic = Annotated[
+    str | None, typer.Option("--command", metavar="TOPIC", help="ROS 2: joint speeds, or .../joint_trajectory.")
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="ROS 2: publish nothing; say what would be done.")]
+People = Annotated[int, typer.Option("--people", metavar="N", min=0, max=8, help="ROS 2: places for people; 0: none.")]
+Domain = Annotated[int | None, typer.Option(metavar="N", help="ROS 2: domain.  [ROS_DOMAIN_ID, or 0]")]
+Interface = Annotated[str, typer.Option(metavar="NAME", help="ROS 2: network interface; lo is this machine alone.")]
+
+
+def options(
+    joint_states: str,
+    command: str | None,
+    dry_run: bool,
+    people: int,
+    domain: int | None,
+    interface: str,
+) -> Ros2Options:
+    """What a session is asked for; refuses a call that does not say whether the arm shall move."""
+    from ..connect.ros2.node import checked_topic, domain_of
+    from ..connect.ros2.session import Ros2Options
+
+    if command is None and not dry_run:
+        raise typer.BadParameter(
+            "--command: expected the topic of a controller, such as /velocity_controller/commands; or --dry-run"
+        )
+    for topic in (joint_states, *([command] if command else [])):
+        checked_topic(topic)
+    wanted = None if dry_run else command
+    chosen = domain_of(domain)
+    return Ros2Options(joint_states=joint_states, command=wanted, people=people, domain=chosen, interface=interface)
+
+
+def introduce(link: Ros2Session, cell: Cell) -> None:
+    """What is connected, and what it will do."""
+    asked, plant = link.options, link.plant
+    assert plant is not None
+    configured = "as CYCLONEDDS_URI says" if link.node.configured else f"interface {asked.interface}"
+    line(plain(f"{cell.arm.name}: joint states on {asked.joint_states}, domain {link.node.domain}, {configured}"))
+    if asked.dry:
+        line("  dry run: nothing is published")
+    else:
+        kind = "trajectories" if plant.topics.is_trajectory else "joint speeds"
+        line(plain(f"  commands: {kind} to {asked.command}, every {1e3 * cell.period:g} ms"))
+        line("  a stop lasts until somebody publishes on /elbowroom/reset (std_msgs/Empty)")
+    if link.people is not None:
+        line(plain(f"  people: {' or '.join(link.people.topics)}, {asked.people} at most, in the frame {asked.frame}"))
+    else:
+        line("  people: none are looked for")
+    sys.stdout.flush()
+
+
+class StatusLines:
+    """Prints a line when the status of the arm changes, at most some a second."""
+
+    def __init__(self, cell: Cell) -> None:
+        self.cell, self._before, self._next = cell, ("", ""), -math.inf
+
+    def look(self, done: int, total: int) -> None:
+        """Once a control step."""
+        cell, t = self.cell, self.cell.command.t
+        command = cell.command
+        watching = cell.scene.supervision == "watch"
+        status = cell.verdict.value if watching and cell.verdict is not None else command.status.value
+        reason = cell.guard.reason if cell.guard is not None and cell.guard.latched else command.reason
+        now = status, reason if status.startswith("STOP") else ""
+        if now == self._before or (t < self._next and not status.startswith("STOP")):
+            return
+        self._before, self._next = now, t + 0.5
+        line(plain(f"{t:9.2f} s  {status}{': ' + reason if reason else ''}"))
+        sys.stdout.flush()
+
+
+def ros2(
+    robot: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The arm: a URDF, TOML or a name.  [/robot_description]")
+    ] = None,
+    tip: OtherTip = "",
+    joint_states: JointStates = "/joint_states",
+    command: CommandTopic = None,
+    goal: Annotated[str, typer.Option(metavar="TOPIC", help="Goals of the tool, PoseStamped.")] = "/goal_pose",
+    people: People = 1,
+    people_topic: Annotated[str, typer.Option(metavar="TOPIC", help="People as PoseArray.")] = "/people",
+    frame: Annotated[str, typer.Option(metavar="NAME", help="The frame of the arm's base.")] = "world",
+    scene: Annotated[
+        Path | None, typer.Option(metavar="FILE.toml", help="Settings of controller and limits, of a scene.")
+    ] = None,
+    period: Annotated[float, typer.Option(metavar="S", min=0.001, max=0.1, help="Time between control steps.")] = 0.01,
+    dry_run: DryRun = False,
+    watchdog: Annotated[bool, typer.Option("--watchdog/--no-watchdog", help="A process that stops the arm.")] = True,
+    domain: Domain = None,
+    interface: Interface = "lo",
+    humble: Annotated[bool, typer.Option("--humble", help="Announce no type hashes, as ROS 2 Humble.")] = False,
+    wait: Annotated[float, typer.Option(metavar="S", min=0.1, help="How long to wait for the robot.")] = 10.0,
+    seconds: Annotated[float | None, typer.Option(metavar="S", min=0.0, help="Stop after so long.  [Ctrl-C]")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="A recording: CSV, or FILE.mcap.  [none]")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the recording.")] = False,
+    xacro: Xacro = False,
+    allow_bare: AllowBare = False,
+    simulate: Annotated[bool, typer.Option("--simulate", help="Be a robot instead: to try it without one.")] = False,
+) -> None:
+    """Guard an arm on ROS 2: its tool goes where /goal_pose says, and keeps clear of people.
+
+    \b
+    elbowroom ros2 --robot my.urdf --dry-run                   connects, publishes nothing
+    elbowroom ros2 --robot my.urdf --joint-states /joint_states --command /velocity_controller/commands
+    elbowroom ros2 --command /scaled_joint_trajectory_controller/joint_trajectory     arm from /robot_description
+    elbowroom ros2 --simulate --robot ur5e                     a simulated robot, in another terminal
+
+    It needs no ROS installation: pip install '.[connect]'.  The network is this machine alone unless --interface names
+    another.  Informed by ISO 10218:2025 / ISO/TS 15066, not certified; run it under a certified safety controller.
+    Ctrl-C stops the arm and ends it.  docs/cell/ros2.md goes from the robot's driver to a guarded arm.
+    """
+    allow_xacro(xacro)
+    if out is not None:
+        writable(out, force)
+    if simulate:
+        raise typer.Exit(_simulate(robot or "ur5e", tip, domain, interface, seconds))
+    from ..connect.ros2.session import Ros2Session
+
+    asked = options(joint_states, command, dry_run, people, domain, interface)
+    asked = replace(
+        asked, goal_topic=goal, people_topic=people_topic, frame=frame, hashes=not humble, watchdog=watchdog
+    )
+    with Ros2Session(asked) as link:
+        note("connecting", "to the robot; an arm that is new here is compiled first, which takes a minute", "green")
+        given = robot if robot is not None else _described(link, wait)
+        cell = link.guarded(_scene(given, tip, scene, period, seconds, allow_bare), wait)
+        introduce(link, cell)
+        raise typer.Exit(guard(link, cell, out, force))
+
+
+def _described(link: Ros2Session, wait: float) -> str:
+    from ..connect.ros2.session import saved_description
+
+    return str(saved_description(link.description(wait)))
+
+
+def _scene(robot: str, tip: str, file: Path | None, period: float, seconds: float | None, allow_bare: bool) -> Scene:
+    from ..avoidance import Config, Limits, Sensor
+    from ..cell import Scene
+
+    duration = min(seconds or LONGEST, 4_999_999 * period)
+    if file is not None:
+        found = Scene.load(file, robot=robot)
+        return replace(found, tip=tip or found.tip, duration=duration, allow_bare=allow_bare or found.allow_bare)
+    return Scene(
+        robot=robot,
+        tip=tip,
+        origin="base",
+        duration=duration,
+        allow_bare=allow_bare,
+        controller=Config(period=period),
+        limits=Limits(sensor=Sensor()),
+    )
+
+
+def guard(link: Ros2Session, cell: Cell, out: Path | None, force: bool) -> int:
+    """Runs the loop until it is over; the exit status."""
+    from ..cell import RealTime, Recording, run
+    from ..cell.runner import record_to
+
+    notes = {"epoch": str(time.time_ns())}
+    if out is None:
+        recording = Recording(cell.arm.n, keep=False)
+    else:
+        recording = record_to(cell, out, notes=notes, replace=force, keep=False)
+    status, shown = 0, StatusLines(cell)
+    try:
+        run(cell, recording, pace=RealTime(cell.period), progress=link.told(cell, shown.look))
+    except KeyboardInterrupt:
+        status = INTERRUPTED
+        note("ended", "by Ctrl-C", "green")
+    stops = 0 if cell.guard is None else cell.guard.counters["stops"]
+    link.run_down(cell)
+    goals = f"{cell.task.cycles} goal{'' if cell.task.cycles == 1 else 's'} reached"
+    line(f"{len(recording)} control steps, {goals}, {stops} stops, {link.resets} resets")
+    if recording.problem:
+        note("warning", recording.problem)
+    elif out is not None:
+        line(plain(f"recording: {out}"))
+    return status
+
+
+def _simulate(robot: str, tip: str, domain: int | None, interface: str, seconds: float | None) -> int:
+    """A simulated robot until Ctrl-C."""
+    from ..connect.ros2.node import Node
+    from ..connect.ros2.simulated import COMMANDS, STATES, TRAJECTORIES, SimulatedRobot
+    from ..loading import load
+
+    arm = load(robot, tip or None)
+    with Node(domain, interface=interface) as node:
+        simulated = SimulatedRobot(arm, node)
+        line(
+            plain(f"{arm.name} on domain {node.domain}: {STATES}, {COMMANDS}, {TRAJECTORIES}, /people; Ctrl-C ends it")
+        )
+        sys.stdout.flush()
+        end = math.inf if seconds is None else time.monotonic() + seconds
+        try:
+            simulated.serve(lambda: "quit" if time.monotonic() >= end else None)
+        except KeyboardInterrupt:
+            note("ended", "by Ctrl-C", "green")
+    return 0
+
+
+def cell_on(link: Ros2Session, scene: Scene) -> Cell:
+    """The scene's cell on a ROS 2 robot, for `run --plant ros2`."""
+    try:
+        return link.cell(scene)
+    except ConfigError as error:
+        raise ConfigError(f"--plant ros2: {error}") from None

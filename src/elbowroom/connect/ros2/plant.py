@@ -1,0 +1,279 @@
+"""A robot on ROS 2 as a plant: joint states in, commands out, with the interface of any plant in another program.
+
+    plant = Ros2Plant(arm, node, Topics(command="/velocity_controller/commands"))
+    plant.wait(5.0)                  until joint states come: the only call that takes its time
+    plant.write(command); plant.read(state)
+
+Joint states are taken by the names of their joints, whatever their order; further joints (a gripper) do no harm, and
+messages without any of ours are passed over.  A message in which joints of ours are missing, twice there, or without a
+position is refused and counted in `dropped`; without speeds they are computed from positions.
+
+What ends the arm's motion, latched until `unlatch`: a clock that jumps, stamps of 0, a second publisher of our joints'
+states, another publisher of commands.  `held` says it in words, and the cell stops for it.  No states for `timeout` is
+no connection, and stops too.  A real arm cannot be placed: `reset` leaves it where it stands.
+
+Commands are joint speeds (std_msgs/Float64MultiArray, ros2_control's group controllers, in the order of the arm's
+joints) or short trajectories (trajectory_msgs/JointTrajectory): the commanded speed for `HORIZON`, then a ramp to rest.
+A trajectory ends by itself; a speed is followed until the next one comes, and needs the watchdog (watchdog.py).
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...arm import Arm
+from ...avoidance import Command, State
+from ...cell.mocap.ros_people import nanoseconds
+from ...cell.plants.plant import configuration, positive_time
+from ...cell.recording.ros_messages import Value, stamp
+from ...errors import ConfigError, did_you_mean
+from .node import RELIABLE, SENSOR, Node, Publisher, checked_topic
+from .stamps import StampClock
+
+Array = NDArray[np.float64]
+
+TIMEOUT = 0.1  # s
+PATIENCE = 2.0  # s
+HORIZON = 0.05  # s that a trajectory goes on at the commanded speed
+DISCOVERY = 0.25  # s between looks at who else is there
+JOINT_STATE = "sensor_msgs/msg/JointState"
+SPEEDS, TRAJECTORY = "std_msgs/msg/Float64MultiArray", "trajectory_msgs/msg/JointTrajectory"
+DROPPED = ("joints", "numbers", "repeated", "publisher")
+
+
+@dataclass(frozen=True)
+class Topics:
+    """Names of topics; `command=None` sends nothing."""
+
+    joint_states: str = "/joint_states"
+    command: str | None = None
+    trajectory: bool | None = None  # None: as the name of the topic says
+
+    @property
+    def is_trajectory(self) -> bool:
+        """Whether commands are trajectories."""
+        named = self.command is not None and self.command.endswith("joint_trajectory")
+        return named if self.trajectory is None else self.trajectory
+
+
+class Ros2Plant:
+    """A robot on ROS 2.  See the module's docstring."""
+
+    lockstep = False
+    contacts = 0  # a robot does not say
+    touching = False
+
+    def __init__(
+        self,
+        arm: Arm,
+        node: Node,
+        topics: Topics,
+        *,
+        timeout: float = TIMEOUT,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        if topics.command is not None and topics.command == topics.joint_states:
+            raise ConfigError(f"command: expected another topic than that of the joint states, {topics.command}")
+        self.arm, self.node, self.topics, self.timeout = arm, node, topics, positive_time(timeout)
+        self.clock, self.patience = clock, PATIENCE
+        self.connections, self.dropped = 0, dict.fromkeys(DROPPED, 0)
+        self.stamps = StampClock()
+        self.missing: tuple[str, ...] = ()  # joints of ours that the last message with some of them had not
+        self.seen: tuple[str, ...] = ()  # joints of the last message
+        self.faults: list[Callable[[], str]] = []  # further reasons to stop, asked in every cycle
+        self.fault = ""  # what is latched
+        self._states = node.subscribe(checked_topic(topics.joint_states), JOINT_STATE, SENSOR)
+        kind = TRAJECTORY if topics.is_trajectory else SPEEDS
+        self.commands: Publisher | None = None
+        if topics.command is not None:
+            self.commands = node.publish(checked_topic(topics.command), kind, RELIABLE)
+        self._order: dict[tuple[str, ...], list[int]] = {}
+        self._q, self._qd, self._t = np.zeros(arm.n), np.zeros(arm.n), -math.inf
+        self._publisher: int | None = None
+        self._looked = -math.inf
+        self._connected = False
+        self._zeros = (0.0,) * arm.n
+        self._ramp = np.maximum(arm.model.velocity, 0.0)
+        self.pumps: list[Callable[[float], None]] = []  # other inputs, taken with the joint states
+
+    # ---- what is known about the other side
+    @property
+    def connected(self) -> bool:
+        """Whether joint states come: the last is younger than `timeout`."""
+        return self.clock() - self._t <= self.timeout
+
+    @property
+    def held(self) -> str:
+        """Why the arm must not move, in words; "" if nothing speaks against it."""
+        return self.fault or next((why for each in self.faults if (why := each())), "")
+
+    @property
+    def description(self) -> str:
+        """What it is, and where."""
+        return f"ROS 2 robot on {self.topics.joint_states}, domain {self.node.domain}"
+
+    def wait(self, seconds: float) -> bool:
+        """Waits until joint states come, at most so long; whether they do."""
+        end = self.clock() + seconds
+        while True:
+            self.pump()
+            if self.connected or self.clock() >= end:
+                return self.connected
+            time.sleep(0.005)
+
+    def settle(self, seconds: float) -> bool:
+        """Nothing is asked that could be answered."""
+        return True
+
+    def trouble(self) -> str:
+        """Why no joint states come, in words; "" if they do."""
+        if self.connected:
+            return ""
+        topic = self.topics.joint_states
+        if self.missing:
+            names = ", ".join(self.missing)
+            hint = did_you_mean(self.missing[0], self.seen)
+            return (
+                f"{topic}: expected joints {names} of {self.arm.name}; its messages have {', '.join(self.seen)}{hint}"
+            )
+        if self.stamps.fault:
+            return f"{topic}: {self.stamps.fault}"
+        for other in self.node.publishers(topic):
+            if other.type != JOINT_STATE:
+                return f"{topic}: expected messages of type {JOINT_STATE}; somebody publishes {other.type}"
+        if not self._states.publishers:
+            return f"{topic}: nobody publishes there in domain {self.node.domain}, interface {self.node.interface}"
+        return f"{topic}: no message comes"
+
+    # ---- as any plant
+    def reset(self, q: ArrayLike) -> None:
+        """Ends a stop where the arm stands: a real one cannot be placed at q."""
+        configuration(self.arm, q)
+        self.unlatch()
+
+    def unlatch(self) -> None:
+        """Ends a stop: faults are looked for anew."""
+        self.fault, self._publisher = "", None
+        self.stamps.forget()
+        self._looked = -math.inf
+
+    def write(self, command: Command) -> None:
+        """Sends a command, if there is a topic for it; what is not finite is sent as zeros."""
+        if self.commands is None:
+            return
+        qd = np.asarray(command.qd, dtype=float)
+        speeds = tuple(qd.tolist()) if qd.shape == (self.arm.n,) and np.isfinite(qd).all() else self._zeros
+        self.commands.send(self._trajectory(speeds) if self.topics.is_trajectory else speeds_message(speeds))
+
+    def brake(self) -> None:
+        """Zero speeds, or a trajectory that ends where the arm is."""
+        if self.commands is not None:
+            zeros = self._zeros
+            self.commands.send(self._trajectory(zeros) if self.topics.is_trajectory else speeds_message(zeros))
+
+    def advance(self, dt: float, person_rows: Array | None = None) -> None:
+        """Nothing: time passes by itself."""
+
+    def read(self, state: State) -> None:
+        """Fills state.q, state.qd and state.t from the newest message, if there ever was one."""
+        self.pump()
+        if self._t > -math.inf:
+            state.q[:], state.qd[:], state.t = self._q, self._qd, self._t
+
+    def close(self) -> None:
+        """Stops the arm; the node is its maker's to close."""
+        for _ in range(3):  # a message may be lost on its way
+            self.brake()
+
+    def _trajectory(self, speeds: tuple[float, ...]) -> Value:
+        """At these speeds for the horizon, then to rest."""
+        qd = np.array(speeds)
+        limits = np.where(self._ramp > 0, self._ramp, 1.0)
+        ramp = max(HORIZON, float(np.max(np.abs(qd) / (4.0 * limits))))  # a quarter second from the fastest
+        ahead = self._q + HORIZON * qd
+        rest = ahead + 0.5 * ramp * qd
+        none: tuple[float, ...] = ()
+        points = (
+            (tuple(ahead.tolist()), speeds, none, none, stamp(round(1e9 * HORIZON))),
+            (tuple(rest.tolist()), self._zeros, none, none, stamp(round(1e9 * (HORIZON + ramp)))),
+        )
+        return ((0, 0), ""), self.arm.joint_names, points
+
+    # ---- messages
+    def pump(self) -> None:
+        """Takes what has come.  Never waits, never raises because of what came."""
+        now = self.clock()
+        for message in self._states.take():
+            self._take(message.value, message.publisher, now)
+        for pump in self.pumps:
+            pump(now)
+        if not self.fault and self.stamps.fault:
+            self.fault = f"{self.topics.joint_states}: {self.stamps.fault}"
+        if now - self._looked >= DISCOVERY:
+            self._looked = now
+            self._look_around()
+        if self.connected != self._connected:
+            self._connected = not self._connected
+            self.connections += self._connected
+
+    def _look_around(self) -> None:
+        """Whether somebody else commands the arm."""
+        command = self.topics.command
+        if command is None or self.fault:
+            return
+        others = self.node.publishers(command)
+        if others:
+            self.fault = f"{command}: {len(others)} other publisher{'s' * (len(others) > 1)} of commands"
+
+    def _take(self, value: tuple[Value, ...], publisher: int, now: float) -> None:
+        """A joint state: taken, or dropped for a reason."""
+        (sent, _), names, position, velocity, _ = value
+        order = self._order.get(names)
+        if order is None:
+            order = self._ordered(names)
+            if order is None:
+                return
+        if self._publisher is not None and publisher != self._publisher:
+            self.dropped["publisher"] += 1
+            self.fault = self.fault or f"{self.topics.joint_states}: a second publisher of the same joints"
+            return
+        if len(position) != len(names) or len(velocity) not in (0, len(names)):
+            self.dropped["numbers"] += 1
+            return
+        taken = self.stamps.taken(nanoseconds(sent), now)
+        if taken is None:
+            self.dropped["repeated"] += 1
+            return
+        self._publisher = publisher
+        q = np.array([position[k] for k in order])  # NaN is the supervisor's affair: it stops for it
+        if velocity:
+            self._qd[:] = [velocity[k] for k in order]
+        elif self._t > -math.inf and taken > self._t:
+            self._qd[:] = (q - self._q) / (taken - self._t)
+        self._q[:], self._t = q, taken
+
+    def _ordered(self, names: tuple[str, ...]) -> list[int] | None:
+        """Where our joints are among these names; None if they are not, once each."""
+        own = self.arm.joint_names
+        if not set(own) & set(names):  # of another device
+            if not self._order:
+                self.missing, self.seen = own, names
+            return None
+        self.missing, self.seen = tuple(name for name in own if name not in names), names
+        if self.missing or any(names.count(name) > 1 for name in own):
+            self.dropped["joints"] += 1
+            return None
+        if len(self._order) < 16:
+            self._order[names] = [names.index(name) for name in own]
+        return [names.index(name) for name in own]
+
+
+def speeds_message(speeds: tuple[float, ...]) -> Value:
+    """A std_msgs/Float64MultiArray of joint speeds."""
+    return ((), 0), speeds

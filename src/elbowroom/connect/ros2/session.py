@@ -1,0 +1,263 @@
+"""A cell on a ROS 2 robot: the link's parts put together, and taken apart when it is over.
+
+    with Ros2Session(Ros2Options(command="/velocity_controller/commands")) as link:
+        arm = link.description(10.0)                    from /robot_description, or one of your own
+        cell = link.cell(scene)                         the scene's task on the robot, people from topics
+        run(cell, pace=RealTime(cell.period), progress=link.told(cell))
+
+The loop is the cell's own (cell/runner.py): joint states, people and goals are taken at the beginning of a control
+step, the supervisor judges, commands go out at its end.  A stop is latched until somebody publishes on
+/elbowroom/reset.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+
+from ...arm import Arm
+from ...avoidance import Limits, Sensor
+from ...cell import Cell, RealTime, Scene, mounted
+from ...cell.mocap.bags import BODIES, PEOPLE
+from ...errors import ConfigError
+from ...model.check import ANGLE
+from .goal import GOAL_TOPIC, FollowGoal, GoalTopic
+from .node import LATCHED, LOOPBACK, RELIABLE, Node
+from .outputs import Ros2Status
+from .people import Ros2People
+from .plant import TIMEOUT, Ros2Plant, Topics
+from .watchdog import TIMEOUT as WATCHDOG
+from .watchdog import Watchdog
+
+DESCRIPTION, RESET = "/robot_description", "/elbowroom/reset"
+AGE = 0.05  # s: a joint state may be as old, where the scene does not say
+WAIT = 10.0  # s for what must be there before the arm may move
+LARGEST = 2**24  # bytes of a URDF
+
+
+@dataclass(frozen=True)
+class Ros2Options:
+    """What a session is asked for."""
+
+    joint_states: str = "/joint_states"
+    command: str | None = None  # None: nothing is published, the arm is only watched
+    trajectory: bool | None = None
+    people: int = 1  # places; 0: no people are looked for
+    people_topic: str = PEOPLE
+    bodies_topic: str = BODIES
+    goal_topic: str = GOAL_TOPIC
+    frame: str = "world"  # that of the arm's base, which people and goals are brought into
+    domain: int | None = None
+    interface: str = LOOPBACK
+    hashes: bool = True
+    watchdog: bool = True
+    timeout: float | None = None  # s without joint states; None: `TIMEOUT`
+
+    @property
+    def dry(self) -> bool:
+        """Whether nothing is published."""
+        return self.command is None
+
+
+class Ros2Session:
+    """The link to a ROS 2 robot; see the module's docstring."""
+
+    def __init__(self, options: Ros2Options) -> None:
+        self.options = options
+        self.node = Node(options.domain, interface=options.interface, hashes=options.hashes)
+        self.plant: Ros2Plant | None = None
+        self.people: Ros2People | None = None
+        self.goals: GoalTopic | None = None
+        self._status: Ros2Status | None = None
+        self._watchdog: Watchdog | None = None
+        self._resets = self.node.subscribe(RESET, "std_msgs/msg/Empty", RELIABLE)
+        self._asked = False
+        self.resets = 0
+
+    # ---- before the arm moves
+    def description(self, seconds: float = WAIT) -> str:
+        """The URDF that /robot_description has, as text; a ConfigError if none comes."""
+        topic = self.node.subscribe(DESCRIPTION, "std_msgs/msg/String", LATCHED)
+        end = time.monotonic() + seconds
+        while True:
+            for message in topic.take():
+                (text,) = message.value
+                if len(text) > LARGEST or not text.strip():
+                    raise ConfigError(f"{DESCRIPTION}: expected a URDF of at most {LARGEST} bytes; got {len(text)}")
+                return str(text)
+            if time.monotonic() >= end:
+                other = [each.type for each in self.node.publishers(DESCRIPTION)]
+                wrong = [each for each in other if each != "std_msgs/msg/String"]
+                why = f"somebody publishes {wrong[0]} there" if wrong else f"nothing came in {seconds:g} s"
+                raise ConfigError(f"{DESCRIPTION}: expected a URDF (std_msgs/String); {why}: give --robot FILE")
+            time.sleep(0.01)
+
+    def connect(self, arm: Arm, seconds: float = WAIT) -> Ros2Plant:
+        """The robot as the plant of this arm, once its joint states come; a ConfigError says why they do not."""
+        options = self.options
+        topics = Topics(options.joint_states, options.command, options.trajectory)
+        self.plant = plant = Ros2Plant(arm, self.node, topics, timeout=options.timeout or TIMEOUT)
+        if options.people:
+            self.people = people = Ros2People(
+                self.node,
+                options.people,
+                frame=options.frame,
+                people=options.people_topic,
+                bodies=options.bodies_topic,
+            )
+            plant.pumps.append(people.pump)
+            plant.faults.append(lambda: people.fault)
+        if not plant.wait(seconds):
+            raise ConfigError(f"ROS 2: {plant.trouble()}")
+        if plant.fault:
+            raise ConfigError(f"ROS 2: {plant.fault}")
+        if self.people is not None:
+            self._wait_for_people(self.people, plant, seconds)
+        if plant.commands is not None:
+            end = time.monotonic() + seconds
+            while not plant.commands.subscribers:
+                if time.monotonic() >= end:
+                    raise ConfigError(f"ROS 2: {options.command}: expected a controller that listens; nobody does")
+                plant.pump()
+                time.sleep(0.01)
+            if options.watchdog and not topics.is_trajectory:
+                self._watch(plant, arm.n)
+        return plant
+
+    def _wait_for_people(self, people: Ros2People, plant: Ros2Plant, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while not people.heard:
+            if time.monotonic() >= end:
+                for topic in people.topics:
+                    for other in self.node.publishers(topic):
+                        if other.type not in (people._people.kind, people._ids.kind):
+                            raise ConfigError(f"ROS 2: {topic}: expected people; somebody publishes {other.type}")
+                where = " or ".join(people.topics)
+                why = people.problem or f"no message says who is there, on {where}"
+                raise ConfigError(f"ROS 2: {why}; --people 0 does without, where a fence keeps everybody out")
+            plant.pump()
+            time.sleep(0.01)
+
+    def _watch(self, plant: Ros2Plant, joints: int) -> None:
+        assert self.options.command is not None
+        watchdog = Watchdog(self.node, self.options.command, joints, WATCHDOG)
+        self._watchdog = watchdog
+        plant.faults.append(lambda: watchdog.fault)
+
+    def cell(self, scene: Scene, seconds: float = WAIT) -> Cell:
+        """The scene's cell on the robot: its task, its settings, people from topics, no reset by itself."""
+        if scene.controller.makes_torque:
+            raise ConfigError("controller: expected one that makes joint speeds (K) for a ROS 2 robot; got torques (F)")
+        limits = scene.limits
+        if limits.max_state_age == Limits().max_state_age:  # made for a plant in the same process
+            limits = dataclasses.replace(limits, max_state_age=AGE)
+        if self.options.people and limits.sensor == Sensor.exact():
+            limits = dataclasses.replace(limits, sensor=Sensor())
+        scene = dataclasses.replace(
+            scene,
+            face=False,  # the world is the frame of the robot's base
+            reset_after=0.0,
+            limits=limits,
+            supervision="watch" if self.options.dry else "stop",
+        )
+        arm = mounted(scene)
+        plant = self.plant or self.connect(arm, seconds)
+        people = {} if self.people is None else self.people.settings
+        cell = Cell(dataclasses.replace(scene, people=people), plant=plant)
+        if self.people is not None:
+            self.people.floor = cell.floor
+        if not self.options.dry:
+            self._status = Ros2Status(self.node, cell, plant, self.options.frame)
+        return cell
+
+    def guarded(self, scene: Scene, seconds: float = WAIT) -> Cell:
+        """A cell whose tool follows the goals of a topic, from where the arm stands."""
+        arm = mounted(dataclasses.replace(scene, face=False))
+        plant = self.connect(arm, seconds)
+        tree = self.people.tree if self.people is not None else Ros2People(self.node).tree
+        self.goals = GoalTopic(self.options.goal_topic, tree, self.options.frame)
+        plant.pumps.append(self.goals.pump)
+        q = np.clip(plant._q, arm.model.lower, arm.model.upper)
+        q = np.clip(q, -ANGLE.most, ANGLE.most)
+        started = dataclasses.replace(
+            scene, task=FollowGoal(self.goals), start=tuple(q.tolist()), check_reach=False, fit=False
+        )
+        return self.cell(started)
+
+    # ---- while it moves
+    def told(self, cell: Cell, progress: Callable[[int, int], object] | None = None) -> Callable[[int, int], object]:
+        """A progress callback: beats the watchdog, publishes the status, and resets a stop when that was asked for."""
+
+        def moved(done: int, total: int) -> None:
+            t = cell.command.t
+            if self.goals is not None:
+                self.goals.listen(self.node)
+            if self._watchdog is not None:
+                self._watchdog.beat()
+            self._reset(cell, t)
+            if self._status is not None:
+                self._status.publish(t)
+            if progress is not None:
+                progress(done, total)
+
+        return moved
+
+    def _reset(self, cell: Cell, t: float) -> None:
+        self._asked = self._asked or bool(self._resets.take())
+        guard, plant = cell.guard, self.plant
+        if not self._asked or plant is None:
+            return
+        self._asked = False
+        if guard is None or guard.latched is None:
+            return
+        plant.unlatch()
+        if self.people is not None:
+            self.people.forget()
+        if self._watchdog is not None:
+            self._watchdog.reset()
+        self.resets += bool(guard.reset(t))
+
+    def run_down(self, cell: Cell, seconds: float = 2.0) -> None:
+        """Stops the arm along its own direction, as before the program ends."""
+        plant, guard = self.plant, cell.guard
+        if plant is None or self.options.dry or guard is None:
+            return
+        guard.stop("the program ends")
+        t, period = cell.command.t, cell.period
+        began = time.monotonic()
+        with RealTime(period) as pace:
+            for k in range(max(1, round(seconds / period))):
+                pace.wait(k)
+                cell.step(t + period + time.monotonic() - began)
+                if self._watchdog is not None:
+                    self._watchdog.beat()
+                if not np.any(cell.command.qd):
+                    break
+
+    def close(self) -> None:
+        """Sends zeros, ends the watchdog, leaves the network."""
+        if self.plant is not None:
+            self.plant.close()
+        if self._watchdog is not None:
+            self._watchdog.close()
+        self.node.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def saved_description(text: str) -> Path:
+    """The URDF of a topic as a file in a folder of its own, which its name is kept for: recordings name their arm."""
+    path = Path(tempfile.mkdtemp(prefix="elbowroom_")) / "robot_description.urdf"
+    path.write_text(text, encoding="utf-8")
+    return path

@@ -24,7 +24,8 @@ from ..errors import DtypeError, ModelError, ShapeError, warn
 from ..model import Finding, Model, from_dh, from_mdh
 from ..model.dh import parameters_of
 from ..model.inertia import DENSITY, about_estimates, lacking
-from .kernels import ArmKernels, Array, Number
+from .identification import Identification
+from .kernels import Array, Number
 
 Pair: TypeAlias = tuple[Array, Array]
 Three: TypeAlias = tuple[Array, Array, Array]
@@ -35,7 +36,7 @@ LOOPS = 10
 grows with the cube of n."""
 
 
-class Arm(ArmKernels):
+class Arm(Identification):
     """A serial arm: `arm.model` is all that it knows, the rest is computed."""
 
     def __init__(self, model: Model) -> None:

@@ -2,6 +2,7 @@
 
     inverse_dynamics_derivatives    d tau/d q, d tau/d qd and M; Pinocchio's computeRNEADerivatives
     forward_dynamics_derivatives    d qdd/d q, d qdd/d qd and M^-1; Pinocchio's computeABADerivatives
+    regressor                       d tau/d parameters; Pinocchio's computeJointTorqueRegressor
 
 One state from Python, and a batch in one call on one thread; Pinocchio has no batch of these and is called in a loop.
 Ours by automatic differentiation of Newton-Euler stands beside the recursion, and the operations of both below.
@@ -26,7 +27,7 @@ from .peers import calls
 from .peers.dynamics import pinocchio_model
 from .timing import OURS_OUT, ROBOTS, ROUNDS, US, Contender, Progress, Report, Row, Statement, cpu_name, raced, silent
 
-QUANTITIES = ("inverse_dynamics_derivatives", "forward_dynamics_derivatives")
+QUANTITIES = ("inverse_dynamics_derivatives", "forward_dynamics_derivatives", "regressor")
 TOGETHER = (
     ("mass_matrix", "bias_torque", "jacobian"),
     ("mass_matrix_rate", "bias_torque", "coriolis_transpose_qd"),
@@ -38,6 +39,7 @@ ALONE = f"{US}, a kernel each"
 PINOCCHIO = {
     "inverse_dynamics_derivatives": "pin.computeRNEADerivatives(model, data, q, qd, qdd)",
     "forward_dynamics_derivatives": "pin.computeABADerivatives(model, data, q, qd, tau)",
+    "regressor": "pin.computeJointTorqueRegressor(model, data, q, qd, qdd)",
 }
 
 
@@ -153,17 +155,21 @@ class _Pinocchio:
 
     def agreement(self, arm: Arm, quantity: str, batch: calls.Arrays) -> str:
         """How far our numbers are from its, for the first states of the batch."""
-        q, qd, qdd, tau = (x[:100] for x in batch)
-        inverse = quantity.startswith("inverse")
-        ours: Any = getattr(arm, quantity)(q, qd, qdd if inverse else tau)
+        columns = dict(zip(calls.STATE, (x[:100] for x in batch), strict=True))
+        given = [columns[name] for name in dynamics.quantity(quantity).inputs]
+        found: Any = getattr(arm, quantity)(*given)
+        ours = found if isinstance(found, tuple) else (found,)
         worst = 0.0
-        for k in range(len(q)):
-            if inverse:
-                self.pin.computeRNEADerivatives(self.model, self.data, q[k], qd[k], qdd[k])
-                theirs = (self.data.dtau_dq, self.data.dtau_dv)
-            else:
-                self.pin.computeABADerivatives(self.model, self.data, q[k], qd[k], tau[k])
-                theirs = (self.data.ddq_dq, self.data.ddq_dv)
-            for mine, other in zip(ours, theirs, strict=False):
+        for k, state in enumerate(zip(*given, strict=True)):
+            for mine, other in zip(ours, self._answer(quantity, *state), strict=False):
                 worst = max(worst, float(np.abs(mine[k] - other).max() / np.abs(other).max()))
         return f"{arm.name}: {quantity} within {worst:.0e} of Pinocchio's, relative to the largest entry of each state."
+
+    def _answer(self, quantity: str, *state: calls.Array) -> tuple[calls.Array, ...]:
+        if quantity == "regressor":
+            return (self.pin.computeJointTorqueRegressor(self.model, self.data, *state),)
+        if quantity == "inverse_dynamics_derivatives":
+            self.pin.computeRNEADerivatives(self.model, self.data, *state)
+            return self.data.dtau_dq, self.data.dtau_dv
+        self.pin.computeABADerivatives(self.model, self.data, *state)
+        return self.data.ddq_dq, self.data.ddq_dv

@@ -25,12 +25,13 @@ from . import kinematics as kinematics
 from . import lagrange_euler as lagrange_euler
 from . import operator_rates as operator_rates
 from . import operators as operators
+from . import regressor as regressor
 from . import rnea as rnea
 from . import rnea_base as rnea_base
 from . import walker_orin as walker_orin
+from .formulation import Formulation as Formulation
+from .formulation import Quantity as Quantity
 from .quantities import REGISTRY as REGISTRY
-from .quantities import Formulation as Formulation
-from .quantities import Quantity as Quantity
 from .quantities import quantity as quantity
 from .whole_arm import Choice as Choice
 from .whole_arm import cheapest as cheapest

@@ -8,8 +8,6 @@ known about it.  Formulations are rigid-body alone; a quantity's `drives` says h
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from ..errors import UnknownNameError, did_you_mean
@@ -31,124 +29,40 @@ from . import (
     kinematics,
     lagrange_euler,
     operators,
+    regressor,
     rnea,
     rnea_base,
     walker_orin,
+)
+from .formulation import BODIES as BODIES
+from .formulation import (
+    MOMENTS,
+    SECOND,
+    Formulation,
+    Function,
+    Quantity,
+    Shape,
+    by_three,
+    cube,
+    every_pose,
+    one_pose,
+    per_joint,
+    per_parameter,
+    scalar,
+    square,
+    three_by,
 )
 
 ArrayName = Literal[
     "mass_matrix", "mass_matrix_inverse", "mass_matrix_rate", "coriolis_matrix", "centrifugal_matrix",
     "coriolis_transpose_qd", "christoffel", "gravity_torque", "coriolis_torque", "bias_torque", "friction_torque",
     "inverse_dynamics", "forward_dynamics", "diagonal_inertia", "quasi_velocities", "joint_velocities", "quasi_forces",
-    "joint_torques", "quasi_coriolis", "quasi_acceleration", "pose", "poses",
+    "joint_torques", "quasi_coriolis", "quasi_acceleration", "pose", "poses", "regressor",
 ]  # fmt: skip
 EnergyName = Literal["kinetic_energy", "potential_energy"]
 JacobianName = Literal["jacobian", "jacobian_rate"]
 DerivativesName = Literal["inverse_dynamics_derivatives", "forward_dynamics_derivatives"]
 """The names of REGISTRY for type checkers and editors, by what a kernel gives."""
-
-Function = Callable[..., Any]
-Shape = Callable[[int], tuple[int, ...]]
-
-BODIES, MOMENTS, SECOND = "bodies", "moments", "second moments"
-"""What a formulation knows of a link: mass, centre and inertia tensor; `model.moments` alone, so that it can be given
-the arm with its base parameters; or these, multiplied with the second moments S more than with the inertias."""
-
-
-@dataclass(frozen=True)
-class Formulation:
-    """One way to compute a quantity: its function, and all that the others must know about it."""
-
-    method: str
-    function: Function
-    links: str = BODIES
-    fast: bool = False  # competes, by operation count, when no method is named
-    long: bool = False  # taken without tracing the others for a long chain (whole_arm.LONG)
-    loops_from: int = 0  # joints from which its loops are kept when it is compiled; 0: straight-line code always
-    variant: bool = False  # same name, other numbers, by design
-
-    def __call__(self, *args: Any, **named: Any) -> Any:
-        """The quantity of the rigid bodies: f(model, q, ...)."""
-        return self.function(*args, **named)
-
-
-@dataclass(frozen=True)
-class Quantity:
-    """Something to compute, with all the ways to compute it."""
-
-    name: str
-    inputs: tuple[str, ...]
-    shape: Shape
-    formulations: dict[str, Formulation]  # by method
-    variants: dict[str, Formulation]  # likewise, those with other numbers
-    drives: Callable[[Function], Function] = drives.absent  # how rotors and friction enter
-    wrench: bool = False  # takes outside wrenches
-    located: bool = False  # is of a point on a link
-    result: type[tuple[Any, ...]] | None = None  # the named tuple of several arrays; None: one array
-    slopes: Function | None = None  # of the whole arm: derivatives(model, numbers of inputs, q, ...), with loops
-    most: int = 0  # joints beyond which there is no kernel; 0: as many as there are
-    unit: str = ""
-    meaning: str = ""
-
-    @property
-    def fast(self) -> tuple[str, ...]:
-        """Methods that compete when none is named."""
-        return tuple(each.method for each in self.formulations.values() if each.fast)
-
-    @property
-    def long(self) -> str:
-        """The method for a long chain; "" where the fast ones compete there, too."""
-        return next((each.method for each in self.formulations.values() if each.long), "")
-
-    @property
-    def looped(self) -> tuple[str, ...]:
-        """Methods that can be compiled with their loops kept, the fastest first."""
-        found = [each for each in self.formulations.values() if each.loops_from]
-        return tuple(each.method for each in sorted(found, key=lambda each: not each.long))
-
-    def formulation(self, method: str) -> Formulation:
-        """The record of a method."""
-        known = self.formulations | self.variants
-        if method not in known:
-            near = did_you_mean(method, known, 3, 0.5)
-            raise UnknownNameError(f"method of {self.name} must be one of {', '.join(known)}; got {method!r}{near}")
-        return known[method]
-
-
-def scalar(_: int) -> tuple[int, ...]:
-    """Shape of one number."""
-    return ()
-
-
-def per_joint(n: int) -> tuple[int, ...]:
-    """Shape of one number a joint."""
-    return (n,)
-
-
-def square(n: int) -> tuple[int, ...]:
-    """Shape of one number a pair of joints."""
-    return (n, n)
-
-
-def cube(n: int) -> tuple[int, ...]:
-    """Shape of one number a triple of joints."""
-    return (n, n, n)
-
-
-def _poses(n: int) -> tuple[int, ...]:
-    return (n, 4, 4)
-
-
-def _pose(_: int) -> tuple[int, ...]:
-    return (4, 4)
-
-
-def _three_by(n: int) -> tuple[int, ...]:
-    return (3, n)
-
-
-def _by_three(n: int) -> tuple[int, ...]:
-    return (n, 3)
 
 
 def _quantity(name: str, inputs: str, shape: Shape, *ways: Formulation, **rest: Any) -> Quantity:
@@ -342,6 +256,13 @@ REGISTRY: dict[str, Quantity] = {
             meaning="d qdd/d q, d qdd/d qd and d qdd/d tau = M^-1 of forward_dynamics",
         ),
         _quantity(
+            "regressor",
+            "q qd qdd",
+            per_parameter,
+            Formulation("axes", regressor.regressor, fast=True),
+            meaning="Y with Y(q, qd, qdd) @ model.parameters the torque of the rigid bodies, ten columns a link",
+        ),
+        _quantity(
             "kinetic_energy",
             "q qd",
             scalar,
@@ -404,21 +325,21 @@ REGISTRY: dict[str, Quantity] = {
         _quantity(
             "pose",
             "q",
-            _pose,
+            one_pose,
             Formulation("kinematics", kinematics.pose, fast=True),
             meaning="The tool in the world, a homogeneous matrix (m)",
         ),
         _quantity(
             "poses",
             "q",
-            _poses,
+            every_pose,
             Formulation("kinematics", kinematics.poses, fast=True),
             meaning="The link frames in the world, a homogeneous matrix each (m)",
         ),
         _quantity(
             "jacobian",
             "q",
-            _three_by,
+            three_by,
             Formulation("kinematics", kinematics.jacobian, fast=True),
             located=True,
             result=kinematics.Jacobian,
@@ -427,7 +348,7 @@ REGISTRY: dict[str, Quantity] = {
         _quantity(
             "jacobian_rate",
             "q qd",
-            _three_by,
+            three_by,
             Formulation("kinematics", kinematics.jacobian_rate, fast=True),
             located=True,
             result=kinematics.Jacobian,
@@ -436,7 +357,7 @@ REGISTRY: dict[str, Quantity] = {
         _quantity(
             "injected_accelerations",
             "q qd qdd",
-            _by_three,
+            by_three,
             Formulation("kinematics", kinematics.injected_accelerations, fast=True),
             located=True,
             result=kinematics.Injected,

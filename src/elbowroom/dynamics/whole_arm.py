@@ -31,7 +31,8 @@ from ..model import Finding, Model, findings
 from ..model.base_parameters import regrouped
 from ..model.model import Array
 from ..model.symbolic import RolledModel, SymbolicModel
-from .quantities import BODIES, MOMENTS, SECOND, Formulation, Function, quantity, square
+from .formulation import BODIES, MOMENTS, SECOND, Formulation, Function, square
+from .quantities import quantity
 
 LEAST = 1e-30
 """kg m^2 or kg: the inverse of less overflows in float32, and so do accelerations under small torques."""

@@ -202,6 +202,15 @@ class Model:
             found.append(Moments(m, m * c, inertia, second_moment(inertia)))
         return tuple(found)
 
+    @cached_property
+    def parameters(self) -> Array:
+        """The links' inertial parameters (10 n,), read-only, in the order of `regressor`'s columns (parameters.py)."""
+        from .parameters import parameters
+
+        found = parameters(self)
+        found.flags.writeable = False
+        return found
+
     def principal(self, i: int) -> PrincipalForm:
         """Link i's inertia in the form that turns most cheaply (algebra.tensors), made before the robot moves."""
         return principal_form(self.inertia[i])

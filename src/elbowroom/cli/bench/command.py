@@ -190,7 +190,7 @@ def bench(
     elbowroom bench dynamics                    mass matrices, torques, ...: one state
     elbowroom bench dynamics --robot ur5e --robot panda --json times.json --plot times.svg
     elbowroom bench batch                       many states: a time each, on one thread and more
-    elbowroom bench derivatives                 of inverse and forward dynamics; several quantities in one kernel
+    elbowroom bench derivatives                 derivatives of dynamics, the regressor; several quantities in one kernel
     elbowroom bench chains                      6 to 100 joints; compiles for a minute or two at first
     elbowroom bench figure4 --plot figure4.svg  Figure 4 of the GDAHJ paper: GDAHJ against CRBA, and where they cross
     elbowroom bench distance --plot times.svg   all distances of arm and person

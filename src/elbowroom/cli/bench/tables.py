@@ -56,7 +56,8 @@ def derivatives(report: Report) -> None:
     if several := [row for row in report.rows if " + " in row.quantity]:
         heading("Several quantities in one kernel (out=), and a kernel each")
         _compare(several)
-    line("Pinocchio: computeRNEADerivatives and computeABADerivatives, into its own data; batches in a loop of calls.")
+    line("Pinocchio: computeRNEADerivatives, computeABADerivatives and computeJointTorqueRegressor, into its own data;")
+    line("batches in a loop of calls.")
     _first_calls(report)
     _end(report)
 

@@ -3,8 +3,8 @@
     for block, rows in engine.blocks(campaign, wanted, watch):      in any order
         store.write(block, rows)
 
-`local` runs blocks in processes of this machine, each by the single loop.  A process that ends before its block is done
-is replaced and the block is run again; a block that has ended three processes ends the campaign.
+`local` runs blocks in processes of this machine, `ray` on a cluster (ray_engine.py).  A process that ends before its
+block is done is replaced and the block is run again; a block that has ended three processes ends the campaign.
 """
 
 from __future__ import annotations
@@ -85,6 +85,8 @@ MODULES = {"cuda": "cuda_engine", "ray": "ray_engine"}
 def engine(name: str, workers: int | None = None, **options: Any) -> Engine:
     """The engine of this name."""
     if name == "local":
+        if any(value is not None for value in options.values()):
+            raise ElbowroomError(f"engine 'local' has no {', '.join(options)}; expected engine 'ray'")
         return Local(workers or os.cpu_count() or 1)
     if name not in ENGINES:
         raise UnknownNameError(
@@ -93,7 +95,8 @@ def engine(name: str, workers: int | None = None, **options: Any) -> Engine:
     module = f"{__package__}.{MODULES[name]}"
     if find_spec(module) is None:
         raise ElbowroomError(f"engine {name!r} is not part of this version yet; expected local")
-    made: Engine = import_module(module).engine(workers=workers, **options)
+    given = {key: value for key, value in options.items() if value is not None}
+    made: Engine = import_module(module).engine(workers=workers, **given)
     return made
 
 
@@ -200,15 +203,20 @@ def _again(worker: _Worker, waiting: deque[Block], deaths: dict[int, int], watch
     if block is None:
         watch.note(f"a worker process {how}; another takes its place")
         return
+    again(block, deaths, "a worker process", how, watch)
+    watch.done(-worker.runs, -worker.steps)
+    waiting.appendleft(block)
+
+
+def again(block: Block, deaths: dict[int, int], who: str, how: str, watch: Watch) -> None:
+    """Counts a worker that ended in a block, and says so; the third ends the campaign."""
     deaths[block.number] = deaths.get(block.number, 0) + 1
     what = f"block {block.number} (runs {block.first} to {block.first + block.count - 1})"
     if deaths[block.number] >= ATTEMPTS:
         raise ElbowroomError(
             f"{what}: {ATTEMPTS} worker processes ended in it, the last one {how}; is there memory enough?"
         )
-    watch.done(-worker.runs, -worker.steps)
-    watch.note(f"a worker process {how}; {what} is run again")
-    waiting.appendleft(block)
+    watch.note(f"{who} {how}; {what} is run again")
 
 
 def _work(pipe: Connection, campaign: Campaign, parent: int) -> None:

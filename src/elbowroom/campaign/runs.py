@@ -44,6 +44,7 @@ from ..avoidance import Limits
 from ..bench.encounters.methods import ALL, Factory
 from ..bench.encounters.run import Distances, RunTrack, distances, measured, nearest, pair_table, run
 from ..bench.encounters.scene import PERIOD, EncounterScene, Place, SensorFrames, frames, place, scene
+from ..bench.planning.arms import FOREIGN, foreign
 from ..errors import ElbowroomError
 from ..geometry.distance import CLOSING
 from ..geometry.person import NAMES
@@ -109,7 +110,7 @@ def schema(campaign: Campaign) -> Schema:
 @cache
 def arm_of(name: str, tip: str | None = None) -> Arm:
     """An arm of a campaign."""
-    return load(name, tip)
+    return foreign(name) if name in FOREIGN else load(name, tip)
 
 
 @cache

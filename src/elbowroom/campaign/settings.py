@@ -4,7 +4,7 @@
     campaign = loads(text, folder=Path("."), file="campaign.toml")
 
     title, seed          of the campaign
-    arm                  a catalogue name, or a URDF, MJCF or TOML file beside this one
+    arm                  a catalogue name, a URDF, MJCF or TOML file beside this one, or an arm of others: xarm7, z1
     [tips]               by such a file: the link where its arm ends
     law                  a method of `bench encounters`: "K supervised", "CBF-QP", ...
     people, duration, limb_speed
@@ -31,6 +31,7 @@ from ..avoidance.settings import read
 from ..bench.encounters.methods import ALL, PlannedArm, controller, method, supervised
 from ..bench.encounters.people import LIMB_SPEED
 from ..bench.encounters.scene import DURATION, PERIOD, STAND, SensorSettings
+from ..bench.planning.arms import FOREIGN, WHEEL, installed
 from ..cell.scene import is_file
 from ..errors import ConfigError, UnknownNameError, did_you_mean
 from ..model import catalogue
@@ -185,11 +186,15 @@ def _arm(name: Value, path: str, folder: Path) -> str:
         if not whole.is_file():
             raise FieldError(path, f"the file of an arm; there is none at {named(whole)}", name)
         return str(whole)
-    if name not in catalogue.names():
-        hint = did_you_mean(name, catalogue.names())
+    known = (*catalogue.names(), *FOREIGN)
+    if name not in known:
         raise FieldError(
-            path, problem=f"expected an arm of the catalogue, or the name of its file; got {name!r:.100}{hint}"
+            path,
+            problem=f"expected an arm of the catalogue, or the name of its file; got {name!r:.100}"
+            f"{did_you_mean(name, known)}",
         )
+    if name in FOREIGN and not installed():
+        raise FieldError(path, problem=f"{name} comes with {WHEEL}: pip install '.[foreign]'")
     return str(name)
 
 

@@ -44,6 +44,10 @@ def campaign(
     workers: Annotated[
         int | None, typer.Option(min=1, max=1024, metavar="W", help="Processes at work.  [one per core]")
     ] = None,
+    address: Annotated[
+        str | None,
+        typer.Option(metavar="HOST:PORT", help="Of a Ray cluster, or auto; without it engine ray starts its own here."),
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the campaign that is in DIR.")] = False,
     seed: Annotated[int | None, typer.Option(metavar="S", help="Another seed than the file's.")] = None,
     block: Annotated[
@@ -60,6 +64,7 @@ def campaign(
     elbowroom campaign campaign.toml --out first --resume              after Ctrl-C, a crash, a full disk
     elbowroom campaign campaign.toml --out first --resume --runs 5000  more of the same
     elbowroom campaign campaign.toml --out other --seed 2 --workers 4
+    elbowroom campaign campaign.toml --out ten --engine ray --address 10.0.0.1:6379
     elbowroom campaign report first                                    DIR/report.html of what is there
 
     examples/campaign.toml is a file to begin with.  DIR then holds campaign.json and blocks/, Parquet files that
@@ -74,7 +79,7 @@ def campaign(
     chosen = load(file)
     if seed is not None:
         chosen = chosen.with_seed(seed)
-    motor = engine_of(engine, workers)
+    motor = engine_of(engine, workers, address=address)
     with Interrupts() as interrupts:
         if resume:
             if block is not None:

@@ -22,6 +22,11 @@ FOREIGN = {"xarm7": "link_eef", "z1": "link06"}
 """The link that each ends at; its file in the wheel has its name."""
 
 
+def installed() -> bool:
+    """Whether the wheel of the foreign arms is there."""
+    return bool(list(importlib.metadata.distributions(name=WHEEL)))
+
+
 def foreign(name: str) -> Arm:
     """An arm of the wheel; a PackageNotFoundError without it."""
     folder = Path(str(importlib.metadata.distribution(WHEEL).locate_file(FOLDER)))

@@ -14,6 +14,9 @@ from .engines import Engine as Engine
 from .engines import Watch as Watch
 from .engines import engine as engine
 from .execute import execute as execute
+from .finds import Find as Find
+from .finds import read_finds as read_finds
+from .finds import write_finds as write_finds
 from .runs import Schema as Schema
 from .runs import replay as replay
 from .runs import rows as rows

@@ -7,12 +7,16 @@ The parameter `name` of scene number s is drawn from word 0 of the block s + 1 o
 so that no draw depends on others: a block of runs, a parameter more or fewer, or another engine change nothing.  What
 is `each` is counted through: run r has scene r // P and combination r % P, arms outside, laws inside.
 
+A search (search.py) gives its runs instead (`Campaign.points`), and what people do in them: parameters
+`person1.height`, `person1.stop1.hand_speed` and so on are numbers of `bench.encounters.script`.
+
 A scene's seed is (campaign seed + 1) 2^32 + s, which no search for settings and no figure of `bench encounters` has.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,10 +24,12 @@ from numpy.typing import NDArray
 
 from ..bench.encounters.scene import PERIOD, SensorSettings
 from ..errors import ElbowroomError
-from .distributions import Each, Value
-from .settings import PARTS, RUNS, Campaign, made
+from .distributions import Each, Fixed, Value
+from .settings import PARTS, RUNS, Campaign, Points, made
 
 Named = tuple[tuple[str, Value], ...]
+PERSON = "person"
+"""What parameters of people begin with: person1, person2."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,7 @@ class RunParameters:
     limits: Named  # by dotted names, as in scene files: "limits.human_speed"
     controller: Named
     drawn: Named  # what has columns of its own
+    scripts: tuple[tuple[float, ...], ...] = ()  # what people do, if not drawn by the seed
 
     @property
     def steps(self) -> int:
@@ -68,6 +75,8 @@ def parameters(campaign: Campaign, first: int, count: int) -> list[RunParameters
         raise ElbowroomError(f"runs: expected numbers from 0 to {RUNS - 1}; got {count} from {first} on")
     if not count:
         return []
+    if campaign.points is not None:
+        return _given(campaign, campaign.points, first, count)
     paired = campaign.paired
     scenes = range(first // paired, (first + count - 1) // paired + 1)
     values = {
@@ -76,9 +85,47 @@ def parameters(campaign: Campaign, first: int, count: int) -> list[RunParameters
         if not isinstance(draw, Each)
     }
     return [
-        _parameters(campaign, number, {name: each[number // paired - scenes[0]] for name, each in values.items()})
+        _parameters(
+            campaign,
+            number,
+            scene_seed(campaign.seed, number // paired),
+            {name: each[number // paired - scenes[0]] for name, each in values.items()},
+        )
         for number in range(first, first + count)
     ]
+
+
+def _given(campaign: Campaign, points: Points, first: int, count: int) -> list[RunParameters]:
+    """Runs of a search."""
+    numbers = range(first - points.first, first - points.first + count)
+    if numbers.start < 0 or numbers.stop > len(points.seeds):
+        raise ElbowroomError(f"runs: expected numbers from {points.first} on, {len(points.seeds)} of them; got {first}")
+    columns = {
+        name: draw.values(np.array([points.values[name][k] for k in numbers]))
+        if name in points.values
+        else [draw.probes[0]] * count
+        for name, draw in campaign.draws.items()
+    }
+    return [
+        _parameters(campaign, first + i, points.seeds[k], {name: each[i] for name, each in columns.items()})
+        for i, k in enumerate(numbers)
+    ]
+
+
+def parameters_from(campaign: Campaign, row: np.void, labels: Mapping[str, Sequence[str]]) -> RunParameters:
+    """Of the run in a row of the table: what is drawn has its value there."""
+    values: dict[str, Value] = {}
+    for name, draw in campaign.draws.items():
+        first = draw.probes[0]
+        if isinstance(draw, Fixed):
+            values[name] = first
+        elif name in labels:
+            values[name] = labels[name][int(row[name])]
+        elif isinstance(first, int) and not isinstance(first, bool):
+            values[name] = round(float(row[name]))
+        else:
+            values[name] = float(row[name])
+    return _parameters(campaign, int(row["run"]), int(row["seed"]), values)
 
 
 def parameters_of(campaign: Campaign, number: int) -> RunParameters:
@@ -86,8 +133,8 @@ def parameters_of(campaign: Campaign, number: int) -> RunParameters:
     return parameters(campaign, number, 1)[0]
 
 
-def _parameters(campaign: Campaign, number: int, values: dict[str, Value]) -> RunParameters:
-    scene, left = divmod(number, campaign.paired)
+def _parameters(campaign: Campaign, number: int, seed: int, values: dict[str, Value]) -> RunParameters:
+    left = number % campaign.paired
     for name in ("law", "arm"):  # laws change fastest
         draw = campaign.draws[name]
         if isinstance(draw, Each):
@@ -100,7 +147,7 @@ def _parameters(campaign: Campaign, number: int, values: dict[str, Value]) -> Ru
     assert isinstance(limb_speed, int | float)
     return RunParameters(
         number,
-        scene_seed(campaign.seed, scene),
+        seed,
         str(arm),
         campaign.tips.get(str(arm)),
         str(values["law"]),
@@ -111,4 +158,15 @@ def _parameters(campaign: Campaign, number: int, values: dict[str, Value]) -> Ru
         tuple(parts["limits"].items()),
         tuple(parts["controller"].items()),
         tuple((name, values[name]) for name in campaign.drawn),
+        _scripts(values),
     )
+
+
+def _scripts(values: Mapping[str, Value]) -> tuple[tuple[float, ...], ...]:
+    """What is given of each person."""
+    people: dict[str, list[float]] = {}
+    for name, value in values.items():
+        who, _, what = name.partition(".")
+        if what and who.startswith(PERSON):
+            people.setdefault(who, []).append(float(value))  # type: ignore[arg-type]  # numbers
+    return tuple(tuple(each) for each in people.values())

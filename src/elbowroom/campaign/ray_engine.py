@@ -8,8 +8,8 @@ same, and the folder takes each block once.  Ray itself retries nothing: tasks w
 out anew here, where they are counted; a block that has ended three workers ends the campaign.
 
 Before its first block every worker process compares itself with this one (`identity`): versions, sources, arms and CPU
-features.  Where they differ, rows would differ in their last bits or more, and the campaign ends with an error that names
-the node and the difference.
+features.  Where they differ, rows would differ in their last bits or more, and the campaign ends with an error that
+names the node and the difference.
 """
 
 from __future__ import annotations

@@ -28,8 +28,12 @@ FOOTER = "Simulated encounters; informed by ISO 10218:2025 / ISO/TS 15066, not c
 
 def write(folder: str | Path, found: Summary, links: Mapping[int, str] | None = None, missing: str = "") -> Path:
     """Writes DIR/report.html; `missing` says why runs have no links."""
-    path = Path(folder) / NAME
-    text = page(found, read_manifest(Path(folder)), links or {}, missing)
+    return save(Path(folder), page(found, read_manifest(Path(folder)), links or {}, missing))
+
+
+def save(folder: Path, text: str) -> Path:
+    """The page as DIR/report.html, whole or not at all."""
+    path = folder / NAME
     part = path.with_name(f".{path.name}.part")
     try:
         part.write_text(text, encoding="utf-8")
@@ -48,7 +52,7 @@ def page(found: Summary, manifest: Mapping[str, object], links: Mapping[int, str
     linked = correlations(found.sample, laws, ranked, found.campaign.paired)
     sections = [_contacts(found), _least(found), *_speeds(found), _work(found), *_pairs(found)]
     sections += _parameters(found, linked)
-    sections += [_worst(found, links, missing), _made(found, manifest)]
+    sections += [_worst(found, links, missing), made(manifest)]
     return html_page(found.campaign.title or "Campaign", _introduction(found), sections, FOOTER)
 
 
@@ -134,7 +138,7 @@ def _least(found: Summary) -> Section:
         "Least distance",
         "Least distance",
         [
-            _picture(
+            picture(
                 least_distances,
                 found,
                 "The part of runs whose least distance of arm and people was below a value. Where a curve crosses 0,"
@@ -150,7 +154,7 @@ def _least(found: Summary) -> Section:
     )
 
 
-def _picture(draw: object, found: object, caption: str) -> Part:
+def picture(draw: object, found: object, caption: str) -> Part:
     """A figure; a note where there is no matplotlib."""
     try:
         return Picture(draw(found), "", caption)  # type: ignore[operator]  # a function of this module's figures
@@ -179,7 +183,7 @@ def _speeds(found: Summary) -> list[Section]:
                     "Of every touched run, the contact that began with the greatest closing speed of arm and person:"
                     " the person's own speed is in it. `own_speed` in the table is what the arm's motion added."
                 ),
-                _picture(
+                picture(
                     contact_speeds,
                     found,
                     "Median (mark), from the 5th to the 95th of a hundred (line), and the greatest (stroke).",
@@ -216,7 +220,7 @@ def _work(found: Summary) -> Section:
         [
             Words("Goals that the tool reached, and stops that latched until they were reset, 1 s later."),
             ReportTable(("arm", "law", "goals a run", "goals a minute", "stops", "stops a minute"), rows, words=2),
-            _picture(goals, found, "Runs by the number of goals reached."),
+            picture(goals, found, "Runs by the number of goals reached."),
         ],
     )
 
@@ -271,7 +275,7 @@ def _parameters(found: Summary, linked: Sequence[Correlation]) -> list[Section]:
     drawn = [each for each in linked if np.isfinite(each.rank.value)]
     if drawn:
         parts.append(
-            _picture(
+            picture(
                 influences,
                 drawn,
                 "Positive with the least distance: the greater the parameter, the farther apart. Filled marks: 0 is"
@@ -337,7 +341,11 @@ def _worst(found: Summary, links: Mapping[int, str], missing: str) -> Section:
     return Section("worst", "The worst runs", "Worst runs", parts)
 
 
-def _made(found: Summary, manifest: Mapping[str, object]) -> Section:
+RERUN = "The table is in `blocks/`, a row a run; `campaign.json` has what is needed to run it again."
+
+
+def made(manifest: Mapping[str, object], words: str = RERUN) -> Section:
+    """Versions and settings."""
     versions = [
         (name, str(manifest[name])) for name in ("elbowroom", "sources", "numpy", "precision") if name in manifest
     ]
@@ -347,7 +355,7 @@ def _made(found: Summary, manifest: Mapping[str, object]) -> Section:
         "How it was made",
         "How it was made",
         [
-            Words("The table is in `blocks/`, a row a run; `campaign.json` has what is needed to run it again."),
+            Words(words),
             Definitions(versions),
             Listing(settings, "What each run was drawn from"),
         ],

@@ -142,7 +142,7 @@ def factory(of: RunParameters) -> Factory:
 
 def scene_of(of: RunParameters) -> EncounterScene:
     """What happens in a run, whatever the arm does."""
-    return scene(where(of.arm, of.tip), of.seed, of.people, of.duration, of.limb_speed)
+    return scene(where(of.arm, of.tip), of.seed, of.people, of.duration, of.limb_speed, of.scripts)
 
 
 def replay(of: RunParameters) -> Replayed:
@@ -279,7 +279,9 @@ def _named(of: RunParameters) -> Iterator[None]:
 def warm(campaign: Campaign, done: Callable[[int, int], object] | None = None) -> None:
     """Compiles what the campaign's first runs need, by short runs: processes that are forked then have it."""
     seen, columns = set(), schema(campaign)
-    for of in parameters(campaign, 0, WARMED * campaign.paired):
+    points = campaign.points
+    first = (0, WARMED * campaign.paired) if points is None else (points.first, min(WARMED, len(points.seeds)))
+    for of in parameters(campaign, *first):
         program = tuple((n, v) for n, v in (*of.limits, *of.controller) if not isinstance(v, float))
         key = of.arm, of.law, of.people, program  # numbers are inputs of programs, all else chooses one
         if key not in seen:

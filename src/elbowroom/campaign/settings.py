@@ -63,6 +63,15 @@ CHECKED = 64  # runs whose settings are made when a file is read: what two drawn
 
 
 @dataclass(frozen=True)
+class Points:
+    """Runs whose parameters are given, not drawn: those of a search."""
+
+    first: int  # number of the first
+    seeds: tuple[int, ...]  # of their scenes
+    values: Mapping[str, tuple[float, ...]]  # by parameter: for each run what of the distribution lies below its value
+
+
+@dataclass(frozen=True)
 class Campaign:
     """What is drawn, by its dotted name, and from what."""
 
@@ -72,6 +81,7 @@ class Campaign:
     tips: Mapping[str, str] = field(default_factory=dict)  # by arm: the link where it ends
     source: str = field(default="", compare=False)
     text: str = field(default="", compare=False, repr=False)
+    points: Points | None = field(default=None, compare=False, repr=False)
 
     @property
     def arms(self) -> tuple[str, ...]:

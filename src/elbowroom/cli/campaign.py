@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import time
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,9 +10,11 @@ import typer
 from typer.core import TyperGroup
 
 from ..errors import ElbowroomError
+from .campaign_progress import CampaignProgress
 from .campaign_report import report as report_command
 from .campaign_report import write_report
-from .terminal import INTERRUPTED, Interrupts, heading, line, note, progress_bar, table
+from .campaign_search import search as search_command
+from .terminal import INTERRUPTED, Interrupts, heading, line, note, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from ..campaign.runs import Rows
 
 RUNS = 1000
-EVERY = 30.0  # s between two lines where stderr is no terminal
-REFRESH = 0.2  # s between two movements of the bar
 
 
 class Files(StrEnum):
@@ -66,6 +64,7 @@ def campaign(
     elbowroom campaign campaign.toml --out other --seed 2 --workers 4
     elbowroom campaign campaign.toml --out ten --engine ray --address 10.0.0.1:6379
     elbowroom campaign report first                                    DIR/report.html of what is there
+    elbowroom campaign search campaign.toml --out worst                the worst, sought (see campaign search --help)
 
     examples/campaign.toml is a file to begin with.  DIR then holds campaign.json and blocks/, Parquet files that
     elbowroom.campaign.read(DIR), pandas or DuckDB read as one table, and report.html.  The same file and seed give the
@@ -95,7 +94,7 @@ def campaign(
             interrupted = False
             before = store.done
             try:
-                with _Progress(store.runs, before, interrupts) as progress:
+                with CampaignProgress(store.runs, before, interrupts) as progress:
                     execute(chosen, store, motor, progress)
             except KeyboardInterrupt:
                 interrupted = True
@@ -123,75 +122,6 @@ def _reported(out: Path, interrupts: Interrupts) -> bool:
     except ElbowroomError as error:
         note("no report", str(error))
     return True
-
-
-class _Progress:  # a Watch by its methods: importing campaigns takes a second, which --help need not wait for
-    """A bar on a terminal, and a line now and then elsewhere: runs done, rate, remaining time.  An engine's `Watch`."""
-
-    def __init__(self, runs: int, before: int, interrupts: Interrupts) -> None:
-        from rich.progress import BarColumn, TextColumn
-
-        parts = (
-            TextColumn("{task.completed:.0f} of {task.total:.0f} runs"),
-            BarColumn(),
-            TextColumn("{task.description}"),
-        )
-        self._bar = progress_bar(*parts, thread=False)
-        self._task = self._bar.add_task("compiling ...", total=runs, completed=before)
-        self._runs, self._before, self._done, self._steps = runs, before, 0, 0
-        self._began: float | None = None
-        self._drawn = self._told = time.monotonic()
-        self._seconds = 0.0
-        self._interrupts = interrupts
-
-    def __enter__(self) -> _Progress:
-        self._bar.start()
-        self._bar.refresh()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._bar.stop()
-        self._seconds = time.monotonic() - self._began if self._began is not None else 0.0
-
-    def done(self, runs: int, steps: int) -> None:
-        """So many more runs; draws, and raises KeyboardInterrupt if Ctrl-C was pressed."""
-        self._interrupts.check()
-        now = time.monotonic()
-        self._done += runs
-        self._steps += steps
-        if self._began is None:
-            self._began = now if runs or steps else None  # the first run's own time is compiling, too
-        if now - self._drawn >= REFRESH:
-            self._drawn = now
-            self._bar.update(self._task, completed=self._before + self._done, description=self._words(now))
-            self._bar.refresh()
-        if self._bar.disable and now - self._told >= EVERY:
-            self._told = now
-            print(f"{self._before + self._done} of {self._runs} runs, {self._words(now)}", file=sys.stderr, flush=True)
-
-    def note(self, text: str) -> None:
-        """A line above the bar."""
-        note("note", text)
-
-    def _words(self, now: float) -> str:
-        if self._began is None or now <= self._began or self._done <= 0:
-            return "compiling ..."
-        seconds = now - self._began
-        left = seconds / self._done * (self._runs - self._before - self._done)
-        return f"{self._steps / seconds:,.0f} control steps/s, {_clock(left)} left"
-
-    def said(self) -> str:
-        """What was done, for the last line."""
-        if not self._done or not self._seconds:
-            return ""
-        rate = f"{self._steps / self._seconds:,.0f} control steps/s"
-        return f": {self._done} runs in {_clock(self._seconds)}, {rate}"
-
-
-def _clock(seconds: float) -> str:
-    minutes, seconds = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {seconds:02d} s" if minutes else f"{seconds} s"
 
 
 def summary(out: Path, interrupts: Interrupts) -> None:
@@ -243,7 +173,7 @@ def _none(runs: int, high: float) -> str:
 
 
 class _Group(TyperGroup):
-    """`campaign FILE.toml ...` beside `campaign report ...`: what is no command's name is the file of a campaign."""
+    """`campaign FILE.toml ...` beside `report` and `search`: what is no command's name is the file of a campaign."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if not args or args[0] not in self.commands:
@@ -254,3 +184,4 @@ class _Group(TyperGroup):
 app = typer.Typer(cls=_Group, rich_markup_mode=None)
 app.command("run")(campaign)
 app.command("report")(report_command)
+app.command("search")(search_command)

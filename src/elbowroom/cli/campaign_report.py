@@ -11,7 +11,9 @@ import typer
 from .terminal import INTERRUPTED, DelayedBar, Interrupts, line, note
 
 if TYPE_CHECKING:
-    from ..campaign.statistics import Summary
+    from collections.abc import Mapping
+
+    from ..campaign import RunParameters
 
 PAGES = "worst"
 """The folder of the pages that play runs."""
@@ -22,6 +24,9 @@ def report(
     pages: Annotated[
         bool, typer.Option("--pages/--no-pages", help="Write pages that play the worst runs; they need viser.")
     ] = True,
+    beside: Annotated[
+        Path | None, typer.Option(metavar="CAMPAIGN", help="Random runs to set beside a search: their folder.")
+    ] = None,
 ) -> None:
     """Write DIR/report.html: rates with exact bounds, distributions, what matters, and the worst runs to be played.
 
@@ -32,9 +37,15 @@ def report(
     `elbowroom campaign` does it at its end.  A page in DIR/worst/ has a run again from its parameters, arm and people
     in 3D, and needs nothing else; 20 take about a minute and 40 MB.
     """
+    from ..campaign.search import is_search
+    from ..campaign.statistics import campaign_of
+
     try:
         with Interrupts() as interrupts:
-            write_report(folder, interrupts, pages=pages)
+            if is_search(campaign_of(folder)):
+                write_search_report(folder, interrupts, pages=pages, beside=beside)
+            else:
+                write_report(folder, interrupts, pages=pages)
     except KeyboardInterrupt:
         note("interrupted", "no report")
         raise typer.Exit(INTERRUPTED) from None
@@ -42,35 +53,58 @@ def report(
 
 def write_report(folder: Path, interrupts: Interrupts, *, pages: bool = True) -> None:
     """Writes the report, and the pages that it leads to."""
+    from ..campaign import parameters_of
     from ..campaign.report import write
     from ..campaign.statistics import summary
 
     found = summary(folder, interrupts.check)
-    links, missing = dict[int, str](), ""
-    if pages and importlib.util.find_spec("viser") is None:
-        missing = "pages that play runs need viser: pip install '.[viewer]'"
-    elif pages:
-        links = _pages(folder, found, interrupts)
+    wanted = {int(str(row["run"])): float(str(row["least"])) for row in found.worst}
+    links, missing = _played(
+        folder, {run: (parameters_of(found.campaign, run), least) for run, least in wanted.items()}, interrupts, pages
+    )
     path = write(folder, found, links, missing)
     line(f"{path}: {found.runs:,} runs{f', {len(links)} of them to be played' if links else ''}")
 
 
-def _pages(folder: Path, found: Summary, interrupts: Interrupts) -> dict[int, str]:
-    """A page for each of the worst runs, by its number."""
-    from ..campaign import parameters_of
+def write_search_report(
+    folder: Path, interrupts: Interrupts, *, pages: bool = True, beside: Path | None = None
+) -> None:
+    """Writes the report of a search, its finds as a file, and the pages that it leads to."""
+    from ..campaign.finds import write_finds
+    from ..campaign.search_report import finds, found, write
+
+    summary = found(folder, beside, interrupts.check)
+    each = finds(summary)
+    head = f"The worst encounters of a search for {summary.objective}; elbowroom.campaign.read_finds reads them."
+    write_finds(folder / "finds.toml", each, head)
+    wanted = {find.parameters.number: (find.parameters, find.least) for find in each}
+    links, missing = _played(folder, wanted, interrupts, pages)
+    path = write(folder, summary, links, missing)
+    line(f"{path}: {len(summary.rows):,} runs{f', {len(links)} of them to be played' if links else ''}")
+
+
+def _played(
+    folder: Path, wanted: Mapping[int, tuple[RunParameters, float]], interrupts: Interrupts, pages: bool
+) -> tuple[dict[int, str], str]:
+    """Pages of runs by their numbers, and why there are none."""
+    if pages and importlib.util.find_spec("viser") is None:
+        return {}, "pages that play runs need viser: pip install '.[viewer]'"
+    return (_pages(folder, wanted, interrupts) if pages else {}), ""
+
+
+def _pages(folder: Path, wanted: Mapping[int, tuple[RunParameters, float]], interrupts: Interrupts) -> dict[int, str]:
+    """A page for each of these runs, which have their least distance beside them."""
     from ..viewer.replay.encounter import write_run
 
     links, other = dict[int, str](), list[int]()
     (folder / PAGES).mkdir(exist_ok=True)
     with DelayedBar() as bar:
-        for k, row in enumerate(found.worst):
+        for k, (run, (of, least)) in enumerate(wanted.items()):
             interrupts.check()
-            run = int(str(row["run"]))
-            bar(k, len(found.worst), f"run {run} again")
+            bar(k, len(wanted), f"run {run} again")
             name = f"{PAGES}/{run:06d}.html"
-            least = write_run(parameters_of(found.campaign, run), folder / name)
             links[run] = name
-            if least != row["least"]:
+            if write_run(of, folder / name) != least:
                 other.append(run)
     for old in (folder / PAGES).glob("*.html"):
         if f"{PAGES}/{old.name}" not in links.values():

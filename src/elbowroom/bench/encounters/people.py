@@ -27,6 +27,7 @@ from ...cell.people.reach import STRETCH, standing_points
 from ...geometry import Sizes
 from ...geometry.person import SIDES, Skeleton
 from .people_motion import Motion, greatest_step
+from .script import ScriptedRandom
 
 Array = NDArray[np.float64]
 
@@ -149,7 +150,7 @@ def leant(offsets: Array, lean: Array) -> Array:
 
 
 def visitor(
-    random: np.random.Generator,
+    random: np.random.Generator | ScriptedRandom,
     targets: Sequence[Array],
     base: Array,
     front: float,
@@ -186,7 +187,7 @@ def visitor(
     return replace(plan, slowness=max(1.0, 1.005 * fastest / limb_speed))  # between samples it is hardly faster
 
 
-def _place(random: np.random.Generator, target: Array | None, base: Array, front: float) -> Array:
+def _place(random: np.random.Generator | ScriptedRandom, target: Array | None, base: Array, front: float) -> Array:
     """(2,) r and angle of the next place: one to reach the target from, or anywhere around."""
     if target is None:
         return np.array([random.uniform(*AROUND), front + random.uniform(-SIDEWAYS, SIDEWAYS)])
@@ -198,7 +199,7 @@ def _place(random: np.random.Generator, target: Array | None, base: Array, front
 
 
 def _grasp(
-    random: np.random.Generator,
+    random: np.random.Generator | ScriptedRandom,
     height: float,
     target: Array,
     place: Array,

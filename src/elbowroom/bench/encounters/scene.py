@@ -22,6 +22,7 @@ ideal    the truth of this very cycle, velocities included
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import NamedTuple
@@ -39,6 +40,7 @@ from ...geometry.shapes import RADIUS, VELOCITY_A, VELOCITY_B
 from ...model.capsules import BASE
 from . import noise
 from . import people as people_
+from .script import ScriptedRandom
 
 Array = NDArray[np.float64]
 
@@ -265,17 +267,26 @@ class EncounterScene:
 
 
 def scene(
-    where: Place, seed: int, people: int = 1, duration: float = DURATION, limb_speed: float = people_.LIMB_SPEED
+    where: Place,
+    seed: int,
+    people: int = 1,
+    duration: float = DURATION,
+    limb_speed: float = people_.LIMB_SPEED,
+    scripts: Sequence[Sequence[float]] = (),
 ) -> EncounterScene:
-    """The encounter of this seed; people keep every point of theirs below `limb_speed` (m/s)."""
+    """The encounter of this seed; people keep every point of theirs below `limb_speed` (m/s).
+
+    `scripts` has what the first people do (script.py); without one a person is drawn by the seed.
+    """
     times = PERIOD * np.arange(round(duration / PERIOD) + 1, dtype=float)
     goals = _sequence(where, np.random.default_rng([0, seed]))
     ready = where.arm.pose(where.arm.ready)[:3, 3]
     likely = [ready, ready, ready, *goals[:3]]  # where the arm is at first, and goes to in the time
-    who = [
-        people_.visitor(np.random.default_rng([1, seed, k]), likely, where.base, where.front, duration, limb_speed)
-        for k in range(people)
-    ]
+    random = list[np.random.Generator | ScriptedRandom]()
+    for k in range(people):
+        drawn = np.random.default_rng([1, seed, k])
+        random.append(ScriptedRandom(scripts[k], drawn) if k < len(scripts) else drawn)
+    who = [people_.visitor(each, likely, where.base, where.front, duration, limb_speed) for each in random]
     points = np.stack([visitor.points(times) for visitor in who], axis=1)
     velocities = np.gradient(points, PERIOD, axis=0)
     return EncounterScene(where, seed, people, times, goals, points, capsules(where, points, velocities))

@@ -116,7 +116,7 @@ def test_a_report_that_cannot_be_written_leaves_the_campaign_as_it_is(run, folde
     def wanting(*_):
         raise ElbowroomError("intervals and tests of rates need scipy")
 
-    monkeypatch.setattr("elbowroom.campaign.report.rate", wanting)
+    monkeypatch.setattr("elbowroom.campaign.report.sections.rate", wanting)
     monkeypatch.setattr("elbowroom.campaign.statistics.WORST", 0)
     there = folder / "untold"
     status, _, err = run("campaign", folder / "some.toml", "--runs", 20, "--out", there, "--format", "npy")

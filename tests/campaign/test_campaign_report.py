@@ -12,8 +12,8 @@ from elbowroom.bench.encounters import run as loop
 from elbowroom.campaign import Store, engine, execute, loads, parameters_of, read_rows, replay, schema
 from elbowroom.campaign import rows as run_rows
 from elbowroom.campaign.distributions import distribution
-from elbowroom.campaign.report import page, percent, write
-from elbowroom.campaign.sensitivity import correlations
+from elbowroom.campaign.report.sections import page, percent, write
+from elbowroom.campaign.report.sensitivity import correlations
 from elbowroom.campaign.statistics import (
     EDGES,
     WORST,

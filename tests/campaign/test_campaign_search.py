@@ -11,13 +11,13 @@ import pytest
 from elbowroom.bench.encounters.people import LIMB_SPEED
 from elbowroom.bench.encounters.scene import PERIOD, place, scene
 from elbowroom.bench.encounters.script import FIRST, STOP, ScriptedRandom, names
-from elbowroom.campaign import Store, StoreError, engine, load, loads, parameters, read_finds, read_rows, replay
+from elbowroom.campaign import Store, StoreError, engine, loads, parameters, read_finds, read_rows
 from elbowroom.campaign import runs as runs_
 from elbowroom.campaign import search as search_
 from elbowroom.campaign.draws import parameters_from
 from elbowroom.campaign.engines import Silent
 from elbowroom.campaign.finds import Find, write_finds
-from elbowroom.campaign.search_report import finds, found, quantiles, write
+from elbowroom.campaign.report.search import finds, found, quantiles, write
 from elbowroom.errors import ConfigError, ElbowroomError, UnknownNameError
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -87,7 +87,7 @@ def test_scripted_people_keep_the_bound_of_limb_speed_and_differ():
 
 
 def test_evenly_drawn_scripts_are_the_people_of_the_campaign():
-    """Heights, and where they stand first, have the distributions of drawn people: the same bounds, means within 5 s.e."""
+    """Where the points of a person are at first: means within 5 standard errors of those of drawn people."""
     where, random = place("panda"), np.random.default_rng(1)
     given = np.array([scene(where, 7, duration=0.1, scripts=[random.uniform(size=4)]).points[0, 0] for _ in range(300)])
     drawn = np.array([scene(where, seed, duration=0.1).points[0, 0] for seed in range(300)])
@@ -105,7 +105,7 @@ def test_what_is_searched_and_what_is_refused():
     assert len(search_.searched(SEARCH)) == 1 + len(names(2))
     assert search_.generation(SEARCH) == 12
     assert search_.evaluations(SEARCH, 50) == 60
-    with pytest.raises(UnknownNameError, match="objective: expected one of .* did you mean least-distance"):
+    with pytest.raises(UnknownNameError, match=r"objective: expected one of .* did you mean least-distance"):
         search_.over(CAMPAIGN, "least-distanc")
     with pytest.raises(ElbowroomError, match=r"law: a search has one; got \{'each': \['K', 'F'\]\}"):
         search_.over(loads('law = { each = ["K", "F"] }'))
@@ -134,10 +134,10 @@ def done(tmp_path_factory):
     """A search, run through."""
     pytest.importorskip("cma")
     folder = tmp_path_factory.mktemp("search") / "out"
-    state = np.random.get_state()[1].copy()  # noqa: NPY002
+    state = np.random.get_state()[1].copy()
     with create(folder) as store:
         search_.search(SEARCH, store, engine("local", 1))
-    assert np.array_equal(np.random.get_state()[1], state)  # noqa: NPY002  # NumPy's own generator is left alone
+    assert np.array_equal(np.random.get_state()[1], state)  # NumPy's own generator is left alone
     return folder
 
 

@@ -9,6 +9,8 @@ goals        by law: runs by the number of goals
 pairs        by arm, two laws in the same scenes: discordant touches, and goals of both
 worst        runs with the least distance and with the greatest contact speed, by turns of the laws
 shares       by law: touches by quarter, or by value, of each drawn parameter
+looked       touched runs of supervised laws, the first of each arm and law, and all approach contacts, to be looked at
+             again (touches.py)
 sample       rows for rank correlations (sensitivity.py): whole scenes, evenly over the campaign
 """
 
@@ -27,10 +29,12 @@ from numpy.typing import NDArray
 from ..bench.encounters.run import DRAWS, LEVEL, Interval
 from ..errors import ElbowroomError
 from .distributions import Choice, Distribution, Each, Fixed, Integers, distribution
+from .draws import parameters_of
 from .execute import Tally, tallies
 from .runs import Rows, Schema
-from .settings import Campaign
+from .settings import Campaign, overrides
 from .store import each_rows, read_manifest, read_schema
+from .touches import Touch, look
 
 Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -38,6 +42,7 @@ Counts = NDArray[np.int64]
 EDGES = np.arange(-300.0, 2001.0, dtype=np.float64) * 2e-3  # m: -0.6 to 4.0
 SPEEDS = np.arange(-100.0, 1001.0, dtype=np.float64) * 1e-2  # m/s: -1 to 10
 WORST = 20
+LOOKED = 400  # touched runs of an arm and a law that are looked at again
 SAMPLE = 50_000  # scenes
 GROUPS = 6  # values of a parameter that are shown one by one; of more, quarters
 REGIONS = {
@@ -61,6 +66,7 @@ class Pair:
     this: str
     other: str
     scenes: int = 0
+    both: int = 0  # scenes in which both were touched
     discordant: dict[str, list[int]] = field(default_factory=lambda: {"touched": [0, 0], "approach": [0, 0]})
     goals: Counter[tuple[int, int]] = field(default_factory=Counter)  # of both, by how often
 
@@ -93,6 +99,9 @@ class Summary:
     worst: list[dict[str, object]] = field(default_factory=list)
     groups: dict[str, list[Group]] = field(default_factory=dict)  # by parameter
     shares: dict[tuple[str, str], Counts] = field(default_factory=dict)  # by law and parameter: (groups, 2)
+    looked: dict[tuple[str, str], list[int]] = field(default_factory=dict)  # numbers of runs, by arm and law
+    approaches: dict[tuple[str, str], list[int]] = field(default_factory=dict)
+    touches: dict[int, Touch] = field(default_factory=dict)  # of those of `looked` and `approaches`, if asked for
     sample: Rows = field(default_factory=lambda: np.empty(0, dtype=[]))
 
 
@@ -175,6 +184,7 @@ def summary(folder: str | Path, check: Callable[[], object] | None = None) -> Su
             if found.pairs:
                 _pairs(found, scenes.whole(rows))
             worst.add(rows)
+            _touched(found, rows)
             kept.append(repack_fields(rows[(rows["run"] // campaign.paired) % every == 0][drawn]))
             yield rows
 
@@ -218,6 +228,30 @@ def _distributions(found: Summary, rows: Rows) -> None:
                 found.hardest[where] = max(found.hardest.get(where, -np.inf), float(speeds.max()))
 
 
+def _touched(found: Summary, rows: Rows) -> None:
+    """Numbers of touched runs under laws that are supervised."""
+    arms, laws = found.schema.labels["arm"], found.schema.labels["law"]
+    for row in rows[rows["touched"]]:
+        arm, law = arms[row["arm"]], laws[row["law"]]
+        if "limits" in overrides(law):
+            some = found.looked.setdefault((arm, law), [])
+            if len(some) < LOOKED:
+                some.append(int(row["run"]))
+            if row["approach"]:
+                found.approaches.setdefault((arm, law), []).append(int(row["run"]))
+
+
+def look_again(found: Summary, check: Callable[[int, int], object] | None = None) -> None:
+    """Fills `touches`: why people were touched, and every approach contact, by running these runs again."""
+    wanted = sorted({run for part in (found.looked, found.approaches) for runs in part.values() for run in runs})
+    for k, run in enumerate(wanted):
+        if check is not None:
+            check(k, len(wanted))
+        touch = look(parameters_of(found.campaign, run))
+        if touch is not None:
+            found.touches[run] = touch
+
+
 def _add(to: dict[tuple[str, str], Counts], where: tuple[str, str], counts: Counts) -> None:
     to[where] = to[where] + counts if where in to else counts
 
@@ -249,6 +283,7 @@ def _pairs(found: Summary, rows: Rows) -> None:
         code = arms.index(pair.arm)
         this, other = (each[each["arm"] == code] for each in (by[pair.this], by[pair.other]))
         pair.scenes += len(this)
+        pair.both += int(np.count_nonzero(this["touched"] & other["touched"]))
         for name, counts in pair.discordant.items():
             counts[0] += int(np.count_nonzero(this[name] & ~other[name]))
             counts[1] += int(np.count_nonzero(other[name] & ~this[name]))

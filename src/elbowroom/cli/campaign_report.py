@@ -15,8 +15,11 @@ if TYPE_CHECKING:
 
     from ..campaign import RunParameters
 
+    Wanted = Mapping[int, tuple[RunParameters, float | None]]
+
 PAGES = "worst"
 """The folder of the pages that play runs."""
+PLAYED = 10  # approach contacts of an arm and a law that have pages
 
 
 def report(
@@ -55,10 +58,20 @@ def write_report(folder: Path, interrupts: Interrupts, *, pages: bool = True) ->
     """Writes the report, and the pages that it leads to."""
     from ..campaign import parameters_of
     from ..campaign.report import write
-    from ..campaign.statistics import summary
+    from ..campaign.statistics import look_again, summary
 
     found = summary(folder, interrupts.check)
-    wanted = {int(str(row["run"])): float(str(row["least"])) for row in found.worst}
+    if pages:
+        with DelayedBar() as bar:
+
+            def looked(done: int, total: int) -> None:
+                interrupts.check()
+                bar(done, total, "touched runs again")
+
+            look_again(found, looked)
+    wanted: dict[int, float | None] = {int(str(row["run"])): float(str(row["least"])) for row in found.worst}
+    for runs in found.approaches.values():
+        wanted.update(dict.fromkeys((run for run in runs[:PLAYED] if run not in wanted), None))
     links, missing = _played(
         folder, {run: (parameters_of(found.campaign, run), least) for run, least in wanted.items()}, interrupts, pages
     )
@@ -71,28 +84,28 @@ def write_search_report(
 ) -> None:
     """Writes the report of a search, its finds as a file, and the pages that it leads to."""
     from ..campaign.finds import write_finds
-    from ..campaign.search_report import finds, found, write
+    from ..campaign.report.search import finds, found, write
 
     summary = found(folder, beside, interrupts.check)
     each = finds(summary)
     head = f"The worst encounters of a search for {summary.objective}; elbowroom.campaign.read_finds reads them."
     write_finds(folder / "finds.toml", each, head)
-    wanted = {find.parameters.number: (find.parameters, find.least) for find in each}
+    wanted: dict[int, tuple[RunParameters, float | None]] = {
+        find.parameters.number: (find.parameters, find.least) for find in each
+    }
     links, missing = _played(folder, wanted, interrupts, pages)
     path = write(folder, summary, links, missing)
     line(f"{path}: {len(summary.rows):,} runs{f', {len(links)} of them to be played' if links else ''}")
 
 
-def _played(
-    folder: Path, wanted: Mapping[int, tuple[RunParameters, float]], interrupts: Interrupts, pages: bool
-) -> tuple[dict[int, str], str]:
+def _played(folder: Path, wanted: Wanted, interrupts: Interrupts, pages: bool) -> tuple[dict[int, str], str]:
     """Pages of runs by their numbers, and why there are none."""
     if pages and importlib.util.find_spec("viser") is None:
         return {}, "pages that play runs need viser: pip install '.[viewer]'"
     return (_pages(folder, wanted, interrupts) if pages else {}), ""
 
 
-def _pages(folder: Path, wanted: Mapping[int, tuple[RunParameters, float]], interrupts: Interrupts) -> dict[int, str]:
+def _pages(folder: Path, wanted: Wanted, interrupts: Interrupts) -> dict[int, str]:
     """A page for each of these runs, which have their least distance beside them."""
     from ..viewer.replay.encounter import write_run
 
@@ -104,7 +117,7 @@ def _pages(folder: Path, wanted: Mapping[int, tuple[RunParameters, float]], inte
             bar(k, len(wanted), f"run {run} again")
             name = f"{PAGES}/{run:06d}.html"
             links[run] = name
-            if write_run(of, folder / name) != least:
+            if write_run(of, folder / name) != least and least is not None:
                 other.append(run)
     for old in (folder / PAGES).glob("*.html"):
         if f"{PAGES}/{old.name}" not in links.values():

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bench.encounters.run import LEVEL, Interval
-from .runs import Rows
+from ...bench.encounters.run import LEVEL, Interval
+from ..runs import Rows
 
 Array = NDArray[np.float64]
 DRAWS = 1000

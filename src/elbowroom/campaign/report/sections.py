@@ -13,14 +13,15 @@ from pathlib import Path
 
 import numpy as np
 
-from ..bench.encounters.run import discordant, rate
-from ..errors import ElbowroomError
-from ..experiments.html_report import Definitions, LinkCell, Listing, Note, Part, Picture, ReportTable, Section, Words
-from ..experiments.html_report import page as html_page
-from .report_figures import arm_name, contact_speeds, goals, influences, least_distances
+from ...bench.encounters.run import discordant, rate
+from ...errors import ElbowroomError
+from ...experiments.html_report import Definitions, LinkCell, Listing, Note, Part, Picture, ReportTable, Section, Words
+from ...experiments.html_report import page as html_page
+from ..statistics import EDGES, REGIONS, SPEEDS, WORST, Summary, goals_ratio, quantile
+from ..store import read_manifest
+from .figures import arm_name, contact_speeds, goals, influences, least_distances
 from .sensitivity import DRAWS, Correlation, correlations
-from .statistics import EDGES, REGIONS, SPEEDS, WORST, Summary, goals_ratio, quantile
-from .store import read_manifest
+from .touch_sections import touch_sections
 
 NAME = "report.html"
 FOOTER = "Simulated encounters; informed by ISO 10218:2025 / ISO/TS 15066, not certified."
@@ -50,7 +51,14 @@ def page(found: Summary, manifest: Mapping[str, object], links: Mapping[int, str
     laws = found.schema.labels["law"]
     ranked = [name for name in found.groups if name not in found.schema.labels]
     linked = correlations(found.sample, laws, ranked, found.campaign.paired)
-    sections = [_contacts(found), _least(found), *_speeds(found), _work(found), *_pairs(found)]
+    sections = [
+        _contacts(found),
+        *touch_sections(found, links),
+        _least(found),
+        *_speeds(found),
+        _work(found),
+        *_pairs(found),
+    ]
     sections += _parameters(found, linked)
     sections += [_worst(found, links, missing), made(manifest)]
     return html_page(found.campaign.title or "Campaign", _introduction(found), sections, FOOTER)

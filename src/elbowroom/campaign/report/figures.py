@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..experiments.figure_style import SOFT, letter, look, panels, pyplot
-from ..experiments.html_report import inline_svg
+from ...experiments.figure_style import SOFT, letter, look, panels, pyplot
+from ...experiments.html_report import inline_svg
+from ..statistics import EDGES, REGIONS, SPEEDS, Summary, quantile
 from .sensitivity import OUTCOMES, Correlation
-from .statistics import EDGES, REGIONS, SPEEDS, Summary, quantile
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

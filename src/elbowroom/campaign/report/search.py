@@ -14,19 +14,19 @@ import numpy as np
 from numpy.lib.recfunctions import repack_fields
 from numpy.typing import NDArray
 
-from ..errors import ElbowroomError
-from ..experiments.figure_style import look, panels
-from ..experiments.html_report import Definitions, LinkCell, Part, ReportTable, Section, Words
-from ..experiments.html_report import page as html_page
-from .draws import parameters_from
-from .finds import Find
-from .report import FOOTER, made, picture, save
-from .report_figures import LINES, arm_name, svg
-from .runs import Rows, Schema
-from .search import LEAST, OBJECTIVES, costs, is_search, searched, setting, worst
-from .settings import Campaign
-from .statistics import campaign_of
-from .store import each_rows, read_manifest, read_schema
+from ...errors import ElbowroomError
+from ...experiments.figure_style import look, panels
+from ...experiments.html_report import Definitions, LinkCell, Part, ReportTable, Section, Words
+from ...experiments.html_report import page as html_page
+from ..draws import parameters_from
+from ..finds import Find
+from ..runs import Rows, Schema
+from ..search import LEAST, OBJECTIVES, costs, is_search, searched, setting, worst
+from ..settings import Campaign
+from ..statistics import campaign_of
+from ..store import each_rows, read_manifest, read_schema
+from .figures import LINES, arm_name, svg
+from .sections import FOOTER, made, picture, save
 
 Array = NDArray[np.float64]
 FINDS = 20
@@ -153,7 +153,7 @@ def page(summary: SearchSummary, manifest: Mapping[str, object], links: Mapping[
                 ("searched", f"{len(searched(campaign))} parameters: what each person does, and what the file draws"),
                 (
                     "method",
-                    f"CMA-ES, {setting(campaign, 'islands')} at a time, generations of {setting(campaign, 'population')}",
+                    f"CMA-ES, {setting(campaign, 'islands')} at a time, of {setting(campaign, 'population')} runs",
                 ),
                 ("seed", f"{campaign.seed}"),
             ]

@@ -241,6 +241,49 @@ def test_errors_of_a_worker_and_other_machines_are_told(tmp_path, monkeypatch, m
             execute(CAMPAIGN, store, motor)
 
 
+NODES = """
+import os, secrets, sys
+ours = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}  # on 127.0.0.1 alone
+os.environ |= ours | {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(16)}  # of this cluster alone
+from pathlib import Path
+from ray.cluster_utils import Cluster
+from elbowroom.campaign import Store, engine, execute, load
+from elbowroom.campaign.engines import Silent
+
+node = {"num_cpus": 1, "object_store_memory": 80 * 2**20, "node_ip_address": "127.0.0.1"}
+cluster = Cluster(initialize_head=True, head_node_args=node | {"include_dashboard": False})
+second = cluster.add_node(**node)
+
+class Losing(Silent):
+    runs = lost = 0
+    def done(self, runs, steps):
+        self.runs += runs
+        if self.runs >= 10 and not self.lost:
+            self.lost = 1
+            cluster.remove_node(second, allow_graceful=False)
+
+try:
+    campaign, watch = load("some.toml"), Losing()
+    with Store.create(Path("out"), campaign, int(sys.argv[1]), block=2, files="npy", precision="float64") as store:
+        execute(campaign, store, engine("ray", address=cluster.address), watch)
+    assert watch.lost
+finally:
+    cluster.shutdown()
+"""
+
+
+@pytest.mark.slow
+def test_a_node_that_goes_changes_nothing(tmp_path, wanted):
+    """Two nodes of a cluster on this machine, connected to by their address; the second is killed with its workers."""
+    pytest.importorskip("ray", reason="the engine ray needs Ray (the extra `scale`)")
+    (tmp_path / "some.toml").write_text(TEXT)
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(er.__file__).parents[1]), *sys.path])}
+    words = [sys.executable, "-c", NODES, str(RUNS)]
+    done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=2 * LIMIT)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert bits(tmp_path / "out") == wanted
+
+
 @pytest.mark.slow
 def test_the_whole_command_killed_leaves_no_process_and_local_goes_on(tmp_path, wanted):
     """With a Ray of its own, which has to end with it."""

@@ -21,10 +21,12 @@ from elbowroom.campaign.statistics import (
     campaign_of,
     goals_ratio,
     groups_of,
+    look_again,
     quantile,
     summary,
 )
 from elbowroom.campaign.store import read_manifest
+from elbowroom.campaign.touches import ApproachContact, Touch
 from elbowroom.errors import ElbowroomError
 from elbowroom.experiments import figure_style
 from elbowroom.geometry.person import NAMES
@@ -105,6 +107,40 @@ def test_counts_are_those_of_the_rows(table, found):
     assert found.contacts["still", "hands"].sum() == len(mine)
     assert found.hardest["still", "hands"] == mine["contact_speed"].max()
     assert found.goals["K"] == Counter(rows["goals"][rows["law"] == 1].tolist())
+
+
+def test_touches_that_a_standing_arm_has_too_are_counted(table, found):
+    whole = table[1][: RUNS // 3 * 3].reshape(-1, 3)
+    for pair in found.pairs:
+        if (pair.this, pair.other) == ("K", "still"):
+            mine = whole[whole["arm"][:, 0] == found.schema.labels["arm"].index(pair.arm)]
+            assert pair.both == np.count_nonzero(mine["touched"][:, 1] & mine["touched"][:, 2])
+            assert pair.both > 0
+    text = page(found, read_manifest(table[0]), {})
+    assert "Touches that an arm standing still would have had" in text
+    assert not found.looked  # no supervised run of it was touched
+
+
+def test_supervised_touches_are_looked_at_again(table, tmp_path, monkeypatch):
+    """Which runs are, and what the page says of them; touches.py is replaced, since these runs never happened."""
+    campaign, rows = loads(TEXT), table[1][:90].copy()
+    rows["touched"][[0, 3, 6]], rows["approach"][[3]] = True, True
+    with Store.create(tmp_path / "out", campaign, 90, block=40, files="npy", precision="float64") as store:
+        for block in store.blocks:
+            store.write(block, rows[block.first : block.first + block.count])
+    contact = ApproachContact(1.0, "wrist", "left hand", 0.02, 0.1, 0.3, 0.05, -0.2, 1.1, 0.1, "elbow and head", 0.4)
+    made = {0: Touch(0, True, True, None), 3: Touch(3, False, True, contact), 6: Touch(6, False, False, None)}
+    monkeypatch.setattr("elbowroom.campaign.statistics.look", lambda of: made[of.number])
+    found, seen = summary(tmp_path / "out"), []
+    look_again(found, lambda done, total: seen.append((done, total)))
+    assert seen == [(0, 3), (1, 3), (2, 3)]
+    assert sorted(run for runs in found.looked.values() for run in runs) == [0, 3, 6]
+    assert [run for runs in found.approaches.values() for run in runs] == [3]
+    text = page(found, read_manifest(tmp_path / "out"), {3: "worst/000003.html"})
+    assert "Approach contacts of supervised laws" in text
+    assert "leaves elbow and head at 0.40 m/s" in text
+    assert "the person: own -0.20, both 1.10 m/s" in text
+    assert 'href="worst/000003.html"' in text
 
 
 def test_pairs_are_of_whole_scenes_also_across_blocks(table, found):

@@ -34,7 +34,7 @@ def _split(found: Summary) -> list[Section]:
                 "Touched runs of supervised laws, run again and sorted: whether the people of the scene also touch an"
                 " arm that stands at its ready pose for the whole run (at ready), and whether they touch this arm if it"
                 f" stops {BEFORE:g} s before the first contact and stands there until {AFTER:g} s after it (held)."
-                " What is in neither column the arm met by moving, or by giving way from one part of a person to another."
+                " What is in neither column the arm met by moving, or by giving way to another part of a person."
                 f" The first {LOOKED} touched runs of each arm and law."
             ),
             ReportTable(("arm", "law", "touched", "both", "at ready alone", "held alone", "neither"), rows, words=2),

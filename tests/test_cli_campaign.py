@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import elbowroom as er
-from elbowroom.campaign import load, read_rows
+from elbowroom.campaign import load, read_finds, read_rows
 from elbowroom.campaign import runs as runs_
 from elbowroom.cli.campaign import bounds
 from elbowroom.errors import ElbowroomError
@@ -125,9 +125,34 @@ def test_a_report_that_cannot_be_written_leaves_the_campaign_as_it_is(run, folde
     assert "written: 20 runs in" in err
 
 
+def test_a_search_its_report_and_its_finds(run, folder, monkeypatch):
+    pytest.importorskip("cma")
+    monkeypatch.setattr("elbowroom.campaign.search.over.__kwdefaults__", {"islands": 2, "population": 4})
+    (folder / "one.toml").write_text('law = "still"\nduration = 0.5\nsensor.noise = { uniform = [0.0, 0.02] }\n')
+    out = folder / "sought"
+    quick = ("--workers", 1, "--format", "npy")
+    status, _, err = run(
+        "campaign", "search", folder / "one.toml", "--evaluations", 10, "--out", out, *quick, "--no-report"
+    )
+    assert status == 0, err
+    assert "written: 16 runs in" in err
+    status, said, _ = run("campaign", "report", out, "--no-pages")
+    assert status == 0
+    assert "report.html: 16 runs" in " ".join(said.split()).replace("/ ", "/")
+    assert len(read_finds(out / "finds.toml")) == 10  # at most five of one scene, and there are two
+    status, _, err = run("campaign", "search", folder / "some.toml", "--out", folder / "no")
+    assert status == 1
+    assert "law: a search has one; got" in " ".join(err.split())
+    status, _, err = run("campaign", "search", folder / "one.toml", "--objective", "worst", "--out", folder / "no")
+    assert status == 1
+    assert "objective: expected one of least-distance, contact-speed, own-speed" in " ".join(err.split())
+    assert not (folder / "no").exists()
+
+
 @pytest.mark.parametrize(
     "arguments, said",
     [
+        (("--engine", "local", "--address", "auto"), "engine 'local' has no address; expected engine 'ray'"),
         (("--engine", "locale"), "engine: expected one of local, cuda, ray; got 'locale'; did you mean local?"),
         (("--seed", "-4"), "seed: expected a whole number from 0 to 1048575; got -4"),
         (("--resume",), "no campaign is there"),

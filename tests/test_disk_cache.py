@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import elbowroom as er
-from elbowroom import arm as arms
 from elbowroom import disk_cache
+from elbowroom.arm import arm as arms
 from elbowroom.model import catalogue, collision, urdf
 
 CORNERS = np.array([[0.0, 0.0, 0.0], [0.1, 0.0, 0.0], [0.0, 0.1, 0.0], [0.05, 0.02, 0.4]])

@@ -17,6 +17,7 @@ from elbowroom.bench.peers import dynamics as peers
 from elbowroom.bench.peers import frax
 from elbowroom.bench.scene import scene
 from elbowroom.bench.timing import OURS_OUT, ROBOTS, US, Report
+from elbowroom.compile import engine
 
 KEYS = {"bench", "robot", "n", "quantity", "who", "version", "seconds_per_state", "ratio_to_us"}
 MORE = {"median_seconds", "p90_seconds"}
@@ -194,6 +195,14 @@ def test_ours_of_a_batch_is_ours_of_its_states(quantity):
     half = ours.many(arm, quantity, BATCH, dtype=np.float32)()
     assert half.dtype == np.float32
     assert np.abs(half - single).max() < 1e-4 * np.abs(single).max()  # 24 bits through a matrix of condition 100
+
+
+def test_a_first_call_compiles_whatever_was_compiled_before(monkeypatch):
+    made, emitted = [], engine._emitted
+    monkeypatch.setattr(engine, "_emitted", lambda *given: made.append(given) or emitted(*given))
+    for k in (1, 2):
+        ours.first_call(chains.planar(2), "mass_matrix")
+        assert len(made) == k
 
 
 def test_a_first_call_leaves_the_environment_alone(monkeypatch):

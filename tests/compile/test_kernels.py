@@ -247,6 +247,51 @@ def test_a_plain_x86_64_gives_the_same_numbers():
     assert np.allclose(out, program.evaluate(*states), rtol=ROUNDING, atol=ROUNDING)
 
 
+# ---- the compiler
+def counted(monkeypatch):
+    """The texts that are compiled from now on, in a process that has compiled nothing."""
+    texts, emitted = [], engine._emitted
+    monkeypatch.setattr(engine, "_MADE", {})
+    monkeypatch.setattr(engine, "_emitted", lambda ir, target: texts.append(ir) or emitted(ir, target))
+    return texts
+
+
+def text(k):
+    return f"define i64 @f() {{\n  ret i64 {k}\n}}\n"
+
+
+def test_one_text_is_compiled_once(monkeypatch):
+    texts, host = counted(monkeypatch), engine.host()
+    first = engine.object_code(text(1), host)
+    assert engine.object_code(text(1), host) == first
+    assert engine.object_code(text(2), host) != first
+    other = dataclasses.replace(host, cpu="x86-64" if host.cpu != "x86-64" else "nehalem", features="")
+    if binding.get_process_triple().startswith("x86_64"):
+        engine.object_code(text(1), other)  # another CPU may need other code
+    assert texts == [text(1), text(2), text(1)][: len(texts)]
+    for _ in range(2):
+        with pytest.raises(RuntimeError):
+            engine.object_code("define nothing", host)
+
+
+def test_kernels_of_one_text_are_apart(monkeypatch):
+    """Two names for one function: one text, and two kernels that compute."""
+    texts = counted(monkeypatch)
+    monkeypatch.setenv("ELBOWROOM_CACHE", "off")
+    kernels = [compiled(lambda _, x: x * 2.0 + 0.625, None, {"x": (2,)}, method=method) for method in "ab"]
+    assert [kernel([1.0, 2.0]).tolist() for kernel in kernels] == [[2.625, 4.625]] * 2
+    assert len(texts) == 1
+
+
+def test_what_was_asked_for_longest_ago_is_forgotten(monkeypatch):
+    texts, host = counted(monkeypatch), engine.host()
+    size = len(engine.object_code(text(1), host))
+    monkeypatch.setattr(engine, "KEPT", 2 * size)
+    for k in (2, 1, 3, 1, 2):  # when 3 comes, 2 was asked for longer ago than 1
+        engine.object_code(text(k), host)
+    assert texts == [text(k) for k in (1, 2, 3, 2)]
+
+
 # ---- the CPython entry
 def test_the_entry_serves_here_and_its_results_own_their_memory():
     assert entry.supported()

@@ -8,6 +8,7 @@ held would stay locked.
 from __future__ import annotations
 
 import functools
+import hashlib
 import os
 import platform
 import sys
@@ -81,9 +82,32 @@ def host() -> Target:
     )
 
 
+KEPT = 16 * 1024 * 1024  # bytes of object code that a process keeps for the next kernel of the same text
+_MADE: dict[tuple[bytes, Target], bytes] = {}  # digest of the text, CPU -> object file; what was asked for last is last
+
+
 @alone
 def object_code(ir: str, target: Target) -> bytes:
-    """The object file of a module.  Raises RuntimeError with LLVM's message if the text is wrong."""
+    """The object file of a module.  Raises RuntimeError with LLVM's message if the text is wrong.
+
+    Kernels of two settings often have one text, and that is compiled once a process.
+    """
+    name = hashlib.sha256(ir.encode()).digest(), target
+    code = _MADE.pop(name, None) or _emitted(ir, target)
+    _MADE[name] = code
+    too_much = sum(map(len, _MADE.values())) - KEPT
+    while too_much > 0:
+        too_much -= len(_MADE.pop(next(iter(_MADE))))
+    return code
+
+
+@alone
+def forget() -> None:
+    """Keeps nothing that was compiled: the next kernel is compiled whatever was before."""
+    _MADE.clear()
+
+
+def _emitted(ir: str, target: Target) -> bytes:
     _initialized()
     module = llvm.parse_assembly(ir)
     module.verify()

@@ -17,6 +17,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from ... import dynamics
 from ...arm import Arm
+from ...compile import engine
 from ..timing import FirstCall, Statement
 
 Array = NDArray[np.float64]
@@ -75,6 +76,7 @@ def many(
 def first_call(arm: Arm, quantity: str) -> FirstCall:
     """How long the first call takes where neither this process nor a cache has its code."""
     fresh, zeros = Arm(arm.model), np.zeros(arm.n)
+    engine.forget()
     with _environment(**UNCACHED):
         start = time.perf_counter()
         fresh.compile(quantity)(*[zeros] * len(dynamics.quantity(quantity).inputs))

@@ -48,6 +48,29 @@ def test_threads_give_the_bits_of_one(cores, threads):
     assert np.array_equal(kernel(Q, threads=threads), kernel(Q))
 
 
+@pytest.mark.parametrize("threads, states", [(1, 9), (1, 30_001), (2, 9), (7, cpu.BLOCK), (2, cpu.BLOCK + 1)])
+def test_what_one_thread_does_takes_the_short_way_in(threads, states, monkeypatch):
+    """And larger batches on several threads do not: Python puts those to work."""
+    kernel = er.load("planar2").compile("mass_matrix")
+    Q = np.random.default_rng(0).uniform(-3, 3, (states, 2))
+    expected = kernel(Q)
+    reached = []
+    short = kernel.fast(lambda *args, **named: reached.append(named) or kernel.general(*args, **named))
+    monkeypatch.setattr(kernel, "_fast", short)
+    out = np.empty_like(expected)
+    assert np.array_equal(kernel(Q, threads=threads), expected)
+    assert kernel(Q, out=out, threads=threads) is out
+    assert np.array_equal(out, expected)
+    assert bool(reached) == (threads > 1 and states > cpu.BLOCK)
+    reached.clear()
+    kernel(np.zeros((2, cpu.BLOCK, 2)), threads=2)
+    assert reached, "two axes of states are as many states"
+    with pytest.raises(ValueError, match="threads must be a whole number, at least 1; got 0"):
+        kernel(Q, threads=0)
+    with pytest.raises(ValueError, match="threads must be a whole number"):
+        kernel(Q, threads=1.0)
+
+
 @pytest.mark.parametrize("bad", [0, 17_777, 30_000])
 def test_a_nan_is_found_by_whichever_thread_meets_it(cores, bad):
     kernel = er.load("planar2").compile("mass_matrix")

@@ -74,6 +74,8 @@ class MachineCode(OfThisProcess):
 class Cpu(OfThisProcess):
     """Backend of one kernel: straight-line code for one state, SIMD lanes and threads for many."""
 
+    alone = BLOCK
+
     def __init__(
         self, one: MachineCode, many: MachineCode, describe: Callable[[Compilable], Signature], signature: Signature
     ) -> None:

@@ -209,7 +209,16 @@ class Kernel(Generic[R]):
 
     def __call__(self, *args: ArrayLike, **named: Any) -> R:
         """The output for one state or a batch; see the module's docstring."""
+        if "threads" in named and self._by_one_thread(args, named["threads"]):
+            del named["threads"]  # the shortest way in takes it then
         return self._fast(*args, **named)
+
+    def _by_one_thread(self, args: tuple[Any, ...], threads: object) -> bool:
+        """Whether one thread does all of it, whatever is asked for."""
+        if type(threads) is not int or threads < 1 or not args:
+            return False  # which is for the general way to look at
+        states = getattr(self.backend, "alone", 0)  # up to which it does
+        return threads == 1 or (type(args[0]) is np.ndarray and args[0].size <= states * self._inputs[0].size)
 
     def general(self, *args: ArrayLike, out: Any = None, threads: int = 1, **named: ArrayLike) -> R:
         """The same by the way that takes everything: converts, checks, computes, or says what is wrong."""

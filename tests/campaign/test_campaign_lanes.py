@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from elbowroom.campaign import lanes, loads, parameters, rows, schema
 from elbowroom.campaign.runs import row
@@ -28,6 +29,20 @@ def test_the_same_table_as_one_by_one():
     found = rows(campaign, 4, 24, lambda *each: told.append(each), columns=columns)
     assert found.tobytes() == expected.tobytes()
     assert told == [(1, 50)] * 24
+
+
+@pytest.mark.slow
+def test_the_same_table_where_a_sensor_stops_arms():
+    """Two arms, one and two people, a sensor that is silent for long: runs leave their lanes and come back."""
+    campaign = loads(
+        'arm = { choice = ["panda", "ur5e"] }\npeople = { integers = [1, 2] }\nduration = 3.0\nseed = 7\n'
+        "sensor.latency = { uniform = [0.03, 0.25] }\nsensor.gap = { uniform = [0.1, 0.6] }\nsensor.gap_every = 1.0\n"
+    )
+    columns = schema(campaign)
+    found = rows(campaign, 0, 16, columns=columns)
+    expected = np.array([row(of, columns) for of in parameters(campaign, 0, 16)], dtype=columns.dtype)
+    assert found.tobytes() == expected.tobytes()
+    assert found["stops"].sum() > 4
 
 
 def test_what_goes_together():

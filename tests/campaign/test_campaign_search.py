@@ -69,6 +69,12 @@ def test_scripted_numbers_are_parts_of_distributions():
     assert random.integers(4) == 3
     assert random.standard_normal() == 0.0
     assert random.standard_normal(3).shape == (3,)  # drawn from the rest
+    whole = [0.001 * k for k in range(len(names(2)))]
+    random = ScriptedRandom(whole, np.random.default_rng(0))
+    assert random.uniform(0.0, 1.0) == whole[0]
+    assert random.random() == whole[len(FIRST)]  # a stop begins at its own number, however many were used before
+    assert random.uniform(0.0, 1.0) == whole[len(FIRST) + 1]
+    assert random.random() == whole[len(FIRST) + len(STOP)]
     assert len(names(2)) == len(FIRST) + 2 * len(STOP)
 
 

@@ -183,20 +183,18 @@ def evaluations(campaign: Campaign, wanted: int) -> int:
 
 def search(campaign: Campaign, store: Store, engine: Engine, watch: Watch | None = None) -> None:
     """Runs the generations that are missing.  Whatever ends it, a complete generation stays."""
-    told, missing = Search(campaign), {block.number for block in store.missing()}
+    told = Search(campaign)
+    first = min((block.number for block in store.missing()), default=store.runs)  # what comes after it is run anew, too
     watch = watch or Silent()
     kept: Iterator[Rows] = each_rows(store.folder)
     workers = max(int(getattr(engine, "workers", None) or 1), 1)
     for block in store.blocks:
         points = told.points()
-        if block.number not in missing:
-            if missing and min(missing) < block.number:  # damaged: what came after it was made of other points
-                missing.add(block.number)
-            else:
-                rows = next(kept)
-                _check(store.folder, campaign, points, rows)
-                told.tell(rows)
-                continue
+        if block.number < first:
+            rows = next(kept)
+            _check(store.folder, campaign, points, rows)
+            told.tell(rows)
+            continue
         rows = _run(replace(campaign, points=points), block, engine, watch, workers)
         store.write(block, rows)
         told.tell(rows)

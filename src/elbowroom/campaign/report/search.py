@@ -86,11 +86,12 @@ def found(
 
 
 def _below(rows: Rows, some: Rows, name: str) -> float:
-    """The median of a parameter in some runs, as the part of the first generation that lies below it."""
+    """The median of a parameter in some runs, as the part of the first generations below it."""
     if name.startswith("person"):
         return float(np.median(some[name]))  # is that already
     first = rows[name][: max(64, len(rows) // 16)]
-    return float(np.mean(first < np.median(some[name])))
+    middle = np.median(some[name])
+    return float(np.mean(first < middle) + 0.5 * np.mean(first == middle))
 
 
 def _random(folder: Path, campaign: Campaign, count: int) -> Rows:
@@ -153,7 +154,7 @@ def page(summary: SearchSummary, manifest: Mapping[str, object], links: Mapping[
                 ("searched", f"{len(searched(campaign))} parameters: what each person does, and what the file draws"),
                 (
                     "method",
-                    f"CMA-ES, {setting(campaign, 'islands')} at a time, of {setting(campaign, 'population')} runs",
+                    f"CMA-ES, {setting(campaign, 'islands')} at a time, {setting(campaign, 'population')} runs a turn",
                 ),
                 ("seed", f"{campaign.seed}"),
             ]

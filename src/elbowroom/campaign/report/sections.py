@@ -24,6 +24,7 @@ from .sensitivity import DRAWS, Correlation, correlations
 from .touch_sections import touch_sections
 
 NAME = "report.html"
+LISTED = 8  # arms and laws without an approach contact that are listed below the table
 FOOTER = "Simulated encounters; informed by ISO 10218:2025 / ISO/TS 15066, not certified."
 
 
@@ -112,7 +113,7 @@ def _contacts(found: Summary) -> Section:
     quiet = [cell for cell in found.cells if not cell.approach]
     notes: list[Part] = [
         Note("No approach contact", listed=[_none(arm_name(cell.arm), cell.law, cell.runs) for cell in quiet])
-    ] * bool(quiet)
+    ] * (0 < len(quiet) <= LISTED)
     return Section(
         "contacts",
         "Contacts",

@@ -230,6 +230,10 @@ def test_damage_is_refused_by_name(whole, tmp_path):
         path.write_bytes(data[:at] + bytes([data[at] ^ 0x55]) + data[at + 1 :])
         with pytest.raises(RecordingError, match=r"bad.mcap: expected .*(checksum|unpacked|bytes in a chunk)"):
             read(path)
+    at = begin + RECORD_HEAD.size + 24  # after two times and a size: the checksum
+    path.write_bytes(data[:at] + bytes([data[at] ^ 0x55]) + data[at + 1 :])
+    with pytest.raises(RecordingError, match=r"bad.mcap: expected a chunk with its checksum; it does not fit"):
+        read(path)
     path.write_bytes(b"PK" + data[2:])
     with pytest.raises(RecordingError, match=r"bad.mcap: expected an MCAP file, which begins with its magic bytes"):
         read(path)

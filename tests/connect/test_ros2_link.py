@@ -32,6 +32,7 @@ from elbowroom.connect.ros2.node import LATCHED, RELIABLE, Node
 from elbowroom.connect.ros2.people import Ros2People
 from elbowroom.connect.ros2.plant import JOINT_STATE, SPEEDS, Ros2Plant, Topics
 from elbowroom.connect.ros2.session import Ros2Options, Ros2Session
+from elbowroom.connect.ros2.stamps import LEARN
 from elbowroom.connect.ros2.types import user_data
 
 COMMANDS = "/velocity_controller/commands"
@@ -224,6 +225,22 @@ def test_status_and_markers_are_published(domain, robot):
         assert len(found["markers"][-1].value[0]) > 2
 
 
+def test_goals_without_sense_are_refused_and_the_arm_stays(domain, robot):
+    with Loop(domain) as loop:
+        until(lambda: loop.goals.subscribers)
+        for frame, at, said in (
+            ("moon", (0.5, 0.0, 0.5), "no transform from 'moon' to 'world'"),
+            ("world", (math.nan, 0.0, 0.5), "expected finite numbers and a rotation"),
+            ("world", (50.0, 0.0, 0.5), "expected a point within 10 m"),
+        ):
+            loop.link.goals.problem = ""
+            loop.goals.send((header(time.time_ns(), frame), (at, (0.0, 0.0, 0.0, 1.0))))
+            loop.steps(lambda: loop.link.goals.problem, "for the refusal")
+            assert loop.link.goals.problem == f"/goal_pose: a goal was refused: {said}"
+        assert loop.link.goals.refused == 3
+        assert loop.cell.task.state == "waiting"
+
+
 # ---- faults: each stops the arm, latched
 
 
@@ -249,6 +266,7 @@ def test_silence_stops_it_and_a_reset_lets_it_go_on(domain, robot):
 @pytest.mark.parametrize("step, reason", [("5", "went ahead by"), ("-5", "went back by")])
 def test_a_clock_that_jumps_stops_it(domain, robot, step, reason):
     with moving(domain) as loop:
+        loop.steps(lambda: loop.link.plant.stamps._count > LEARN, "for its clock to be known")
         robot.order(f"clock {step}")
         halted(loop, robot, f"/joint_states: its clock {reason}")
 

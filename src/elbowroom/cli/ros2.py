@@ -75,11 +75,16 @@ def introduce(link: Ros2Session, cell: Cell) -> None:
 class StatusLines:
     """Prints a line when the status of the arm changes, at most some a second."""
 
-    def __init__(self, cell: Cell) -> None:
-        self.cell, self._before, self._next = cell, ("", ""), -math.inf
+    def __init__(self, link: Ros2Session, cell: Cell) -> None:
+        self.link, self.cell, self._before, self._next = link, cell, ("", ""), -math.inf
+        self._refused = 0
 
     def look(self, done: int, total: int) -> None:
         """Once a control step."""
+        goals = self.link.goals
+        if goals is not None and goals.refused > self._refused:
+            self._refused = goals.refused
+            note("warning", goals.problem)
         cell, t = self.cell, self.cell.command.t
         command = cell.command
         watching = cell.scene.supervision == "watch"
@@ -187,7 +192,7 @@ def guard(link: Ros2Session, cell: Cell, out: Path | None, force: bool) -> int:
         recording = Recording(cell.arm.n, keep=False)
     else:
         recording = record_to(cell, out, notes=notes, replace=force, keep=False)
-    status, shown = 0, StatusLines(cell)
+    status, shown = 0, StatusLines(link, cell)
     try:
         run(cell, recording, pace=RealTime(cell.period), progress=link.told(cell, shown.look))
     except KeyboardInterrupt:

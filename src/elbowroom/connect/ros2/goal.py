@@ -51,8 +51,10 @@ class GoalTopic:
             placed = self._tree.pose(frame.lstrip("/") or self.frame, self.frame)
             if T is None or placed is None or np.linalg.norm((placed.T @ T)[:3, 3]) > FAR:
                 self.refused += 1
-                why = "numbers" if T is None else f"no transform from {frame!r}" if placed is None else "too far away"
-                self.problem = f"{self.topic}: {why}"
+                lost = f"no transform from {frame!r} to {self.frame!r}"
+                far = f"expected a point within {FAR:g} m"
+                why = "expected finite numbers and a rotation" if T is None else lost if placed is None else far
+                self.problem = f"{self.topic}: a goal was refused: {why}"
                 continue
             self.pose, self.problem = placed.T @ T, ""
             self.number += 1

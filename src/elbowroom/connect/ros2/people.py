@@ -112,6 +112,7 @@ class Ros2People:
         self.problem = ""  # why what is seen cannot be used, until it can
         self.dropped = {"frame": 0, "numbers": 0, "stamp": 0}
         self._stamps = {PEOPLE: StampClock(), BODIES: StampClock()}
+        self._waited, self._pumped = math.inf, -math.inf  # s: between the last two looks, and the last
         self._people = node.subscribe(people, TYPES[PEOPLE], SENSOR)
         self._ids = node.subscribe(bodies, TYPES[BODIES], SENSOR)
         self._tf = node.subscribe(TF, TYPES[TF], TRANSFORMS)
@@ -141,6 +142,7 @@ class Ros2People:
 
     def pump(self, now: float) -> None:
         """Takes what has come.  Never waits, never raises because of what came."""
+        self._waited, self._pumped = now - self._pumped, now
         for message in self._static.take():
             self.tree.add(message.value, fixed=True)
         for message in self._tf.take():
@@ -168,7 +170,7 @@ class Ros2People:
             feet = np.array([T[0, 3], T[1, 3], self.floor])
             figure = Person.from_skeleton(standing(feet, heading(T), self.height), floor=self.floor)
             found.append((figure.rows, feet))
-        taken = self._stamps[PEOPLE].taken(nanoseconds(sent), now)
+        taken = self._stamps[PEOPLE].taken(nanoseconds(sent), now, self._waited)
         if taken is None:
             self.dropped["stamp"] += 1
             return
@@ -198,7 +200,7 @@ class Ros2People:
     # ---- skeletons
     def _tracked(self, value: Value, now: float) -> None:
         (sent, _), ids = value
-        taken = self._stamps[BODIES].taken(nanoseconds(sent), now)
+        taken = self._stamps[BODIES].taken(nanoseconds(sent), now, self._waited)
         if taken is None:
             self.dropped["stamp"] += 1
             return

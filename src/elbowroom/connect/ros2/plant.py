@@ -96,7 +96,8 @@ class Ros2Plant:
         self._order: dict[tuple[str, ...], list[int]] = {}
         self._q, self._qd, self._t = np.zeros(arm.n), np.zeros(arm.n), -math.inf
         self._publisher: int | None = None
-        self._looked = -math.inf
+        self._looked = self._pumped = -math.inf
+        self._waited = math.inf  # s, between the last two looks
         self._connected = False
         self._zeros = (0.0,) * arm.n
         self._ramp = np.maximum(arm.model.velocity, 0.0)
@@ -209,6 +210,7 @@ class Ros2Plant:
     def pump(self) -> None:
         """Takes what has come.  Never waits, never raises because of what came."""
         now = self.clock()
+        self._waited, self._pumped = now - self._pumped, now
         for message in self._states.take():
             self._take(message.value, message.publisher, now)
         for pump in self.pumps:
@@ -246,7 +248,7 @@ class Ros2Plant:
         if len(position) != len(names) or len(velocity) not in (0, len(names)):
             self.dropped["numbers"] += 1
             return
-        taken = self.stamps.taken(nanoseconds(sent), now)
+        taken = self.stamps.taken(nanoseconds(sent), now, self._waited)
         if taken is None:
             self.dropped["repeated"] += 1
             return

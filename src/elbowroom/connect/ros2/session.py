@@ -181,8 +181,11 @@ class Ros2Session:
         """A cell whose tool follows the goals of a topic, from where the arm stands."""
         arm = mounted(dataclasses.replace(scene, face=False))
         plant = self.connect(arm, seconds)
-        tree = self.people.tree if self.people is not None else Ros2People(self.node).tree
-        self.goals = GoalTopic(self.options.goal_topic, tree, self.options.frame)
+        frames = self.people
+        if frames is None:  # goals may be in other frames all the same
+            frames = Ros2People(self.node, frame=self.options.frame)
+            plant.pumps.append(frames.pump)
+        self.goals = GoalTopic(self.options.goal_topic, frames.tree, self.options.frame)
         plant.pumps.append(self.goals.pump)
         q = np.clip(plant._q, arm.model.lower, arm.model.upper)
         q = np.clip(q, -ANGLE.most, ANGLE.most)

@@ -6,8 +6,10 @@ clocks, so a message that came as fast as any is of now, and one that was held u
 
     taken = s + min(a - s)          never later than a
 
-Clocks that drift are followed so.  A clock that jumps is not: a step ahead beyond `tolerance` shows as a message that
-came before it was sent, a step back as stamps that decrease.  Either is a fault, latched until `forget`.
+Clocks that drift are followed so.  A clock that jumps is not: a step ahead shows as a message that came before it was
+sent, a step back as stamps that decrease.  Either is a fault, latched until `forget`.  A message may also have come
+faster than all before it because those were held up: by `tolerance`, and as long as they lay here until they were taken
+(`waited`, the time since messages were last taken).  The first `LEARN` messages are not judged.
 """
 
 from __future__ import annotations
@@ -17,6 +19,8 @@ from collections import deque
 WINDOW = 10.0  # s
 TOLERANCE = 0.05  # s
 LATEST = 1.0  # s on the way: more is a step of the clock
+LEARN = 25  # messages
+MOST_WAITED = 0.2  # s
 
 
 class StampClock:
@@ -31,10 +35,15 @@ class StampClock:
         """Begins anew, as after a reset."""
         self.fault = ""
         self._last: int | None = None  # ns
-        self._least: deque[tuple[float, float]] = deque()  # arrival and difference, both growing
+        self._least: deque[tuple[float, float, float]] = deque()  # arrival and difference, both growing; waited
+        self._count = 0
 
-    def taken(self, ns: int, arrived: float) -> float | None:
-        """When it was, s on our clock; None for a stamp that is not newer than the last one, or that cannot be."""
+    def taken(self, ns: int, arrived: float, waited: float = 0.0) -> float | None:
+        """When it was, s on our clock; None for a stamp that is not newer than the last one, or that cannot be.
+
+        `arrived` is when it was taken; it may have lain here for `waited` (s).
+        """
+        waited = min(waited, MOST_WAITED)
         if ns <= 0:
             self.fault = self.fault or "its stamps are 0"
             return None
@@ -46,17 +55,18 @@ class StampClock:
                 self.fault = self.fault or f"its clock went back by {back:.3f} s"
             return None
         difference = arrived - 1e-9 * ns
-        if self._least:
-            known = self._least[0][1]
-            if difference < known - self.tolerance:
+        self._count += 1
+        if self._count > LEARN:
+            _, known, margin = self._least[0]
+            if difference < known - margin - self.tolerance:
                 self.fault = self.fault or f"its clock went ahead by {known - difference:.3f} s"
-            elif difference > known + LATEST:
+            elif difference > known + LATEST + waited:
                 self.fault = self.fault or f"its stamps are {difference - known:.3f} s late"
         self._last = ns
         least = self._least
         while least and least[-1][1] >= difference:
             least.pop()
-        least.append((arrived, difference))
+        least.append((arrived, difference, waited))
         while least[0][0] < arrived - WINDOW:
             least.popleft()
         return 1e-9 * ns + least[0][1]

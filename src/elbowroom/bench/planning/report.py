@@ -2,7 +2,8 @@
 
 solved    problems for which a way was found within `BUDGET`, of those that are not refused
 of OMPL   of those that OMPL solves in that time, how many ours solves
-time      until the way is there, shortened and timed within the joints' limits; over all problems, solved or not
+time      until the way is there, shortened and timed within the joints' limits; over all problems, solved or not: on
+          the clock, and of the processor, which counts on a machine that others share
 length    of the way, the sum over its pieces of |q_b - q_a| (rad); medians over problems that both solve.  OMPL's is
           shortened by its own simplifier for at most `SHORTEN`, which its time does not include
 touches   ways of ours that touch, looked at every `DENSE` of the fastest joint along the timed route
@@ -11,6 +12,7 @@ touches   ways of ours that touch, looked at every `DENSE` of the fastest joint 
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -52,6 +54,7 @@ class ProblemResult:
     ompl_solved: bool | None
     ompl_seconds: float | None
     ompl_length: float | None
+    cpu: float  # s, of the process for ours
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,8 @@ class SetRow:
     ompl_solved: Interval | None
     median: float  # s
     p95: float
+    cpu: float  # s, median
+    cpu_p95: float
     ompl_median: float | None
     ompl_p95: float | None
     length: float | None  # rad
@@ -115,6 +120,7 @@ def run(
     if version is None:
         missing.append(ompl.NAME)
     timed, rows, results = list[Row](), list[SetRow](), dict[str, list[ProblemResult]]()
+    families = dict[str, list[tuple[SetRow, list[ProblemResult]]]]()  # an arm's sets of one source
     arms = known(robots, notes)
     for label, arm in arms:
         progress(f"{label}: configurations a second")
@@ -135,9 +141,15 @@ def run(
         found = list(solve_set(each, budget, seed, version is not None, progress))
         results[each.name] = found
         if found:
-            rows.append(set_row(each, found))
+            rows.append(set_row(each.name, each.arm.name, len(each.refused), found))
+            family, _, _ = each.name.rpartition(" ")
+            families.setdefault(family, []).append((rows[-1], found))
         if len(each.problems) + len(each.refused) < runs:
             notes.append(f"{each.name}: {len(each.problems) + len(each.refused)} problems instead of {runs}.")
+    for family, some in families.items():
+        if len(some) > 1:
+            every = [one for _, found in some for one in found]
+            rows.append(set_row(f"{family}, all", some[0][0].robot, sum(row.refused for row, _ in some), every))
     return PlanningReport(rows, timed, missing, results, notes, seed, budget, version, cpu_name())
 
 
@@ -158,8 +170,9 @@ def solve_one(
     each: ProblemSet, planner: Planner, problem: Problem, budget: float, seed: int, beside_ompl: bool
 ) -> ProblemResult:
     """One problem."""
-    world = problem.world
+    world, began = problem.world, time.process_time()
     plan = planner.plan(problem.start, problem.goal, world, margin=MARGIN, budget=budget, seed=seed)
+    cpu = time.process_time() - began
     least = None
     if plan.reached:
         way = dense(plan)
@@ -183,6 +196,7 @@ def solve_one(
         ompl_solved=None if theirs is None else theirs.solved,
         ompl_seconds=None if theirs is None else theirs.seconds,
         ompl_length=theirs.length if theirs is not None and theirs.solved else None,
+        cpu=cpu,
     )
 
 
@@ -206,24 +220,26 @@ def length(path: Array) -> float:
     return float(np.linalg.norm(np.diff(path, axis=0), axis=1).sum())
 
 
-def set_row(each: ProblemSet, found: Sequence[ProblemResult]) -> SetRow:
+def set_row(name: str, robot: str, refused: int, found: Sequence[ProblemResult]) -> SetRow:
     """The figures of a set."""
-    times = [r.seconds for r in found]
+    times, cpu = [r.seconds for r in found], [r.cpu for r in found]
     theirs = [r.ompl_seconds for r in found if r.ompl_seconds is not None]
     routes = [r.least for r in found if r.least is not None]
     solvable = [r for r in found if r.ompl_solved]
     beside = any(r.ompl_solved is not None for r in found)
     both = [r for r in solvable if r.solved] if beside else [r for r in found if r.solved]
     return SetRow(
-        name=each.name,
-        robot=each.arm.name,
+        name=name,
+        robot=robot,
         problems=len(found),
-        refused=len(each.refused),
+        refused=refused,
         solved=rate(sum(r.solved for r in found), len(found)),
         of_ompl=rate(sum(r.solved for r in solvable), len(solvable)) if solvable else None,
         ompl_solved=rate(len(solvable), len(found)) if beside else None,
         median=float(np.median(times)),
         p95=float(np.quantile(times, 0.95)),
+        cpu=float(np.median(cpu)),
+        cpu_p95=float(np.quantile(cpu, 0.95)),
         ompl_median=_quantile(theirs, 0.5),
         ompl_p95=_quantile(theirs, 0.95),
         length=_quantile([r.length for r in both if r.length is not None], 0.5),

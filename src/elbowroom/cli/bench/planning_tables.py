@@ -28,9 +28,10 @@ def planning(report: PlanningReport) -> None:
     heading(f"Problems: a way within {report.budget:g} s, ours beside OMPL's RRT-Connect with our checker")
     table(["problems", "of", "solved, %", "OMPL, %", "of OMPL's, %", "touches"], map(_solved, report.rows))
     heading("How long that took, and how long the ways are")
-    table(["problems", "ms", "95 %", "OMPL ms", "95 %", "rad", "OMPL rad"], map(_times, report.rows))
+    table(["problems", "ms", "95 %", "CPU ms", "95 %", "OMPL ms", "95 %", "rad", "OMPL rad"], map(_times, report.rows))
     line("of: problems whose start and goal are free by our checker; + those that are not, which count for no one.")
-    line("ms: median until the way is there, shortened and timed; OMPL's is its first way, found through Python.")
+    line("ms: median until the way is there, shortened and timed, on the clock and of the processor; OMPL's is of the")
+    line("processor, to its first way, found through Python.")
     line("rad: median length of the way where both have one.  touches: timed routes that touch, looked at every mrad.")
     line("In brackets: the lower end of Clopper and Pearson's exact interval at 95 %.")
     busy(report.load, report.cores)
@@ -73,7 +74,7 @@ def _solved(row: SetRow) -> list[object]:
 def _times(row: SetRow) -> list[object]:
     return [
         row.name,
-        *(_number(value, 1, 1e3) for value in (row.median, row.p95, row.ompl_median, row.ompl_p95)),
+        *(_number(value, 1, 1e3) for value in (row.median, row.p95, row.cpu, row.cpu_p95, row.ompl_median, row.ompl_p95)),
         *(_number(value, 2) for value in (row.length, row.ompl_length)),
     ]
 

@@ -158,9 +158,9 @@ class TestGoingAround:
     def test_a_joint_measured_a_hair_beyond_its_limit_does_not_block_a_route(self, arm):
         loop = HeldUp(arm)
         assert loop.run(3.0, until=lambda loop: loop.detour.state is RouteState.AROUND)
-        q, upper = loop.state.q, loop.detour._checker.upper.copy()
+        q, upper = loop.state.q, loop.detour.lookout.checker.upper.copy()
         upper[6] = q[6] - 1e-9
-        loop.detour._checker.upper = upper
+        loop.detour.lookout.checker.upper = upper
         route = loop.detour.follower.route
         route.q[:, 6] = np.minimum(route.q[:, 6], upper[6])
         loop.step()

@@ -296,7 +296,12 @@ def result(number, solved, ompl_solved, least=0.01, seconds=0.01):
 
 
 def test_figures_of_a_set_count_what_they_say():
-    row = set_row("a set", "panda", 2, [result(0, True, True), result(1, False, True), result(2, True, False), result(3, True, True)])
+    row = set_row(
+        "a set",
+        "panda",
+        2,
+        [result(0, True, True), result(1, False, True), result(2, True, False), result(3, True, True)],
+    )
     assert row.refused == 2
     assert row.solved.value == 0.75
     assert row.ompl_solved.value == 0.75

@@ -91,7 +91,7 @@ def test_a_corner_is_not_rounded_into_what_it_goes_around():
     path[1, 1] += 1.2  # reaches out in the middle
     checker = Checker(Body(PANDA, capsules=[LinkCapsule("tip", 6, (0, 0, 0), (0, 0, 0.1), 0.01)]))  # all else is air
     curve = smoothing.rounded(checker.against(World()), path)
-    assert len(curve) == 11
+    assert len(curve) == smoothing.CURVE + 2
     halfway = checker.body.capsules(curve[5])[-1]
     for offset in np.random.default_rng(0).uniform(-0.02, 0.02, (200, 3)):
         against = checker.against(World([Sphere(halfway.a + offset, 0.0)]))
@@ -140,15 +140,37 @@ def test_what_does_not_fit_is_named():
         Route([LEFT, RIGHT], np.zeros(7), np.ones(7))
 
 
-def test_a_route_goes_through_all_points_of_a_small_curve():
-    """A corner rounded within less than two samples of a long path."""
-    t, corner = np.linspace(0.0, 1.0, 9)[:, None], np.array([5.0, 0.0])
-    curve = (1 - t) ** 2 * (corner - [0.02, 0]) + 2 * t * (1 - t) * corner + t**2 * (corner - [0, -0.02])
-    path = np.vstack([[[0.0, 0.0]], curve, [[5.0, 5.0]]])
-    route = Route(path, np.full(2, 2.0), np.full(2, 10.0))
-    assert max(np.abs(route.q - point).max(axis=1).min() for point in path) < 1e-12
-    sharp = Route([path[0], corner, path[-1]], np.full(2, 2.0), np.full(2, 10.0))
-    assert route.duration < sharp.duration
+def test_a_route_goes_through_all_points_of_a_curve_and_wide_curves_are_quicker():
+    """Curves of less than a sample of a long path, and of more; none is slower than the corner, give or take 1 %."""
+    t, corner, taken = np.linspace(0.0, 1.0, 25)[:, None], np.array([5.0, 0.0]), []
+    for size in (0.02, 0.1, 0.5):
+        curve = (1 - t) ** 2 * (corner - [size, 0]) + 2 * t * (1 - t) * corner + t**2 * (corner - [0, -size])
+        path = np.vstack([[[0.0, 0.0]], curve, [[5.0, 5.0]]])
+        route = Route(path, np.full(2, 2.0), np.full(2, 10.0))
+        assert max(np.abs(route.q - point).max(axis=1).min() for point in path) < 1e-12
+        taken.append(route.duration)
+    sharp = Route([[0.0, 0.0], corner, [5.0, 5.0]], np.full(2, 2.0), np.full(2, 10.0)).duration
+    assert sharp * 1.01 > taken[0] > taken[1] > taken[2]
+    assert taken[2] < 0.96 * sharp
+
+
+def test_between_samples_a_route_stays_at_its_path_and_within_its_limits():
+    """A sharp corner, curves of every size, and a point that is there twice: what was checked is what is driven."""
+    rng = np.random.default_rng(3)
+    speed, acceleration = np.array([2.0, 1.0, 3.0]), np.array([10.0, 4.0, 10.0])
+    for _ in range(20):
+        corners = np.cumsum(rng.uniform(-1.0, 1.0, (6, 3)), axis=0)
+        path = np.insert(corners, 3, corners[3] + 1e-17, axis=0)
+        route = Route(path, speed, acceleration)
+        states = [route.at(t) for t in np.linspace(0.0, route.duration, 4001)]
+        q, qd = (np.array(part) for part in zip(*states, strict=True))
+        a, s = corners[:-1, None], np.diff(corners, axis=0)[:, None]
+        part = np.clip(((q - a) * s).sum(axis=2) / (s * s).sum(axis=2), 0.0, 1.0)
+        off = np.linalg.norm(q - a - part[..., None] * s, axis=2).min(axis=0)
+        assert off.max() < 2e-3  # rad; a kink of 0.15 within a sample of some 0.05, or any within 0.005
+        assert (np.abs(qd) <= speed * (1 + 1e-9)).all()
+        step = route.duration / 4000
+        assert (np.abs(np.diff(qd, axis=0)) <= acceleration * step * (1 + 1e-6)).all()
 
 
 def test_a_joint_without_limits_is_planned_for_wherever_it_has_turned_to():
@@ -162,6 +184,46 @@ def test_a_joint_without_limits_is_planned_for_wherever_it_has_turned_to():
     for turns in (0.0 * wound, wound, -wound):
         plan = planner.plan(LEFT + turns, RIGHT + turns, WALL, margin=0.03, rounds=50)
         assert plan.reached, plan.reason
+
+
+def test_a_joint_without_limits_takes_the_shorter_way_round():
+    free = dataclasses.replace(
+        PANDA.model,
+        lower=np.r_[-np.inf, PANDA.model.lower[1:]],
+        upper=np.r_[np.inf, PANDA.model.upper[1:]],
+    )
+    planner = Planner(Arm(free))
+    start, goal = LEFT.copy(), LEFT.copy()
+    start[0], goal[0] = 3.0, -3.0
+    end = planner.plan(start, goal, World(), rounds=50).path[-1]
+    assert end[0] == pytest.approx(2.0 * np.pi - 3.0)
+    np.testing.assert_array_equal(end[1:], goal[1:])
+    tool = planner.plan(start, PANDA.pose(goal), World(), rounds=50).path[-1]
+    assert abs(tool[0] - start[0]) < np.pi
+    limited = PLANNER.plan(
+        np.clip(start, PANDA.model.lower, PANDA.model.upper),
+        np.clip(goal, PANDA.model.lower, PANDA.model.upper),
+        World(),
+    )
+    assert limited.path[-1][0] == PANDA.model.lower[0]  # a joint pose is that very pose where joints have ends
+
+
+@pytest.mark.parametrize(("lower", "upper", "found"), [(-10.0, 10.0, 9.2831853), (-7.0, 7.0, 3.0), (-9.0, 9.0, 3.0)])
+def test_whole_turns_stay_within_limits(lower, upper, found):
+    start, pose = np.array([8.9]), np.array([[3.0]])
+    np.testing.assert_allclose(
+        goals.wrapped(pose, start, np.array([lower]), np.array([upper]), np.array([True])), [[found]], atol=1e-6
+    )
+    np.testing.assert_array_equal(goals.wrapped(pose, start, pose[0], pose[0], np.array([False])), pose)
+
+
+def test_of_an_arm_with_four_joints_poses_of_the_tool_and_of_joints_are_told_apart():
+    pose = PANDA.pose(RIGHT)
+    np.testing.assert_array_equal(goals.target_of(pose, 4), pose)
+    assert goals.target_of(np.arange(16.0).reshape(4, 4), 4) is None
+    assert goals.target_of(np.eye(4)[:, ::-1], 4) is None
+    with pytest.raises(ValueError, match=r"expected a pose \(4, 4\), a rotation above a row of 0, 0, 0, 1"):
+        PLANNER.plan(LEFT, 2.0 * np.eye(4), World())
 
 
 def test_the_missing_turn_of_many_is_that_of_each():

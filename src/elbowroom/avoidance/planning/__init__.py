@@ -5,7 +5,7 @@ checker                     which configurations and motions are free, thousands
 planner, search, goals      from a joint pose to a goal
 smoothing, route            shorter, rounded, timed
 decision, background        going around or waiting, decided in a process of its own
-follower, detour            a route as a moving goal; when to ask for one, and whether to take it
+follower, detour, lookout   a route as a moving goal; when to ask for one; who stands, and whether it is still free
 """
 
 from ...geometry.shapes import Box as Box

@@ -307,9 +307,12 @@ class Against:
 
     def slacks(self, q: Array) -> Numbers:
         """(2, B) of the world, and of the arm's own links."""
-        found = self._slacks(q)
-        both = np.stack([found[0], found[1:].min(axis=0)])
-        return np.where(self.checker.within_limits(q), both, -NOTHING)
+        found = self.each(q)
+        return np.stack([found[0], found[1:].min(axis=0)])
+
+    def each(self, q: Array) -> Numbers:
+        """(1 + groups, B) of the world, and of each group of the arm's own pairs."""
+        return np.where(self.checker.within_limits(q), self._slacks(q), -NOTHING)
 
     def own(self, q: Array) -> Array:
         """(groups, B) of each group of the arm's own pairs, whatever the joint limits."""
@@ -334,8 +337,9 @@ class Against:
     def free_part(self, a: Array, b: Array, *, whole: bool = False) -> Array:
         """(B,) the part of each motion from a (B, n) to b (B, n) that is free from its start on: 1 where all of it is.
 
-        Samples `COARSE` apart come first, then the middle of all that they leave open.  `whole`: where not all of it is
-        free it does not matter where that begins, and the part is 0.
+        Samples `COARSE` apart come first, then the middle of all that they leave open.  A motion that is blocked is cut
+        off `COARSE` before it is, and what lies beyond the cut is not looked at.  `whole`: where not all of it is free
+        it does not matter where that begins, and the part is 0.
         """
         count, step = len(a), b - a
         far = np.vstack([self.checker.moved(step), self.checker.moved_apart(step)])  # (1 + groups, B), as slacks are
@@ -351,15 +355,16 @@ class Against:
         np.minimum.at(end, edge[blocked], part[blocked])
         if whole:
             end[end <= 1.0] = 0.0
-        left = np.flatnonzero((edge[1:] == edge[:-1]) & (part[1:] <= end[edge[1:]]))
+        back = COARSE / np.maximum(far[0], COARSE)
+        left = np.flatnonzero(edge[1:] == edge[:-1])
         edges, low, high = edge[left], part[left], part[left + 1]
         before, after = slack[:, left], slack[:, left + 1]
         while True:
             gap = (high - low) * far[:, edges]
-            doubt = np.flatnonzero(((before + after <= gap) & (gap > FINEST)).any(axis=0) & (high < end[edges]))
+            cut = np.where(end <= 1.0, np.maximum(end - back, 0.0), 1.0)
+            doubt = np.flatnonzero(((before + after <= gap) & (gap > FINEST)).any(axis=0) & (low < cut[edges]))
             if not len(doubt):
-                cut = np.maximum(end - COARSE / np.maximum(far[0], COARSE), 0.0)
-                return np.where(end <= 1.0, cut, 1.0)
+                return cut
             edges, low, high, before, after = edges[doubt], low[doubt], high[doubt], before[:, doubt], after[:, doubt]
             middle = 0.5 * (low + high)
             found = self._slacks(a[edges] + step[edges] * middle[:, None])

@@ -29,14 +29,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...geometry import HalfSpace
-from ...geometry.shapes import RADIUS, ROW, A, B
 from ..control.command import INDEX, Goal
 from ..control.velocity_law import SLOWED
 from .background import Answering, Inline
-from .checker import Checker
-from .decision import ASIDE, THERE, Answer, Choice, Request
+from .decision import Answer, Choice, Request
 from .follower import Follower, SampledRoute
-from .world import World
+from .lookout import Lookout
 
 if TYPE_CHECKING:
     from ..control.controller import Controller
@@ -46,14 +44,10 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 log = logging.getLogger("elbowroom.planning")
 
-AHEAD = 9  # places of the straight way to an aim at which things are looked for
-OWN = 0.002  # m, that rounding and the way onto a route may cost between links that overlap already
 SAME_AIM = 0.05  # m: an aim that moved by less is the same
 THERE_ALREADY = 0.01  # m: a tool so near to its aim needs no way
-SOON = 1.0  # s of a route that people who move must leave free
-JOINING = 8  # configurations from where the arm is to where a route begins that are looked at
-LOOK, COMPARE = 0.0199, 0.0999  # s: people and route are looked at, and route and straight way compared, no more often
-LONG, ROOM = 0.5, 0.05  # s that are left of a route, and m beyond field and margin: then the straight way is taken
+COMPARE = 0.0999  # s: a route and the straight way are compared no more often
+LONG = 0.5  # s that are left of a route: then the straight way may be taken
 LINE = 8  # every so many samples of a route are a point of its line
 RETRY = 0.1  # s, until a planner that starts is asked again
 
@@ -114,23 +108,9 @@ class Detour:
         self.controller, self.rules = controller, rules
         self.planner: Answering = Inline(controller, rules, fixed_shapes(controller)) if planner is None else planner
         self.follower = Follower(controller, rules)
-        self._checker = Checker(controller.body, lower=controller.lower, upper=controller.upper)
-        self._shapes = fixed_shapes(controller)
-        places = controller.obstacles()
-        self._people, self._capsules = places.people, places.person_capsules
-        self._anchors = np.full((self._people, self._capsules, 6), math.inf)
+        self.lookout = Lookout(controller, rules, fixed_shapes(controller))
         self._number = 0
-        self._load()
         self.reset()
-
-    def _load(self) -> None:
-        """Compiles, or loads, what looking at routes needs: not in the loop."""
-        ready = np.tile(self.controller.arm.ready, (2, 1))
-        places = self.controller.obstacles()
-        for count in range(len(places.rows) + 1):
-            people = np.zeros((count, ROW))
-            people[:, RADIUS] = 1.0
-            self._free(ready, people, people[:0], 0.0)
 
     def reset(self) -> None:
         """Forgets the time before; the numbers of requests go on, so that no answer from then is taken."""
@@ -142,14 +122,11 @@ class Detour:
         self.state, self.text = RouteState.NONE, ""
         self._said = self.state, self.name
         self.line: Array = np.zeros((0, 3))
-        self._since = np.full(self._people, -math.inf)  # since when each person stands
-        self._stamps = np.full(self._people, math.nan)
-        self._anchors[:] = math.inf
+        self.lookout.reset()
         self._aim: Array | None = None
-        self._things: Array = np.zeros((0, RADIUS))  # as they were when they were looked at
         self._new = False  # the aim, and what lies on its way has not been looked at
         self._best, self._nearer, self._next, self._asked_at = math.inf, -math.inf, -math.inf, -math.inf
-        self._moved = self._pressed = self._looked = self._compared = -math.inf
+        self._moved = self._pressed = self._compared = -math.inf
         self._clock = 0.0
         self._margin = 0.0
         self._complaint = ""
@@ -206,8 +183,11 @@ class Detour:
         self, t: float, dt: float, q: Array, tool: Array, aim: Array | None, obstacles: Obstacles,
         work: Array | None, rotation: Array | None, held: bool, slowed: bool,
     ) -> Goal | None:  # fmt: skip
-        q = np.clip(q, self._checker.lower, self._checker.upper)  # an arm at its limit is measured a hair beyond it
-        fresh = self._watch(t, obstacles)
+        checker = self.lookout.checker
+        q = np.clip(q, checker.lower, checker.upper)  # an arm at its limit is measured a hair beyond it
+        if math.isinf(self._nearer) and self._nearer > 0:
+            self._nearer = t
+        fresh = self.lookout.look(t, obstacles)
         law = self.controller.command
         if slowed or law.push > 0.0 or law.slow < SLOWED:
             self._pressed = t
@@ -226,7 +206,7 @@ class Detour:
         if answer is not None:
             self._take(t, q, answer, obstacles)
         if self.follower.active:
-            if fresh and self._blocked(self._ahead(q), obstacles):
+            if fresh and self._blocked(q, obstacles):
                 self._give_up()
                 self.replans += 1
                 self._ask(t, q, aim, rotation, obstacles)
@@ -255,15 +235,9 @@ class Detour:
         """Ends work beside somebody who stands: when anybody moves, or all are far enough for the field as it was."""
         field, waiting = self.controller.config.repulsion, self.controller.config.waiting
         reach = field.influence if waiting is None else max(field.influence, waiting.influence)
-        stands = not self._moving(t, obstacles).any()
+        stands = not self.lookout.moving(t, obstacles).any()
         if not stands or self.controller.command.distance > reach:
             self.follower.restore()
-
-    def _moving(self, t: float, obstacles: Obstacles) -> NDArray[np.bool_]:
-        """(P,) who is there and does not stand."""
-        rows = obstacles.rows[: self._people * self._capsules].reshape(self._people, self._capsules, ROW)
-        there = (np.abs(rows[:, :, 0]) < THERE).any(axis=1)
-        return there & ~(t - self._since >= self.rules.still_after)
 
     def _mind(
         self, t: float, q: Array, tool: Array, aim: Array, work: Array, rotation: Array | None, obstacles: Obstacles
@@ -272,9 +246,7 @@ class Detour:
         away = float(np.linalg.norm(tool - aim))
         if self._new and not self._pending:
             self._new = False
-            things = obstacles.rows[self._people * self._capsules :]
-            ways = tool + np.linspace(0.0, 1.0, AHEAD)[:, None] * (aim - tool)
-            if len(things) and min(_distance(way, things) for way in ways) < self.controller.config.repulsion.influence:
+            if self.lookout.thing_between(tool, aim, obstacles):
                 self._ask(t, q, aim, rotation, obstacles)
                 return
         if away < self._best - self.rules.progress:
@@ -293,7 +265,7 @@ class Detour:
             self._say(RouteState.WITHOUT)
         if t < self._next:
             return
-        if self._occupied(t, aim, work, obstacles):
+        if self.lookout.occupied(t, aim, work, obstacles):
             self._next = t + self.rules.again
             self._nearest()
             self._say(RouteState.OCCUPIED)
@@ -303,18 +275,15 @@ class Detour:
     # ---- asking
     def _ask(self, t: float, q: Array, aim: Array, rotation: Array | None, obstacles: Obstacles) -> None:
         self._nearest()
-        rows = obstacles.rows
-        people = rows[: self._people * self._capsules].reshape(self._people, self._capsules, ROW)
-        stood = np.where(self._moving(t, obstacles), 0.0, t - self._since)
         asked = Request(
             self._number + 1,
             t,
             q.copy(),
             np.array(aim),
             None if rotation is None else np.array(rotation),
-            people.copy(),
-            np.minimum(stood, 1e6),
-            rows[self._people * self._capsules :].copy(),
+            self.lookout.people(obstacles).copy(),
+            self.lookout.stood(t, obstacles),
+            self.lookout.things(obstacles).copy(),
         )
         if not self.planner.ask(asked):
             self._next = t + RETRY
@@ -329,17 +298,6 @@ class Detour:
         slots = self.controller.layout.slots
         self.part = int(self.controller.command.info[INDEX["nearest"]]) % slots
         self.name = self.controller.nearest()[1].replace("_", " ")
-
-    def _occupied(self, t: float, aim: Array, work: Array, obstacles: Obstacles) -> bool:
-        """Whether somebody is too near to where the arm should go.
-
-        One who stands, if nearer than the least margin; one who moves, if the arm would wait for the goal (`Waiting`).
-        """
-        rules, near = self.controller.config.waiting, self.rules.margins[-1]
-        if rules is not None and self._moving(t, obstacles).any():
-            near = max(near, rules.near)
-        rows = obstacles.rows[: self._people * self._capsules]
-        return any(_distance(point, rows) < near for point in (aim, work))
 
     # ---- answers
     def _take(self, t: float, q: Array, answer: Answer, obstacles: Obstacles) -> None:
@@ -373,9 +331,7 @@ class Detour:
             self._drop(f"a route with a margin of {margin:g} m", t)
             return
         self._margin = margin
-        part = np.linspace(0.0, 1.0, JOINING, endpoint=False)[:, None]
-        joined = q + part * (route.q[0] - q)
-        if self._blocked((joined, route), obstacles):
+        if self.lookout.blocked(q, route, 0.0, margin, obstacles):
             self._drop("a route that is in collision", t)
             return
         self.follower.begin(route, margin)
@@ -383,26 +339,12 @@ class Detour:
         self._say(RouteState.AROUND)
         self.line = np.array(self.controller.arm.pose(route.q[::LINE])[:, :3, 3])
 
-    def _ahead(self, q: Array) -> tuple[Array, SampledRoute]:
-        return q[None], self.follower.route  # type: ignore[return-value]  # asked while there is one
-
-    def _blocked(self, ahead: tuple[Array, SampledRoute], obstacles: Obstacles) -> bool:
-        """Whether what is ahead is not free of people as they are now, of things, or of the arm itself."""
-        first, route = ahead
-        start = route.index(self.follower.clock) if self.follower.active else 0
-        rest = np.concatenate([first, route.q[start:]])
-        room = self.controller.command.distance
-        grown = min(self.rules.kept * self._margin, ASIDE * max(room, 0.0)) if room < THERE else 0.0
-        size = self._people * self._capsules
-        rows, things = obstacles.rows[:size], obstacles.rows[size:]
-        now = float(np.nanmax(self._stamps)) if len(self._stamps) else 0.0
-        still = np.repeat(now - self._since >= self.rules.still_after, self._capsules)
-        if not self._free(rest, rows[still], things, grown):
-            return True
-        if still.all():
+    def _blocked(self, q: Array, obstacles: Obstacles) -> bool:
+        """Whether what is ahead on the route is not free any more."""
+        route = self.follower.route
+        if not isinstance(route, SampledRoute):
             return False
-        soon = len(first) + int(SOON / route.duration * (len(route) - 1)) + 1
-        return not self._free(rest[:soon], rows[~still], things[:0], grown)
+        return self.lookout.blocked(q, route, self.follower.clock, self._margin, obstacles)
 
     def _needless(self, t: float, q: Array, obstacles: Obstacles) -> bool:
         """Whether people have left the straight way to the end of a route that is still long."""
@@ -410,19 +352,7 @@ class Detour:
         route = self.follower.route
         if self.follower.left < LONG or not isinstance(route, SampledRoute):
             return False
-        waiting, people = self.controller.config.waiting, obstacles.rows[: self._people * self._capsules]
-        if self._aim is not None and waiting is not None and _distance(self._aim, people) < waiting.clear:
-            return False  # the field would keep the arm from its aim
-        straight = q + np.linspace(0.0, 1.0, 2 * JOINING)[:, None] * (route.q[-1] - q)
-        reach = max(self.controller.config.repulsion.influence, self._margin) + ROOM
-        return self._free(straight, obstacles.rows, obstacles.rows[:0], reach)  # things as people: the field is of both
-
-    def _free(self, q: Array, people: Array, things: Array, grown: float) -> bool:
-        """Whether all of q (k, n) is clear of them, and its own links come no nearer than they are at the first."""
-        rows = np.concatenate([people, things])
-        rows[: len(people), RADIUS] += grown
-        clear, own = self._checker.against(World.of_rows(rows, self._shapes)).slacks(q)
-        return bool((clear > 0.0).all() and (own > min(0.0, float(own[0])) - OWN).all())
+        return self.lookout.straight_free(q, route, self._aim, self._margin, obstacles)
 
     # ---- ends
     def _give_up(self, *, beside: bool = False) -> None:
@@ -455,28 +385,6 @@ class Detour:
             self._complaint = what
             log.warning("%s (%s)", WITHOUT, what)
 
-    # ---- what is watched
-    def _watch(self, t: float, obstacles: Obstacles) -> bool:
-        """Who stands since when; whether there is a new frame of anybody, or a thing was moved."""
-        if math.isinf(self._nearer) and self._nearer > 0:
-            self._nearer = t
-        if 0.0 <= t - self._looked < LOOK:
-            return False
-        things = obstacles.rows[self._people * self._capsules :, :RADIUS]
-        same = np.array_equal(things, self._things)
-        if same and self._people and np.array_equal(obstacles.stamps, self._stamps):
-            return False
-        self._looked, self._things = t, things.copy()
-        self._stamps[:] = obstacles.stamps
-        rows = obstacles.rows[: self._people * self._capsules].reshape(self._people, self._capsules, ROW)
-        ends = rows[:, :, :6]
-        with np.errstate(invalid="ignore"):
-            gone = np.abs(ends - self._anchors).max(axis=(1, 2), initial=0.0)
-        moved = ~(gone <= self.rules.still_within)
-        self._anchors[moved] = ends[moved]
-        self._since[moved] = t
-        return True
-
     def _new_aim(self, t: float, aim: Array | None, tool: Array) -> bool:
         """Whether there is another aim than before."""
         if aim is None:
@@ -494,15 +402,3 @@ class Detour:
         self.follower.end()
         self.follower.restore()
         self.planner.close()
-
-
-def _distance(point: Array, rows: Array) -> float:
-    """Least distance (m) of a point to capsules (k, 13); infinite where there are none."""
-    there = rows[np.abs(rows[:, 0]) < THERE]
-    if not len(there):
-        return math.inf
-    a, along = there[:, A], there[:, B] - there[:, A]
-    square = np.maximum((along * along).sum(axis=1), 1e-18)  # a ball: any part of its axis is its centre
-    part = np.clip(((point - a) * along).sum(axis=1) / square, 0.0, 1.0)
-    off = np.linalg.norm(point - a - part[:, None] * along, axis=1) - there[:, RADIUS]
-    return float(off.min())

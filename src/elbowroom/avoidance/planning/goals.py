@@ -63,6 +63,7 @@ def solutions(
         q[away] = np.clip(q[away] + dq, lower, upper)
     e = _error(arm, q, position, rotation)
     there = q[np.linalg.norm(e, axis=1) < 10 * CLOSE]
+    there = wrapped(there, start, lower, upper, np.array([model.revolute(i) for i in range(arm.n)]))
     roomy = (np.minimum(there - lower, upper - there) > FROM_ENDS).all(axis=1)
     if roomy.any():  # at the end of a joint a controller is slow to come, or does not
         there = there[roomy]
@@ -101,9 +102,33 @@ def _turned(of: Array, to: Array) -> Array:
     return found
 
 
-def target_of(goal: object) -> Array | None:
-    """The pose or point that a goal names: a Goal's position, an array (3,) or (4, 4); None for joint poses."""
+def wrapped(poses: Array, start: Array, lower: Array, upper: Array, turns: NDArray[np.bool_]) -> Array:
+    """Joint poses (k, n) whose joints that may (n,) have gone whole turns, as near to a start (n,) as limits let them.
+
+    Half a turn is nobody's shorter way: it stays as it is.
+    """
+    off = (start - poses) / (2.0 * np.pi)
+    whole = np.where(turns, np.rint(off), 0.0)
+    for count in (whole, whole - np.sign(whole)):  # where that is beyond a limit, one turn less may not be
+        moved = poses + 2.0 * np.pi * count
+        poses = np.where(
+            (moved >= lower) & (moved <= upper) & (np.abs(moved - start) < np.abs(poses - start)), moved, poses
+        )
+    return poses
+
+
+def target_of(goal: object, joints: int) -> Array | None:
+    """The pose or point that a goal names: a Goal's position, an array (4, 4); None for joint poses.
+
+    For an arm of four joints a (4, 4) array is a pose if it is one: a rotation above a row of 0, 0, 0, 1.
+    """
     if isinstance(goal, Goal):
         return np.array(goal.position)
     array = np.asarray(goal, dtype=float)
-    return array if array.shape == (4, 4) else None
+    if array.shape != (4, 4):
+        return None
+    R = array[:3, :3]
+    pose = np.allclose(array[3], (0.0, 0.0, 0.0, 1.0)) and np.allclose(R @ R.T, np.eye(3), atol=1e-6)
+    if not pose and joints != 4:
+        raise ValueError(f"goal: expected a pose (4, 4), a rotation above a row of 0, 0, 0, 1; got\n{array.round(3)}")
+    return array if pose else None

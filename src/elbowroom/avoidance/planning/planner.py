@@ -5,7 +5,7 @@
     plan.outcome, plan.route, plan.reason
 
 `goal` is a joint pose (n,), several (k, n), a pose of the tool (4, 4), or a Goal, whose position counts and for which
-the tool may turn.  Of several the one that is reached first counts.  What is found is shortened, its corners are
+the tool may turn.  Of several the one that is reached first counts.  Joints without limits take the shorter way round.  What is found is shortened, its corners are
 rounded and it is timed (smoothing.py, route.py).  The same seed and `rounds` of the search give the same route; a
 `budget` is time on the clock, so what it cuts off depends on the machine.
 """
@@ -26,7 +26,7 @@ from ...geometry import Body
 from ..control.command import Goal
 from . import search, smoothing
 from .checker import Against, Checker
-from .goals import solutions, target_of
+from .goals import solutions, target_of, wrapped
 from .route import Route
 from .world import World
 
@@ -150,7 +150,7 @@ class Planner:
             return ended(Outcome.START_IN_COLLISION, why, first)
         ends = self.joint_poses(goal, first[0], rng)
         if not len(ends):
-            where = np.round(np.asarray(target_of(goal)), 3).tolist()
+            where = np.round(np.asarray(target_of(goal, self.arm.n)), 3).tolist()
             return ended(Outcome.GOAL_UNREACHABLE, f"goal: no joint pose within the limits reaches {where}", first)
         rooms = against.slacks(ends)
         if not (rooms.min(axis=0) > 0.0).any():
@@ -203,7 +203,7 @@ class Planner:
 
     def joint_poses(self, goal: ArrayLike | Goal, start: Array, rng: np.random.Generator) -> Array:
         """(k, n) where the arm may end for a goal, as `plan` takes it; none where it is out of reach."""
-        target = target_of(goal)
+        target = target_of(goal, self.arm.n)
         if target is not None:
             return solutions(self.arm, target, start, self.checker.lower, self.checker.upper, rng)
         found = np.atleast_2d(np.asarray(goal, dtype=float))
@@ -212,7 +212,9 @@ class Planner:
             raise ShapeError(f"goal must be joint poses ({n},) or (k, {n}), a pose (4, 4) or a Goal; got {found.shape}")
         if not np.isfinite(found).all():
             raise ValueError(f"goal must be finite; got {found}")
-        return found
+        endless = np.array([self.arm.model.revolute(i) for i in range(n)])
+        endless &= np.isinf(self.checker.lower) & np.isinf(self.checker.upper)
+        return wrapped(found, start, self.checker.lower, self.checker.upper, endless)
 
     def timed(self, path: ArrayLike) -> Route:
         """A route along a path (k, n), within the planner's speeds and accelerations."""

@@ -18,8 +18,9 @@ Array = NDArray[np.float64]
 DRAWN = 8  # random places on a path, beside its own points
 TRIES = 64  # pairs of places that are looked at
 ROUNDS = 4
-CURVE = 9  # points of a rounded corner
-LONGEST = 0.4  # m: of a corner's legs
+CURVE = 25  # points of a rounded corner
+HALVED = 8  # times, at most: the smallest is a few millimetres
+LONGEST = 1.0  # m: of a corner's legs
 WORTH = 0.01  # m: a straight way that saves less is not taken
 
 
@@ -84,7 +85,7 @@ def rounded(against: Against, path: Array) -> Array:
     t = np.linspace(0.0, 1.0, CURVE)[:, None]
     found: list[Array | None] = [None] * len(corners)
     waiting = [k for k in range(len(corners)) if size[k] > 0.0]  # a leg may move joints alone that carry no capsule
-    for _ in range(5):
+    for _ in range(HALVED):
         curves = []
         for k in waiting:
             at = path[corners[k]]

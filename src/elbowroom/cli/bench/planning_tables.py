@@ -74,7 +74,10 @@ def _solved(row: SetRow) -> list[object]:
 def _times(row: SetRow) -> list[object]:
     return [
         row.name,
-        *(_number(value, 1, 1e3) for value in (row.median, row.p95, row.cpu, row.cpu_p95, row.ompl_median, row.ompl_p95)),
+        *(
+            _number(value, 1, 1e3)
+            for value in (row.median, row.p95, row.cpu, row.cpu_p95, row.ompl_median, row.ompl_p95)
+        ),
         *(_number(value, 2) for value in (row.length, row.ompl_length)),
     ]
 

@@ -352,8 +352,7 @@ def test_what_the_command_refuses(run, tmp_path):
     assert run("bench", "traps", "--problems", "x")[0] != 0
 
 
-def test_a_report_is_data(panda, checker):
-    each = problems.ProblemSet("a set", panda.arm, panda.body, checker, [], [])
+def test_a_report_is_data():
     json.dumps(asdict(set_row("a set", "panda", 2, [result(0, True, None)])), allow_nan=False)
 
 

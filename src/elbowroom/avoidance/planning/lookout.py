@@ -4,8 +4,8 @@
     lookout.blocked(q, route, clock, margin, obstacles)    whether what is ahead is not free
     lookout.occupied(t, aim, work, obstacles)          whether somebody is too near to where the arm should go
 
-Those who stand must leave all of a route free, those who move the next `SOON` of it: where they are now, and where they
-will be by then if they keep their velocities.  What lies between the arm, which may lag, and the route is looked at,
+Those who stand must leave all of a route free, those who move the next second of it, as they will be by then if they
+keep their velocities (`THEN`).  What lies between the arm, which may lag, and the route is looked at,
 too.  Links of the arm that overlap already may do so, each group of them by as much as it does.
 """
 
@@ -32,7 +32,7 @@ Array = NDArray[np.float64]
 
 AHEAD = 9  # places of the straight way to an aim at which things are looked for
 OWN = 0.002  # m, that rounding and the way onto a route may cost between links that overlap already
-SOON = 1.0  # s of a route that people who move must leave free
+THEN = ((0.4, 0.0), (1.0, 0.4))  # s of a route ahead, and when people who move must leave it free
 JOINING = 8  # configurations between the arm and the route that are looked at
 LOOK = 0.0199  # s: people and route are looked at no more often
 ROOM = 0.05  # m beyond field and margin: then the straight way is taken
@@ -134,8 +134,23 @@ class Lookout:
             return True
         if still.all():
             return False
-        soon = JOINING + int(SOON / route.duration * (len(route) - 1)) + 1
-        return not self._free(rest[:soon], people[~still].reshape(-1, ROW), things[:0], grown)
+        rate = (len(route) - 1) / route.duration
+        first = 0
+        for until, after in THEN:
+            end = JOINING + int(until * rate) + 1
+            who = self._expected(people[~still].reshape(-1, ROW), min(after, self.rules.horizon))
+            if not self._free(rest[first:end], who, things[:0], grown):
+                return True
+            first = end
+        return False
+
+    @staticmethod
+    def _expected(rows: Array, after: float) -> Array:
+        """Capsules (k, 13) so many seconds later, if they keep their velocities."""
+        found = rows.copy()
+        found[:, A] += after * rows[:, VELOCITY_A]
+        found[:, B] += after * rows[:, VELOCITY_B]
+        return found
 
     def straight_free(
         self, q: Array, route: SampledRoute, aim: Array | None, margin: float, obstacles: Obstacles

@@ -5,9 +5,9 @@
     plan.outcome, plan.route, plan.reason
 
 `goal` is a joint pose (n,), several (k, n), a pose of the tool (4, 4), or a Goal, whose position counts and for which
-the tool may turn.  Of several the one that is reached first counts.  Joints without limits take the shorter way round.  What is found is shortened, its corners are
-rounded and it is timed (smoothing.py, route.py).  The same seed and `rounds` of the search give the same route; a
-`budget` is time on the clock, so what it cuts off depends on the machine.
+the tool may turn.  Of several the one that is reached first counts.  Joints without limits take the shorter way round.
+What is found is shortened, its corners are rounded and it is timed (smoothing.py, route.py).  The same seed and
+`rounds` of the search give the same route; a `budget` is time on the clock, so what it cuts off depends on the machine.
 """
 
 from __future__ import annotations

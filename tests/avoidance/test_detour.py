@@ -16,7 +16,7 @@ from elbowroom.avoidance.planning.follower import SampledRoute
 from elbowroom.avoidance.planning.planner import Planner
 from elbowroom.avoidance.planning.settings import Planning
 from elbowroom.geometry import PARKED, Person
-from elbowroom.geometry.shapes import VELOCITY_A, VELOCITY_B
+from elbowroom.geometry.shapes import RADIUS, VELOCITY_A, VELOCITY_B, A, B
 
 
 @pytest.fixture(scope="module")
@@ -306,3 +306,63 @@ class TestChoosing:
 RING = [(0.3 * np.cos(a), 0.3 * np.sin(a)) for a in np.linspace(-1.2, 1.2, 9)] + [
     (0.3 * np.cos(a), 0.3 * np.sin(a)) for a in np.linspace(1.4, 4.9, 9)
 ]
+
+
+class TestLookout:
+    """Whether a route is free is looked at from the arm on, with people as they will be, group by group of links."""
+
+    @pytest.fixture
+    def loop(self, arm):
+        return HeldUp(arm, where=(3.0, 3.0))
+
+    def looked(self, loop, route, q=None):
+        """Whether it is blocked, after a frame of a person who has not stood for long."""
+        lookout, shown = loop.detour.lookout, loop.obstacles
+        lookout.reset()
+        loop.t += 1.0
+        shown.see(loop.person, loop.t)
+        lookout.look(loop.t, shown)
+        return lookout.blocked(route.q[0] if q is None else q, route, 0.0, 0.1, shown)
+
+    def route(self, loop):
+        request = Request(
+            1, 0.0, loop.turned(-1.2), loop.aim, None, np.zeros((1, 13, 13)), np.zeros(1), np.zeros((0, 13))
+        )
+        return straight(request, loop.turned(1.2))
+
+    def test_one_who_walks_into_it_blocks_it_before_being_there(self, arm, loop):
+        route = self.route(loop)
+        x, y, _ = arm.pose(route.at(0.9).q)[:3, 3]
+        standing = Person.standing((x + 1.0, y, -0.4))
+        for speed, blocks in ((0.0, False), (-2.5, True), (2.5, False)):  # m/s; to the tool's place it is 0.4 s
+            rows = standing.rows.copy()
+            rows[:, VELOCITY_A] = rows[:, VELOCITY_B] = (speed, 0.0, 0.0)
+            loop.person = dataclasses.replace(standing, rows=rows)
+            assert self.looked(loop, route) is blocks
+
+    def test_what_lies_between_an_arm_that_lags_and_its_route_is_looked_at(self, arm, loop):
+        """The arm and the route are free, a post between them is not."""
+        ready, turn = arm.ready, np.eye(arm.n)[0]
+        ways = np.linspace(0.0, 1.2, 128)[:, None] * turn
+        route, lag = SampledRoute(ready + ways, np.tile(0.6 * turn, (128, 1)), 2.0), ready - turn
+        x, y, _ = arm.pose(ready - 0.5 * turn)[:3, 3]
+        rows = loop.person.rows.copy()
+        rows[:, A], rows[:, B], rows[:, RADIUS] = (x, y, 0.0), (x, y, 1.2), 0.01
+        loop.person = dataclasses.replace(loop.person, rows=rows)
+        assert not self.looked(loop, route)
+        assert self.looked(loop, route, lag)
+
+    def test_links_that_overlap_do_not_excuse_others(self, loop, monkeypatch):
+        slack = np.ones((3, 200))
+        slack[1] = -0.01  # a group that overlaps from the start on
+
+        class Known:
+            def each(self, q):
+                return slack[:, : len(q)]
+
+        monkeypatch.setattr(loop.detour.lookout.checker, "against", lambda *_: Known())
+        assert not self.looked(loop, self.route(loop))
+        slack[2, 5] = -0.005  # another, later on
+        assert self.looked(loop, self.route(loop))
+        slack[2], slack[1, 5] = 1.0, -0.02  # the same, by more
+        assert self.looked(loop, self.route(loop))

@@ -43,12 +43,12 @@ def error(ours, theirs, floor=0.0) -> float:
     return float((np.abs(ours - theirs).reshape(flat).max(axis=1) / scale).max())
 
 
-def joined(found: Any) -> Any:
-    """One array of several results, (..., n, n) each: their entries side by side; a single one as it is."""
+def joined(found: Any, batch: int = 1) -> Any:
+    """One array of several results with so many batch axes: their entries side by side; a single one as it is."""
     if not isinstance(found, dict | tuple):
         return found
     arrays = [np.asarray(x) for x in (found.values() if isinstance(found, dict) else found)]
-    return np.concatenate([x.reshape(*x.shape[:-2], -1) for x in arrays], -1)
+    return np.concatenate([x.reshape(*x.shape[:batch], -1) for x in arrays], -1)
 
 
 class States(NamedTuple):

@@ -20,7 +20,14 @@ from numpy.typing import NDArray
 import elbowroom as er
 from elbowroom import errors
 from elbowroom.compile import compiled
-from elbowroom.dynamics.quantities import REGISTRY, ArrayName, DerivativesName, EnergyName, JacobianName
+from elbowroom.dynamics.quantities import (
+    REGISTRY,
+    ArrayName,
+    DerivativesName,
+    EnergyName,
+    JacobianName,
+    OperationalSpaceName,
+)
 
 ROOT = Path(__file__).parents[1]
 FACE = ROOT / "tests" / "typed_face.py"
@@ -141,7 +148,7 @@ def test_methods_keep_their_words_and_types():
 
 def test_the_names_that_type_checkers_know_are_those_of_the_registry():
     arrays, energies, jacobians = map(set, map(get_args, (ArrayName, EnergyName, JacobianName)))
-    others = {"injected_accelerations", *get_args(DerivativesName)}
+    others = {"injected_accelerations", *get_args(DerivativesName), *get_args(OperationalSpaceName)}
     assert arrays | energies | jacobians | others == set(REGISTRY)
     assert energies == {name for name, what in REGISTRY.items() if what.shape(7) == ()}
     assert jacobians == {name for name, what in REGISTRY.items() if what.result is er.Jacobian}

@@ -136,8 +136,8 @@ def test_shapes_are_as_registered(name):
     quantity, s = REGISTRY[name], states(model, 2)
     for method in (*quantity.formulations, *quantity.variants):
         out = dynamics.program(model, name, method).evaluate(*arguments(quantity, s))
-        for array in out.values() if isinstance(out, dict) else [out]:
-            assert array.shape == (2, *quantity.shape(3))
+        arrays = list(out.values()) if isinstance(out, dict) else [out]
+        assert [array.shape for array in arrays] == [(2, *shape) for shape in quantity.shapes(3)]
 
 
 @given(robots(max_joints=4))
@@ -150,7 +150,7 @@ def test_every_pair_on_any_robot(model):
         for method in quantity.formulations:
             traced = joined(dynamics.program(model, name, method).evaluate(*arguments(quantity, s)))
             floats = np.array(
-                [joined(dynamics.whole(name, method)(model, *x)) for x in zip(*arguments(quantity, s), strict=True)]
+                [joined(dynamics.whole(name, method)(model, *x), 0) for x in zip(*arguments(quantity, s), strict=True)]
             )
             values[method], values[method, "floats"] = traced, floats
         allowed, floor = AGREE * (condition(M) if name in INVERTED else 1.0), floors(name, model, s, M) + 1e-9

@@ -26,6 +26,7 @@ from ..model.dh import parameters_of
 from ..model.inertia import DENSITY, about_estimates, lacking
 from .identification import Identification
 from .kernels import Array, Number
+from .task_space import TaskSpace
 
 Pair: TypeAlias = tuple[Array, Array]
 Three: TypeAlias = tuple[Array, Array, Array]
@@ -36,7 +37,7 @@ LOOPS = 10
 grows with the cube of n."""
 
 
-class Arm(Identification):
+class Arm(Identification, TaskSpace):
     """A serial arm: `arm.model` is all that it knows, the rest is computed."""
 
     def __init__(self, model: Model) -> None:

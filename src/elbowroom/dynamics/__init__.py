@@ -23,6 +23,7 @@ from . import gdahj as gdahj
 from . import kalman as kalman
 from . import kinematics as kinematics
 from . import lagrange_euler as lagrange_euler
+from . import operational_space as operational_space
 from . import operator_rates as operator_rates
 from . import operators as operators
 from . import regressor as regressor

@@ -47,6 +47,7 @@ class Quantity:
     wrench: bool = False  # takes outside wrenches
     located: bool = False  # is of a point on a link
     result: type[tuple[Any, ...]] | None = None  # the named tuple of several arrays; None: one array
+    parts: tuple[Shape, ...] = ()  # shapes of its arrays, where they differ; `shape` is the first's then
     slopes: Function | None = None  # of the whole arm: derivatives(model, numbers of inputs, q, ...), with loops
     most: int = 0  # joints beyond which there is no kernel; 0: as many as there are
     unit: str = ""
@@ -67,6 +68,11 @@ class Quantity:
         """Methods that can be compiled with their loops kept, the fastest first."""
         found = [each for each in self.formulations.values() if each.loops_from]
         return tuple(each.method for each in sorted(found, key=lambda each: not each.long))
+
+    def shapes(self, n: int) -> tuple[tuple[int, ...], ...]:
+        """The shapes of its arrays for n joints."""
+        fields = getattr(self.result, "_fields", ("",))
+        return tuple(part(n) for part in self.parts) or (self.shape(n),) * len(fields)
 
     def formulation(self, method: str) -> Formulation:
         """The record of a method."""
@@ -120,3 +126,13 @@ def by_three(n: int) -> tuple[int, ...]:
 def per_parameter(n: int) -> tuple[int, ...]:
     """Shape of ten columns a link, a row a joint."""
     return (n, 10 * n)
+
+
+def fixed(*shape: int) -> Shape:
+    """A shape that does not depend on the number of joints."""
+    return lambda _: shape
+
+
+def per_joint_and(k: int) -> Shape:
+    """Shape of k numbers a joint."""
+    return lambda n: (n, k)

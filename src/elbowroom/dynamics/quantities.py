@@ -28,6 +28,7 @@ from . import (
     kalman,
     kinematics,
     lagrange_euler,
+    operational_space,
     operators,
     regressor,
     rnea,
@@ -45,8 +46,10 @@ from .formulation import (
     by_three,
     cube,
     every_pose,
+    fixed,
     one_pose,
     per_joint,
+    per_joint_and,
     per_parameter,
     scalar,
     square,
@@ -61,6 +64,7 @@ ArrayName = Literal[
 ]  # fmt: skip
 EnergyName = Literal["kinetic_energy", "potential_energy"]
 JacobianName = Literal["jacobian", "jacobian_rate"]
+OperationalSpaceName = Literal["operational_space", "operational_space_translation"]
 DerivativesName = Literal["inverse_dynamics_derivatives", "forward_dynamics_derivatives"]
 """The names of REGISTRY for type checkers and editors, by what a kernel gives."""
 
@@ -82,6 +86,15 @@ def _quasi(name: str, inputs: str, function: Function, meaning: str) -> Quantity
         drives=drives.rotors_inside,
         meaning=meaning,
     )
+
+
+def _at_tool(name: str, k: int, function: Function, meaning: str) -> Quantity:
+    """The dynamics at the tool, of k directions."""
+    shapes = fixed(k, k), per_joint_and(k), square, fixed(k), scalar
+    ways = Formulation("ltdl", function, SECOND, fast=True)
+    result = operational_space.OperationalSpace
+    rest = {"drives": drives.rotors_inside, "result": result, "parts": shapes, "meaning": meaning}
+    return _quantity(name, "q qd", shapes[0], ways, **rest)
 
 
 REGISTRY: dict[str, Quantity] = {
@@ -261,6 +274,18 @@ REGISTRY: dict[str, Quantity] = {
             per_parameter,
             Formulation("axes", regressor.regressor, fast=True),
             meaning="Y with Y(q, qd, qdd) @ model.parameters the torque of the rigid bodies, ten columns a link",
+        ),
+        _at_tool(
+            "operational_space",
+            6,
+            operational_space.operational_space,
+            "Lambda, Jbar, N, mu and rank of the tool's velocity and angular velocity, world axes",
+        ),
+        _at_tool(
+            "operational_space_translation",
+            3,
+            operational_space.operational_space_translation,
+            "Lambda, Jbar, N, mu and rank of the tool's velocity alone, world axes",
         ),
         _quantity(
             "kinetic_energy",

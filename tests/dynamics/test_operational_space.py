@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import numpy as np
 import pytest
@@ -71,9 +72,11 @@ def test_identities_of_any_robot(model):
             dynamics.program(model, name, "ltdl").evaluate(q, qd),
         ):
             Lambda, N = found["inertia"], found["null_space"]
-            # a direction that is left out has less than LOST of its mobility; rounding grows with Lambda and cond(M)
+            # Rounding grows with Lambda and cond(M).  A direction that is left out has less than LOST of the mobility,
+            # and so less than sqrt(LOST) of it together with another.
             size = np.abs(A).max()
-            allowed = k * LOST + 1e-14 * np.linalg.cond(M) * (1 + np.abs(Lambda).max() * size)
+            left = 2 * k * math.sqrt(LOST) if found["rank"] < k else 0.0
+            allowed = left + 1e-14 * np.linalg.cond(M) * (1 + np.abs(Lambda).max() * size)
             assert np.isfinite(Lambda).all()
             assert np.abs(A @ Lambda @ A - A).max() <= allowed * size
             assert np.abs(J @ inverted @ N).max() <= allowed * np.abs(J @ inverted).max() * (1 + np.abs(N).max())
@@ -128,6 +131,17 @@ def test_a_generalized_inverse_of_matrices_without_one():
         assert kept == rank
         assert np.abs(A @ found @ A - A).max() < 1e-9 * (1 + np.abs(A).max())
         assert np.abs(found @ A @ found - found).max() < 1e-9 * (1 + np.abs(found).max()) ** 2
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e-310, 1e-160, 1e-17])
+def test_offsets_that_are_rounding_do_not_count_as_mobility(offset):
+    """A file's 1e-17 m would be an inertia of 1e34 kg, and of less the inverse overflows."""
+    model = subject("physical1")
+    turning = dataclasses.replace(model, kinds="R", tool=np.eye(4) + offset * np.eye(4, k=3))
+    found = dynamics.whole("operational_space_translation", "ltdl")(turning, np.array([0.3]), np.array([1.0]))
+    assert found.rank == 0
+    assert not found.inertia.any()
+    assert np.array_equal(found.null_space, [[1.0]])
 
 
 def test_rotors_count_and_friction_does_not():

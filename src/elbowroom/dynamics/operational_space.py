@@ -14,10 +14,11 @@ By elimination from the tip inwards M = L^T D L; with V = L^-T J^T it is A = V^T
 
 Where the arm is singular or has fewer joints than the task has directions, A has no inverse.  It is eliminated from its
 first direction to its last, and what is left of A_kk is the mobility of direction k with those before it held.  If that
-is less than LOST of A_kk, the direction is left out: its row and column of Lambda are zero.  Lambda is then a
-generalized inverse, A Lambda A = A, the rest of (2) is as it stands, J Jbar projects onto the motions that the arm can
-make, N does not depend on which directions were left out, and J M^-1 N = 0 holds still.  Everything stays finite, and
-`rank` says how many directions are kept.
+is less than LOST of the largest mobility of its three (translations, rotations), or than LEAST, the direction is left
+out: its row and column of Lambda are zero.  Lambda is then a generalized inverse, A Lambda A = A, the rest of (2) is as
+it stands, J Jbar projects onto the motions that the arm can make, N does not depend on which directions were left out,
+and J M^-1 N = 0 holds still, as far as the mobility that was left out was zero.  Everything stays finite, and `rank`
+says how many directions are kept.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from typing import NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from ..algebra import Scalar, where
+from ..algebra import Scalar, maximum, where
 from ..algebra.linalg import Array, ltdl, matrix, settled, zeros
 from ..algebra.loops import same
 from ..model import Model
@@ -36,8 +37,11 @@ from .joints import Joints
 from .kinematics import forward_kinematics, jacobian
 
 LOST = 1e-6
-"""Of a direction's mobility.  An inertia of a million times what the direction has by itself is of no use to a
-controller, and float32 has seven digits.  About a thousandth of a radian from a singularity."""
+"""An inertia of a million times that of the direction that moves most easily is of no use to a controller, and float32
+has seven digits.  About a thousandth of a radian from a singularity."""
+
+LEAST = 1e-30
+"""1/kg or 1/(kg m^2): what moves less does so by rounding, and the inverse of less overflows in float32."""
 
 
 class OperationalSpace(NamedTuple):
@@ -103,9 +107,14 @@ def generalized_inverse(A: Array) -> tuple[Array, Scalar]:
     X = [[1.0 if i == j else 0.0 for j in range(k)] for i in range(k)]  # becomes the inverse of unit lower L
     inverses: list[Scalar] = []
     rank: Scalar = 0.0
+    least: Scalar = LEAST
     for c in range(k):
         pivot = left[c][c]
-        kept = pivot > LOST * A[c, c]
+        if c % 3 == 0:  # metres and radians apart
+            least = LEAST
+            for i in range(c, min(c + 3, k)):
+                least = maximum(least, LOST * A[i, i])
+        kept = pivot > least
         inverses.append(where(kept, 1.0 / where(kept, pivot, 1.0), 0.0))
         rank = rank + where(kept, 1.0, 0.0)
         for i in range(c + 1, k):

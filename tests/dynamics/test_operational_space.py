@@ -11,7 +11,7 @@ from hypothesis import given
 
 import elbowroom as er
 from elbowroom import dynamics
-from elbowroom.dynamics.operational_space import LOST, generalized_inverse
+from elbowroom.dynamics.operational_space import LEAST, LOST, generalized_inverse
 from referees import arm, error, frictionless, pinocchio, states, subject, thinned
 from strategies import examples, robots
 
@@ -73,13 +73,14 @@ def test_identities_of_any_robot(model):
         ):
             Lambda, N = found["inertia"], found["null_space"]
             # Rounding grows with Lambda and cond(M).  A direction that is left out has less than LOST of the mobility,
-            # and so less than sqrt(LOST) of it together with another.
+            # and so less than sqrt(LOST) of it together with another; or less than LEAST.
             size = np.abs(A).max()
             left = 2 * k * math.sqrt(LOST) if found["rank"] < k else 0.0
             allowed = left + 1e-14 * np.linalg.cond(M) * (1 + np.abs(Lambda).max() * size)
             assert np.isfinite(Lambda).all()
-            assert np.abs(A @ Lambda @ A - A).max() <= allowed * size
-            assert np.abs(J @ inverted @ N).max() <= allowed * np.abs(J @ inverted).max() * (1 + np.abs(N).max())
+            assert np.abs(A @ Lambda @ A - A).max() <= allowed * size + k * LEAST
+            free, rounding = J @ inverted @ N, k * math.sqrt(LEAST * np.abs(inverted).max())
+            assert np.abs(free).max() <= allowed * np.abs(J @ inverted).max() * (1 + np.abs(N).max()) + rounding
             assert np.array_equal(Lambda, Lambda.T)
             assert found["rank"] <= min(k, model.n)
 

@@ -35,7 +35,7 @@ from elbowroom.connect.ros2.session import Ros2Options, Ros2Session
 from elbowroom.connect.ros2.stamps import LEARN
 from elbowroom.connect.ros2.types import user_data
 
-COMMANDS = "/velocity_controller/commands"
+COMMANDS, TRAJECTORIES = "/velocity_controller/commands", "/trajectory_controller/joint_trajectory"
 LENIENT = Limits(  # of a busy machine nothing is learned here
     sensor=Sensor(latency=0.1, frame_period=0.1, dropout=2.0), max_state_age=5.0, max_overruns=1000, max_overrun=1000,
     clock_step=10.0, max_repeats=1000,
@@ -117,7 +117,7 @@ def halted(loop: Loop, robot: Robot, reason: str, status: Status | None = None) 
     assert reason in loop.cell.guard.reason
     assert status is None or loop.stopped is status
     loop.steps(lambda: not loop.cell.command.qd.any(), "for zero commands")
-    until(lambda: robot.order("report")["fastest"] == 0.0, "for the robot to stand")
+    until(lambda: robot.order("report")["fastest"] < 1e-5, "for the robot to stand")
 
 
 # ---- what moves it
@@ -153,7 +153,7 @@ def test_a_scenes_task_is_done_on_the_robot(domain, robot):
 
 
 def test_trajectories_move_it_too_and_end_by_themselves(domain, robot):
-    with Loop(domain, command="/trajectory_controller/joint_trajectory") as loop:
+    with Loop(domain, command=TRAJECTORIES) as loop:
         loop.go_to(0.1, -0.1)
         loop.steps(lambda: loop.cell.task.state == "there", "for the goal")
         loop.go_to(0.8, -0.6)
@@ -309,10 +309,13 @@ def test_another_publisher_of_commands_stops_it(domain, robot):
         halted(loop, robot, f"{COMMANDS}: 1 other publisher of commands")
 
 
-def test_a_state_that_is_no_number_stops_it(domain, robot):
-    with moving(domain) as loop:
-        robot.order("nan")
+@pytest.mark.parametrize("command", [COMMANDS, TRAJECTORIES])
+@pytest.mark.parametrize("fault", ["nan", "jump"])
+def test_a_state_that_cannot_be_stops_it(domain, robot, fault, command):
+    with moving(domain, command=command) as loop:
+        robot.order(fault)
         halted(loop, robot, "", Status.STOP_STATE_INVALID)
+        robot.order("well")
 
 
 def test_a_dry_run_says_so_of_a_state_that_is_no_number_and_goes_on(domain, robot):

@@ -13,8 +13,9 @@ states, another publisher of commands.  `held` says it in words, and the cell st
 no connection, and stops too.  A real arm cannot be placed: `reset` leaves it where it stands.
 
 Commands are joint speeds (std_msgs/Float64MultiArray, ros2_control's group controllers, in the order of the arm's
-joints) or short trajectories (trajectory_msgs/JointTrajectory): the commanded speed for `HORIZON`, then a ramp to rest.
-A trajectory ends by itself; a speed is followed until the next one comes, and needs the watchdog (watchdog.py).
+joints) or short trajectories (trajectory_msgs/JointTrajectory): the commanded speed for 50 ms, then a ramp to rest.
+A trajectory ends by itself, and begins at positions that the supervisor accepted (trajectory.py); a speed is followed
+until the next one comes, and needs the watchdog (watchdog.py).
 """
 
 from __future__ import annotations
@@ -31,16 +32,16 @@ from ...arm import Arm
 from ...avoidance import Command, State
 from ...cell.mocap.ros_people import nanoseconds
 from ...cell.plants.plant import configuration, positive_time
-from ...cell.recording.ros_messages import Value, stamp
+from ...cell.recording.ros_messages import Value
 from ...errors import ConfigError, did_you_mean
 from .node import RELIABLE, SENSOR, Node, Publisher, checked_topic
 from .stamps import StampClock
+from .trajectory import Trajectories
 
 Array = NDArray[np.float64]
 
 TIMEOUT = 0.1  # s
 PATIENCE = 2.0  # s
-HORIZON = 0.05  # s that a trajectory goes on at the commanded speed
 DISCOVERY = 0.25  # s between looks at who else is there
 JOINT_STATE = "sensor_msgs/msg/JointState"
 SPEEDS, TRAJECTORY = "std_msgs/msg/Float64MultiArray", "trajectory_msgs/msg/JointTrajectory"
@@ -99,8 +100,7 @@ class Ros2Plant:
         self._looked = self._pumped = -math.inf
         self._waited = math.inf  # s, between the last two looks
         self._connected = False
-        self._zeros = (0.0,) * arm.n
-        self._ramp = np.maximum(arm.model.velocity, 0.0)
+        self._route = Trajectories(arm)
         self.pumps: list[Callable[[float], None]] = []  # other inputs, taken with the joint states
 
     # ---- what is known about the other side
@@ -169,14 +169,24 @@ class Ros2Plant:
         if self.commands is None:
             return
         qd = np.asarray(command.qd, dtype=float)
-        speeds = tuple(qd.tolist()) if qd.shape == (self.arm.n,) and np.isfinite(qd).all() else self._zeros
-        self.commands.send(self._trajectory(speeds) if self.topics.is_trajectory else speeds_message(speeds))
+        sound = qd.shape == (self.arm.n,) and bool(np.isfinite(qd).all())
+        self._send(qd if sound else np.zeros(self.arm.n), sound and not command.status.stops)
 
     def brake(self) -> None:
-        """Zero speeds, or a trajectory that ends where the arm is."""
-        if self.commands is not None:
-            zeros = self._zeros
-            self.commands.send(self._trajectory(zeros) if self.topics.is_trajectory else speeds_message(zeros))
+        """Zero speeds, or a trajectory to rest ahead of where the arm was sent."""
+        self._send(np.zeros(self.arm.n), False)
+
+    def _send(self, speed: Array, accepted: bool) -> None:
+        """A command; `accepted`: the supervisor took the state that it was made from."""
+        if self.commands is None:
+            return
+        if not self.topics.is_trajectory:
+            self.commands.send(speeds_message(tuple(speed.tolist())))
+            return
+        now, route = self.clock(), self._route
+        message = route.moving(speed, self._q, self._t, now) if accepted else route.stopping(speed, now)
+        if message is not None:
+            self.commands.send(message)
 
     def advance(self, dt: float, person_rows: Array | None = None) -> None:
         """Nothing: time passes by itself."""
@@ -191,20 +201,6 @@ class Ros2Plant:
         """Stops the arm; the node is its maker's to close."""
         for _ in range(3):  # a message may be lost on its way
             self.brake()
-
-    def _trajectory(self, speeds: tuple[float, ...]) -> Value:
-        """At these speeds for the horizon, then to rest."""
-        qd = np.array(speeds)
-        limits = np.where(self._ramp > 0, self._ramp, 1.0)
-        ramp = max(HORIZON, float(np.max(np.abs(qd) / (4.0 * limits))))  # a quarter second from the fastest
-        ahead = self._q + HORIZON * qd
-        rest = ahead + 0.5 * ramp * qd
-        none: tuple[float, ...] = ()
-        points = (
-            (tuple(ahead.tolist()), speeds, none, none, stamp(round(1e9 * HORIZON))),
-            (tuple(rest.tolist()), self._zeros, none, none, stamp(round(1e9 * (HORIZON + ramp)))),
-        )
-        return ((0, 0), ""), self.arm.joint_names, points
 
     # ---- messages
     def pump(self) -> None:

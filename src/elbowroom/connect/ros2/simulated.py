@@ -136,9 +136,11 @@ class SimulatedRobot:
             self.frozen = not self.frozen
         elif word == "nan":
             self.spoilt = lambda q: [math.nan, *q[1:]]
+        elif word == "jump":
+            self.spoilt = lambda q: [q[0] + 1.0, *q[1:]]
         elif word != "report":
             raise ConfigError(
-                f"order: expected well, people, blind, clock, names, silent, frozen, nan or report; got {word!r}"
+                f"order: expected well, people, blind, clock, names, silent, frozen, nan, jump or report; got {word!r}"
             )
         fastest = float(np.abs(self.command.qd).max())
         return f"received {self.received} fastest {fastest:.6f} q {' '.join(f'{x:.6f}' for x in self.state.q)}"

@@ -1,0 +1,196 @@
+"""A ROS 2 robot as a plant, with a clock and a network of the test's own: faults, and what is sent meanwhile."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+from elbowroom.avoidance import Command, Config, Limits, Status
+from elbowroom.cell import Cell, GoTo, Scene, mounted
+from elbowroom.cell.mocap.ros_people import nanoseconds
+from elbowroom.connect.ros2.node import Message
+from elbowroom.connect.ros2.plant import Ros2Plant, Topics
+from elbowroom.connect.ros2.session import AGE
+
+PERIOD = 0.01
+TRAJECTORIES, SPEEDS = "/trajectory_controller/joint_trajectory", "/velocity_controller/commands"
+
+
+class Endpoint:
+    """A publisher or a subscription without a network: `queue` is what was sent, or what is to be taken."""
+
+    def __init__(self, topic: str) -> None:
+        self.topic, self.queue = topic, []
+        self.publishers = self.subscribers = 1
+        self.works = True
+        self.unsent = 0
+
+    def take(self) -> list[Message]:
+        taken, self.queue = self.queue, []
+        return taken
+
+    def send(self, value) -> bool:
+        if self.works:
+            self.queue.append(value)
+        self.unsent += not self.works
+        return self.works
+
+
+class Network:
+    """A node's interface, without a network."""
+
+    domain, interface = 0, "none"
+
+    def __init__(self) -> None:
+        self.topics: dict[str, Endpoint] = {}
+        self.others: dict[str, list[object]] = {}
+
+    def subscribe(self, topic, kind, quality=None) -> Endpoint:
+        return self.topics.setdefault(topic, Endpoint(topic))
+
+    def publish(self, topic, kind, quality=None) -> Endpoint:
+        return self.topics.setdefault(topic, Endpoint(topic))
+
+    def publishers(self, topic) -> list[object]:
+        return self.others.get(topic, [])
+
+
+class World:
+    """A robot that follows what it is sent, a cell that commands it, and the clock of both."""
+
+    def __init__(self, command: str | None = TRAJECTORIES, supervision: str = "stop") -> None:
+        scene = Scene(
+            robot="planar2",
+            origin="base",
+            controller=Config(period=PERIOD),
+            limits=Limits(max_state_age=AGE),
+            supervision=supervision,
+            face=False,
+        )
+        arm = mounted(scene)
+        point = arm.pose(arm.ready + np.array([1.0, -0.8]))[:3, 3] - arm.model.base[:3, 3]
+        scene = dataclasses.replace(scene, task=GoTo(tuple(point.tolist())))
+        self.now, self.node = 1000.0, Network()
+        self.plant = Ros2Plant(arm, self.node, Topics(command=command), clock=lambda: self.now)
+        self.arm, self.q, self.qd = arm, np.array(arm.ready), np.zeros(arm.n)
+        self.spoil = lambda q: q
+        self.silent = False
+        self.points: list[tuple[float, np.ndarray]] = []
+        self.tell()
+        self.cell = Cell(scene, plant=self.plant)
+        self.t = 0.0
+
+    @property
+    def sent(self) -> list:
+        return self.node.topics[self.plant.topics.command].queue
+
+    def tell(self) -> None:
+        if not self.silent:
+            q, ns = self.spoil(self.q.tolist()), round(1e9 * self.now)
+            header = (ns // 10**9, ns % 10**9), ""
+            states = self.node.topics["/joint_states"]
+            states.queue.append(Message((header, self.arm.joint_names, tuple(q), tuple(self.qd), ()), 1))
+
+    def step(self) -> Command:
+        """A control step; what it sent is followed from point to point, for a period."""
+        command = self.cell.step(self.t)
+        if self.plant.commands is not None and self.sent:
+            _, _, points = self.sent[-1]
+            if points and self.plant.topics.is_trajectory:
+                self.points = [(self.now + 1e-9 * nanoseconds(after), np.array(q)) for q, _, _, _, after in points]
+        ahead = [(end, q) for end, q in self.points if end > self.now]
+        self.qd = (ahead[0][1] - self.q) / (ahead[0][0] - self.now) if ahead else np.zeros(self.arm.n)
+        self.q = self.q + PERIOD * self.qd
+        self.cell.advance(self.t, PERIOD)
+        self.t, self.now = self.t + PERIOD, self.now + PERIOD
+        self.tell()
+        return command
+
+    def positions(self, since: int) -> np.ndarray:
+        """All positions of the trajectories sent since."""
+        return np.array([q for _, _, points in self.sent[since:] for q, _, _, _, _ in points])
+
+
+def moving(**others) -> World:
+    """An arm on its way, at some speed."""
+    world = World(**others)
+    for _ in range(400):
+        world.step()
+        if np.abs(world.qd).max() > 0.3:
+            assert world.cell.guard.latched is None, world.cell.guard.reason
+            return world
+    raise AssertionError(f"it does not move: {world.cell.command}")
+
+
+FAULTS = {"nan": lambda q: [math.nan, *q[1:]], "jump": lambda q: [q[0] + 1.0, *q[1:]], "silent": None}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_trajectories_of_a_stop_never_begin_at_a_state_that_was_refused(fault):
+    """They go on the way the arm went, not back, and not farther than the ramp from its speed."""
+    world = moving()
+    at, v, since = world.q.copy(), world.qd.copy(), len(world.sent)
+    if fault == "silent":
+        world.silent = True
+    else:
+        world.spoil = FAULTS[fault]
+        world.node.topics["/joint_states"].queue.clear()
+        world.tell()
+    for _ in range(60):
+        before = world.q.copy()
+        world.step()
+        back = (before - world.positions(-1)) @ v / (v @ v)  # s at the speed that it had
+        assert back.max() < 1e-3  # rounding of stamps alone; 0.05 and more where it is pulled back
+    assert world.cell.guard.latched is not None
+    if fault != "silent":
+        assert world.cell.guard.latched is Status.STOP_STATE_INVALID
+    positions = world.positions(since)
+    assert len(positions) >= 60
+    assert np.isfinite(positions).all()
+    ahead = (positions - at) @ v / (v @ v)  # s at the speed that it had
+    aside = np.abs(positions - at - ahead[:, None] * v).max()
+    assert ahead.max() < 0.4  # 0.1 s until silence is noticed, and a ramp of at most 0.25 s
+    assert aside < 0.1  # the way bends a little until it is stopped
+    assert np.abs(world.qd).max() < 1e-4
+    assert np.abs(world.q - positions[-1]).max() < 1e-5  # it stands where the last one ends
+
+
+def test_a_trajectory_stays_within_the_limits_and_takes_up_a_reset_where_the_arm_is():
+    world = World()
+    plant, n = world.plant, world.arm.n
+    command = Command(n)
+    world.q = np.minimum(world.arm.model.upper, 3.0) - 0.01
+    world.tell()
+    plant.pump()
+    plant._route._upper[:] = world.q + 0.01
+    command.qd[:], command.status = 1.0, Status.OK
+    plant.write(command)
+    positions = world.positions(-1)
+    assert positions.max() <= (world.q + 0.01).max() + 1e-12
+    (_, speeds, *_), _ = world.sent[-1][2]
+    assert not any(speeds)  # at the limit it stands
+    command.qd[:], command.status = 0.0, Status.STOP_HUMAN
+    world.now += PERIOD
+    plant.write(command)
+    ends = world.positions(-1)[-1]
+    world.q = world.q - 0.5  # moved by hand
+    for _ in range(3):
+        world.now += PERIOD
+        world.tell()
+        plant.pump()
+        plant.write(command)
+        np.testing.assert_array_equal(world.positions(-1)[-1], ends)  # a stop takes no state
+    command.status = Status.OK
+    plant.write(command)
+    np.testing.assert_allclose(world.positions(-1)[-1], world.q, atol=1e-12)
+
+
+def test_nothing_is_sent_before_a_state_is_known():
+    world = World()
+    world.plant._route.reference = None
+    before = len(world.sent)
+    world.plant.brake()
+    assert len(world.sent) == before

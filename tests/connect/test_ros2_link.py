@@ -19,7 +19,7 @@ from elbowroom.avoidance import Config, Limits, Sensor, State, Status
 from elbowroom.cell import GoTo, Scene
 from elbowroom.cell.recording.scene_messages import header, point, transforms
 from elbowroom.errors import ConfigError
-from elbowroom.geometry import Person
+from elbowroom.geometry import PARKED, Person
 from elbowroom.geometry.person import standing_points
 from elbowroom.loading import load
 from elbowroom.model.rotations import pose
@@ -422,7 +422,8 @@ def test_skeletons_of_rep_155_become_capsules(domain):
         assert 3.0 < stamp <= 5.0
         moved = {name: at + camera[:3, 3] for name, at in points.items()}
         np.testing.assert_allclose(rows, Person.from_skeleton(moved).rows, atol=1e-12)
-        assert people.places[1].look(5.0, rows) is None  # a message says so
+        assert 3.0 < people.places[1].look(5.0, rows) <= 5.0  # a message says so
+        assert (rows == PARKED).all()
         assert people.fault == ""
 
 

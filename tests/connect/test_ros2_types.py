@@ -9,7 +9,7 @@ import pytest
 
 from elbowroom.cell.recording.ros_messages import COMMON, NUMBERS, encode
 from elbowroom.connect.ros2.node import checked_topic, domain_of, network
-from elbowroom.connect.ros2.stamps import LATEST, TOLERANCE, StampClock
+from elbowroom.connect.ros2.stamps import DRIFT, LATEST, TOLERANCE, StampClock
 from elbowroom.connect.ros2.types import HASHES, dds_name, fields, idl, needs_cyclonedds, ros_name, sample, user_data
 from elbowroom.errors import ConfigError, ElbowroomError
 
@@ -106,7 +106,8 @@ def test_a_message_is_as_old_as_it_was_held_up():
     clock = StampClock()
     for k in range(100):
         held = 0.03 if k % 7 == 3 else 0.0
-        assert clock.taken(ns(0.01 * k), 50.0 + 0.01 * k + held) == pytest.approx(50.0 + 0.01 * k, abs=EXACT)
+        least = EXACT + 0.04 * DRIFT  # since the last that was not held up
+        assert clock.taken(ns(0.01 * k), 50.0 + 0.01 * k + held) == pytest.approx(50.0 + 0.01 * k, abs=least)
     assert clock.fault == ""
 
 
@@ -144,6 +145,25 @@ def test_a_clock_that_jumps_is_a_fault_until_it_is_forgotten(step, said):
     clock.forget()
     assert clock.taken(ns(0.52 + step), 0.52) == pytest.approx(0.52, abs=EXACT)
     assert clock.fault == ""
+
+
+def test_a_delay_that_lasts_is_not_learned_and_a_reset_keeps_what_is_known():
+    clock = StampClock()
+    for k in range(100):
+        clock.taken(ns(0.01 * k), 0.01 * k)
+    for k in range(100, 2100):
+        assert clock.taken(ns(0.01 * k), 0.01 * k + 0.8) == pytest.approx(0.01 * k, abs=0.005)  # 200 ppm of 20 s
+    assert clock.fault == "its messages come 0.798 s later than before, for 10 s"
+    clock.forget()
+    assert clock.taken(ns(21.0), 21.8) == pytest.approx(21.0, abs=0.005)
+    assert clock.fault == ""
+
+
+def test_a_clock_that_drifts_faster_than_clocks_do_is_a_fault():
+    clock = StampClock()
+    for k in range(6000):
+        clock.taken(ns(0.1 * k * (1 - 5e-4)), 0.1 * k)
+    assert "s later than before" in clock.fault
 
 
 def test_stamps_that_are_zero_late_repeated_or_reordered_are_told():

@@ -336,7 +336,9 @@ class Cell:
                 self.obstacles.nobody(t, k)
             else:
                 oldest = min(oldest, stamp)
-                if stamp > -math.inf:  # else nothing was ever measured, and nothing is shown
+                if stamp > -math.inf and rows[0, 0] == PARKED[0]:  # nobody, as of then
+                    self.obstacles.nobody(stamp, k)
+                elif stamp > -math.inf:  # else nothing was ever measured, and nothing is shown
                     self.obstacles.see(rows, stamp, k)
                     self.obstacles.names[k] = who.sensed.names
         self.age = t - oldest

@@ -50,7 +50,8 @@ class Coworker(Protocol):
         """Fills `out` (k, 13) with the capsules that are known at time t (s), velocities included.
 
         Returns the time of their measurement: t, or less where the data is old, -inf where nothing was ever measured
-        (the rows are parked then); None if the sensor says that nobody is there.
+        (the rows are parked then); None if the sensor says that nobody is there.  Parked rows with a time: it said so
+        then.
         """
 
     def point(self, t: float) -> tuple[Array, Array]:

@@ -5,12 +5,17 @@
     people.places[0].look(t, rows)          capsules, and when they were measured
 
 Skeletons come as REP-155 (ROS4HRI) has them, ids on /humans/bodies/tracked and frames on /tf, or poses of standing
-people as a geometry_msgs/PoseArray on /people; whichever of both comes is taken.  All are brought into `frame`, over
-the frames of /tf and /tf_static.
+people as a geometry_msgs/PoseArray on /people.  All are brought into `frame`, over the frames of /tf and /tf_static.
+People come from one publisher of one topic, the first that sends: messages of another are a fault until `forget`, or
+one that sees nobody would hide whom the other sees.
 
-"No data" never means "nobody": a place is empty only while messages come that say so.  Nothing that has come is a
-reason to believe that nobody is there, and a message that is too old counts as none.  More people than places stop the
-arm (`problem`).
+"No data" never means "nobody": a place is empty as of the last message that said so, and that ages as any measurement
+does.  A message counts only once everybody in it has a place: more people than places, or somebody of whom nothing is
+known, are a `problem` until a message comes that is good.
+
+Ages are on our clock: of a message by its stamp (stamps.py), of a frame of /tf by its own, each publisher's clock
+apart; what a figure is made of is as old as the oldest part.  The sensor's `latency` is added to all.  A moving frame
+that is older than `max_age` is as good as missing.
 """
 
 from __future__ import annotations
@@ -26,16 +31,18 @@ from numpy.typing import NDArray
 from ...cell.mocap.bags import BODIES, HEIGHT, PEOPLE, TF, TF_STATIC, TYPES
 from ...cell.mocap.ros_people import ALWAYS, FrameTree, heading, nanoseconds, skeleton, standing, transform
 from ...cell.people.settings import Seen
-from ...cell.recording.ros_messages import Value
+from ...cell.recording.ros_messages import Value, stamp
 from ...errors import ConfigError
 from ...geometry import PARKED, Person
 from ...geometry.person import NAMES
-from .node import SENSOR, STATIC, TRANSFORMS, Node
-from .stamps import StampClock
+from .node import SENSOR, STATIC, TRANSFORMS, Message, Node
+from .stamps import MOST_WAITED, StampClock
 
 Array = NDArray[np.float64]
-FRESH = 0.5  # s: a message that lists people says for so long who is not there
+HEARD = 0.5  # s: what has come since then counts as coming, before the arm moves
+OLDEST = 0.5  # s, of a moving frame
 MOST = 8  # places
+SENDERS = 64  # publishers of /tf
 FASTEST = 3.0  # m/s: what is farther is somebody else
 Figure = tuple[Array, Array]  # rows (13, 13), and where the person stands (3,)
 
@@ -54,14 +61,11 @@ class Seat:
         self.id = ""  # of the body; "" for a pose
         self.empty = True
 
-    def look(self, t: float, out: Array) -> float | None:
-        """The capsules as last measured, and when that was; None while messages say that nobody has this place."""
-        now = self._people.clock()
-        if self.empty:
-            out[:] = PARKED
-            return None if now - self._people.listed <= FRESH else -math.inf
-        out[:] = self.rows
-        return t - max(0.0, now - self.taken)
+    def look(self, t: float, out: Array) -> float:
+        """The capsules as last measured, parked while messages say that nobody has this place; and when that was."""
+        people = self._people
+        out[:] = PARKED if self.empty else self.rows
+        return t - max(0.0, people.clock() - (people.listed if self.empty else self.taken)) - people.latency
 
     def point(self, t: float) -> tuple[Array, Array]:
         """Where they stand; NaN where nobody does."""
@@ -100,18 +104,24 @@ class Ros2People:
         bodies: str = BODIES,
         floor: float = 0.0,
         height: float = HEIGHT,
+        latency: float = 0.0,
+        max_age: float = OLDEST,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         if not 1 <= places <= MOST:
             raise ConfigError(f"people: expected from 1 to {MOST} places for people; got {places}")
         self.node, self.frame, self.floor, self.height, self.clock = node, frame, floor, height, clock
+        self.latency, self.max_age = latency, max_age
         self.topics = people, bodies
         self.places = tuple(Seat(self) for _ in range(places))
-        self.listed = -math.inf  # s, when a message last said who is there
+        self.listed = -math.inf  # s, when a message last said who is there, and everybody had a place
+        self.source: tuple[str, int] | None = None  # topic and publisher of people
         self.tree = FrameTree()
         self.problem = ""  # why what is seen cannot be used, until it can
-        self.dropped = {"frame": 0, "numbers": 0, "stamp": 0}
-        self._stamps = {PEOPLE: StampClock(), BODIES: StampClock()}
+        self.dropped = {"frame": 0, "numbers": 0, "stamp": 0, "source": 0}
+        self._second = ""  # a second source of people, until `forget`
+        self._stamps = {topic: StampClock() for topic in self.topics}
+        self._senders: dict[int, StampClock] = {}  # of /tf
         self._waited, self._pumped = math.inf, -math.inf  # s: between the last two looks, and the last
         self._people = node.subscribe(people, TYPES[PEOPLE], SENSOR)
         self._ids = node.subscribe(bodies, TYPES[BODIES], SENSOR)
@@ -126,19 +136,21 @@ class Ros2People:
     @property
     def heard(self) -> bool:
         """Whether a message has said who is there, and not too long ago."""
-        return self.clock() - self.listed <= FRESH
+        return self.clock() - self.listed <= HEARD
 
     @property
     def fault(self) -> str:
         """Why the arm must not move, in words; "" if nothing speaks against it."""
         clocks = [f"{topic}: {each.fault}" for topic, each in self._stamps.items() if each.fault]
-        return self.problem or (clocks[0] if clocks else "")
+        return self._second or self.problem or (clocks[0] if clocks else "")
 
     def forget(self) -> None:
-        """After a reset: faults are looked for anew."""
-        self.problem = ""
+        """After a reset: faults are looked for anew.  A `problem` lasts until a message is good."""
+        if self._second or any(each.jumped for each in self._stamps.values()):
+            self._senders.clear()
         for each in self._stamps.values():
-            each.forget()
+            each.begin() if self._second else each.forget()
+        self.source, self._second = None, ""
 
     def pump(self, now: float) -> None:
         """Takes what has come.  Never waits, never raises because of what came."""
@@ -146,19 +158,56 @@ class Ros2People:
         for message in self._static.take():
             self.tree.add(message.value, fixed=True)
         for message in self._tf.take():
-            self.tree.add(message.value)
+            self._frames(message, now)
         for message in self._people.take():
-            self._poses(message.value, now)
+            if self._comes_from(self.topics[0], message.publisher):
+                self._poses(message.value, now)
         for message in self._ids.take():
-            self._tracked(message.value, now)
+            if self._comes_from(self.topics[1], message.publisher):
+                self._tracked(message.value, now)
+
+    def _frames(self, message: Message, now: float) -> None:
+        """Moving frames, stamped with our clock."""
+        if message.publisher not in self._senders and len(self._senders) >= SENDERS:
+            self.dropped["frame"] += 1
+            return
+        sender, waited = self._senders.setdefault(message.publisher, StampClock()), min(self._waited, MOST_WAITED)
+        (all_of,) = message.value
+        ours = [stamp(round(1e9 * sender.when(nanoseconds(sent), now, waited))) for (sent, _), _, _ in all_of]
+        placed = ((at, parent) for at, ((_, parent), _, _) in zip(ours, all_of, strict=True))
+        self.tree.add((tuple((head, *each[1:]) for head, each in zip(placed, all_of, strict=True)),))
+
+    def _comes_from(self, topic: str, publisher: int) -> bool:
+        """Whether a message is of the one source of people; another is a fault."""
+        self.source = self.source or (topic, publisher)
+        if self.source == (topic, publisher):
+            return True
+        self.dropped["source"] += 1
+        if topic == self.source[0]:
+            self._second = self._second or f"{topic}: a second publisher of people"
+        else:
+            self._second = self._second or f"{topic}: people come from {self.source[0]} already; expected one of both"
+        return False
+
+    def _aged(self, ns: int, taken: float, now: float) -> float | None:
+        """When that was (s) which frames as old as ns and a message of `taken` show; None for frames too old."""
+        if ns == ALWAYS:
+            return taken
+        return None if now - 1e-9 * ns > self.max_age else min(taken, 1e-9 * ns)
 
     # ---- poses
     def _poses(self, value: Value, now: float) -> None:
         (sent, frame), poses = value
+        taken = self._stamps[self.topics[0]].taken(nanoseconds(sent), now, self._waited)
+        if taken is None:
+            self.dropped["stamp"] += 1
+            return
         placed = self.tree.pose(frame.lstrip("/") or self.frame, self.frame)
-        if placed is None:
+        measured = None if placed is None else self._aged(placed.ns, taken, now)
+        if placed is None or measured is None:
             self.dropped["frame"] += 1
-            self.problem = f"{self.topics[0]}: no transform from {frame!r} to {self.frame!r}"
+            old = "" if placed is None else f" of the last {self.max_age:g} s"
+            self.problem = f"{self.topics[0]}: no transform{old} from {frame!r} to {self.frame!r}"
             return
         found: list[Figure] = []
         for each in poses:
@@ -170,19 +219,14 @@ class Ros2People:
             feet = np.array([T[0, 3], T[1, 3], self.floor])
             figure = Person.from_skeleton(standing(feet, heading(T), self.height), floor=self.floor)
             found.append((figure.rows, feet))
-        taken = self._stamps[PEOPLE].taken(nanoseconds(sent), now, self._waited)
-        if taken is None:
-            self.dropped["stamp"] += 1
-            return
-        self._seat(found, taken)
+        self._seat(found, measured)
 
     def _seat(self, found: list[Figure], taken: float) -> None:
         """Everybody to the place of who was nearest, new ones to empty places."""
-        self.listed = taken
         if len(found) > len(self.places):
             self.problem = f"{self.topics[0]}: {len(found)} people, and room for {len(self.places)}"
             return
-        self.problem = ""
+        self.listed, self.problem = taken, ""
         left = list(found)
         free = [seat for seat in self.places if seat.empty]
         for seat in [each for each in self.places if not each.empty]:
@@ -200,38 +244,34 @@ class Ros2People:
     # ---- skeletons
     def _tracked(self, value: Value, now: float) -> None:
         (sent, _), ids = value
-        taken = self._stamps[BODIES].taken(nanoseconds(sent), now, self._waited)
+        taken = self._stamps[self.topics[1]].taken(nanoseconds(sent), now, self._waited)
         if taken is None:
             self.dropped["stamp"] += 1
             return
-        self.listed = taken
         ids = tuple(dict.fromkeys(ids))
         if len(ids) > len(self.places):
             self.problem = f"{self.topics[1]}: {len(ids)} bodies, and room for {len(self.places)}"
             return
-        self.problem = ""
         for seat in self.places:
             if not seat.empty and seat.id not in ids:
                 seat.leave()
-        for who in ids:
-            mine = [each for each in self.places if each.id == who] or [each for each in self.places if each.empty]
-            if mine:
-                self._body(mine[0], who, nanoseconds(sent), taken)
+        problems = [self._body(who, taken, now) for who in ids]
+        self.problem = next((each for each in problems if each), "")
+        if not self.problem:
+            self.listed = taken
 
-    def _body(self, seat: Seat, who: str, listed: int, taken: float) -> None:
-        """A body that is listed, to a place; one whose frames are missing is somebody of whom nothing is known."""
+    def _body(self, who: str, taken: float, now: float) -> str:
+        """A body that is listed, to a place; what is wrong with it, "" if nothing is."""
         found = skeleton(self.tree, who, self.frame)
-        if found is None:
+        measured = None if found is None else self._aged(found.ns, taken, now)
+        if found is None or measured is None:
             self.dropped["frame"] += 1
-            self.problem = f"{self.topics[1]}: no frames of body {who!r} in {self.frame!r}"
-            return
-        age = 0.0 if found.ns == ALWAYS else 1e-9 * (listed - found.ns)
-        if age < -FRESH:
-            self.dropped["stamp"] += 1
-            return
-        measured = taken - max(0.0, age)
-        if not seat.empty and measured < seat.taken:
-            return
-        figure = Person.from_skeleton(found.points, floor=self.floor)
-        hip = found.points["hip"]
-        seat.sit(figure.rows, np.array([hip[0], hip[1], self.floor]), measured, who)
+            old = "" if found is None else f" of the last {self.max_age:g} s"
+            return f"{self.topics[1]}: no frames{old} of body {who!r} in {self.frame!r}"
+        seat = next((each for each in self.places if each.id == who), None)
+        seat = seat or next(each for each in self.places if each.empty)  # as many places as bodies, or more
+        if seat.empty or measured >= seat.taken:
+            figure = Person.from_skeleton(found.points, floor=self.floor)
+            hip = found.points["hip"]
+            seat.sit(figure.rows, np.array([hip[0], hip[1], self.floor]), measured, who)
+        return ""

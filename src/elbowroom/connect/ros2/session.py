@@ -172,7 +172,8 @@ class Ros2Session:
         people = {} if self.people is None else self.people.settings
         cell = Cell(dataclasses.replace(scene, people=people), plant=plant)
         if self.people is not None:
-            self.people.floor = cell.floor
+            self.people.floor, self.people.latency = cell.floor, limits.sensor.latency
+            self.people.max_age = limits.oldest
         if not self.options.dry:
             self._status = Ros2Status(self.node, cell, plant, self.options.frame)
         return cell

@@ -1,24 +1,31 @@
 """Stamps of another clock: when, on our monotonic clock, that happened which a message shows.
 
 A message stamped s on its sender's clock is taken at a on ours.  a - s is the difference of the clocks and the time
-that the message was on its way.  The least of a - s over the last `WINDOW` seconds is taken for the difference of the
-clocks, so a message that came as fast as any is of now, and one that was held up is as old as it is:
+that the message was on its way.  The least of a - s so far is taken for the difference of the clocks, let grow by
+`DRIFT`, so a message that came as fast as any is of now, and one that was held up is as old as it is:
 
-    taken = s + min(a - s)          never later than a
+    known = min(known + DRIFT (time passed), a - s)
+    taken = s + known               never later than a
 
-Clocks that drift are followed so.  A clock that jumps is not: a step ahead shows as a message that came before it was
-sent, a step back as stamps that decrease.  Either is a fault, latched until `forget`.  A message may also have come
-faster than all before it because those were held up: by `tolerance`, and as long as they lay here until they were taken
-(`waited`, the time since messages were last taken).  The first `LEARN` messages are not judged.
+Clocks that drift are followed so; a delay that lasts is not: it stays age, and is a fault once every message of
+`WINDOW` seconds has been late by more than `tolerance`.  The delay that the fastest messages have, too, is not seen
+here: a sensor states it (`latency`).
+
+A clock that jumps is not followed either: a step ahead shows as a message that came before it was sent, a step back as
+stamps that decrease.  Every fault is latched until `forget`, which keeps the known difference unless the clock jumped.
+A message may also have come faster than all before it because those were held up: by `tolerance`, and as long as they
+lay here until they were taken (`waited`, the time since messages were last taken).  The first `LEARN` messages are not
+judged.
 """
 
 from __future__ import annotations
 
-from collections import deque
+import math
 
 WINDOW = 10.0  # s
+DRIFT = 2e-4  # s a second: two clocks of 100 ppm each
 TOLERANCE = 0.05  # s
-LATEST = 1.0  # s on the way: more is a step of the clock
+LATEST = 1.0  # s on the way: more is a fault at once
 LEARN = 25  # messages
 MOST_WAITED = 0.2  # s
 
@@ -29,14 +36,30 @@ class StampClock:
     def __init__(self, tolerance: float = TOLERANCE) -> None:
         self.tolerance = tolerance
         self.repeated = self.reordered = 0
-        self.forget()
+        self.begin()
+
+    def begin(self) -> None:
+        """Knows nothing, as of a sender that is new."""
+        self.fault, self.jumped = "", False
+        self._last: int | None = None  # ns
+        self._known, self._margin, self._at = math.inf, 0.0, math.inf  # s: difference, waited, when
+        self._late = math.inf  # s, since when every message has been late
+        self._count = 0
 
     def forget(self) -> None:
-        """Begins anew, as after a reset."""
-        self.fault = ""
-        self._last: int | None = None  # ns
-        self._least: deque[tuple[float, float, float]] = deque()  # arrival and difference, both growing; waited
-        self._count = 0
+        """After a reset: faults are looked for anew.  What a clock is known by stays, unless it jumped."""
+        if self.jumped:
+            self.begin()
+        self.fault, self._late = "", math.inf
+
+    def when(self, ns: int, arrived: float, waited: float = 0.0) -> float:
+        """When it was, s on our clock, without a judgement: for senders whose stamps have no order, as /tf's."""
+        difference = arrived - 1e-9 * ns
+        self._known += DRIFT * max(0.0, arrived - self._at)  # inf at first
+        self._at = arrived
+        if difference <= self._known:
+            self._known, self._margin = difference, waited
+        return 1e-9 * ns + self._known
 
     def taken(self, ns: int, arrived: float, waited: float = 0.0) -> float | None:
         """When it was, s on our clock; None for a stamp that is not newer than the last one, or that cannot be.
@@ -52,21 +75,25 @@ class StampClock:
             self.repeated += ns == self._last
             self.reordered += ns < self._last
             if back > self.tolerance:
-                self.fault = self.fault or f"its clock went back by {back:.3f} s"
+                self.fault, self.jumped = self.fault or f"its clock went back by {back:.3f} s", True
             return None
-        difference = arrived - 1e-9 * ns
-        self._count += 1
-        if self._count > LEARN:
-            _, known, margin = self._least[0]
-            if difference < known - margin - self.tolerance:
-                self.fault = self.fault or f"its clock went ahead by {known - difference:.3f} s"
-            elif difference > known + LATEST + waited:
-                self.fault = self.fault or f"its stamps are {difference - known:.3f} s late"
         self._last = ns
-        least = self._least
-        while least and least[-1][1] >= difference:
-            least.pop()
-        least.append((arrived, difference, waited))
-        while least[0][0] < arrived - WINDOW:
-            least.popleft()
-        return 1e-9 * ns + least[0][1]
+        self._count += 1
+        before, margin = self._known, self._margin
+        when = self.when(ns, arrived, waited)
+        if self._count > LEARN:
+            self._judge(arrived - 1e-9 * ns - before, margin, arrived, waited)
+        return when
+
+    def _judge(self, later: float, margin: float, arrived: float, waited: float) -> None:
+        """A message that came so much later (s) than the fastest."""
+        if later < -margin - self.tolerance:
+            self.fault, self.jumped = self.fault or f"its clock went ahead by {-later:.3f} s", True
+        elif later > LATEST + waited:
+            self.fault = self.fault or f"its stamps are {later:.3f} s late"
+        if later <= self.tolerance + waited:
+            self._late = math.inf
+            return
+        self._late = min(self._late, arrived)
+        if arrived - self._late >= WINDOW:
+            self.fault = self.fault or f"its messages come {later:.3f} s later than before, for {WINDOW:g} s"

@@ -71,7 +71,7 @@ class CampaignProgress:  # a Watch by its methods: importing campaigns takes a s
         if not self._done or not self._seconds:
             return ""
         rate = f"{self._steps / self._seconds:,.0f} control steps/s"
-        return f": {self._done} runs in {_clock(self._seconds)}, {rate}"
+        return f": {self._done} in {_clock(self._seconds)} after compiling, {rate}"
 
 
 def _clock(seconds: float) -> str:

@@ -29,7 +29,7 @@ def replay(
         float, typer.Option(metavar="HZ", min=1.0, max=120.0, help="Pictures a second in the HTML file.")
     ] = 30.0,
     robot: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The arm, for an old recording that does not know its file.")
+        str | None, typer.Option(metavar="NAME", help="The arm or its file, where the recording does not name it.")
     ] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Where to serve; a busy one gives the next.")] = 8080,
     host: Annotated[str, typer.Option(metavar="NAME", help="This machine's name for others; needs a token.")] = (

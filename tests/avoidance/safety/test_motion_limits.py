@@ -99,7 +99,7 @@ def test_the_arm_stays_within_a_limit_of_one_s_own(law, people):
     assert START[2] + 0.045 < held < START[2] + 0.05 + ROOM
     assert supervisor.latched is None
     assert supervisor.command.status is Status.SLOWING_LIMIT
-    assert "one's own" in supervisor.command.reason
+    assert "a limit of yours" in supervisor.command.reason
 
 
 def test_of_several_the_nearest_decides_and_any_iterable_will_do():

@@ -12,7 +12,7 @@ Where several statuses apply, a command shows the first of
     IN_COLLISION            the arm overlaps what is believed to be there
     HOLD_COMMAND_TIMEOUT    the goal is not valid any more
     SLOWING_HUMAN           the command was slowed for a person, or the arm waits to know whether anybody is there
-    SLOWING_LIMIT           the command was changed for a limit: of joints, the floor, things or one's own
+    SLOWING_LIMIT           the command was changed for a limit: of joints, the floor, things, its own links, yours
     what the controller says: AVOIDING, its own slowing, OK; AVOIDING too where evasion alone holds the arm off a person
 """
 
@@ -120,6 +120,7 @@ OVERLAP = "the arm overlaps what is believed to be there"
 EVADING = "held off a person who is nearer than the evasion distance"
 HELD = "the goal is not valid any more; the tool is held"
 WAITING = "waiting for the sensor to see somebody, or nobody for long enough"
+LIMITED = "changed for a limit: of joints, the floor, things, the arm's own links or a limit of yours"
 
 
 class Shown(NamedTuple):
@@ -144,5 +145,5 @@ def shown(distance: float, held: bool, waiting: bool, human: float, limit: float
     if human < 1.0:
         return Shown(Status.SLOWING_HUMAN, "slowed for a person")
     if limit < 1.0:
-        return Shown(Status.SLOWING_LIMIT, "changed for a limit of joints, the floor, things or one's own")
+        return Shown(Status.SLOWING_LIMIT, LIMITED)
     return asked

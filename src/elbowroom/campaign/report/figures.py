@@ -63,6 +63,7 @@ def least_distances(found: Summary) -> str:
             axis.axvline(0.0, color=SOFT, linewidth=0.8)
             axis.set_yscale("log")
             axis.yaxis.set_major_formatter(lambda part, _: f"{100 * part:g} %")
+            axis.yaxis.set_minor_formatter(lambda part, _: "")
             axis.set_xlabel("least distance of the run, m (negative: overlap)")
             axis.set_ylabel("part of runs below")
             letter(axis, arm_name(arm))

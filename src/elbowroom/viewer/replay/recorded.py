@@ -77,7 +77,7 @@ class ReplayCell:
     def _scene(self, path: Path, robot: str | None) -> Scene | None:
         text = self.table.notes.get(NOTE)
         if text is None:
-            self._doubt("the recording does not hold its scene, as older ones do not; people are shown as figures")
+            self._doubt("the recording does not hold its scene (old ones, ROS 2); people are shown as figures")
             return None
         try:
             found = scene_of(text, path.parent)
@@ -94,7 +94,8 @@ class ReplayCell:
         try:
             return self._turned(load(name)) if self.scene is None else mounted(self.scene)
         except (ElbowroomError, OSError, KeyError) as error:
-            raise RecordingError(f"{path}: its arm is {name!r:.60}, which cannot be had: {error}") from error
+            hint = "" if robot else "; name its file by --robot"
+            raise RecordingError(f"{path}: its arm is {name!r:.60}, which cannot be had: {error}{hint}") from error
 
     def _turned(self, arm: Arm) -> Arm:
         """The arm turned by quarter turns, until its tool is where the recording has it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import errno
 import math
@@ -631,6 +632,25 @@ def test_a_plant_of_another_arm_is_refused():
 
 
 # ---- when something fails
+
+
+@pytest.mark.parametrize("how", ["over", "interrupted", "failed"])
+def test_the_end_is_told_before_anything_waits_for_the_disk(how):
+    cell, order = Cell(PUMA), []
+    recording = Recording(cell.arm.n)
+    close, recording.close = recording.close, lambda: (order.append("disk"), close())
+    raised = {"interrupted": KeyboardInterrupt, "failed": RuntimeError}.get(how)
+
+    def progress(done: int, total: int) -> None:
+        if raised is not None:
+            raise raised
+
+    with contextlib.nullcontext() if raised is None else pytest.raises(raised):
+        run(cell, recording, cycles=2, progress=progress, ended=lambda: order.append("ended"))
+    assert order == ["ended", "disk"]
+    with pytest.raises(ConfigError):  # it never began
+        run(cell, cycles=0, ended=lambda: order.append("again"))
+    assert "again" not in order
 
 
 def test_ctrl_c_leaves_a_whole_file_and_goes_on(tmp_path):

@@ -13,7 +13,7 @@ from elbowroom.cell import Cell, GoTo, Scene, mounted
 from elbowroom.cell.mocap.ros_people import nanoseconds
 from elbowroom.connect.ros2.node import Message
 from elbowroom.connect.ros2.plant import Ros2Plant, Topics
-from elbowroom.connect.ros2.session import AGE
+from elbowroom.connect.ros2.session import AGE, Ros2Options, Ros2Session
 
 PERIOD = 0.01
 TRAJECTORIES, SPEEDS = "/trajectory_controller/joint_trajectory", "/velocity_controller/commands"
@@ -194,3 +194,32 @@ def test_nothing_is_sent_before_a_state_is_known():
     before = len(world.sent)
     world.plant.brake()
     assert len(world.sent) == before
+
+
+def session(world: World) -> Ros2Session:
+    """A session of such a robot."""
+    link = Ros2Session.__new__(Ros2Session)
+    link.options, link.plant, link._watchdog = Ros2Options(command=TRAJECTORIES), world.plant, None
+    return link
+
+
+@pytest.mark.parametrize("pause", [PERIOD, 3.0])
+def test_the_last_stop_is_told_how_much_time_has_passed(pause):
+    """After 3 s without a command the supervisor trusts nothing; after a period it slows down as ever."""
+    world = moving()
+    t, steps, step = world.cell.command.t, [], world.cell.step
+    world.now += pause - PERIOD
+
+    def stepped(at: float) -> Command:
+        steps.append(at)
+        command = step(at)
+        world.now += PERIOD
+        world.tell()
+        return command
+
+    world.cell.step = stepped
+    session(world).run_down(world.cell, 2.0)
+    assert steps[0] == pytest.approx(t + pause, abs=1e-6)
+    assert (len(steps) > 1) == (pause == PERIOD)
+    assert np.diff(steps) == pytest.approx(PERIOD, abs=1e-6)
+    assert not world.cell.command.qd.any()

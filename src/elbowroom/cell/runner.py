@@ -20,6 +20,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -383,12 +384,13 @@ def run(
     pace: Pace | None = None,
     cycles: int | None = None,
     progress: Callable[[int, int], object] | None = None,
+    ended: Callable[[], object] | None = None,
 ) -> Recording:
     """Runs a cell from its beginning for `cycles` control steps (the scene's own if None) and returns the recording.
 
     What has been recorded is in the recording at any time, also if this is interrupted: then the recording is closed,
     with its file complete up to the last step, and the interrupt goes on.  `progress` is called with the steps done and
-    their number.
+    their number; `ended` at once after the last step, however that came to be, before anything waits for the disk.
 
     Where a pace skips deadlines, the plant goes on with its last command for that long, as a drive would, but for a
     second at most.
@@ -407,7 +409,9 @@ def run(
         if isinstance(chosen, RealTime):
             cell.plan_in_background()
         cell.reset()
-        with chosen:
+        with chosen, ExitStack() as last:
+            if ended is not None:
+                last.callback(ended)
             t = chosen.wait(0)
             for k in range(count):
                 if k:

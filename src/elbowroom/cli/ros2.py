@@ -192,14 +192,18 @@ def guard(link: Ros2Session, cell: Cell, out: Path | None, force: bool) -> int:
         recording = Recording(cell.arm.n, keep=False)
     else:
         recording = record_to(cell, out, notes=notes, replace=force, keep=False)
-    status, shown = 0, StatusLines(link, cell)
+    status, stops, shown = 0, 0, StatusLines(link, cell)
+
+    def ended() -> None:
+        nonlocal stops
+        stops = 0 if cell.guard is None else cell.guard.counters["stops"]
+        link.run_down(cell)
+
     try:
-        run(cell, recording, pace=RealTime(cell.period), progress=link.told(cell, shown.look))
+        run(cell, recording, pace=RealTime(cell.period), progress=link.told(cell, shown.look), ended=ended)
     except KeyboardInterrupt:
         status = INTERRUPTED
         note("ended", "by Ctrl-C", "green")
-    stops = 0 if cell.guard is None else cell.guard.counters["stops"]
-    link.run_down(cell)
     goals = f"{cell.task.cycles} goal{'' if cell.task.cycles == 1 else 's'} reached"
     line(f"{len(recording)} control steps, {goals}, {stops} stops, {link.resets} resets")
     if recording.problem:

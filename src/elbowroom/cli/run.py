@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -186,12 +187,11 @@ def run(
                     from ..viewer.rerun_viewer import RerunViewer
 
                     told = ends.enter_context(RerunViewer(cell, rerun_file)).told(cell, told)
-                run_cell(cell, recording, pace=pace, progress=told)
+                ended = None if link is None else partial(link.run_down, cell)
+                run_cell(cell, recording, pace=pace, progress=told, ended=ended)
         except KeyboardInterrupt:
             interrupted = True
             note("interrupted", f"after {len(recording)} of {cell.scene.cycles} control steps; this is what there is")
-        if link is not None:
-            link.run_down(cell)
     about = cell.plant_kind if link is not None else "" if watch is None else watch.text
     _summary(cell, recording, variant, about)
     if clocked is not None:

@@ -3,7 +3,7 @@
     with Ros2Session(Ros2Options(command="/velocity_controller/commands")) as link:
         arm = link.description(10.0)                    from /robot_description, or one of your own
         cell = link.cell(scene)                         the scene's task on the robot, people from topics
-        run(cell, pace=RealTime(cell.period), progress=link.told(cell))
+        run(cell, pace=RealTime(cell.period), progress=link.told(cell), ended=lambda: link.run_down(cell))
 
 The loop is the cell's own (cell/runner.py): joint states, people and goals are taken at the beginning of a control
 step, the supervisor judges, commands go out at its end.  A stop is latched until somebody publishes on
@@ -229,17 +229,16 @@ class Ros2Session:
         self.resets += bool(guard.reset(t))
 
     def run_down(self, cell: Cell, seconds: float = 2.0) -> None:
-        """Stops the arm along its own direction, as before the program ends."""
+        """Stops the arm along its own direction: run()'s `ended`, before anything else is done at the end."""
         plant, guard = self.plant, cell.guard
         if plant is None or self.options.dry or guard is None:
             return
         guard.stop("the program ends")
-        t, period = cell.command.t, cell.period
-        began = time.monotonic()
-        with RealTime(period) as pace:
-            for k in range(max(1, round(seconds / period))):
+        with RealTime(cell.period) as pace:
+            for k in range(max(1, round(seconds / cell.period))):
                 pace.wait(k)
-                cell.step(t + period + time.monotonic() - began)
+                now = plant.clock() + cell._clock  # on the clock of the run, whatever has taken its time
+                cell.step(now if now > cell.command.t else cell.command.t + cell.period)
                 if self._watchdog is not None:
                     self._watchdog.beat()
                 if not np.any(cell.command.qd):

@@ -163,6 +163,7 @@ def test_a_trajectory_stays_within_the_limits_and_takes_up_a_reset_where_the_arm
     plant, n = world.plant, world.arm.n
     command = Command(n)
     world.q = np.minimum(world.arm.model.upper, 3.0) - 0.01
+    world.now += PERIOD
     world.tell()
     plant.pump()
     plant._route._upper[:] = world.q + 0.01

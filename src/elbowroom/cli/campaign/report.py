@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .terminal import INTERRUPTED, DelayedBar, Interrupts, line, note
+from ..terminal import INTERRUPTED, DelayedBar, Interrupts, line, note
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..campaign import RunParameters
+    from ...campaign import RunParameters
 
     Wanted = Mapping[int, tuple[RunParameters, float | None]]
 
@@ -40,8 +40,8 @@ def report(
     `elbowroom campaign` does it at its end.  A page in DIR/worst/ has a run again from its parameters, arm and people
     in 3D, and needs nothing else; 20 take about a minute and 40 MB.
     """
-    from ..campaign.search import is_search
-    from ..campaign.statistics import campaign_of
+    from ...campaign.search import is_search
+    from ...campaign.statistics import campaign_of
 
     try:
         with Interrupts() as interrupts:
@@ -56,9 +56,9 @@ def report(
 
 def write_report(folder: Path, interrupts: Interrupts, *, pages: bool = True) -> None:
     """Writes the report, and the pages that it leads to."""
-    from ..campaign import parameters_of
-    from ..campaign.report import write
-    from ..campaign.statistics import look_again, summary
+    from ...campaign import parameters_of
+    from ...campaign.report import write
+    from ...campaign.statistics import look_again, summary
 
     found = summary(folder, interrupts.check)
     if pages:
@@ -83,8 +83,8 @@ def write_search_report(
     folder: Path, interrupts: Interrupts, *, pages: bool = True, beside: Path | None = None
 ) -> None:
     """Writes the report of a search, its finds as a file, and the pages that it leads to."""
-    from ..campaign.finds import write_finds
-    from ..campaign.report.search import finds, found, write
+    from ...campaign.finds import write_finds
+    from ...campaign.report.search import finds, found, write
 
     summary = found(folder, beside, interrupts.check)
     each = finds(summary)
@@ -107,7 +107,7 @@ def _played(folder: Path, wanted: Wanted, interrupts: Interrupts, pages: bool) -
 
 def _pages(folder: Path, wanted: Wanted, interrupts: Interrupts) -> dict[int, str]:
     """A page for each of these runs, which have their least distance beside them."""
-    from ..viewer.replay.encounter import write_run
+    from ...viewer.replay.encounter import write_run
 
     links, other = dict[int, str](), list[int]()
     (folder / PAGES).mkdir(exist_ok=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 
-from .terminal import Interrupts, note, progress_bar
+from ..terminal import Interrupts, note, progress_bar
 
 EVERY = 30.0  # s between two lines where stderr is no terminal
 REFRESH = 0.2  # s between two movements of the bar

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .campaign_progress import CampaignProgress
-from .campaign_report import write_search_report
-from .terminal import INTERRUPTED, Interrupts, note
+from ..terminal import INTERRUPTED, Interrupts, note
+from .progress import CampaignProgress
+from .report import write_search_report
 
 if TYPE_CHECKING:
-    from ..campaign import Store
+    from ...campaign import Store
 
 EVALUATIONS = 4096
 
@@ -51,11 +51,11 @@ def search(
     that random runs have.  The same file and seed give the same search.  DIR then holds the table of all runs,
     report.html with the worst twenty to be played, and finds.toml with all that these depend on.
     """
-    from ..campaign import Store, load
-    from ..campaign import engine as engine_of
-    from ..campaign.search import evaluations as whole
-    from ..campaign.search import generation, over
-    from ..campaign.search import search as seek
+    from ...campaign import Store, load
+    from ...campaign import engine as engine_of
+    from ...campaign.search import evaluations as whole
+    from ...campaign.search import generation, over
+    from ...campaign.search import search as seek
 
     if format not in ("parquet", "npy"):
         raise typer.BadParameter(f"--format: expected parquet or npy; got {format!r}")

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from ..errors import ElbowroomError
-from .campaign_progress import CampaignProgress
-from .campaign_report import report as report_command
-from .campaign_report import write_report
-from .campaign_search import search as search_command
-from .terminal import INTERRUPTED, Interrupts, heading, line, note, table
+from ...errors import ElbowroomError
+from ..terminal import INTERRUPTED, Interrupts, heading, line, note, table
+from .progress import CampaignProgress
+from .report import report as report_command
+from .report import write_report
+from .search import search as search_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ..campaign.execute import Tally
-    from ..campaign.runs import Rows
+    from ...campaign.execute import Tally
+    from ...campaign.runs import Rows
 
 RUNS = 1000
 
@@ -72,8 +72,8 @@ def campaign(
 
     Ctrl-C keeps every block that is complete; the exit status is then 130, and 1 after an error.
     """
-    from ..campaign import Store, execute, load
-    from ..campaign import engine as engine_of
+    from ...campaign import Store, execute, load
+    from ...campaign import engine as engine_of
 
     chosen = load(file)
     if seed is not None:
@@ -126,8 +126,8 @@ def _reported(out: Path, interrupts: Interrupts) -> bool:
 
 def summary(out: Path, interrupts: Interrupts) -> None:
     """One line per arm and law."""
-    from ..campaign.execute import tallies
-    from ..campaign.store import each_rows, read_schema
+    from ...campaign.execute import tallies
+    from ...campaign.store import each_rows, read_schema
 
     def checked() -> Iterator[Rows]:
         for rows in each_rows(out):
@@ -159,7 +159,7 @@ def _line(tally: Tally) -> tuple[str, ...]:
 
 def bounds(events: int, runs: int) -> str:
     """Events, and Clopper and Pearson's interval of their rate; where nothing happened, the bound of about 3/N."""
-    from ..bench.encounters.run import rate
+    from ...bench.encounters.run import rate
 
     try:
         found = rate(events, runs)

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
+import os
+import select
+import signal
+import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,9 +17,11 @@ import pytest
 from elbowroom.avoidance import Command, Config, Limits, Status
 from elbowroom.cell import Cell, GoTo, Scene, mounted
 from elbowroom.cell.mocap.ros_people import nanoseconds
+from elbowroom.cli.ros2 import terminated
 from elbowroom.connect.ros2.node import Message
 from elbowroom.connect.ros2.plant import Ros2Plant, Topics
 from elbowroom.connect.ros2.session import AGE, Ros2Options, Ros2Session
+from elbowroom.connect.ros2.watchdog import ANSWER, BEAT, QUIT, Watchdog, guard
 
 PERIOD = 0.01
 TRAJECTORIES, SPEEDS = "/trajectory_controller/joint_trajectory", "/velocity_controller/commands"
@@ -224,3 +232,106 @@ def test_the_last_stop_is_told_how_much_time_has_passed(pause):
     assert (len(steps) > 1) == (pause == PERIOD)
     assert np.diff(steps) == pytest.approx(PERIOD, abs=1e-6)
     assert not world.cell.command.qd.any()
+
+
+# ---- the way to the robot, and the watchdog
+
+
+def test_a_command_that_the_network_does_not_take_stops_the_arm_and_is_no_heartbeat():
+    world, beats = moving(), []
+    link = session(world)
+    link._watchdog = SimpleNamespace(beat=lambda: beats.append("beat"), listen=lambda: beats.append("listen"))
+    world.step()
+    link._beat()
+    world.node.topics[TRAJECTORIES].works = False
+    world.step()
+    link._beat()
+    assert beats == ["beat", "listen"]
+    world.step()
+    assert "the network did not take a command" in world.cell.guard.reason
+
+
+def test_nobody_who_listens_to_commands_any_more_stops_the_arm():
+    world = moving()
+    world.node.topics[TRAJECTORIES].subscribers = 0
+    for _ in range(40):  # more than DISCOVERY
+        world.step()
+    assert f"{TRAJECTORIES}: nobody listens to commands any more" in world.cell.guard.reason
+    world.plant.unlatch()
+    world.plant.pump()
+    assert "nobody listens" in world.plant.held  # still
+
+
+@pytest.fixture
+def pipes():
+    """Two pipes: what the controller says, and what the watchdog says."""
+    ends = [*os.pipe(), *os.pipe()]
+    yield ends
+    for end in ends:
+        with contextlib.suppress(OSError):
+            os.close(end)
+
+
+def controllers_side(given: int, told: int, clock) -> Watchdog:
+    watchdog = Watchdog.__new__(Watchdog)
+    watchdog._in, watchdog._out, watchdog.clock, watchdog.timeout = given, told, clock, 0.2
+    watchdog.fault, watchdog._waiting = "", None
+    for end in (given, told):
+        os.set_blocking(end, False)
+    return watchdog
+
+
+def test_a_watchdog_that_does_not_answer_is_a_fault(pipes):
+    _, given, told, says = pipes
+    now = 0.0
+    watchdog = controllers_side(given, told, lambda: now)
+    for _ in range(100):
+        watchdog.beat()
+        os.write(says, BEAT)
+        now += PERIOD
+    watchdog.beat()
+    os.write(says, BEAT)
+    now += 10.0  # the controller itself was held up: the answer lay there
+    watchdog.beat()
+    assert watchdog.fault == ""
+    for _ in range(round(ANSWER / PERIOD)):  # suspended
+        now += PERIOD
+        watchdog.beat()
+    now += PERIOD
+    watchdog.beat()
+    assert watchdog.fault == "watchdog: its process does not answer"
+    watchdog.reset()
+    os.close(says)
+    watchdog.beat()
+    assert watchdog.fault == "watchdog: its process has ended"
+
+
+def test_a_watchdog_is_ready_once_it_is_connected_and_answers(pipes):
+    listens, given, hears, told = pipes
+    node = Network()
+    node.id = "me"
+    writer = node.publish(SPEEDS, "")
+    writer.subscribers = 0
+    thread = threading.Thread(target=guard, args=(node, SPEEDS, 2, 60.0, listens, told))
+    thread.start()
+    try:
+        assert not select.select([hears], [], [], 0.1)[0]  # nobody listens yet
+        writer.subscribers = 1
+        assert os.read(hears, 64) == b"me\n"
+        os.write(given, BEAT)
+        assert os.read(hears, 64) == BEAT
+        assert writer.queue == []
+    finally:
+        writer.subscribers = 1
+        os.write(given, QUIT)
+        thread.join(60.0)
+    assert not thread.is_alive()
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_signals_that_end_a_program_are_as_ctrl_c(name):
+    number = getattr(signal, name)
+    before = signal.getsignal(number)
+    with pytest.raises(KeyboardInterrupt), terminated():
+        signal.raise_signal(number)
+    assert signal.getsignal(number) is before

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+import signal
 import sys
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -70,6 +74,26 @@ def introduce(link: Ros2Session, cell: Cell) -> None:
     else:
         line("  people: none are looked for")
     sys.stdout.flush()
+
+
+@contextmanager
+def terminated() -> Iterator[None]:
+    """Ends as by Ctrl-C, with the arm stopped, also when asked to by SIGTERM or when the terminal is closed."""
+    before: dict[int, Any] = {}
+
+    def end(number: int, _: object) -> None:
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is threading.main_thread():
+        for name in ("SIGTERM", "SIGHUP"):
+            number = getattr(signal, name, None)
+            if number is not None and signal.getsignal(number) is not signal.SIG_IGN:  # nohup
+                before[number] = signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 class StatusLines:
@@ -149,7 +173,7 @@ def ros2(
     asked = replace(
         asked, goal_topic=goal, people_topic=people_topic, frame=frame, hashes=not humble, watchdog=watchdog
     )
-    with Ros2Session(asked) as link:
+    with terminated(), Ros2Session(asked) as link:
         note("connecting", "to the robot; an arm that is new here is compiled first, which takes a minute", "green")
         given = robot if robot is not None else _described(link, wait)
         cell = link.guarded(_scene(given, tip, scene, period, seconds, allow_bare), wait)
@@ -203,7 +227,7 @@ def guard(link: Ros2Session, cell: Cell, out: Path | None, force: bool) -> int:
         run(cell, recording, pace=RealTime(cell.period), progress=link.told(cell, shown.look), ended=ended)
     except KeyboardInterrupt:
         status = INTERRUPTED
-        note("ended", "by Ctrl-C", "green")
+        note("ended", "by Ctrl-C or a signal", "green")
     goals = f"{cell.task.cycles} goal{'' if cell.task.cycles == 1 else 's'} reached"
     line(f"{len(recording)} control steps, {goals}, {stops} stops, {link.resets} resets")
     if recording.problem:

@@ -18,7 +18,7 @@ from rich.text import Text
 from ..errors import ConfigError, ElbowroomError, UnknownNameError
 from .plant import ROS2, LinkWatch, WaitingPace, cell_of, connect, plant_option
 from .replay import needs_viser, save_run
-from .ros2 import CommandTopic, Domain, DryRun, Interface, JointStates, People, cell_on, introduce, options
+from .ros2 import CommandTopic, Domain, DryRun, Interface, JointStates, People, cell_on, introduce, options, terminated
 from .terminal import (
     INTERRUPTED,
     AllowBare,
@@ -160,6 +160,7 @@ def run(
         if asked_ros is not None:
             from ..connect.ros2.session import Ros2Session
 
+            ends.enter_context(terminated())
             link = ends.enter_context(Ros2Session(asked_ros))
             cell = cell_on(link, chosen)
             introduce(link, cell)

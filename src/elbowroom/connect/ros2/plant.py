@@ -9,8 +9,9 @@ messages without any of ours are passed over.  A message in which joints of ours
 position is refused and counted in `dropped`; without speeds they are computed from positions.
 
 What ends the arm's motion, latched until `unlatch`: a clock that jumps, stamps of 0, a second publisher of our joints'
-states, another publisher of commands.  `held` says it in words, and the cell stops for it.  No states for `timeout` is
-no connection, and stops too.  A real arm cannot be placed: `reset` leaves it where it stands.
+states, another publisher of commands, nobody who listens to ours any more, a command that was not sent.  `held` says it
+in words, and the cell stops for it.  No states for `timeout` is no connection, and stops too.  A real arm cannot be
+placed: `reset` leaves it where it stands.
 
 Commands are joint speeds (std_msgs/Float64MultiArray, ros2_control's group controllers, in the order of the arm's
 joints) or short trajectories (trajectory_msgs/JointTrajectory): the commanded speed for 50 ms, then a ramp to rest.
@@ -89,6 +90,8 @@ class Ros2Plant:
         self.seen: tuple[str, ...] = ()  # joints of the last message
         self.faults: list[Callable[[], str]] = []  # further reasons to stop, asked in every cycle
         self.fault = ""  # what is latched
+        self.sent = True  # whether the network took the last command
+        self._listened = False  # somebody has listened to commands
         self._states = node.subscribe(checked_topic(topics.joint_states), JOINT_STATE, SENSOR)
         kind = TRAJECTORY if topics.is_trajectory else SPEEDS
         self.commands: Publisher | None = None
@@ -180,13 +183,15 @@ class Ros2Plant:
         """A command; `accepted`: the supervisor took the state that it was made from."""
         if self.commands is None:
             return
-        if not self.topics.is_trajectory:
-            self.commands.send(speeds_message(tuple(speed.tolist())))
-            return
-        now, route = self.clock(), self._route
-        message = route.moving(speed, self._q, self._t, now) if accepted else route.stopping(speed, now)
-        if message is not None:
-            self.commands.send(message)
+        message: Value | None
+        if self.topics.is_trajectory:
+            now, route = self.clock(), self._route
+            message = route.moving(speed, self._q, self._t, now) if accepted else route.stopping(speed, now)
+        else:
+            message = speeds_message(tuple(speed.tolist()))
+        self.sent = message is None or self.commands.send(message)
+        if not self.sent:
+            self.fault = self.fault or f"{self.topics.command}: the network did not take a command"
 
     def advance(self, dt: float, person_rows: Array | None = None) -> None:
         """Nothing: time passes by itself."""
@@ -221,13 +226,18 @@ class Ros2Plant:
             self.connections += self._connected
 
     def _look_around(self) -> None:
-        """Whether somebody else commands the arm."""
+        """Whether somebody else commands the arm, and whether it still listens."""
         command = self.topics.command
         if command is None or self.fault:
             return
         others = self.node.publishers(command)
         if others:
             self.fault = f"{command}: {len(others)} other publisher{'s' * (len(others) > 1)} of commands"
+        elif self.commands is not None:
+            if self.commands.subscribers:
+                self._listened = True
+            elif self._listened:
+                self.fault = f"{command}: nobody listens to commands any more"
 
     def _take(self, value: tuple[Value, ...], publisher: int, now: float) -> None:
         """A joint state: taken, or dropped for a reason."""

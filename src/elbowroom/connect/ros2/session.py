@@ -203,8 +203,7 @@ class Ros2Session:
             t = cell.command.t
             if self.goals is not None:
                 self.goals.listen(self.node)
-            if self._watchdog is not None:
-                self._watchdog.beat()
+            self._beat()
             self._reset(cell, t)
             if self._status is not None:
                 self._status.publish(t)
@@ -212,6 +211,15 @@ class Ros2Session:
                 progress(done, total)
 
         return moved
+
+    def _beat(self) -> None:
+        """Tells the watchdog of a command that was sent: one that was not is none."""
+        if self._watchdog is None:
+            return
+        if self.plant is None or self.plant.sent:
+            self._watchdog.beat()
+        else:
+            self._watchdog.listen()
 
     def _reset(self, cell: Cell, t: float) -> None:
         self._asked = self._asked or bool(self._resets.take())
@@ -239,8 +247,7 @@ class Ros2Session:
                 pace.wait(k)
                 now = plant.clock() + cell._clock  # on the clock of the run, whatever has taken its time
                 cell.step(now if now > cell.command.t else cell.command.t + cell.period)
-                if self._watchdog is not None:
-                    self._watchdog.beat()
+                self._beat()
                 if not np.any(cell.command.qd):
                     break
 

@@ -6,6 +6,10 @@ comes for `timeout`, or the pipe ends, it sends zeros to the same topic, fifty t
 of the controller, and until a reset where the controller is merely late.  That it had to is a fault, which the
 controller is told.
 
+The process has a session of its own and ignores what ends a terminal's programs (SIGINT, SIGTERM, SIGHUP, SIGQUIT): it
+ends when the controller says so, or some seconds after that.  It says that it is ready once it is connected with who
+listens to commands.  It answers heartbeats, and a controller without an answer for `ANSWER` has a fault.
+
 It is no substitute for the robot's own safety functions: both processes may be killed, and a network may be cut.
 
     python -m elbowroom.connect.ros2.watchdog DOMAIN INTERFACE HASHES TOPIC JOINTS TIMEOUT
@@ -16,9 +20,11 @@ from __future__ import annotations
 import contextlib
 import os
 import select
+import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 
 from ...errors import ConfigError
 from .node import RELIABLE, Node
@@ -28,24 +34,40 @@ TIMEOUT = 0.2  # s
 AGAIN = 0.02  # s between zeros
 LAST = 3.0  # s that zeros are sent after the end
 START = 60.0  # s that the process may take to start
+MATCH = 10.0  # s of that for finding who listens to commands
+ANSWER = 0.5  # s that a heartbeat may be without an answer, or `timeout` if that is more
+NOBODY = "nobody"
+IGNORED = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT")
 BEAT, RESET, QUIT, TRIPPED = b".", b"r", b"q", b"!"
 
 
 class Watchdog:
     """The controller's side: starts the process, and beats."""
 
-    def __init__(self, node: Node, topic: str, joints: int, timeout: float = TIMEOUT) -> None:
-        self.timeout = timeout
+    def __init__(
+        self,
+        node: Node,
+        topic: str,
+        joints: int,
+        timeout: float = TIMEOUT,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.timeout, self.clock = timeout, clock
         words = [str(node.domain), node.interface, str(int(node.hashes)), topic, str(joints), repr(timeout)]
         call = [sys.executable, "-m", __name__, *words]
         paths = os.pathsep.join(path for path in sys.path if path)
         self._process = subprocess.Popen(
-            call, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ | {"PYTHONPATH": paths}
+            call,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=os.environ | {"PYTHONPATH": paths},
+            start_new_session=True,
         )
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._in, self._out = self._process.stdin.fileno(), self._process.stdout.fileno()
         self.fault = ""
+        self._waiting: float | None = None  # s, when the first heartbeat without an answer was sent
         said = b""
         end = time.monotonic() + START
         while not said.endswith(b"\n"):
@@ -56,6 +78,9 @@ class Watchdog:
                 raise ConfigError("watchdog: expected its process to start; it did not")
             said += part
         self.participant = said.decode().strip()
+        if self.participant == NOBODY:
+            self.close()
+            raise ConfigError(f"watchdog: {topic}: expected a controller that listens; nobody does")
         os.set_blocking(self._in, False)
         os.set_blocking(self._out, False)
         node.friends.add(self.participant)
@@ -67,10 +92,24 @@ class Watchdog:
 
     def beat(self) -> None:
         """A command was sent.  Never waits, never raises; what the process says is heard."""
+        self.listen()
         self._tell(BEAT)
+        if self._waiting is None:
+            self._waiting = self.clock()
+
+    def listen(self) -> None:
+        """Hears what the process says, or that it does not."""
+        said = None
         with contextlib.suppress(OSError):
-            if TRIPPED in os.read(self._out, 64):
+            said = os.read(self._out, 4096)
+        if said:
+            self._waiting = None
+            if TRIPPED in said:
                 self.fault = f"watchdog: no command came for {self.timeout:g} s, and it stopped the arm"
+        elif said == b"":
+            self.fault = self.fault or "watchdog: its process has ended"
+        elif self._waiting is not None and self.clock() - self._waiting > max(ANSWER, self.timeout):
+            self.fault = self.fault or "watchdog: its process does not answer"
 
     def _tell(self, what: bytes) -> None:
         try:
@@ -82,7 +121,7 @@ class Watchdog:
 
     def reset(self) -> None:
         """After a stop: zeros are not sent any more."""
-        self.fault = ""
+        self.fault, self._waiting = "", None
         self._tell(RESET)
 
     def close(self) -> None:
@@ -103,7 +142,11 @@ class Watchdog:
 def guard(node: Node, topic: str, joints: int, timeout: float, given: int, told: int) -> None:
     """The process: listens at one descriptor and says at another that it had to act."""
     zeros, writer = speeds_message((0.0,) * joints), node.publish(topic, SPEEDS, RELIABLE)
-    os.write(told, f"{node.id}\n".encode())
+    end = time.monotonic() + MATCH
+    while not writer.subscribers and time.monotonic() < end:
+        time.sleep(AGAIN / 4)
+    os.write(told, f"{node.id if writer.subscribers else NOBODY}\n".encode())
+    os.set_blocking(told, False)
     heard: float | None = None  # s, of the last beat; None before the first
     tripped, ended = False, 0.0
     while not ended or time.monotonic() < ended:
@@ -120,8 +163,10 @@ def guard(node: Node, topic: str, joints: int, timeout: float, given: int, told:
             return
         if RESET in data:
             tripped, heard = False, None
-        if BEAT in data and not tripped:
-            heard = time.monotonic()
+        if BEAT in data:
+            heard = heard if tripped else time.monotonic()
+            with contextlib.suppress(OSError):
+                os.write(told, BEAT)
         late = heard is not None and time.monotonic() - heard > timeout
         if late and not tripped:
             tripped = True
@@ -139,7 +184,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    import signal
-
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the controller, which says when it is over
+    for name in IGNORED:  # they are for the controller, which says when it is over
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
     main()

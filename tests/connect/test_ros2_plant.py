@@ -17,7 +17,7 @@ import pytest
 from elbowroom.avoidance import Command, Config, Limits, Status
 from elbowroom.cell import Cell, GoTo, Scene, mounted
 from elbowroom.cell.mocap.ros_people import nanoseconds
-from elbowroom.cli.ros2 import terminated
+from elbowroom.cli.ros2 import StatusLines, terminated
 from elbowroom.connect.ros2.node import Message
 from elbowroom.connect.ros2.plant import Ros2Plant, Topics
 from elbowroom.connect.ros2.session import AGE, Ros2Options, Ros2Session
@@ -69,7 +69,7 @@ class Network:
 class World:
     """A robot that follows what it is sent, a cell that commands it, and the clock of both."""
 
-    def __init__(self, command: str | None = TRAJECTORIES, supervision: str = "stop") -> None:
+    def __init__(self, silent: bool = False, supervision: str = "stop") -> None:
         scene = Scene(
             robot="planar2",
             origin="base",
@@ -82,7 +82,7 @@ class World:
         point = arm.pose(arm.ready + np.array([1.0, -0.8]))[:3, 3] - arm.model.base[:3, 3]
         scene = dataclasses.replace(scene, task=GoTo(tuple(point.tolist())))
         self.now, self.node = 1000.0, Network()
-        self.plant = Ros2Plant(arm, self.node, Topics(command=command), clock=lambda: self.now)
+        self.plant = Ros2Plant(arm, self.node, Topics(command=TRAJECTORIES, silent=silent), clock=lambda: self.now)
         self.arm, self.q, self.qd = arm, np.array(arm.ready), np.zeros(arm.n)
         self.spoil = lambda q: q
         self.silent = False
@@ -335,3 +335,31 @@ def test_signals_that_end_a_program_are_as_ctrl_c(name):
     with pytest.raises(KeyboardInterrupt), terminated():
         signal.raise_signal(number)
     assert signal.getsignal(number) is before
+
+
+# ---- a dry run
+
+
+def test_a_dry_run_says_what_would_stop_the_arm(capsys):
+    world = World(silent=True, supervision="watch")
+    link = session(world)
+    link.options, link.goals = Ros2Options(command=TRAJECTORIES, dry_run=True), None
+    lines, people = StatusLines(link, world.cell), [""]
+    world.plant.faults.append(lambda: people[0])
+
+    def said(steps: int = 1) -> str:
+        for _ in range(steps):
+            world.step()
+            lines.look(0, 0)
+        return capsys.readouterr().out
+
+    assert link.options.dry
+    assert "would stop" not in said(5)
+    people[0] = "/people: 2 people, and room for 1"
+    assert "would stop: /people: 2 people, and room for 1" in said()
+    assert "would stop" not in said(5)  # once
+    world.node.others[TRAJECTORIES] = ["another"]
+    assert f"would stop: {TRAJECTORIES}: 1 other publisher of commands; /people: 2 people" in said(40)
+    world.silent = True
+    assert "would stop: it does not answer; " in said(20)
+    assert TRAJECTORIES not in world.node.topics  # nothing was published, nor announced

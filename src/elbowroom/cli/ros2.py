@@ -52,9 +52,14 @@ def options(
         )
     for topic in (joint_states, *([command] if command else [])):
         checked_topic(topic)
-    wanted = None if dry_run else command
-    chosen = domain_of(domain)
-    return Ros2Options(joint_states=joint_states, command=wanted, people=people, domain=chosen, interface=interface)
+    return Ros2Options(
+        joint_states=joint_states,
+        command=command,
+        dry_run=dry_run,
+        people=people,
+        domain=domain_of(domain),
+        interface=interface,
+    )
 
 
 def introduce(link: Ros2Session, cell: Cell) -> None:
@@ -96,12 +101,20 @@ def terminated() -> Iterator[None]:
             signal.signal(number, handler)
 
 
+def would_stop(link: Ros2Session) -> str:
+    """What of the robot and its network would stop the arm, were it not a dry run; "" if nothing."""
+    plant = link.plant
+    if plant is None:
+        return ""
+    return "; ".join([*([] if plant.connected else ["it does not answer"]), *plant.reasons()])
+
+
 class StatusLines:
-    """Prints a line when the status of the arm changes, at most some a second."""
+    """Prints a line when the status of the arm changes, at most some a second; in a dry run also what would stop it."""
 
     def __init__(self, link: Ros2Session, cell: Cell) -> None:
         self.link, self.cell, self._before, self._next = link, cell, ("", ""), -math.inf
-        self._refused = 0
+        self._refused, self._held = 0, ""
 
     def look(self, done: int, total: int) -> None:
         """Once a control step."""
@@ -110,6 +123,10 @@ class StatusLines:
             self._refused = goals.refused
             note("warning", goals.problem)
         cell, t = self.cell, self.cell.command.t
+        if self.link.options.dry and (held := would_stop(self.link)) != self._held:
+            self._held = held
+            line(plain(f"{t:9.2f} s  {f'would stop: {held}' if held else 'nothing else would stop it any more'}"))
+            sys.stdout.flush()
         command = cell.command
         watching = cell.scene.supervision == "watch"
         status = cell.verdict.value if watching and cell.verdict is not None else command.status.value

@@ -18,7 +18,19 @@ from rich.text import Text
 from ..errors import ConfigError, ElbowroomError, UnknownNameError
 from .plant import ROS2, LinkWatch, WaitingPace, cell_of, connect, plant_option
 from .replay import needs_viser, save_run
-from .ros2 import CommandTopic, Domain, DryRun, Interface, JointStates, People, cell_on, introduce, options, terminated
+from .ros2 import (
+    CommandTopic,
+    Domain,
+    DryRun,
+    Interface,
+    JointStates,
+    People,
+    cell_on,
+    introduce,
+    options,
+    terminated,
+    would_stop,
+)
 from .terminal import (
     INTERRUPTED,
     AllowBare,
@@ -193,6 +205,8 @@ def run(
         except KeyboardInterrupt:
             interrupted = True
             note("interrupted", f"after {len(recording)} of {cell.scene.cycles} control steps; this is what there is")
+        if link is not None and link.options.dry and (held := would_stop(link)):
+            note("warning", f"would stop: {held}")
     about = cell.plant_kind if link is not None else "" if watch is None else watch.text
     _summary(cell, recording, variant, about)
     if clocked is not None:

@@ -51,11 +51,12 @@ DROPPED = ("joints", "numbers", "repeated", "publisher")
 
 @dataclass(frozen=True)
 class Topics:
-    """Names of topics; `command=None` sends nothing."""
+    """Names of topics; `command=None` sends nothing, and so does `silent`, which looks at who else commands."""
 
     joint_states: str = "/joint_states"
     command: str | None = None
     trajectory: bool | None = None  # None: as the name of the topic says
+    silent: bool = False
 
     @property
     def is_trajectory(self) -> bool:
@@ -95,7 +96,7 @@ class Ros2Plant:
         self._states = node.subscribe(checked_topic(topics.joint_states), JOINT_STATE, SENSOR)
         kind = TRAJECTORY if topics.is_trajectory else SPEEDS
         self.commands: Publisher | None = None
-        if topics.command is not None:
+        if topics.command is not None and not topics.silent:
             self.commands = node.publish(checked_topic(topics.command), kind, RELIABLE)
         self._order: dict[tuple[str, ...], list[int]] = {}
         self._q, self._qd, self._t = np.zeros(arm.n), np.zeros(arm.n), -math.inf
@@ -115,7 +116,11 @@ class Ros2Plant:
     @property
     def held(self) -> str:
         """Why the arm must not move, in words; "" if nothing speaks against it."""
-        return self.fault or next((why for each in self.faults if (why := each())), "")
+        return next(iter(self.reasons()), "")
+
+    def reasons(self) -> list[str]:
+        """All reasons why the arm must not move."""
+        return [why for why in (self.fault, *(each() for each in self.faults)) if why]
 
     @property
     def description(self) -> str:

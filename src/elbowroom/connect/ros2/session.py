@@ -48,6 +48,7 @@ class Ros2Options:
 
     joint_states: str = "/joint_states"
     command: str | None = None  # None: nothing is published, the arm is only watched
+    dry_run: bool = False  # nothing is published though there is a topic for commands, which is looked at
     trajectory: bool | None = None
     people: int = 1  # places; 0: no people are looked for
     people_topic: str = PEOPLE
@@ -63,7 +64,7 @@ class Ros2Options:
     @property
     def dry(self) -> bool:
         """Whether nothing is published."""
-        return self.command is None
+        return self.command is None or self.dry_run
 
 
 class Ros2Session:
@@ -102,7 +103,7 @@ class Ros2Session:
     def connect(self, arm: Arm, seconds: float = WAIT) -> Ros2Plant:
         """The robot as the plant of this arm, once its joint states come; a ConfigError says why they do not."""
         options = self.options
-        topics = Topics(options.joint_states, options.command, options.trajectory)
+        topics = Topics(options.joint_states, options.command, options.trajectory, silent=options.dry)
         self.plant = plant = Ros2Plant(arm, self.node, topics, timeout=options.timeout or TIMEOUT)
         if options.people:
             self.people = people = Ros2People(
@@ -116,7 +117,7 @@ class Ros2Session:
             plant.faults.append(lambda: people.fault)
         if not plant.wait(seconds):
             raise ConfigError(f"ROS 2: {plant.trouble()}")
-        if plant.fault:
+        if plant.fault and not options.dry:  # a dry run tells it, and goes on
             raise ConfigError(f"ROS 2: {plant.fault}")
         if self.people is not None:
             self._wait_for_people(self.people, plant, seconds)

@@ -11,6 +11,13 @@ import numpy as np
 import elbowroom as er
 from elbowroom import dynamics
 
+
+def joined(result):
+    """One array for each state: a quantity of several arrays has them side by side."""
+    parts = result.values() if isinstance(result, dict) else [result]
+    return np.hstack([part.reshape(len(part), -1) for part in parts])
+
+
 rng = np.random.default_rng(1)
 for robot in ("panda", "puma560", "stanford"):
     arm = er.load(robot)
@@ -21,7 +28,7 @@ for robot in ("panda", "puma560", "stanford"):
             continue
         inputs = [states[what] for what in quantity.inputs]
         programs = {method: dynamics.program(arm.model, name, method) for method in quantity.formulations}
-        values = [program.evaluate(*inputs) for program in programs.values()]
+        values = [joined(program.evaluate(*inputs)) for program in programs.values()]
         apart = max(np.abs(a - b).max() / np.abs(a).max() for a, b in itertools.combinations(values, 2))
         bill = ", ".join(f"{method} {program.count.total}" for method, program in programs.items())
         print(f"  {name:22s} agree to {apart:.0e}   {bill}")

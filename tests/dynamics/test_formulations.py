@@ -115,18 +115,21 @@ def test_floats_and_the_traced_program_agree(robot, name):
         for k in range(5):
             plain = function(model, *(x[k] for x in arguments(quantity, s)))
             if isinstance(traced, dict):
-                pairs = [(traced[key][k], getattr(plain, key)) for key in traced]
+                pairs = [(traced[key][k], getattr(plain, key), key) for key in traced]
             else:
-                pairs = [(traced[k], plain)]
-            for ours, theirs in pairs:
+                pairs = [(traced[k], plain, name)]
+            for ours, theirs, what in pairs:
                 theirs = np.asarray(theirs)
                 assert theirs.dtype == float, f"{method} leaves floats as {theirs.dtype}"
                 assert ours.shape == theirs.shape
-                scale = max(np.abs(theirs).max(), 1e-3)
+                # A null-space projection is 1 less a product: where nothing is left of it, roundings of that 1 are.
+                scale = max(np.abs(theirs).max(), 1.0 if what == "null_space" else 1e-3)
                 # Folding changes the order of roundings; an inverse magnifies that by cond(M) of up to 1e4.  Short
                 # conjugate gradients lose their directions to rounding and keep about six digits after n steps; a
-                # difference quotient divides roundings of |M| by a step of 1e-5 and keeps about nine.
-                allowed = {"walker_orin_4_short": 1e-4, "difference": 1e-9}.get(method, 1e-10)
+                # difference quotient divides roundings of |M| by a step of 1e-5 and keeps about nine.  One
+                # of the states is close to singular: its inertia at the tool magnifies roundings by 3e5 (7e-11 seen).
+                loose = {"walker_orin_4_short": 1e-4, "difference": 1e-9}.get(method, 1e-10)
+                allowed = max(loose, 1e-9) if name.startswith("operational_space") else loose
                 assert np.abs(ours - theirs).max() / scale < allowed, method
 
 

@@ -111,8 +111,7 @@ def still(page):
 
 @pytest.mark.slow
 def test_the_page_is_drawn_and_asks_for_nothing_outside(page, demo):
-    seen = page.pixels()
-    assert len(np.unique(seen.reshape(-1, 3), axis=0)) > COLOURS
+    page.until(lambda: len(np.unique(page.pixels().reshape(-1, 3), axis=0)) > COLOURS, "the scene is drawn")
     assert "Not a safety-rated device" in page.text()
     page.until(lambda: at_work(page), "the arm is at work")
     before = time_of(page)

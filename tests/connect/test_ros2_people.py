@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,9 +12,13 @@ from elbowroom.avoidance import Limits, Sensor, Status
 from elbowroom.cell import Cell, Scene
 from elbowroom.cell.mocap.ros_people import FRAMES
 from elbowroom.cell.recording.scene_messages import header, transforms
+from elbowroom.connect.ros2.goal import GoalTopic
 from elbowroom.connect.ros2.node import Message
 from elbowroom.connect.ros2.people import Ros2People
+from elbowroom.connect.ros2.session import QUIET, Ros2Options, Ros2Session, root_of
+from elbowroom.export.write_urdf import urdf
 from elbowroom.geometry.person import standing_points
+from elbowroom.loading import load
 from elbowroom.model.rotations import pose
 
 T0 = 1_700_000_000.0  # s: of another machine's clock, when ours is 0
@@ -243,3 +248,98 @@ def test_people_in_a_moving_frame_are_as_old_as_the_frame():
     assert world.age() == pytest.approx(0.3, abs=EXACT)
     fed(world, 0.3, lambda: world.poses((2.0, 0.0), frame="camera"))
     assert world.people.fault == "/people: no transform of the last 0.5 s from 'camera' to 'world'"
+
+
+# ---- frame and floor
+
+
+def session(**asked) -> Ros2Session:
+    """One without a network."""
+    link = Ros2Session.__new__(Ros2Session)
+    link.options, link.root = Ros2Options(**asked), ""
+    return link
+
+
+def test_the_frame_is_the_root_link_of_the_urdf_unless_another_is_asked_for(tmp_path):
+    path = tmp_path / "arm.urdf"
+    path.write_text(urdf(load("planar2").model).replace('"world"', '"pedestal"'))
+    link = session()
+    assert link.frame == "world"
+    link.root = root_of(Scene(robot=str(path)))
+    assert link.frame == link.root == "pedestal"
+    assert root_of(Scene(robot="planar2")) == ""
+    link.options = Ros2Options(frame="cell")
+    assert link.frame == "cell"
+
+
+def test_a_root_link_that_tf_has_elsewhere_than_the_frame_is_a_fault():
+    world = Network(root="base_link")
+    world.poses()
+    world.pump()
+    assert world.people.fault == ""  # nothing is said about it
+    world.send("/tf_static", transforms(1, ["base_link"], [pose(np.eye(3), (0.0, 0.0, 0.75))]))
+    world.pump()
+    assert "the arm's root link 'base_link'" in world.people.fault
+    assert "in 'world' /tf has 'base_link' at (0.000, 0.000, 0.750) m, turned by 0.0 deg" in world.people.fault
+    world.people.forget()
+    world.pump()
+    assert world.people.fault
+    world.send("/tf_static", transforms(1, ["base_link"], [np.eye(4)]))
+    world.pump()
+    assert world.people.fault == ""
+
+
+def test_messages_without_a_frame_are_refused():
+    world = Network()
+    world.poses((2.0, 0.0), frame="")
+    world.pump()
+    assert world.people.fault == "/people: expected the name of a frame (header.frame_id); got none"
+    assert world.age() == math.inf
+    goals = GoalTopic("/goal_pose", world.people.tree, "world")
+    goals.listen(world)
+    world.send("/goal_pose", (header(world.ns(), ""), ((0.4, 0.0, 0.5), UPRIGHT)))
+    goals.pump(world.now)
+    assert (goals.pose, goals.problem) == (None, "/goal_pose: a goal was refused: expected a frame_id; got none")
+
+
+@pytest.mark.parametrize("floor, feet", [(None, -0.75), (-0.5, -0.5)])
+def test_people_stand_where_their_pose_is_or_on_the_floor_that_is_given(floor, feet):
+    """An arm on a table: the map's floor is 0.75 m below its base."""
+    world = Network(floor=floor)
+    world.send("/tf_static", transforms(1, ["map"], [pose(np.eye(3), (0.0, 0.0, -0.75))]))
+    world.poses((2.0, 0.0), frame="map")
+    world.pump()
+    world.age()
+    seat = world.people.places[0]
+    assert seat.at[2] == feet
+    head = seat.names.index("head")
+    assert 1.5 < world.rows[head, 2] - feet < 1.9
+
+
+# ---- resets
+
+
+def test_a_reset_that_is_repeated_does_not_end_the_next_stop():
+    inbox, now, guard = Inbox(), 100.0, SimpleNamespace(latched=None, reset=lambda t: may)
+    link = session()
+    link.plant = SimpleNamespace(clock=lambda: now, unlatch=lambda: None)
+    link._resets, link._heard, link.resets, link.refused = inbox, -math.inf, 0, 0
+    link.people = link._watchdog = None
+    cell, may = SimpleNamespace(guard=guard), True
+
+    def ask(after: float, latched: object) -> int:
+        nonlocal now
+        now += after
+        guard.latched = latched
+        inbox.messages.append(Message((), 1))
+        link._reset(cell, 0.0)
+        return link.resets
+
+    assert ask(0.0, None) == 0
+    assert [ask(1.0, stop) for stop in (None, "stop", "stop", None, "stop")] == [0] * 5  # as `ros2 topic pub` does
+    assert link.refused == 3
+    may = False
+    assert ask(QUIET + 0.1, "stop") == 0  # the arm still moves: it may be given again
+    may = True
+    assert ask(0.1, "stop") == 1
+    assert ask(1.0, "stop") == 1

@@ -30,6 +30,10 @@ CommandTopic = Annotated[
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="ROS 2: publish nothing; say what would be done.")]
 People = Annotated[int, typer.Option("--people", metavar="N", min=0, max=8, help="ROS 2: places for people; 0: none.")]
+Frame = Annotated[str, typer.Option(metavar="NAME", help="ROS 2: frame of the arm's base.  [the URDF's root link]")]
+Floor = Annotated[
+    float | None, typer.Option(metavar="M", help="ROS 2: height in that frame where people stand.  [as poses say]")
+]
 Domain = Annotated[int | None, typer.Option(metavar="N", help="ROS 2: domain.  [ROS_DOMAIN_ID, or 0]")]
 Interface = Annotated[str, typer.Option(metavar="NAME", help="ROS 2: network interface; lo is this machine alone.")]
 
@@ -41,6 +45,8 @@ def options(
     people: int,
     domain: int | None,
     interface: str,
+    frame: str = "",
+    floor: float | None = None,
 ) -> Ros2Options:
     """What a session is asked for; refuses a call that does not say whether the arm shall move."""
     from ..connect.ros2.node import checked_topic, domain_of
@@ -52,6 +58,8 @@ def options(
         )
     for topic in (joint_states, *([command] if command else [])):
         checked_topic(topic)
+    if floor is not None and not abs(floor) <= 10.0:
+        raise typer.BadParameter(f"--floor: expected a height from -10 to 10 m; got {floor:g}")
     return Ros2Options(
         joint_states=joint_states,
         command=command,
@@ -59,6 +67,8 @@ def options(
         people=people,
         domain=domain_of(domain),
         interface=interface,
+        frame=frame,
+        floor=floor,
     )
 
 
@@ -75,7 +85,7 @@ def introduce(link: Ros2Session, cell: Cell) -> None:
         line(plain(f"  commands: {kind} to {asked.command}, every {1e3 * cell.period:g} ms"))
         line("  a stop lasts until somebody publishes on /elbowroom/reset (std_msgs/Empty)")
     if link.people is not None:
-        line(plain(f"  people: {' or '.join(link.people.topics)}, {asked.people} at most, in the frame {asked.frame}"))
+        line(plain(f"  people: {' or '.join(link.people.topics)}, {asked.people} at most, in the frame {link.frame}"))
     else:
         line("  people: none are looked for")
     sys.stdout.flush()
@@ -149,7 +159,8 @@ def ros2(
     goal: Annotated[str, typer.Option(metavar="TOPIC", help="Goals of the tool, PoseStamped.")] = "/goal_pose",
     people: People = 1,
     people_topic: Annotated[str, typer.Option(metavar="TOPIC", help="People as PoseArray.")] = "/people",
-    frame: Annotated[str, typer.Option(metavar="NAME", help="The frame of the arm's base.")] = "world",
+    frame: Frame = "",
+    floor: Floor = None,
     scene: Annotated[
         Path | None, typer.Option(metavar="FILE.toml", help="Settings of controller and limits, of a scene.")
     ] = None,
@@ -186,10 +197,8 @@ def ros2(
         raise typer.Exit(_simulate(robot or "ur5e", tip, domain, interface, seconds))
     from ..connect.ros2.session import Ros2Session
 
-    asked = options(joint_states, command, dry_run, people, domain, interface)
-    asked = replace(
-        asked, goal_topic=goal, people_topic=people_topic, frame=frame, hashes=not humble, watchdog=watchdog
-    )
+    asked = options(joint_states, command, dry_run, people, domain, interface, frame, floor)
+    asked = replace(asked, goal_topic=goal, people_topic=people_topic, hashes=not humble, watchdog=watchdog)
     with terminated(), Ros2Session(asked) as link:
         note("connecting", "to the robot; an arm that is new here is compiled first, which takes a minute", "green")
         given = robot if robot is not None else _described(link, wait)

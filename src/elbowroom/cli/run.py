@@ -22,6 +22,8 @@ from .ros2 import (
     CommandTopic,
     Domain,
     DryRun,
+    Floor,
+    Frame,
     Interface,
     JointStates,
     People,
@@ -116,6 +118,8 @@ def run(
     command: CommandTopic = None,
     dry_run: DryRun = False,
     people: People = 1,
+    frame: Frame = "",
+    floor: Floor = None,
     domain: Domain = None,
     interface: Interface = "lo",
 ) -> None:
@@ -152,7 +156,8 @@ def run(
 
     allow_xacro(xacro)
     kind, address = plant_option(plant)
-    asked_ros = options(joint_states, command, dry_run, people, domain, interface) if kind == ROS2 else None
+    ros = joint_states, command, dry_run, people, domain, interface, frame, floor
+    asked_ros = options(*ros) if kind == ROS2 else None
     for path in (out, html, rerun_file):
         if path is not None:
             writable(path, force)

@@ -128,6 +128,14 @@ def carried(path: str | os.PathLike[str], tip: str | None = None) -> tuple[Eleme
         raise ModelError(f"{named(path)}: {error}") from error
 
 
+def root_link(path: str | os.PathLike[str]) -> str:
+    """The name of the root link of a URDF file, whose frame is the model's world."""
+    try:
+        return _read_tree(read_robot(_text_of(path, False).urdf)).root
+    except ModelError as error:
+        raise ModelError(f"{named(path)}: {error}") from error
+
+
 def placements_of(path: str | os.PathLike[str], tip: str) -> tuple[str, list[Array]]:
     """The kinds of the joints to `tip` and each one's frame (4, 4) in the one before: the kinematics alone."""
     try:

@@ -3,7 +3,8 @@
     FollowGoal(GoalTopic("/goal_pose", tree, "world"))
 
 The tool goes where the newest geometry_msgs/PoseStamped says, and stays there until the next; before the first it stays
-where it is.  A goal that is not finite, beyond `FAR`, or in a frame that nothing connects is refused and counted.
+where it is.  A goal that is not finite, beyond `FAR`, or in a frame that is not named or that nothing connects is
+refused and counted.
 """
 
 from __future__ import annotations
@@ -48,10 +49,11 @@ class GoalTopic:
         for message in self._goals.take() if self._goals is not None else ():
             (_, frame), (position, orientation) = message.value
             T = transform(position, orientation)
-            placed = self._tree.pose(frame.lstrip("/") or self.frame, self.frame)
+            frame = frame.lstrip("/")
+            placed = self._tree.pose(frame, self.frame) if frame else None
             if T is None or placed is None or np.linalg.norm((placed.T @ T)[:3, 3]) > FAR:
                 self.refused += 1
-                lost = f"no transform from {frame!r} to {self.frame!r}"
+                lost = f"no transform from {frame!r} to {self.frame!r}" if frame else "expected a frame_id; got none"
                 far = f"expected a point within {FAR:g} m"
                 why = "expected finite numbers and a rotation" if T is None else lost if placed is None else far
                 self.problem = f"{self.topic}: a goal was refused: {why}"

@@ -41,6 +41,7 @@ from .stamps import MOST_WAITED, StampClock
 Array = NDArray[np.float64]
 HEARD = 0.5  # s: what has come since then counts as coming, before the arm moves
 OLDEST = 0.5  # s, of a moving frame
+SAME = 1e-3  # m, and of a rotation's entries: two frames at one place
 MOST = 8  # places
 SENDERS = 64  # publishers of /tf
 FASTEST = 3.0  # m/s: what is farther is somebody else
@@ -102,7 +103,8 @@ class Ros2People:
         frame: str = "world",
         people: str = PEOPLE,
         bodies: str = BODIES,
-        floor: float = 0.0,
+        root: str = "",
+        floor: float | None = None,
         height: float = HEIGHT,
         latency: float = 0.0,
         max_age: float = OLDEST,
@@ -110,7 +112,10 @@ class Ros2People:
     ) -> None:
         if not 1 <= places <= MOST:
             raise ConfigError(f"people: expected from 1 to {MOST} places for people; got {places}")
-        self.node, self.frame, self.floor, self.height, self.clock = node, frame, floor, height, clock
+        self.node, self.frame, self.height, self.clock = node, frame, height, clock
+        self.root = root  # the arm's root link, which must be where `frame` is; "" where its name is not known
+        self.floor = floor  # m, where everybody stands; None: as high as poses say, and legs of bodies go down to 0
+        self.misplaced = ""  # what /tf says of the root's place, where that is another than `frame`
         self.latency, self.max_age = latency, max_age
         self.topics = people, bodies
         self.places = tuple(Seat(self) for _ in range(places))
@@ -142,7 +147,7 @@ class Ros2People:
     def fault(self) -> str:
         """Why the arm must not move, in words; "" if nothing speaks against it."""
         clocks = [f"{topic}: {each.fault}" for topic, each in self._stamps.items() if each.fault]
-        return self._second or self.problem or (clocks[0] if clocks else "")
+        return self.misplaced or self._second or self.problem or (clocks[0] if clocks else "")
 
     def forget(self) -> None:
         """After a reset: faults are looked for anew.  A `problem` lasts until a message is good."""
@@ -157,14 +162,30 @@ class Ros2People:
         self._waited, self._pumped = now - self._pumped, now
         for message in self._static.take():
             self.tree.add(message.value, fixed=True)
-        for message in self._tf.take():
+        moved = self._tf.take()
+        for message in moved:
             self._frames(message, now)
+        if self.root and self.root != self.frame:
+            self._check_root()
         for message in self._people.take():
             if self._comes_from(self.topics[0], message.publisher):
                 self._poses(message.value, now)
         for message in self._ids.take():
             if self._comes_from(self.topics[1], message.publisher):
                 self._tracked(message.value, now)
+
+    def _check_root(self) -> None:
+        """Whether the arm's model, whose origin is its root link, begins where `frame` is, as far as /tf says it."""
+        placed = self.tree.pose(self.root, self.frame)
+        if placed is None or np.allclose(placed.T, np.eye(4), atol=SAME):
+            self.misplaced = ""
+            return
+        at = ", ".join(f"{x:.3f}" for x in placed.T[:3, 3])
+        turn = math.degrees(math.acos(min(1.0, max(-1.0, 0.5 * (float(np.trace(placed.T[:3, :3])) - 1.0)))))
+        self.misplaced = (
+            f"frame: expected the arm's root link {self.root!r}, or a frame at the same place; in {self.frame!r} "
+            f"/tf has {self.root!r} at ({at}) m, turned by {turn:.1f} deg"
+        )
 
     def _frames(self, message: Message, now: float) -> None:
         """Moving frames, stamped with our clock."""
@@ -202,7 +223,12 @@ class Ros2People:
         if taken is None:
             self.dropped["stamp"] += 1
             return
-        placed = self.tree.pose(frame.lstrip("/") or self.frame, self.frame)
+        frame = frame.lstrip("/")
+        if not frame:
+            self.dropped["frame"] += 1
+            self.problem = f"{self.topics[0]}: expected the name of a frame (header.frame_id); got none"
+            return
+        placed = self.tree.pose(frame, self.frame)
         measured = None if placed is None else self._aged(placed.ns, taken, now)
         if placed is None or measured is None:
             self.dropped["frame"] += 1
@@ -216,8 +242,8 @@ class Ros2People:
                 self.dropped["numbers"] += 1
                 return
             T = placed.T @ T
-            feet = np.array([T[0, 3], T[1, 3], self.floor])
-            figure = Person.from_skeleton(standing(feet, heading(T), self.height), floor=self.floor)
+            feet = np.array([T[0, 3], T[1, 3], T[2, 3] if self.floor is None else self.floor])
+            figure = Person.from_skeleton(standing(feet, heading(T), self.height), floor=float(feet[2]))
             found.append((figure.rows, feet))
         self._seat(found, measured)
 
@@ -271,7 +297,7 @@ class Ros2People:
         seat = next((each for each in self.places if each.id == who), None)
         seat = seat or next(each for each in self.places if each.empty)  # as many places as bodies, or more
         if seat.empty or measured >= seat.taken:
-            figure = Person.from_skeleton(found.points, floor=self.floor)
-            hip = found.points["hip"]
-            seat.sit(figure.rows, np.array([hip[0], hip[1], self.floor]), measured, who)
+            floor, hip = self.floor or 0.0, found.points["hip"]
+            figure = Person.from_skeleton(found.points, floor=floor)
+            seat.sit(figure.rows, np.array([hip[0], hip[1], floor]), measured, who)
         return ""

@@ -13,6 +13,7 @@ step, the supervisor judges, commands go out at its end.  A stop is latched unti
 from __future__ import annotations
 
 import dataclasses
+import math
 import tempfile
 import time
 from collections.abc import Callable
@@ -26,8 +27,10 @@ from ...arm import Arm
 from ...avoidance import Limits, Sensor
 from ...cell import Cell, RealTime, Scene, mounted
 from ...cell.mocap.bags import BODIES, PEOPLE
+from ...cell.recording.scene_messages import WORLD
 from ...errors import ConfigError
 from ...model.check import ANGLE
+from ...model.urdf import root_link
 from .goal import GOAL_TOPIC, FollowGoal, GoalTopic
 from .node import LATCHED, LOOPBACK, RELIABLE, Node
 from .outputs import Ros2Status
@@ -38,6 +41,7 @@ from .watchdog import Watchdog
 
 DESCRIPTION, RESET = "/robot_description", "/elbowroom/reset"
 AGE = 0.05  # s: a joint state may be as old, where the scene does not say
+QUIET = 5.0  # s: a reset that comes sooner after another is one that somebody repeats
 WAIT = 10.0  # s for what must be there before the arm may move
 LARGEST = 2**24  # bytes of a URDF
 
@@ -54,7 +58,8 @@ class Ros2Options:
     people_topic: str = PEOPLE
     bodies_topic: str = BODIES
     goal_topic: str = GOAL_TOPIC
-    frame: str = "world"  # that of the arm's base, which people and goals are brought into
+    frame: str = ""  # which people and goals are brought into; "": the root link of the arm's URDF, else "world"
+    floor: float | None = None  # m, height in that frame where people stand; None: as poses and the scene say
     domain: int | None = None
     interface: str = LOOPBACK
     hashes: bool = True
@@ -79,8 +84,14 @@ class Ros2Session:
         self._status: Ros2Status | None = None
         self._watchdog: Watchdog | None = None
         self._resets = self.node.subscribe(RESET, "std_msgs/msg/Empty", RELIABLE)
-        self._asked = False
-        self.resets = 0
+        self._heard = -math.inf  # s, the last message that asked for a reset
+        self.resets = self.refused = 0
+        self.root = ""  # link of the arm's URDF; "" where it has none
+
+    @property
+    def frame(self) -> str:
+        """That people and goals are brought into: as asked for, or the arm's root link."""
+        return self.options.frame or self.root or WORLD
 
     # ---- before the arm moves
     def description(self, seconds: float = WAIT) -> str:
@@ -109,7 +120,9 @@ class Ros2Session:
             self.people = people = Ros2People(
                 self.node,
                 options.people,
-                frame=options.frame,
+                frame=self.frame,
+                root=self.root,
+                floor=options.floor,
                 people=options.people_topic,
                 bodies=options.bodies_topic,
             )
@@ -121,6 +134,8 @@ class Ros2Session:
             raise ConfigError(f"ROS 2: {plant.fault}")
         if self.people is not None:
             self._wait_for_people(self.people, plant, seconds)
+            if self.people.fault:
+                raise ConfigError(f"ROS 2: {self.people.fault}")
         if plant.commands is not None:
             end = time.monotonic() + seconds
             while not plant.commands.subscribers:
@@ -168,26 +183,30 @@ class Ros2Session:
             limits=limits,
             supervision="watch" if self.options.dry else "stop",
         )
+        self.root = root_of(scene)
         arm = mounted(scene)
         plant = self.plant or self.connect(arm, seconds)
         people = {} if self.people is None else self.people.settings
         cell = Cell(dataclasses.replace(scene, people=people), plant=plant)
         if self.people is not None:
-            self.people.floor, self.people.latency = cell.floor, limits.sensor.latency
-            self.people.max_age = limits.oldest
+            if self.options.floor is None and scene.floor:  # a scene's, before anything is fitted
+                self.people.floor = float(arm.model.base[2, 3]) + scene.floor
+            self.people.latency, self.people.max_age = limits.sensor.latency, limits.oldest
         if not self.options.dry:
-            self._status = Ros2Status(self.node, cell, plant, self.options.frame)
+            self._status = Ros2Status(self.node, cell, plant, self.frame)
         return cell
 
     def guarded(self, scene: Scene, seconds: float = WAIT) -> Cell:
         """A cell whose tool follows the goals of a topic, from where the arm stands."""
+        self.root = root_of(scene)
         arm = mounted(dataclasses.replace(scene, face=False))
         plant = self.connect(arm, seconds)
         frames = self.people
         if frames is None:  # goals may be in other frames all the same
-            frames = Ros2People(self.node, frame=self.options.frame)
+            frames = tree = Ros2People(self.node, frame=self.frame, root=self.root)
             plant.pumps.append(frames.pump)
-        self.goals = GoalTopic(self.options.goal_topic, frames.tree, self.options.frame)
+            plant.faults.append(lambda: tree.misplaced)
+        self.goals = GoalTopic(self.options.goal_topic, frames.tree, self.frame)
         plant.pumps.append(self.goals.pump)
         q = np.clip(plant._q, arm.model.lower, arm.model.upper)
         q = np.clip(q, -ANGLE.most, ANGLE.most)
@@ -223,19 +242,26 @@ class Ros2Session:
             self._watchdog.listen()
 
     def _reset(self, cell: Cell, t: float) -> None:
-        self._asked = self._asked or bool(self._resets.take())
+        """Ends a stop if that was asked for; a message that is repeated does not end every stop to come."""
         guard, plant = cell.guard, self.plant
-        if not self._asked or plant is None:
+        if not self._resets.take() or plant is None or guard is None:
             return
-        self._asked = False
-        if guard is None or guard.latched is None:
+        now = plant.clock()
+        repeated, self._heard = now - self._heard < QUIET, now
+        if guard.latched is None:
+            return
+        if repeated:
+            self.refused += 1
             return
         plant.unlatch()
         if self.people is not None:
             self.people.forget()
         if self._watchdog is not None:
             self._watchdog.reset()
-        self.resets += bool(guard.reset(t))
+        if guard.reset(t):
+            self.resets += 1
+        else:
+            self._heard = -math.inf  # it was refused, and may be given again
 
     def run_down(self, cell: Cell, seconds: float = 2.0) -> None:
         """Stops the arm along its own direction: run()'s `ended`, before anything else is done at the end."""
@@ -265,6 +291,12 @@ class Ros2Session:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def root_of(scene: Scene) -> str:
+    """The name of the root link of a scene's arm, where the model begins; "" of an arm that is no URDF file."""
+    path = Path(scene.robot)
+    return root_link(path) if path.suffix in (".urdf", ".xacro") and path.is_file() else ""
 
 
 def saved_description(text: str) -> Path:

@@ -60,8 +60,6 @@ def everything(tmp_path_factory):
 def test_every_quantity_is_the_program_s(everything, name, real):
     lib, code = everything(name, real)
     for f in code.functions:
-        if real == "float" and ARMS[name].n < 6 and f.quantity == "operational_space":
-            continue  # which directions move is told by a millionth: too fine for single precision (limitations)
         program = f.source.program
         inputs = states(ARMS[name], program)
         wanted = selftest.outputs(program, inputs)

@@ -128,8 +128,9 @@ def test_a_generalized_inverse_of_matrices_without_one():
     for rank in range(5):
         V = rng.normal(size=(4, rank))
         A = V @ V.T
-        found, kept = generalized_inverse(A)
+        found, applied, kept = generalized_inverse(V.T, np.ones(rank))
         assert kept == rank
+        assert np.abs(applied - V.T @ found).max(initial=0.0) < 1e-9 * (1 + np.abs(found).max())
         assert np.abs(A @ found @ A - A).max() < 1e-9 * (1 + np.abs(A).max())
         assert np.abs(found @ A @ found - found).max() < 1e-9 * (1 + np.abs(found).max()) ** 2
 
@@ -162,3 +163,16 @@ def test_parts_have_their_own_shapes():
     assert [np.shape(part) for part in found] == [(3, 3), (2, 3), (2, 2), (3,), ()]
     with pytest.raises(AttributeError, match="gives 5 arrays"):
         _ = found.shape
+
+
+@pytest.mark.parametrize("robot", ["planar2", "slides4", "panda"])
+def test_single_precision_leaves_out_the_same_directions(robot):
+    """What rounding leaves of a direction is far below what counts as mobility, in float32 too."""
+    model = {"slides4": er.chains.random(4, 3, kinds="RPRP")}.get(robot) or er.load(robot)
+    rng = np.random.default_rng(8)
+    q, qd = rng.uniform(-1, 1, (2, 40, model.n)).astype(np.float32)
+    single = model.compile("operational_space", dtype=np.float32)(q, qd)
+    double = model.compile("operational_space")(q.astype(float), qd.astype(float))
+    assert np.array_equal(single.rank, double.rank)
+    scale = np.abs(double.inertia).max(axis=(1, 2), keepdims=True)
+    assert (np.abs(single.inertia - double.inertia) / scale).max() < 0.05  # near singular ones keep two digits

@@ -40,6 +40,7 @@ Array = NDArray[np.float64]
 
 ARMS = {"panda": "panda_hand", "ur5": "tool0"}  # the folder of each, and the link that it ends at
 SPHERES = {"ur5": "robotiq"}  # links whose names begin so have the archive's spheres
+PREFIX = "MBM"  # of the sets' names
 ROOM = 0.05  # m: more room than this at start and goal makes no cover better
 SCENES = ("bookshelf_small", "bookshelf_tall", "bookshelf_thin", "box", "cage", "table_pick", "table_under_pick")
 HOW = (
@@ -198,5 +199,5 @@ def problem_sets(path: Path, arm: str, count: int, scenes: tuple[str, ...] = SCE
                 one = problem(number, raw, checker)
                 ends = checker.free(np.array([one.start, one.goal]), World(one.shapes))
                 (found.append(one) if np.all(ends) else refused.append(number))
-            sets.append(ProblemSet(f"MBM {arm} {scene}", model, body, checker, found, refused))
+            sets.append(ProblemSet(f"{PREFIX} {arm} {scene}", model, body, checker, found, refused))
     return sets

@@ -6,6 +6,7 @@ time      until the way is there, shortened and timed within the joints' limits;
           the clock, and of the processor, which counts on a machine that others share
 length    of the way, the sum over its pieces of |q_b - q_a| (rad); medians over problems that both solve.  OMPL's is
           shortened by its own simplifier for at most `SHORTEN`, which its time does not include
+VAMP      its RRT-Connect with its own spheres and settings, where it is installed: until its way is shortened
 touches   ways of ours that touch, looked at every `DENSE` of the fastest joint along the timed route
 """
 
@@ -16,13 +17,14 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...avoidance.planning import Plan, Planner
 from ..encounters.run import Interval, rate
-from ..peers import ompl
+from ..peers import ompl, vamp
 from ..timing import Progress, Row, cpu_name, load_average, silent
 from . import motionbenchmaker, validity
 from .arms import known
@@ -55,6 +57,8 @@ class ProblemResult:
     ompl_seconds: float | None
     ompl_length: float | None
     cpu: float  # s, of the process for ours
+    vamp_solved: bool | None = None
+    vamp_seconds: float | None = None
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,9 @@ class SetRow:
     ompl_length: float | None
     touches: int
     least: float | None  # m, over all routes
+    vamp_solved: Interval | None = None
+    vamp_median: float | None = None
+    vamp_p95: float | None = None
 
 
 @dataclass(frozen=True)
@@ -156,20 +163,21 @@ def run(
 def solve_set(
     each: ProblemSet, budget: float, seed: int, beside_ompl: bool, progress: Progress = silent
 ) -> Iterator[ProblemResult]:
-    """Every problem of a set in turn, ours and then OMPL's."""
+    """Every problem of a set in turn, ours, then OMPL's and VAMP's."""
+    of = vamp.robot(each.arm) if each.name.startswith(motionbenchmaker.PREFIX) else None  # of its own arm, hand and all
     planner = Planner(each.arm, body=each.body, checker=each.checker)
     for problem in each.problems:  # code for worlds of this size is compiled once, not in a plan's time
         each.checker.clearance(problem.start, problem.world)
         planner.plan(problem.start, problem.goal, problem.world, margin=MARGIN, rounds=1, seed=seed)
     for count, problem in enumerate(each.problems, 1):
         progress(f"{each.name}: {count} of {len(each.problems)} problems")
-        yield solve_one(each, planner, problem, budget, seed, beside_ompl)
+        yield solve_one(each, planner, problem, budget, seed, beside_ompl, of)
 
 
 def solve_one(
-    each: ProblemSet, planner: Planner, problem: Problem, budget: float, seed: int, beside_ompl: bool
+    each: ProblemSet, planner: Planner, problem: Problem, budget: float, seed: int, beside_ompl: bool, of: Any = None
 ) -> ProblemResult:
-    """One problem."""
+    """One problem; `of`: VAMP's module of the arm."""
     world, began = problem.world, time.process_time()
     plan = planner.plan(problem.start, problem.goal, world, margin=MARGIN, budget=budget, seed=seed)
     cpu = time.process_time() - began
@@ -184,6 +192,9 @@ def solve_one(
         theirs = ompl.rrt_connect(
             each.checker, problem.start, problem.goal, world, margin=MARGIN, budget=budget, shorten=SHORTEN
         )
+    fast = None
+    if of is not None:
+        fast = vamp.rrt_connect(of, problem.start, problem.goal, vamp.environment(problem.shapes))
     return ProblemResult(
         number=problem.number,
         outcome=str(plan.outcome),
@@ -197,6 +208,8 @@ def solve_one(
         ompl_seconds=None if theirs is None else theirs.seconds,
         ompl_length=theirs.length if theirs is not None and theirs.solved else None,
         cpu=cpu,
+        vamp_solved=None if fast is None else fast.solved,
+        vamp_seconds=None if fast is None else fast.seconds,
     )
 
 
@@ -224,6 +237,7 @@ def set_row(name: str, robot: str, refused: int, found: Sequence[ProblemResult])
     """The figures of a set."""
     times, cpu = [r.seconds for r in found], [r.cpu for r in found]
     theirs = [r.ompl_seconds for r in found if r.ompl_seconds is not None]
+    fast = [r.vamp_seconds for r in found if r.vamp_seconds is not None]
     routes = [r.least for r in found if r.least is not None]
     solvable = [r for r in found if r.ompl_solved]
     beside = any(r.ompl_solved is not None for r in found)
@@ -246,6 +260,9 @@ def set_row(name: str, robot: str, refused: int, found: Sequence[ProblemResult])
         ompl_length=_quantile([r.ompl_length for r in both if r.ompl_length is not None], 0.5),
         touches=sum(least < 0.0 for least in routes),
         least=min(routes, default=None),
+        vamp_solved=rate(sum(r.vamp_solved is True for r in found), len(found)) if fast else None,
+        vamp_median=_quantile(fast, 0.5),
+        vamp_p95=_quantile(fast, 0.95),
     )
 
 

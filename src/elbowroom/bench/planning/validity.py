@@ -7,7 +7,8 @@ The arm stands before a person of 13 capsules; the pairs are those of the arm's 
     yes or no  `Checker.free` (float32); Pinocchio's computeCollisions, which stops at the first contact
 
 Ours takes many configurations in a call, Pinocchio one after the other: its own calls do the loop over pairs, Python
-the loop over configurations.
+the loop over configurations.  VAMP, where it is installed, checks free motions between the configurations, eight along
+one at a time: its own spheres, the same person.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from numpy.typing import NDArray
 from ... import __version__
 from ...arm import Arm
 from ...avoidance.planning import Checker, World
-from ...geometry import Body, Person
+from ...geometry import Body, Capsule, Person
+from ..peers import vamp
 from ..peers.avoidance import pinocchio_scene
 from ..scene import AHEAD, TABLE, SceneFrame, TimedScene
 from ..timing import US, Contender, Row, raced
@@ -82,6 +84,21 @@ def pinocchio_calls(scene: TimedScene, q: Array) -> dict[str, Contender]:
     }
 
 
+def vamp_call(scene: TimedScene, q: Array) -> Contender | None:
+    """VAMP's checks along free motions; None where it is not installed or not compiled for the arm."""
+    of = vamp.robot(scene.arm)
+    if of is None:
+        return None
+    world = vamp.environment([Capsule(row[:3], row[3:6], row[6]) for row in scene.frames[0].rows])
+    ends, states = vamp.motions(of, world, q)
+
+    def check() -> None:
+        for a, b in ends:
+            of.validate_motion(a, b, world)
+
+    return Contender(str(vamp.version()), check, states) if ends else None
+
+
 def rows(arm: Arm, rounds: int) -> Iterator[Row]:
     """The times of one arm, a configuration."""
     scene = validity_scene(arm)
@@ -93,4 +110,7 @@ def rows(arm: Arm, rounds: int) -> Iterator[Row]:
         contenders = {US: Contender(__version__, call, len(q))}
         if quantity in theirs:
             contenders[PINOCCHIO] = theirs[quantity]
+        beside = vamp_call(scene, q[:THEIRS]) if quantity == YES_NO else None
+        if beside is not None:
+            contenders[vamp.NAME] = beside
         yield from raced("planning", arm, quantity, contenders, rounds, len(q))

@@ -29,6 +29,9 @@ def planning(report: PlanningReport) -> None:
     table(["problems", "of", "solved, %", "OMPL, %", "of OMPL's, %", "touches"], map(_solved, report.rows))
     heading("How long that took, and how long the ways are")
     table(["problems", "ms", "95 %", "CPU ms", "95 %", "OMPL ms", "95 %", "rad", "OMPL rad"], map(_times, report.rows))
+    if any(row.vamp_solved for row in report.rows):
+        heading("VAMP's RRT-Connect and shortening, with its own spheres, on the same problems")
+        table(["problems", "of", "solved, %", "ms", "95 %"], (_vamp(row) for row in report.rows if row.vamp_solved))
     line("of: problems whose start and goal are free by our checker; + those that are not, which count for no one.")
     line("ms: median until the way is there, shortened and timed, on the clock and of the processor; OMPL's is of the")
     line("processor, to its first way, found through Python.")
@@ -47,18 +50,19 @@ def _validity_lines(rows: list[Row]) -> list[list[object]]:
     found: list[list[object]] = []
     for (robot, quantity), by in lines.items():
         ours = by[US]
-        others = [row for who, row in by.items() if who != US]
-        peer = others[0] if others else None
-        found.append(
-            [
-                robot,
-                quantity,
-                f"{1e-3 / ours.seconds_per_state:.0f}" + (f" ({ratio(peer.ratio_to_us)})" if peer else ""),
-                f"{1e-3 / peer.seconds_per_state:.0f}" if peer else "",
-                f"{peer.who} {peer.version}" if peer else "",
-                f"{max(row.p90_seconds / row.seconds_per_state for row in by.values()):.1f}",
-            ]
-        )
+        others: list[Row | None] = [row for who, row in by.items() if who != US]
+        for peer in others or [None]:
+            timed = [ours, peer] if peer else [ours]
+            found.append(
+                [
+                    robot,
+                    quantity,
+                    f"{1e-3 / ours.seconds_per_state:.0f}" + (f" ({ratio(peer.ratio_to_us)})" if peer else ""),
+                    f"{1e-3 / peer.seconds_per_state:.0f}" if peer else "",
+                    f"{peer.who} {peer.version}" if peer else "",
+                    f"{max(row.p90_seconds / row.seconds_per_state for row in timed):.1f}",
+                ]
+            )
     return found
 
 
@@ -69,6 +73,11 @@ def _solved(row: SetRow) -> list[object]:
         *map(_least, (row.solved, row.ompl_solved, row.of_ompl)),
         row.touches,
     ]
+
+
+def _vamp(row: SetRow) -> list[object]:
+    times = (_number(value, 2, 1e3) for value in (row.vamp_median, row.vamp_p95))
+    return [row.name, row.problems, _least(row.vamp_solved), *times]
 
 
 def _times(row: SetRow) -> list[object]:

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from ..arm import Arm
 from ..avoidance.control.least_squares import speed_weights
-from ..avoidance.control.pushes import CLOSE
+from ..avoidance.control.pushes import CLOSE, PUSHED
 from ..dynamics.inverse_kinematics import rotation_vector
 from ..dynamics.ready import spread
 from ..errors import ConfigError
@@ -239,6 +239,24 @@ def _largest(
             k = int(np.argmax(good))
             return tasks[k], found.gaps[k]
     return None
+
+
+def gaps_at(body: Body, q: Array, influence: float) -> tuple[float, ...]:
+    """`self_gaps` (m) of a scene whose arm begins at q (n,): no pair of links is pushed off as it stands there.
+
+    () where what is held at the ready pose is enough.  Else in steps of `PUSHED`: a controller is compiled for its
+    gaps, and an arm that begins somewhere else each time shall not be compiled each time.  `influence` (m) is that of
+    `Config.self_collision`.
+    """
+    rest, now = (body.self_gaps(np.asarray(at, dtype=float)[None])[0] for at in (body.arm.ready, q))
+    found, changed = [], False
+    for gap, distance in zip(np.clip(rest, 1e-4, CLOSE).tolist(), now.tolist(), strict=True):
+        if distance < (min(influence, PUSHED * gap) if gap < CLOSE else influence):
+            gap, changed = min(gap, 0.999 * CLOSE), True
+            while PUSHED * gap > distance and gap > 1e-4:
+                gap *= PUSHED
+        found.append(round(max(gap, 1e-4), 6))
+    return tuple(found) if changed else ()
 
 
 def belts_outside(placed: PickAndPlace, body: Body, start: Array) -> bool:

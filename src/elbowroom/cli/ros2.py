@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ..cell import Cell, Scene
     from ..connect.ros2.session import Ros2Options, Ros2Session
 
+AGAIN = 5.0  # s: the same about a goal is not said sooner
 LONGEST = 50_000.0  # s: of control steps of 10 ms as many as a run may have
 
 JointStates = Annotated[str, typer.Option(metavar="TOPIC", help="ROS 2: joint states of the robot.")]
@@ -124,15 +125,24 @@ class StatusLines:
 
     def __init__(self, link: Ros2Session, cell: Cell) -> None:
         self.link, self.cell, self._before, self._next = link, cell, ("", ""), -math.inf
-        self._refused, self._held = 0, ""
+        self._held = ""
+        self._told: dict[str, float] = {}  # what was said of goals, and when
+
+    def _goals(self, t: float) -> None:
+        """What became of goals, a line each; the same again is not said for a while."""
+        goals = self.link.goals
+        while goals is not None and goals.events:
+            text = goals.events.popleft()
+            if t - self._told.get(text, -math.inf) < AGAIN:
+                continue
+            self._told = {each: at for each, at in self._told.items() if t - at < AGAIN} | {text: t}
+            line(plain(f"{t:9.2f} s  {text}"))
+            sys.stdout.flush()
 
     def look(self, done: int, total: int) -> None:
         """Once a control step."""
-        goals = self.link.goals
-        if goals is not None and goals.refused > self._refused:
-            self._refused = goals.refused
-            note("warning", goals.problem)
         cell, t = self.cell, self.cell.command.t
+        self._goals(t)
         if self.link.options.dry and (held := would_stop(self.link)) != self._held:
             self._held = held
             line(plain(f"{t:9.2f} s  {f'would stop: {held}' if held else 'nothing else would stop it any more'}"))
@@ -157,6 +167,9 @@ def ros2(
     joint_states: JointStates = "/joint_states",
     command: CommandTopic = None,
     goal: Annotated[str, typer.Option(metavar="TOPIC", help="Goals of the tool, PoseStamped.")] = "/goal_pose",
+    turn: Annotated[
+        bool | None, typer.Option("--turn/--no-turn", help="Goals say the tool's turn, too.  [their place alone]")
+    ] = None,
     people: People = 1,
     people_topic: Annotated[str, typer.Option(metavar="TOPIC", help="People as PoseArray.")] = "/people",
     frame: Frame = "",
@@ -198,12 +211,14 @@ def ros2(
     from ..connect.ros2.session import Ros2Session
 
     asked = options(joint_states, command, dry_run, people, domain, interface, frame, floor)
-    asked = replace(asked, goal_topic=goal, people_topic=people_topic, hashes=not humble, watchdog=watchdog)
+    asked = replace(asked, goal_topic=goal, people_topic=people_topic, hashes=not humble, watchdog=watchdog, turn=turn)
     with terminated(), Ros2Session(asked) as link:
         note("connecting", "to the robot; an arm that is new here is compiled first, which takes a minute", "green")
         given = robot if robot is not None else _described(link, wait)
         cell = link.guarded(_scene(given, tip, scene, period, seconds, allow_bare), wait)
         introduce(link, cell)
+        for warning in link.warnings:
+            note("warning", warning)
         raise typer.Exit(guard(link, cell, out, force))
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from ...cell import Cell
 from ...cell.recording.scene_messages import ARM, GOAL, NEAREST, PERSON, ROUTE, Markers, diagnostics
+from .goal import Following, GoalTopic
 from .node import RELIABLE, Node
 from .plant import Ros2Plant
 
@@ -23,8 +24,8 @@ DIAGNOSTICS, MARKERS = "/diagnostics", "/elbowroom/markers"
 class Ros2Status:
     """Publishes a cell's status; `publish(t)` once a control step, which sends at most `RATE` times a second."""
 
-    def __init__(self, node: Node, cell: Cell, plant: Ros2Plant, frame: str) -> None:
-        self.cell, self.plant, self.frame = cell, plant, frame
+    def __init__(self, node: Node, cell: Cell, plant: Ros2Plant, frame: str, goals: GoalTopic | None = None) -> None:
+        self.cell, self.plant, self.frame, self.goals = cell, plant, frame, goals
         self._diagnostics = node.publish(DIAGNOSTICS, "diagnostic_msgs/msg/DiagnosticArray", RELIABLE)
         self._markers = node.publish(MARKERS, "visualization_msgs/msg/MarkerArray", RELIABLE)
         self._next, self._before = -1.0, ""
@@ -42,6 +43,7 @@ class Ros2Status:
         values = {
             "task": cell.task.state,
             "task cycles": cell.task.cycles,
+            **self._of_goals(),
             "distance, m": cell.near.surfaces,
             "age of people, s": cell.age,
             "stops": 0 if guard is None else guard.counters["stops"],
@@ -53,6 +55,14 @@ class Ros2Status:
         if due:
             self._next = t + 1.0 / RATE
             self._markers.send(self._drawn(ns))
+
+    def _of_goals(self) -> dict[str, str]:
+        """What became of goals."""
+        goals, task = self.goals, self.cell.task
+        if goals is None or not isinstance(task, Following):
+            return {}
+        counted = f"{goals.number} received, {task.cycles} reached, {goals.refused} refused, {goals.repeated} repeated"
+        return {"goal": task.text, "goals": counted, "goal refused": goals.problem or "none since"}
 
     def _drawn(self, ns: int) -> object:
         cell, marks = self.cell, Markers(ns, self.frame)

@@ -22,16 +22,19 @@ from pathlib import Path
 from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...arm import Arm
 from ...avoidance import Limits, Sensor
 from ...cell import Cell, RealTime, Scene, mounted
+from ...cell.fitting import gaps_at
 from ...cell.mocap.bags import BODIES, PEOPLE
 from ...cell.recording.scene_messages import WORLD
 from ...errors import ConfigError
+from ...geometry import Body
 from ...model.check import ANGLE
 from ...model.urdf import root_link
-from .goal import GOAL_TOPIC, FollowGoal, GoalTopic
+from .goal import GOAL_TOPIC, FollowGoal, Following, GoalTopic
 from .node import LATCHED, LOOPBACK, RELIABLE, Node
 from .outputs import Ros2Status
 from .people import Ros2People
@@ -65,6 +68,7 @@ class Ros2Options:
     hashes: bool = True
     watchdog: bool = True
     timeout: float | None = None  # s without joint states; None: `TIMEOUT`
+    turn: bool | None = None  # whether goals say the tool's rotation too; None: as the scene's controller
 
     @property
     def dry(self) -> bool:
@@ -87,6 +91,7 @@ class Ros2Session:
         self._heard = -math.inf  # s, the last message that asked for a reset
         self.resets = self.refused = 0
         self.root = ""  # link of the arm's URDF; "" where it has none
+        self.warnings: list[str] = []  # of what was found before the arm moves
 
     @property
     def frame(self) -> str:
@@ -193,7 +198,7 @@ class Ros2Session:
                 self.people.floor = float(arm.model.base[2, 3]) + scene.floor
             self.people.latency, self.people.max_age = limits.sensor.latency, limits.oldest
         if not self.options.dry:
-            self._status = Ros2Status(self.node, cell, plant, self.frame)
+            self._status = Ros2Status(self.node, cell, plant, self.frame, self.goals)
         return cell
 
     def guarded(self, scene: Scene, seconds: float = WAIT) -> Cell:
@@ -206,14 +211,32 @@ class Ros2Session:
             frames = tree = Ros2People(self.node, frame=self.frame, root=self.root)
             plant.pumps.append(frames.pump)
             plant.faults.append(lambda: tree.misplaced)
-        self.goals = GoalTopic(self.options.goal_topic, frames.tree, self.frame)
+        self.goals = GoalTopic(self.options.goal_topic, frames.tree, self.frame, arm, plant.stamps.age)
         plant.pumps.append(self.goals.pump)
         q = np.clip(plant._q, arm.model.lower, arm.model.upper)
         q = np.clip(q, -ANGLE.most, ANGLE.most)
         started = dataclasses.replace(
             scene, task=FollowGoal(self.goals), start=tuple(q.tolist()), check_reach=False, fit=False
         )
-        return self.cell(started)
+        if self.options.turn is not None:
+            law = dataclasses.replace(scene.controller, task="pose" if self.options.turn else "position")
+            started = dataclasses.replace(started, controller=law)
+        cell = self.cell(self._standing(started, arm, q))
+        if isinstance(cell.task, Following):
+            cell.task.attach(cell)
+        return cell
+
+    def _standing(self, scene: Scene, arm: Arm, q: NDArray[np.float64]) -> Scene:
+        """The scene, so that the arm stands where it is at q: its links are not pushed off as near as they are."""
+        own = scene.controller.self_collision
+        if own is None or scene.self_gaps or not arm.model.capsules:
+            return scene
+        body = Body(arm, cover=scene.cover or None)
+        for (i, j), gap in zip(body.self_pairs, body.self_gaps(q[None])[0].tolist(), strict=True):
+            if gap <= 0.0:
+                both = f"the shapes of {body.names[i]} and {body.names[j]} overlap by {-gap:.3f} m"
+                self.warnings.append(f"{both} where the arm stands; it moves them apart")
+        return dataclasses.replace(scene, self_gaps=gaps_at(body, q, own.influence))
 
     # ---- while it moves
     def told(self, cell: Cell, progress: Callable[[int, int], object] | None = None) -> Callable[[int, int], object]:
@@ -260,6 +283,8 @@ class Ros2Session:
             self._watchdog.reset()
         if guard.reset(t):
             self.resets += 1
+            if isinstance(cell.task, Following):
+                cell.task.stand()  # it may have been moved meanwhile
         else:
             self._heard = -math.inf  # it was refused, and may be given again
 

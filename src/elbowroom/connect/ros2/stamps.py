@@ -61,6 +61,10 @@ class StampClock:
             self._known, self._margin = difference, waited
         return 1e-9 * ns + self._known
 
+    def age(self, ns: int, now: float) -> float:
+        """How old (s) another message of the same clock is; 0 while the clock is not known."""
+        return max(0.0, now - 1e-9 * ns - self._known) if self._known < math.inf else 0.0
+
     def taken(self, ns: int, arrived: float, waited: float = 0.0) -> float | None:
         """When it was, s on our clock; None for a stamp that is not newer than the last one, or that cannot be.
 

@@ -65,6 +65,7 @@ class Guarded:
 
     def __init__(self, robot: str, q=None, **asked) -> None:
         self.node, self.arm = Network(), load(robot)
+        self.joints = list(range(self.arm.n))  # of each number that the robot's controller takes
         self.q = np.array(self.arm.ready if q is None else q, dtype=float)
         self.qd = np.zeros(self.arm.n)
         self.now, self.t = time.monotonic(), 0.0
@@ -99,7 +100,9 @@ class Guarded:
             command = self.cell.step(self.t)
             self.told(0, 0)
             sent = self.node.topics[SPEEDS].queue if SPEEDS in self.node.topics else []
-            self.qd = np.array(sent[-1][1]) if sent else np.zeros(self.arm.n)
+            self.qd = np.zeros(self.arm.n)
+            if sent:
+                self.qd[self.joints] = sent[-1][1]
             self.q = self.q + PERIOD * self.qd
             self.cell.advance(self.t, PERIOD)
             self.t, self.now = self.t + PERIOD, self.now + PERIOD

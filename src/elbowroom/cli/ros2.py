@@ -29,6 +29,9 @@ JointStates = Annotated[str, typer.Option(metavar="TOPIC", help="ROS 2: joint st
 CommandTopic = Annotated[
     str | None, typer.Option("--command", metavar="TOPIC", help="ROS 2: joint speeds, or .../joint_trajectory.")
 ]
+CommandJoints = Annotated[
+    str, typer.Option(metavar="NAME,...", help="ROS 2: the controller's `joints`, in its order.  [as the arm's]")
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="ROS 2: publish nothing; say what would be done.")]
 People = Annotated[int, typer.Option("--people", metavar="N", min=0, max=8, help="ROS 2: places for people; 0: none.")]
 Frame = Annotated[str, typer.Option(metavar="NAME", help="ROS 2: frame of the arm's base.  [the URDF's root link]")]
@@ -48,6 +51,7 @@ def options(
     interface: str,
     frame: str = "",
     floor: float | None = None,
+    command_joints: str = "",
 ) -> Ros2Options:
     """What a session is asked for; refuses a call that does not say whether the arm shall move."""
     from ..connect.ros2.node import checked_topic, domain_of
@@ -70,6 +74,7 @@ def options(
         interface=interface,
         frame=frame,
         floor=floor,
+        command_joints=tuple(name.strip() for name in command_joints.split(",")) if command_joints else (),
     )
 
 
@@ -84,7 +89,15 @@ def introduce(link: Ros2Session, cell: Cell) -> None:
     else:
         kind = "trajectories" if plant.topics.is_trajectory else "joint speeds"
         line(plain(f"  commands: {kind} to {asked.command}, every {1e3 * cell.period:g} ms"))
-        line("  a stop lasts until somebody publishes on /elbowroom/reset (std_msgs/Empty)")
+        if not plant.topics.is_trajectory:
+            line(plain(f"  in the order {', '.join(asked.command_joints or cell.arm.joint_names)}"))
+            if not asked.command_joints:
+                controller = str(asked.command).rpartition("/")[0] or "CONTROLLER"
+                told = (
+                    f"`ros2 param get {controller} joints` must say the same; --command-joints NAME,... gives another"
+                )
+                note("warning", f"the messages have no names: {told}")
+        line("  a stop lasts until a reset: `elbowroom ros2 --reset`, or a std_msgs/Empty on /elbowroom/reset")
     if link.people is not None:
         line(plain(f"  people: {' or '.join(link.people.topics)}, {asked.people} at most, in the frame {link.frame}"))
     else:
@@ -166,6 +179,7 @@ def ros2(
     tip: OtherTip = "",
     joint_states: JointStates = "/joint_states",
     command: CommandTopic = None,
+    command_joints: CommandJoints = "",
     goal: Annotated[str, typer.Option(metavar="TOPIC", help="Goals of the tool, PoseStamped.")] = "/goal_pose",
     turn: Annotated[
         bool | None, typer.Option("--turn/--no-turn", help="Goals say the tool's turn, too.  [their place alone]")
@@ -189,6 +203,10 @@ def ros2(
     force: Annotated[bool, typer.Option("--force", help="Overwrite the recording.")] = False,
     xacro: Xacro = False,
     allow_bare: AllowBare = False,
+    reset: Annotated[bool, typer.Option("--reset", help="End the stop of a guard that runs; nothing else.")] = False,
+    go_to: Annotated[
+        str, typer.Option(metavar="X,Y,Z[,QX,QY,QZ,QW]", help="Send a guard that runs a goal in --frame; nothing else.")
+    ] = "",
     simulate: Annotated[bool, typer.Option("--simulate", help="Be a robot instead: to try it without one.")] = False,
 ) -> None:
     """Guard an arm on ROS 2: its tool goes where /goal_pose says, and keeps clear of people.
@@ -198,6 +216,8 @@ def ros2(
     elbowroom ros2 --robot my.urdf --joint-states /joint_states --command /velocity_controller/commands
     elbowroom ros2 --command /scaled_joint_trajectory_controller/joint_trajectory     arm from /robot_description
     elbowroom ros2 --simulate --robot ur5e                     a simulated robot, in another terminal
+    elbowroom ros2 --go-to 0.4,0.3,0.5 --frame base_link       a goal for the guard of another terminal
+    elbowroom ros2 --reset                                     ends its stop, once the reason has gone
 
     It needs no ROS installation: pip install '.[connect]'.  The network is this machine alone unless --interface names
     another.  Informed by ISO 10218:2025 / ISO/TS 15066, not certified; run it under a certified safety controller.
@@ -208,9 +228,11 @@ def ros2(
         writable(out, force)
     if simulate:
         raise typer.Exit(_simulate(robot or "ur5e", tip, domain, interface, seconds))
+    if reset or go_to:
+        raise typer.Exit(_order(reset, go_to, goal, frame or "world", domain, interface, not humble, wait))
     from ..connect.ros2.session import Ros2Session
 
-    asked = options(joint_states, command, dry_run, people, domain, interface, frame, floor)
+    asked = options(joint_states, command, dry_run, people, domain, interface, frame, floor, command_joints)
     asked = replace(asked, goal_topic=goal, people_topic=people_topic, hashes=not humble, watchdog=watchdog, turn=turn)
     with terminated(), Ros2Session(asked) as link:
         note("connecting", "to the robot; an arm that is new here is compiled first, which takes a minute", "green")
@@ -276,6 +298,38 @@ def guard(link: Ros2Session, cell: Cell, out: Path | None, force: bool) -> int:
     elif out is not None:
         line(plain(f"recording: {out}"))
     return status
+
+
+def _order(
+    reset: bool, go_to: str, topic: str, frame: str, domain: int | None, interface: str, hashes: bool, wait: float
+) -> int:
+    """One message to a guard in another process; the exit status."""
+    from ..connect.ros2.node import Node
+    from ..connect.ros2.orders import reset as send_reset
+    from ..connect.ros2.orders import send_goal
+
+    pose = numbers(go_to) if go_to else ()
+    with Node(domain, interface=interface, hashes=hashes) as node:
+        if reset:
+            said = send_reset(node, wait)
+            line(plain(f"reset sent; the guard says: {said or 'nothing (a dry run publishes nothing)'}"))
+        if pose:
+            x, y, z, *turned = pose
+            a, b, c, d = turned or (0.0, 0.0, 0.0, 1.0)
+            said = send_goal(node, topic, (x, y, z), (a, b, c, d), frame, wait)
+            line(plain(f"goal sent; the guard says: {said or 'nothing (a dry run publishes nothing)'}"))
+    return 1 if reset and said.startswith("STOP") else 0
+
+
+def numbers(text: str) -> tuple[float, ...]:
+    """Three numbers, or seven, of a goal."""
+    try:
+        found = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        found = ()
+    if len(found) not in (3, 7) or not all(math.isfinite(x) for x in found):
+        raise typer.BadParameter(f"--go-to: expected X,Y,Z in metres, or X,Y,Z,QX,QY,QZ,QW; got {text!r}")
+    return found
 
 
 def _simulate(robot: str, tip: str, domain: int | None, interface: str, seconds: float | None) -> int:

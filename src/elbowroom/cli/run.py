@@ -19,6 +19,7 @@ from ..errors import ConfigError, ElbowroomError, UnknownNameError
 from .plant import ROS2, LinkWatch, WaitingPace, cell_of, connect, plant_option
 from .replay import needs_viser, save_run
 from .ros2 import (
+    CommandJoints,
     CommandTopic,
     Domain,
     DryRun,
@@ -116,6 +117,7 @@ def run(
     ] = None,
     joint_states: JointStates = "/joint_states",
     command: CommandTopic = None,
+    command_joints: CommandJoints = "",
     dry_run: DryRun = False,
     people: People = 1,
     frame: Frame = "",
@@ -156,7 +158,7 @@ def run(
 
     allow_xacro(xacro)
     kind, address = plant_option(plant)
-    ros = joint_states, command, dry_run, people, domain, interface, frame, floor
+    ros = joint_states, command, dry_run, people, domain, interface, frame, floor, command_joints
     asked_ros = options(*ros) if kind == ROS2 else None
     for path in (out, html, rerun_file):
         if path is not None:

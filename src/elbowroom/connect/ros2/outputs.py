@@ -19,6 +19,8 @@ from .plant import Ros2Plant
 RATE = 10.0  # Hz
 ABOVE = np.array([0.0, 0.0, 0.2])  # m, of the tool: where the status stands
 DIAGNOSTICS, MARKERS = "/diagnostics", "/elbowroom/markers"
+NONE_REFUSED = "none since"
+NAME = "elbowroom"  # of the status in the diagnostics
 
 
 class Ros2Status:
@@ -51,7 +53,7 @@ class Ros2Status:
             "dropped": ", ".join(f"{n} {why}" for why, n in self.plant.dropped.items() if n) or "nothing",
         }
         reason = cell.command.reason
-        self._diagnostics.send(diagnostics(ns, "elbowroom", status, reason, cell.arm.name, values))
+        self._diagnostics.send(diagnostics(ns, NAME, status, reason, cell.arm.name, values))
         if due:
             self._next = t + 1.0 / RATE
             self._markers.send(self._drawn(ns))
@@ -62,7 +64,7 @@ class Ros2Status:
         if goals is None or not isinstance(task, Following):
             return {}
         counted = f"{goals.number} received, {task.cycles} reached, {goals.refused} refused, {goals.repeated} repeated"
-        return {"goal": task.text, "goals": counted, "goal refused": goals.problem or "none since"}
+        return {"goal": task.text, "goals": counted, "goal refused": goals.problem or NONE_REFUSED}
 
     def _drawn(self, ns: int) -> object:
         cell, marks = self.cell, Markers(ns, self.frame)

@@ -14,9 +14,9 @@ in words, and the cell stops for it.  No states for `timeout` is no connection, 
 placed: `reset` leaves it where it stands.
 
 Commands are joint speeds (std_msgs/Float64MultiArray, ros2_control's group controllers, in the order of the arm's
-joints) or short trajectories (trajectory_msgs/JointTrajectory): the commanded speed for 50 ms, then a ramp to rest.
-A trajectory ends by itself, and begins at positions that the supervisor accepted (trajectory.py); a speed is followed
-until the next one comes, and needs the watchdog (watchdog.py).
+joints, or as `Topics.command_joints` says) or short trajectories (trajectory_msgs/JointTrajectory): the commanded speed
+for 50 ms, then a ramp to rest.  A trajectory ends by itself, and begins at positions that the supervisor accepted
+(trajectory.py); a speed is followed until the next one comes, and needs the watchdog (watchdog.py).
 """
 
 from __future__ import annotations
@@ -57,6 +57,7 @@ class Topics:
     command: str | None = None
     trajectory: bool | None = None  # None: as the name of the topic says
     silent: bool = False
+    command_joints: tuple[str, ...] = ()  # the order of joint speeds, as the controller has it; (): the arm's own
 
     @property
     def is_trajectory(self) -> bool:
@@ -98,6 +99,7 @@ class Ros2Plant:
         self.commands: Publisher | None = None
         if topics.command is not None and not topics.silent:
             self.commands = node.publish(checked_topic(topics.command), kind, RELIABLE)
+        self._sent_order = command_order(arm, topics)
         self._order: dict[tuple[str, ...], list[int]] = {}
         self._q, self._qd, self._t = np.zeros(arm.n), np.zeros(arm.n), -math.inf
         self._publisher: int | None = None
@@ -193,7 +195,7 @@ class Ros2Plant:
             now, route = self.clock(), self._route
             message = route.moving(speed, self._q, self._t, now) if accepted else route.stopping(speed, now)
         else:
-            message = speeds_message(tuple(speed.tolist()))
+            message = speeds_message(tuple(speed[self._sent_order].tolist()))
         self.sent = message is None or self.commands.send(message)
         if not self.sent:
             self.fault = self.fault or f"{self.topics.command}: the network did not take a command"
@@ -285,6 +287,24 @@ class Ros2Plant:
         if len(self._order) < 16:
             self._order[names] = [names.index(name) for name in own]
         return [names.index(name) for name in own]
+
+
+def command_order(arm: Arm, topics: Topics) -> list[int]:
+    """Which of the arm's joints each number of a message with joint speeds is for; refuses an order that is none."""
+    own, given = arm.joint_names, topics.command_joints
+    if not given:
+        return list(range(arm.n))
+    if topics.is_trajectory:
+        raise ConfigError("command joints: expected none for trajectories, whose messages name their joints; got some")
+    wrong = [name for name in given if name not in own]
+    lacking = [name for name in own if name not in given]
+    if wrong or lacking or len(given) != len(own):
+        twice = next((name for name in given if given.count(name) > 1), "")
+        what = (
+            f"{wrong[0]!r}{did_you_mean(wrong[0], own)}" if wrong else f"{twice!r} twice" if twice else ", ".join(given)
+        )
+        raise ConfigError(f"command joints: expected {', '.join(own)} of {arm.name}, in any order; got {what}")
+    return [own.index(name) for name in given]
 
 
 def speeds_message(speeds: tuple[float, ...]) -> Value:

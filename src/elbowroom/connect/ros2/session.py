@@ -57,6 +57,7 @@ class Ros2Options:
     command: str | None = None  # None: nothing is published, the arm is only watched
     dry_run: bool = False  # nothing is published though there is a topic for commands, which is looked at
     trajectory: bool | None = None
+    command_joints: tuple[str, ...] = ()  # the order of joint speeds in messages; (): the arm's own
     people: int = 1  # places; 0: no people are looked for
     people_topic: str = PEOPLE
     bodies_topic: str = BODIES
@@ -119,7 +120,8 @@ class Ros2Session:
     def connect(self, arm: Arm, seconds: float = WAIT) -> Ros2Plant:
         """The robot as the plant of this arm, once its joint states come; a ConfigError says why they do not."""
         options = self.options
-        topics = Topics(options.joint_states, options.command, options.trajectory, silent=options.dry)
+        order = options.command_joints
+        topics = Topics(options.joint_states, options.command, options.trajectory, options.dry, order)
         self.plant = plant = Ros2Plant(arm, self.node, topics, timeout=options.timeout or TIMEOUT)
         if options.people:
             self.people = people = Ros2People(

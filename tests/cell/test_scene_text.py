@@ -19,6 +19,7 @@ from elbowroom.cell.people.settings import (
     WalkSettings,
     WanderSettings,
 )
+from elbowroom.cell.recording.log import LEFT_OUT
 from elbowroom.cell.recording.table import Recording, read
 from elbowroom.cell.runner import Log, record_to
 from elbowroom.cell.scene import NOTE, read_file, scene_of, scene_text, variants
@@ -76,12 +77,14 @@ class Own:
         return StandSettings().make(origin, floor)
 
 
-def test_what_no_file_can_hold_leaves_the_recording_without_its_scene(tmp_path):
+def test_what_no_file_can_hold_is_left_out_of_the_recordings_scene_and_named(tmp_path):
     scene = Scene(people={"anna": Own()}, duration=0.02)
     assert scene_text(scene) is None
     cell = Cell(scene)
     run(cell, record_to(cell, tmp_path / "run.csv"))
-    assert NOTE not in read(tmp_path / "run.csv").notes
+    notes = read(tmp_path / "run.csv").notes
+    assert scene_of(notes[NOTE]) == dataclasses.replace(scene, people={})
+    assert notes[LEFT_OUT] == "people: anna"
 
 
 def test_text_that_is_no_scene_is_refused():

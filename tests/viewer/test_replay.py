@@ -279,7 +279,7 @@ def test_an_older_recording_is_shown_as_far_as_it_tells(tmp_path):
     assert not np.allclose(arm.model.base, load("ur5e").model.base)  # the scene turns it
     table = made(arm, (0.9, 0.2, -0.5))
     replay = Replay(tmp_path / "run.csv", table=RecordedTable(table, arm.n, {"robot": "ur5e"}))
-    assert replay.warnings == ["the recording does not hold its scene (old ones, ROS 2); people are shown as figures"]
+    assert replay.warnings == ["the recording does not hold its scene, as old ones; people are shown as figures"]
     picture = replay.snapshot(0.03)
     np.testing.assert_array_equal(picture.arm, Body(arm).rows(arm.ready, np.zeros(6))[:, :7])
     assert len(picture.people) == 13

@@ -11,18 +11,17 @@ a controller does: the supervisor stops the arm and says why.
 A supervisor that watches is shown the bare controller's command and what the sensor shows, and its own command goes
 nowhere.  So the arm moves exactly as it does without one.
 
-`Log` writes a cell's control steps into a recording, one row each (recording/columns.py), and `record_to` makes one
-whose first lines say what the scene is.
+`Log` writes a cell's control steps into a recording, one row each (recording/log.py), and `record_to` makes one whose
+first lines say what the scene is.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -35,16 +34,18 @@ from ..avoidance.safety.perception import FAR
 from ..errors import ConfigError
 from ..geometry import PARKED, ROW, Body
 from ..geometry.pairs import NOBODY, Clearance
-from ..geometry.person import SIDES
-from ..geometry.shapes import A, B
 from .layout import laid_out, plant_of
 from .layout import mounted as mounted
 from .pace import AsFastAsPossible, Pace, RealTime
 from .people.coworker import Noisy
 from .people.settings import Seen, made
 from .plants.plant import JointPlant, LinkedPlant, Plant
+from .recording.log import Log as Log
+from .recording.log import bare_told as bare_told
+from .recording.log import notes_of as notes_of
+from .recording.log import record_to as record_to
 from .recording.table import Recording
-from .scene import NOTE, Scene, scene_text
+from .scene import Scene
 from .task import Aiming, Task
 
 Array = NDArray[np.float64]
@@ -428,83 +429,3 @@ def run(
         kept.close()
         cell.close()
     return kept
-
-
-# ---- recording
-
-_NUMBERS = ["t", "cycles", "contacts", "distance_axes", "distance_surfaces", "clearance", "age"]
-_NUMBERS += ["slow", "push", "limit", "margin", "route", "route_part", "replans"]
-_UNPLANNED = (math.nan, math.nan, math.nan)
-_VECTORS = ["tool", "tool_v", "person", "person_v", "goal", "q", "qd", "command", "object", "attraction", "repulsion"]
-_VECTORS += [f"{side}_hand" for side in SIDES]
-
-
-class Log:
-    """Writes a cell's control steps into a recording.
-
-    Of several people, person_x ... and the palms of the hands are of the first in the scene.
-    """
-
-    def __init__(self, cell: Cell, recording: Recording) -> None:
-        if recording.n != cell.arm.n:
-            wanted = f"one for the {cell.arm.n} joints of {cell.arm.name}"
-            raise ConfigError(f"recording: expected {wanted}; got one for {recording.n}")
-        self._cell, self._recording, self._row = cell, recording, recording.row
-        self._numbers = [recording.columns.index(name) for name in _NUMBERS]
-        self._views = {name: recording.view(name) for name in _VECTORS}
-        names = cell.people[0].actual.names if cell.people else ()
-        self._hands = [(f"{side}_hand", names.index(f"{side}_hand")) for side in SIDES if f"{side}_hand" in names]
-
-    def add(self, t: float) -> None:
-        """The control step at t, after `cell.step(t)`."""
-        cell, views = self._cell, self._views
-        info, detour = cell.controller.command, cell.detour
-        route = _UNPLANNED if detour is None else (detour.state, detour.part, detour.replans)
-        counted = t, cell.task.cycles, cell.plant.contacts, *cell.near, cell.clearance.surfaces, cell.age
-        numbers = *counted, info.slow, info.push, info.limit, cell.margin, *route
-        for k, number in zip(self._numbers, numbers, strict=True):  # faster than an array of so few
-            self._row[k] = number
-        views["tool"][:], views["tool_v"][:] = cell.tool, cell.tool_velocity
-        views["goal"][:], views["object"][:] = cell.task.goal.position, cell.task.object
-        views["q"][:], views["qd"][:], views["command"][:] = cell.state.q, cell.state.qd, cell.command.qd
-        views["attraction"][:], views["repulsion"][:] = info.attraction, info.repulsion
-        if cell.people:
-            views["person"][:], views["person_v"][:] = cell.people[0].actual.point(t)
-        for name, k in self._hands:  # the first person's capsules are the first rows
-            hand = cell.people_rows[k]
-            views[name][:] = math.nan if hand[0] == PARKED[0] else 0.5 * (hand[A] + hand[B])
-        verdict = "" if cell.verdict is None else cell.verdict.value
-        self._recording.append(cell.task.state, cell.command.status.value, verdict, info.status.value)
-
-
-def bare_told(bare: tuple[str, ...]) -> str:
-    """What is said of a run in which links had no shape."""
-    some = f"{len(bare)} links have" if len(bare) > 1 else "1 link has"
-    return f"{some} no shape, and distances ignore {'them' if len(bare) > 1 else 'it'}: {', '.join(bare)}"
-
-
-def notes_of(cell: Cell) -> dict[str, str]:
-    """What the scene is, for the first lines of a recording.
-
-    The whole scene is the note "scene.toml" (scene.py), so that the run can be shown again.  A scene of
-    settings that no file can hold, such as a person of one's own making, has no such note.
-    """
-    said = {"title": cell.scene.title, "robot": cell.arm.name, "plant": cell.plant_kind}
-    if cell.bare:
-        said["without shape"] = bare_told(cell.bare)
-    if cell.motion_limits:
-        said["motion limits"] = ", ".join(f"{each!r:.200}" for each in cell.motion_limits)
-    tuned = dataclasses.replace(cell.scene, controller=cell.controller.config)  # it may have been since
-    whole = scene_text(tuned)
-    return said if whole is None else said | {NOTE: whole}
-
-
-def record_to(
-    cell: Cell, path: Path, *, notes: Mapping[str, str] | None = None, replace: bool = False, keep: bool = True
-) -> Recording:
-    """A recording of this cell in a file, CSV or MCAP by its name, with `notes_of` it and these.
-
-    `keep` and `replace` are as for `Recording`.
-    """
-    told = notes_of(cell) | dict(notes or {})
-    return Recording(cell.arm.n, path, notes=told, replace=replace, keep=keep, arm=cell.arm)

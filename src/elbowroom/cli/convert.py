@@ -41,12 +41,16 @@ def convert(
 
 def _arm(notes: dict[str, str], source: Path) -> Arm | None:
     """The arm of a recording, to be drawn; None where the recording does not say, or its file is gone."""
+    from ..arm import Arm
     from ..cell.layout import mounted
+    from ..cell.recording.arm_note import ARM, arm_of
     from ..cell.scene import NOTE, scene_of
 
-    if NOTE not in notes:
-        return None
     try:
+        if ARM in notes:
+            return Arm(arm_of(notes[ARM]))
+        if NOTE not in notes:
+            return None
         return mounted(scene_of(notes[NOTE], source.parent))
     except (ElbowroomError, OSError) as error:
         note("warning", f"the arm is not drawn: {error}")

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -230,24 +230,20 @@ def ros2(
         raise typer.Exit(_simulate(robot or "ur5e", tip, domain, interface, seconds))
     if reset or go_to:
         raise typer.Exit(_order(reset, go_to, goal, frame or "world", domain, interface, not humble, wait))
-    from ..connect.ros2.session import Ros2Session
+    from ..connect.ros2.session import Ros2Session, saved_description
 
     asked = options(joint_states, command, dry_run, people, domain, interface, frame, floor, command_joints)
     asked = replace(asked, goal_topic=goal, people_topic=people_topic, hashes=not humble, watchdog=watchdog, turn=turn)
-    with terminated(), Ros2Session(asked) as link:
+    with terminated(), Ros2Session(asked) as link, ExitStack() as files:
         note("connecting", "to the robot; an arm that is new here is compiled first, which takes a minute", "green")
-        given = robot if robot is not None else _described(link, wait)
+        given = robot
+        if given is None:
+            given = str(files.enter_context(saved_description(link.description(wait))))
         cell = link.guarded(_scene(given, tip, scene, period, seconds, allow_bare), wait)
         introduce(link, cell)
         for warning in link.warnings:
             note("warning", warning)
         raise typer.Exit(guard(link, cell, out, force))
-
-
-def _described(link: Ros2Session, wait: float) -> str:
-    from ..connect.ros2.session import saved_description
-
-    return str(saved_description(link.description(wait)))
 
 
 def _scene(robot: str, tip: str, file: Path | None, period: float, seconds: float | None, allow_bare: bool) -> Scene:

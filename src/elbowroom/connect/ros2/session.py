@@ -16,7 +16,8 @@ import dataclasses
 import math
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -326,8 +327,10 @@ def root_of(scene: Scene) -> str:
     return root_link(path) if path.suffix in (".urdf", ".xacro") and path.is_file() else ""
 
 
-def saved_description(text: str) -> Path:
-    """The URDF of a topic as a file in a folder of its own, which its name is kept for: recordings name their arm."""
-    path = Path(tempfile.mkdtemp(prefix="elbowroom_")) / "robot_description.urdf"
-    path.write_text(text, encoding="utf-8")
-    return path
+@contextmanager
+def saved_description(text: str) -> Iterator[Path]:
+    """The URDF of a topic as a file, until the end: recordings hold their arm themselves."""
+    with tempfile.TemporaryDirectory(prefix="elbowroom_") as folder:
+        path = Path(folder) / "robot_description.urdf"
+        path.write_text(text, encoding="utf-8")
+        yield path

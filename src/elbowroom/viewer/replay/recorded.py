@@ -31,8 +31,10 @@ from ...cell.people.coworker import Coworker
 from ...cell.people.dragged import arm_rows, bend_to
 from ...cell.people.settings import PersonSettings
 from ...cell.people.walking import Still
-from ...cell.pick_and_place import AVOID, BACK_HOME, PICK, PLACE, TO_GOAL, InFeed, PickAndPlace
+from ...cell.pick_and_place import AVOID
+from ...cell.recording.arm_note import ARM, arm_of
 from ...cell.recording.columns import RecordedTable
+from ...cell.recording.log import LEFT_OUT
 from ...cell.recording.table import read
 from ...cell.scene import NOTE, Scene, scene_of
 from ...errors import ConfigError, ElbowroomError, RecordingError
@@ -47,6 +49,7 @@ from ...model.visuals import Visual, visuals_of
 from ..panel.margins import GIVES_WAY, STANDS, THERE, Margins, NearestCapsule, Stopping, at_nearest, stopping
 from ..session.setup import ShownSettings
 from ..snapshot import Nearest, SceneView, Snapshot, belts
+from .recorded_belts import RecordedBelts
 
 Array = NDArray[np.float64]
 
@@ -59,6 +62,7 @@ class ReplayCell:
 
     def __init__(self, path: Path, table: RecordedTable, robot: str | None = None) -> None:
         self.table, self.exact, self.warnings = table, True, list[str]()
+        self.figures = False  # whether the first person is there only in rows that have them
         self.scene = self._scene(path, robot)
         self.arm = self._mounted(path, robot)
         if self.arm.n != table.n:
@@ -77,8 +81,11 @@ class ReplayCell:
     def _scene(self, path: Path, robot: str | None) -> Scene | None:
         text = self.table.notes.get(NOTE)
         if text is None:
-            self._doubt("the recording does not hold its scene (old ones, ROS 2); people are shown as figures")
+            self._doubt("the recording does not hold its scene, as old ones; people are shown as figures")
             return None
+        if LEFT_OUT in self.table.notes:
+            left_out = self.table.notes[LEFT_OUT]
+            self._doubt(f"not in the recording's scene ({left_out}); the first person is shown as a figure")
         try:
             found = scene_of(text, path.parent)
             return found if robot is None else dataclasses.replace(found, robot=robot)
@@ -92,6 +99,8 @@ class ReplayCell:
     def _mounted(self, path: Path, robot: str | None) -> Arm:
         name = self.scene.robot if self.scene is not None else robot or self.table.notes.get("robot", "")
         try:
+            if ARM in self.table.notes and not robot:
+                return Arm(arm_of(self.table.notes[ARM]))
             return self._turned(load(name)) if self.scene is None else mounted(self.scene)
         except (ElbowroomError, OSError, KeyError) as error:
             hint = "" if robot else "; name its file by --robot"
@@ -120,13 +129,13 @@ class ReplayCell:
         self.origin = np.array(base, dtype=float)
         self.floor = float(base[2])
         self.lower, self.upper = np.array(arm.model.lower, float), np.array(arm.model.upper, float)
+        at = vector(self.table, "person", 3)
+        there = np.isfinite(at).all(axis=1)
+        figures = [_stand_in(at[there][0], base)] if there.any() else []
         if scene is None:
             self.body = Body(arm)
-            at = vector(self.table, "person", 3)
-            there = np.isfinite(at).all(axis=1)
             self.floor = float(at[there][0, 2]) if there.any() else self.floor
-            self.people = [_stand_in(at[there][0], base)] if there.any() else []
-            self.names = ["somebody"] * len(self.people)
+            self.people, self.names = figures, ["somebody"] * len(figures)
             return
         start = starting(scene, arm)
         self.body = Body(arm, cover=scene.cover or None)
@@ -139,6 +148,9 @@ class ReplayCell:
         self.floor = float(base[2] + scene.floor)
         self.names = list(scene.people)
         self.people = [self._made(path, name, who) for name, who in scene.people.items()]
+        if LEFT_OUT in self.table.notes and not self.people:
+            self.people, self.names = figures, ["somebody"] * len(figures)
+            self.figures = bool(figures)
 
     def _made(self, path: Path, name: str, who: PersonSettings) -> Coworker:
         try:
@@ -150,7 +162,10 @@ class ReplayCell:
             return _stand_in(at, self.arm.model.base[:3, 3])
 
     def _visuals(self) -> tuple[Visual, ...]:
-        return () if self.scene is None else visuals_of(self.scene.robot, self.scene.tip or None)
+        scene = self.scene
+        if scene is None or (ARM in self.table.notes and not Path(scene.robot).is_file()):  # the file is gone
+            return ()
+        return visuals_of(scene.robot, scene.tip or None)
 
     def _stopping(self) -> Stopping | None:
         """What the supervisor of the run asked for; None where there was none."""
@@ -174,7 +189,8 @@ class ReplayCell:
         for k, who in enumerate(self.people):
             mine = rows[self.ends[k] : self.ends[k + 1]]
             stamp = who.look(t, mine)
-            if stamp is None or stamp == -math.inf:
+            gone = self.figures and not np.isfinite(person).all()
+            if stamp is None or stamp == -math.inf or gone:
                 mine[:] = PARKED
             elif k == 0:
                 if np.isfinite(person).all():
@@ -424,58 +440,3 @@ class Replay:
     def offset(self, k: int, at: Array) -> Array:
         """How far the first person is from where they would be, (x, y)."""
         return at[:2] - self.cell.people[0].point(float(self.table["t"][k]))[0][:2]
-
-
-class RecordedBelts:
-    """Where the objects of a pick-and-place cell were: on the belts since they were gripped or let go, or carried.
-
-    A belt moves at its speed, so the times of gripping and letting go, which the states tell, say it all.  What was on
-    the belts before a recording began in the middle of a run is not known; the in-feed is taken as full.
-    """
-
-    def __init__(self, replay: Replay) -> None:
-        self._replay = replay
-        scene = replay.cell.scene
-        task = scene.task if scene is not None else None
-        self._task = task.placed(replay.cell.origin) if isinstance(task, PickAndPlace) else None
-        if self._task is None:
-            return
-        state = replay.table["state"]
-        self._pick = np.array(self._task.pick)
-        self._gripped = np.flatnonzero((state[:-1] == PICK) & (state[1:] == TO_GOAL)) + 1
-        self._placed = np.flatnonzero((state[:-1] == PLACE) & (state[1:] == BACK_HOME)) + 1
-
-    def objects(self, k: int) -> tuple[Array, bool]:
-        """(n, 3) where the objects are in a row, and whether one of them is carried."""
-        replay = self._replay
-        own = replay._object[k]
-        if self._task is None:
-            return own[None][np.isfinite(own).all()[None]], False
-        begin = int(replay._begins[np.searchsorted(replay._begins, k, side="right") - 1])
-        coming, going = self._task.infeed, self._task.outfeed
-        gripped = self._gripped[(self._gripped > begin) & (self._gripped <= k)]
-        feed = InFeed(coming, self._task.pick)
-        if len(gripped):
-            since = float(replay.times[k] - replay.times[gripped[-1]])
-            feed.gap = max(0.0, coming.spacing - coming.speed * since)
-        rows = np.zeros((coming.room + 1, 3))
-        found = list(rows[: feed.write(rows)])
-        for e in self._placed[(self._placed > begin) & (self._placed <= k)][::-1].tolist():
-            gone = going.speed * float(replay.times[k] - replay.times[e])
-            if gone >= going.length:
-                break
-            found.append(self._let_go(e) + gone * going.way)
-        carried = bool(np.isfinite(own).all() and not np.array_equal(own, self._pick))
-        if carried:
-            found.append(own)
-        return np.array(found).reshape(-1, 3), carried
-
-    def _let_go(self, row: int) -> Array:
-        """Where an object was put: as far from the tool as when it was gripped; else where it was last."""
-        before = self._gripped[self._gripped < row]
-        last: Array = self._replay._object[row - 1]
-        if not len(before):
-            return last if math.isfinite(last[0]) else np.array(self._replay.tool[row])
-        tool = self._replay.tool
-        there: Array = tool[row] + (self._pick - tool[before[-1]])
-        return there

@@ -17,6 +17,7 @@ from elbowroom.bench import dynamics as suite
 from elbowroom.bench import gpu
 from elbowroom.bench.gpu import CardReport, CardRow
 from elbowroom.bench.timing import ROBOTS, FirstCall, Report, Row
+from elbowroom.errors import pip_install
 
 BENCH = "elbowroom.bench.dynamics"
 
@@ -171,7 +172,7 @@ def test_a_peer_that_is_missing_names_the_extra(run, monkeypatch):
     status, _, err = run("bench", "dynamics")
     assert status == 1
     assert is_one_line(err)
-    assert "needs pinocchio: pip install '.[bench]'" in err
+    assert f"needs pinocchio: {pip_install('bench')}" in err
 
 
 @pytest.fixture
@@ -324,7 +325,7 @@ def test_bench_gpu_without_a_card_says_so_in_a_line(run, monkeypatch):
     status, out, err = run("bench", "gpu")
     assert (status, out) == (1, "")
     assert is_one_line(err)
-    assert "device 'cuda' needs CuPy (pip install '.[gpu]')" in err
+    assert f"device 'cuda' needs CuPy ({pip_install('gpu')})" in err
 
 
 SUITES = ("dynamics", "batch", "chains", "distance", "avoidance", "gpu", "page")

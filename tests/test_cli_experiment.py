@@ -17,6 +17,7 @@ import pytest
 from elbowroom import cli
 from elbowroom.cell.recording.table import read as read_recording
 from elbowroom.cli.terminal import Interrupts
+from elbowroom.errors import pip_install
 from elbowroom.experiments.thesis import experiment as thesis
 from elbowroom.experiments.thesis import results
 from elbowroom.experiments.thesis.experiment import SCENES, TESTS, experiments, installed, read
@@ -112,6 +113,23 @@ def test_help_says_what_is_written_and_how_much(run):
     words = " ".join(out.split())
     for said in ("elbowroom experiment all", "report.html", "recordings/", "about 260 MB", "Ctrl-C", "exit status"):
         assert said in words
+
+
+def test_recordings_are_mcap_where_that_is_asked_for_with_the_same_numbers(run, brief):
+    pytest.importorskip("mcap", reason="mcap (extra connect) writes MCAP")
+    for kind in ("csv", "mcap"):
+        status, _, err = run("3", "--format", kind, "--out", kind)
+        assert status == 0, err
+    assert Path("csv/results.json").read_bytes() == Path("mcap/results.json").read_bytes()
+    names = [sorted(path.stem for path in Path(kind, "recordings").iterdir()) for kind in ("csv", "mcap")]
+    assert names[0] == names[1]
+    for name in names[0]:
+        one, two = (read_recording(Path(kind, "recordings", f"{name}.{kind}")) for kind in ("csv", "mcap"))
+        assert all((one[column] == two[column]).all() or one[column].dtype.kind == "f" for column in one)
+        assert (one["tool_x"] == two["tool_x"]).all()
+    status, _, err = run("3", "--format", "cvs")
+    assert status == 2
+    assert "csv" in err
 
 
 def test_a_test_leaves_report_results_and_recordings(run, brief, tmp_path):
@@ -322,7 +340,7 @@ def test_without_mujoco(run, brief, monkeypatch):
     hide(monkeypatch, "mujoco")
     status, out, err = run(1, "--plant", "mujoco")
     assert (status, out) == (1, "")
-    assert err == "error: the MuJoCo plant needs MuJoCo: pip install '.[mujoco]'\n"
+    assert err == f"error: the MuJoCo plant needs MuJoCo: {pip_install('mujoco')}\n"
     monkeypatch.setattr(thesis, "ARMS", ())
     for arguments in (["all"], ["3", "--plant", "all"]):
         status, out, err = run(*arguments, "--json", "--out", f"out{arguments[0]}")
@@ -336,7 +354,7 @@ def test_without_matplotlib(run, brief, monkeypatch):
     hide(monkeypatch, "matplotlib")
     status, _, err = run(3, "--out", "plain")
     assert status == 0
-    assert "left out: figures: drawing needs matplotlib: pip install '.[report]'\n" in err
+    assert f"left out: figures: drawing needs matplotlib: {pip_install('report')}\n" in err
     assert "drawing needs matplotlib" in Path("plain/report.html").read_text()
     assert sorted(path.name for path in Path("plain").iterdir()) == ["recordings", "report.html", "results.json"]
 

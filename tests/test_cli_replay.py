@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 
 import pytest
 
@@ -94,6 +95,26 @@ def test_run_writes_a_page_too(run, scene, tmp_path):
     status, _, err = run("run", tmp_path / "cell.toml", "--html", tmp_path / "run.html")
     assert status == 1
     assert "is there already" in err
+
+
+def test_the_numbers_of_a_recording_are_the_same_in_either_format(run, recording, tmp_path):
+    pytest.importorskip("mcap", reason="mcap (extra connect) writes MCAP")
+    other = tmp_path / "other.mcap"
+    assert run("convert", recording, other)[0] == 0
+    status, out, err = run("replay", recording, "--numbers", "--json")
+    assert (status, err) == (0, "")
+    found = json.loads(out)
+    assert found["duration"] == pytest.approx(0.49)
+    assert found["min_distance"] > found["min_surface_distance"] > 0.0
+    assert run("replay", other, "--numbers", "--json") == (0, out, "")
+    assert "min_surface_distance " in run("replay", other, "--numbers")[1]
+    other.write_bytes(other.read_bytes()[: other.stat().st_size // 2])  # of its one chunk nothing is left
+    status, _, err = run("replay", other, "--numbers")
+    assert status == 1
+    assert "the end is torn off" in err.replace("\n", " ")
+    assert "expected a recording of two control steps or more; got 0" in err.replace("\n", " ")
+    status, _, err = run("replay", other, "--json")
+    assert status == 2
 
 
 def test_a_recording_goes_from_format_to_format_and_is_replayed(run, tmp_path):

@@ -84,6 +84,16 @@ def test_install_hints_name_what_can_be_installed():
     named = [(file, *found) for file, hint in hints for found in WITH_EXTRAS.findall(hint)]
     assert {place for _, place, _ in named} == {"."}
     assert [one for one in named for extra in one[2].split(",") if extra not in extras] == []
+    asked = [extra for file in files for extra in re.findall(r"pip_install\(['\"](\w+)", file.read_text("utf-8"))]
+    assert len(asked) > 20
+    assert set(asked) <= set(extras)
+
+
+def test_messages_name_extras_by_the_helper_that_knows_how_this_was_installed():
+    """An editable installation stays one: `pip install '.[x]'` would replace it."""
+    files = [file for file in (ROOT / "src").rglob("*.py") if file.name != "errors.py"]
+    plain = re.compile(r"""["'].*pip install '\.\[""")
+    assert [file.name for file in files if plain.search(file.read_text("utf-8"))] == []
 
 
 @pytest.fixture(scope="module")

@@ -66,6 +66,19 @@ class TraceError(ElbowroomError, TypeError):
     """An expression used where only a number works, such as an `if` or a `float(...)`."""
 
 
+def pip_install(extra: str, *, again: bool = False) -> str:
+    """The command that installs an extra; an installation that follows the sources goes on to do so."""
+    import importlib.metadata  # what is slow to import is needed for messages alone
+    import json
+
+    try:
+        record = importlib.metadata.distribution("elbowroom").read_text("direct_url.json") or "{}"
+        follows = json.loads(record).get("dir_info", {}).get("editable", False)
+    except Exception:  # not installed, or its record is broken
+        follows = False
+    return f"pip install {'--force-reinstall ' if again else ''}{'-e ' if follows else ''}'.[{extra}]'"
+
+
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 

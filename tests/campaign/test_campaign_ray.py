@@ -49,7 +49,7 @@ def bits(folder):
 
 def test_without_ray_one_hears_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(ElbowroomError, match=r"engine 'ray' needs Ray: pip install '.\[scale\]'"):
+    with pytest.raises(ElbowroomError, match=r"engine 'ray' needs Ray: pip install (-e )?'.\[scale\]'"):
         engine("ray", 2)
     with pytest.raises(ElbowroomError, match="engine 'local' has no address; expected engine 'ray'"):
         engine("local", address="auto")

@@ -118,7 +118,7 @@ def test_parquet_holds_the_same(tmp_path, wanted):
 
 def test_without_pyarrow_one_hears_how_to_do_without(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(StoreError, match=r"pip install '.\[campaign\]'; --format npy does without"):
+    with pytest.raises(StoreError, match=r"pip install (-e )?'.\[campaign\]'; --format npy does without"):
         create(tmp_path / "out", files="parquet")
     assert not (tmp_path / "out").exists()
 

@@ -347,8 +347,9 @@ def test_a_disk_that_hangs_holds_up_nothing(tmp_path, monkeypatch):
         finally:
             goes_on.set()
     got = read(tmp_path / "run.csv")
-    assert got.rows == 10  # no hole: what was on its way, and nothing after
-    assert f"the file holds the 10 rows until t = {got['t'][-1]:g} s" in recording.problem
+    assert 1 <= got.rows <= 10  # no hole: what was on its way, as many as the thread had seen, and nothing after
+    np.testing.assert_allclose(got["t"], 0.001 * np.arange(got.rows), atol=1e-12)
+    assert f"the file holds the {got.rows} rows until t = {got['t'][-1]:g} s" in recording.problem
 
 
 def test_a_fault_of_the_thread_is_told(tmp_path, monkeypatch):

@@ -277,7 +277,7 @@ def test_it_is_made_once(arm):
 def test_without_cupy(arm, monkeypatch):
     monkeypatch.undo()
     monkeypatch.setitem(sys.modules, "cupy", None)
-    with pytest.raises(ElbowroomError, match=r"device 'cuda' needs CuPy \(pip install '\.\[gpu\]'\)"):
+    with pytest.raises(ElbowroomError, match=r"device 'cuda' needs CuPy \(pip install (-e )?'\.\[gpu\]'\)"):
         arm.compile("pose", device="cuda")(np.zeros(4))
 
 

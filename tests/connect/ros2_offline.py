@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import math
-import time
+from unittest import mock
 
 import numpy as np
 
 from elbowroom.avoidance import Command, Config, Limits, Sensor
 from elbowroom.cell import Scene
 from elbowroom.connect.ros2.node import Message
+from elbowroom.connect.ros2.plant import Ros2Plant
 from elbowroom.connect.ros2.session import Ros2Options, Ros2Session
 from elbowroom.loading import load
 
@@ -68,7 +70,7 @@ class Guarded:
         self.joints = list(range(self.arm.n))  # of each number that the robot's controller takes
         self.q = np.array(self.arm.ready if q is None else q, dtype=float)
         self.qd = np.zeros(self.arm.n)
-        self.now, self.t = time.monotonic(), 0.0
+        self.now, self.t = 1000.0, 0.0
         self.node.subscribe("/joint_states", "")
         self.tell()
         self.link = link = Ros2Session.__new__(Ros2Session)
@@ -77,8 +79,10 @@ class Guarded:
         link._resets, link._heard = self.node.subscribe("/elbowroom/reset", ""), -math.inf
         link.resets, link.refused, link.root, link.warnings = 0, 0, "", []
         limits = Limits(sensor=Sensor())
-        self.cell = link.guarded(Scene(robot=robot, origin="base", controller=Config(period=PERIOD), limits=limits))
-        link.plant.clock = lambda: self.now
+        scene = Scene(robot=robot, origin="base", controller=Config(period=PERIOD), limits=limits)
+        plant = functools.partial(Ros2Plant, clock=lambda: self.now)
+        with mock.patch("elbowroom.connect.ros2.session.Ros2Plant", plant):
+            self.cell = link.guarded(scene)
         self.told = link.told(self.cell)
         self.cell.reset()
 

@@ -325,7 +325,7 @@ def test_a_reset_that_is_repeated_does_not_end_the_next_stop():
     link.plant = SimpleNamespace(clock=lambda: now, unlatch=lambda: None)
     link._resets, link._heard, link.resets, link.refused = inbox, -math.inf, 0, 0
     link.people = link._watchdog = None
-    cell, may = SimpleNamespace(guard=guard), True
+    cell, may = SimpleNamespace(guard=guard, task=None), True
 
     def ask(after: float, latched: object) -> int:
         nonlocal now

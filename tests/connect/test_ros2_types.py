@@ -88,7 +88,9 @@ def test_the_loopback_has_no_multicast_and_this_machine_as_its_only_peer():
 
 def test_without_the_package_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "cyclonedds.core", None)
-    with pytest.raises(ElbowroomError, match=r"ROS 2 needs the package cyclonedds .*: pip install '.\[connect\]'"):
+    with pytest.raises(
+        ElbowroomError, match=r"ROS 2 needs the package cyclonedds .*: pip install (-e )?'.\[connect\]'"
+    ):
         needs_cyclonedds()
 
 

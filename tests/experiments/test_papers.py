@@ -169,6 +169,6 @@ def test_the_page_escapes():
 
 def test_without_matplotlib_the_error_says_how_to_get_it(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(er.ElbowroomError, match=r"pip install '\.\[report\]'"):
+    with pytest.raises(er.ElbowroomError, match=r"pip install (-e )?'\.\[report\]'"):
         papers.write(tmp_path / "out", TIMINGS)
     assert not (tmp_path / "out").exists()

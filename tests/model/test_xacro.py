@@ -117,5 +117,5 @@ def test_a_file_without_end_is_stopped(file, monkeypatch):
 
 def test_a_missing_library_is_named(file, monkeypatch):
     monkeypatch.setattr(xacro, "_PROGRAM", f"import sys; sys.exit({xacro._MISSING})")
-    with pytest.raises(ModelError, match=r"pip install '\.\[xacro\]'"):
+    with pytest.raises(ModelError, match=r"pip install (-e )?'\.\[xacro\]'"):
         er.load(file, xacro=True)

@@ -149,6 +149,17 @@ def test_a_recording_and_where_it_is(live):
     assert not live._name("csv").exists()
 
 
+def test_a_recording_as_mcap(live, monkeypatch):
+    pytest.importorskip("mcap", reason="mcap (extra connect) writes MCAP")
+    monkeypatch.setattr(live, "recordings", ".mcap")
+    live.order("tape")
+    shows(live, lambda p: p.recorded > 20)
+    live.order("tape")
+    path = Path(shows(live, lambda p: not p.recording and ".mcap" in p.saved).saved.split(" (")[0])
+    assert path.suffix == ".mcap"
+    assert len(read(path)["t"]) > 20
+
+
 def test_pictures_are_kept_and_no_more_than_that(live):
     shows(live, lambda p: len(live._kept) > 5)
     assert live._kept.maxlen == 3600  # two minutes at thirty a second

@@ -25,7 +25,7 @@ def test_the_snapshot_is_that_of_the_cell():
 
 def test_without_the_package_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "rerun", None)
-    with pytest.raises(ElbowroomError, match=r"--rerun needs the package rerun-sdk: pip install '.\[rerun\]'"):
+    with pytest.raises(ElbowroomError, match=r"--rerun needs the package rerun-sdk: pip install (-e )?'.\[rerun\]'"):
         RerunViewer(Cell(SCENE), "run.rrd")
 
 

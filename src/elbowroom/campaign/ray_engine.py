@@ -34,7 +34,7 @@ from .. import __version__
 from ..bench.encounters.scene import PERIOD
 from ..compile.engine import host
 from ..disk_cache import SOURCES
-from ..errors import ElbowroomError
+from ..errors import ElbowroomError, pip_install
 from . import runs
 from .engines import TICK, Block, Done, Watch, again
 from .runs import Rows
@@ -57,7 +57,7 @@ def engine(workers: int | None = None, address: str | None = None) -> Ray:
         try:
             import_module("ray")
         except ImportError as error:
-            raise ElbowroomError("engine 'ray' needs Ray: pip install '.[scale]'") from error
+            raise ElbowroomError(f"engine 'ray' needs Ray: {pip_install('scale')}") from error
     return Ray(workers, address)
 
 

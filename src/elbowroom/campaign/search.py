@@ -39,7 +39,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bench.encounters.script import names
-from ..errors import ElbowroomError, UnknownNameError, did_you_mean
+from ..errors import ElbowroomError, UnknownNameError, did_you_mean, pip_install
 from .distributions import Fixed, Uniform
 from .draws import PERSON, scene_seed
 from .engines import Block, Engine, Silent, Watch
@@ -63,7 +63,7 @@ def cma() -> Any:
     try:
         return import_module("cma")
     except ImportError as error:
-        raise ElbowroomError("searches need cma: pip install '.[campaign]'") from error
+        raise ElbowroomError(f"searches need cma: {pip_install('campaign')}") from error
 
 
 def over(

@@ -33,7 +33,7 @@ from ..bench.encounters.people import LIMB_SPEED
 from ..bench.encounters.scene import DURATION, PERIOD, STAND, SensorSettings
 from ..bench.planning.arms import FOREIGN, WHEEL, installed
 from ..cell.scene import is_file
-from ..errors import ConfigError, UnknownNameError, did_you_mean
+from ..errors import ConfigError, UnknownNameError, did_you_mean, pip_install
 from ..model import catalogue
 from ..reading import named, parse_toml, read_bytes
 from .distributions import Distribution, Each, Fixed, Value, distribution, is_distribution
@@ -204,7 +204,7 @@ def _arm(name: Value, path: str, folder: Path) -> str:
             f"{did_you_mean(name, known)}",
         )
     if name in FOREIGN and not installed():
-        raise FieldError(path, problem=f"{name} comes with {WHEEL}: pip install '.[foreign]'")
+        raise FieldError(path, problem=f"{name} comes with {WHEEL}: {pip_install('foreign')}")
     return str(name)
 
 

@@ -30,7 +30,7 @@ import numpy as np
 
 from .. import __version__
 from ..disk_cache import SOURCES
-from ..errors import ElbowroomError
+from ..errors import ElbowroomError, pip_install
 from .engines import Block
 from .runs import Rows, Schema, schema, where
 from .settings import Campaign
@@ -56,7 +56,7 @@ def arrow() -> Any:
         pa = import_module("pyarrow")
         import_module("pyarrow.parquet")
     except ImportError as error:
-        raise StoreError("Parquet files need pyarrow: pip install '.[campaign]'; --format npy does without") from error
+        raise StoreError(f"Parquet files need pyarrow: {pip_install('campaign')}; --format npy does without") from error
     return pa
 
 

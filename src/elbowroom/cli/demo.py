@@ -14,8 +14,20 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from ..errors import ElbowroomError
-from .terminal import AllowBare, Xacro, allow_xacro, joints, line, note, plain, progress_line
+from ..errors import ElbowroomError, pip_install
+from .terminal import (
+    AllowBare,
+    RecordingFormat,
+    RecordingKind,
+    Xacro,
+    allow_xacro,
+    joints,
+    line,
+    needs_format,
+    note,
+    plain,
+    progress_line,
+)
 
 if TYPE_CHECKING:
     from ..cell.scene import Scene
@@ -52,6 +64,7 @@ def demo(
     ] = True,
     open_: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in the browser.")] = True,
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where recordings and saved pages go.")] = Path(),
+    format_: RecordingFormat = RecordingKind.CSV,
     seconds: Annotated[float | None, typer.Option(metavar="S", min=0.0, help="Stop after so long.  [Ctrl-C]")] = None,
     prepare: Annotated[
         bool, typer.Option("--prepare", help="Only compile all arms, so that changing them takes no time.")
@@ -70,12 +83,13 @@ def demo(
     the address can steer.  One page steers, others watch and can take over.  Ctrl-C ends it.
     """
     if importlib.util.find_spec("viser") is None:
-        raise ElbowroomError("the live page needs viser: pip install '.[viewer]'; `elbowroom tour` needs nothing")
+        raise ElbowroomError(f"the live page needs viser: {pip_install('viewer')}; `elbowroom tour` needs nothing")
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ElbowroomError(f"--out: expected a folder; {str(out)!r} cannot be one: {error.strerror}") from None
     allow_xacro(xacro)
+    needs_format(format_)
     try:
         from ..viewer.access.policy import new_token
         from ..viewer.session.live import Live
@@ -89,7 +103,8 @@ def demo(
             return
         secret = new_token() if token is None and not _here(host) else token
         _said("starting the page")
-        with Live(setup, host=host, port=port, token=secret, out=out, warming=True) as live:
+        ending = f".{format_.value}"
+        with Live(setup, host=host, port=port, token=secret, out=out, warming=True, recordings=ending) as live:
             _said("the page is at", plain(live.address), " (Ctrl-C ends it); it says when the cell is there")
             if open_:
                 webbrowser.open(live.address)

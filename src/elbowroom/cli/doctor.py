@@ -195,16 +195,6 @@ def version(package: str) -> str:
         return ""
 
 
-def install(extra: str, *, again: bool = False) -> str:
-    """The command that installs an extra; an installation that follows the sources goes on to do so."""
-    try:
-        record = importlib.metadata.distribution("elbowroom").read_text("direct_url.json") or "{}"
-        follows = json.loads(record).get("dir_info", {}).get("editable", False)
-    except Exception:  # not installed, or its record is broken
-        follows = False
-    return f"pip install {'--force-reinstall ' if again else ''}{'-e ' if follows else ''}'.[{extra}]'"
-
-
 def python() -> Iterator[Diagnosis]:
     """elbowroom itself, and the interpreter."""
     from .. import __version__ as own
@@ -246,6 +236,8 @@ def _llvm() -> str:
 
 def extras() -> Iterator[Diagnosis]:
     """Each extra: what of it is there, what is not, and what cannot be imported."""
+    from ..errors import pip_install  # this file is also run alone
+
     needed = requirements()
     errors = import_errors([p for extra in TRIED for p in needed.get(extra, ()) if version(p)])
     for extra, use in USES.items():
@@ -260,9 +252,9 @@ def extras() -> Iterator[Diagnosis]:
         data = {"use": use, "there": whole, "missing": absent, "broken": broken}
         if broken:
             text = f"{use}: cannot be imported: {', '.join(broken)}"
-            yield Diagnosis(EXTRAS, extra, BROKEN, text, data, install(extra, again=True))
+            yield Diagnosis(EXTRAS, extra, BROKEN, text, data, pip_install(extra, again=True))
         elif absent:
-            yield Diagnosis(EXTRAS, extra, MISSING, f"{use}: without {', '.join(absent)}", data, install(extra))
+            yield Diagnosis(EXTRAS, extra, MISSING, f"{use}: without {', '.join(absent)}", data, pip_install(extra))
         else:
             shown = ", ".join(whole) if len(whole) <= 2 else f"all {len(whole)} packages"
             yield Diagnosis(EXTRAS, extra, OK, f"{use}: {shown}", data)

@@ -14,7 +14,20 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import ElbowroomError
-from .terminal import INTERRUPTED, Interrupts, free_folder, heading, line, note, plain, progress_bar, table
+from .terminal import (
+    INTERRUPTED,
+    Interrupts,
+    RecordingFormat,
+    RecordingKind,
+    free_folder,
+    heading,
+    line,
+    needs_format,
+    note,
+    plain,
+    progress_bar,
+    table,
+)
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -57,6 +70,7 @@ def experiment(
         list[Path] | None,
         typer.Option(metavar="FILE", help="recorded: Vicon CSV, BVH or a ROS 2 bag; may be repeated."),
     ] = None,
+    format_: RecordingFormat = RecordingKind.CSV,
     json: Annotated[bool, typer.Option("--json", help="The numbers as JSON on stdout, nothing else there.")] = False,
     force: Annotated[
         bool, typer.Option("--force", help="Write into a folder that is not empty; files of the same names go.")
@@ -74,7 +88,7 @@ def experiment(
     elbowroom experiment vary                   every gain 20 % up and down: which results survive; some minutes
 
     The folder then holds report.html, which needs nothing else, figures/, results.json, and recordings/: a CSV file a
-    run, a row a cycle, 0.3 to 5 MB each; those of `all` are about 260 MB.  The same call gives the same bytes.
+    run, or MCAP, a row a cycle, 0.3 to 5 MB each; those of `all` are about 260 MB.  The same call gives the same bytes.
 
     Ctrl-C keeps what there is: the report is made of the runs that are finished.  The exit status is 1 if a run failed
     or a file could not be written.
@@ -94,7 +108,8 @@ def experiment(
     with Interrupts() as interrupts:
         jobs, missing = planned(what, plant and plant.value, robot, tip, motion or [])
         ready(jobs)  # asked before anything runs or is written
-        suite = Suite(jobs, _folder(out, force))
+        needs_format(format_)
+        suite = Suite(jobs, _folder(out, force), ending=f".{format_.value}")
         status = made(suite, missing, interrupts, json, _command(what, plant, robot, tip, motion or []))
     raise typer.Exit(status)
 
@@ -163,18 +178,18 @@ def planned(
 ) -> tuple[list[Job], dict[str, str]]:
     """What is run, and what is left out of it and why."""
     from ..experiments.thesis.experiment import (
-        NO_MUJOCO,
         TESTS,
         experiments,
         installed,
         jobs_of,
         jobs_of_all,
+        no_mujoco,
         plants,
         recorded,
     )
 
     whole = plant == "all" or (what == "all" and plant is None and robot is None)
-    missing = {"mujoco": NO_MUJOCO} if whole and not installed("mujoco") else {}
+    missing = {"mujoco": no_mujoco()} if whole and not installed("mujoco") else {}
     kinds = ("kinematic",) if plant is None else plants() if plant == "all" else (plant,)
     if tip is not None and robot is None:
         raise typer.BadParameter("--tip belongs to --robot FILE.urdf")
@@ -296,7 +311,7 @@ def _write_report(
                 bar.update(figures, description=name, completed=k, total=count)
 
             page, problem = write_report(suite.outcomes, found, suite.folder, suite.jobs, missing, told, command)
-        if problem == NO_MATPLOTLIB:
+        if problem and problem.startswith(NO_MATPLOTLIB):
             note("left out", f"figures: {problem}")
         elif problem:
             suite.problems.append(f"figures: {problem}")

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import ElbowroomError
-from .terminal import Interrupts, line, note, writable
+from ..errors import ElbowroomError, pip_install
+from .terminal import Interrupts, line, note, plain, writable
+
+FAR = 1000.0  # m: who is farther away is nobody
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,15 +41,23 @@ def replay(
     open_: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in the browser.")] = True,
     seconds: Annotated[float | None, typer.Option(metavar="S", help="Stop after so long.  [Ctrl-C]")] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the HTML file.")] = False,
+    numbers: Annotated[bool, typer.Option("--numbers", help="Show nothing: print what happened, in numbers.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="With --numbers: as JSON.")] = False,
 ) -> None:
     """Watch a recorded run again, with a slider for time.
 
     \b
     elbowroom replay run.csv
     elbowroom replay run.mcap --html run.html
+    elbowroom replay run.mcap --numbers         least distances, speeds, stops: as the report of an experiment has them
 
     Keys on the page: space plays and pauses, "," and "." go one cycle, J and L one second.  Ctrl-C ends it.
     """
+    if json and not numbers:
+        raise typer.BadParameter("--json belongs to --numbers")
+    if numbers:
+        _numbers(file, json)
+        return
     if html is not None:
         writable(html, force)
     needs_viser()
@@ -76,10 +86,39 @@ def replay(
         note("ended", "by Ctrl-C", "green")
 
 
+def _numbers(file: Path, json: bool) -> None:
+    """The numbers of a recording, CSV or MCAP, on stdout."""
+    import json as json_text
+
+    import numpy as np
+
+    from ..cell.recording.table import read
+    from ..experiments.thesis.metrics import metrics
+    from ..experiments.thesis.outcome import plain as values_of
+
+    table = read(file)
+    if table.torn:
+        note("warning", table.torn)
+    if table.rows < 2:
+        raise ElbowroomError(f"{file}: expected a recording of two control steps or more; got {table.rows}")
+    steps = np.diff(table["t"])
+    found = values_of(metrics(table, period=float(np.median(steps[steps > 0])) if (steps > 0).any() else 0.01))
+    assert isinstance(found, dict)
+    for name, value in found.items():
+        if name.startswith("min_") and isinstance(value, float) and value > FAR:
+            found[name] = None  # nobody was there
+    if json:
+        sys.stdout.write(json_text.dumps(found, indent=2, allow_nan=False) + "\n")
+        return
+    for name, value in found.items():
+        shown = "nobody, or unknown" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+        line(plain(f"{name:24} {shown}"))
+
+
 def needs_viser() -> None:
     """Says how to get what draws, where it is missing."""
     if importlib.util.find_spec("viser") is None:
-        raise ElbowroomError("the page needs viser: pip install '.[viewer]'")
+        raise ElbowroomError(f"the page needs viser: {pip_install('viewer')}")
 
 
 def save(shown: Replay, path: Path, rate: float = 30.0) -> None:

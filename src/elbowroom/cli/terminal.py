@@ -13,6 +13,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Annotated, Any, Self, TextIO
@@ -39,6 +40,16 @@ Tip = Annotated[str | None, typer.Option(metavar="LINK", help="The link that the
 AllowBare = Annotated[
     bool, typer.Option("--allow-bare", help="Go on though links of the arm have no shape: distances ignore them.")
 ]
+
+
+class RecordingKind(StrEnum):
+    """File formats of recordings, where a folder is named and not a file."""
+
+    CSV = "csv"
+    MCAP = "mcap"
+
+
+RecordingFormat = Annotated[RecordingKind, typer.Option("--format", help="Recordings as csv, or as mcap for Foxglove.")]
 Xacro = Annotated[bool, typer.Option("--xacro", help="Evaluate a xacro file, which runs expressions in it.")]
 # of a scene, for `run` and `plant`
 Variant = Annotated[str | None, typer.Option(metavar="NAME", help="A variant that the file has.")]
@@ -207,6 +218,14 @@ def noted() -> Iterator[None]:
         for category in (ModelWarning, ModelNotice):
             warnings.simplefilter("always", category)
         yield
+
+
+def needs_format(kind: RecordingKind) -> None:
+    """Raises before anything runs where what writes recordings of that kind is missing."""
+    from ..cell.recording.mcap_read import needs_mcap
+
+    if kind is RecordingKind.MCAP:
+        needs_mcap()
 
 
 def writable(out: Path, force: bool) -> None:

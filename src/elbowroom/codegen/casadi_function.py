@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..algebra import Port, Program
-from ..errors import ElbowroomError
+from ..errors import ElbowroomError, pip_install
 
 
 def casadi_function(program: Program, name: str = "") -> Any:
@@ -23,7 +23,7 @@ def casadi_function(program: Program, name: str = "") -> Any:
     try:
         casadi = importlib.import_module("casadi")
     except ImportError as error:
-        raise ElbowroomError("CasADi is not installed: pip install '.[casadi]'") from error
+        raise ElbowroomError(f"CasADi is not installed: {pip_install('casadi')}") from error
     straight = getattr(program, "straight", None)
     program = straight() if callable(straight) else program  # one with loops
     if any(operation[0] == "uniform" for operation in program.operations):

@@ -38,7 +38,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..algebra import Count, Port, Program, Repeated
-from ..errors import DtypeError, ElbowroomError, ShapeError
+from ..errors import DtypeError, ElbowroomError, ShapeError, pip_install
 from . import source_support
 from .frameworks import call
 from .kernel import Signature, bound, bundle
@@ -241,7 +241,7 @@ def library() -> Any:
     try:
         import cupy
     except ImportError as error:
-        raise ElbowroomError(f"device 'cuda' needs CuPy (pip install '.[gpu]'): {error}") from error
+        raise ElbowroomError(f"device 'cuda' needs CuPy ({pip_install('gpu')}): {error}") from error
     try:
         devices = cupy.cuda.runtime.getDeviceCount()
     except cupy.cuda.runtime.CUDARuntimeError as error:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ConfigError, ElbowroomError
+from ..errors import ConfigError, ElbowroomError, pip_install
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,7 +54,7 @@ def pyplot() -> ModuleType:
     try:
         import matplotlib as mpl
     except ImportError as error:
-        raise ElbowroomError("the figures need matplotlib: pip install '.[report]'") from error
+        raise ElbowroomError(f"the figures need matplotlib: {pip_install('report')}") from error
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 

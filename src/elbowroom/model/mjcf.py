@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import MissingShapeWarning, ModelError, ModelNotice, close_names, warn
+from ..errors import MissingShapeWarning, ModelError, ModelNotice, close_names, pip_install, warn
 from ..reading import named, read_bytes
 from . import tips
 from .capsules import (
@@ -80,7 +80,7 @@ def _compiled(path: Path) -> Any:
     try:
         import mujoco
     except ImportError as error:
-        raise ModelError("an MJCF file is read by MuJoCo: pip install '.[mujoco]'") from error
+        raise ModelError(f"an MJCF file is read by MuJoCo: {pip_install('mujoco')}") from error
     try:
         return mujoco.MjModel.from_xml_path(str(path))
     except (ValueError, RuntimeError) as error:  # its text has the element and the line

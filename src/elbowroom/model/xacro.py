@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from ..errors import ModelError
+from ..errors import ModelError, pip_install
 from .urdf_xml import MAX_BYTES
 
 ALLOWED = "ELBOWROOM_XACRO"
@@ -87,7 +87,7 @@ def _run(path: str) -> tuple[Expanded, list[str]]:
     except subprocess.TimeoutExpired as error:
         raise ModelError(f"{path}: xacro did not end within {SECONDS:g} s") from error
     if done.returncode == _MISSING:
-        raise ModelError(f"{path}: a xacro file is evaluated by the package xacro: pip install '.[xacro]'")
+        raise ModelError(f"{path}: a xacro file is evaluated by the package xacro: {pip_install('xacro')}")
     if done.returncode:
         lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
         told = "; ".join(line.strip() for line in lines[-3:]) or f"exit status {done.returncode}"

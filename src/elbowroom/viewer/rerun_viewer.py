@@ -17,7 +17,7 @@ import numpy as np
 
 from ..avoidance.planning.detour import RouteState
 from ..cell import Cell
-from ..errors import ElbowroomError
+from ..errors import ElbowroomError, pip_install
 from ..geometry.shapes import PARKED
 from ..model.rotations import z_to
 from .scene3d.primitives import ARM, PERSON, quaternion
@@ -89,7 +89,7 @@ class RerunViewer:
         try:
             import rerun
         except ImportError:
-            raise ElbowroomError("--rerun needs the package rerun-sdk: pip install '.[rerun]'") from None
+            raise ElbowroomError(f"--rerun needs the package rerun-sdk: {pip_install('rerun')}") from None
         self._rerun: Any = rerun
         self._view = view_of(cell)
         self._stream = rerun.RecordingStream("elbowroom")

@@ -13,7 +13,7 @@ import pytest
 from elbowroom.cell.recording import table
 from elbowroom.cell.recording.table import read as read_recording
 from elbowroom.cell.runner import Cell
-from elbowroom.errors import DivergenceError, ElbowroomError, RecordingError
+from elbowroom.errors import DivergenceError, ElbowroomError, RecordingError, pip_install
 from elbowroom.experiments.thesis import experiment as suite
 from elbowroom.experiments.thesis import results
 from elbowroom.experiments.thesis.experiment import (
@@ -86,7 +86,7 @@ def test_all_is_every_variant_three_plants_and_six_arms():
 def test_without_mujoco_the_others_run(without):
     without("mujoco")
     assert {job.plant for job in jobs_of_all()} == {"kinematic", "rigid"}
-    with pytest.raises(ElbowroomError, match=r"^the MuJoCo plant needs MuJoCo: pip install '\.\[mujoco\]'$"):
+    with pytest.raises(ElbowroomError, match=r"^the MuJoCo plant needs MuJoCo: pip install (-e )?'\.\[mujoco\]'$"):
         ready(jobs_of(brief(), ["mujoco"]))
     ready(jobs_of(brief(), ["kinematic", "rigid"]))
 
@@ -300,7 +300,7 @@ def test_figures_that_fail_do_not_cost_the_report(made, tmp_path, monkeypatch, e
 def test_without_matplotlib_the_report_says_so(made, tmp_path, without):
     without("matplotlib")
     written = write_report(made.outcomes, [], tmp_path, made.jobs, {})
-    assert written.problem == "drawing needs matplotlib: pip install '.[report]'"
+    assert written.problem == f"drawing needs matplotlib: {pip_install('report')}"
     assert "drawing needs matplotlib" in written.path.read_text()
 
 

@@ -56,7 +56,7 @@ from ...avoidance.control.obstacles import Obstacles
 from ...avoidance.planning.detour import Detour
 from ...avoidance.planning.settings import Planning
 from ...avoidance.settings import read
-from ...errors import ElbowroomError, UnknownNameError, did_you_mean
+from ...errors import ElbowroomError, UnknownNameError, did_you_mean, pip_install
 from ...geometry import Pairs, Person
 from ...geometry.distance import DISTANCE, LAMBDA_X, LAMBDA_Y, NORMAL, SPEED_Y
 from ...geometry.shapes import RADIUS, VELOCITY_A, VELOCITY_B, A, B
@@ -88,7 +88,7 @@ def modules(name: str, *needed: str) -> list[ModuleType]:
     try:
         return [importlib.import_module(module) for module in needed]
     except ImportError as error:
-        raise ElbowroomError(f"{name} needs {error.name}: pip install '.[bench]'") from error
+        raise ElbowroomError(f"{name} needs {error.name}: {pip_install('bench')}") from error
 
 
 class BarrierLaw:

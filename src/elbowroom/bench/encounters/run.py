@@ -50,7 +50,7 @@ from numpy.typing import NDArray
 from ...arm import Arm
 from ...avoidance import Goal, State
 from ...avoidance.control.obstacles import Obstacles
-from ...errors import ElbowroomError
+from ...errors import ElbowroomError, pip_install
 from ...geometry import Pairs
 from ...geometry.distance import CLOSING, DISTANCE
 from .methods import Factory, Latching, Method, controller
@@ -224,7 +224,7 @@ def _scipy() -> ModuleType:
         from scipy import stats
     except ImportError as error:
         raise ElbowroomError(
-            "intervals and tests of rates need scipy: pip install scipy; the peers come with pip install '.[bench]'"
+            f"intervals and tests of rates need scipy: pip install scipy; the peers come with {pip_install('bench')}"
         ) from error
     return stats
 

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import ElbowroomError, RecordingError, did_you_mean
+from ...errors import ElbowroomError, RecordingError, did_you_mean, pip_install
 from ...reading import named
 from ..recording.mcap_read import McapFile
 from ..recording.ros_messages import COMMON, Value, decode
@@ -67,7 +67,7 @@ def _from_sqlite(path: Path, wanted: Mapping[str, str]) -> Iterator[tuple[str, i
     try:
         from rosbags.rosbag2 import Reader
     except ImportError:
-        raise ElbowroomError("bags of ROS 2 in sqlite3 need the package rosbags: pip install '.[connect]'") from None
+        raise ElbowroomError(f"bags of ROS 2 in sqlite3 need the package rosbags: {pip_install('connect')}") from None
     if not path.exists():
         raise RecordingError(f"{named(path)}: cannot be read: there is no such file or folder")
     try:

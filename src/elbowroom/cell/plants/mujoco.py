@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...arm import Arm
 from ...avoidance import Command, State
-from ...errors import ElbowroomError, ShapeError
+from ...errors import ElbowroomError, ShapeError, pip_install
 from ...export import mjcf_with_notes
 from ...geometry import Body
 from ...geometry.shapes import RADIUS, A, B
@@ -204,5 +204,5 @@ def _engine() -> Any:
     try:
         import mujoco
     except ImportError as missing:
-        raise ElbowroomError("the MuJoCo plant needs MuJoCo: pip install '.[mujoco]'") from missing
+        raise ElbowroomError(f"the MuJoCo plant needs MuJoCo: {pip_install('mujoco')}") from missing
     return mujoco

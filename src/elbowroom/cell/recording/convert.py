@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from ...arm import Arm
-from ...errors import ElbowroomError, RecordingError, did_you_mean
+from ...errors import ElbowroomError, RecordingError, did_you_mean, pip_install
 from ...reading import named
 from .columns import TEXT, RecordedTable, columns
 from .table import BLOCK, FileThread, SharedRows, format_of, read
@@ -64,7 +64,7 @@ def _parquet(table: RecordedTable, path: Path, replace: bool) -> None:
         import pyarrow as pa
         from pyarrow import parquet
     except ImportError:
-        raise ElbowroomError("Parquet needs the package pyarrow: pip install '.[campaign]'") from None
+        raise ElbowroomError(f"Parquet needs the package pyarrow: {pip_install('campaign')}") from None
     if path.exists() and not replace:
         raise RecordingError(f"{named(path)}: expected a new file; one is there already, and replace is not set")
     found = pa.table({name: table[name] for name in table})

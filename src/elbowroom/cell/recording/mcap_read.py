@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from ...errors import ElbowroomError, RecordingError
+from ...errors import ElbowroomError, RecordingError, pip_install
 from ...reading import named, opened
 from .columns import COUNTS, MOST_JOINTS, TEXT, UNKNOWN, Array, RecordedTable, columns, places, table
 from .ros_messages import Definitions, Value, decode, read_schema
@@ -42,7 +42,7 @@ def needs_mcap() -> None:
     try:
         import mcap.records  # noqa: F401
     except ImportError:
-        raise ElbowroomError("recordings as MCAP need the package mcap: pip install '.[connect]'") from None
+        raise ElbowroomError(f"recordings as MCAP need the package mcap: {pip_install('connect')}") from None
 
 
 class McapFile:

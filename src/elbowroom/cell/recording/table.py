@@ -79,8 +79,8 @@ class RecordingFormat(Protocol):
         """What a file that is complete ends with."""
 
 
-MCAP = ".mcap"
-"""How the name of a recording as MCAP ends; any other is CSV."""
+CSV, MCAP = ".csv", ".mcap"
+"""How the names of recordings end: one that ends otherwise than MCAP is CSV."""
 
 
 def format_of(path: Path | None, n: int, notes: Mapping[str, str], arm: Arm | None = None) -> RecordingFormat:

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from ... import __version__
-from ...errors import ElbowroomError
+from ...errors import ElbowroomError, pip_install
 from ..terminal import line, plain, progress_line, write_json
 from . import planning_tables, tables
 
@@ -253,7 +253,7 @@ def _measuring(benchmark: Benchmark) -> Callable[..., Any]:
         if name.startswith(missing):
             raise ElbowroomError(f"the benchmark {benchmark.value!r} is not part of this installation") from error
         extra = "viewer" if benchmark is Benchmark.PAGE else "bench"
-        raise ElbowroomError(f"the benchmark {benchmark.value!r} needs {missing}: pip install '.[{extra}]'") from error
+        raise ElbowroomError(f"the benchmark {benchmark.value!r} needs {missing}: {pip_install(extra)}") from error
 
 
 def _drawing(benchmark: Benchmark, path: Path) -> Callable[[Any], None]:

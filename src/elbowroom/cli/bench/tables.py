@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ... import __version__
+from ...errors import pip_install
 from ..terminal import duration, heading, line, plain, table
 
 if TYPE_CHECKING:
@@ -394,7 +395,7 @@ def missing(names: list[str]) -> None:
     if not names:
         return
     there = [name for name in names if name not in EXTRAS]
-    advice = [f"{', '.join(there)}: pip install '.[bench]'." if there else ""]
+    advice = [f"{', '.join(there)}: {pip_install('bench')}." if there else ""]
     advice += [f"{name}: pip install {EXTRAS[name]}." for name in names if name in EXTRAS]
     line(f"Not installed here: {', '.join(names)}. ", " ".join(filter(None, advice)))
 

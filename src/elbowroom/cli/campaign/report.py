@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ...errors import pip_install
 from ..terminal import INTERRUPTED, DelayedBar, Interrupts, line, note
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def write_search_report(
 def _played(folder: Path, wanted: Wanted, interrupts: Interrupts, pages: bool) -> tuple[dict[int, str], str]:
     """Pages of runs by their numbers, and why there are none."""
     if pages and importlib.util.find_spec("viser") is None:
-        return {}, "pages that play runs need viser: pip install '.[viewer]'"
+        return {}, f"pages that play runs need viser: {pip_install('viewer')}"
     return (_pages(folder, wanted, interrupts) if pages else {}), ""
 
 

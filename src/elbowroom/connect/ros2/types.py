@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any
 
 from ...cell.recording.ros_messages import COMMON, NUMBERS, Value, fields_of
-from ...errors import ElbowroomError
+from ...errors import ElbowroomError, pip_install
 
 EMPTY = "structure_needs_at_least_one_member"  # what ROS 2 gives a message without fields
 HASHES = {
@@ -38,7 +38,7 @@ def needs_cyclonedds() -> None:
     try:
         import cyclonedds.core  # noqa: F401
     except ImportError as error:
-        raise ElbowroomError(f"ROS 2 needs the package cyclonedds ({error}): pip install '.[connect]'") from None
+        raise ElbowroomError(f"ROS 2 needs the package cyclonedds ({error}): {pip_install('connect')}") from None
 
 
 def dds_name(name: str) -> str:

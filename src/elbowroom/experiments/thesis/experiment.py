@@ -33,10 +33,10 @@ import numpy as np
 
 from ...cell.layout import shaped
 from ...cell.people.settings import made
-from ...cell.recording.table import Recording
+from ...cell.recording.table import CSV, Recording
 from ...cell.runner import Cell, record_to, run
 from ...cell.scene import PLANTS, Scene, is_file, layered, merged, read_file, scene, variants
-from ...errors import ConfigError, ElbowroomError, RecordingError
+from ...errors import ConfigError, ElbowroomError, RecordingError, pip_install
 from .metrics import bodily, metrics
 from .outcome import IMPROVED, SUPERVISED, Outcome
 
@@ -50,7 +50,6 @@ TESTS = range(1, 8)
 LIMITS = ("lower", "upper")
 ARMS = ("panda", "iiwa7", "iiwa14", "ur5e", "ur10e")
 WITH_ARMS = range(1, 6)
-NO_MUJOCO = "the MuJoCo plant needs MuJoCo: pip install '.[mujoco]'"
 EVERY = 25  # control steps between two movements of a bar
 Progress = Callable[[int, str, int, int], object]
 """Called with the number of the job, its name, its control steps done and in all."""
@@ -176,8 +175,9 @@ def run_job(
     progress: Callable[[int, int], object] | None = None,
     started: Callable[[Cell, Recording], object] | None = None,
     problem: Callable[[str], object] | None = None,
+    ending: str = CSV,
 ) -> Outcome:
-    """Makes the run, its recording in `folder` if there is one, and measures it.
+    """Makes the run, its recording in `folder` if there is one, as CSV or MCAP by `ending`, and measures it.
 
     `started` is given the cell and the recording before the first step: who is interrupted still has both.  `problem`
     is called with the reason why a file does not hold the whole run, as on a full disk: numbers come from memory, so
@@ -188,7 +188,7 @@ def run_job(
     if folder is not None:
         notes = {"experiment": job.name, "variant": job.variant, "elbowroom": _version()}
         try:
-            recording = record_to(cell, folder / f"{job.name}.csv", notes=notes, replace=True)
+            recording = record_to(cell, folder / f"{job.name}{ending}", notes=notes, replace=True)
         except RecordingError as error:
             if problem is None:
                 raise
@@ -238,6 +238,11 @@ def installed(package: str) -> bool:
         return importlib.util.find_spec(package) is not None
     except (ImportError, ValueError):  # one that is there in part
         return False
+
+
+def no_mujoco() -> str:
+    """What is said where MuJoCo is missing."""
+    return f"the MuJoCo plant needs MuJoCo: {pip_install('mujoco')}"
 
 
 def plants() -> tuple[str, ...]:
@@ -296,7 +301,7 @@ def ready(jobs: Iterable[Job]) -> None:
     seen = set()
     for job in jobs:
         if job.plant == "mujoco" and not installed("mujoco"):
-            raise ElbowroomError(NO_MUJOCO)
+            raise ElbowroomError(no_mujoco())
         key = job.experiment, job.robot
         if key in seen:
             continue
@@ -310,10 +315,11 @@ class Suite:
     """Jobs, and what has come of them.
 
     `outcomes` are the runs that were made, `failed` says why others were not, and `problems` what happened to files.
+    Recordings are CSV or MCAP, by the `ending` of their names.
     """
 
-    def __init__(self, jobs: Iterable[Job], folder: Path | None = None) -> None:
-        self.jobs, self.folder = list(jobs), folder
+    def __init__(self, jobs: Iterable[Job], folder: Path | None = None, *, ending: str = CSV) -> None:
+        self.jobs, self.folder, self.ending = list(jobs), folder, ending
         self.outcomes: list[Outcome] = []
         self.failed: dict[str, str] = {}
         self.problems: list[str] = []
@@ -338,7 +344,7 @@ class Suite:
                 check()
             try:
                 outcome = run_job(job, self.recordings, self._telling(k, progress, check), self._begun(job),
-                                  self.problems.append)  # fmt: skip
+                                  self.problems.append, self.ending)  # fmt: skip
             except ElbowroomError as error:
                 self.failed[job.name] = str(error)
             except Exception as error:  # a slip of ours in one run must not cost the others

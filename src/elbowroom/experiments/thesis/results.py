@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ...avoidance.settings import dumps
 from ...cell.layout import mounted
-from ...errors import ElbowroomError
+from ...errors import ElbowroomError, pip_install
 from .checks import Check
 from .experiment import ARM, TESTS, Job, experiments, installed
 from .figures import Drawn, chosen, draw_all, name
@@ -23,7 +23,7 @@ from .scene_drawings import SceneDrawing
 from .texts import DISCUSSION
 
 RESULTS, REPORT, FIGURES = "results.json", "report.html", "figures"
-NO_MATPLOTLIB = "drawing needs matplotlib: pip install '.[report]'"
+NO_MATPLOTLIB = "drawing needs matplotlib: "
 
 
 class UnwrittenError(ElbowroomError):
@@ -104,7 +104,7 @@ def _drawn(
 ) -> tuple[Mapping[str, Drawn], str | None]:
     """The figures of the first run's arm on its plant, or why there are none."""
     if not installed("matplotlib"):
-        return {}, NO_MATPLOTLIB
+        return {}, NO_MATPLOTLIB + pip_install("report")
     asked = sorted({run.test for run in tests if run.test is not None})
     runs = chosen(tests, tests[0].robot, tests[0].plant)
     now = ""

@@ -46,7 +46,7 @@ from http import HTTPStatus
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from ...errors import ConfigError
+from ...errors import ConfigError, pip_install
 from .policy import TRIED, AccessRules, Doorkeeper, GuardError, names_of
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ def _start(door: Doorkeeper, host: str, label: str | None) -> viser.ViserServer:
         import websockets.asyncio.server
         from viser.infra import _infra
     except ImportError as error:
-        raise GuardError(f"the page needs viser {TRIED}: pip install '.[viewer]' ({error})") from None
+        raise GuardError(f"the page needs viser {TRIED}: {pip_install('viewer')} ({error})") from None
     if viser.__version__.split(".")[:2] != TRIED.split("."):
         raise GuardError(
             f"viser {TRIED} was expected, {viser.__version__} is installed; its door is not known, so it stays shut"

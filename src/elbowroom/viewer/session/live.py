@@ -24,6 +24,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from ...cell.recording.table import CSV
 from ...cell.runner import bare_told
 from ...errors import ElbowroomError
 from ..access.server import Page, open_page
@@ -51,7 +52,10 @@ REST = 2.0  # s after the first snapshot before other arms are compiled
 
 
 class Live:
-    """Engine and page, started and stopped together.  Files are written into the folder `out`."""
+    """Engine and page, started and stopped together.
+
+    Files are written into the folder `out`; `recordings` is how those of recordings end, .csv or .mcap.
+    """
 
     def __init__(
         self,
@@ -62,9 +66,10 @@ class Live:
         token: str | None = None,
         out: Path | str = ".",
         warming: bool = False,
+        recordings: str = CSV,
     ) -> None:
         self.board = SharedBuffer()
-        self.setup, self.out = setup, Path(out)
+        self.setup, self.out, self.recordings = setup, Path(out), recordings
         ours, theirs = CONTEXT.Pipe()
         self.engine = start(engine.main, theirs, self.board, setup)
         theirs.close()
@@ -138,7 +143,7 @@ class Live:
             self.stage.look(client, name)
             return
         if what in ("record", "tape") and not given:
-            given = (str(self._name("csv")),)
+            given = (str(self._name(self.recordings.removeprefix("."))),)
         if what == "set" and given[0] == "filter":  # another program: not one for every step of a slider
             self._later = time.monotonic() + STILL, given
             return

@@ -26,6 +26,7 @@ from .control.workspace import Workspace as Workspace
 from .planning.settings import Planning as Planning
 from .safety.filter.rows import MotionLimit as MotionLimit
 from .safety.limits import Limits as Limits
+from .safety.momentum_observer import Contact as Contact
 from .safety.sensor import Sensor as Sensor
 from .safety.supervisor import Supervisor as Supervisor
 from .settings import dumps as dumps

@@ -181,6 +181,8 @@ class Cell:
             self._guard, self._untouched = self._supervisor(), made_of
         self.obstacles = self.controller.obstacles(own=self._guard is None)  # a supervisor writes there
         self.plant.read(self.state)
+        if self._guard is not None and self._guard.contact is not None:
+            self._refuse_unmeasured(self._guard.contact.settings.measured)
         self.tool[:] = self.arm.pose(self.state.q if self._linked is not None else self.start)[:3, 3]
         self.task.start(self.tool)
         self.command: Command = self.controller.command
@@ -192,6 +194,14 @@ class Cell:
         self._stamp = self._stamped = math.nan  # of the last state, and when that was on the clock of the run
         self._distance = math.inf
         self._place(0.0)
+
+    def _refuse_unmeasured(self, side: str) -> None:
+        """Contact is felt by torques: refuses a plant that measures none, or not where the settings say."""
+        if self.state.tau is None:
+            wanted = "expected a plant that measures joint torques, plant.kind rigid or mujoco"
+            raise ConfigError(f"limits.contact: {wanted}; got {self.plant_kind}")
+        if side != "motor" and self._linked is None:
+            raise ConfigError(f'limits.contact.measured: expected "motor", as a simulated plant has it; got "{side}"')
 
     def goes_on(self, t: float) -> None:
         """The next control step is at t and follows one a period before, as where this cell takes another's place."""

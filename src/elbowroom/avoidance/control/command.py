@@ -32,6 +32,7 @@ class Status(StrEnum):
     STOP_COMMS = "STOP_COMMS"
     STOP_INTERNAL = "STOP_INTERNAL"
     IN_COLLISION = "IN_COLLISION"
+    STOP_CONTACT = "STOP_CONTACT"  # last: records count them in this order
 
     @property
     def stops(self) -> bool:
@@ -98,16 +99,20 @@ def finite_numbers(x: object, n: int) -> Array | None:
 
 
 class State:
-    """The joints as measured: positions, speeds, and when (s, monotonic).  Assign into the arrays in a loop."""
+    """The joints as measured: positions, speeds, and when (s, monotonic).  Assign into the arrays in a loop.
 
-    __slots__ = ("q", "qd", "t")
+    `tau` (n,) are the joints' torques (N m or N), the mean since the reading before; None where nobody measures them.
+    """
 
-    def __init__(self, q: ArrayLike, qd: ArrayLike | None = None, t: float = 0.0) -> None:
+    __slots__ = ("q", "qd", "t", "tau")
+
+    def __init__(self, q: ArrayLike, qd: ArrayLike | None = None, t: float = 0.0, tau: ArrayLike | None = None) -> None:
         self.q: Array = np.array(q, dtype=float)
         if self.q.ndim != 1:
             raise ShapeError(f"q must have one axis; got shape {self.q.shape}")
         self.qd: Array = np.zeros_like(self.q) if qd is None else _vector("qd", qd, len(self.q))
         self.t = float(t)
+        self.tau: Array | None = None if tau is None else _vector("tau", tau, len(self.q))
 
     def __repr__(self) -> str:
         return f"State(q={self.q}, qd={self.qd}, t={self.t:g})"

@@ -91,6 +91,8 @@ class Guard:
     def __init__(self, supervisor: Supervisor, names: Names) -> None:
         if supervisor._own is None:
             raise ConfigError(f"lanes need supervisors of elbowroom's own controllers; got {supervisor.controller!r}")
+        if supervisor.contact is not None:
+            raise ConfigError("limits.contact: expected none in lanes, whose arms have no torques; got contact watched")
         self.supervisor, self.names = supervisor, [tuple(each) for each in names]
         self.controller: Controller = supervisor._own
         self.rules = np.array(_rules(supervisor.limits))

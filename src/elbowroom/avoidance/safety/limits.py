@@ -29,6 +29,7 @@ from ..checks import SHORTEST, FieldError, Settings, bounded, setting
 from ..control.command import Command, Goal, State
 from ..control.obstacles import Obstacles
 from ..control.pushes import PairLayout
+from .momentum_observer import Contact
 from .sensor import Sensor
 
 Array = NDArray[np.float64]
@@ -103,6 +104,7 @@ class Limits(Settings):
     jerk: float = setting(
         18.0, "[0, 1e4] 1/s", "how fast the acceleration of a joint may change, in accelerations a second; 0: any"
     )
+    contact: Contact | None = setting(None, "", "contact felt by the joints' torques, which must be measured")
     # ---- time
     max_state_age: float = setting(0.02, "(0, 10] s", "an older joint state stops the arm")
     max_repeats: int = setting(5, "[0, 1000]", "cycles in a row that one joint state may serve beyond its first")

@@ -70,6 +70,12 @@ class Latch:
             self.tell(t, status, self.reason, logging.ERROR)
             self.recorder.freeze(t, f"{status}: {self.reason}")
 
+    def explain(self, t: float, why: str) -> None:
+        """The reason of the latched stop, known better by now."""
+        if why != self.reason:
+            self.reason = why
+            self.tell(t, "reason", why, logging.WARNING)
+
     def open(self, t: float, but: str) -> bool:
         """Ends the stop, unless the last cycle had a doubt or `but` says why not."""
         if self.doubted is not None:

@@ -6,8 +6,9 @@ Informed by ISO 10218:2025 / ISO/TS 15066, not certified; run it under a certifi
     command = supervisor.step(t, dt, state, obstacles, goal)    # as Controller.step; never raises
     supervisor.reset(t)                                         # after a stop, once its reason has gone
 
-One cycle: time and the joints' state (state_checks.py), people (perception.py), the goal's age, the controller itself,
-limits (filter/), the flight recorder (flight_recorder.py).  Doubt stops the arm, and a stop is latched (stop.py).
+One cycle: time and the joints' state (state_checks.py), contact (contact.py), people (perception.py), the goal's age,
+the controller itself, limits (filter/), the flight recorder (flight_recorder.py).  Doubt stops the arm, and a stop is
+latched (stop.py).
 
 A stop is controlled, the last command run down along its own direction, where the joints' state can be trusted; with a
 state that is stale or cannot be true it is immediate, all zeros, and stays so until reset.  With torques that means an
@@ -33,8 +34,9 @@ from ..control.controller import Controller
 from ..control.obstacles import Obstacles
 from ..control.repulsion import HALF, OCCUPIED
 from ..copies import Rebuilt
+from .contact import ContactWatch
 from .filter.limiter import Limiter
-from .filter.rows import MotionLimit
+from .filter.rows import MotionLimit, own_limits
 from .filter.stages import SUMMARY, Summary
 from .flight_recorder import Recorder
 from .limits import AnyController, Limits, examined, facts, paired, same_joints
@@ -51,18 +53,6 @@ _STOPS = frozenset(id(s) for s in Status if s.stops)  # an enum's own hash is Py
 
 
 _STATUS = INDEX["status"]
-
-
-def _own_limits(given: Iterable[MotionLimit]) -> tuple[MotionLimit, ...]:
-    """The limits as they are now: what is changed in them later changes nothing, here and in copies."""
-    expected = "motion_limits: expected a list of objects with `rows(model, frames, q)`"
-    if not isinstance(given, Iterable):
-        raise ConfigError(f"{expected}; got {given!r:.60}")
-    limits = tuple(given)
-    for each in limits:
-        if isinstance(each, type) or not isinstance(each, MotionLimit):
-            raise ConfigError(f"{expected}; got {each!r:.60}")
-    return copy.deepcopy(limits)
 
 
 class Supervisor(Rebuilt):
@@ -110,7 +100,7 @@ class Supervisor(Rebuilt):
         rows = self._share()
         self.limiter = Limiter(
             *(self.arm.model, known, limits, self._clock, watch.told, watch.pace, rows, self.timing.longest),
-            _own_limits(motion_limits),
+            own_limits(motion_limits),
         )
         self.command = command = Command(self.arm.n)
         out = self.limiter.out
@@ -118,6 +108,10 @@ class Supervisor(Rebuilt):
         command.q[:] = self.arm.ready  # until there is a state
         given = self.limiter.last if acting else np.zeros(self.arm.n)  # our own copy: the caller has command.qd
         self.state_checks = StateChecks(self.arm, limits, self.bounds, given, torque=known.torque)
+        touch = limits.contact
+        self.contact: ContactWatch | None = None  # where contact is watched
+        if touch is not None:
+            self.contact = ContactWatch(self.arm, touch, limits, self.bounds, torque=known.torque)
         self._no_info = np.full_like(command.info, np.nan)
         self._still = command.acceleration
         self._names: list[tuple[str, ...]] = []  # of people's capsules, as far as they are known
@@ -205,6 +199,8 @@ class Supervisor(Rebuilt):
             return False
         self.limiter.go()
         self.state_checks.forget()
+        if self.contact is not None:
+            self.contact.forget()
         forget = getattr(self.controller, "reset", None)
         if forget is not None:
             forget()
@@ -215,8 +211,10 @@ class Supervisor(Rebuilt):
         """The command for the time t.  dt counts in the first cycle alone, then it is measured.  Never raises."""
         try:
             latch, own = self._latch, self._own
+            touched = self.contact is not None and self.contact.look(state)
             if (
                 own is not None
+                and not touched
                 and latch.doubted is None
                 and latch.status is None
                 and self._started
@@ -276,6 +274,8 @@ class Supervisor(Rebuilt):
         """Any cycle, its parts one after the other."""
         timing, watch, latch, limiter = self.timing, self.watch, self._latch, self.limiter
         q, qd = state.q, state.qd
+        if self.contact is not None and latch.doubted not in (None, Status.STOP_CONTACT):
+            self.contact.over = True  # a reaction does not go on beside another reason to stop
         latch.begin()
         if timing.tick(t, dt, state.t) is not None or self._asked or not self.permit:
             self._uneasy()
@@ -288,6 +288,7 @@ class Supervisor(Rebuilt):
         implausible = self.state_checks.look(state.t, q, qd)
         if implausible is not None:
             latch.doubt(implausible, self.state_checks.reason)
+        self._feel(t, Status.STOP_STATE_INVALID)
         usable = t - goal.t <= goal.valid_for and goal.t <= t + self._tolerance
         try:
             sound = watch.look(t, obstacles, goal.packed)
@@ -308,15 +309,35 @@ class Supervisor(Rebuilt):
             self._started = True
         asked = self._ask(t, step, state, goal)
         pairs = self._pairs(asked)
+        self._feel(t, Status.STOP_CONTACT)  # last, since any other doubt ends a reaction
         if asked is None or latch.doubted is not None or latch.status is not None:
             latch.close(t)
-            limiter.ramp(q, qd, pairs)
+            self._run_down(t, q, qd, pairs)
         else:
             try:
                 limiter.allow(q, qd, asked.qd, asked.tau, pairs)
             except (ValueError, TypeError) as error:
                 self._stop_now(t, q, qd, pairs, Status.STOP_INTERNAL, limiter.unsound(q, error))
         return self._finished(t, state, obstacles, asked, usable)
+
+    def _feel(self, t: float, status: Status) -> None:
+        """A doubt for what is felt, if it is that."""
+        contact = self.contact
+        if contact is not None and contact.status is status:
+            self._latch.doubt(status, contact.reason)
+            if status is self._latch.status is Status.STOP_CONTACT:
+                self._latch.explain(t, contact.reason)
+
+    def _run_down(self, t: float, q: Array, qd: Array, pairs: Array) -> None:
+        """The way to a standstill or, in a stop for contact and nothing else, the reaction to it."""
+        limiter, latch, wanted = self.limiter, self._latch, None
+        alone = latch.doubted in (None, Status.STOP_CONTACT) and latch.status is Status.STOP_CONTACT
+        if self.contact is not None and alone:
+            wanted = self.contact.reaction(t, q, qd, limiter.last)
+        if wanted is None:
+            limiter.ramp(q, qd, pairs)
+        else:
+            limiter.react(q, qd, wanted, pairs)
 
     def _pairs(self, asked: Command | None) -> Array:
         """The controller's pair table, where it has one and has filled it."""
@@ -327,7 +348,7 @@ class Supervisor(Rebuilt):
         latch, limiter, command = self._latch, self.limiter, self.command
         q, qd, pairs = state.q, state.qd, self._pairs(asked)
         command.t, command.dt, command.margin = t, self.timing.dt, limiter.summary[_MARGIN]
-        if limiter.summary[0] == 0.0 and usable and asked is not None:
+        if limiter.summary[0] == 0.0 and usable and asked is not None and latch.status is None:
             command.status, command.reason = asked.status, getattr(asked, "reason", "")
             command.info, command.acceleration = asked.info, asked.acceleration
             command.level = getattr(asked, "level", UNKNOWN)  # a controller of another's may have none

@@ -48,6 +48,29 @@ LAG = 0.02
 """rad or m: how far the reference may run away from the joint."""
 
 
+class MeanTorque:
+    """The mean of the motors' torques (n,) since they were last read, as a drive reports it."""
+
+    def __init__(self, n: int) -> None:
+        self._impulse, self._mean, self._time = np.zeros(n), np.zeros(n), 0.0
+
+    def reset(self) -> None:
+        """Nothing was given yet."""
+        self._impulse[:], self._mean[:], self._time = 0.0, 0.0, 0.0
+
+    def add(self, torque: Array, h: float) -> None:
+        """A torque that acted for h seconds."""
+        self._impulse += torque * h
+        self._time += h
+
+    def read(self) -> Array:
+        """The mean since the last call; where no time has passed, the same again."""
+        if self._time > 0.0:
+            np.divide(self._impulse, self._time, out=self._mean)
+            self._impulse[:], self._time = 0.0, 0.0
+        return self._mean
+
+
 class Drive:
     """Holds what is commanded and the reference that follows it; `torque` is what the motors give."""
 

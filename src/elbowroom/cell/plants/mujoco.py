@@ -28,7 +28,7 @@ from ...errors import ElbowroomError, ShapeError, pip_install
 from ...export import mjcf_with_notes
 from ...geometry import Body
 from ...geometry.shapes import RADIUS, A, B
-from .drive import GAIN, Drive
+from .drive import GAIN, Drive, MeanTorque
 from .plant import (
     SUBSTEP,
     TouchCounter,
@@ -54,6 +54,9 @@ class MuJoCo:
     `drive`, `velocity`, `acceleration`, `gain`, `mass_error`, `payload` and `body` as of `RigidBody`.  `adjust` lets
     the exporter change bodies that could not exist where no joint-preserving change is found; `notes` tell what it
     did.  `model` and `data` are MuJoCo's own.
+
+    `contact_force` (N) is the greatest sum of the normal forces between arm and people in the last `advance`, and
+    `contact_impulse` (N s) what it came to.
     """
 
     def __init__(
@@ -65,7 +68,7 @@ class MuJoCo:
         velocity: ArrayLike | None = None,
         acceleration: ArrayLike | None = None,
         gain: float = GAIN,
-        mass_error: float = 0.0,
+        mass_error: ArrayLike = 0.0,
         payload: float = 0.0,
         substep: float = SUBSTEP,
         body: Body | None = None,
@@ -94,6 +97,8 @@ class MuJoCo:
         self._is_person = np.zeros(self.model.ngeom, dtype=bool)
         self._is_person[self._geoms] = True
         self._contacts = TouchCounter()
+        self._torques = MeanTorque(arm.n)
+        self.contact_force = self.contact_impulse = 0.0
         self.t = 0.0
         self.reset(arm.ready)
 
@@ -116,6 +121,7 @@ class MuJoCo:
         self._mj.mj_forward(self.model, self.data)
         self.t = 0.0
         self._contacts.reset()
+        self._torques.reset()
         self.drive.reset(start)
 
     def write(self, command: Command) -> None:
@@ -127,8 +133,9 @@ class MuJoCo:
         self.drive.brake(self.data.qpos, self.data.qvel)
 
     def read(self, state: State) -> None:
-        """Fills state.q, state.qd and state.t."""
+        """Fills state.q, state.qd, state.t, and state.tau with the motors' mean torques since the last reading."""
         state.q[:], state.qd[:], state.t = self.data.qpos, self.data.qvel, self.t
+        state.tau = self._torques.read().copy()
 
     def advance(self, dt: float, person_rows: Array | None = None) -> None:
         """dt seconds pass, with people where these capsule rows (k, 13) are; None: nobody is there."""
@@ -137,12 +144,16 @@ class MuJoCo:
         model.opt.timestep = h = dt / steps
         self._place(np.empty((0, 13)) if person_rows is None else people_rows(person_rows))
         q, qd = data.qpos, data.qvel
-        touched = False
+        touched, self.contact_force, self.contact_impulse = False, 0.0, 0.0
         try:
             for _ in range(steps):
-                data.qfrc_applied[:] = self.drive.torque(q, qd, h)
+                data.qfrc_applied[:] = torque = self.drive.torque(q, qd, h)
+                self._torques.add(torque, h)
                 self._mj.mj_step(model, data)
-                touched = touched or self._touched()
+                if self._touched():
+                    touched, force = True, self._normal_force()
+                    self.contact_force = max(self.contact_force, force)
+                    self.contact_impulse += force * h
         except ValueError as error:  # the drive met a number that is not finite
             raise diverged(self.t) from error
         self.t += dt
@@ -156,6 +167,14 @@ class MuJoCo:
     def _touched(self) -> bool:
         """Whether the engine lists a contact of arm and person."""
         return bool(self.data.ncon and self._is_person[self.data.contact.geom].any())
+
+    def _normal_force(self) -> float:
+        """The sum of the normal forces of all contacts of arm and person, N."""
+        force, total = np.zeros(6), 0.0
+        for k in np.flatnonzero(self._is_person[self.data.contact.geom].any(axis=1)):
+            self._mj.mj_contactForce(self.model, self.data, int(k), force)
+            total += float(force[0])
+        return total
 
     def _place(self, rows: Array) -> None:
         """Puts people where the rows are, and the capsules left over far away."""

@@ -7,7 +7,7 @@
     plant.reset(q)
     plant.write(command)                        what the drive follows until the next write
     plant.advance(dt, person_rows)              time passes
-    plant.read(state)                           q, qd, t
+    plant.read(state)                           q, qd, t; torques of the plants that have them
 
 Time is an argument here: nothing waits, and the same calls give the same numbers.
 
@@ -55,7 +55,7 @@ from ...errors import ConfigError, DivergenceError, ModelError, ShapeError
 from ...geometry import ROW, Body
 from ...geometry.pairs import Clearance
 from ...model import Model
-from .drive import GAIN, Drive, ramped, stopped
+from .drive import GAIN, Drive, MeanTorque, ramped, stopped
 
 SWEEPS = 30
 """Enough for 1e-3 rad/s with several light joints at their stops and sticking at once; the PUMA needs ten."""
@@ -164,7 +164,7 @@ class Plant(Protocol):
         """dt seconds pass, with people where these capsule rows (k, 13) are at their end; None: nobody is there."""
 
     def read(self, state: State) -> None:
-        """Fills state.q, state.qd and state.t, s since `reset`."""
+        """Fills state.q, state.qd and state.t, s since `reset`; state.tau if it measures torques."""
 
 
 @runtime_checkable
@@ -263,6 +263,7 @@ class JointPlant:
         self._clearance = None if self.body is None else Clearance(self.body)
         self._people: Array | None = None  # where people are now, until it is known whether they are touched
         self.drive: Drive
+        self._torques: MeanTorque | None = None  # of a plant whose motors have any
 
     @property
     def contacts(self) -> int:
@@ -284,6 +285,8 @@ class JointPlant:
         self._people = None
         self._contacts.reset()
         self.drive.reset(self._q)
+        if self._torques is not None:
+            self._torques.reset()
 
     def write(self, command: Command) -> None:
         """What the drive follows until the next write."""
@@ -294,8 +297,10 @@ class JointPlant:
         self.drive.brake(self._q, self._qd)
 
     def read(self, state: State) -> None:
-        """Fills state.q, state.qd and state.t."""
+        """Fills state.q, state.qd and state.t; state.tau where there are torques."""
         state.q[:], state.qd[:], state.t = self._q, self._qd, self.t
+        if self._torques is not None:
+            state.tau = self._torques.read().copy()
 
     def distance_known(self, surfaces: float) -> None:
         """The least distance (m) of the moving links of `body` from people, as they are now."""
@@ -354,8 +359,8 @@ class RigidBody(JointPlant):
     """Masses, friction and torque limits: our own forward dynamics, in steps of `substep` or less (plant.py).
 
     `drive` says what is commanded: "velocity", by an inner loop of computed torque with its `gain` (drive.py), or
-    "torque".  `mass_error` 0.3 makes every link 30 % heavier than `arm` says, and `payload` (kg) hangs at the tool:
-    `actual` is the arm that moves, `arm` the one that drive and controller believe in.
+    "torque".  `mass_error` 0.3 makes every link 30 % heavier than `arm` says, (n,) numbers each by its own part, and
+    `payload` (kg) hangs at the tool: `actual` is the arm that moves, `arm` the one that drive and controller know.
     """
 
     def __init__(
@@ -366,7 +371,7 @@ class RigidBody(JointPlant):
         velocity: ArrayLike | None = None,
         acceleration: ArrayLike | None = None,
         gain: float = GAIN,
-        mass_error: float = 0.0,
+        mass_error: ArrayLike = 0.0,
         payload: float = 0.0,
         substep: float = SUBSTEP,
         body: Body | None = None,
@@ -378,6 +383,8 @@ class RigidBody(JointPlant):
         kernel = rigid_motion(self.actual.model)
         self._run, self._out = kernel.fast(kernel.general), kernel.empty()
         self._clock = np.zeros(1)
+        self._torques = torques = MeanTorque(arm.n)
+        self._measure = torques.add
         self.reset(arm.ready)
 
     def advance(self, dt: float, person_rows: Array | None = None) -> None:
@@ -388,7 +395,9 @@ class RigidBody(JointPlant):
         q, qd, out = self._q, self._qd, self._out
         try:
             for _ in range(steps):
-                self._run(q, qd, self.drive.torque(q, qd, h), self._clock, out=out)
+                torque = self.drive.torque(q, qd, h)
+                self._measure(torque, h)
+                self._run(q, qd, torque, self._clock, out=out)
                 q[:], qd[:] = out.q, out.qd
         except ValueError as error:  # a kernel met a number that is not finite
             raise diverged(self.t) from error
@@ -398,14 +407,20 @@ class RigidBody(JointPlant):
         self._touch(person_rows)
 
 
-def heavier(arm: Arm, mass_error: float = 0.0, payload: float = 0.0) -> Arm:
-    """The arm with every mass and tensor times 1 + mass_error, and `payload` (kg) as a point mass at the tool."""
-    if not -1 < mass_error < math.inf:
+def heavier(arm: Arm, mass_error: ArrayLike = 0.0, payload: float = 0.0) -> Arm:
+    """The arm with every mass and tensor times 1 + mass_error, and `payload` (kg) as a point mass at the tool.
+
+    One mass_error for all links, or (n,), one for each.
+    """
+    error = np.asarray(mass_error, dtype=float)
+    if error.shape not in ((), (arm.n,)):
+        raise ShapeError(f"{arm.name}: mass_error must be one number or have shape ({arm.n},); got {error.shape}")
+    if not ((error > -1) & (error < math.inf)).all():
         raise ModelError(f"{arm.name}: mass_error must be above -1 and finite; got {mass_error!r}")
-    if mass_error == 0 and payload == 0:
+    if not error.any() and payload == 0:
         return arm
-    model, factor = arm.model, 1.0 + mass_error
-    scaled = dataclasses.replace(model, mass=model.mass * factor, inertia=model.inertia * factor)
+    model, factor = arm.model, np.broadcast_to(1.0 + error, (arm.n,))
+    scaled = dataclasses.replace(model, mass=model.mass * factor, inertia=model.inertia * factor[:, None, None])
     return type(arm)(scaled.with_payload(payload))
 
 

@@ -286,6 +286,14 @@ class Limiter(Rebuilt):
         except (ValueError, TypeError):  # a pair table without sense must not keep an arm from stopping
             self.allow(q, qd, self.zero, self.zero, self.no_pairs)
 
+    def react(self, q: Array, qd: Array, wanted: tuple[Array, Array], pairs: Array) -> None:
+        """These speeds and torques in place of the standstill, as far as they are allowed."""
+        self.clock[STOP] = 0.0
+        try:
+            self.allow(q, qd, *wanted, pairs)
+        except (ValueError, TypeError):
+            self.ramp(q, qd, pairs)
+
     def keep(self) -> None:
         """The command was given: the next one starts from it."""
         self._last[:] = self._qd

@@ -7,7 +7,8 @@ for is in the room's docstring; approach_speed.py has the formulas of single pai
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copy
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -47,6 +48,18 @@ class MotionLimit(Protocol):
     def rows(self, model: Model, frames: Frames, q: Array, /) -> Sequence[tuple[Array, Scalar]]:
         """(a (n,), need) of every row for an arm at q (n,), over any scalar: they are traced when the supervisor is
         made, so there must be no `if` on a value, and as many rows for every q.  A need of -inf asks for nothing."""
+
+
+def own_limits(given: Iterable[MotionLimit]) -> tuple[MotionLimit, ...]:
+    """The limits as they are now: what is changed in them later changes nothing, here and in copies."""
+    expected = "motion_limits: expected a list of objects with `rows(model, frames, q)`"
+    if not isinstance(given, Iterable):
+        raise ConfigError(f"{expected}; got {given!r:.60}")
+    limits = tuple(given)
+    for each in limits:
+        if isinstance(each, type) or not isinstance(each, MotionLimit):
+            raise ConfigError(f"{expected}; got {each!r:.60}")
+    return copy.deepcopy(limits)
 
 
 def own_rows(model: Model, limits: Sequence[MotionLimit]) -> int:

@@ -1,0 +1,295 @@
+"""Contact felt by the momentum observer, in the standard cell on MuJoCo: how soon, how often wrongly, what it helps.
+
+    pushes      the arm works; every `EVERY` s something pushes a point of a link, drawn along the link's capsules, in a
+                random direction for `LASTS` s.  Seen in time: within `IN_TIME` of the push's beginning, by a reading.
+    alarms      the arm works for minutes and nothing touches it: each stop for contact is a false alarm
+    reactions   the arm's way is blocked by a body that it does not see, as fixed as a wall and as soft as MuJoCo's
+                default contact; of each reaction the force between both, as the engine has it
+
+Every link of the plant is lighter or heavier than the arm's model by MASS_ERROR, by signs that are drawn.  The
+observer has its default settings, which allow for so much.  Alarms and reactions are the supervisor's own; for pushes
+the observer alone is asked, so that the arm goes on working.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arm import Arm
+from ..avoidance import Contact, Status
+from ..avoidance.safety.contact import SETTLES
+from ..avoidance.safety.momentum_observer import MomentumObserver
+from ..cell import Cell, Scene
+from ..cell.layout import STANDARD
+from ..cell.plants.mujoco import MuJoCo
+from ..cell.runner import mounted
+from ..errors import ElbowroomError
+from ..geometry import Body, Capsule
+from ..geometry.pairs import Clearance
+from .timing import Progress, cpu_name, silent
+
+Array = NDArray[np.float64]
+PERIODS = (0.001, 0.01)  # s, of pushes
+ALARM_PERIOD = 0.01
+FORCE = 20.0  # N
+LASTS, EVERY, SETTLED = 0.06, 0.4, 0.5  # s
+IN_TIME = 0.010  # s
+ROUNDING = 1e-6  # s
+MASS_ERROR = 0.1
+MINUTES = 10.0
+RUNS = 5  # seeds of alarms
+PUSHES = 40  # of each link
+CONFIDENCE = 0.95
+REACTIONS = ("", "stop", "retract", "float")
+AFTER = 1.0  # s after the first touch for which a reaction is looked at
+RADIUS = 0.06  # m, of the body in the way
+LONGEST = 10.0  # s until it is met
+LOOKED, BRISK = 8.0, 0.8  # s of work, and part of the greatest speed of the tool, to find a place for it
+
+
+@dataclass(frozen=True)
+class PushRow:
+    """Pushes of one link."""
+
+    robot: str
+    period: float  # s
+    link: str
+    pushes: int
+    in_time: int
+    seen: int  # before it ended
+    median: float  # s, of those that were seen
+    named: int  # that link; of those that were seen
+    inner: int  # a link before it, as far as its joints feel enough
+
+
+@dataclass(frozen=True)
+class AlarmRow:
+    """Work without contact."""
+
+    robot: str
+    runs: int
+    minutes: float  # of each
+    cycles: int  # task cycles done
+    alarms: int
+    rate: float  # an hour, at most, with CONFIDENCE; alarms being independent
+    closest: float  # greatest residual in thresholds
+
+
+@dataclass(frozen=True)
+class ReactionRow:
+    """One reaction to a body in the way."""
+
+    robot: str
+    reaction: str
+    felt: float  # s after the first touch; NaN if not at all
+    speed: float  # m/s of the tool before it
+    peak: float  # N
+    impulse: float  # N s, in AFTER
+    last: float  # N, after AFTER
+
+
+@dataclass(frozen=True)
+class ContactReport:
+    """What was measured."""
+
+    pushes: list[PushRow]
+    alarms: list[AlarmRow]
+    reactions: list[ReactionRow]
+    cpu: str
+
+
+def cell_scene(robot: str, period: float, contact: Contact | None) -> Scene:
+    """The standard cell without people on MuJoCo."""
+    scene = Scene.load(STANDARD, robot=robot, variant="alone").with_plant("mujoco")
+    return dataclasses.replace(
+        scene,
+        controller=dataclasses.replace(scene.controller, period=period),
+        limits=dataclasses.replace(scene.limits, contact=contact),
+    )
+
+
+def working(robot: str, period: float, seed: int, contact: Contact | None, mass_error: float = MASS_ERROR) -> Cell:
+    """The cell with an arm whose links weigh otherwise than its model says, by signs of this seed."""
+    scene = cell_scene(robot, period, contact)
+    arm = mounted(scene)
+    wrong = mass_error * np.random.default_rng(seed).choice([-1.0, 1.0], arm.n)
+    return Cell(scene, plant=MuJoCo(arm, 0, mass_error=wrong, adjust=True))
+
+
+def push(plant: MuJoCo, link: int, point: Array, force: Array) -> None:
+    """A force (3,) N, world axes, at a point of a link (m, its frame), until it is changed; zeros to end it."""
+    data, body = plant.data, plant.model.body(plant.arm.model.link_names[link]).id
+    at = data.xpos[body] + data.xmat[body].reshape(3, 3) @ point
+    data.xfrc_applied[body, :3] = force
+    data.xfrc_applied[body, 3:] = np.cross(at - data.xipos[body], force)
+
+
+def pushed(robot: str, period: float, pushes: int, seed: int) -> list[PushRow]:
+    """So many pushes on each link, in turns."""
+    cell = working(robot, period, seed, None)
+    arm, plant = cell.arm, cell.plant
+    assert isinstance(plant, MuJoCo)
+    observer, rng = MomentumObserver(arm, Contact()), np.random.default_rng(seed + 1)
+    found: list[list[tuple[float, int]]] = [[] for _ in range(arm.n)]  # when it was seen, and the link that was named
+    lasts, every, settled = (round(x / period) for x in (LASTS, EVERY, SETTLED))
+    k = 0
+    for number in range(pushes * arm.n):
+        link = number % arm.n
+        point, force = _point(cell, link, rng), _direction(rng) * FORCE
+        seen, named, began = math.inf, -1, (k + settled) * period if number == 0 else k * period
+        for step in range(-settled if number == 0 else 0, every):
+            t = k * period
+            cell.step(t)
+            touched = observer.look(cell.state.t, cell.state.q, cell.state.qd, cell.state.tau)  # type: ignore[arg-type]
+            since = t - began
+            if touched >= 0 and 0.0 < since <= lasts * period + ROUNDING:
+                seen = min(seen, since)
+                named = max(named, touched) if since - seen <= SETTLES / observer.settings.gain else named
+            acts = 0 <= step < lasts
+            push(plant, link, point, force if acts else np.zeros(3))
+            cell.advance(t, period)
+            k += 1
+        found[link].append((seen, named))
+    return [_push_row(robot, period, arm.model.link_names[i], i, each) for i, each in enumerate(found)]
+
+
+def _push_row(robot: str, period: float, name: str, link: int, found: list[tuple[float, int]]) -> PushRow:
+    times = np.array([t for t, _ in found])
+    seen = np.isfinite(times)
+    named = [touched for t, touched in found if math.isfinite(t)]
+    return PushRow(
+        robot,
+        period,
+        name,
+        len(found),
+        int((times <= IN_TIME + ROUNDING).sum()),
+        int(seen.sum()),
+        float(np.median(times[seen])) if seen.any() else math.nan,
+        sum(each == link for each in named),
+        sum(each < link for each in named),
+    )
+
+
+def _point(cell: Cell, link: int, rng: np.random.Generator) -> Array:
+    """A point on the axis of one of the link's capsules, or its centre of mass where it has none (its frame)."""
+    own = [each for each in cell.arm.model.capsules if each.link == link]
+    if not own:
+        return np.asarray(cell.arm.model.com[link], dtype=float)
+    chosen, part = own[int(rng.integers(len(own)))], rng.uniform()
+    return np.asarray((1.0 - part) * np.asarray(chosen.a) + part * np.asarray(chosen.b), dtype=float)
+
+
+def _direction(rng: np.random.Generator) -> Array:
+    way = rng.normal(size=3)
+    return np.asarray(way / np.linalg.norm(way), dtype=float)
+
+
+def alarms(robot: str, runs: int, minutes: float, seed: int, progress: Progress = silent) -> AlarmRow:
+    """The arm at work, `runs` times with other signs of the error, and an operator who resets what stops it."""
+    count, cycles, closest = 0, 0, 0.0
+    for number in range(runs):
+        progress(f"{robot}: {minutes:g} minutes of work, {number + 1} of {runs}")
+        cell = working(robot, ALARM_PERIOD, seed + number, Contact())
+        guard = cell.guard
+        assert guard is not None
+        assert guard.contact is not None
+        for k in range(round(minutes * 60.0 / ALARM_PERIOD)):
+            t = k * ALARM_PERIOD
+            cell.step(t)
+            seen = guard.contact.observer
+            if k:
+                closest = max(closest, float(np.max(np.abs(seen.residual) / seen.threshold)))
+            if guard.latched is not None:
+                count += guard.reset(t)
+            cell.advance(t, ALARM_PERIOD)
+        cycles += cell.task.cycles
+    hours = runs * minutes / 60.0
+    return AlarmRow(robot, runs, minutes, cycles, count, rate_bound(count) / hours, closest)
+
+
+def rate_bound(count: int, confidence: float = CONFIDENCE) -> float:
+    """The greatest mean of a Poisson number with which as few as `count` come as rarely as 1 - confidence."""
+    low, high = 0.0, 10.0 * (count + 2)
+    for _ in range(100):
+        mean = 0.5 * (low + high)
+        term = total = math.exp(-mean)
+        for k in range(1, count + 1):
+            term *= mean / k
+            total += term
+        low, high = (mean, high) if total > 1.0 - confidence else (low, mean)
+    return high
+
+
+class Blocked(MuJoCo):
+    """A plant with a body in the arm's way that nobody is told of."""
+
+    def __init__(self, arm: Arm, row: Array, mass_error: Array) -> None:
+        self.row = row[None]
+        super().__init__(arm, 1, mass_error=mass_error, adjust=True)
+
+    def advance(self, dt: float, person_rows: Array | None = None) -> None:
+        """dt seconds pass, with the body where it is."""
+        super().advance(dt, self.row)
+
+
+def reacted(robot: str, reaction: str, period: float, seed: int) -> ReactionRow:
+    """The arm meets a body on its way; one reaction to it, or, "", nobody who feels it."""
+    scene = cell_scene(robot, period, Contact(reaction=reaction) if reaction else None)
+    arm = mounted(scene)
+    wrong = MASS_ERROR * np.random.default_rng(seed).choice([-1.0, 1.0], arm.n)
+    plant = Blocked(arm, _in_the_way(Cell(scene, plant=MuJoCo(arm, 0, mass_error=wrong, adjust=True))), wrong)
+    cell = Cell(scene, plant=plant)
+    first, felt, speed, impulse, k = math.inf, math.nan, math.nan, 0.0, 0
+    forces = [0.0]
+    while k * period < min(LONGEST, first + AFTER):
+        t = k * period
+        cell.step(t)
+        if cell.guard is not None and cell.guard.latched is Status.STOP_CONTACT and math.isnan(felt):
+            felt = t - first
+        cell.advance(t, period)
+        impulse += plant.contact_impulse
+        forces.append(plant.contact_force)
+        if math.isinf(first) and plant.contact_force > 0.0:
+            first, speed = t, float(np.linalg.norm(cell.tool_velocity))
+        k += 1
+    return ReactionRow(robot, reaction or "none", felt, speed, max(forces), impulse, forces[-1])
+
+
+def _in_the_way(cell: Cell) -> Array:
+    """The row of a ball that the arm meets first with its tool side, on the way and not slowly."""
+    period, clear = cell.period, Clearance(Body(cell.arm), 1)
+    places, tools, speeds = list[Array](), list[Array](), list[float]()
+    for k in range(round(LOOKED / period)):
+        cell.step(k * period)
+        if k % round(0.01 / period) == 0:
+            places.append(cell.state.q.copy())
+            tools.append(cell.tool.copy())
+            speeds.append(float(np.linalg.norm(cell.tool_velocity)))
+        cell.advance(k * period, period)
+    for k in np.flatnonzero(np.array(speeds) > BRISK * max(speeds)).tolist():
+        row = Capsule(tools[k], tools[k] + np.array([0.0, 0.0, 1e-3]), RADIUS).row()
+        apart = [clear.of(q, row[None])[1].surfaces for q in places]
+        touch = next((i for i, gap in enumerate(apart) if gap <= 0.0), None)
+        if touch is not None and touch > 10 and speeds[touch] > BRISK * max(speeds):
+            return row
+    raise ElbowroomError(f"{cell.arm.name}: no place in its way was found in {LOOKED:g} s of work")
+
+
+def run(robots: Sequence[str], *, runs: int = RUNS, seed: int = 0, progress: Progress = silent) -> ContactReport:
+    """Pushes, `runs` times ten minutes of work, and reactions, of each arm."""
+    pushes, work, reactions = list[PushRow](), list[AlarmRow](), list[ReactionRow]()
+    for robot in robots:
+        for period in PERIODS:
+            progress(f"{robot}: pushes at {period:g} s")
+            pushes += pushed(robot, period, PUSHES, seed)
+        for reaction in REACTIONS:
+            progress(f"{robot}: reaction {reaction or 'none'}")
+            reactions.append(reacted(robot, reaction, PERIODS[0], seed))
+        work.append(alarms(robot, runs, MINUTES, seed, progress))
+    return ContactReport(pushes, work, reactions, cpu_name())

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import logging
 import math
+import re
 from functools import cache
 
 import numpy as np
@@ -14,7 +16,7 @@ from hypothesis import strategies as st
 from supervising import ARM, LOG, PERIOD, PERSON, WALK, Cell, Fake, Panda, assert_latched, fast, lines
 
 import elbowroom as er
-from elbowroom.avoidance import Config, Controller, Force, Goal, Limits, Obstacles, State, Status, Supervisor
+from elbowroom.avoidance import Config, Contact, Controller, Force, Goal, Limits, Obstacles, State, Status, Supervisor
 from elbowroom.avoidance import settings as tables
 from elbowroom.avoidance.control.repulsion import Repulsion
 from elbowroom.avoidance.safety.filter.stages import SUMMARY
@@ -1552,3 +1554,199 @@ class TestF29:
         cell.state.q[1] = 1.1e6
         assert cell.cycle().status is Status.STOP_STATE_INVALID
         assert f"joint '{ARM.joint_names[1]}'" in cell.supervisor.reason
+
+
+class Felt(Cell):
+    """An arm that follows exactly and measures its torques, less what pushes its joints (n,)."""
+
+    def __init__(self, contact=None, controller=None, **limits):
+        touch = Contact() if contact is None else contact
+        super().__init__(controller, fast(contact=touch, **limits))
+        self.push, self.torques = np.zeros(self.arm.n), True
+        self._before = self.arm.ready.copy(), np.zeros(self.arm.n)
+
+    def measured(self, _):
+        """The mean torque since the reading before."""
+        (q, qd), arm, state = self._before, self.arm, self.state
+        p, b = (
+            [f(*at) for at in ((q, qd), (state.q, state.qd))]
+            for f in (
+                lambda q, qd: arm.mass_matrix(q) @ qd,
+                lambda q, qd: arm.coriolis_transpose_qd(q, qd) - arm.gravity_torque(q),
+            )
+        )
+        state.tau = (p[1] - p[0]) / PERIOD - 0.5 * (b[0] + b[1]) - self.push if self.torques else None
+        self._before = state.q.copy(), state.qd.copy()
+
+    def cycle(self, cycles=1, **others):
+        return super().cycle(cycles, **{"fault": self.measured} | others)
+
+
+class TestF30:
+    """Contact felt by the momentum observer: stop, retract or float, latched, naming the link."""
+
+    PUSH = np.array([8.0, 5.0])  # N m
+
+    def pushed(self, cell, cycles=1, push=PUSH):
+        cell.push[:] = push
+        return cell.cycle(cycles)
+
+    def test_a_controlled_stop_that_names_the_link(self, caplog):
+        cell = Felt()
+        before = cell.moving().qd
+        command, latency = self.pushed(cell, push=(20.0, 0.8)), 1
+        while command.status is Status.OK:
+            command, latency = cell.cycle(), latency + 1
+        assert latency <= 2  # 9.5 % of 20 N m come through the filter in 1 ms, and some 1.5 are allowed
+        assert command.status is Status.STOP_CONTACT
+        names = ARM.model.link_names
+        assert re.match(
+            rf"contact with link '{names[0]}' or beyond: joint '{ARM.joint_names[0]}' feels", command.reason
+        )
+        assert np.linalg.norm(command.qd) < np.linalg.norm(before)  # it brakes in that very cycle
+        first = command.qd.copy()
+        assert ramp_of(cell, first) > 10
+        assert f"contact with link '{names[1]}': joint '{ARM.joint_names[1]}' feels" in cell.supervisor.reason
+        assert len(lines(caplog, Status.STOP_CONTACT)) == 1
+        assert len(lines(caplog, "reason")) == 1  # the outer link was named once its joint had felt it
+        assert not cell.supervisor.reset(cell.t)  # it is still pushed
+        self.pushed(cell, 100, push=0.0)
+        assert cell.supervisor.reset(cell.t)
+        assert cell.moving().status is Status.OK
+
+    def test_what_the_model_may_be_wrong_by_is_no_contact(self):
+        cell = Felt(Contact(mass_error=0.3))
+        cell.moving()
+        allowed = cell.supervisor.contact.observer.threshold.copy()
+        assert (allowed > 0.5).any()
+        assert self.pushed(cell, 50, push=0.9 * allowed).status is Status.OK
+        assert self.pushed(cell, 50, push=1.2 * allowed).status is Status.STOP_CONTACT
+
+    @pytest.mark.parametrize("torques", ["none", "nan", "shape"])
+    def test_torques_that_are_none_stop_the_arm_at_once(self, torques, caplog):
+        cell = Felt()
+        cell.moving()
+
+        def fault(cell):
+            cell.measured(cell)
+            cell.state.tau = {"none": None, "nan": np.array([1.0, NAN]), "shape": np.zeros(3)}[torques]
+
+        command = cell.cycle(fault=fault)
+        assert not command.qd.any()
+        assert "tau must be 2 finite numbers, since contact is watched" in command.reason
+        assert_latched(cell, Status.STOP_STATE_INVALID, caplog)
+
+    def test_a_joint_state_that_is_none_is_still_named_as_that(self, caplog):
+        cell = Felt()
+        cell.moving()
+
+        def fault(cell):
+            cell.measured(cell)
+            cell.state.qd[1] = NAN
+
+        assert "qd must be 2 finite numbers" in cell.cycle(fault=fault).reason
+        assert cell.supervisor.latched is Status.STOP_STATE_INVALID
+
+    def test_retraction_goes_with_the_push_for_its_distance_and_stands(self):
+        cell = Felt(Contact(reaction="retract", retract_speed=0.2, retract_distance=0.05))
+        cell.moving()
+        self.pushed(cell, 60)  # it has run down by then
+        gone, going = 0.0, 0
+        for _ in range(600):
+            command = cell.cycle()
+            assert command.status is Status.STOP_CONTACT
+            if command.qd.any():
+                going += 1
+                assert command.qd @ self.PUSH > 0.0
+                gone += float(np.linalg.norm(command.tool_velocity[:3])) * PERIOD
+        assert 200 < going < 400  # 0.25 s, and its ramps
+        assert 0.035 < gone < 0.065  # the tool is the far end of the touched link; ramps cut corners
+        assert not command.qd.any()
+        self.pushed(cell, 100, push=0.0)
+        assert cell.supervisor.reset(cell.t)
+
+    def test_nothing_is_retracted_from_what_has_gone(self):
+        cell = Felt(Contact(reaction="retract"))
+        cell.moving()
+        while self.pushed(cell).status is Status.OK:
+            pass
+        self.pushed(cell, 20, push=0.0)
+        assert not self.pushed(cell, 300, push=0.0).qd.any()
+
+    def test_any_other_reason_to_stop_ends_a_retraction_for_good(self):
+        cell = Felt(Contact(reaction="retract"))
+        cell.moving()
+        assert self.pushed(cell, 200).qd.any()
+        cell.supervisor.permit = False
+        cell.cycle()
+        assert not cell.cycle(100).qd.any()
+        cell.supervisor.permit = True
+        assert not cell.cycle(300).qd.any()
+        assert cell.supervisor.latched is Status.STOP_CONTACT
+
+    def test_float_gives_way_as_long_as_it_is_pushed(self):
+        cell = Felt(Contact(reaction="float"))
+        cell.moving()
+        command = self.pushed(cell, 300)
+        assert command.qd @ self.PUSH > 0.0
+        fastest = cell.supervisor.bounds.velocity * cell.supervisor.limits.retreat_fraction
+        assert (np.abs(command.qd) <= fastest * (1 + 1e-9)).all()
+        assert self.pushed(cell, 300, push=-self.PUSH).qd @ self.PUSH < 0.0
+        assert not self.pushed(cell, 300, push=0.0).qd.any()
+        assert cell.supervisor.latched is Status.STOP_CONTACT
+
+    @pytest.mark.parametrize("reaction", ["stop", "retract", "float"])
+    def test_an_arm_with_torques(self, reaction):
+        """In its stop it is carried; to retract it is driven with the push; floating it is carried, and damped less."""
+        settings = Contact(reaction=reaction)
+        cell = Felt(settings, Fake(torque=True))
+        g = ARM.gravity_torque(ARM.ready)
+        cell.controller.tau[:] = g
+        still = {"follow": False, "announced": False}
+        assert cell.cycle(50, **still).status is Status.OK
+        cell.push[:] = self.PUSH
+        command = cell.cycle(200, **still)
+        assert command.status is Status.STOP_CONTACT
+        driven = command.tau - g
+        if reaction == "retract":
+            assert driven @ self.PUSH > 0.0
+        else:
+            assert np.allclose(driven, 0.0, atol=1e-9)
+        cell.state.qd[:] = 0.005, -0.002
+        if reaction == "float":
+            tau = cell.cycle(**still).tau
+            wanted = ARM.inverse_dynamics(ARM.ready, cell.state.qd, -settings.float_damping * cell.state.qd)
+            assert np.allclose(tau, wanted, rtol=0, atol=1e-9)
+
+    def test_it_changes_no_command_until_something_is_felt(self, law):
+        """A panda with its real controller, whose ordinary cycles are one native call."""
+        runs = []
+        for contact in (None, Contact()):
+            panda = Panda(law, Limits(contact=contact))
+            before = [(panda.q.copy(), panda.qd.copy())]
+
+            def measured(state, arm=panda.arm, before=before):
+                q, qd = before[0]
+                middle, speed, qdd = 0.5 * (q + state.q), 0.5 * (qd + state.qd), (state.qd - qd) / Panda.PERIOD
+                state.tau = arm.inverse_dynamics(middle, speed, qdd)
+                before[0] = state.q.copy(), state.qd.copy()
+
+            panda.cycle(200, measured)
+            runs.append((panda.q.copy(), panda.supervisor))
+        assert runs[1][1].latched is None, runs[1][1].reason
+        assert np.array_equal(runs[0][0], runs[1][0])
+
+    def test_a_copy_stands_where_the_original_stood(self):
+        cell = Felt(Contact(reaction="retract"))
+        cell.moving()
+        self.pushed(cell, 150)
+        twin = copy.deepcopy(cell)
+        for _ in range(100):
+            assert np.array_equal(cell.cycle().qd, twin.cycle().qd)
+
+    def test_lanes_have_no_torques(self):
+        from elbowroom.avoidance.safety.lanes import Guard
+
+        controller = Controller(er.load("panda"), Config(period=0.01), people=1, person_capsules=1)
+        with pytest.raises(ConfigError, match=r"limits\.contact: expected none in lanes"):
+            Guard(Supervisor(controller, Limits(contact=Contact())), [("coworker",)])

@@ -352,7 +352,7 @@ def test_every_number_is_in_its_own_column():
     wanted = {"t": 1.25, "distance_axes": 0.4, "distance_surfaces": 0.3, "clearance": 0.2, "age": 0.05, "margin": 0.6}
     wanted |= {"slow": 0.7, "push": 0.8, "limit": 0.9, "route": 2.0, "route_part": 5.0, "replans": 3.0}
     assert {name: table[name][0] for name in wanted} == wanted
-    assert all(math.isnan(table[name][1]) for name in ("route", "route_part", "replans"))
+    assert all(math.isnan(table[name][1]) for name in ("route", "route_part", "replans", "felt", "residual1"))
 
 
 def test_the_object_goes_where_the_tool_goes():

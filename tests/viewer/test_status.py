@@ -224,3 +224,17 @@ def test_a_head_bears_no_contact_and_a_hand_some():
         found = at_nearest(arm, arm.ready, np.zeros(7), nearest, 0.25, None)
         assert found.why == why
         assert math.isfinite(found.bears) == (why == "")
+
+
+def test_what_the_joints_feel_has_a_bar_each_and_the_fullest_is_named():
+    scene = {"joints": ("lift", "<b>", "wrist"), "kinds": "PRR"}
+    felt = at_work(residual=np.array([3.0, -4.0, 0.1]), allowed=np.array([10.0, 3.0, 1.0]), felt=4 / 3, **scene)
+    said = gauges(felt)
+    row = said[said.index(">felt<") :]
+    assert "&lt;b&gt; 4.0 N m, allowed 3.0" in row
+    assert row.count(f"width:30%;background:{GREEN}") == 1
+    assert row.count(f"width:100%;background:{RED}") == 1
+    assert "lift 3.00 N of 10.00, &lt;b&gt; 4.00 N m of 3.00, wrist 0.10 N m of 1.00" in said
+    recorded = gauges(dataclasses.replace(felt, allowed=np.zeros(0), felt=0.4, replayed=True))
+    assert "&lt;b&gt; 4.0 N m, 40 % at most" in recorded
+    assert ">felt<" not in gauges(at_work())  # where contact is not watched

@@ -6,9 +6,10 @@
     reactions   the arm's way is blocked by a body that it does not see, as fixed as a wall and as soft as MuJoCo's
                 default contact; of each reaction the force between both, as the engine has it
 
-Every link of the plant is lighter or heavier than the arm's model by MASS_ERROR, by signs that are drawn.  The
-observer has its default settings, which allow for so much.  Alarms and reactions are the supervisor's own; for pushes
-the observer alone is asked, so that the arm goes on working.
+Every link of the plant is lighter or heavier than the arm's model by MASS_ERROR, by signs that are drawn, and its
+readings of speeds and torques have white noise (not for reactions).  The observer has its default settings, which allow
+for just that.  Alarms and reactions are the supervisor's own; for pushes the observer alone is asked, so that the arm
+goes on working.
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..arm import Arm
-from ..avoidance import Contact, Status
+from ..avoidance import Contact, State, Status
 from ..avoidance.safety.contact import SETTLES
 from ..avoidance.safety.momentum_observer import MomentumObserver
 from ..cell import Cell, Scene
@@ -101,6 +103,7 @@ class ContactReport:
     pushes: list[PushRow]
     alarms: list[AlarmRow]
     reactions: list[ReactionRow]
+    engine: str  # MuJoCo's version
     cpu: str
 
 
@@ -119,7 +122,24 @@ def working(robot: str, period: float, seed: int, contact: Contact | None, mass_
     scene = cell_scene(robot, period, contact)
     arm = mounted(scene)
     wrong = mass_error * np.random.default_rng(seed).choice([-1.0, 1.0], arm.n)
-    return Cell(scene, plant=MuJoCo(arm, 0, mass_error=wrong, adjust=True))
+    return Cell(scene, plant=Noisy(arm, wrong, seed))
+
+
+class Noisy(MuJoCo):
+    """A plant whose readings of speeds and torques have the noise that the observer's settings state."""
+
+    def __init__(self, arm: Arm, mass_error: Array, seed: int) -> None:
+        stated, self._rng = Contact(), np.random.default_rng([seed, 1])
+        turns = [arm.model.revolute(j) for j in range(arm.n)]
+        self._noise = np.where(turns, stated.torque_noise, stated.force_noise)
+        self._tremble = stated.speed_noise
+        super().__init__(arm, 0, mass_error=mass_error, adjust=True)
+
+    def read(self, state: State) -> None:
+        """As MuJoCo's, and noise."""
+        super().read(state)
+        state.qd += self._tremble * self._rng.normal(size=self.arm.n)
+        state.tau = None if state.tau is None else state.tau + self._noise * self._rng.normal(size=self.arm.n)
 
 
 def push(plant: MuJoCo, link: int, point: Array, force: Array) -> None:
@@ -292,4 +312,4 @@ def run(robots: Sequence[str], *, runs: int = RUNS, seed: int = 0, progress: Pro
             progress(f"{robot}: reaction {reaction or 'none'}")
             reactions.append(reacted(robot, reaction, PERIODS[0], seed))
         work.append(alarms(robot, runs, MINUTES, seed, progress))
-    return ContactReport(pushes, work, reactions, cpu_name())
+    return ContactReport(pushes, work, reactions, version("mujoco-core"), cpu_name())

@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from ..avoidance import Command, Controller, Goal, MotionLimit, Obstacles, State, Status, Supervisor
 from ..avoidance.planning.background import Background, Inline
 from ..avoidance.planning.detour import Detour, fixed_shapes
+from ..avoidance.safety.momentum_observer import MomentumObserver
 from ..avoidance.safety.perception import FAR
 from ..errors import ConfigError
 from ..geometry import PARKED, ROW, Body
@@ -153,6 +154,11 @@ class Cell:
     def guard(self, guard: Supervisor | None) -> None:
         """Another supervisor, or none, until the next `reset`."""
         self._guard, self._untouched = guard, None
+
+    @property
+    def observer(self) -> MomentumObserver | None:
+        """What feels contact; None where that is not watched."""
+        return None if self._guard is None or self._guard.contact is None else self._guard.contact.observer
 
     def _supervisor(self) -> Supervisor | None:
         mode, limits = self.scene.supervision, dataclasses.replace(self.scene.limits, sensor=self.scene.sensor)

@@ -64,6 +64,7 @@ class SceneView:
     shown: ShownSettings = field(default_factory=ShownSettings)  # what the settings are
     supervision: str = "stop"  # stop, watch or off
     joints: tuple[str, ...] = ()  # names
+    kinds: str = ""  # of the joints, R or P
     lower: Array = field(default_factory=lambda: np.zeros(0))  # limits of the joints
     upper: Array = field(default_factory=lambda: np.zeros(0))
     arm_links: tuple[int, ...] | None = None  # the link of each capsule of the arm; 0 is the base
@@ -100,6 +101,7 @@ class SceneView:
             shown=ShownSettings.of(config, supervision, robot, setup.scenario, setup.speed),
             supervision=supervision,
             joints=cell.arm.joint_names,
+            kinds=cell.arm.model.kinds,
             lower=cell.controller.lower.copy(),
             upper=cell.controller.upper.copy(),
             arm_links=tuple(link + 1 for link in cell.body.links),
@@ -165,6 +167,9 @@ class Snapshot:
     would_stop: bool = False  # a supervisor that only watches would hold it
     reason: str = ""  # why
     safety: Margins | None = None
+    residual: Array = field(default_factory=lambda: np.zeros(0))  # what each joint feels; empty where not watched
+    allowed: Array = field(default_factory=lambda: np.zeros(0))  # thresholds of that; a recording does not hold them
+    felt: float = np.nan  # the greatest of it in thresholds
     waited: float = 0.0  # s that the arm has stood for a person
     farther: float = np.nan  # m that they would have to be away
     # a way around
@@ -233,6 +238,9 @@ class Snapshot:
             would_stop=watching and guard is not None and guard.latched is not None,
             reason=place.held or ("" if guard is None else guard.reason),
             safety=found,
+            residual=np.zeros(0) if cell.observer is None else cell.observer.residual.copy(),
+            allowed=np.zeros(0) if cell.observer is None else cell.observer.threshold.copy(),
+            felt=np.nan if cell.observer is None else cell.observer.part,
             waited=place.waiting.seconds,
             farther=farther(cell, found),
             route_state=RouteState.NONE if cell.detour is None else cell.detour.state,
@@ -258,6 +266,7 @@ class Snapshot:
         verdict, supervision = str(table["verdict"][k]), replay.scene_view.supervision
         objects, held = replay.belts.objects(k)
         route_state, route_part, route = replay.route_at(k)
+        residual = np.array([table[f"residual{j}"][k] for j in range(1, table.n + 1)])
         return cls(
             scene=replay.scene_view,
             replayed=True,
@@ -295,6 +304,8 @@ class Snapshot:
             stopped=verdict.startswith("STOP") and supervision == "stop",
             would_stop=verdict.startswith("STOP") and supervision == "watch",
             safety=None if found is None else replay.margins_at(k, found[1]),
+            residual=np.zeros(0) if np.isnan(table["felt"][k]) else residual,
+            felt=float(table["felt"][k]),
             waited=float(replay.waited[k]),
             route_state=route_state,
             route_part=route_part,

@@ -311,7 +311,7 @@ def test_numbers_that_are_none_are_refused_and_change_nothing():
     bad = still.copy()
     bad[3] = math.nan
     for args in ((bad, still, still), (arm.ready, bad, still), (arm.ready, still, bad)):
-        with pytest.raises(ValueError, match="finite|nan"):
+        with pytest.raises(ValueError, match=r"finite|nan"):
             observer.look(0.002, *args)
     assert np.array_equal(observer.residual, before)
 

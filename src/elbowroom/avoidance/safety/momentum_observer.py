@@ -207,6 +207,12 @@ class MomentumObserver(Rebuilt):
         return self.touched
 
     @property
+    def part(self) -> float:
+        """The greatest residual in thresholds: above 1 is contact.  0 before there are two readings."""
+        most = self.threshold
+        return float(np.max(np.abs(self.residual) / np.where(most > 0.0, most, math.inf)))
+
+    @property
     def touched(self) -> int:
         """The number of the link of the last joint that feels more than its threshold, -1 if none does."""
         beyond = np.flatnonzero(np.abs(self.residual) > self.threshold)

@@ -4,6 +4,8 @@
 supervisor said, also where it only watched, and empty without one; `law_status` is the controller's own view.
 `route` is the number of a RouteState (avoidance/planning/detour.py), `route_part` the row of the person's capsule that
 it is about (-1: none), and `replans` how many routes were given up and planned anew; NaN without planning.
+`residual1` ... are what each joint feels from outside (N m or N, avoidance/safety/momentum_observer.py), `felt` the
+greatest of them in thresholds; NaN where contact is not watched.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ XYZ = ("x", "y", "z")
 WORDS = ("state", "status", "verdict", "law_status")
 SCALARS_FIRST = ("t", *WORDS, "cycles", "contacts")
 TEXT = frozenset(WORDS)
+BY_JOINT = ("q", "qd", "command", "residual")
 COUNTS = frozenset({"cycles", "contacts"})
 SIGNALS: Mapping[str, tuple[str, ...]] = {  # what the thesis logs
     "time": ("t",),
@@ -30,7 +33,12 @@ SIGNALS: Mapping[str, tuple[str, ...]] = {  # what the thesis logs
     "coworker velocity": ("person_vx", "person_vy", "person_vz"),
     "least distance": ("distance_axes",),
 }
-LATER = ("left_hand", "right_hand", "attraction", "repulsion"), ("margin",), ("route", "route_part", "replans")
+LATER = (
+    ("left_hand", "right_hand", "attraction", "repulsion"),
+    ("margin",),
+    ("route", "route_part", "replans"),
+    ("residual", "felt"),
+)
 """Quantities that older recordings do not have, in the order in which they came; they are NaN there."""
 MOST_JOINTS = 100
 UNKNOWN = -1  # a count that was no number
@@ -43,6 +51,7 @@ def places(n: int) -> dict[str, slice]:
     widths |= {"distance_axes": 1, "distance_surfaces": 1, "clearance": 1, "age": 1, "goal": 3}
     widths |= {"slow": 1, "push": 1, "limit": 1, "q": n, "qd": n, "command": n, "object": 3}
     widths |= dict.fromkeys(LATER[0], 3) | dict.fromkeys((*LATER[1], *LATER[2]), 1)
+    widths |= {"residual": n, "felt": 1}
     ends = np.cumsum(list(widths.values())).tolist()
     return {name: slice(end - width, end) for (name, width), end in zip(widths.items(), ends, strict=True)}
 
@@ -53,7 +62,7 @@ def columns(n: int) -> tuple[str, ...]:
         raise ValueError(f"columns: expected a number of joints from 1 to {MOST_JOINTS}; got {n!r}")
     names: list[str] = []
     for name, place in places(int(n)).items():
-        if name in ("q", "qd", "command"):
+        if name in BY_JOINT:
             names += [f"{name}{k}" for k in range(1, n + 1)]
         elif place.stop - place.start == 3:
             names += [f"{name}{axis}" if name.endswith("_v") else f"{name}_{axis}" for axis in XYZ]

@@ -28,10 +28,10 @@ LEFT_OUT = "not in the scene"
 """The key of the note that names what no file can hold: a task or people of one's own making, or of ROS 2."""
 
 _NUMBERS = ["t", "cycles", "contacts", "distance_axes", "distance_surfaces", "clearance", "age"]
-_NUMBERS += ["slow", "push", "limit", "margin", "route", "route_part", "replans"]
+_NUMBERS += ["slow", "push", "limit", "margin", "route", "route_part", "replans", "felt"]
 _UNPLANNED = (math.nan, math.nan, math.nan)
 _VECTORS = ["tool", "tool_v", "person", "person_v", "goal", "q", "qd", "command", "object", "attraction", "repulsion"]
-_VECTORS += [f"{side}_hand" for side in SIDES]
+_VECTORS += [f"{side}_hand" for side in SIDES] + ["residual"]
 
 
 class Log:
@@ -56,7 +56,9 @@ class Log:
         info, detour = cell.controller.command, cell.detour
         route = _UNPLANNED if detour is None else (detour.state, detour.part, detour.replans)
         counted = t, cell.task.cycles, cell.plant.contacts, *cell.near, cell.clearance.surfaces, cell.age
-        numbers = *counted, info.slow, info.push, info.limit, cell.margin, *route
+        observer = cell.observer
+        felt = math.nan if observer is None else observer.part
+        numbers = *counted, info.slow, info.push, info.limit, cell.margin, *route, felt
         for k, number in zip(self._numbers, numbers, strict=True):  # faster than an array of so few
             self._row[k] = number
         views["tool"][:], views["tool_v"][:] = cell.tool, cell.tool_velocity
@@ -68,6 +70,8 @@ class Log:
         for name, k in self._hands:  # the first person's capsules are the first rows
             hand = cell.people_rows[k]
             views[name][:] = math.nan if hand[0] == PARKED[0] else 0.5 * (hand[A] + hand[B])
+        if observer is not None:
+            views["residual"][:] = observer.residual
         verdict = "" if cell.verdict is None else cell.verdict.value
         self._recording.append(cell.task.state, cell.command.status.value, verdict, info.status.value)
 

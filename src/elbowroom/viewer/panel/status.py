@@ -153,14 +153,20 @@ def line(text: str, style: str = "") -> str:
 
 
 # ---- bars
-def _row(label: str, part: float, value: str, colour: str = "", about: str = "") -> str:
-    """A label, a bar and a number; a part that is no number has no bar."""
+def _bar(part: float, colour: str = "") -> str:
+    """A part that is no number has no bar."""
     known = math.isfinite(part)
     shade = colour or (RED if part >= 1.0 else AMBER if part > CLOSE else GREEN)
     fill = f'<i style="display:block;height:100%;width:{100 * min(max(part, 0.0), 1.0):.0f}%;background:{shade}"></i>'
-    bar = f'<span style="{BAR}">{fill if known else ""}</span>'
+    return f'<span style="{BAR}">{fill if known else ""}</span>'
+
+
+def _row(label: str, parts: float | list[float], value: str, colour: str = "", about: str = "") -> str:
+    """A label, a bar, or several side by side, and a number."""
+    bars = "".join(_bar(part, colour) for part in (parts if isinstance(parts, list) else [parts]))
     return (
-        f'<div style="{ROW}" title="{html.escape(about)}"><span style="width:68px">{label}</span>{bar}'
+        f'<div style="{ROW}" title="{html.escape(about)}"><span style="width:68px">{label}</span>'
+        f'<span style="flex:1;display:flex;gap:2px">{bars}</span>'
         f'<b style="width:166px;text-align:right;font-weight:600">{value}</b></div>'
     )
 
@@ -212,9 +218,28 @@ def gauges(snapshot: Snapshot) -> str:
         else:
             said = f"{part}: {found.why}" if found.why == FORBIDDEN else found.why
             rows.append(_row("contact", math.nan, said, about=NO_CONTACT.get(found.why, "")))
+    if len(snapshot.residual):
+        rows.append(_felt(snapshot))
     if not snapshot.replayed:  # a recording does not say what would have been
         rows.append(_throughput(snapshot))
     return f'<div style="padding:2px 12px 0">{"".join(rows)}</div>'
+
+
+def _felt(snapshot: Snapshot) -> str:
+    """A bar for each joint, full where what it feels is all that the model's errors account for, and the fullest."""
+    names, felt = snapshot.scene.joints, [abs(float(r)) for r in snapshot.residual]
+    units = ["N" if kind == "P" else "N m" for kind in snapshot.scene.kinds] or ["N m"] * len(felt)
+    known = len(snapshot.allowed) == len(felt)  # a recording has the part of the fullest alone
+    parts = [r / most if most > 0.0 else 0.0 for r, most in zip(felt, snapshot.allowed, strict=True)] if known else []
+    fullest = parts.index(max(parts)) if known else felt.index(max(felt))
+    each = [f"{name} {r:.2f} {unit}" for name, r, unit in zip(names, felt, units, strict=True)]
+    if known:
+        each = [f"{said} of {most:.2f}" for said, most in zip(each, snapshot.allowed, strict=True)]
+        value = f"{names[fullest]} {felt[fullest]:.1f} {units[fullest]}, allowed {snapshot.allowed[fullest]:.1f}"
+    else:
+        value = f"{names[fullest]} {felt[fullest]:.1f} {units[fullest]}, {100 * snapshot.felt:.0f} % at most"
+    about = "torque from outside that each joint feels, and what errors of the model account for: " + ", ".join(each)
+    return _row("felt", parts or [snapshot.felt], html.escape(value), about=about)
 
 
 def _throughput(snapshot: Snapshot) -> str:

@@ -414,6 +414,7 @@ class Replay:
             shown=shown,
             supervision="stop" if scene is None else scene.supervision,
             joints=cell.arm.joint_names,
+            kinds=cell.arm.model.kinds,
             lower=cell.lower,
             upper=cell.upper,
             arm_links=tuple(link + 1 for link in cell.body.links),

@@ -1,0 +1,60 @@
+"""What `elbowroom bench contact` prints."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from ... import __version__
+from ..terminal import heading, line, plain, table
+
+if TYPE_CHECKING:
+    from ...bench.contact import ContactReport
+
+
+def contact(report: ContactReport) -> None:
+    """Pushes by link, alarms, reactions."""
+    from ...bench.contact import AFTER, CONFIDENCE, FORCE, IN_TIME, MASS_ERROR
+
+    line(f"elbowroom {__version__}, MuJoCo {report.engine}; {plain(report.cpu)}; masses wrong by {MASS_ERROR:.0%}")
+    for period in dict.fromkeys(row.period for row in report.pushes):
+        heading(f"Pushes of {FORCE:g} N on an arm at work, read every {1e3 * period:g} ms")
+        table(
+            ["robot", "link", "pushes", f"seen in {1e3 * IN_TIME:g} ms", "seen", "median", "named it", "an inner one"],
+            (
+                [
+                    *(r.robot, r.link, r.pushes, r.in_time, r.seen, _ms(r.median)),
+                    *(r.named, r.inner),
+                ]
+                for r in report.pushes
+                if r.period == period
+            ),
+            words=2,
+        )
+    heading("Work without contact")
+    table(
+        ["robot", "minutes", "task cycles", "false alarms", f"an hour, at most ({CONFIDENCE:.0%})", "closest"],
+        (
+            [r.robot, f"{r.runs} x {r.minutes:g}", r.cycles, r.alarms, f"{r.rate:.1f}", f"{r.closest:.2f}"]
+            for r in report.alarms
+        ),
+        words=1,
+    )
+    line("closest: the greatest residual, in thresholds.")
+    heading("A body in the way, unseen")
+    table(
+        ["robot", "reaction", "tool, m/s", "felt after", "peak, N", f"impulse in {AFTER:g} s, N s", "force then, N"],
+        (
+            [
+                *(r.robot, r.reaction, f"{r.speed:.2f}", _ms(r.felt), f"{r.peak:.0f}"),
+                *(f"{r.impulse:.2f}", f"{r.last:.1f}"),
+            ]
+            for r in report.reactions
+        ),
+        words=2,
+    )
+    line("none: contact is not watched, and whatever else the supervisor finds stops the arm.")
+
+
+def _ms(seconds: float) -> str:
+    return "" if math.isnan(seconds) else f"{1e3 * seconds:.0f} ms"

@@ -8,13 +8,16 @@ import math
 import numpy as np
 import pytest
 
+import elbowroom as er
 from elbowroom.avoidance import Contact, Limits, Status
 from elbowroom.bench import contact as bench
 from elbowroom.cell import Cell, Scene, run
 from elbowroom.cell.layout import STANDARD
+from elbowroom.cell.plants.mujoco import MuJoCo
 from elbowroom.cell.recording.table import Recording, read
 from elbowroom.cell.runner import Log
 from elbowroom.errors import ConfigError
+from elbowroom.geometry import Capsule
 
 pytest.importorskip("mujoco")
 
@@ -123,3 +126,22 @@ def test_a_scene_says_so_in_its_file(tmp_path):
     assert cell.guard.contact.settings == Contact(reaction="float")
     assert (run(cell).table()["felt"] < 1.0).all()
     assert cell.guard.latched is None
+
+
+def test_force_and_impulse_of_contacts_add_up_over_substeps():
+    arm = er.load("panda")
+    elbow = arm.poses(arm.ready)[3, :3, 3]
+    row = Capsule(elbow, elbow + np.array([0.0, 0.0, 0.1]), 0.05).row()[None]  # in the arm: pushed out at once
+    whole, parts = MuJoCo(arm, 1), MuJoCo(arm, 1)
+    whole.advance(0.02, row)
+    found = []
+    for _ in range(20):
+        parts.advance(0.001, row)
+        found.append((parts.contact_force, parts.contact_impulse))
+    forces, impulses = np.array(found).T
+    assert forces[0] > 10.0
+    assert math.isclose(whole.contact_force, forces.max(), rel_tol=1e-9)
+    assert math.isclose(whole.contact_impulse, impulses.sum(), rel_tol=1e-9)
+    assert np.allclose(impulses, forces * 0.001)
+    whole.advance(0.001)
+    assert whole.contact_force == whole.contact_impulse == 0.0

@@ -14,8 +14,8 @@ from elbowroom.bench import contact as bench
 from elbowroom.cell import Cell, Scene, run
 from elbowroom.cell.layout import STANDARD
 from elbowroom.cell.plants.mujoco import MuJoCo
+from elbowroom.cell.recording.log import Log
 from elbowroom.cell.recording.table import Recording, read
-from elbowroom.cell.runner import Log
 from elbowroom.errors import ConfigError
 from elbowroom.geometry import Capsule
 

@@ -11,6 +11,7 @@ import numpy as np
 from elbowroom.avoidance import Command, Config, Limits, Sensor
 from elbowroom.cell import Scene
 from elbowroom.connect.ros2.node import Message
+from elbowroom.connect.ros2.people import Ros2People
 from elbowroom.connect.ros2.plant import Ros2Plant
 from elbowroom.connect.ros2.session import Ros2Options, Ros2Session
 from elbowroom.loading import load
@@ -80,8 +81,8 @@ class Guarded:
         link.resets, link.refused, link.root, link.warnings = 0, 0, "", []
         limits = Limits(sensor=Sensor())
         scene = Scene(robot=robot, origin="base", controller=Config(period=PERIOD), limits=limits)
-        plant = functools.partial(Ros2Plant, clock=lambda: self.now)
-        with mock.patch("elbowroom.connect.ros2.session.Ros2Plant", plant):
+        parts = {each.__name__: functools.partial(each, clock=lambda: self.now) for each in (Ros2Plant, Ros2People)}
+        with mock.patch.multiple("elbowroom.connect.ros2.session", **parts):
             self.cell = link.guarded(scene)
         self.told = link.told(self.cell)
         self.cell.reset()

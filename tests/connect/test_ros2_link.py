@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -194,16 +195,21 @@ def test_a_dry_run_publishes_nothing(domain, robot):
         def enough() -> bool:
             nonlocal steps
             steps += 1
-            return steps > 30
+            return steps % 30 == 0
 
         loop.steps(enough)
         assert np.abs(loop.cell.command.qd).max() > 0.0  # it says what it would do
         assert robot.order("report")["received"] == before
-        mine = [of for at, of in watching._others.values() if of.participant == loop.link.node.id]
-        watching.publishers("/diagnostics")
-        goals = [at for at, of in watching._others.values() if of.participant == loop.link.node.id]
-        assert mine == [] or goals == ["rt/goal_pose"]  # which the test itself has made
-        assert set(goals) <= {"rt/goal_pose"}
+        own = loop.link.node.id
+
+        def published() -> set[str]:
+            """Topics that the guard has announced, as another participant finds them."""
+            watching.publishers("/diagnostics")
+            return {at for at, of in watching._others.values() if of.participant == own}
+
+        assert until(published, "for what the guard's participant publishes") == {"rt/goal_pose"}  # of the test itself
+        loop.steps(enough)  # discovery goes on meanwhile
+        assert published() == {"rt/goal_pose"}
 
 
 def test_status_and_markers_are_published(domain, robot):
@@ -329,6 +335,7 @@ def test_joints_that_do_not_follow_stop_it(domain, robot):
     with moving(domain) as loop:
         robot.order("frozen")
         loop.steps(lambda: loop.stopped is not None, "for a stop")
+        # the state that is repeated has a speed, which its place belies, or has none: whichever is noticed first
         assert loop.stopped in (Status.STOP_STATE_STALE, Status.STOP_STATE_INVALID)
 
 
@@ -444,7 +451,10 @@ def test_people_in_a_frame_that_nothing_connects_are_a_fault(domain):
 # ---- nothing waits, and what dies is stopped for
 
 
-@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="processes cannot be suspended")
+SENDS = 3000
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts how often a thread waits, as Linux does")
 def test_a_subscriber_that_hangs_holds_up_nothing(domain, robot):
     with Node(domain) as node:
         arm = load("planar2")
@@ -452,15 +462,15 @@ def test_a_subscriber_that_hangs_holds_up_nothing(domain, robot):
         until(lambda: plant.wait(1.0) and plant.commands.subscribers)
         os.kill(robot.process.pid, signal.SIGSTOP)
         try:
-            began = time.process_time(), time.monotonic()
-            for _ in range(3000):
+            began = resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw
+            for _ in range(SENDS):
                 plant.brake()
                 plant.read(State(np.zeros(2)))
-            busy, passed = time.process_time() - began[0], time.monotonic() - began[1]
+            waited = resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw - began
         finally:
             os.kill(robot.process.pid, signal.SIGCONT)
         assert plant.commands.unsent == 0
-        assert passed < 20 * busy + 10.0  # it computed, and did not wait
+        assert waited < 0.1 * SENDS  # who waits gives the processor away of its own will; locks of DDS do, now and then
 
 
 MOVES = """

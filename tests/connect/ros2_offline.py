@@ -78,7 +78,8 @@ class Guarded:
         link.node, link.options = self.node, Ros2Options(**{"command": SPEEDS, "people": 0, "watchdog": False} | asked)
         link.plant = link.people = link.goals = link._status = link._watchdog = None
         link._resets, link._heard = self.node.subscribe("/elbowroom/reset", ""), -math.inf
-        link.resets, link.refused, link.root, link.warnings = 0, 0, "", []
+        link.resets, link.refused, link.root, link.warnings, link.notices = 0, 0, "", [], []
+        link._next_look = -math.inf
         limits = Limits(sensor=Sensor())
         scene = Scene(robot=robot, origin="base", controller=Config(period=PERIOD), limits=limits)
         parts = {each.__name__: functools.partial(each, clock=lambda: self.now) for each in (Ros2Plant, Ros2People)}

@@ -199,3 +199,21 @@ def test_diagnostics_say_what_became_of_goals(planar):
     assert told["goal"] == "none yet"
     assert told["goals"] == "0 received, 0 reached, 1 refused, 0 repeated"
     assert "unreachable: expected a point within" in told["goal refused"]
+
+
+def test_messages_of_another_type_on_a_known_topic_are_noticed_by_name_once(planar):
+    class Other:
+        type = "std_msgs/msg/String"
+
+    for topic in ("/goal_pose", "/elbowroom/reset", "/tf"):
+        planar.node.others[topic] = [Other()]
+    planar.step(200)
+    assert planar.link.notices == [
+        f"{topic}: expected {kind}; somebody publishes std_msgs/msg/String, which is not taken"
+        for topic, kind in (
+            ("/tf", "tf2_msgs/msg/TFMessage"),
+            ("/elbowroom/reset", "std_msgs/msg/Empty"),
+            ("/goal_pose", "geometry_msgs/msg/PoseStamped"),
+        )
+    ]
+    assert planar.cell.guard.latched is None

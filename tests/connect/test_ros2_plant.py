@@ -209,6 +209,7 @@ def session(world: World) -> Ros2Session:
     """A session of such a robot."""
     link = Ros2Session.__new__(Ros2Session)
     link.options, link.plant, link._watchdog = Ros2Options(command=TRAJECTORIES), world.plant, None
+    link.notices = []
     return link
 
 

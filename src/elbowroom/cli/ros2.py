@@ -138,7 +138,7 @@ class StatusLines:
 
     def __init__(self, link: Ros2Session, cell: Cell) -> None:
         self.link, self.cell, self._before, self._next = link, cell, ("", ""), -math.inf
-        self._held = ""
+        self._held, self._noticed = "", 0
         self._told: dict[str, float] = {}  # what was said of goals, and when
 
     def _goals(self, t: float) -> None:
@@ -156,6 +156,9 @@ class StatusLines:
         """Once a control step."""
         cell, t = self.cell, self.cell.command.t
         self._goals(t)
+        for notice in self.link.notices[self._noticed :]:
+            note("warning", notice)
+        self._noticed = len(self.link.notices)
         if self.link.options.dry and (held := would_stop(self.link)) != self._held:
             self._held = held
             line(plain(f"{t:9.2f} s  {f'would stop: {held}' if held else 'nothing else would stop it any more'}"))

@@ -15,7 +15,7 @@ from ...errors import ConfigError
 from .goal import POSE
 from .node import RELIABLE, Node, Publisher, Subscription, checked_topic
 from .outputs import DIAGNOSTICS, NAME, NONE_REFUSED
-from .session import RESET
+from .session import EMPTY, RESET
 
 ANSWER = 10.0  # s in which the guard says something
 LATER = 0.1  # s that a message may be on its way
@@ -25,7 +25,7 @@ Quaternion = tuple[float, float, float, float]
 
 def reset(node: Node, seconds: float = 10.0) -> str:
     """Ends a stop, if its reason has gone; what the guard says after it."""
-    return _sent(node, RESET, "std_msgs/msg/Empty", (), seconds)
+    return _sent(node, RESET, EMPTY, (), seconds)
 
 
 def send_goal(

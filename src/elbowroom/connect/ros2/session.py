@@ -29,21 +29,23 @@ from ...arm import Arm
 from ...avoidance import Limits, Sensor
 from ...cell import Cell, RealTime, Scene, mounted
 from ...cell.fitting import gaps_at
-from ...cell.mocap.bags import BODIES, PEOPLE
+from ...cell.mocap.bags import BODIES, PEOPLE, TF, TF_STATIC, TYPES
 from ...cell.recording.scene_messages import WORLD
 from ...errors import ConfigError
 from ...geometry import Body
 from ...model.check import ANGLE
 from ...model.urdf import root_link
-from .goal import GOAL_TOPIC, FollowGoal, Following, GoalTopic
+from .goal import GOAL_TOPIC, POSE, FollowGoal, Following, GoalTopic
 from .node import LATCHED, LOOPBACK, RELIABLE, Node
 from .outputs import Ros2Status
 from .people import Ros2People
-from .plant import TIMEOUT, Ros2Plant, Topics
+from .plant import JOINT_STATE, TIMEOUT, Ros2Plant, Topics
 from .watchdog import TIMEOUT as WATCHDOG
 from .watchdog import Watchdog
 
 DESCRIPTION, RESET = "/robot_description", "/elbowroom/reset"
+EMPTY = "std_msgs/msg/Empty"
+LOOK, MOST_NOTICES = 0.5, 32  # s between looks at who publishes what; notices that are kept
 AGE = 0.05  # s: a joint state may be as old, where the scene does not say
 QUIET = 5.0  # s: a reset that comes sooner after another is one that somebody repeats
 WAIT = 10.0  # s for what must be there before the arm may move
@@ -89,11 +91,13 @@ class Ros2Session:
         self.goals: GoalTopic | None = None
         self._status: Ros2Status | None = None
         self._watchdog: Watchdog | None = None
-        self._resets = self.node.subscribe(RESET, "std_msgs/msg/Empty", RELIABLE)
+        self._resets = self.node.subscribe(RESET, EMPTY, RELIABLE)
         self._heard = -math.inf  # s, the last message that asked for a reset
         self.resets = self.refused = 0
         self.root = ""  # link of the arm's URDF; "" where it has none
         self.warnings: list[str] = []  # of what was found before the arm moves
+        self.notices: list[str] = []  # and while it does
+        self._next_look = -math.inf
 
     @property
     def frame(self) -> str:
@@ -251,12 +255,34 @@ class Ros2Session:
                 self.goals.listen(self.node)
             self._beat()
             self._reset(cell, t)
+            self._look_around(t)
             if self._status is not None:
                 self._status.publish(t)
             if progress is not None:
                 progress(done, total)
 
         return moved
+
+    def _look_around(self, now: float) -> None:
+        """Notices, once each, publishers whose messages cannot be taken: of another type than the topic's."""
+        if now < self._next_look:
+            return
+        self._next_look = now + LOOK
+        for topic, kind in self._inputs().items():
+            for other in self.node.publishers(topic):
+                said = f"{topic}: expected {kind}; somebody publishes {other.type}, which is not taken"
+                if other.type != kind and said not in self.notices and len(self.notices) < MOST_NOTICES:
+                    self.notices.append(said)
+
+    def _inputs(self) -> dict[str, str]:
+        """Topics that are listened to, and the types of their messages."""
+        options, plain = self.options, {TF: TYPES[TF], TF_STATIC: TYPES[TF_STATIC], RESET: EMPTY}
+        found = plain | {options.joint_states: JOINT_STATE}
+        if self.goals is not None:
+            found[self.goals.topic] = POSE
+        if self.people is not None:
+            found |= {options.people_topic: TYPES[PEOPLE], options.bodies_topic: TYPES[BODIES]}
+        return found
 
     def _beat(self) -> None:
         """Tells the watchdog of a command that was sent: one that was not is none."""

@@ -271,7 +271,7 @@ def test_a_call_that_is_not_understood(run, tmp_path, arguments, said):
     ("arguments", "said"),
     [
         (["recorded", "--motion", "nosuch.csv"], "nosuch.csv: there is no such recording"),
-        (["recorded", "--motion", "."], ".: is a folder; expected a recording"),
+        (["recorded", "--motion", "."], ".: is a folder, and no ROS 2 bag; expected a recording"),
         (["recorded", "--motion", "bad.csv"], "bad.csv, line 5: expected the unit"),
         (["recorded", "--motion", "bad.bvh"], "bad.bvh"),
         (["1", "--robot", "pamda"], "no arm 'pamda'"),

@@ -30,6 +30,7 @@ if _typing.TYPE_CHECKING:
     from .errors import ModelNotice as ModelNotice
     from .errors import ModelWarning as ModelWarning
     from .errors import RecordingError as RecordingError
+    from .errors import RecordingWarning as RecordingWarning
     from .errors import ShapeError as ShapeError
     from .errors import TraceError as TraceError
     from .errors import UnknownNameError as UnknownNameError
@@ -41,7 +42,8 @@ __version__ = "0.1.0"
 
 _ROOMS = ("algebra", "avoidance", "cell", "chains", "codegen", "dynamics", "geometry", "model", "simulation")
 _ERRORS = ("ConfigError", "DivergenceError", "DtypeError", "ElbowroomError", "ModelError", "ModelNotice",
-           "ModelWarning", "RecordingError", "ShapeError", "TraceError", "UnknownNameError")  # fmt: skip
+           "ModelWarning", "RecordingError", "RecordingWarning", "ShapeError", "TraceError",
+           "UnknownNameError")  # fmt: skip
 _NAMES = {
     "Arm": "arm",
     "IKResult": "dynamics.inverse_kinematics",
@@ -84,6 +86,7 @@ __all__ = [
     "ModelWarning",
     "Program",
     "RecordingError",
+    "RecordingWarning",
     "ShapeError",
     "TraceError",
     "UnknownNameError",

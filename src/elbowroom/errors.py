@@ -39,6 +39,10 @@ class MissingShapeWarning(ModelWarning):
         return type(self), (str(self), self.reasons)
 
 
+class RecordingWarning(UserWarning):
+    """A recording or bag that could be read in part; the message names the file and says what is missing."""
+
+
 class ModelNotice(UserWarning):
     """A choice that was made for the caller when a robot description was read, and how to make another."""
 

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from elbowroom.cell.mocap.bags import read_joints, read_people
-from elbowroom.cell.mocap.recorded import Recorded, read_motion
+from elbowroom.cell.mocap.recorded import Recorded, is_motion, read_motion
 from elbowroom.cell.mocap.ros_people import FRAMES, FrameTree
 from elbowroom.cell.recording.ros_messages import COMMON, encode, schema
 from elbowroom.cell.recording.scene_messages import header, point, transforms, turned
 from elbowroom.cell.recording.table import Recording
-from elbowroom.errors import ElbowroomError, RecordingError
+from elbowroom.errors import ElbowroomError, RecordingError, RecordingWarning
+from elbowroom.experiments.thesis.experiment import ready, recorded
 from elbowroom.geometry import Person
 from elbowroom.geometry.person import standing_points
 from elbowroom.model.rotations import pose, rz
@@ -166,9 +167,26 @@ def test_a_torn_bag_is_read_to_its_last_whole_chunk(tmp_path):
     path = mcap_bag(tmp_path / "bag.mcap", [joints(k, ("a", "b"), (0.1 * k, 0.0)) for k in range(100)])
     data = path.read_bytes()
     path.write_bytes(data[: len(data) // 2])
-    log = read_joints(path, ("a", "b"))
+    with pytest.warns(RecordingWarning, match=r"bag\.mcap: the end is torn off, in a chunk at byte"):
+        log = read_joints(path, ("a", "b"))
     assert 5 < len(log.times) < 95
     np.testing.assert_allclose(log.q[:, 0], 0.1 * np.arange(len(log.times)))
+    path.write_bytes(data[:300])
+    with pytest.raises(RecordingError, match=r"expected the topic /joint_states; there are none \(the end is torn off"):
+        read_joints(path, ("a", "b"))
+
+
+def test_an_experiment_beside_a_bag_takes_its_folder_too(tmp_path):
+    pytest.importorskip("rosbags", reason="rosbags (extra connect) writes bags")
+    folder = sqlite_bag(tmp_path / "take", [poses(k, (1.0, 0.01 * k, 0.0)) for k in range(60)])
+    assert folder.is_dir()
+    jobs = recorded([folder], ["kinematic"], "planar2")
+    ready(jobs)
+    assert jobs[0].scene.people["coworker"].file == str(folder)
+    (tmp_path / "empty").mkdir()
+    assert not is_motion(tmp_path / "empty")
+    with pytest.raises(RecordingError, match="empty: is a folder, and no ROS 2 bag"):
+        recorded([tmp_path / "empty"], ["kinematic"])
 
 
 def test_what_is_no_bag_is_refused(tmp_path, monkeypatch):

@@ -291,7 +291,8 @@ def guard(link: Ros2Session, cell: Cell, out: Path | None, force: bool) -> int:
         status = INTERRUPTED
         note("ended", "by Ctrl-C or a signal", "green")
     goals = f"{cell.task.cycles} goal{'' if cell.task.cycles == 1 else 's'} reached"
-    line(f"{len(recording)} control steps, {goals}, {stops} stops, {link.resets} resets")
+    counted = f"{stops} stop{'' if stops == 1 else 's'}, {link.resets} reset{'' if link.resets == 1 else 's'}"
+    line(f"{len(recording)} control steps, {goals}, {counted}")
     if recording.problem:
         note("warning", recording.problem)
     elif out is not None:

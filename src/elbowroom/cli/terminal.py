@@ -25,7 +25,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from ..errors import ElbowroomError, ModelNotice, ModelWarning
+from ..errors import ElbowroomError, ModelNotice, ModelWarning, RecordingWarning
 
 if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn
@@ -208,14 +208,14 @@ def noted() -> Iterator[None]:
             file: TextIO | None = None,
             line: str | None = None,
         ) -> None:
-            if not issubclass(category, ModelWarning | ModelNotice):
+            if not issubclass(category, ModelWarning | ModelNotice | RecordingWarning):
                 others(message, category, filename, lineno, file, line)
             elif str(message) not in said:
                 said.add(str(message))
                 note("note" if issubclass(category, ModelNotice) else "warning", as_options(str(message)))
 
         warnings.showwarning = show
-        for category in (ModelWarning, ModelNotice):
+        for category in (ModelWarning, ModelNotice, RecordingWarning):
             warnings.simplefilter("always", category)
         yield
 

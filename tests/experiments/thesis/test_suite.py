@@ -114,7 +114,7 @@ def test_recordings_with_one_name_have_scenes_of_their_own(tmp_path):
     ]
     with pytest.raises(RecordingError, match=r"nosuch\.csv: there is no such recording"):
         recorded([tmp_path / "nosuch.csv"], ["kinematic"])
-    with pytest.raises(RecordingError, match="is a folder; expected a recording"):
+    with pytest.raises(RecordingError, match="is a folder, and no ROS 2 bag; expected a recording"):
         recorded([tmp_path], ["kinematic"])
 
 

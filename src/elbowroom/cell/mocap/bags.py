@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import ElbowroomError, RecordingError, did_you_mean, pip_install
+from ...errors import ElbowroomError, RecordingError, RecordingWarning, did_you_mean, pip_install, warn
 from ...reading import named
 from ..recording.mcap_read import McapFile
 from ..recording.ros_messages import COMMON, Value, decode
@@ -60,7 +60,9 @@ def _from_mcap(path: Path, wanted: Mapping[str, str]) -> Iterator[tuple[str, int
                     f"{named(path)}: {topic}: expected {wanted[topic]} as ROS 2 defines it; got another"
                 )
         yield topic, ns, source.decoded(topic, data)
-    _some(path, checked, wanted, {each.topic for each in source.channels.values()})
+    _some(path, checked, wanted, {each.topic for each in source.channels.values()}, source.torn)
+    if source.torn is not None:
+        warn(source.torn, RecordingWarning)
 
 
 def _from_sqlite(path: Path, wanted: Mapping[str, str]) -> Iterator[tuple[str, int, tuple[Value, ...]]]:
@@ -93,11 +95,14 @@ def _check(path: Path, topic: str, got: str, expected: str) -> None:
         raise RecordingError(f"{named(path)}: {topic}: expected messages of type {expected}; got {got or 'no type'}")
 
 
-def _some(path: Path, met: set[str], wanted: Mapping[str, str], there: set[str]) -> None:
+def _some(path: Path, met: set[str], wanted: Mapping[str, str], there: set[str], torn: str | None = None) -> None:
     if not met:
         hint = did_you_mean(next(iter(wanted)), there)
+        cut = "" if torn is None else f" ({torn.removeprefix(f'{named(path)}: ')})"
         shown, more = ", ".join(sorted(there)[:12]) or "none", " ..." if len(there) > 12 else ""
-        raise RecordingError(f"{named(path)}: expected the topic {' or '.join(wanted)}; there are {shown}{more}{hint}")
+        raise RecordingError(
+            f"{named(path)}: expected the topic {' or '.join(wanted)}; there are {shown}{more}{hint}{cut}"
+        )
 
 
 # ---- people

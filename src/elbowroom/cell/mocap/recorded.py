@@ -39,6 +39,8 @@ from .tracks import Placement as Placement
 
 Array = NDArray[np.float64]
 
+BAG = "metadata.yaml"
+"""What the folder of a ROS 2 bag holds."""
 READERS: dict[str, Callable[[Path], Motion]] = {
     ".csv": read_vicon,
     ".bvh": read_bvh,
@@ -47,13 +49,18 @@ READERS: dict[str, Callable[[Path], Motion]] = {
 }
 
 
+def is_motion(file: str | Path) -> bool:
+    """Whether there is a file, or the folder of a bag."""
+    return os.path.isfile(file) or os.path.isfile(Path(file) / BAG)
+
+
 def read_motion(file: str | Path) -> Motion:
     """The motion in a file, by the ending of its name, or in a bag's folder.
 
     `read_vicon`, `read_bvh` and `read_people` take more options.
     """
     path = Path(file)
-    reader = read_people if os.path.isfile(path / "metadata.yaml") else READERS.get(path.suffix.lower())
+    reader = read_people if os.path.isfile(path / BAG) else READERS.get(path.suffix.lower())
     if reader is None:
         raise RecordingError(f"{path}: expected a name that ends in {' or '.join(READERS)}; got {path.suffix!r}")
     return reader(path)

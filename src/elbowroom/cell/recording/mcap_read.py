@@ -223,8 +223,9 @@ def read(file: str | Path) -> RecordedTable:
         rows.append(layout.row(data, texts))
     if not source.channels or source.type_of(STEP_TOPIC) != STEP:
         got = ", ".join(sorted({each.topic for each in source.channels.values()})[:6]) or "no topic"
+        cut = "" if source.torn is None else f" ({source.torn.removeprefix(f'{named(source.path)}: ')})"
         raise RecordingError(
-            f"{named(source.path)}: expected a recording of elbowroom, with the topic {STEP_TOPIC}; got {got}"
+            f"{named(source.path)}: expected a recording of elbowroom, with the topic {STEP_TOPIC}; got {got}{cut}"
         )
     n = n or _joints(source)
     whole = np.array(rows) if rows else np.zeros((0, len(columns(n))))

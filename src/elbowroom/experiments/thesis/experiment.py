@@ -32,6 +32,7 @@ from typing import Any
 import numpy as np
 
 from ...cell.layout import shaped
+from ...cell.mocap.recorded import is_motion
 from ...cell.people.settings import made
 from ...cell.recording.table import CSV, Recording
 from ...cell.runner import Cell, record_to, run
@@ -280,8 +281,12 @@ def recorded(
     jobs: list[Job] = []
     times: Counter[str] = Counter()
     for motion in motions:
-        if not motion.is_file():
-            reason = "is a folder; expected a recording" if motion.is_dir() else "there is no such recording"
+        if not is_motion(motion):
+            reason = (
+                "is a folder, and no ROS 2 bag; expected a recording"
+                if motion.is_dir()
+                else "there is no such recording"
+            )
             raise RecordingError(f"{motion}: {reason}")
         take = f"{motion.resolve().parent.name}_{motion.stem}".lstrip("_")
         times[take] += 1

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from ...avoidance import Config
 from ...avoidance.planning.settings import Planning
 from ...cell.layout import STANDARD
+from ...cell.mocap.recorded import is_motion
 from ...cell.scene import Scene, is_file
 from ...errors import ConfigError
 from ...experiments.thesis.experiment import beside, experiments
@@ -262,7 +263,7 @@ def chosen(
 
     `start` is where that arm's joints start, its ready pose if left out.
     """
-    if motion and not Path(motion).is_file():
+    if motion and not is_motion(motion):
         raise ConfigError(f"motion: expected a recording, Vicon CSV, BVH or a ROS 2 bag; there is no file {motion!r}")
     if not is_file(robot):
         if tip:

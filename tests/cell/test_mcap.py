@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
+import re
 import signal
 import struct
 import subprocess
@@ -20,6 +22,7 @@ import elbowroom.cell.recording.table as record
 from elbowroom.avoidance import Status
 from elbowroom.cell.recording.columns import columns
 from elbowroom.cell.recording.convert import convert
+from elbowroom.cell.recording.mcap_file import DEFINITIONS, TOPICS
 from elbowroom.cell.recording.mcap_read import CHUNK, MAGIC, RECORD_HEAD, McapFile
 from elbowroom.cell.recording.table import Recording, read
 from elbowroom.errors import ElbowroomError, RecordingError
@@ -317,3 +320,17 @@ def test_without_the_package_the_extra_is_named(tmp_path, monkeypatch):
     assert not (tmp_path / "run.mcap").exists()
     with pytest.raises(ElbowroomError, match=r"MCAP need the package mcap: pip install (-e )?'.\[connect\]'"):
         read(tmp_path / "run.mcap")
+
+
+def test_the_foxglove_layout_shows_what_a_recording_has():
+    """Every topic and field that the layout names is one of a recording's."""
+    layout = Path(__file__).parents[2] / "docs" / "cell" / "foxglove_layout.json"
+    text = layout.read_text(encoding="utf-8")
+    panels = json.loads(text)["configById"]
+    named = set(re.findall(r'"(/[a-z_/]+)[".]', text))
+    assert named <= set(TOPICS)
+    assert {"/elbowroom/step", "/markers", "/robot_description", "/diagnostics"} <= named
+    fields = {field.name for field in DEFINITIONS[TOPICS["/elbowroom/step"]]}
+    paths = [path["value"] for panel in panels.values() for path in panel.get("paths", ())]
+    assert paths
+    assert {re.fullmatch(r"/elbowroom/step\.(\w+)(\[:\])?", path)[1] for path in paths} <= fields

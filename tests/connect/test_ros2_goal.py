@@ -10,7 +10,7 @@ from elbowroom.cell.fitting import gaps_at
 from elbowroom.cell.recording.scene_messages import turned
 from elbowroom.connect.ros2 import goal as goals
 from elbowroom.connect.ros2.goal import OLDEST, STUCK, reach
-from elbowroom.connect.ros2.node import Message
+from elbowroom.connect.ros2.node import Endpoint, Message
 from elbowroom.geometry import Body
 from elbowroom.loading import load
 from elbowroom.model.rotations import rz
@@ -202,11 +202,8 @@ def test_diagnostics_say_what_became_of_goals(planar):
 
 
 def test_messages_of_another_type_on_a_known_topic_are_noticed_by_name_once(planar):
-    class Other:
-        type = "std_msgs/msg/String"
-
     for topic in ("/goal_pose", "/elbowroom/reset", "/tf"):
-        planar.node.others[topic] = [Other()]
+        planar.node.others[topic] = [Endpoint("std_msgs/msg/String", "other")]
     planar.step(200)
     assert planar.link.notices == [
         f"{topic}: expected {kind}; somebody publishes std_msgs/msg/String, which is not taken"
@@ -217,3 +214,17 @@ def test_messages_of_another_type_on_a_known_topic_are_noticed_by_name_once(plan
         )
     ]
     assert planar.cell.guard.latched is None
+
+
+def test_publishers_whose_quality_of_service_does_not_fit_are_noticed(planar):
+    """DDS connects a reader that asks for more with no writer that offers less, and says nothing."""
+    planar.node.others = {
+        "/goal_pose": [Endpoint("geometry_msgs/msg/PoseStamped", "other", reliable=False)],
+        "/tf_static": [Endpoint("tf2_msgs/msg/TFMessage", "other", latched=False)],
+        "/tf": [Endpoint("tf2_msgs/msg/TFMessage", "other", reliable=False, latched=False)],
+    }
+    planar.step(200)
+    assert planar.link.notices == [
+        "/tf_static: somebody publishes volatile; expected transient local; its messages are not taken",
+        "/goal_pose: somebody publishes best effort; expected reliable; its messages are not taken",
+    ]

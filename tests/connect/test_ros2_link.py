@@ -186,6 +186,52 @@ def test_type_hashes_are_announced_unless_humble_is_asked_for(domain):
             assert writer.subscribers == 1
 
 
+def test_quality_of_service_is_that_of_ros_2s_own_programs(domain, robot):
+    """As discovery has it: sensors best effort, what is latched in ROS 2 transient local, all else reliable."""
+    from cyclonedds.builtin import BuiltinDataReader, BuiltinTopicDcpsPublication, BuiltinTopicDcpsSubscription
+    from cyclonedds.core import Policy
+
+    with Node(domain) as watching, Loop(domain, people=1) as loop:
+        loop.link.description(LONG)
+        found: dict[str, dict[str, tuple[bool, bool]]] = {"in": {}, "out": {}}
+        kinds = (("in", BuiltinTopicDcpsSubscription), ("out", BuiltinTopicDcpsPublication))
+        readers = {way: BuiltinDataReader(watching._participant, kind) for way, kind in kinds}
+
+        def all_of() -> bool:
+            for way, reader in readers.items():
+                for each in reader.take(256):
+                    ours = each.sample_info.valid_data and str(each.participant_key) == loop.link.node.id
+                    if ours and each.topic_name.startswith("rt/"):
+                        reliable = each.qos[Policy.Reliability] != Policy.Reliability.BestEffort
+                        latched = each.qos[Policy.Durability] == Policy.Durability.TransientLocal
+                        found[way][each.topic_name.removeprefix("rt")] = reliable, latched
+            return len(found["in"]) >= 8 and len(found["out"]) >= 4
+
+        until(all_of, "for discovery")
+        sensor, plain, kept = (False, False), (True, False), (True, True)
+        assert found["in"] == {
+            "/joint_states": sensor,
+            "/people": sensor,
+            "/humans/bodies/tracked": sensor,
+            "/tf": sensor,
+            "/tf_static": kept,
+            "/robot_description": kept,
+            "/goal_pose": plain,
+            "/elbowroom/reset": plain,
+        }
+        assert found["out"] == dict.fromkeys((COMMANDS, "/diagnostics", "/elbowroom/markers", "/goal_pose"), plain)
+
+
+def test_what_is_published_volatile_is_no_robot_description(domain, monkeypatch):
+    monkeypatch.setattr("elbowroom.connect.ros2.session.DESCRIPTION", "/volatile_description")
+    with Node(domain) as other, Ros2Session(options(domain)) as link:
+        text = other.publish("/volatile_description", "std_msgs/msg/String", RELIABLE)
+        text.send(("<robot/>",))
+        until(lambda: link.node.publishers("/volatile_description"), "for discovery")
+        with pytest.raises(ConfigError, match="somebody publishes volatile; expected transient local there"):
+            link.description(0.1)
+
+
 def test_a_dry_run_publishes_nothing(domain, robot):
     with Node(domain) as watching, Loop(domain, command=None) as loop:
         before = robot.order("report")["received"]

@@ -29,6 +29,7 @@ from ...errors import ConfigError
 from .types import fields, idl, needs_cyclonedds, ros_name, sample, user_data
 
 LOOPBACK = "lo"
+BEST_EFFORT, VOLATILE = "best effort; expected reliable", "volatile; expected transient local"
 DOMAIN = "ROS_DOMAIN_ID"
 URI = "CYCLONEDDS_URI"
 AT_ONCE = 64  # messages of a topic that are taken at a time, so that a flood holds up nothing
@@ -59,10 +60,12 @@ class Message(NamedTuple):
 
 
 class Endpoint(NamedTuple):
-    """Another's publisher or subscriber of a topic: its type in ROS 2's words, and its participant."""
+    """Another's publisher of a topic: its type in ROS 2's words, its participant, and what of `Quality` it offers."""
 
     type: str
     participant: str
+    reliable: bool = True
+    latched: bool = True
 
 
 def checked_topic(name: str) -> str:
@@ -89,6 +92,13 @@ def network(interface: str) -> str:
     peers = '<Peers><Peer address="127.0.0.1"/></Peers>' if local else ""
     found = f"<ParticipantIndex>auto</ParticipantIndex><MaxAutoParticipantIndex>32</MaxAutoParticipantIndex>{peers}"
     return f"<CycloneDDS><Domain><General>{general}</General><Discovery>{found}</Discovery></Domain></CycloneDDS>"
+
+
+def quality_lacks(offered: Endpoint, asked: Quality) -> str:
+    """Why DDS connects a subscription that asks for so much with no publisher that offers so little; "" if it does."""
+    if asked.reliable and not offered.reliable:
+        return BEST_EFFORT
+    return VOLATILE if asked.latched and not offered.latched else ""
 
 
 class Subscription:
@@ -229,7 +239,7 @@ class Node:
         for each in found:
             key = str(each.key)
             if each.sample_info.valid_data and each.sample_info.instance_state == _ALIVE:
-                self._others[key] = each.topic_name, Endpoint(ros_name(each.type_name), str(each.participant_key))
+                self._others[key] = each.topic_name, _endpoint(each)
             else:
                 self._others.pop(key, None)
 
@@ -248,6 +258,16 @@ class Node:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _endpoint(found: Any) -> Endpoint:
+    """What discovery says of a publisher."""
+    from cyclonedds.core import Policy
+
+    offered, best, volatile = found.qos, Policy.Reliability.BestEffort, Policy.Durability.Volatile
+    reliable = Policy.Reliability not in offered or offered[Policy.Reliability] != best
+    latched = Policy.Durability not in offered or offered[Policy.Durability] != volatile
+    return Endpoint(ros_name(found.type_name), str(found.participant_key), reliable, latched)
 
 
 _ALIVE = 16  # DDS_IST_ALIVE

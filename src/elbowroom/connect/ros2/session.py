@@ -36,7 +36,7 @@ from ...geometry import Body
 from ...model.check import ANGLE
 from ...model.urdf import root_link
 from .goal import GOAL_TOPIC, POSE, FollowGoal, Following, GoalTopic
-from .node import LATCHED, LOOPBACK, RELIABLE, Node
+from .node import LATCHED, LOOPBACK, RELIABLE, SENSOR, STATIC, TRANSFORMS, Node, Quality, quality_lacks
 from .outputs import Ros2Status
 from .people import Ros2People
 from .plant import JOINT_STATE, TIMEOUT, Ros2Plant, Topics
@@ -116,8 +116,9 @@ class Ros2Session:
                     raise ConfigError(f"{DESCRIPTION}: expected a URDF of at most {LARGEST} bytes; got {len(text)}")
                 return str(text)
             if time.monotonic() >= end:
-                other = [each.type for each in self.node.publishers(DESCRIPTION)]
-                wrong = [each for each in other if each != "std_msgs/msg/String"]
+                others = self.node.publishers(DESCRIPTION)
+                wrong = [each.type for each in others if each.type != "std_msgs/msg/String"]
+                wrong += [lack for each in others if (lack := quality_lacks(each, LATCHED))]
                 why = f"somebody publishes {wrong[0]} there" if wrong else f"nothing came in {seconds:g} s"
                 raise ConfigError(f"{DESCRIPTION}: expected a URDF (std_msgs/String); {why}: give --robot FILE")
             time.sleep(0.01)
@@ -268,20 +269,24 @@ class Ros2Session:
         if now < self._next_look:
             return
         self._next_look = now + LOOK
-        for topic, kind in self._inputs().items():
+        for topic, (kind, quality) in self._inputs().items():
             for other in self.node.publishers(topic):
                 said = f"{topic}: expected {kind}; somebody publishes {other.type}, which is not taken"
-                if other.type != kind and said not in self.notices and len(self.notices) < MOST_NOTICES:
+                if other.type == kind:
+                    lack = quality_lacks(other, quality)
+                    said = f"{topic}: somebody publishes {lack}; its messages are not taken" if lack else ""
+                if said and said not in self.notices and len(self.notices) < MOST_NOTICES:
                     self.notices.append(said)
 
-    def _inputs(self) -> dict[str, str]:
-        """Topics that are listened to, and the types of their messages."""
-        options, plain = self.options, {TF: TYPES[TF], TF_STATIC: TYPES[TF_STATIC], RESET: EMPTY}
-        found = plain | {options.joint_states: JOINT_STATE}
+    def _inputs(self) -> dict[str, tuple[str, Quality]]:
+        """Topics that are listened to, the types of their messages, and what is asked of who publishes them."""
+        options = self.options
+        found = {TF: (TYPES[TF], TRANSFORMS), TF_STATIC: (TYPES[TF_STATIC], STATIC), RESET: (EMPTY, RELIABLE)}
+        found[options.joint_states] = JOINT_STATE, SENSOR
         if self.goals is not None:
-            found[self.goals.topic] = POSE
+            found[self.goals.topic] = POSE, RELIABLE
         if self.people is not None:
-            found |= {options.people_topic: TYPES[PEOPLE], options.bodies_topic: TYPES[BODIES]}
+            found |= {options.people_topic: (TYPES[PEOPLE], SENSOR), options.bodies_topic: (TYPES[BODIES], SENSOR)}
         return found
 
     def _beat(self) -> None:

@@ -128,6 +128,10 @@ def test_each_goal_is_told_received_and_reached_once(planar):
     planar.step()
     assert events(planar) == []
     assert (planar.cell.task.cycles, planar.cell.task.state) == (1, "there")
+    planar.cell.reset()  # begun anew, where it stands
+    planar.send(at)
+    planar.step()
+    assert planar.cell.task.text.startswith("2: ")
 
 
 def test_a_goal_that_is_refused_says_why_and_the_arm_stays(planar):

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from ..connect.ros2.session import Ros2Options, Ros2Session
 
 AGAIN = 5.0  # s: the same about a goal is not said sooner
-LONGEST = 50_000.0  # s: of control steps of 10 ms as many as a run may have
+LONGEST = 50_000.0  # s: of control steps of 10 ms as many as a scene may have
+FOREVER = 2**60  # control steps: until Ctrl-C
 
 JointStates = Annotated[str, typer.Option(metavar="TOPIC", help="ROS 2: joint states of the robot.")]
 CommandTopic = Annotated[
@@ -222,9 +223,9 @@ def ros2(
     elbowroom ros2 --go-to 0.4,0.3,0.5 --frame base_link       a goal for the guard of another terminal
     elbowroom ros2 --reset                                     ends its stop, once the reason has gone
 
-    It needs no ROS installation: pip install '.[connect]'.  The network is this machine alone unless --interface names
-    another.  Informed by ISO 10218:2025 / ISO/TS 15066, not certified; run it under a certified safety controller.
-    Ctrl-C stops the arm and ends it.  docs/cell/ros2.md goes from the robot's driver to a guarded arm.
+    It needs no ROS installation: the extra `connect` is enough.  The network is this machine alone unless --interface
+    names another.  Ctrl-C stops the arm and ends it.  docs/cell/ros2.md goes from the robot's driver to a guarded arm.
+    Informed by ISO 10218:2025 / ISO/TS 15066, not certified; run it under a certified safety controller.
     """
     allow_xacro(xacro)
     if out is not None:
@@ -237,16 +238,14 @@ def ros2(
 
     asked = options(joint_states, command, dry_run, people, domain, interface, frame, floor, command_joints)
     asked = replace(asked, goal_topic=goal, people_topic=people_topic, hashes=not humble, watchdog=watchdog, turn=turn)
-    with terminated(), Ros2Session(asked) as link, ExitStack() as files:
+    with terminated(), Ros2Session(asked) as link:
         note("connecting", "to the robot; an arm that is new here is compiled first, which takes a minute", "green")
-        given = robot
-        if given is None:
-            given = str(files.enter_context(saved_description(link.description(wait))))
-        cell = link.guarded(_scene(given, tip, scene, period, seconds, allow_bare), wait)
+        with nullcontext(robot) if robot is not None else saved_description(link.description(wait)) as given:
+            cell = link.guarded(_scene(str(given), tip, scene, period, seconds, allow_bare), wait)
         introduce(link, cell)
         for warning in link.warnings:
             note("warning", warning)
-        raise typer.Exit(guard(link, cell, out, force))
+        raise typer.Exit(guard(link, cell, out, force, None if seconds else FOREVER))
 
 
 def _scene(robot: str, tip: str, file: Path | None, period: float, seconds: float | None, allow_bare: bool) -> Scene:
@@ -268,8 +267,8 @@ def _scene(robot: str, tip: str, file: Path | None, period: float, seconds: floa
     )
 
 
-def guard(link: Ros2Session, cell: Cell, out: Path | None, force: bool) -> int:
-    """Runs the loop until it is over; the exit status."""
+def guard(link: Ros2Session, cell: Cell, out: Path | None, force: bool, cycles: int | None = None) -> int:
+    """Runs the loop for so many control steps, the scene's own if None; the exit status."""
     from ..cell import RealTime, Recording, run
     from ..cell.runner import record_to
 
@@ -286,7 +285,8 @@ def guard(link: Ros2Session, cell: Cell, out: Path | None, force: bool) -> int:
         link.run_down(cell)
 
     try:
-        run(cell, recording, pace=RealTime(cell.period), progress=link.told(cell, shown.look), ended=ended)
+        pace, progress = RealTime(cell.period), link.told(cell, shown.look)
+        run(cell, recording, pace=pace, cycles=cycles, progress=progress, ended=ended)
     except KeyboardInterrupt:
         status = INTERRUPTED
         note("ended", "by Ctrl-C or a signal", "green")
@@ -308,17 +308,19 @@ def _order(
     from ..connect.ros2.orders import reset as send_reset
     from ..connect.ros2.orders import send_goal
 
-    pose = numbers(go_to) if go_to else ()
+    pose, failed = numbers(go_to) if go_to else (), False
     with Node(domain, interface=interface, hashes=hashes) as node:
         if reset:
             said = send_reset(node, wait)
+            failed = said.startswith("STOP")
             line(plain(f"reset sent; the guard says: {said or 'nothing (a dry run publishes nothing)'}"))
         if pose:
             x, y, z, *turned = pose
             a, b, c, d = turned or (0.0, 0.0, 0.0, 1.0)
             said = send_goal(node, topic, (x, y, z), (a, b, c, d), frame, wait)
+            failed = failed or "was refused" in said
             line(plain(f"goal sent; the guard says: {said or 'nothing (a dry run publishes nothing)'}"))
-    return 1 if reset and said.startswith("STOP") else 0
+    return int(failed)
 
 
 def numbers(text: str) -> tuple[float, ...]:

@@ -212,6 +212,8 @@ def run(
         except KeyboardInterrupt:
             interrupted = True
             note("interrupted", f"after {len(recording)} of {cell.scene.cycles} control steps; this is what there is")
+        for notice in link.notices if link is not None else ():
+            note("warning", notice)
         if link is not None and link.options.dry and (held := would_stop(link)):
             note("warning", f"would stop: {held}")
     about = cell.plant_kind if link is not None else "" if watch is None else watch.text

@@ -167,7 +167,7 @@ class Following:
         self.goal.position = checked_point("tool", tool)
         self.state, self.cycles = "waiting", 0
         self.off = self.turned = 0.0  # m and rad, from the goal
-        self._number = self.topic.number
+        self._number, self.topic.pose = self.topic.number, None  # the same goal again is a new one then
         self._least, self._since = math.inf, math.nan  # nearest so far, and when that was
         self.stand()
 

@@ -165,6 +165,20 @@ def views() -> None:
         save(studio.picture(), "shells")
 
 
+def contact() -> None:
+    """Somebody comes so near that the arm cannot give way any more, and it feels them."""
+    with Studio(VIEW, robot="panda", scenario="touch") as studio:
+        studio.step(5.0)
+        studio.open()
+        studio.order("drag", (-1.35, -0.25))  # where the arm cannot give way any more
+        for _ in range(300):
+            studio.step(0.01, shown=False)
+            if studio.live.board.look().stopped:
+                break
+        studio.step(0.05)
+        save(studio.picture(), "contact")
+
+
 def arms() -> None:
     """Every arm of the catalogue at work, in one picture."""
     font = ImageFont.load_default(22)
@@ -212,7 +226,7 @@ def movie() -> None:
     print(f"{path.name}: {path.stat().st_size / 1000:.0f} kB, {len(frames)} frames", flush=True)
 
 
-MAKES: dict[str, Callable[[], None]] = {"views": views, "arms": arms, "movie": movie}
+MAKES: dict[str, Callable[[], None]] = {"views": views, "contact": contact, "arms": arms, "movie": movie}
 
 
 def main(names: list[str]) -> None:

@@ -123,3 +123,12 @@ def test_every_scenario_has_a_name_of_its_own_and_tests_their_number():
         assert not each.startswith("test") or name.endswith(f" ({each})")
     assert (name_of("controller", "K"), name_of("controller", "F")) == ("velocity (K)", "force (F)")
     assert name_of("robot", "panda") == named("robot", "panda") == "panda"
+
+
+def test_a_touch_needs_mujoco(monkeypatch):
+    assert "touch" in Setup().scenarios
+    scene = Setup(scenario="touch").scene()
+    assert scene.plant.kind == "mujoco"
+    assert scene.limits.contact is not None
+    monkeypatch.setattr("elbowroom.viewer.session.setup.find_spec", lambda name: None)
+    assert "touch" not in Setup().scenarios

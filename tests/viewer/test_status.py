@@ -231,10 +231,10 @@ def test_what_the_joints_feel_has_a_bar_each_and_the_fullest_is_named():
     felt = at_work(residual=np.array([3.0, -4.0, 0.1]), allowed=np.array([10.0, 3.0, 1.0]), felt=4 / 3, **scene)
     said = gauges(felt)
     row = said[said.index(">felt<") :]
-    assert "&lt;b&gt; 4.0 N m, allowed 3.0" in row
+    assert "joint 2: 4.0 of 3.0 N m" in row
     assert row.count(f"width:30%;background:{GREEN}") == 1
     assert row.count(f"width:100%;background:{RED}") == 1
     assert "lift 3.00 N of 10.00, &lt;b&gt; 4.00 N m of 3.00, wrist 0.10 N m of 1.00" in said
     recorded = gauges(dataclasses.replace(felt, allowed=np.zeros(0), felt=0.4, replayed=True))
-    assert "&lt;b&gt; 4.0 N m, 40 % at most" in recorded
+    assert "joint 2: 4.0 N m; 40 %" in recorded
     assert ">felt<" not in gauges(at_work())  # where contact is not watched

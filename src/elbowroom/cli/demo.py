@@ -47,7 +47,7 @@ def demo(
         str, typer.Option(metavar="Q1,Q2,...", help="Joints at the start, rad or m.  [the arm's ready pose]")
     ] = "",
     scenario: Annotated[
-        str, typer.Option(metavar="NAME", help='cell, "walk past", "reach in", test1 to test7, or recorded.')
+        str, typer.Option(metavar="NAME", help='cell, "walk past", "reach in", touch, test1 to test7, or recorded.')
     ] = "cell",
     motion: Annotated[
         Path | None, typer.Option(metavar="FILE", help="recorded: Vicon CSV, BVH or a ROS 2 bag.")

@@ -235,11 +235,15 @@ def _felt(snapshot: Snapshot) -> str:
     each = [f"{name} {r:.2f} {unit}" for name, r, unit in zip(names, felt, units, strict=True)]
     if known:
         each = [f"{said} of {most:.2f}" for said, most in zip(each, snapshot.allowed, strict=True)]
-        value = f"{names[fullest]} {felt[fullest]:.1f} {units[fullest]}, allowed {snapshot.allowed[fullest]:.1f}"
+        value = f"joint {fullest + 1}: {_short(felt[fullest])} of {_short(snapshot.allowed[fullest])} {units[fullest]}"
     else:
-        value = f"{names[fullest]} {felt[fullest]:.1f} {units[fullest]}, {100 * snapshot.felt:.0f} % at most"
+        value = f"joint {fullest + 1}: {_short(felt[fullest])} {units[fullest]}; {100 * snapshot.felt:.0f} %"
     about = "torque from outside that each joint feels, and what errors of the model account for: " + ", ".join(each)
-    return _row("felt", parts or [snapshot.felt], html.escape(value), about=about)
+    return _row("felt", parts or [snapshot.felt], value, about=about)
+
+
+def _short(value: float) -> str:
+    return f"{value:.1f}" if value < 9.95 else f"{value:.0f}"
 
 
 def _throughput(snapshot: Snapshot) -> str:

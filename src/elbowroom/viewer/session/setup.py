@@ -13,6 +13,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,14 +28,16 @@ from ...experiments.thesis.outcome import SUPERVISED
 from ...model import catalogue
 
 CELL, RECORDED = "cell", "recorded"
-VISITS = {"walk past": "walk_past", "reach in": "reach_in"}
-"""Scenarios that are the cell with another person, and the variants of its file."""
+TOUCH = "touch"
+VISITS = {"walk past": "walk_past", "reach in": "reach_in", TOUCH: "touch"}
+"""Scenarios that are the cell with another person or plant, and the variants of its file."""
 TESTS = tuple(f"test {k}" for k in range(1, 8))
 SCENARIOS = (CELL, *VISITS, *TESTS, RECORDED)
 NAMES: dict[str, dict[str, str]] = {
     "scenario": {
         CELL: "pick and place",
         **{name: name for name in VISITS},
+        TOUCH: "touch the arm, which feels it",
         "test 1": "walk up to the arm (test 1)",
         "test 2": "walk up, seen late (test 2)",
         "test 3": "come from the side (test 3)",
@@ -116,7 +119,9 @@ class Setup:
     @property
     def scenarios(self) -> tuple[str, ...]:
         """The scenarios that can be chosen."""
-        return tuple(name for name in SCENARIOS if name != RECORDED or self.motion)
+        missing = {RECORDED} if not self.motion else set[str]()
+        missing |= set() if find_spec("mujoco") else {TOUCH}  # nothing else lets people push an arm
+        return tuple(name for name in SCENARIOS if name not in missing)
 
     def changed(self, name: str, value: object) -> Setup:
         """A setup with one setting changed: numbers limited to their ranges, unknown names refused."""

@@ -47,6 +47,8 @@ COMMANDS = (
     "ros2",
     "plant",
     "experiment",
+    "identify",
+    "excite",
     "campaign",
     "doctor",
 )

@@ -19,7 +19,7 @@ DOCS = ROOT / "docs"
 CONFIG = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
 NAV = re.findall(r"[ :]([\w/]+\.md)$", CONFIG[CONFIG.index("\nnav:") :], re.M)
 PAGES = sorted(page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md"))
-ROOMS = ("model", "dynamics", "algebra", "codegen", "geometry", "avoidance", "cell", "compile")
+ROOMS = ("model", "dynamics", "algebra", "codegen", "geometry", "avoidance", "cell", "compile", "identification")
 
 
 def test_every_page_is_in_the_navigation_once():

@@ -19,7 +19,9 @@ LATER = (
     ["cell"],
     ["connect"],
     ["counting"],
-    ["experiments", "bench"],
+    ["experiments"],
+    ["identification"],
+    ["bench"],
     ["campaign"],
     ["viewer"],
     ["cli"],
@@ -44,6 +46,7 @@ ALLOWED["__init__"] = _below - {
     "campaign",
     "viewer",
     "experiments",
+    "identification",
     "counting",
 }  # import elbowroom stays light
 ALLOWED["__main__"] = {"cli"}

@@ -14,7 +14,7 @@ from fuzz.targets import TARGETS, make
 SEED = 14
 SHORT = {
     "urdf": 40, "robot": 60, "scene": 60, "settings": 80, "vicon": 60, "bvh": 60, "placement": 100, "mesh": 60,
-    "recording": 25, "mcap": 40, "server": 60, "client": 100, "page": 20, "supervisor": 50, "path": 120,
+    "recording": 25, "measured": 40, "mcap": 40, "server": 60, "client": 100, "page": 20, "supervisor": 50, "path": 120,
 }  # fmt: skip
 """Inputs of each target: half a second of them, and a few seconds that their kernels take to compile."""
 

@@ -9,6 +9,7 @@
     plant    an arm in a program of its own, for run  replay  a recording again, with a slider for time
     doctor   what is installed, and what is missing   campaign    encounters by the thousand, drawn from a file
     convert  a recording as CSV, MCAP or Parquet      ros2    an arm on ROS 2, guarded
+    excite   a motion that shows inertias             identify    inertias and friction from measured torques
 
 What was asked for goes to stdout, all else to stderr.  The exit status is 0, 1 for an error and 2 for a call that was
 not understood.  Names and messages that come from files are printed as they are, never as terminal markup.
@@ -25,7 +26,23 @@ from rich.text import Text
 
 from .. import __version__
 from ..errors import ElbowroomError
-from . import bench, campaign, check, convert, count, demo, experiment, export, plant, replay, ros2, run, show, tour
+from . import (
+    bench,
+    campaign,
+    check,
+    convert,
+    count,
+    demo,
+    experiment,
+    export,
+    identify,
+    plant,
+    replay,
+    ros2,
+    run,
+    show,
+    tour,
+)
 from .terminal import INTERRUPTED, as_options, console, fail, note, noted, styled
 
 app = typer.Typer(
@@ -51,6 +68,8 @@ app.command("replay")(replay.replay)
 app.command("convert")(convert.convert)
 app.command("ros2")(ros2.ros2)
 app.command("experiment")(experiment.experiment)
+app.command("identify")(identify.identify)
+app.command("excite")(identify.excite)
 app.add_typer(
     campaign.app, name="campaign", help="Run encounters with arms, laws, people and sensor faults drawn from a file."
 )
@@ -83,6 +102,8 @@ OVERVIEW = """\
 
 [bold]Build[/]  elbowroom [cyan]export[/] panda --format urdf  the arm as MJCF or URDF, for MuJoCo, ROS, Pinocchio
        elbowroom [cyan]codegen[/] panda pose --out C  its dynamics as C for a controller, with a self-test
+       elbowroom [cyan]excite[/] --robot panda --out traj.csv     a motion that shows inertias and friction
+       elbowroom [cyan]identify[/] --robot panda --data run.csv   inertias and friction from measured torques
        elbowroom [cyan]doctor[/]                      what is installed here, and what is missing for what
 
 In Python:  import elbowroom as er;  arm = er.load("panda");  arm.mass_matrix(arm.ready)

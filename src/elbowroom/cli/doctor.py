@@ -43,6 +43,7 @@ ILL = "The core does not work here: see what is broken above."
 USES = {
     "viewer": "the live page (demo, replay)",
     "report": "figures (experiment, tables, bench --plot)",
+    "identify": "identification of inertias and friction (identify, excite)",
     "campaign": "tables of campaigns as Parquet, with bounds; searches (campaign)",
     "scale": "campaigns on many machines by Ray (campaign --engine ray)",
     "connect": "ROS 2 on the wire (ros2, run --plant ros2), recordings as MCAP, bags",

@@ -73,22 +73,27 @@ class BaseParameters:
         return "\n".join((f"{len(self)} base parameters of {len(self.parameters)}", *lines))
 
 
+def independent_columns(unit: Array) -> tuple[list[int], Array]:
+    """Of columns of length 1 or 0, from left to right, those that are no combination of those before; their basis."""
+    kept: list[int] = []
+    basis = np.empty((len(unit), 0))
+    for column, rest in enumerate(unit.T):
+        for _ in range(2):  # once more takes off what rounding left of the first
+            rest = rest - basis @ (basis.T @ rest)
+        size = float(np.linalg.norm(rest))
+        if size > TOLERANCE:
+            kept.append(column)
+            basis = np.column_stack([basis, rest / size])
+    return kept, basis
+
+
 def base_parameters(model: Model, Y: Array) -> BaseParameters:
     """The base parameters of an arm by its regressors (B, n, 10 n) at random states, at least 10 n in all."""
     W = Y.reshape(-1, Y.shape[-1])
     lengths = np.linalg.norm(W, axis=0)
     felt = lengths > TOLERANCE * lengths.max()
     unit = np.divide(W, lengths, where=felt, out=np.zeros_like(W))
-    kept: list[int] = []
-    basis = np.empty((len(W), 0))
-    for column in np.flatnonzero(felt):
-        rest = unit[:, column]
-        for _ in range(2):  # once more takes off what rounding left of the first
-            rest = rest - basis @ (basis.T @ rest)
-        size = float(np.linalg.norm(rest))
-        if size > TOLERANCE:
-            kept.append(int(column))
-            basis = np.column_stack([basis, rest / size])
+    kept, basis = independent_columns(unit)
     R = basis.T @ unit
     K = np.linalg.solve(R[:, kept], R) * (lengths / lengths[kept][:, None])
     K[np.abs(K) < SIGNIFICANT * np.abs(K).max(axis=1, keepdims=True)] = 0.0

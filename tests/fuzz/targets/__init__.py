@@ -17,6 +17,7 @@ TARGETS = {
     "placement": "fuzz.targets.motion:Placements",
     "mesh": "fuzz.targets.meshes:Meshes",
     "recording": "fuzz.targets.recording:Recordings",
+    "measured": "fuzz.targets.measured:Measured",
     "mcap": "fuzz.targets.mcap:Mcap",
     "server": "fuzz.targets.link:Server",
     "client": "fuzz.targets.link:Client",

@@ -16,7 +16,7 @@ import typer
 from ... import __version__
 from ...errors import ElbowroomError, pip_install
 from ..terminal import line, plain, progress_line, write_json
-from . import contact_tables, planning_tables, tables
+from . import contact_tables, identification_tables, planning_tables, tables
 
 DEFAULT_ROBOTS = ("panda", "ur5e", "iiwa14", "puma560")
 DRAWN = (".png", ".svg", ".pdf")
@@ -49,6 +49,7 @@ class Benchmark(StrEnum):
     REPLANNING = "replanning"
     ROLLOUTS = "rollouts"
     CONTACT = "contact"
+    IDENTIFICATION = "identification"
 
 
 TAKES = {
@@ -68,9 +69,10 @@ TAKES = {
     Benchmark.REPLANNING: {"robot", "runs", "seed"},
     Benchmark.ROLLOUTS: {"robot", "runs", "seed"},
     Benchmark.CONTACT: {"robot", "runs", "seed"},
+    Benchmark.IDENTIFICATION: {"robot", "runs", "seed"},
 }
 ROBOTS: dict[Benchmark, tuple[str, ...]] = {  # not the default ones
-    **dict.fromkeys((Benchmark.ENCOUNTERS, Benchmark.SEARCH), ("panda", "ur5e", "iiwa14")),
+    **dict.fromkeys((Benchmark.ENCOUNTERS, Benchmark.SEARCH, Benchmark.IDENTIFICATION), ("panda", "ur5e", "iiwa14")),
     **dict.fromkeys((Benchmark.PLANNING, Benchmark.TRAPS), ("panda", "ur5e", "iiwa14", "xarm7", "z1")),
     **dict.fromkeys((Benchmark.REPLANNING, Benchmark.ROLLOUTS), ("panda",)),
     Benchmark.CONTACT: ("panda", "iiwa14", "ur10e"),
@@ -83,6 +85,7 @@ UNDRAWN = (
     Benchmark.REPLANNING,
     Benchmark.ROLLOUTS,
     Benchmark.CONTACT,
+    Benchmark.IDENTIFICATION,
 )
 RUNS = {
     Benchmark.DYNAMICS: "elbowroom.bench.dynamics:one_state",
@@ -101,6 +104,7 @@ RUNS = {
     Benchmark.REPLANNING: "elbowroom.bench.planning.replanning:run",
     Benchmark.ROLLOUTS: "elbowroom.bench.encounters.rollouts:run",
     Benchmark.CONTACT: "elbowroom.bench.contact:run",
+    Benchmark.IDENTIFICATION: "elbowroom.bench.identification:run",
 }
 """The functions that measure: they bring the other libraries in, and are imported when they are called for."""
 
@@ -111,10 +115,10 @@ def bench(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="dynamics, batch, derivatives, gpu, encounters, planning, traps, replanning, rollouts, contact: an "
-            f"arm or, for the last six, a file; as often as wanted.  [{', '.join(DEFAULT_ROBOTS)}; encounters the "
-            "first three; planning, traps with xarm7 and z1; replanning, rollouts the first; contact panda, iiwa14 and "
-            "ur10e]",
+            help="dynamics, batch, derivatives, gpu, encounters, planning, traps, replanning, rollouts, contact, "
+            "identification: an arm or, for the last seven, a file; as often as wanted.  "
+            f"[{', '.join(DEFAULT_ROBOTS)}; encounters, identification the first three; planning, traps with xarm7 and "
+            "z1; replanning, rollouts the first; contact panda, iiwa14 and ur10e]",
         ),
     ] = None,
     joints: Annotated[
@@ -143,7 +147,8 @@ def bench(
             metavar="N",
             min=1,
             help="encounters, search, traps, replanning: how many, for each arm; planning: for each set; rollouts: "
-            "turns; contact: ten minutes of work.  [100; search 60; replanning 10; rollouts 3; contact 5]",
+            "turns; contact: ten minutes of work; identification: draws of the noise.  "
+            "[100; search 60; replanning, identification 10; rollouts 3; contact 5]",
         ),
     ] = None,
     seed: Annotated[
@@ -151,8 +156,8 @@ def bench(
         typer.Option(
             metavar="N",
             min=0,
-            help="encounters, search, planning, traps, replanning, rollouts, contact: the first seed.  [0; search "
-            "1000000]",
+            help="encounters, search, planning, traps, replanning, rollouts, contact, identification: the first seed.  "
+            "[0; search 1000000]",
         ),
     ] = None,
     candidates: Annotated[
@@ -214,6 +219,7 @@ def bench(
     elbowroom bench replanning --runs 4         ways around a walking person: how soon; are control steps later
     elbowroom bench rollouts                    control steps a second, arms one by one and in lanes
     elbowroom bench contact --runs 5            pushes felt through torques, false alarms, and what reactions help
+    elbowroom bench identification --runs 20    inertias and payload found in MuJoCo: are they within their errors
     elbowroom bench search                      settings drawn at random, in training encounters; half an hour
 
     One to five minutes each, replanning a minute a run, encounters longer with all methods; let nothing else run
@@ -312,4 +318,5 @@ PRINTS: dict[Benchmark, Callable[[Any], None]] = {
     Benchmark.REPLANNING: planning_tables.replanning,
     Benchmark.ROLLOUTS: tables.rollouts,
     Benchmark.CONTACT: contact_tables.contact,
+    Benchmark.IDENTIFICATION: identification_tables.identification,
 }

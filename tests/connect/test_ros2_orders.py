@@ -6,11 +6,12 @@ import threading
 
 import numpy as np
 import pytest
-from ros2_offline import SPEEDS, Guarded
+from ros2_offline import SPEEDS, Guarded, Network
 from ros2_world import until
 
 from elbowroom.avoidance import Command, Status
 from elbowroom.connect.ros2.plant import Ros2Plant, Topics
+from elbowroom.connect.ros2.simulated import AWAY, NEAR, PACE, SimulatedRobot
 from elbowroom.errors import ConfigError
 from elbowroom.loading import load
 
@@ -63,6 +64,19 @@ def test_a_controller_with_another_order_moves_the_wrong_joint_and_is_stopped_fo
     right.send(right.arm.pose(right.q + np.array([0.5, 0.0]))[:3, 3])
     right.until(lambda: right.cell.task.state == "there")
     assert right.cell.guard.latched is None
+
+
+def test_the_simulated_person_walks_up_to_the_tool_and_away():
+    robot = SimulatedRobot(load("ur5e"), Network())
+    tool = robot.arm.pose(robot.arm.ready)[:2, 3]
+    away = [np.linalg.norm(np.array(robot.walked(t)[:2]) - tool) for t in np.arange(0.0, 28.0, 0.01)]
+    assert min(away) == pytest.approx(NEAR, abs=1e-6)
+    assert max(away) == pytest.approx(NEAR + AWAY, abs=1e-6)
+    assert np.abs(np.diff(away)).max() / 0.01 == pytest.approx(PACE, abs=1e-6)  # m/s, without a jump
+    robot.walks = True
+    robot.step(0.01)
+    _, (((x, y, _), _),) = robot.node.topics["/people"].queue[-1]
+    assert np.linalg.norm(np.array([x, y]) - tool) == pytest.approx(NEAR + AWAY, abs=1e-6)
 
 
 # ---- single messages, through a network

@@ -212,6 +212,7 @@ def ros2(
         str, typer.Option(metavar="X,Y,Z[,QX,QY,QZ,QW]", help="Send a guard that runs a goal in --frame; nothing else.")
     ] = "",
     simulate: Annotated[bool, typer.Option("--simulate", help="Be a robot instead: to try it without one.")] = False,
+    walk: Annotated[bool, typer.Option("--walk", help="With --simulate: somebody walks up to it and away.")] = False,
 ) -> None:
     """Guard an arm on ROS 2: its tool goes where /goal_pose says, and keeps clear of people.
 
@@ -219,7 +220,7 @@ def ros2(
     elbowroom ros2 --robot my.urdf --dry-run                   connects, publishes nothing
     elbowroom ros2 --robot my.urdf --joint-states /joint_states --command /velocity_controller/commands
     elbowroom ros2 --command /scaled_joint_trajectory_controller/joint_trajectory     arm from /robot_description
-    elbowroom ros2 --simulate --robot ur5e                     a simulated robot, in another terminal
+    elbowroom ros2 --simulate --robot ur5e --walk              a simulated robot and person, in another terminal
     elbowroom ros2 --go-to 0.4,0.3,0.5 --frame base_link       a goal for the guard of another terminal
     elbowroom ros2 --reset                                     ends its stop, once the reason has gone
 
@@ -231,7 +232,7 @@ def ros2(
     if out is not None:
         writable(out, force)
     if simulate:
-        raise typer.Exit(_simulate(robot or "ur5e", tip, domain, interface, seconds))
+        raise typer.Exit(_simulate(robot or "ur5e", tip, domain, interface, seconds, people, walk))
     if reset or go_to:
         raise typer.Exit(_order(reset, go_to, goal, frame or "world", domain, interface, not humble, wait))
     from ..connect.ros2.session import Ros2Session, saved_description
@@ -334,7 +335,9 @@ def numbers(text: str) -> tuple[float, ...]:
     return found
 
 
-def _simulate(robot: str, tip: str, domain: int | None, interface: str, seconds: float | None) -> int:
+def _simulate(
+    robot: str, tip: str, domain: int | None, interface: str, seconds: float | None, people: int, walk: bool
+) -> int:
     """A simulated robot until Ctrl-C."""
     from ..connect.ros2.node import Node
     from ..connect.ros2.simulated import COMMANDS, STATES, TRAJECTORIES, SimulatedRobot
@@ -343,9 +346,10 @@ def _simulate(robot: str, tip: str, domain: int | None, interface: str, seconds:
     arm = load(robot, tip or None)
     with Node(domain, interface=interface) as node:
         simulated = SimulatedRobot(arm, node)
-        line(
-            plain(f"{arm.name} on domain {node.domain}: {STATES}, {COMMANDS}, {TRAJECTORIES}, /people; Ctrl-C ends it")
-        )
+        simulated.walks = walk
+        simulated.people = [] if people else None
+        topics = [STATES, COMMANDS, TRAJECTORIES, *(["/people"] if people else [])]
+        line(plain(f"{arm.name} on domain {node.domain}: {', '.join(topics)}; Ctrl-C ends it"))
         sys.stdout.flush()
         end = math.inf if seconds is None else time.monotonic() + seconds
         try:

@@ -37,6 +37,7 @@ Array = NDArray[np.float64]
 STATES, COMMANDS = "/joint_states", "/velocity_controller/commands"
 TRAJECTORIES = "/trajectory_controller/joint_trajectory"
 RATE = 100.0  # Hz
+NEAR, AWAY, PACE, PAUSE = 0.3, 2.0, 0.5, 3.0  # m from the tool, m farther away, m/s, s: of somebody who walks
 
 
 class SimulatedRobot:
@@ -52,6 +53,7 @@ class SimulatedRobot:
         self._description.send((urdf(arm.model),))
         self._people = node.publish(PEOPLE, TYPES[PEOPLE], RELIABLE)
         self.received = 0
+        self.time, self.walks = 0.0, False
         self._start = np.array(self.arm.ready if q is None else q)
         self.well()
 
@@ -68,8 +70,20 @@ class SimulatedRobot:
         self._points: list[tuple[float, Array]] = []  # of a trajectory: when, s from its arrival, and speeds
         self._since = 0.0
 
+    def walked(self, t: float) -> tuple[float, float, float]:
+        """Somebody who walks up to where the tool rests and away again: where they stand at t (s), and look."""
+        x, y = (self.arm.pose(self._start)[:3, 3] - self.arm.model.base[:3, 3])[:2].tolist()
+        facing, near, way = math.atan2(y, x), math.hypot(x, y) + NEAR, AWAY / PACE
+        times = np.cumsum([0.0, PAUSE, way, PAUSE, way])  # away, up, beside it, back
+        left = float(np.interp(t % times[-1], times, [AWAY, AWAY, 0.0, 0.0, AWAY]))
+        at = self.arm.model.base[:2, 3] + (near + left) * np.array([math.cos(facing), math.sin(facing)])
+        return float(at[0]), float(at[1]), facing + math.pi
+
     def step(self, dt: float) -> None:
         """Takes commands, moves, publishes."""
+        self.time += dt
+        if self.walks:
+            self.people = [self.walked(self.time)]
         for message in self._commands.take():
             _, speeds = message.value
             if len(speeds) == self.arm.n:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from elbowroom.errors import ElbowroomError, ModelNotice, ModelWarning
+from elbowroom.errors import ElbowroomError, ModelNotice, ModelWarning, RecordingWarning
 
 LONGEST = 20_000  # characters of an error's message: more is the input said back, and no help
 
@@ -65,6 +65,7 @@ def judge(target: Target, data: bytes) -> Outcome:
         warnings.simplefilter("always", ResourceWarning)
         warnings.simplefilter("ignore", ModelWarning)
         warnings.simplefilter("ignore", ModelNotice)
+        warnings.simplefilter("ignore", RecordingWarning)
         try:
             accepted = bool(target.feed(data))
         except ElbowroomError as error:

@@ -9,6 +9,8 @@ import numpy as np
 from elbowroom.cell.recording.table import read
 from elbowroom.cell.runner import Cell, record_to, run
 from elbowroom.cell.scene import Scene
+from elbowroom.export.write_urdf import urdf
+from elbowroom.loading import load
 
 from ..mutate.text import cells, changed, lines, raw, words
 from ..target import Broken, Target
@@ -45,7 +47,8 @@ class Recordings(Target):
         super().__init__(folder)
         (folder / "take.csv").write_bytes(vicon())
         self.seeds = []
-        for name, text in (("seen", SEEN), ("pick", PICK)):
+        (folder / "arm.urdf").write_text(urdf(load("planar2").model))
+        for name, text in (("seen", SEEN), ("pick", PICK), ("file", SEEN.replace(b'"planar2"', b'"arm.urdf"'))):
             (folder / f"{name}.toml").write_bytes(text)
             cell = Cell(Scene.load(folder / f"{name}.toml"))
             path = folder / f"{name}.csv"

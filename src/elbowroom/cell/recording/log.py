@@ -24,6 +24,7 @@ from .table import Recording
 if TYPE_CHECKING:
     from ..runner import Cell
 
+PEOPLE = "people: "
 LEFT_OUT = "not in the scene"
 """The key of the note that names what no file can hold: a task or people of one's own making, or of ROS 2."""
 
@@ -110,8 +111,8 @@ def _reduced(scene: Scene) -> tuple[str | None, str]:
     who = ", ".join(scene.people)
     alone = scene_text(dataclasses.replace(scene, people={}))
     if alone is not None:
-        return alone, f"people: {who}"
-    task = f"task: {type(scene.task).__name__}" + (f"; people: {who}" if who else "")
+        return alone, PEOPLE + who
+    task = f"task: {type(scene.task).__name__}" + (f"; {PEOPLE}{who}" if who else "")
     return scene_text(dataclasses.replace(scene, task=Rest(), people={})), task
 
 

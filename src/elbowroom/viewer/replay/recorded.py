@@ -34,7 +34,7 @@ from ...cell.people.walking import Still
 from ...cell.pick_and_place import AVOID
 from ...cell.recording.arm_note import ARM, arm_of
 from ...cell.recording.columns import RecordedTable
-from ...cell.recording.log import LEFT_OUT
+from ...cell.recording.log import LEFT_OUT, PEOPLE
 from ...cell.recording.table import read
 from ...cell.scene import NOTE, Scene, scene_of
 from ...errors import ConfigError, ElbowroomError, RecordingError
@@ -83,9 +83,8 @@ class ReplayCell:
         if text is None:
             self._doubt("the recording does not hold its scene, as old ones; people are shown as figures")
             return None
-        if LEFT_OUT in self.table.notes:
-            left_out = self.table.notes[LEFT_OUT]
-            self._doubt(f"not in the recording's scene ({left_out}); the first person is shown as a figure")
+        if PEOPLE in self.table.notes.get(LEFT_OUT, ""):
+            self._doubt("people came from outside of the scene, as on ROS 2: the first is shown as a standing figure")
         try:
             found = scene_of(text, path.parent)
             return found if robot is None else dataclasses.replace(found, robot=robot)
@@ -148,7 +147,7 @@ class ReplayCell:
         self.floor = float(base[2] + scene.floor)
         self.names = list(scene.people)
         self.people = [self._made(path, name, who) for name, who in scene.people.items()]
-        if LEFT_OUT in self.table.notes and not self.people:
+        if PEOPLE in self.table.notes.get(LEFT_OUT, ""):
             self.people, self.names = figures, ["somebody"] * len(figures)
             self.figures = bool(figures)
 

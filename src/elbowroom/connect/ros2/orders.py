@@ -18,6 +18,7 @@ from .outputs import DIAGNOSTICS, NAME, NONE_REFUSED
 from .session import EMPTY, RESET
 
 ANSWER = 10.0  # s in which the guard says something
+FOUND = 3.0  # s in which its diagnostics are found, where it publishes any
 LATER = 0.1  # s that a message may be on its way
 Point = tuple[float, float, float]
 Quaternion = tuple[float, float, float, float]
@@ -66,7 +67,8 @@ def _wait(node: Node, writer: Publisher, heard: Subscription, seconds: float) ->
             where = f"domain {node.domain}, interface {node.interface}"
             raise ConfigError(f"{writer.topic}: expected a guard that listens in {where}; nobody does")
         time.sleep(0.01)
-    while not heard.publishers and time.monotonic() < end and node.publishers(DIAGNOSTICS):
+    end = time.monotonic() + FOUND
+    while not heard.publishers and time.monotonic() < end:
         time.sleep(0.01)
 
 

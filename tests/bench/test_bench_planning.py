@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import elbowroom as er
-from elbowroom.avoidance.planning import Box, Checker, Planner, World
+from elbowroom.avoidance.planning import Box, Checker, Planner, World, search
 from elbowroom.bench.encounters.scene import place
 from elbowroom.bench.peers import ompl
 from elbowroom.bench.planning import motionbenchmaker as mbm
@@ -369,3 +369,20 @@ def test_every_kind_has_problems_for_other_arms_and_most_are_solved(name):
         for p in found.problems:
             solved.append(planner.plan(p.start, p.goal, p.world, margin=0.0, budget=5.0).reached)
     assert sum(solved) >= 0.8 * len(solved)
+
+
+def test_branches_that_stay_near_find_the_way_out_of_a_cage(monkeypatch):
+    """Most of what is drawn from the whole range lies behind poles."""
+    where = place("iiwa14")
+    checker = Checker(where.body)
+    planner = Planner(where.arm, checker=checker)
+    some_cages = problems.own_set(where, checker, "cage", count=4).problems
+
+    def rounds(part):
+        monkeypatch.setattr(search, "NEARBY", part)
+        plans = [planner.plan(p.start, p.goal, p.world, margin=0.0, rounds=300) for p in some_cages]
+        return sum(plan.rounds for plan in plans), all(plan.reached for plan in plans)
+
+    (some, found), (many, _) = rounds(search.NEARBY), rounds(0.0)
+    assert found
+    assert 3 * some < many  # 77 and 641 when it was written

@@ -76,7 +76,8 @@ def test_what_cannot_be_is_said():
 
 
 def test_a_budget_that_is_spent_leaves_the_way_that_came_nearest():
-    shut = World([Box((1.05, 0.0, 0.5), (0.8, 0.005, 3.0)), Box((-1.05, 0.0, 0.5), (0.8, 0.005, 3.0))])  # no way
+    narrow = 0.9, 0.005, 3.0  # a wall with a slit of 0.3 m above the base: three rounds do not lead through it
+    shut = World([Box((1.05, 0.0, 0.5), narrow), Box((-1.05, 0.0, 0.5), narrow)])
     plan = PLANNER.plan(LEFT, RIGHT, shut, margin=0.0, rounds=3)
     assert plan.outcome is Outcome.BUDGET_SPENT
     assert "3 rounds" in plan.reason

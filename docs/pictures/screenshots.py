@@ -170,7 +170,7 @@ def contact() -> None:
     with Studio(VIEW, robot="panda", scenario="touch") as studio:
         studio.step(5.0)
         studio.open()
-        studio.order("drag", (-1.35, -0.25))  # where the arm cannot give way any more
+        studio.order("drag", (-1.15, -0.25))  # where the arm cannot give way any more
         for _ in range(300):
             studio.step(0.01, shown=False)
             if studio.live.board.look().stopped:

@@ -68,7 +68,7 @@ def test_work_with_wrong_masses_is_no_alarm():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("robot", ["panda", "iiwa14", "ur10e"])
+@pytest.mark.parametrize("robot", ["panda", "iiwa14", "ur10e", "puma560"])  # the last with much dry friction
 def test_ten_minutes_of_work_with_wrong_masses_are_no_alarm(robot):
     found = bench.alarms(robot, 2, 10.0, seed=11)
     assert found.cycles >= 20

@@ -665,6 +665,19 @@ def test_states_for_others_or_of_another_shape_are_dropped(arm):
             plant.sendto(packed(Kind.STATE, numbers, session, 1, now), peer)
             client.read(state)
             assert (*state.q, *state.qd, state.t) == (0.1, 0.2, 0.3, 0.4, 0.5)
+            assert state.tau is None  # not measured there
+            plant.sendto(packed(Kind.STATE, [*numbers, 7.0, 8.0], session, 2, now), peer)
+            client.read(state)
+            assert (*state.qd, *state.tau) == (0.3, 0.4, 7.0, 8.0)
+
+
+def test_torques_come_over_the_link(arm):
+    bench = Bench(arm, RigidBody(arm))
+    bench.begin()
+    bench.tick(300, 0.0)  # it stands by now
+    assert np.allclose(bench.state.tau, arm.gravity_torque(bench.state.q), rtol=0, atol=1e-6)
+    assert np.abs(bench.state.tau).max() > 1.0
+    bench.close()
 
 
 def test_a_flood_holds_nothing_up(bench):

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from elbowroom.avoidance import Command, Config, Limits, Status
+from elbowroom.avoidance import Command, Config, Limits, State, Status
 from elbowroom.cell import Cell, GoTo, Scene, mounted
 from elbowroom.cell.mocap.ros_people import nanoseconds
 from elbowroom.cli.ros2 import StatusLines, terminated
@@ -377,3 +377,25 @@ def test_a_dry_run_says_what_would_stop_the_arm(capsys):
     world.silent = True
     assert "would stop: it does not answer; " in said(20)
     assert TRAJECTORIES not in world.node.topics  # nothing was published, nor announced
+
+
+def test_efforts_are_the_torques_and_the_wrong_number_of_them_is_dropped():
+    world = World()
+    plant, state = world.plant, State(world.q)
+
+    def told(effort):
+        world.now += PERIOD
+        ns = round(1e9 * world.now)
+        header = (ns // 10**9, ns % 10**9), ""
+        names, q, qd = world.arm.joint_names[::-1], tuple(world.q[::-1]), tuple(world.qd[::-1])
+        world.node.topics["/joint_states"].queue.append(Message((header, names, q, qd, effort), 1))
+        plant.read(state)
+
+    told(())
+    assert state.tau is None
+    efforts = np.arange(1.0, world.arm.n + 1.0)
+    told(tuple(efforts[::-1]))
+    assert np.array_equal(state.tau, efforts)  # in the arm's order
+    told((1.0,))
+    assert plant.dropped["numbers"] == 1
+    assert np.array_equal(state.tau, efforts)

@@ -42,14 +42,14 @@ from ..errors import ConfigError
 Array = NDArray[np.float64]
 Address = tuple[str, int]
 
-MAGIC, VERSION = b"ELBR", 2
+MAGIC, VERSION = b"ELBR", 3
 HEADER = struct.Struct("<4sBBHQQd")
 CHECK = struct.Struct("<I")
 NUMBERS = 1024
 """The most numbers that a packet holds: 78 capsule rows."""
 
 LARGEST = HEADER.size + 8 * NUMBERS + CHECK.size  # bytes
-STATE_HEAD = 5  # numbers of a STATE before q and qd
+STATE_HEAD = 5  # numbers of a STATE before q, qd and tau
 STATUSES = tuple(Status)
 TIMEOUT = 0.1  # s
 LONGEST = 1.0  # s, that one message may make a plant in lockstep advance
@@ -86,7 +86,7 @@ class Kind(IntEnum):
     ADVANCE = 4  # [dt, capsule rows of people]
     PLACE = 5  # arm at rest at [q]
     RESET = 6  # ends a stop []
-    STATE = 7  # [t, sequence it answers, stop, touching, contacts, q, qd]
+    STATE = 7  # [t, sequence it answers, stop, touching, contacts, q, qd; tau too if the plant measures torques]
     ASK = 8  # anybody asks what plant this is []
     INFO = 9  # the answer, to HELLO too [as plant_info.py has it]
     BYE = 10  # controller leaves []

@@ -333,10 +333,12 @@ class PlantServer(Endpoint):
             touched = bool(plant.touching), int(plant.contacts)
             if not (np.isfinite(state.q).all() and np.isfinite(state.qd).all() and np.isfinite(state.t)):
                 raise DivergenceError(f"its state is not finite: q = {state.q}, qd = {state.qd}")
+            if state.tau is not None and not np.isfinite(state.tau).all():
+                raise DivergenceError(f"its torques are not finite: {state.tau}")
         except Exception as error:
             self._fail(error)
             return False
-        told.q[:], told.qd[:], self._touched = state.q, state.qd, touched
+        told.q[:], told.qd[:], told.tau, self._touched = state.q, state.qd, state.tau, touched
         told.t = state.t if self.lockstep else t
         return True
 
@@ -349,9 +351,13 @@ class PlantServer(Endpoint):
         numbers[0] = told.t
         numbers[1], numbers[2] = self._order.last, self.stop_reason
         numbers[3], numbers[4] = self._touched
-        numbers[STATE_HEAD : STATE_HEAD + n], numbers[STATE_HEAD + n : STATE_HEAD + 2 * n] = told.q, told.qd
+        size = STATE_HEAD + 2 * n
+        numbers[STATE_HEAD : STATE_HEAD + n], numbers[STATE_HEAD + n : size] = told.q, told.qd
+        if told.tau is not None:
+            numbers[size : size + n] = told.tau
+            size += n
         try:
-            self._socket.sendto(self._encoder.pack(Kind.STATE, t, STATE_HEAD + 2 * n), self._peer)
+            self._socket.sendto(self._encoder.pack(Kind.STATE, t, size), self._peer)
         except OSError:
             self.unsent += 1
 

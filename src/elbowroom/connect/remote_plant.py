@@ -72,6 +72,7 @@ class PlantClient(Endpoint):
         self._contacts_before = self._contacts_told = 0  # of plants before this one; of this one
         self._placed = self._released = 0  # sequence numbers: of the last place, and of the last place or reset
         self._q, self._qd, self._t = np.zeros(arm.n), np.zeros(arm.n), -math.inf
+        self._tau: Array | None = None  # torques, of a plant that measures them
         self._stamp = -math.inf  # s, of the newest state
         self._answered = 0  # sequence number of ours that it answers
         self._greeted = -math.inf  # s, when we last said hello
@@ -169,13 +170,14 @@ class PlantClient(Endpoint):
         self._ask(Kind.ADVANCE, 1 + len(rows))
 
     def read(self, state: State) -> None:
-        """Fills state.q, state.qd and state.t from the newest message, if there ever was one.
+        """Fills state.q, state.qd, state.t and, of a plant that measures torques, state.tau from the newest message.
 
         t is when the plant took it, on the clock that all processes of this machine share; in lockstep, s since reset.
         """
         self._pump()
         if self._stamp > -math.inf:
             state.q[:], state.qd[:], state.t = self._q, self._qd, self._t
+            state.tau = None if self._tau is None else self._tau.copy()
 
     def close(self) -> None:
         """Tells the plant, which stops, and gives the socket back."""
@@ -240,7 +242,7 @@ class PlantClient(Endpoint):
             self.info = info
             return True
         numbers = message.numbers
-        if len(numbers) != STATE_HEAD + 2 * n or numbers[2] not in _STOP_NUMBERS:
+        if len(numbers) not in (STATE_HEAD + 2 * n, STATE_HEAD + 3 * n) or numbers[2] not in _STOP_NUMBERS:
             return drop("numbers")
         if message.stamp > self.clock() + self.timeout:
             return drop("future")
@@ -255,7 +257,8 @@ class PlantClient(Endpoint):
         self.touching = bool(numbers[3])
         if self._answered >= self._placed:
             self._count(int(numbers[4]), anew=first)
-        self._q[:], self._qd[:] = numbers[STATE_HEAD : STATE_HEAD + n], numbers[STATE_HEAD + n :]
+        self._q[:], self._qd[:] = numbers[STATE_HEAD : STATE_HEAD + n], numbers[STATE_HEAD + n : STATE_HEAD + 2 * n]
+        self._tau = np.array(numbers[STATE_HEAD + 2 * n :]) if len(numbers) > STATE_HEAD + 2 * n else None
         return True
 
     def _count(self, contacts: int, *, anew: bool) -> None:

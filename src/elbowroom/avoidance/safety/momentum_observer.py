@@ -77,7 +77,7 @@ class Contact(Settings):
     mass_error: float = setting(0.1, "[0, 1]", "part by which any link may be lighter or heavier than its model")
     friction_error: float = setting(0.5, "[0, 10]", "part by which the model's friction may be wrong")
     friction: float = setting(0.0, "[0, 1e4] N m or N", "of a joint beyond the model's")
-    sticking: float = setting(0.02, "[0, 1] rad/s or m/s", "a slower joint may stick: its dry friction is not known")
+    sticking: float = setting(0.05, "[0, 1] rad/s or m/s", "a slower joint may stick: its dry friction is not known")
     torque_noise: float = setting(0.1, "[0, 1e4] N m", "standard deviation of a revolute joint's torque")
     force_noise: float = setting(1.0, "[0, 1e4] N", "and of a prismatic joint's force")
     speed_noise: float = setting(2e-4, "[0, 1] rad/s or m/s", "standard deviation of a joint's speed")

@@ -102,6 +102,7 @@ class Ros2Plant:
         self._sent_order = command_order(arm, topics)
         self._order: dict[tuple[str, ...], list[int]] = {}
         self._q, self._qd, self._t = np.zeros(arm.n), np.zeros(arm.n), -math.inf
+        self._tau: Array | None = None  # efforts, where the messages have them
         self._publisher: int | None = None
         self._looked = self._pumped = -math.inf
         self._waited = math.inf  # s, between the last two looks
@@ -204,10 +205,11 @@ class Ros2Plant:
         """Nothing: time passes by itself."""
 
     def read(self, state: State) -> None:
-        """Fills state.q, state.qd and state.t from the newest message, if there ever was one."""
+        """Fills state.q, state.qd, state.t and, where there are efforts, state.tau from the newest message."""
         self.pump()
         if self._t > -math.inf:
             state.q[:], state.qd[:], state.t = self._q, self._qd, self._t
+            state.tau = None if self._tau is None else self._tau.copy()
 
     def close(self) -> None:
         """Stops the arm; the node is its maker's to close."""
@@ -248,7 +250,7 @@ class Ros2Plant:
 
     def _take(self, value: tuple[Value, ...], publisher: int, now: float) -> None:
         """A joint state: taken, or dropped for a reason."""
-        (sent, _), names, position, velocity, _ = value
+        (sent, _), names, position, velocity, effort = value
         order = self._order.get(names)
         if order is None:
             order = self._ordered(names)
@@ -258,7 +260,7 @@ class Ros2Plant:
             self.dropped["publisher"] += 1
             self.fault = self.fault or f"{self.topics.joint_states}: a second publisher of the same joints"
             return
-        if len(position) != len(names) or len(velocity) not in (0, len(names)):
+        if len(position) != len(names) or not {len(velocity), len(effort)} <= {0, len(names)}:
             self.dropped["numbers"] += 1
             return
         taken = self.stamps.taken(nanoseconds(sent), now, self._waited)
@@ -272,6 +274,7 @@ class Ros2Plant:
         elif self._t > -math.inf and taken > self._t:
             self._qd[:] = (q - self._q) / (taken - self._t)
         self._q[:], self._t = q, taken
+        self._tau = np.array([effort[k] for k in order]) if effort else None
 
     def _ordered(self, names: tuple[str, ...]) -> list[int] | None:
         """Where our joints are among these names; None if they are not, once each."""

@@ -116,16 +116,19 @@ def test_residuals_that_last_widen_the_errors():
 
 def test_what_the_data_does_not_determine_is_named():
     """A joint that stands still: its friction, and all that its acceleration would show."""
-    run = measured(PLANAR, 200, noise=0.01)
+    arm = er.Arm(dataclasses.replace(PLANAR.model, viscous=[0.1, 0.3], coulomb=[0.2, 0.7]))
+    run = measured(arm, 200, noise=0.01)
     q, qd, qdd = run.q.copy(), run.qd.copy(), run.qdd.copy()
     q[:, 1], qd[:, 1], qdd[:, 1] = 0.3, 0.0, 0.0
-    tau = PLANAR.inverse_dynamics(q, qd, qdd) + 0.01 * np.random.default_rng(0).normal(size=q.shape)
-    found = identify(PLANAR, checked("still", 2, run.t, q, tau, qd, qdd))
+    tau = arm.inverse_dynamics(q, qd, qdd) + 0.01 * np.random.default_rng(0).normal(size=q.shape)
+    found = identify(arm, checked("still", 2, run.t, q, tau, qd, qdd))
     assert set(found.undetermined) >= {"elbow.viscous", "elbow.coulomb", "forearm.Izz"}
     assert "shoulder.viscous" not in found.undetermined
     assert np.isinf(found.fit.errors[[u.name for u in found.equations.unknowns].index("elbow.viscous")])
     assert found.fit.scaled_condition == np.inf
     assert positive(found.consistent.parameters)
+    assert found.arm.model.viscous[1] == 0.3  # the model's
+    assert found.arm.model.coulomb[1] == 0.7
 
 
 # ---- bodies
@@ -157,6 +160,19 @@ def test_links_are_always_bodies(model, seed, noise, r):
     assert (found.arm.model.viscous >= 0).all()
     assert (found.arm.model.coulomb >= 0).all()
     assert found.consistent.errors.min() > 0
+
+
+@pytest.mark.parametrize("name", ["planar2", "scara"])
+def test_torques_with_the_wrong_sign_give_bodies_all_the_same(name):
+    """Links of negative mass fit best: the minimum lies on the edge of what can exist, or beyond what is computable."""
+    arm = er.load(name)
+    run = measured(arm, 60 * arm.n)
+    found = identify(arm, dataclasses.replace(run, tau=-run.tau))
+    assert positive(found.consistent.parameters)
+    assert found.consistent.regularisation >= 1.0
+    assert found.consistent.distance > 1e6
+    assert found.far_from_bodies
+    assert not identify(arm, run).far_from_bodies
 
 
 def test_the_minimum_is_that_of_another_solver():

@@ -54,19 +54,61 @@ def test_parquet(tmp_path):
         read(tmp_path / "no.parquet", ARM)
 
 
-def test_joint_states_of_a_bag(tmp_path, monkeypatch):
-    from elbowroom.cell.mocap import bags
+def bag(path, names, t, q, qd, effort):
+    """An MCAP file of joint states, as ROS 2 records them."""
+    writer_of = pytest.importorskip("mcap.writer", reason="mcap (extra connect) writes and reads bags").Writer
+    from elbowroom.cell.recording.ros_messages import COMMON, encode, schema
+    from elbowroom.cell.recording.scene_messages import header
 
+    kind = "sensor_msgs/msg/JointState"
+    with path.open("wb") as stream:
+        writer = writer_of(stream)
+        writer.start("ros2", "test")
+        schema_id = writer.register_schema(kind, "ros2msg", schema(kind, COMMON).encode())
+        channel = writer.register_channel("/joint_states", "cdr", schema_id)
+        for k, seconds in enumerate(t):
+            ns = 1_700_000_000_000_000_000 + round(1e9 * seconds)
+            rows = [tuple(column[k]) if len(column) else () for column in (q, qd, effort)]
+            writer.add_message(channel, ns, encode(kind, (header(ns, ""), tuple(names), *rows)), ns)
+        writer.finish()
+    return path
+
+
+def test_joint_states_of_a_bag_come_in_the_arms_order(tmp_path):
     t = 0.01 * np.arange(30)
-    q, effort = np.random.default_rng(0).uniform(size=(2, 30, 2))
-    log = bags.JointLog(ARM.joint_names, t, q, np.full((30, 2), np.nan), effort)
-    monkeypatch.setattr(bags, "read_joints", lambda path, names: log)
-    found = read(tmp_path / "x.mcap", ARM)
-    assert np.array_equal(found.tau, effort)
-    assert found.qd is None
-    effort[4, 1] = np.nan
+    q, qd, effort = np.random.default_rng(0).uniform(size=(3, 30, 2))
+    names = ARM.joint_names[::-1]
+    found = read(bag(tmp_path / "a.mcap", names, t, q, qd, effort), ARM)
+    assert np.array_equal(found.tau, effort[:, ::-1])
+    assert np.array_equal(found.qd, qd[:, ::-1])
+    assert np.allclose(found.t, t, atol=1e-6)
+    assert read(bag(tmp_path / "b.mcap", names, t, q, [], effort), ARM).qd is None
     with pytest.raises(RecordingError, match="effort for every joint"):
-        read(tmp_path / "x.mcap", ARM)
+        read(bag(tmp_path / "c.mcap", names, t, q, qd, []), ARM)
+
+
+def test_times_that_jitter_are_resampled(tmp_path):
+    """A smooth motion at uneven times: splines of it are right to 1e-5, torques between lines to 1e-3."""
+    rng = np.random.default_rng(0)
+    t = np.sort(0.01 * np.arange(200) + rng.uniform(0, 0.006, 200))
+    q, tau = np.stack([np.sin(3 * t), np.cos(2 * t)], axis=1), np.stack([np.cos(t), np.sin(2 * t)], axis=1)
+    with pytest.raises(RecordingError, match=r"resample=\d+.* \(--resample\) makes them even"):
+        checked("run", 2, t, q, tau, q)
+    found = checked("run", 2, t, q, tau, q, resample=100.0)
+    assert np.allclose(np.diff(found.t), 0.01)
+    assert found.t[0] == t[0]
+    assert t[-1] - 0.01 < found.t[-1] <= t[-1]
+    assert np.allclose(found.q[:, 0], np.sin(3 * found.t), atol=1e-5)
+    assert np.array_equal(found.q, found.qd)
+    assert np.allclose(found.tau[:, 1], np.sin(2 * found.t), atol=1e-3)
+    rows = np.column_stack([t, q, tau]).tolist()
+    path = file(tmp_path, [",".join(map(repr, row)) for row in rows])
+    assert np.array_equal(read(path, ARM, resample=100.0).q, found.q)
+    for rate, said in ((1.0, "resample: expected"), (1e4, "resample: expected"), (float("nan"), "resample: expected")):
+        with pytest.raises(ConfigError, match=said):
+            checked("run", 2, t, q, tau, resample=rate)
+    with pytest.raises(RecordingError, match="expected no gap above"):
+        checked("run", 2, np.where(t > 1, t + 1, t), q, tau, resample=100.0)
 
 
 BAD = {

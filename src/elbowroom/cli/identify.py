@@ -52,6 +52,9 @@ def identify(
         float | None,
         typer.Option(metavar="HZ", help="Of the zero-phase filter.  [by the motion; none with qd and qdd]"),
     ] = None,
+    resample: Annotated[
+        float | None, typer.Option(metavar="HZ", help="Rows a second, for times that are not even.  [as measured]")
+    ] = None,
     regularisation: Annotated[
         float, typer.Option(metavar="R", help="How much the model counts where the data is silent.")
     ] = 1.0,
@@ -84,9 +87,9 @@ def identify(
         free_folder(out, force)
     allow_xacro(xacro)
     arm = load(robot, tip, xacro=xacro)
-    runs = [read(path, arm) for path in data]
-    without = [read(path, arm) for path in empty or ()]
-    others = [read(path, arm) for path in validate or ()]
+    runs, without, others = (
+        [read(path, arm, resample=resample) for path in paths or ()] for paths in (data, empty, validate)
+    )
     found = fitted(
         arm,
         runs,
@@ -155,6 +158,8 @@ def _print(found: Identification, predictions: tuple[Prediction, ...]) -> None:
     table(["joint", "run", "model", "least squares", "bodies"], rows, words=2)
     if found.consistent is not None and found.consistent.zeroed:
         line(plain(f"Set to 0, since it would be negative: {', '.join(found.consistent.zeroed)}."))
+    if found.far_from_bodies:
+        note("warning", "the data wants links that are no bodies: a sign, a frame or a unit of it may be wrong")
     if found.payload is not None:
         heading("Payload, in the tool frame")
         line(plain(f"{found.payload}; told apart by {found.payload.known_by}"))

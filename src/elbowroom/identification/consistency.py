@@ -15,7 +15,8 @@ squared relative change, tr((J0^-1 dJ)^2)/2: with r = 1 the model is taken to be
 (1) is convex and smooth, and its Hessian is at hand; Newton's method with a line search finds the one minimum from J0,
 some ten steps with 10 n unknowns.  A cone solver (Clarabel, SCS) would solve the same with two more packages.
 
-Friction cannot be negative: a coefficient that would be is 0, and the others are found anew.
+Friction cannot be negative: a coefficient that would be is 0, and the others are found anew.  One that no row depends
+on stays the model's.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ THIN = 0.01
 """m: the least radius of gyration, in every direction, of the bodies J0; a model's points and rods have none there."""
 LEAST_MASS = 1e-3  # kg, of such a body
 
-STEPS = 200
+STEPS = 100  # of a stage
 DECREMENT = 1e-12  # half the squared Newton decrement at which the minimum is reached, of the value there or of 1
 ROUNDED = 1e-6  # the same where rounding ends it
 SLOPE, SMALLEST = 1e-4, 1e-14  # of the line search
@@ -57,6 +58,7 @@ class Consistent:
     prior: Array = field(repr=False)  # (10 n,) parameters of J0
     prior_notes: tuple[str, ...]  # what was changed of the model to have bodies
     distance: float  # d^T F d: what consistency costs, in squared standard errors
+    regularisation: float  # r, or more where the data wants links that are no bodies, beyond what can be computed
     steps: int
 
     @property
@@ -98,41 +100,44 @@ def consistent(model: Model, base: BaseParameters, unknowns: tuple[Unknown, ...]
     """The minimum of (1) for an estimate of these unknowns."""
     if not (np.isfinite(r) and r > 0):
         raise ConfigError(f"regularisation: expected a number above 0; got {r!r}")
-    chosen = [k for k, unknown in enumerate(unknowns) if unknown.kind is not Kind.PAYLOAD]
-    b = sum(unknown.kind is Kind.BASE for unknown in unknowns)
+    known = np.array([unknown.kind is not Kind.PAYLOAD for unknown in unknowns])
+    F, estimate = _marginal(found.information, known), found.values[known]
+    b = len(base)
+    others = [unknown for unknown in unknowns if unknown.kind not in (Kind.BASE, Kind.PAYLOAD)]
+    silent = ~found.determined[known][b:]
+    drives = np.where(silent, [_of_model(model, unknown) for unknown in others], estimate[b:])
     J0, notes = prior_bodies(model)
     p0 = parameters_of(J0).ravel()
-    friction = [k for k in chosen if unknowns[k].kind in (Kind.VISCOUS, Kind.COULOMB, Kind.ROTOR)]
-    held: list[int] = []
+    zeroed = np.zeros(len(others), dtype=bool)
+    signed = np.array([unknown.kind is not Kind.OFFSET for unknown in others], dtype=bool)
     while True:
-        free = [k for k in chosen[b:] if k not in held]
-        known = np.ones(len(unknowns), dtype=bool)
-        known[[k for k in range(len(unknowns)) if k not in chosen]] = False
-        F = _marginal(found.information, known)
-        p, x, steps = _minimum(F, found.values[known], base.combinations, J0, p0, r, [chosen.index(k) for k in free])
-        drives = np.zeros(len(chosen) - b)
-        drives[[chosen.index(k) - b for k in free]] = x
-        negative = [k for k in friction if k not in held and drives[chosen.index(k) - b] < 0.0]
-        if not negative:
+        free = ~silent & ~zeroed
+        problem = _Problem(F, estimate, base.combinations, np.where(zeroed, 0.0, drives), free, J0, r)
+        z, steps, part = _minimum(problem, np.concatenate([p0, estimate[b:][free]]))
+        drives = problem.drives(z)
+        negative = free & signed & (drives < 0.0)
+        if not negative.any():
             break
-        held += negative
-    free_places = [chosen.index(k) for k in free]
-    L = np.zeros((len(chosen), len(p) + len(free_places)))
-    L[:b, : len(p)] = base.combinations
-    L[free_places, np.arange(len(p), L.shape[1])] = 1.0
-    H = L.T @ F @ L
-    H[: len(p), : len(p)] += r * _block_diagonal(_curvature(_inverse(pseudo_inertias(p.reshape(-1, PER_LINK)))))
-    d = np.concatenate([base.combinations @ p, drives]) - found.values[known]
+        zeroed |= negative
+    p = z[: len(p0)]
+    H = problem.hessian(z, part)
+    d = np.concatenate([base.combinations @ p, drives]) - estimate
     return Consistent(
         p,
         np.asarray(np.linalg.pinv(H, hermitian=True)[: len(p), : len(p)], dtype=float),
         drives,
-        tuple(unknowns[k].name for k in held),
+        tuple(unknown.name for unknown, zero in zip(others, zeroed, strict=True) if zero),
         p0,
         notes,
         float(d @ F @ d),
+        r / part,
         steps,
     )
+
+
+def _of_model(model: Model, unknown: Unknown) -> float:
+    values = {Kind.VISCOUS: model.viscous, Kind.COULOMB: model.coulomb, Kind.ROTOR: model.rotor_inertia}
+    return float(values[unknown.kind][unknown.index]) if unknown.kind in values else 0.0
 
 
 def _marginal(information: Array, known: NDArray[np.bool_]) -> Array:
@@ -143,67 +148,95 @@ def _marginal(information: Array, known: NDArray[np.bool_]) -> Array:
     return A - B @ np.linalg.pinv(C, hermitian=True) @ B.T
 
 
-def _minimum(
-    F: Array, estimate: Array, K: Array, J0: Array, p0: Array, r: float, free: list[int]
-) -> tuple[Array, Array, int]:
-    """p and the free other unknowns by Newton's method, F growing to its size by factors of `FASTER`.
+class _Problem:
+    """(1) over z = (p, the other unknowns that are free), with a part of the information F."""
 
-    From J0 at once, steps of exact data that no bodies have would be cut short again and again by the cone's edge.
-    """
-    b, m = K.shape
-    L = np.zeros((len(estimate), m + len(free)))
-    L[:b, :m] = K
-    L[free, np.arange(m, L.shape[1])] = 1.0
-    z = np.concatenate([p0, estimate[free]])
-    d = L @ z - estimate
-    stages = max(0, int(np.ceil(np.log10(max(1.0, 0.5 * float(d @ F @ d) / r)) / np.log10(FASTER))))
-    steps = 0
-    for stage in range(stages, -1, -1):
-        z, taken = _newton(FASTER**-stage * F, estimate, L, z, _inverse(J0), r)
-        steps += taken
-    return z[:m], z[m:], steps
+    def __init__(
+        self, F: Array, estimate: Array, K: Array, drives: Array, free: NDArray[np.bool_], J0: Array, r: float
+    ) -> None:
+        b, self.m = K.shape
+        self.F, self.r, self.free, self.fixed = F, r, free, drives
+        self.inverse0 = _inverse(J0)
+        self.constant = 4.0 * len(J0) + float(np.linalg.slogdet(self.inverse0)[1].sum())
+        self.L = np.zeros((len(estimate), self.m + int(free.sum())))
+        self.L[:b, : self.m] = K
+        self.L[b + np.flatnonzero(free), np.arange(self.m, self.L.shape[1])] = 1.0
+        self.wanted = estimate.copy()
+        self.wanted[b:][~free] -= drives[~free]
+        self.quadratic = self.L.T @ F @ self.L
 
+    def drives(self, z: Array) -> Array:
+        """The unknowns that are not of links."""
+        found = self.fixed.copy()
+        found[self.free] = z[self.m :]
+        return found
 
-def _newton(F: Array, estimate: Array, L: Array, z: Array, inverse0: Array, r: float) -> tuple[Array, int]:
-    """The minimum of (1) from z = (p, others), and the steps that it took."""
-    m = PER_LINK * len(inverse0)
-    quadratic = L.T @ F @ L
-    constant = 4.0 * len(inverse0) + float(np.linalg.slogdet(inverse0)[1].sum())
-
-    def value(z: Array) -> float:
-        d = L @ z - estimate
-        J = pseudo_inertias(z[:m].reshape(-1, PER_LINK))
+    def value(self, z: Array, part: float) -> float:
+        """(1), infinite where a link is no body."""
+        d = self.L @ z - self.wanted
+        J = pseudo_inertias(z[: self.m].reshape(-1, PER_LINK))
         try:
             factor = np.linalg.cholesky(J)
         except np.linalg.LinAlgError:  # not positive definite
             return np.inf
         logarithm = 2.0 * float(np.log(np.einsum("iaa->ia", factor)).sum())
-        divergence = float(np.einsum("iab,iba->", inverse0, J)) - logarithm - constant
-        return float(0.5 * d @ F @ d + r * divergence)
+        divergence = float(np.einsum("iab,iba->", self.inverse0, J)) - logarithm - self.constant
+        return float(0.5 * part * d @ self.F @ d + self.r * divergence)
 
-    now = value(z)
+    def gradient(self, z: Array, part: float) -> Array:
+        """Of (1)."""
+        inverse = _inverse(pseudo_inertias(z[: self.m].reshape(-1, PER_LINK)))
+        found: Array = part * self.L.T @ (self.F @ (self.L @ z - self.wanted))
+        found[: self.m] += self.r * np.einsum("iab,kba->ik", self.inverse0 - inverse, BASIS).ravel()
+        return found
+
+    def hessian(self, z: Array, part: float) -> Array:
+        """Of (1)."""
+        inverse = _inverse(pseudo_inertias(z[: self.m].reshape(-1, PER_LINK)))
+        found: Array = part * self.quadratic
+        found[: self.m, : self.m] += self.r * _block_diagonal(_curvature(inverse))
+        return found
+
+
+def _minimum(problem: _Problem, z: Array) -> tuple[Array, int, float]:
+    """The minimum of (1) from z by Newton's method, the steps that it took, and the part of F that counts.
+
+    F grows to its size by factors of `FASTER`: from J0 at once, steps would be cut short again and again by the edge of
+    what can exist.  Exact torques of links that are no bodies would have the minimum on that edge; where rounding ends
+    the way there, the part of F that was reached is the answer.
+    """
+    d = problem.L @ z - problem.wanted
+    far = max(1.0, 0.5 * float(d @ problem.F @ d) / problem.r)
+    steps, reached = 0, 0.0
+    for stage in range(int(np.ceil(np.log10(far) / np.log10(FASTER))), -1, -1):
+        part = FASTER**-stage
+        found, taken = _newton(problem, z, part)
+        steps += taken
+        if found is None:
+            break
+        z, reached = found, part
+    if reached == 0.0:
+        raise ElbowroomError("physical consistency: no minimum; expected information about parameters that is finite")
+    return z, steps, reached
+
+
+def _newton(problem: _Problem, z: Array, part: float) -> tuple[Array | None, int]:
+    """The minimum for a part of F, None where none is reached, and the steps that it took."""
+    now = problem.value(z, part)
     for step in range(1, STEPS + 1):
-        inverse = _inverse(pseudo_inertias(z[:m].reshape(-1, PER_LINK)))
-        gradient = L.T @ (F @ (L @ z - estimate))
-        gradient[:m] += r * np.einsum("iab,kba->ik", inverse0 - inverse, BASIS).ravel()
-        H = quadratic.copy()
-        H[:m, :m] += r * _block_diagonal(_curvature(inverse))
-        scale = 1.0 / np.sqrt(np.maximum(np.diag(H), np.finfo(float).tiny))  # kilograms beside kg m^2
+        gradient, H = problem.gradient(z, part), problem.hessian(z, part)
+        scale = 1.0 / np.sqrt(np.diag(H))  # kilograms beside kg m^2
         move = -scale * np.linalg.lstsq(H * scale * scale[:, None], scale * gradient, rcond=1e-15)[0]
         decrement = -float(gradient @ move)
         if decrement <= 2 * DECREMENT * max(1.0, now):
             return z, step
         size = 1.0
-        while (new := value(z + size * move)) > now - SLOPE * size * decrement:
+        while not (new := problem.value(z + size * move, part)) <= now - SLOPE * size * decrement:
             size *= 0.5
-            if size < SMALLEST:
-                if decrement <= ROUNDED * max(1.0, now):  # what is left is the rounding of `value`
-                    return z, step
-                raise ElbowroomError(f"physical consistency: stuck after {step} steps, decrement {decrement:.3g}")
+            if size < SMALLEST:  # what is left is rounding, or too much
+                return (z if decrement <= ROUNDED * max(1.0, now) else None), step
         z, now = z + size * move, new
-    if decrement <= ROUNDED * max(1.0, now):
-        return z, STEPS
-    raise ElbowroomError(f"physical consistency: no minimum after {STEPS} steps, decrement {decrement:.3g}")
+    return (z if decrement <= ROUNDED * max(1.0, now) else None), STEPS
 
 
 def _inverse(matrices: Array) -> Array:

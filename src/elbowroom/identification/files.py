@@ -42,6 +42,7 @@ def facts(found: Identification, unseen: tuple[Prediction, ...] = ()) -> dict[st
             "parameters": bodies.parameters.reshape(-1, 10).tolist(),
             "errors": bodies.errors.reshape(-1, 10).tolist(),
             "distance": bodies.distance,
+            "regularisation": bodies.regularisation,
             "zeroed": list(bodies.zeroed),
             "prior_notes": list(bodies.prior_notes),
         }

@@ -25,6 +25,7 @@ from .measurements import Array, Measurements
 from .payload import Payload, payload
 
 REGULARISATION = 1.0
+FAR = 10.0  # squared standard errors a parameter
 FLAT = 1.0
 """Of the rms torque of its joint: friction, an offset or a rotor with an error that makes as much is not determined."""
 
@@ -72,6 +73,11 @@ class Identification:
     payload: Payload | None
     predictions: tuple[Prediction, ...] = field(repr=False)  # of every run
     cutoffs: tuple[float | None, ...]  # Hz, of every run
+
+    @property
+    def far_from_bodies(self) -> bool:
+        """Whether least squares wants links that are no bodies, beyond its errors: a sign or unit may be wrong."""
+        return self.consistent is not None and self.consistent.distance > FAR * len(self.table)
 
     @property
     def undetermined(self) -> tuple[str, ...]:

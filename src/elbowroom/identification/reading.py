@@ -25,16 +25,19 @@ TIMES = ("t", "time")
 TORQUES = ("tau", "effort")
 
 
-def read(file: str | Path, arm: Arm) -> Measurements:
-    """The run in a file, for that arm; a RecordingError names the column, and the row, that is wrong."""
+def read(file: str | Path, arm: Arm, *, resample: float | None = None) -> Measurements:
+    """The run in a file, for that arm; a RecordingError names the column, and the row, that is wrong.
+
+    `resample`: at so many rows a second, for times that are not even.
+    """
     path = Path(file)
     if path.suffix.lower() in (".mcap", ".db3") or path.is_dir():
-        return _from_bag(path, arm)
+        return _from_bag(path, arm, resample)
     columns = _parquet(path) if path.suffix.lower() == ".parquet" else _csv(path)
-    return from_columns(named(path), columns, arm)
+    return from_columns(named(path), columns, arm, resample=resample)
 
 
-def from_columns(name: str, columns: Mapping[str, Array], arm: Arm) -> Measurements:
+def from_columns(name: str, columns: Mapping[str, Array], arm: Arm, *, resample: float | None = None) -> Measurements:
     """The run of that arm in a table, column by name."""
     time = _first(columns, TIMES)
     if time is None:
@@ -45,7 +48,7 @@ def from_columns(name: str, columns: Mapping[str, Array], arm: Arm) -> Measureme
     qdd = _joint_columns(name, columns, arm, ("qdd",), needed=False)
     assert q is not None
     assert tau is not None
-    return checked(name, arm.n, columns[time], q, tau, qd, qdd)
+    return checked(name, arm.n, columns[time], q, tau, qd, qdd, resample=resample)
 
 
 def _first(columns: Mapping[str, Array], names: Sequence[str]) -> str | None:
@@ -127,7 +130,7 @@ def _parquet(path: Path) -> dict[str, Array]:
     return found
 
 
-def _from_bag(path: Path, arm: Arm) -> Measurements:
+def _from_bag(path: Path, arm: Arm, resample: float | None) -> Measurements:
     from ..cell.mocap.bags import JOINTS, read_joints
 
     log = read_joints(path, arm.joint_names)
@@ -135,4 +138,4 @@ def _from_bag(path: Path, arm: Arm) -> Measurements:
     if np.isnan(log.effort).any():
         raise RecordingError(f"{name}: {JOINTS}: expected an effort for every joint in every message; some have none")
     qd = None if np.isnan(log.qd).any() else log.qd
-    return checked(name, arm.n, log.times, log.q, log.effort, qd)
+    return checked(name, arm.n, log.times, log.q, log.effort, qd, resample=resample)

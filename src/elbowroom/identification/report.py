@@ -136,6 +136,14 @@ def _links(found: Identification) -> Section:
         f"estimate in all ({len(found.table)} parameters)."
     )
     parts: list[Part] = [Words(words), ReportTable(head, rows, unbroken=True)]
+    if found.far_from_bodies:
+        parts.append(
+            Note(
+                "The data wants links that are no bodies",
+                "The estimate of least squares is far from all that bodies can have, beyond its standard errors: "
+                "frames, signs or units of the data may be wrong, or the model that was fitted misses something.",
+            )
+        )
     if found.consistent.zeroed:
         parts.append(Note("Set to 0, since it would be negative", ", ".join(found.consistent.zeroed)))
     return Section("links", "Links", "Links", parts)

@@ -46,7 +46,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...algebra import absolute, maximum, sqrt, where
-from ...algebra.functions import summed
+from ...algebra.functions import largest, summed
 from ...algebra.linalg import Array as Scalars
 from ...algebra.linalg import vector
 from ...arm import Arm
@@ -98,6 +98,7 @@ class Observed(NamedTuple):
     speed: Scalars  # (n,) qd
     residual: Scalars  # (n,)
     threshold: Scalars  # (n,)
+    excess: Scalars  # (1,) of the greatest residual beyond its threshold
 
 
 KEPT = Observed._fields[:5]
@@ -135,7 +136,9 @@ def observed(
         residual.append(summed(y[:, j]) + passed[1, j] - passed[0, j])
         allowed = mass_error * summed(absolute(each) for each in y[:, j]) + passed[2, j]
         threshold.append(allowed + sqrt(noise * noise + tremble))
-    return Observed(p, b, y, passed, vector(*qd), vector(*residual), vector(*threshold))._asdict()
+    excess = largest(absolute(r) - most for r, most in zip(residual, threshold, strict=True))
+    found = vector(*residual), vector(*threshold), vector(excess)
+    return Observed(p, b, y, passed, vector(*qd), *found)._asdict()
 
 
 class MomentumObserver(Rebuilt):
@@ -204,7 +207,7 @@ class MomentumObserver(Rebuilt):
         self.rules[6:8] = within * math.sqrt(1.0 - decay), within * self.settings.speed_noise * gain * math.sqrt(2.0)
         self._run(q, qd, tau, self.rules, *self._now[: len(KEPT)], out=self._spare)
         self._now, self._spare, self._stamp = self._spare, self._now, t
-        return self.touched
+        return self.touched if self._now.excess[0] > 0.0 else -1
 
     @property
     def part(self) -> float:

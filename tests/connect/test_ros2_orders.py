@@ -108,14 +108,22 @@ def test_a_goal_and_a_reset_by_command(run, domain, robot, guard, monkeypatch):
     status, said, _ = run("ros2", "--go-to", "0.1,0.2,9.0", *asked)
     assert status == 1
     assert "a goal was refused: unreachable" in said.replace("\n", " ")
-    guard.cell.guard.stop("a test")
-    until(lambda: robot.order("report")["fastest"] == 0.0 and not guard.cell.command.qd.any(), "for the arm to stand")
+    reasons = [""]  # which the loop's own thread takes up
+    guard.link.plant.faults.append(lambda: reasons[0])
+
+    def stop() -> None:
+        reasons[0] = "a test"
+        until(lambda: guard.stopped, "for the stop")
+        reasons[0] = ""
+        until(lambda: robot.order("report")["fastest"] == 0.0 and not guard.cell.command.qd.any(), "for it to stand")
+
+    stop()
     status, said, errors = run("ros2", "--reset", *asked)
     assert status == 0, said + errors
     assert "reset sent; the guard says: " in said
     assert guard.link.resets == 1
     assert guard.stopped is None
-    guard.cell.guard.stop("a test")
+    stop()
     status, said, _ = run("ros2", "--reset", *asked)  # within 5 s of the other: refused
     assert status == 1
     assert "the guard says: STOP_" in said

@@ -117,6 +117,7 @@ def test_excite_writes_a_trajectory(run, tmp_path):
     rows = np.array([[float(x) for x in line.split(",")] for line in lines[head + 1 :]])
     assert rows.shape == (251, 13)
     assert np.allclose(rows[[0, -1], 5:], 0.0, atol=1e-9)  # at rest
+    assert (rows[:, 1] != np.round(rows[:, 1], 6)).any()  # to the last digit
     assert "<svg" in page.read_text()
     status, out, err = run("excite", *options)
     assert status == 1

@@ -12,7 +12,7 @@ from elbowroom.arm import Arm
 from elbowroom.avoidance import Goal
 from elbowroom.avoidance.control.attraction import rotation_error
 from elbowroom.avoidance.planning import Box, Checker, Outcome, Planner, Route, World, goals, smoothing
-from elbowroom.errors import ShapeError
+from elbowroom.errors import ModelWarning, ShapeError
 from elbowroom.geometry import Body, HalfSpace, Sphere
 from elbowroom.model import LinkCapsule
 
@@ -281,3 +281,96 @@ def test_links_that_overlap_a_little_get_apart_again():
 def test_no_time_is_said():
     plan = PLANNER.plan(LEFT, RIGHT, WALL, margin=0.03, budget=0.0)
     assert plan.outcome is Outcome.BUDGET_SPENT
+
+
+# ---- whole turns, long slides, hidden goals, what is refused
+def gantry(folder, kind, limits):
+    """A link on a slide, and a second that turns about the vertical without end."""
+    file = folder / "gantry.urdf"
+    file.write_text(
+        '<robot name="g"><link name="b"/>'
+        '<link name="l"><collision><origin xyz="0 0 0.3"/><geometry><cylinder radius="0.05" length="0.6"/></geometry>'
+        '</collision></link><link name="t"><collision><origin xyz="0.3 0 0" rpy="0 1.5708 0"/>'
+        '<geometry><cylinder radius="0.04" length="0.6"/></geometry></collision></link>'
+        f'<joint name="x" type="{kind}"><parent link="b"/><child link="l"/><axis xyz="1 0 0"/>'
+        f'<limit {limits} velocity="1" effort="10"/></joint>'
+        '<joint name="j" type="continuous"><parent link="l"/><child link="t"/><origin xyz="0 0 0.6"/>'
+        '<axis xyz="0 0 1"/><limit velocity="1" effort="10"/></joint></robot>'
+    )
+    with pytest.warns(ModelWarning, match="mass or inertia are missing"):
+        return er.load(str(file), density=650)
+
+
+def test_a_joint_without_ends_goes_the_long_way_round_where_the_short_one_is_blocked(tmp_path):
+    planner = Planner(gantry(tmp_path, "prismatic", 'lower="-0.01" upper="0.01"'))
+    post = World([Sphere((0.4, 0.0, 0.6), 0.05)])
+    plan = planner.plan([0.0, -0.8], [0.0, 0.8], post, rounds=300)
+    assert plan.reached
+    assert plan.path[-1, 1] == pytest.approx(0.8 - 2 * np.pi)
+    free = planner.plan([0.0, -0.8], [0.0, 0.8], World(), rounds=300)
+    assert free.path[-1, 1] == pytest.approx(0.8)
+
+
+def test_a_long_slide_is_used_whole(tmp_path):
+    """There is room to turn at one end alone, 6 m from where the arm stands."""
+    planner = Planner(gantry(tmp_path, "prismatic", 'lower="-8" upper="6"'))
+    walls = World([Box((2.0, y, 0.6), (7.5, 0.2, 0.2)) for y in (-0.35, 0.35)])  # a corridor for x > -5.5
+    plan = planner.plan([1.0, 0.0], [1.0, 3.1], walls, margin=0.0, rounds=600)
+    assert plan.reached
+    assert plan.path[:, 0].min() < -5.5
+
+
+def test_a_goal_whose_nearest_joint_poses_touch_is_still_found():
+    """A ball stands at the wrist of each joint pose that is found first, and leaves others free."""
+    goal, start = Goal(PANDA.pose(RIGHT)[:3, 3]), LEFT.copy()
+    start[0] = 2.2
+    first = PLANNER.joint_poses(goal, start, np.random.default_rng(0))
+    balls = World([Sphere(at, 0.01) for at in PANDA.poses(first)[:, 6, :3, 3]])
+    assert not PLANNER.checker.free(first, balls).any()
+    assert PLANNER.plan(start, goal, balls, margin=0.0, rounds=400).reached
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        ({"tool_speed": np.nan}, "tool_speed must be a number above 0"),
+        ({"tool_speed": 0.0}, "tool_speed must be a number above 0"),
+        ({"checker": PLANNER.checker, "upper": np.ones(7)}, "lower, upper: a checker that is given has its own"),
+    ],
+)
+def test_what_a_planner_cannot_be_made_with(change, match):
+    with pytest.raises(ValueError, match=match):
+        Planner(PANDA, **change)
+
+
+@pytest.mark.parametrize("grown", [np.nan, -np.inf, np.inf])
+def test_people_do_not_vanish_by_a_number_that_is_none(grown):
+    rows = np.zeros((1, 13))
+    rows[0, 6] = 0.15
+    with pytest.raises(ValueError, match="grown must be a number"):
+        World.of_rows(rows, grown=grown)
+    for radius in (-0.1, np.inf):
+        rows[0, 6] = radius
+        with pytest.raises(ValueError, match="radii of 0 or more"):
+            World.of_rows(rows)
+
+
+def test_a_capsule_with_one_end_far_away_is_there():
+    row = np.zeros((1, 13))
+    row[0, :7] = 2e4, 0.0, 0.5, 0.4, 0.0, 0.5, 0.1
+    assert len(World.of_rows(row)) == 1
+    row[0, 3:6] = 2e4
+    assert len(World.of_rows(row)) == 0
+
+
+def test_goals_and_distances_that_are_none_are_refused():
+    mirror = PANDA.pose(RIGHT).copy()
+    mirror[:3, 0] *= -1.0
+    with pytest.raises(ValueError, match="expected a pose"):
+        PLANNER.plan(LEFT, mirror, WALL)
+    nowhere = PANDA.pose(RIGHT).copy()
+    nowhere[0, 3] = np.inf
+    with pytest.raises(ValueError, match="goal must be finite"):
+        PLANNER.plan(LEFT, nowhere, WALL)
+    with pytest.raises(ValueError, match="apart must be a number of 0 or more"):
+        PLANNER.plan(LEFT, RIGHT, WALL, apart=np.nan)

@@ -37,8 +37,12 @@ def solutions(
     *,
     most: int = 12,
     starts: int = STARTS,
+    at_ends: bool = False,
 ) -> Array:
-    """(k, n), k at most `most`: for a pose (4, 4), or for a point (3,) with any orientation of the tool."""
+    """(k, n), k at most `most`: for a pose (4, 4), or for a point (3,) with any orientation of the tool.
+
+    `at_ends`: those beside a joint's end count like all others.
+    """
     pose = target.shape == (4, 4)
     model = arm.model
     low, high = model.sampling_range()
@@ -65,7 +69,7 @@ def solutions(
     there = q[np.linalg.norm(e, axis=1) < 10 * CLOSE]
     there = wrapped(there, start, lower, upper, np.array([model.revolute(i) for i in range(arm.n)]))
     roomy = (np.minimum(there - lower, upper - there) > FROM_ENDS).all(axis=1)
-    if roomy.any():  # at the end of a joint a controller is slow to come, or does not
+    if roomy.any() and not at_ends:  # at the end of a joint a controller is slow to come, or does not
         there = there[roomy]
     order = np.argsort(np.abs(there - start).max(axis=1))
     found: list[Array] = []
@@ -117,6 +121,19 @@ def wrapped(poses: Array, start: Array, lower: Array, upper: Array, turns: NDArr
     return poses
 
 
+def other_ways(poses: Array, start: Array, endless: NDArray[np.bool_]) -> Array:
+    """The poses (k, n), each once, and after them each with one joint that has no ends (n,) turned the other way."""
+    if not endless.any():
+        return poses
+    poses = poses[np.sort(np.unique(poses.round(9), axis=0, return_index=True)[1])]
+    found = [poses]
+    for j in np.flatnonzero(endless):
+        turned = poses.copy()
+        turned[:, j] -= np.where(poses[:, j] > start[j], 2.0, -2.0) * np.pi
+        found.append(turned)
+    return np.vstack(found)
+
+
 def target_of(goal: object, joints: int) -> Array | None:
     """The pose or point that a goal names: a Goal's position, an array (4, 4); None for joint poses.
 
@@ -129,6 +146,7 @@ def target_of(goal: object, joints: int) -> Array | None:
         return None
     R = array[:3, :3]
     pose = np.allclose(array[3], (0.0, 0.0, 0.0, 1.0)) and np.allclose(R @ R.T, np.eye(3), atol=1e-6)
+    pose = pose and bool(np.linalg.det(R) > 0.0)  # no mirror
     if not pose and joints != 4:
         raise ValueError(f"goal: expected a pose (4, 4), a rotation above a row of 0, 0, 0, 1; got\n{array.round(3)}")
     return array if pose else None

@@ -26,7 +26,7 @@ from ...geometry import Body
 from ..control.command import Goal
 from . import search, smoothing
 from .checker import Against, Checker
-from .goals import solutions, target_of, wrapped
+from .goals import other_ways, solutions, target_of, wrapped
 from .route import Route
 from .world import World
 
@@ -36,6 +36,7 @@ SPEED, ACCELERATION = 2.0, 10.0  # rad/s and rad/s^2 where the model says nothin
 QUICK = 1.4  # times the straight way of the tool: nothing quicker is looked for
 OVERLAP = 0.03  # m, of the arm's own capsules at the start that is put up with: they are wider than its links
 GUARD = 0.001  # m kept beside the margin
+MANY, MANY_STARTS = 96, 240  # joint poses of a goal, and starts for them, where the first dozen touch
 HORIZON = 0.5  # m beyond the arm's reach and the margin: what is farther away plays no part
 
 
@@ -88,6 +89,10 @@ class Planner:
         tool_speed: float = math.inf,
         checker: Checker | None = None,
     ) -> None:
+        if checker is not None and (lower is not None or upper is not None):
+            raise ValueError("lower, upper: a checker that is given has its own; make it with them")
+        if not tool_speed > 0.0:
+            raise ValueError(f"tool_speed must be a number above 0, m/s; got {tool_speed}")
         self.arm = arm
         self.checker = checker or Checker(Body(arm) if body is None else body, lower=lower, upper=upper)
         n = arm.n
@@ -126,6 +131,8 @@ class Planner:
         """
         if not 0.0 <= margin < math.inf:
             raise ValueError(f"margin must be a number of 0 or more; got {margin}")
+        if not 0.0 <= apart < math.inf:
+            raise ValueError(f"apart must be a number of 0 or more; got {apart}")
         if tries < 1:
             raise ValueError(f"tries must be 1 or more; got {tries}")
         began = time.perf_counter()
@@ -153,6 +160,9 @@ class Planner:
             where = np.round(np.asarray(target_of(goal, self.arm.n)), 3).tolist()
             return ended(Outcome.GOAL_UNREACHABLE, f"goal: no joint pose within the limits reaches {where}", first)
         rooms = against.slacks(ends)
+        if not (rooms.min(axis=0) > 0.0).any() and target_of(goal, self.arm.n) is not None:
+            ends = self.joint_poses(goal, first[0], rng, many=True)
+            rooms = against.slacks(ends)
         if not (rooms.min(axis=0) > 0.0).any():
             clear = float(np.max(checker.clearance(ends, near)))
             why = f"goal: {clear:.3f} m clear at best in {len(ends)} joint poses, {margin:.3f} m asked for"
@@ -201,20 +211,33 @@ class Planner:
         tool = self.arm.pose(path[[0, -1]])[:, :3, 3]
         return self.timed(path).duration <= QUICK * float(np.linalg.norm(tool[1] - tool[0])) / self.tool_speed
 
-    def joint_poses(self, goal: ArrayLike | Goal, start: Array, rng: np.random.Generator) -> Array:
-        """(k, n) where the arm may end for a goal, as `plan` takes it; none where it is out of reach."""
-        target = target_of(goal, self.arm.n)
+    def joint_poses(
+        self, goal: ArrayLike | Goal, start: Array, rng: np.random.Generator, *, many: bool = False
+    ) -> Array:
+        """(k, n) where the arm may end for a goal, as `plan` takes it; none where it is out of reach.
+
+        For a pose or a point those that were found: a dozen, or `many`.  Joints without ends are turned either way.
+        """
+        n, model = self.arm.n, self.arm.model
+        lower, upper = self.checker.lower, self.checker.upper
+        endless = np.array([model.revolute(i) for i in range(n)]) & np.isinf(lower) & np.isinf(upper)
+        target = target_of(goal, n)
         if target is not None:
-            return solutions(self.arm, target, start, self.checker.lower, self.checker.upper, rng)
+            if not np.isfinite(target).all():
+                raise ValueError(f"goal must be finite; got\n{target}")
+            if many:
+                found = solutions(
+                    self.arm, target, start, lower, upper, rng, most=MANY, starts=MANY_STARTS, at_ends=True
+                )
+            else:
+                found = solutions(self.arm, target, start, lower, upper, rng)
+            return other_ways(found, start, endless)
         found = np.atleast_2d(np.asarray(goal, dtype=float))
-        n = self.arm.n
         if found.ndim != 2 or found.shape[1] != n or not len(found):
             raise ShapeError(f"goal must be joint poses ({n},) or (k, {n}), a pose (4, 4) or a Goal; got {found.shape}")
         if not np.isfinite(found).all():
             raise ValueError(f"goal must be finite; got {found}")
-        endless = np.array([self.arm.model.revolute(i) for i in range(n)])
-        endless &= np.isinf(self.checker.lower) & np.isinf(self.checker.upper)
-        return wrapped(found, start, self.checker.lower, self.checker.upper, endless)
+        return other_ways(wrapped(found, start, lower, upper, endless), start, endless)
 
     def timed(self, path: ArrayLike) -> Route:
         """A route along a path (k, n), within the planner's speeds and accelerations."""
@@ -223,10 +246,11 @@ class Planner:
 
     def _range(self, poses: Array) -> tuple[Array, Array]:
         """Where configurations are drawn: the joints' ranges; of a joint that turns more than once, half a turn about
-        starts and goals."""
+        starts and goals, and of a slide without ends as many metres."""
         lower, upper = self.checker.lower, self.checker.upper
         low, high = np.maximum(lower, poses.min(axis=0) - np.pi), np.minimum(upper, poses.max(axis=0) + np.pi)
         wide = upper - lower > 2.0 * np.pi
+        wide &= np.array([self.arm.model.revolute(i) for i in range(self.arm.n)]) | np.isinf(upper - lower)
         return np.where(wide, low, lower), np.where(wide, high, upper)
 
     def _route(self, path: Array, world: World) -> Route:

@@ -38,7 +38,7 @@ class Route:
     path (k, n)         its points; a sharp corner is taken within `CORNER` of it, and so as slowly as that needs
     speed, acceleration (n,)    that no joint exceeds
     tool, tool_speed    where the tool is at joints (m, n), and a speed (m/s) that it keeps to, to a few per cent
-    clearance           m, the least along it when it was planned; NaN where nobody said
+    clearance           m, the least at its samples when it was planned; NaN where nobody said
     """
 
     def __init__(

@@ -62,7 +62,12 @@ class World:
             raise ShapeError(f"rows must have shape (k, {ROW}); got {given.shape}")
         if np.isnan(given[:, : RADIUS + 1]).any():  # nobody would stand where it is, and it would be gone through
             raise ValueError("rows must be numbers; got NaN")
-        near = given[np.abs(given[:, A]).max(axis=1, initial=0.0) < FAR]  # empty places are parked far away
+        if not np.isfinite(grown):
+            raise ValueError(f"grown must be a number, m; got {grown}")
+        ends = np.abs(given[:, :RADIUS]).reshape(-1, 2, 3).max(axis=2)
+        near = given[ends.min(axis=1) < FAR]  # empty places are parked far away
+        if not ((near[:, RADIUS] >= 0.0) & np.isfinite(near[:, : RADIUS + 1]).all(axis=1)).all():
+            raise ValueError("rows must be finite, with radii of 0 or more")
         axis = near[:, B] - near[:, A]
         square = (axis * axis).sum(axis=1)
         inverse = np.where(square > POINT, 1.0 / np.maximum(square, POINT), 0.0)

@@ -81,6 +81,13 @@ def test_a_call_that_does_not_say_whether_to_move_is_refused(run, scene, domain)
     assert "did you mean ros2?" in errors.replace("\n", " ")
 
 
+@pytest.mark.parametrize("order", [("--reset",), ("--go-to", "0.4,0.3,0.5")])
+def test_a_dry_run_gives_no_orders(run, domain, order):
+    status, _, err = run("ros2", "--dry-run", *order, "--domain", domain)
+    assert status == 2
+    assert "--dry-run publishes nothing" in err
+
+
 def test_a_dry_run_says_what_it_would_do(run, domain, robot):
     before = robot.order("report")["received"]
     status, said, errors = run("ros2", "--domain", domain, "--dry-run", "--people", 0, "--seconds", 0.3)

@@ -128,6 +128,9 @@ def test_each_goal_is_told_received_and_reached_once(planar):
     planar.step()
     assert events(planar) == []
     assert (planar.cell.task.cycles, planar.cell.task.state) == (1, "there")
+    assert planar.cell.task.text.startswith("1: reached, 0.0")
+    planar.cell.task.off = 0.4  # as after a stop in which it was moved by hand
+    assert planar.cell.task.text == "1: reached before, 0.400 m off"
     planar.cell.reset()  # begun anew, where it stands
     planar.send(at)
     planar.step()

@@ -97,6 +97,9 @@ def test_the_command_writes_a_report_and_models(run, tmp_path, followed):
     status, out, err = run("identify", *options, "--out", tmp_path / "found")
     assert status == 1
     assert "--force" in err
+    status, out, err = run("identify", *options, "--validate", files[1])
+    assert status == 2
+    assert "loaded.csv is in --data or --empty" in " ".join(err.split())
     status, out, err = run("identify", *options[:2], *options[4:6], "--payload", "--json")
     assert status == 0
     told = json.loads(out)

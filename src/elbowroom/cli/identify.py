@@ -85,6 +85,9 @@ def identify(
 
     if out is not None:
         free_folder(out, force)
+    for path in validate or ():
+        if path.resolve() in {each.resolve() for each in [*data, *(empty or ())]}:
+            raise typer.BadParameter(f"--validate: expected a run that is not fitted; {path} is in --data or --empty")
     allow_xacro(xacro)
     arm = load(robot, tip, xacro=xacro)
     runs, without, others = (

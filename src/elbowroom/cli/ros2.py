@@ -234,6 +234,8 @@ def ros2(
     if simulate:
         raise typer.Exit(_simulate(robot or "ur5e", tip, domain, interface, seconds, people, walk))
     if reset or go_to:
+        if dry_run:
+            raise typer.BadParameter("--dry-run publishes nothing, and --reset and --go-to are messages: take one away")
         raise typer.Exit(_order(reset, go_to, goal, frame or "world", domain, interface, not humble, wait))
     from ..connect.ros2.session import Ros2Session, saved_description
 

@@ -31,6 +31,7 @@ from .node import RELIABLE, Node, Subscription, checked_topic
 Array = NDArray[np.float64]
 FAR = 10.0  # m: a goal that is farther away is a slip
 THERE, TURNED = 0.01, 0.05  # m and rad: so near is there
+LEFT = 0.05  # m: farther from a goal that was reached the arm is not at it any more
 SAME = 1e-6  # m, and of a rotation's entries: the same goal again
 OLDEST = 5.0  # s: a goal that was stamped before is none any more
 STUCK, NEARER = 5.0, 0.01  # s in which a goal must come nearer by so much, m or rad
@@ -192,6 +193,8 @@ class Following:
         if self.state == "waiting":
             return "none yet"
         there = "reached" if self.state == "there" else "on the way"
+        if self.state == "there" and self.off > LEFT:
+            there = "reached before"  # the arm gave way, or was moved while it was stopped: it comes back
         return f"{self._number}: {there}, {self._away()}"
 
     def rejoin(self, tool: Array) -> None:

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from ros2_offline import Network
 
 from elbowroom.avoidance import Command, Config, Limits, State, Status
 from elbowroom.cell import Cell, GoTo, Scene, mounted
@@ -25,45 +26,6 @@ from elbowroom.connect.ros2.watchdog import ANSWER, BEAT, QUIT, Watchdog, guard
 
 PERIOD = 0.01
 TRAJECTORIES, SPEEDS = "/trajectory_controller/joint_trajectory", "/velocity_controller/commands"
-
-
-class Endpoint:
-    """A publisher or a subscription without a network: `queue` is what was sent, or what is to be taken."""
-
-    def __init__(self, topic: str) -> None:
-        self.topic, self.queue = topic, []
-        self.publishers = self.subscribers = 1
-        self.works = True
-        self.unsent = 0
-
-    def take(self) -> list[Message]:
-        taken, self.queue = self.queue, []
-        return taken
-
-    def send(self, value) -> bool:
-        if self.works:
-            self.queue.append(value)
-        self.unsent += not self.works
-        return self.works
-
-
-class Network:
-    """A node's interface, without a network."""
-
-    domain, interface = 0, "none"
-
-    def __init__(self) -> None:
-        self.topics: dict[str, Endpoint] = {}
-        self.others: dict[str, list[object]] = {}
-
-    def subscribe(self, topic, kind, quality=None) -> Endpoint:
-        return self.topics.setdefault(topic, Endpoint(topic))
-
-    def publish(self, topic, kind, quality=None) -> Endpoint:
-        return self.topics.setdefault(topic, Endpoint(topic))
-
-    def publishers(self, topic) -> list[object]:
-        return self.others.get(topic, [])
 
 
 class World:

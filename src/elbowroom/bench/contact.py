@@ -166,7 +166,7 @@ def pushed(robot: str, period: float, pushes: int, seed: int) -> list[PushRow]:
         for step in range(-settled if number == 0 else 0, every):
             t = k * period
             cell.step(t)
-            touched = observer.look(cell.state.t, cell.state.q, cell.state.qd, cell.state.tau)  # type: ignore[arg-type]
+            touched = observer.look(cell.state.t, cell.state.q, cell.state.qd, cell.state.tau)  # type: ignore[arg-type]  # measured
             since = t - began
             if touched >= 0 and 0.0 < since <= lasts * period + ROUNDING:
                 seen = min(seen, since)

@@ -200,7 +200,7 @@ def row(of: RunParameters, columns: Schema) -> tuple[Any, ...]:
 def row_of(of: RunParameters, columns: Schema, what: EncounterScene, track: RunTrack) -> tuple[Any, ...]:
     """The row of a run from what happened in it."""
     near = nearest(what, track)
-    apart = distances(what, track) if near.people.min() < 0.0 else None
+    apart = distances(what, track) if near.people < 0.0 else None
     found = measured(what, track, 0, near, apart)
     touch = NO_CONTACT if apart is None else contact(what, apart)
 
@@ -219,7 +219,7 @@ def row_of(of: RunParameters, columns: Schema, what: EncounterScene, track: RunT
         found.touched,
         found.approach,
         found.least,
-        float(what.times[int(np.argmin(near.people))]),
+        float(what.times[near.at]),
         touch.speed,
         code("contact_part", touch.part),
         code("contact_link", touch.link),

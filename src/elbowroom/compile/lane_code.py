@@ -18,6 +18,8 @@ over, backwards if negative, or STOP: then `run` ends and gives the row's number
     gather      to, tables, at, elements, mask              the same from a table of each lane's own, row-major;
                                                             NaN where the number of the row is negative
     scatter     from, tables, at, elements, mask
+    spread      to, table, at, elements                     the row of one table whose number is `at` of the first lane,
+                                                            into all lanes
 
 `hit` are the lanes for which it stopped, as a mask.
 """
@@ -29,7 +31,7 @@ from .ir import IrWriter
 STOP = -(1 << 62)
 OPERATIONS = (
     *("call", "check", "halt", "skip", "again", "around", "copy", "blend"),
-    *("from_ring", "to_ring", "gather", "scatter"),
+    *("from_ring", "to_ring", "gather", "scatter", "spread"),
 )
 SUMS = 4
 
@@ -325,10 +327,40 @@ ready:
     ]
 
 
+def _spread(w: IrWriter) -> str:
+    number = "f64" if w.scalar == "double" else "f32"
+    return f"""\
+define i64 @spread(ptr %words) {{
+entry:
+{_words(array="ptr", tables="ptr", at="ptr", elements="i64")}
+  %table = load ptr, ptr %tables
+  %number = load {w.scalar}, ptr %at
+  %index = call i64 @llvm.fptosi.sat.i64.{number}({w.scalar} %number)
+  %first = mul i64 %index, %elements
+  br label %head
+head:
+  %k = phi i64 [0, %entry], [%next, %body]
+  %more = icmp slt i64 %k, %elements
+  br i1 %more, label %body, label %done
+body:
+  %place = add i64 %first, %k
+  %x_at = getelementptr {w.scalar}, ptr %table, i64 %place
+  %y_at = getelementptr {w.type}, ptr %array, i64 %k
+  %x = load {w.scalar}, ptr %x_at
+  %one = insertelement {w.type} poison, {w.scalar} %x, i32 0
+  %all = shufflevector {w.type} %one, {w.type} poison, <{w.lanes} x i32> zeroinitializer
+  store {w.type} %all, ptr %y_at, align {w.bytes}
+  %next = add i64 %k, 1
+  br label %head
+done:
+  ret i64 0
+}}"""
+
+
 def module(room: str, scalar: str, lanes: int) -> str:
     """The whole text; `room` is what every module needs for its outside functions."""
     w = IrWriter(scalar, lanes, fma=True)
-    parts = [_run(), CALL, _check(w), *_branches(w), *_copies(w), *_rows(w)]
+    parts = [_run(), CALL, _check(w), *_branches(w), *_copies(w), *_rows(w), _spread(w)]
     w.needed |= {
         room,
         "declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)",

@@ -93,6 +93,15 @@ class Gather:
 
 
 @dataclass(frozen=True, eq=False)
+class Spread:
+    """That row whose number is in `at` (1,) of the first lane, of a table that all lanes share, into an array."""
+
+    tables: LaneTables
+    at: Array
+    to: Array
+
+
+@dataclass(frozen=True, eq=False)
 class Scatter:
     """An array into that row of each lane's table."""
 
@@ -122,7 +131,8 @@ class Around:
     most: int
 
 
-LaneStep = Call | Copy | FromRing | ToRing | Sound | Blend | Where | Repeat | Gather | Scatter | Halt | Label | Around
+_Table = Gather | Spread | Scatter
+LaneStep = Call | Copy | FromRing | ToRing | Sound | Blend | Where | Repeat | _Table | Halt | Label | Around
 
 
 class Ended(NamedTuple):
@@ -152,7 +162,7 @@ def reads_and_writes(step: LaneStep) -> tuple[list[Array], list[Array]]:
         return [step.ring, step.at], [step.to]
     if isinstance(step, ToRing):
         return [step.source, step.ring, step.at], [step.ring]
-    if isinstance(step, Gather):
+    if isinstance(step, Gather | Spread):
         return [step.at], [step.to]
     if isinstance(step, Scatter):
         return [step.at, step.source], []
@@ -229,7 +239,7 @@ class LaneSchedule:
         self._rows: list[tuple[int, int]] = []
         self._of: list[LaneStep] = []
         self._labels: dict[str, int] = {}
-        self._tables: list[tuple[LaneTables, Any]] = []
+        self._tables: dict[LaneTables, list[Any]] = {}
         written = [Span.of(x) for step in every for x in reads_and_writes(step)[1]]
         self._constant = [
             span
@@ -250,17 +260,19 @@ class LaneSchedule:
         at = self._run(self._schedule, 0 if label is None else self._labels[label])
         return Ended(self._of[at], np.flatnonzero(self._hit[0]).tolist())
 
-    def assign(self, tables: LaneTables, lane: int, table: Array) -> None:
-        """A lane's own table from now on."""
-        if table.dtype != self.dtype or not table.flags.c_contiguous or table[0].size != tables.width:
+    def assign(self, tables: LaneTables, lane: int | None, table: Array) -> None:
+        """A lane's own table from now on; without a lane that of all."""
+        if table.dtype != self.dtype or not table.flags.c_contiguous or table.size != len(table) * tables.width:
             raise ValueError(
                 f"a lane's table must be contiguous, of {self.dtype}, in rows of {tables.width} numbers; "
                 f"got {table.shape} of {table.dtype}"
             )
-        tables.of[lane] = table
-        for known, pointers in self._tables:
-            if known is tables:
-                pointers[lane] = table.ctypes.data
+        which, address = range(self.lanes) if lane is None else (lane,), table.__array_interface__["data"][0]
+        for each in which:
+            tables.of[each] = table
+        for pointers in self._tables[tables]:
+            for each in which:
+                pointers[each] = address
 
     # ---- records
     def _add_all(self, steps: Iterable[LaneStep], mask: Array, sound: list[Span]) -> list[Span]:
@@ -288,6 +300,8 @@ class LaneSchedule:
             own, kind = (step.to, "gather") if isinstance(step, Gather) else (step.source, "scatter")
             at, live = self._at(step.at), self._at(self._active)
             self._row(step, kind, self._at(own), self._pointers(step.tables), at, own.size, live)
+        elif isinstance(step, Spread):
+            self._row(step, "spread", self._at(step.to), self._pointers(step.tables), self._at(step.at), step.to.size)
         elif isinstance(step, Halt):
             self._row(step, "halt", self._at(step.mask), self._at(self._active), self._hit.ctypes.data)
         elif isinstance(step, Label):
@@ -350,7 +364,7 @@ class LaneSchedule:
 
     def _pointers(self, tables: LaneTables) -> int:
         pointers = (ctypes.c_int64 * self.lanes)()
-        self._tables.append((tables, pointers))
+        self._tables.setdefault(tables, []).append(pointers)
         return ctypes.addressof(pointers)
 
 

@@ -34,9 +34,10 @@ from ...compile.lane_schedule import Around, Gather, Halt, Label, LaneSchedule, 
 from ...compile.pipeline import Call, Copy
 from ...errors import ConfigError
 from ...geometry.person import NAMES
+from . import people as people_
 from .methods import Factory
 from .run import RESET_AFTER, RunTrack, reached
-from .scene import PERIOD, REACHED, EncounterScene, Place, SensorFrames
+from .scene import CAPSULES, PERIOD, REACHED, EncounterScene, Place, SensorFrames
 
 Array = NDArray[Any]
 FOR_EVER = 1e30  # s: an infinity is what compiled code refuses
@@ -125,12 +126,16 @@ class Together:
         bounds = np.array([*arm.model.lower, *arm.model.upper, PERIOD])
         tool, ahead, speed = np.zeros((4, 4)), np.zeros(n), np.zeros(n)
         later, new_task = np.zeros_like(takes.now), np.zeros_like(self._task)
+        skeleton = people_.skeleton(float(where.base[2]))
+        points = np.zeros((people, len(skeleton.points), 3))
+        velocities, rows = np.zeros_like(points), takes.rows.reshape(people, CAPSULES, -1)
         moved = compiled(_moved, None, {"q": (n,), "asked": (n,), "bounds": bounds.shape}, name="moved")
         given = {"pose": tool, "goal": takes.goal, "now": takes.now, "task": self._task}
         tasked = compiled(_tasked, None, {name: x.shape for name, x in given.items()}, name="tasked")
         self._tables = {
             "newest": LaneTables(1),
-            "rows": LaneTables(takes.rows.size),
+            "points": LaneTables(points.size),
+            "velocities": LaneTables(points.size),
             "stamps": LaneTables(people),
             "goals": LaneTables(3),
             "q": LaneTables(n),
@@ -141,7 +146,9 @@ class Together:
         steps = [
             Label(LOOK),
             Gather(of["newest"], k, self._at),
-            Gather(of["rows"], self._at, takes.rows),
+            Gather(of["points"], self._at, points),
+            Gather(of["velocities"], self._at, velocities),
+            *(Call(skeleton.kernel, (points[k], velocities[k]), rows[k], checked=()) for k in range(people)),
             Gather(of["stamps"], self._at, takes.stamps),
             *arms.steps,
             Scatter(arms.command, k, of["asked"]),
@@ -217,6 +224,8 @@ class Together:
     def _new(self, number: int, scene: EncounterScene, frames: SensorFrames) -> _Run:
         if (scene.place, scene.people) != (self.where, self.people):
             raise ConfigError("scenes that run together must have one arm and as many people")
+        if frames.points is None:
+            raise ConfigError("scenes that run together must have people in them; got frames of something else")
         steps, arm = len(scene.times) - 1, self.where.arm
         newest = np.searchsorted(frames.arrivals, scene.times[:-1] + 1e-9, side="right") - 1
         q, asked = np.empty((steps + 1, arm.n), self.dtype), np.empty((steps, arm.n), self.dtype)
@@ -234,9 +243,10 @@ class Together:
         lane = next(k for k in range(self.lanes) if k not in lanes)
         lanes[lane] = run
         schedule, takes, frames = self._schedule, self._takes, run.frames
-        rows = frames.rows.reshape(len(frames.rows), -1)
+        assert frames.points is not None  # _new looks
         stamps = np.repeat(frames.stamps[:, None], self.people, axis=1)
-        tables = {"newest": run.newest[:, None], "rows": rows, "stamps": stamps, "goals": run.scene.goals}
+        tables = {"newest": run.newest[:, None], "stamps": stamps, "goals": run.scene.goals}
+        tables |= {"points": frames.points.at, "velocities": frames.points.velocities}
         for name, table in {**tables, "q": run.q, "asked": run.asked}.items():
             schedule.assign(self._tables[name], lane, np.ascontiguousarray(table, self.dtype))
         t, goals = run.k * PERIOD, len(run.scene.goals)
@@ -278,7 +288,7 @@ class Together:
         state.q[:], state.qd[:], state.t = run.q[run.k], run.speed, run.k * PERIOD
         newest = run.newest[run.k]
         if newest >= 0:
-            obstacles.rows[:] = run.frames.rows[newest].reshape(obstacles.rows.shape)
+            obstacles.rows[:] = run.frames.row(newest).reshape(obstacles.rows.shape)
             obstacles.stamps[:], obstacles.names[:] = run.frames.stamps[newest], guard.names
         goal.position, goal.t = goals[run.done % len(goals)], run.goal_time
 

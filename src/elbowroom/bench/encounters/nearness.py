@@ -1,8 +1,14 @@
-"""How near an arm came in a run: to people, to itself and to the floor, for all control times in SIMD lanes.
+"""How near an arm came in a run: to people, to itself and to the floor, over all control times in SIMD lanes.
 
-    near = nearness(place, people).of(q, rows)      # q (T, n), rows (T, people, C, 13)
+    near = nearness(place, people).of(q, points)      # q (T, n), points (T, people, P, 3)
 
-Only distances: a run in which arm and people overlap is looked at more closely (`run.distances`).
+A lane has a stretch of the run, time after time.  Pairs of arm and people are measured where they may be nearer than
+the nearest so far: since they were measured last no capsule came nearer to another than both have moved,
+
+    d(t) >= d(last) - max |own end(t) - own end(last)| - max |other end(t) - other end(last)|
+
+for a segment's points move no farther than the farther of its ends.  The nearest of some times all over the run is
+known first.  Only distances: a run in which arm and people overlap is looked at more closely (`run.distances`).
 """
 
 from __future__ import annotations
@@ -13,32 +19,37 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...algebra import Table, minimum, trace, where
-from ...algebra.functions import least
+from ...algebra import Scalar, Table, minimum, sqrt, trace, where
+from ...algebra.functions import largest, least
 from ...algebra.linalg import Array as Scalars
-from ...algebra.linalg import vector
+from ...algebra.linalg import dot, vector
 from ...compile import compiled
 from ...compile.kernel import Kernel
-from ...compile.lane_schedule import Around, Gather, Halt, LaneSchedule, LaneStep, LaneTables, Scatter
+from ...compile.lane_schedule import Around, Gather, Halt, LaneSchedule, LaneStep, LaneTables
+from ...compile.lane_schedule import Where as IfAny
 from ...compile.pipeline import Call, Copy
 from ...geometry.distance import separation
-from ...geometry.shapes import RADIUS, ROW
-from .scene import Place
+from ...geometry.shapes import RADIUS, ROW, A, B
+from . import people as people_
+from .scene import CAPSULES, Place
 
 Array = NDArray[np.float64]
 NOTHING = 1e30  # m
+ROUNDING = 1e-9  # m: what the bound leaves to the last digits
+AHEAD = 4  # times of each lane that are looked at first
 
 
 class Near(NamedTuple):
-    """The least distances (T,), m; infinite where there is nothing to be near to."""
+    """The least distances, m, infinite where there is nothing to be near to; and when people were nearest first."""
 
-    people: Array
-    itself: Array
-    floor: Array
+    people: float
+    at: int  # number of the control time
+    itself: float
+    floor: float
 
 
-NEAR = Near._fields
-
+NEAREST = ("people", "at", "itself", "floor")  # of a lane
+AT = ("now", "stride", "left", "last")  # numbers of a time, times left
 Indices = tuple[tuple[int, ...], tuple[int, ...]]
 
 
@@ -53,75 +64,134 @@ def _distances(subject: tuple[int, int, Indices]) -> Table:
     return Table(program, (first, second), indices)
 
 
-def _reduced(lifted: tuple[tuple[int, int], ...], **x: Scalars) -> Scalars:
-    """NEAR; `lifted` are ends of capsules whose heights count: a row, and its column z."""
+def _farthest(rows: Scalars, before: Scalars) -> Scalar:
+    """How far an end of capsules moved, m."""
+    steps = [now[end] - then[end] for now, then in zip(rows, before, strict=True) for end in (A, B)]
+    return sqrt(largest(dot(step, step) for step in steps))
+
+
+def _may_be_nearer(moving: tuple[int, ...], **x: Scalars) -> dict[str, Scalars]:
+    """Whether people may be nearer than the nearest so far."""
+    mine = list(moving)
+    moved = _farthest(x["own"][mine], x["own_then"][mine]) + _farthest(x["others"], x["others_then"])
+    return {"may_be": vector(where(x["known"][0] - moved - ROUNDING <= x["nearest"][0], 1.0, 0.0))}
+
+
+def _nearest(_: None, apart: Scalars, nearest: Scalars, at: Scalars) -> dict[str, Scalars]:
+    """The nearest so far, the first of several, and how near people are now."""
+    now = least([NOTHING, *apart.ravel()])
+    nearer = (now < nearest[0]) | ((now == nearest[0]) & (at[0] < nearest[1]))
+    return {
+        "updated": vector(*(where(nearer, x, y) for x, y in ((now, nearest[0]), (at[0], nearest[1])))),
+        "now": vector(now),
+    }
+
+
+def _also(lifted: tuple[tuple[int, int], ...], **x: Scalars) -> dict[str, Scalars]:
+    """The arm itself and the floor; `lifted` are ends of capsules whose heights count: a row, and its column z."""
     heights = [x["own"][row][z] - x["own"][row][RADIUS] - x["floor"][0] for row, z in lifted]
-    parts = (
-        [*each.ravel()] if each is not None else []
-        for each in (x.get("apart"), x.get("itself"), np.array(heights, dtype=object))
-    )
-    return vector(*(least([NOTHING, *part]) for part in parts))
-
-
-def _counted(_: None, at: Scalars, counts: Scalars) -> dict[str, Scalars]:
-    """The next time of each lane, the last one repeated; and whether there is none left."""
-    last, lanes = counts
-    return {"later": vector(minimum(at[0] + lanes, last)), "over": vector(where(at[0] >= last, 1.0, 0.0))}
+    itself = [*x["itself"].ravel()] if "itself" in x else []
+    so_far, (now, stride, left, last) = x["nearest"], x["at"]
+    return {
+        "also": vector(least([so_far[2], *itself]), least([so_far[3], *heights])),
+        "later": vector(minimum(now + stride, last), stride, left - 1.0, last),
+        "over": vector(where(left <= 1.0, 1.0, 0.0)),
+    }
 
 
 class Nearness:
-    """See the module's docstring; of an arm at its place and so many capsules of people."""
+    """See the module's docstring; of an arm at its place beside people, or what has `capsules` in each one's place."""
 
-    def __init__(self, where: Place, capsules: int, dtype: Any = np.float64) -> None:
-        n, own_count, self.dtype = where.arm.n, len(where.body), np.dtype(dtype)
-        q, still, own, others = np.zeros(n), np.zeros(n), np.zeros((own_count, ROW)), np.zeros((capsules, ROW))
-        at, counts, self._active, found, later, over = (np.zeros(k) for k in (1, 2, 1, len(NEAR), 1, 1))
-        self._at, self._counts = at, counts
-        given: dict[str, Array] = {"own": own, "floor": np.array([where.base[2]])}
-        steps: list[LaneStep] = [Call(where.body.kernel, (q, still), own, checked=())]
+    def __init__(self, where: Place, people: int, capsules: int | None = None) -> None:
+        n, own_count = where.arm.n, len(where.body)
+        q, still, own = np.zeros(n), np.zeros(n), np.zeros((own_count, ROW))
+        others: Array = np.zeros((people * (capsules or CAPSULES), ROW))
+        own_then, others_then = np.zeros_like(own), np.zeros_like(others)
+        at, nearest, later = np.zeros(len(AT)), np.zeros(len(NEAREST)), np.zeros(len(AT))
+        active, may_be, over, known, now, updated, also = (np.zeros(k) for k in (1, 1, 1, 1, 1, 2, 2))
+        self._tables = [LaneTables(n)]
+        steps: list[LaneStep] = [
+            Gather(self._tables[0], at[:1], q),
+            Call(where.body.kernel, (q, still), own, checked=()),
+        ]
+        if capsules is None:
+            skeleton = people_.skeleton(float(where.base[2]))
+            points: Array = np.zeros((people, len(skeleton.points), 3))
+            shown, rest = points, np.zeros_like(points[0])
+            rows = others.reshape(people, -1, ROW)
+            steps += (Call(skeleton.kernel, (points[k], rest), rows[k], checked=()) for k in range(people))
+        else:
+            shown = others
+        self._tables.append(LaneTables(shown.size))
+        steps.insert(1, Gather(self._tables[1], at[:1], shown))
 
-        def pairs(name: str, other: Array, first: list[int], second: list[int]) -> None:
-            if first:
-                kernel: Kernel[Any] = compiled(_distances, (own_count, len(other), (tuple(first), tuple(second))))
-                given[name] = np.zeros((len(first), 1))
-                steps.append(Call(kernel, (own, other), given[name], checked=()))
+        def call(function: Any, subject: Any, inputs: dict[str, Array], out: Any) -> Call:
+            shapes = {name: x.shape for name, x in inputs.items()}
+            kernel = compiled(function, subject, shapes, name=function.__name__.strip("_"))
+            return Call(kernel, tuple(inputs.values()), out, checked=())
 
-        of_people = [(i, j) for i in where.moving for j in range(capsules)]
-        pairs("apart", others, [i for i, _ in of_people], [j for _, j in of_people])
-        pairs("itself", own, [i for i, _ in where.body.self_pairs], [j for _, j in where.body.self_pairs])
+        def pairs(other: Array, which: list[tuple[int, int]]) -> tuple[Array, Call]:
+            first, second = zip(*which, strict=True)
+            kernel: Kernel[Any] = compiled(_distances, (own_count, len(other), (first, second)))
+            found = np.zeros((len(which), 1))
+            return found, Call(kernel, (own, other), found, checked=())
+
+        if where.moving and len(others):
+            apart, measure = pairs(others, [(i, j) for i in where.moving for j in range(len(others))])
+            then = {"own": own, "own_then": own_then, "others": others, "others_then": others_then}
+            given = {**then, "known": known, "nearest": nearest}
+            measuring: list[LaneStep] = [
+                measure,
+                call(_nearest, None, {"apart": apart, "nearest": nearest, "at": at}, (updated, now)),
+                *(Copy(updated, nearest[:2]), Copy(now, known), Copy(own, own_then), Copy(others, others_then)),
+            ]
+            steps += call(_may_be_nearer, tuple(where.moving), given, may_be), IfAny(may_be, measuring)
+        rest_of = {"own": own, "floor": np.array([where.base[2]]), "nearest": nearest, "at": at}
+        if where.body.self_pairs:
+            rest_of["itself"], measure = pairs(own, list(where.body.self_pairs))
+            steps.append(measure)
         lifted = tuple((int(i), (2, 5)[int(k)]) for i, k in np.argwhere(where.lifted))
-        reduce = compiled(_reduced, lifted, {name: x.shape for name, x in given.items()}, name="reduced")
-        count = compiled(_counted, None, {"at": (1,), "counts": (2,)}, name="counted")
-        self._tables = LaneTables(n), LaneTables(others.size), LaneTables(len(NEAR))
-        steps = [
-            Gather(self._tables[0], at, q),
-            Gather(self._tables[1], at, others),
-            *steps,
-            Call(reduce, tuple(given.values()), found, checked=()),
-            Scatter(found, at, self._tables[2]),
-            Call(count, (at, counts), (later, over), checked=()),
+        steps += [
+            call(_also, lifted, rest_of, (also, later, over)),
+            *(Copy(also, nearest[2:]), Copy(later, at)),
             Halt(over),
-            Copy(later, at),
             Around(1 << 40),
         ]
-        self._schedule = LaneSchedule(steps, self._active, self.dtype)
-        self._schedule[self._active][:] = 1.0
+        self._schedule = schedule = LaneSchedule(steps, active)
+        schedule[active][:] = 1.0
+        self._at, self._nearest, self._known = (schedule[x] for x in (at, nearest, known))
+        self._numbers = np.arange(schedule.lanes, dtype=float)
 
-    def of(self, q: Array, rows: Array) -> Near:
-        """At every time."""
-        schedule, last = self._schedule, len(q) - 1
-        found = np.empty((len(q), len(NEAR)), self.dtype)
-        for tables, values in zip(self._tables, (q, rows.reshape(len(q), -1), found), strict=True):
-            array = np.ascontiguousarray(values, self.dtype)
-            for lane in range(schedule.lanes):
-                schedule.assign(tables, lane, array)
-        schedule[self._at][0] = np.minimum(np.arange(schedule.lanes), last)
-        schedule[self._counts][:] = np.array([[last], [schedule.lanes]])
-        schedule.run()
-        return Near(*np.where(found < NOTHING, found, np.inf).T)
+    def of(self, q: Array, shown: Array) -> Near:
+        """Over all times: joints (T, n), and points (T, people, P, 3) or rows (T, people, C, 13)."""
+        count = len(q)
+        for tables, values in zip(self._tables, (q, shown.reshape(count, -1)), strict=True):
+            self._schedule.assign(tables, None, np.ascontiguousarray(values, np.float64))
+        length = -(-count // self._schedule.lanes)  # of a lane's stretch
+        self._known[:] = -NOTHING
+        self._nearest[:] = NOTHING
+        stride = max(length // AHEAD, 1)
+        self._look(length, stride, -(-length // stride), count - 1)
+        self._nearest[:2] = self._first()[:, None]
+        self._look(length, 1, length, count - 1)
+        (people, at), (itself, floor) = self._first().tolist(), self._nearest[2:].min(axis=1).tolist()
+        distances = (x if x < NOTHING else np.inf for x in (people, itself, floor))
+        return Near(next(distances), int(at) if people < NOTHING else 0, *distances)
+
+    def _look(self, length: int, stride: int, times: int, last: int) -> None:
+        self._at[0] = np.minimum(length * self._numbers, last)
+        self._at[1], self._at[2], self._at[3] = stride, times, last
+        self._schedule.run()
+
+    def _first(self) -> Array:
+        """(2,) distance and number of the time of the nearest of all lanes."""
+        distance, at = self._nearest[:2]
+        lane = min(range(len(at)), key=lambda k: (distance[k], at[k]))
+        found: Array = self._nearest[:2, lane].copy()
+        return found
 
 
 @cache
-def nearness(where: Place, capsules: int, dtype: Any = np.float64) -> Nearness:
+def nearness(where: Place, people: int, capsules: int | None = None) -> Nearness:
     """The same, made once."""
-    return Nearness(where, capsules, dtype)
+    return Nearness(where, people, capsules)

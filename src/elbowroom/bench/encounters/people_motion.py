@@ -23,7 +23,7 @@ from ...algebra.functions import largest
 from ...algebra.linalg import Array as Scalars
 from ...algebra.linalg import vector
 from ...compile import compiled
-from ...compile.lane_schedule import Around, Gather, Halt, LaneSchedule, LaneStep, LaneTables, Repeat, Scatter
+from ...compile.lane_schedule import Around, Gather, Halt, LaneSchedule, LaneStep, LaneTables, Repeat, Scatter, Spread
 from ...compile.pipeline import Call, Copy
 
 Array = NDArray[np.float64]
@@ -174,7 +174,7 @@ class Motion:
             Copy(none, reaching),
             Repeat(
                 [
-                    Gather(self._tables["steps"], walk, step),
+                    Spread(self._tables["steps"], walk, step),
                     call(_walked, {"t": t, "step": step, "place": place, "at": walk}, (new_place, next_walk), known),
                     *(Copy(new_place, place), Copy(next_walk, walk), more),
                 ],
@@ -183,7 +183,7 @@ class Motion:
             ),
             Repeat(
                 [
-                    Gather(self._tables["grasps"], reach, grasp),
+                    Spread(self._tables["grasps"], reach, grasp),
                     call(
                         _reached,
                         {"t": t, "grasp": grasp, "reaching": reaching, "at": reach},
@@ -204,6 +204,8 @@ class Motion:
         ]
         self._schedule = LaneSchedule(all_steps, self._active)
         self._schedule[self._active][:] = 1.0
+        self._columns = [self._schedule[x] for x in (self._at, self._counts, self._begin, self._who)]
+        self._numbers = np.arange(self._schedule.lanes, dtype=float)
 
     def points(
         self,
@@ -219,14 +221,12 @@ class Motion:
         no_step, no_grasp = (0.0, 1.0, 1.0, 0.0, 0.0, 0.0), (0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
         tables = times[:, None], steps or [no_step], grasps or [no_grasp], found
         for table, values in zip(self._tables.values(), tables, strict=True):
-            array = np.ascontiguousarray(values, dtype=float)
-            for lane in range(schedule.lanes):
-                schedule.assign(table, lane, array)
-        columns = schedule[self._at]
-        columns[0], columns[1:] = np.minimum(np.arange(schedule.lanes), last), 0.0
+            schedule.assign(table, None, np.ascontiguousarray(values, dtype=float))
+        at, *given = self._columns
+        at[0], at[1:] = np.minimum(self._numbers, last), 0.0
         counts = last, len(steps), len(grasps), schedule.lanes
-        for array, numbers in ((self._counts, counts), (self._begin, begin), (self._who, who)):
-            schedule[array][:] = np.asarray(numbers)[:, None]
+        for columns, numbers in zip(given, (counts, begin, who), strict=True):
+            columns[:] = np.asarray(numbers)[:, None]
         schedule.run()
         return found
 

@@ -94,7 +94,7 @@ class _Contest:
         self.seen = [frames(each, "camera") for each in self.scenes]
         self.steps = len(self.scenes[0].times) - 1
         self.alone, self.tracks = list[RunTrack](), dict[str, list[RunTrack]]()
-        short = replace(self.scenes[0], times=self.scenes[0].times[:6], rows=self.scenes[0].rows[:6])
+        short = replace(self.scenes[0], times=self.scenes[0].times[:6], points=self.scenes[0].points[:6])
         for precision in PRECISIONS:  # what they need is compiled now
             track = _together(robot, precision).run([short], self.seen[:1])[0]
             measured(short, track, 1)

@@ -131,8 +131,7 @@ def measured(
     scene: EncounterScene, track: RunTrack, alone: int, near: Near | None = None, apart: Distances | None = None
 ) -> RunResult:
     """The result of a run; `alone` is what the reference reached, the others what is known of the run already."""
-    near = near or nearest(scene, track)
-    people, itself, floor = (float(each.min()) for each in near)
+    people, _, itself, floor = near or nearest(scene, track)
     approach = False
     if people < 0.0:
         _, distance, closing = apart or distances(scene, track)
@@ -157,9 +156,10 @@ def measured(
 
 
 def nearest(scene: EncounterScene, track: RunTrack) -> Near:
-    """How near the arm was to people, to itself and to the floor at the T + 1 control times."""
-    capsules = scene.rows.shape[1] * scene.rows.shape[2]
-    return nearness(scene.place, capsules).of(track.q, scene.rows)
+    """How near the arm came to people, to itself and to the floor at the T + 1 control times."""
+    if scene.other is None:
+        return nearness(scene.place, scene.people).of(track.q, scene.points)
+    return nearness(scene.place, scene.people, scene.other.shape[2]).of(track.q, scene.other)
 
 
 LEVEL = 0.95

@@ -81,20 +81,46 @@ class SensorSettings(Settings):
                 raise refusal(self, name, "two numbers >= 0 (s), the least and the most")
 
 
-class SensorFrames(NamedTuple):
-    """SensorFrames in the order of their arrival."""
+class SeenPoints(NamedTuple):
+    """The points of people's skeletons as a sensor has them, with their velocities; (F, people, P, 3) each."""
+
+    at: Array
+    velocities: Array
+
+
+@dataclass(frozen=True, eq=False)
+class SensorFrames:
+    """What a sensor gives, in the order of its arrival: points of people, or rows of what is shown in their places."""
 
     stamps: Array  # (F,) s, when each was taken
     arrivals: Array  # (F,) s, when it is there
-    rows: Array  # (F, people, C, 13)
+    place: Place
+    points: SeenPoints | None
+    other: Array | None = None  # (F, people, C, 13)
     names: tuple[str, ...] = NAMES  # of a person's capsules
+
+    @cached_property
+    def rows(self) -> Array:
+        """(F, people, C, 13)."""
+        if self.other is not None:
+            return self.other
+        assert self.points is not None  # one or the other
+        return capsules(self.place, *self.points)
+
+    def row(self, number: int) -> Array:
+        """(people, C, 13) of one frame."""
+        if self.points is None or "rows" in vars(self):
+            found: Array = self.rows[number]
+            return found
+        return capsules(self.place, *(x[number : number + 1] for x in self.points))[0]
 
 
 def frames(scene: EncounterScene, sensor: str | SensorSettings = "camera") -> SensorFrames:
     """What the sensor gives in this scene, the same for every method; a name stands for that kind with its defaults."""
     settings = _settings(sensor)
     if settings.kind == "ideal":
-        return SensorFrames(scene.times, scene.times, scene.rows)
+        true = SeenPoints(scene.points, scene.velocities)
+        return SensorFrames(scene.times, scene.times, scene.place, true, scene.other)
     frame, every = settings.frame_period, settings.gap_every
     drawn = noise.timings(scene.seed, settings.latency, settings.gap, every)
     numbers = np.arange(-round(BEFORE / frame), math.floor(scene.duration / frame + 1e-9) + 1, dtype=float)
@@ -107,12 +133,14 @@ def frames(scene: EncounterScene, sensor: str | SensorSettings = "camera") -> Se
         _, wait, length = next(drawn)
         gap = end + wait
     truth = scene.points[np.maximum(np.round(stamps / PERIOD).astype(int), 0)]  # people stand until 0
-    seen = noise.seen_points(scene.seed, truth, settings.noise)[keep]
+    seen = noise.seen_points(scene.seed, truth, settings.noise)
+    seen = seen if keep.all() else seen[keep]
     stamps, back = stamps[keep], settings.baseline
-    velocities = np.zeros_like(seen)
-    times = stamps[back:] - stamps[:-back]
-    velocities[back:] = (seen[back:] - seen[:-back]) / times[:, None, None, None]
-    return SensorFrames(stamps, stamps + latency, capsules(scene.place, seen, velocities))
+    velocities, later = np.empty_like(seen), slice(back, None)
+    velocities[:back] = 0.0
+    np.subtract(seen[later], seen[:-back], out=velocities[later])
+    velocities[later] /= (stamps[later] - stamps[:-back])[:, None, None, None]
+    return SensorFrames(stamps, stamps + latency, scene.place, SeenPoints(seen, velocities))
 
 
 def _settings(sensor: str | SensorSettings) -> SensorSettings:
@@ -137,7 +165,7 @@ HEIGHTS = (0.1, 0.9)  # of the reach, above the base
 BESIDE = math.radians(75)  # goals are within it of the arm's front
 STEP = (0.25, 1.2)  # of the reach: between a goal and the next
 COLUMN = 0.3  # of the reach: the straight way between two goals stays so far from the base's axis
-GOALS = 40  # in a scene: more than an arm can reach in the time
+GOALS = (4, 2.0)  # in a scene, and more a second of it: an arm reaches about one a second
 LEVEL = 0.15  # m: an end of a capsule whose height changes less is carried by the base
 
 
@@ -257,13 +285,24 @@ class EncounterScene:
     times: Array  # (T + 1,) s
     goals: Array  # (G, 3)
     points: Array  # (T + 1, people, P, 3) of the skeletons
-    rows: Array  # (T + 1, people, C, 13) the true capsules with their true velocities
+    other: Array | None = None  # (T + 1, people, C, 13) where something else is in the place of people
     start: Array | None = None  # (n,) where the arm begins, if not at ready
 
     @property
     def duration(self) -> float:
         """s."""
         return float(self.times[-1])
+
+    @cached_property
+    def velocities(self) -> Array:
+        """(T + 1, people, P, 3) of the points, m/s."""
+        found: Array = np.gradient(self.points, PERIOD, axis=0)
+        return found
+
+    @cached_property
+    def rows(self) -> Array:
+        """(T + 1, people, C, 13): the true capsules with their true velocities."""
+        return capsules(self.place, self.points, self.velocities) if self.other is None else self.other
 
 
 def scene(
@@ -279,7 +318,7 @@ def scene(
     `scripts` has what the first people do (script.py); without one a person is drawn by the seed.
     """
     times = PERIOD * np.arange(round(duration / PERIOD) + 1, dtype=float)
-    goals = _sequence(where, np.random.default_rng([0, seed]))
+    goals = _sequence(where, np.random.default_rng([0, seed]), GOALS[0] + math.ceil(GOALS[1] * duration))
     ready = where.arm.pose(where.arm.ready)[:3, 3]
     likely = [ready, ready, ready, *goals[:3]]  # where the arm is at first, and goes to in the time
     random = list[np.random.Generator | ScriptedRandom]()
@@ -287,9 +326,9 @@ def scene(
         drawn = np.random.default_rng([1, seed, k])
         random.append(ScriptedRandom(scripts[k], drawn) if k < len(scripts) else drawn)
     who = [people_.visitor(each, likely, where.base, where.front, duration, limb_speed) for each in random]
-    points = np.stack([visitor.points(times) for visitor in who], axis=1)
-    velocities = np.gradient(points, PERIOD, axis=0)
-    return EncounterScene(where, seed, people, times, goals, points, capsules(where, points, velocities))
+    points = [visitor.points(times) for visitor in who]
+    together = points[0][:, None] if people == 1 else np.stack(points, axis=1)
+    return EncounterScene(where, seed, people, times, goals, together)
 
 
 def capsules(where: Place, points: Array, velocities: Array) -> Array:
@@ -305,15 +344,15 @@ def still(rows: Array) -> Array:
     return found
 
 
-def _sequence(where: Place, random: np.random.Generator) -> Array:
-    """(GOALS, 3) each a step from the last, the straight way clear of the column."""
-    at, found = -1, list[int]()
-    while len(found) < GOALS:
-        order = random.permutation(len(where.goals))
-        fits = np.flatnonzero(where.steps_from(at)[order])
-        at = int(order[fits[0] if len(fits) else -1])  # the first that will do
+def _sequence(where: Place, random: np.random.Generator, wanted: int) -> Array:
+    """(wanted, 3) each a step from the last, the straight way clear of the column."""
+    goals, at, found = where.goals, -1, list[int]()
+    count = len(goals)
+    while len(found) < wanted:
+        order, fits = random.permutation(count), where.steps_from(at)
+        at = int(order[fits[order].argmax() if fits.any() else -1])  # the first that will do
         found.append(at)
-    return where.goals[found]
+    return goals[found]
 
 
 def beside(a: Array, b: Array) -> Array:

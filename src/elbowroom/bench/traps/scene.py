@@ -61,7 +61,8 @@ class TrapScene:
     @property
     def frames(self) -> SensorFrames:
         """One frame, seen from the start on."""
-        return SensorFrames(np.zeros(1), np.zeros(1), self.rows[None, None], ("obstacle",) * CAPSULES)
+        names = ("obstacle",) * CAPSULES
+        return SensorFrames(np.zeros(1), np.zeros(1), self.place, None, self.rows[None, None], names)
 
 
 def trap(where: Place, seed: int) -> TrapScene:

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from elbowroom.avoidance import Limits
-from elbowroom.bench.encounters.batch import Together, run_together
+from elbowroom.avoidance.safety.lanes import STOPPED, SupervisorLanes
+from elbowroom.bench.encounters import batch
+from elbowroom.bench.encounters.batch import LOOK, Together, run_together
 from elbowroom.bench.encounters.methods import controller, supervised
 from elbowroom.bench.encounters.run import run
 from elbowroom.bench.encounters.scene import SensorSettings, frames, place, scene
@@ -22,9 +24,10 @@ def compared(arm, factory, seeds, people=1, sensor="camera", seconds=SECONDS):
     """The tracks together, each held against that of a run alone."""
     scenes = [scene(place(arm), seed, people, seconds) for seed in seeds]
     seen = [frames(each, sensor) for each in scenes]
-    tracks = run_together(scenes, factory, seen, sensor)
+    kind = sensor if isinstance(sensor, str) else sensor.kind
+    tracks = run_together(scenes, factory, seen, kind)
     for each, shown, track in zip(scenes, seen, tracks, strict=True):
-        alone = run(each, factory, shown, sensor)
+        alone = run(each, factory, shown, kind)
         assert np.array_equal(track.q, alone.q)
         assert np.array_equal(track.asked, alone.asked)
         assert (track.goals, track.stops) == (alone.goals, alone.stops)
@@ -61,6 +64,51 @@ def test_stops_and_resets():
 @pytest.mark.parametrize("limits", [Limits(stop_distance=0.6), Limits(in_collision="stop")])
 def test_stops_of_the_last_moment(limits):
     compared("panda", partial(supervised, limits=limits), range(6), seconds=3.0)
+
+
+def test_stops_and_first_cycles_stay_in_their_lanes(monkeypatch):
+    """Nobody goes on alone for a stop, nor to begin; and a sensor that is silent for long keeps an arm stopped."""
+
+    def alone(*_args):
+        raise AssertionError("a run left its lane")
+
+    for name in ("leave", "born"):
+        monkeypatch.setattr(SupervisorLanes, name, alone)
+    silent = SensorSettings(gap=(0.3, 1.5), gap_every=1.0)
+    tracks = compared("panda", supervised, range(6), sensor=silent, seconds=4.0)
+    assert sum(track.stops for track in tracks) > 3
+
+
+class Shuttling(Together):
+    """Every few steps some runs leave their lanes, and go on alone until their cycles are ordinary."""
+
+    turn, stopped = 0, 0
+
+    def _run_lanes(self, label, lanes, ready, found):
+        label = super()._run_lanes(label, lanes, ready, found)
+        self.turn += 1
+        for lane in [k for k in lanes if (k + self.turn) % 3 == 0 and label == LOOK]:
+            run, latched = lanes.pop(lane), self._schedule[self._arms.latch][STOPPED, lane] > 0.0
+            guard, _ = self._arms.leave(lane, None)
+            self._read(lane, run)
+            run.latched = bool(latched)
+            self.stopped += run.latched
+            self._go_on(run, guard, ready, found)
+        return label
+
+
+def test_runs_may_leave_their_lanes_at_any_time(monkeypatch):
+    """Also while they are stopped; and come back, to the bit."""
+    monkeypatch.setattr(batch, "TURNS", 7)
+    where, strict = place("panda"), partial(supervised, limits=Limits(max_age=0.14))
+    scenes = [scene(where, seed, 1, 2.0) for seed in range(6)]
+    seen = [frames(each, "camera") for each in scenes]
+    together = Shuttling(strict, where, 1)
+    for each, shown, track in zip(scenes, seen, together.run(scenes, seen), strict=True):
+        alone = run(each, strict, shown)
+        assert np.array_equal(track.q, alone.q)
+        assert (track.goals, track.stops) == (alone.goals, alone.stops)
+    assert together.stopped > 0
 
 
 def test_a_stop_for_a_person_who_is_near_is_seen():

@@ -206,6 +206,7 @@ class _Columns:
         sizes = [(s.end - s.start) // 8 for s in spans]
         room = np.zeros(sum(sizes) * lanes + ALIGNMENT, dtype)
         first = -(room.ctypes.data % -ALIGNMENT) // dtype.itemsize
+        self.all: Array = room[first : first + sum(sizes) * lanes].reshape(-1, lanes)
         self._parts = dict[int, NDArray[Any]]()  # by the address of one state's
         for span, size in zip(spans, sizes, strict=True):
             part = room[first : first + size * lanes].reshape(size, lanes)
@@ -254,6 +255,11 @@ class LaneSchedule:
     def __getitem__(self, array: Array) -> Array:
         """(elements, lanes): what stands for an array of the steps."""
         return self._columns[array]
+
+    @property
+    def columns(self) -> Array:
+        """(numbers, lanes): all arrays, one after the other."""
+        return self._columns.all
 
     def run(self, label: str | None = None) -> Ended:
         """From a label on, or from the first step."""

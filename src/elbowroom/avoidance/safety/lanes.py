@@ -1,17 +1,25 @@
-"""Supervised arms in SIMD lanes, for statistics: the ordinary cycles of a block of them as steps of a LaneSchedule.
+"""Supervised arms in SIMD lanes, for statistics: the cycles of a block of them as steps of a LaneSchedule.
 
     arms = SupervisorLanes(lambda: Supervisor(controller, limits), names)
     schedule = LaneSchedule([*before, *arms.steps, *after], arms.active)
     arms.bind(schedule)
-    guard = arms.born()                      # a Supervisor, with what its step takes
-    guard.step(t, dt)                        # its first cycle, as Supervisor.step has it
-    arms.join(lane, guard)                   # from now on in this lane: the same commands to the bit
+    arms.begin(lane, q, t, dt)               # a new arm, whose first cycle comes at t
     ended = schedule.run()
-    guard = arms.leave(lane, ended.step)     # goes on with this arm until its cycles are ordinary again
+    guard, where = arms.leave(lane, ended.step)    # goes on alone: a Supervisor, with what its step takes
+    guard.step(t, dt)                        # as Supervisor.step has it
+    arms.join(lane, guard)                   # in a lane again, with the same commands to the bit
 
 What an ordinary cycle does is a list of compiled calls on arrays (ordinary_cycle.py), which the schedule has once for
 every lane.  Where rows are violated in a lane the filter's problem is solved, for the whole block, and the lanes in
-question take the result.  Everything else, an arm's first cycle, its stops, resets and doubts, is done by a Supervisor.
+question take the result.
+
+Of each lane LATCH is known besides: whether the arm is stopped, whether the last cycle had a reason to stop, whether
+the arm stands, whether its first cycle is still to come.  In the cycle that stops an arm the filter runs once more, for
+the whole block, with nothing wanted of those that stop; the others find what they had found.  `reset` (1,) asks for the
+end of a stop, as Supervisor.reset does.  The reason of a stop is not kept.
+
+What is not finite, a clock or joints that cannot be true: such a lane ends the run, and a Supervisor goes on with it.
+The first frame of every person must be there, and good, in an arm's first cycle; one without begins with `born`.
 
 Left out is what no command depends on: the flight recorder, log lines and counters of ordinary cycles.
 """
@@ -43,10 +51,12 @@ from ...compile.lane_schedule import (
 from ...compile.pipeline import Call, Copy, Span
 from ...errors import ConfigError
 from ...geometry import PARKED
-from ..control.command import HUGE, Goal, State
+from ..control.command import HUGE, Goal, State, Status
 from ..control.controller import Controller
+from .filter.body_regions import retreats, table
+from .filter.limiter import STOP
 from .filter.solver import CHANGED, ROUNDS
-from .filter.stages import SUMMARY
+from .filter.stages import Summary
 from .limits import Limits
 from .ordinary_cycle import CycleInputs
 from .perception import TOLD
@@ -54,39 +64,71 @@ from .supervisor import Supervisor
 
 Array = NDArray[np.float64]
 Names = Sequence[tuple[str, ...]]
-CYCLE, ATTEND, KEEP = "cycle", "attend", "keep"  # labels
-STOP_RULES = ("overspeed", "stop_distance", "in_collision")
+CYCLE, ATTEND, RUN_DOWN = "cycle", "attend", "run down"  # labels
+LATCH = ("stopped", "doubted", "standing", "first")
+STOPPED, DOUBTED, STANDING, FIRST = range(len(LATCH))
+STOPPED_BEFORE = "stopped in a lane, where reasons are not kept"
 
 
-# ---- masks
+# ---- masks, and what depends on them
+def _resetting(
+    n: int, active: Scalars, latch: Scalars, asked: Scalars, q: Scalars, memory: Scalars
+) -> dict[str, Scalars]:
+    """Whose stop ends now; LATCH and the controller's memory after that."""
+    stopped, doubted, standing, _ = (x > 0.0 for x in latch)
+    resets = (active[0] > 0.0) & (asked[0] > 0.0) & stopped & ~doubted & standing
+    return {
+        "resets": vector(where(resets, 1.0, 0.0)),
+        "opened": vector(0.0, *latch[1:]),
+        "forgotten": vector(*(0.0 for _ in memory[:-n]), *q),
+    }
+
+
+def _held(_: None, latch: Scalars, qd: Scalars, tau: Scalars) -> dict[str, Scalars]:
+    """What is wanted: nothing of an arm that is stopped."""
+    stopped = latch[STOPPED] > 0.0
+    held_qd, held_tau = ([where(stopped, 0.0, x) for x in each] for each in (qd, tau))
+    return {"held_qd": vector(*held_qd), "held_tau": vector(*held_tau), "stop": vector(where(stopped, 1.0, 0.0))}
+
+
 def _lacking(_: None, active: Scalars, calm: Scalars, lack: Scalars) -> dict[str, Scalars]:
-    """Whether the command wants attention, and whether the wish may violate a row."""
-    asks = (active[0] > 0.0) & (calm[0] > 1.0)
-    return {"asks": vector(where(asks, 1.0, 0.0)), "lacks": vector(where(asks & (lack[0] > 0.0), 1.0, 0.0))}
+    """Whether the wish may violate a row."""
+    return {"lacks": vector(where((active[0] > 0.0) & (calm[0] > 1.0) & (lack[0] > 0.0), 1.0, 0.0))}
 
 
 def _also(_: None, mask: Scalars, value: Scalars) -> dict[str, Scalars]:
     return {"both": vector(where((mask[0] > 0.0) & (value[0] > 0.0), 1.0, 0.0))}
 
 
-def _stopping(_: None, asks: Scalars, summary: Scalars, told: Scalars, rules: Scalars) -> dict[str, Scalars]:
-    """Whether a command that wants attention is a stop: what `Supervisor._attend` finds."""
-    overspeed, people, distance, size, marks = (
-        summary[SUMMARY.index(name)] for name in ("overspeed", "people_distance", "distance", "size", "marks")
-    )
-    fastest, nearest, collision = rules
-    stops = (marks > 0.0) & (told[TOLD.index("stale")] > 0.0)
-    stops = stops | (overspeed > fastest) | ~(size < HUGE)
-    stops = stops | ((nearest > 0.0) & (people < nearest)) | ((collision > 0.0) & (distance <= 0.0))
-    return {"stops": vector(where((asks[0] > 0.0) & stops, 1.0, 0.0))}
+def _attended(torque: bool, **x: Scalars) -> dict[str, Scalars]:
+    """What `Supervisor._attend` finds: LATCH after the cycle, who is stopped by it, and whose command is not finite."""
+    found, told, latch = Summary(*x["summary"]), x["told"], x["latch"]
+    fastest, nearest, collision, slow = x["rules"]
+    stopped = latch[STOPPED] > 0.0
+    attends = (x["active"][0] > 0.0) & ((x["calm"][0] > 1.0) | stopped)
+    doubts = (found.marks > 0.0) & (told[TOLD.index("stale")] > 0.0)
+    doubts = doubts | (found.overspeed > fastest) | ((nearest > 0.0) & (found.people_distance < nearest))
+    doubts = attends & (doubts | ((collision > 0.0) & (found.distance <= 0.0)))
+    still = found.fastest <= slow
+    standing = where(attends, where(still if torque else still & (found.commanded == 0.0), 1.0, 0.0), latch[STANDING])
+    return {
+        "latched": vector(*(where(c, 1.0, 0.0) for c in (stopped | doubts, doubts)), standing, 0.0),
+        "stops": vector(where(doubts & ~stopped, 1.0, 0.0)),
+        "fails": vector(where(attends & ~(found.size < HUGE), 1.0, 0.0)),
+    }
 
 
 def _rules(limits: Limits) -> list[float]:
-    return [limits.overspeed, limits.stop_distance, float(limits.in_collision == "stop")]
+    return [limits.overspeed, limits.stop_distance, float(limits.in_collision == "stop"), limits.standing]
+
+
+def _call(function: Any, subject: Any, inputs: dict[str, Array], out: Any) -> Call:
+    kernel = compiled(function, subject, {k: x.shape for k, x in inputs.items()}, name=function.__name__.strip("_"))
+    return Call(kernel, tuple(inputs.values()), out, checked=())
 
 
 class Guard:
-    """A supervisor of one arm that is not ordinary now, with the objects that its step takes."""
+    """A supervisor of one arm, with the objects that its step takes, and its cycle as steps of a schedule."""
 
     def __init__(self, supervisor: Supervisor, names: Names) -> None:
         if supervisor._own is None:
@@ -96,7 +138,7 @@ class Guard:
         self.supervisor, self.names = supervisor, [tuple(each) for each in names]
         self.controller: Controller = supervisor._own
         self.rules = np.array(_rules(supervisor.limits))
-        self.active = np.zeros(1)
+        self.active, self.reset, self.latch = np.zeros(1), np.zeros(1), np.zeros(len(LATCH))
         self._build()
         self.new = [array.copy() for array in self.arrays]  # as they are before the first cycle
         self.state, self.goal = State(supervisor.arm.ready), Goal(np.zeros(3))
@@ -115,29 +157,89 @@ class Guard:
 
     def _build(self) -> None:
         """The steps of a cycle on this supervisor's arrays, and these arrays: in the same order for every guard."""
-        sup = self.supervisor
+        sup, own = self.supervisor, self.controller
         limiter, cycle = sup.limiter, sup._cycle
-        correction = limiter.correcting(
-            cycle.takes.q, cycle.takes.qd, self.controller.command.tau, self.controller.pairs
-        )
-        lacks, asked, more, stops, asks = (np.zeros(1) for _ in range(5))
+        latched, stops, fails = self.latch.copy(), np.zeros(1), np.zeros(1)
+        filtering, self.correcting = self._filtering(self.latch)
+        again, correcting = self._filtering(latched)
+        self.running_down: list[LaneStep] = [*again, correcting]
+        attending = {"active": self.active, "latch": self.latch, "calm": cycle.calm, "summary": limiter.out.summary}
+        attending |= {"told": sup.watch.told, "rules": self.rules}
+        self.failing, first = Halt(fails), self.latch[FIRST:]
+        known = retreats(self.names, own.obstacles().person_capsules, sup.limits)
+        bears = table(self.names, own.obstacles().person_capsules)
+        learned = ((known, limiter.retreat), (bears, limiter.bears))
+        lacking, correct = filtering.pop(), self.correcting
+        self.steps: list[LaneStep] = [
+            *self._resets(),
+            Label(CYCLE),
+            *cycle.begin,
+            *filtering,
+            *cycle.end,
+            lacking,
+            Label(ATTEND),
+            correct,
+            _call(_attended, limiter.torque, attending, (latched, stops, fails)),
+            self.failing,
+            Label(RUN_DOWN),
+            Where(stops, self.running_down),
+            *cycle.keep,
+            Where(first, [Blend(first, np.array(x, float).reshape(to.shape), to) for x, to in learned]),
+            Copy(latched, self.latch),
+        ]
+        found, outside = dict[tuple[int, int], Array](), [Span.of(x)[:2] for x in (self.active, self.reset)]
+        for step in flat(self.steps):
+            for array in (x for part in reads_and_writes(step) for x in part):
+                found.setdefault(Span.of(array)[:2], array)
+        self.arrays = [x for span, x in found.items() if span not in outside]
+        self.lasting = [x for x in carried(self.steps) if Span.of(x)[:2] not in outside]
+
+    def _resets(self) -> list[LaneStep]:
+        """`Supervisor.reset`, where it is asked for and may be."""
+        sup, own = self.supervisor, self.controller
+        resets, opened, forgotten = np.zeros(1), self.latch.copy(), own._memory.copy()
+        given = {"active": self.active, "latch": self.latch, "asked": self.reset}
+        given |= {"q": self.takes.q, "memory": own._memory}
+        checks, limiter = sup.state_checks, sup.limiter
+        nothing: tuple[Array, ...] = limiter.last, limiter.change, checks.memory, own._ring, own._slot, own._level
+        changes: list[tuple[Array, Array]] = [
+            (opened, self.latch),
+            (forgotten, own._memory),
+            (np.full(1, np.nan), checks.stamp),
+        ]
+        changes.extend((np.zeros_like(x), x) for x in nothing)
+        return [
+            _call(_resetting, sup.arm.n, given, (resets, opened, forgotten)),
+            Where(resets, [Blend(resets, x, to) for x, to in changes]),
+        ]
+
+    def _filtering(self, latch: Array) -> tuple[list[LaneStep], Where]:
+        """The limiter's steps with this latch, the last says where rows may be violated; and its correction."""
+        sup, takes, own = self.supervisor, self.takes, self.controller
+        limiter, wanted = sup.limiter, own.command
+        held_qd, held_tau = np.zeros_like(wanted.qd), np.zeros_like(wanted.tau)
+        stop, lacks = sup._clock[STOP : STOP + 1], np.zeros(1)
+        hold = _call(_held, None, {"latch": latch, "qd": wanted.qd, "tau": wanted.tau}, (held_qd, held_tau, stop))
+        inputs = {"active": self.active, "calm": sup._cycle.calm, "lack": limiter.array("lack")}
+        lacking = _call(_lacking, None, inputs, lacks)
+        steps = [hold, *limiter.calls(takes.q, takes.qd, held_qd, held_tau, own.pairs), lacking]
+        return list[LaneStep](steps), self._correction(lacks, held_tau)
+
+    def _correction(self, lacks: Array, tau: Array) -> Where:
+        limiter, takes = self.supervisor.limiter, self.takes
+        correction = limiter.correcting(takes.q, takes.qd, tau, self.controller.pairs)
+        asked, more = np.zeros(1), np.zeros(1)
         pick, solve, give = correction.first
         again, _ = correction.again[0]
         one, other = solve.out, again.out
-        shape = {"mask": (1,), "value": (1,)}
-        also = compiled(_also, None, shape, name="also")
         better = give.kernel.empty()
-        inputs = {"active": self.active, "calm": cycle.calm, "lack": limiter.array("lack")}
-        lacking = compiled(_lacking, None, {k: x.shape for k, x in inputs.items()}, name="lacking")
-        judged = {"asks": asks, "summary": limiter.out.summary, "told": sup.watch.told, "rules": self.rules}
-        stopping = compiled(_stopping, None, {k: x.shape for k, x in judged.items()}, name="stopping")
-        unsolved = Call(also, (asked, one.left), more, checked=())
+        unsolved = _call(_also, None, {"mask": asked, "value": one.left}, more)
         solved: list[LaneStep] = [again, *(Copy(getattr(other, k), getattr(one, k)) for k in CHANGED), unsolved]
-        self.correcting = Where(
+        return Where(
             lacks,
             [
                 *correction.row,
-                Call(also, (lacks, correction.violated), asked, checked=()),
+                _call(_also, None, {"mask": lacks, "value": correction.violated}, asked),
                 Where(
                     asked,
                     [
@@ -149,24 +251,6 @@ class Guard:
                 ),
             ],
         )
-        self.stopping = Halt(stops)
-        self.steps: list[LaneStep] = [
-            Label(CYCLE),
-            *cycle.cycle,
-            Call(lacking, tuple(inputs.values()), (asks, lacks), checked=()),
-            Label(ATTEND),
-            self.correcting,
-            Call(stopping, tuple(judged.values()), stops, checked=()),
-            self.stopping,
-            Label(KEEP),
-            *cycle.keep,
-        ]
-        found = dict[tuple[int, int], Array]()
-        for step in cycle.cycle:
-            for array in (x for part in reads_and_writes(step) for x in part):
-                found.setdefault(Span.of(array)[:2], array)
-        self.arrays = list(found.values())
-        self.lasting = [x for x in carried(self.steps) if Span.of(x)[:2] in found or x is self.rules]
 
     def born(self) -> None:
         """As a supervisor that was just made."""
@@ -188,6 +272,18 @@ class Guard:
         sup._hold.active, sup._started, sup._asked = False, True, ""
         sup._names, sup.recorder.left, sup.timing.stepped, sup.timing.stop = list(names), -1, False, None
         self.controller._started = True
+
+    def latch_on(self, *, made: bool) -> None:
+        """From the numbers of LATCH to the supervisor's own latch; `made`: but for its end the cycle was made."""
+        stopped, doubted, standing, first = (x > 0.0 for x in self.latch)
+        sup = self.supervisor
+        self.at_ease(() if first else self.names)
+        self.obstacles.names[:] = self.names
+        sup._standing = bool(standing)
+        if stopped:
+            sup._latch.status, sup._latch.reason = Status.STOP_HUMAN_STALE, STOPPED_BEFORE
+            if doubted and not made:
+                sup._latch.doubted, sup._latch.doubt_reason = Status.STOP_HUMAN_STALE, STOPPED_BEFORE
 
     @property
     def ordinary(self) -> bool:
@@ -215,28 +311,39 @@ class Guard:
 class SupervisorLanes:
     """See the module's docstring.  `make` gives a supervisor; `names` are those of each person's capsules.
 
-    All supervisors have the same programs; the numbers of their settings may differ.
+    All supervisors have the same programs and settings.
     """
 
     def __init__(self, make: Callable[[], Supervisor], names: Names) -> None:
         self._make, self._names = make, names
-        self.first = Guard(make(), names)
-        self._free = [self.first]
-        self.steps, self.takes, self.command, self.active = (
-            self.first.steps,
-            self.first.takes,
-            self.first.command,
-            self.first.active,
-        )
-        self._wrong: set[Any] = set(map(id, flat([self.first.correcting])))
-        self._schedule: LaneSchedule | None = None
+        self.first = first = Guard(make(), names)
+        self._free = [first]
+        self.steps, self.takes, self.command, self.active = first.steps, first.takes, first.command, first.active
+        self.latch, self.reset = first.latch, first.reset
+        self._wrong: set[Any] = set(map(id, flat([first.correcting])))
+        self._late: set[Any] = {id(first.failing), *map(id, flat(first.running_down))}
 
     def bind(self, schedule: LaneSchedule) -> None:
         """The schedule that has the steps."""
-        self._schedule = schedule
-        self._lasting = [schedule[x] for x in self.first.lasting]
-        self._all = [schedule[x] for x in self.first.arrays]
+        first = self.first
+        self._lasting = [schedule[x] for x in first.lasting]
+        self._all = [schedule[x] for x in first.arrays]
         self._on = schedule[self.active]
+        first.born()
+        first.latch[:] = 0.0, 0.0, 1.0, 1.0
+        with np.errstate(over="ignore"):  # numbers that stand for none, in single precision
+            for own, column in zip(first.arrays, self._all, strict=True):
+                column[:, 0] = own.ravel()
+        self._columns = schedule.columns
+        self._newborn = self._columns[:, 0].copy()
+        self._times, self._memory = schedule[first.supervisor.timing.memory[:2]], schedule[first.controller._memory]
+
+    def begin(self, lane: int, q: Array, t: float, dt: float) -> None:
+        """A new arm at q (n,) in a lane, whose first cycle comes at t."""
+        self._columns[:, lane] = self._newborn
+        self._times[:, lane] = t - dt
+        self._memory[-len(q) :, lane] = q
+        self._on[0, lane] = 1.0
 
     def born(self) -> Guard:
         """A supervisor before its first cycle."""
@@ -249,8 +356,10 @@ class SupervisorLanes:
 
     def join(self, lane: int, guard: Guard) -> None:
         """An arm whose cycles are ordinary goes on in a lane; its guard is free for another."""
-        for own, column in zip(guard.lasting, self._lasting, strict=True):
-            column[:, lane] = own.ravel()
+        guard.latch[:] = 0.0, 0.0, float(guard.supervisor._standing), 0.0
+        with np.errstate(over="ignore"):
+            for own, column in zip(guard.lasting, self._lasting, strict=True):
+                column[:, lane] = own.ravel()
         self._on[0, lane] = 1.0
         self._free.append(guard)
 
@@ -265,15 +374,14 @@ class SupervisorLanes:
     def leave(self, lane: int, step: LaneStep) -> tuple[Guard, str]:
         """A supervisor for the arm in a lane that ended a run at this step; and where the others go on.
 
-        KEEP, or ATTEND, which comes before it: the cycle was made, and `attended` must end it; CYCLE: it was not.
+        CYCLE: its cycle was not made; else it was, and `attended` must end it: ATTEND, with its correction.
         """
         guard = self._guard()
-        guard.at_ease(guard.names)
-        guard.obstacles.names[:] = guard.names
-        label = KEEP if step is self.first.stopping else ATTEND if id(step) in self._wrong else CYCLE
+        label = RUN_DOWN if id(step) in self._late else ATTEND if id(step) in self._wrong else CYCLE
         whole = label != CYCLE
         columns, arrays = (self._all, guard.arrays) if whole else (self._lasting, guard.lasting)
         for own, column in zip(arrays, columns, strict=True):
             own[...] = column[:, lane].reshape(own.shape)
+        guard.latch_on(made=whole)
         self.free(lane)
         return guard, label

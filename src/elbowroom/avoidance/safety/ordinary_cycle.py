@@ -103,9 +103,10 @@ class OrdinaryCycle(NamedTuple):
 
 
 class CycleSteps(NamedTuple):
-    """The same as steps, for many arms at once (batch.py)."""
+    """The same as steps, for many arms at once (lanes.py): between `begin` and `end` comes the limiter."""
 
-    cycle: list[Step]
+    begin: list[Step]
+    end: list[Step]
     calm: Array  # (1,) not finite where the command wants attention
     takes: CycleInputs
     keep: list[Copy]  # of the limiter
@@ -161,12 +162,13 @@ def ordinary_cycle(
     }
     last = compiled(ended, None, {name: x.shape for name, x in closing.items()}, name="ended")
     ends = last.empty()
-    all_steps: list[Step] = [
+    begin: list[Step] = [
         Call(first, tuple(taken.values()), begins, checked=("q", "qd", "given", "checks")),
         Sound(begins.go),
         *look,
         *steps,
-        *limiter.calls(q, qd, wanted, tau, controller.pairs),
+    ]
+    end: list[Step] = [
         Call(last, tuple(closing.values()), ends, checked=()),
         Sound(ends.sane),
         Copy(begins.new_timing, timing.memory),
@@ -175,6 +177,7 @@ def ordinary_cycle(
         *after,
         *remember,
     ]
+    all_steps: list[Step] = [*begin, *limiter.calls(q, qd, wanted, tau, controller.pairs), *end]
     attention = len(all_steps)
     keep = limiter.kept()
     kept: list[Step] = [
@@ -189,5 +192,5 @@ def ordinary_cycle(
         Pipeline(all_steps, takes=takes).run,
         attention,
         limiter.corrections(q, qd, tau, controller.pairs),
-        CycleSteps(all_steps, ends.calm, CycleInputs(now, q, qd, places.rows, stamps, goal), keep),
+        CycleSteps(begin, end, ends.calm, CycleInputs(now, q, qd, places.rows, stamps, goal), keep),
     )

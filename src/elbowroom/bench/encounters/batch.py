@@ -10,9 +10,10 @@ A step of the schedule, for all lanes of the block:
     the task                              the next goal where the tool has reached its own
     the track                             q and the commanded speeds, in the run's own arrays
 
-The same numbers as `run` for each scene alone, to the bit.  Every lane has its own time: a run that ends gives its lane
-to the next, and one that stops goes on alone, by the supervisor itself, until its cycles are ordinary again.  For
-supervised laws of the package; times of single steps are not known.
+The same numbers as `run` for each scene alone, to the bit, stops and resets included.  Every lane has its own time: a
+run that ends gives its lane to the next.  Where a lane does not know how to go on, as before a person's first frame,
+the supervisor itself goes on with that run alone, until its cycles are ordinary.  For supervised laws of the package;
+times of single steps are not known.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from ...algebra import maximum, minimum, where
 from ...algebra.linalg import Array as Scalars
 from ...algebra.linalg import vector
 from ...avoidance import Goal, Supervisor
-from ...avoidance.safety.lanes import CYCLE, KEEP, Guard, SupervisorLanes
+from ...avoidance.safety.lanes import ATTEND, CYCLE, STOPPED, Guard, SupervisorLanes
 from ...compile import compiled
 from ...compile.lane_schedule import Around, Gather, Halt, Label, LaneSchedule, LaneTables, Scatter, Unfused
 from ...compile.pipeline import Call, Copy
@@ -68,6 +69,28 @@ def _tasked(_: None, pose: Scalars, goal: Scalars, now: Scalars, task: Scalars) 
 
 
 TASK = ("k", "steps", "done", "place", "goals", "period")
+STOPS = (
+    "count",
+    "reset_at",
+    "before",
+)  # latched so far; when the last one ends (s), whether it was on before this step
+
+
+def _patience(_: None, now: Scalars, latch: Scalars, stops: Scalars) -> dict[str, Scalars]:
+    """Before a step: whether a stop has lasted long enough, and STOPS."""
+    count, reset_at, _ = stops
+    stopped = latch[STOPPED] > 0.0
+    return {
+        "reset": vector(where(stopped & (now[0] >= reset_at), 1.0, 0.0)),
+        "seen": vector(count, reset_at, where(stopped, 1.0, 0.0)),
+    }
+
+
+def _stopped(_: None, now: Scalars, latch: Scalars, stops: Scalars) -> dict[str, Scalars]:
+    """After it: STOPS."""
+    count, reset_at, before = stops
+    new = (latch[STOPPED] > 0.0) & (before <= 0.0)
+    return {"new_stops": vector(where(new, count + 1.0, count), where(new, now[0] + RESET_AFTER, reset_at), before)}
 
 
 @dataclass
@@ -120,7 +143,13 @@ class Together:
         self._arms = arms = SupervisorLanes(make, [NAMES] * people)
         self._pose = arm.compile("pose")
         self._takes = takes = arms.takes
-        self._task, self._at = np.zeros(len(TASK)), np.zeros(1)
+        self._task, self._at, self._stops = np.zeros(len(TASK)), np.zeros(1), np.zeros(len(STOPS))
+        watched = {"now": takes.now, "latch": arms.latch, "stops": self._stops}
+        seen, new_stops = np.zeros_like(self._stops), np.zeros_like(self._stops)
+        patience, stopped = (
+            compiled(each, None, {name: x.shape for name, x in watched.items()}, name=each.__name__.strip("_"))
+            for each in (_patience, _stopped)
+        )
         self._wanted = np.zeros(1)
         n, k, finished = arm.n, self._task[:1], np.zeros(1)
         bounds = np.array([*arm.model.lower, *arm.model.upper, PERIOD])
@@ -150,7 +179,11 @@ class Together:
             Gather(of["velocities"], self._at, velocities),
             *(Call(skeleton.kernel, (points[k], velocities[k]), rows[k], checked=()) for k in range(people)),
             Gather(of["stamps"], self._at, takes.stamps),
+            Unfused(patience, tuple(watched.values()), (arms.reset, seen), checked=()),
+            Copy(seen, self._stops),
             *arms.steps,
+            Unfused(stopped, tuple(watched.values()), new_stops, checked=()),
+            Copy(new_stops, self._stops),
             Scatter(arms.command, k, of["asked"]),
             Unfused(moved, (takes.q, arms.command, bounds), (ahead, speed), checked=()),
             Call(self._pose, (ahead,), tool, checked=()),
@@ -167,6 +200,8 @@ class Together:
         ]
         self._schedule = schedule = LaneSchedule(steps, arms.active, self.dtype)
         arms.bind(schedule)
+        self._columns = {name: schedule[getattr(takes, name)] for name in ("now", "q", "qd", "goal")}
+        self._columns |= {"task": schedule[self._task], "stops": schedule[self._stops]}
         self.lanes = schedule.lanes
 
     def run(self, scenes: Sequence[EncounterScene], frames: Sequence[SensorFrames]) -> list[RunTrack]:
@@ -185,7 +220,11 @@ class Together:
                     if ready:
                         self._join(lanes, *ready.pop())
                     elif waiting and (following := next(waiting, None)):
-                        self._go_on(self._new(following[0], *following[1]), self._arms.born(), ready, found)
+                        run = self._new(following[0], *following[1])
+                        if run.over or run.newest[0] < 0:  # nobody was seen yet
+                            self._go_on(run, self._arms.born(), ready, found)
+                        else:
+                            self._join(lanes, run, None)
                     else:
                         waiting = None
                 if lanes:
@@ -216,7 +255,7 @@ class Together:
                 self._read(lane, run)
                 self._show(run, guard)
                 if label != CYCLE:  # the cycle was made, but for its end
-                    self._obey(run, guard, guard.attended(run.k * PERIOD, correct=label != KEEP))
+                    self._obey(run, guard, guard.attended(run.k * PERIOD, correct=label == ATTEND))
                 self._go_on(run, guard, ready, found, made=label != CYCLE)
             return label if lanes else LOOK
         return LOOK
@@ -238,11 +277,11 @@ class Together:
         found.append(Finished(run.number, run.scene, RunTrack(q, asked, run.done, run.stops, unknown)))
 
     # ---- in a lane
-    def _join(self, lanes: dict[int, _Run], run: _Run, guard: Guard) -> None:
-        """A run's numbers into a lane that is free."""
+    def _join(self, lanes: dict[int, _Run], run: _Run, guard: Guard | None) -> None:
+        """A run's numbers into a lane that is free; without a guard its first cycle is still to come."""
         lane = next(k for k in range(self.lanes) if k not in lanes)
         lanes[lane] = run
-        schedule, takes, frames = self._schedule, self._takes, run.frames
+        schedule, frames = self._schedule, run.frames
         assert frames.points is not None  # _new looks
         stamps = np.repeat(frames.stamps[:, None], self.people, axis=1)
         tables = {"newest": run.newest[:, None], "stamps": stamps, "goals": run.scene.goals}
@@ -250,19 +289,27 @@ class Together:
         for name, table in {**tables, "q": run.q, "asked": run.asked}.items():
             schedule.assign(self._tables[name], lane, np.ascontiguousarray(table, self.dtype))
         t, goals = run.k * PERIOD, len(run.scene.goals)
-        task = run.k, len(run.asked), run.done, run.done % goals, goals, PERIOD
-        goal = Goal(run.scene.goals[run.done % goals]).packed
-        values = (takes.now, (t, t, run.goal_time, FOR_EVER)), (takes.q, run.q[run.k]), (takes.qd, run.speed)
-        self._arms.join(lane, guard)
-        for array, numbers in (*values, (takes.goal, goal), (self._task, task)):
-            schedule[array][:, lane] = numbers
+        if guard is None:
+            self._arms.begin(lane, run.q[0], t, PERIOD)
+        else:
+            self._arms.join(lane, guard)
+        values = {
+            "now": (t, t, run.goal_time, FOR_EVER),
+            "q": run.q[run.k],
+            "qd": run.speed,
+            "goal": Goal(run.scene.goals[run.done % goals]).packed,
+            "task": (run.k, len(run.asked), run.done, run.done % goals, goals, PERIOD),
+            "stops": (run.stops, run.reset_at, float(run.latched)),
+        }
+        for name, numbers in values.items():
+            self._columns[name][:, lane] = numbers
 
     def _read(self, lane: int, run: _Run) -> None:
         """Where the run of a lane is now."""
-        schedule, takes = self._schedule, self._takes
-        run.k, run.done = (int(schedule[self._task][TASK.index(name), lane]) for name in ("k", "done"))
-        run.goal_time = float(schedule[takes.now][2, lane])
-        run.speed = schedule[takes.qd][:, lane].astype(float)
+        of = {name: columns[:, lane] for name, columns in self._columns.items()}
+        run.k, run.done = (int(of["task"][TASK.index(name)]) for name in ("k", "done"))
+        run.goal_time, run.speed = float(of["now"][2]), of["qd"].astype(float)
+        run.stops, run.reset_at, run.latched = int(of["stops"][0]), float(of["stops"][1]), bool(of["stops"][2])
 
     # ---- alone
     def _go_on(

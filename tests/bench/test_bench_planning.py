@@ -287,8 +287,8 @@ def test_one_problem_has_both_answers(panda, checker):
     assert found.length >= np.linalg.norm(each.problems[0].goal - each.problems[0].start) - 1e-9
 
 
-def result(number, solved, ompl_solved, least=0.01, seconds=0.01):
-    outcome = "reached" if solved else "budget spent"
+def result(number, solved, ompl_solved, least=0.01, seconds=0.01, outcome="budget spent"):
+    outcome = "reached" if solved else outcome
     return ProblemResult(
         number, outcome, solved, seconds, 2.0 if solved else None, 1.0 if solved else None, least if solved else None,
         5, ompl_solved, None if ompl_solved is None else 0.5, 3.0 if ompl_solved else None, 0.5 * seconds,
@@ -309,6 +309,24 @@ def test_figures_of_a_set_count_what_they_say():
     assert (row.length, row.ompl_length, row.touches) == (2.0, 3.0, 0)
     touching = set_row("a set", "panda", 2, [result(0, True, None, least=-1e-4), result(1, False, None)])
     assert (touching.touches, touching.of_ompl, touching.ompl_solved, touching.ompl_median) == (1, None, None, None)
+
+
+def test_problems_without_a_way_are_counted_apart_unless_somebody_solves_them():
+    some = [result(0, True, True), result(1, False, False), result(2, False, False, outcome="no way", seconds=0.05)]
+    row = set_row("a set", "panda", 0, some)
+    assert (row.problems, row.no_way, row.solved.value, row.ompl_solved.value) == (3, 1, 0.5, 0.5)
+    assert row.p95 > 0.04  # its time counts
+    wrong = set_row("a set", "panda", 0, [*some, result(3, False, True, outcome="no way")])
+    assert (wrong.no_way, wrong.of_ompl.value) == (1, 0.5)
+    none = set_row("a set", "panda", 0, [result(0, False, False, outcome="no way")])
+    assert (none.no_way, none.solved, none.ompl_solved, none.of_ompl) == (1, None, None, None)
+
+
+def test_a_proof_that_somebody_refutes_is_said(panda, monkeypatch):
+    monkeypatch.setattr(report, "solve_set", lambda each, *rest: iter([result(7, False, True, outcome="no way")]))
+    monkeypatch.setattr(report.validity, "rows", lambda arm, rounds: [])
+    told = report.run(["panda"], runs=1, kinds=["table"])
+    assert "panda table: OMPL solves [7], which ours says to have no way: a defect of ours." in told.notes
 
 
 def test_arms_that_are_not_installed_are_left_out_and_noted(monkeypatch):

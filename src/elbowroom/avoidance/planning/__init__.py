@@ -3,6 +3,7 @@
 world                       obstacles as rows
 checker                     which configurations and motions are free, thousands in one compiled call
 planner, search, goals      from a joint pose to a goal
+barrier                     proofs that there is no way
 smoothing, route            shorter, rounded, timed
 decision, background        going around or waiting, decided in a process of its own
 follower, detour, lookout   a route as a moving goal; when to ask for one; who stands, and whether it is still free

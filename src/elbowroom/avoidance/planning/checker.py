@@ -145,8 +145,8 @@ class Checker:
         self.pairs = tuple((body.link_capsules[i], body.link_capsules[j]) for i, j in body.self_pairs)
         hulls = tuple(_hull(link, self.moving) for link in sorted({each.link for each in self.moving}))
         self.hulls = hulls if len(self.moving) >= WORTH_HULLS * len(hulls) else ()
-        spans = _lengths(model, self.lower, self.upper)
-        self.reach, self.center, self.radius = _reach(model, self.moving, spans)
+        spans = spans_of(model, self.lower, self.upper)
+        self.reach, self.center, self.radius = reach_of(model, self.moving, spans)
         self.groups = _grouped(self.pairs)
         self.own_reach = np.array([_own_reach(model, pairs, spans) for pairs in self.groups])
         self._kernels: dict[tuple[object, ...], Kernel] = {}
@@ -223,7 +223,7 @@ class Checker:
     def placing(self, dtype: Any, squared: bool, moving: tuple[LinkCapsule, ...] | None = None) -> Kernel:
         """q (n,) -> the ends of the capsules that move, and the least distance of each group of the arm's own pairs."""
         moving = self.moving if moving is None else moving
-        key = ("placing", dtype, squared, len(moving))
+        key = ("placing", dtype, squared, _which(self, moving))
         if key not in self._kernels:
             formula = functools.partial(_placed, moving=moving, groups=self.groups, squared=squared)
             self._kernels[key] = compiled(
@@ -236,10 +236,15 @@ class Checker:
     ) -> Kernel:
         """The least distance so far, and to so many rows of one kind -> the least of all."""
         moving = self.moving if moving is None else moving
-        key = (width, size, dtype, squared, len(moving))
+        key = (width, size, dtype, squared, _which(self, moving))
         if key not in self._kernels:
             self._kernels[key] = compiled(_loop, (moving, width, size, squared), dtype=dtype)
         return self._kernels[key]
+
+
+def _which(checker: Checker, moving: tuple[LinkCapsule, ...]) -> object:
+    """What tells sets of capsules apart; all of the arm's own quickly."""
+    return None if moving is checker.moving else moving
 
 
 def tables(world: World, margin: float) -> list[Array]:
@@ -411,7 +416,7 @@ def _hull(link: int, capsules: tuple[LinkCapsule, ...]) -> LinkCapsule:
     return LinkCapsule(f"hull of {own[0].name}", link, tuple(a.tolist()), tuple(b.tolist()), radius)
 
 
-def _lengths(model: Model, lower: Array, upper: Array) -> Array:
+def spans_of(model: Model, lower: Array, upper: Array) -> Array:
     """(n,) m, the farthest that each joint's origin can be from that of the joint before; a slide adds its travel."""
     spans = np.linalg.norm(model.p, axis=1)
     for i in range(model.n):
@@ -444,7 +449,7 @@ def _own_reach(model: Model, pairs: tuple[Pair, ...], spans: Array) -> Array:
     return found
 
 
-def _reach(model: Model, moving: tuple[LinkCapsule, ...], spans: Array) -> tuple[Array, Array, float]:
+def reach_of(model: Model, moving: tuple[LinkCapsule, ...], spans: Array) -> tuple[Array, Array, float]:
     """(n,) how far the axis of anything outside each joint can be from its axis, m (1 for a slide), and where it is.
 
     Along the chain distances add up: a bound for every configuration.  The second and third are the first joint's

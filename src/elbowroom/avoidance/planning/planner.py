@@ -25,6 +25,7 @@ from ...errors import ShapeError
 from ...geometry import Body
 from ..control.command import Goal
 from . import search, smoothing
+from .barrier import JOINTS, Barrier
 from .checker import Against, Checker
 from .goals import other_ways, solutions, target_of, wrapped
 from .route import Route
@@ -37,6 +38,7 @@ QUICK = 1.4  # times the straight way of the tool: nothing quicker is looked for
 OVERLAP = 0.03  # m, of the arm's own capsules at the start that is put up with: they are wider than its links
 GUARD = 0.001  # m kept beside the margin
 MANY, MANY_STARTS = 96, 240  # joint poses of a goal, and starts for them, where the first dozen touch
+PROOFS = {16: 4, 160: 6}  # rounds of a search after which it is looked for a barrier, dividing cells so often
 HORIZON = 0.5  # m beyond the arm's reach and the margin: what is farther away plays no part
 
 
@@ -47,6 +49,7 @@ class Outcome(StrEnum):
     START_IN_COLLISION = "start in collision"
     GOAL_IN_COLLISION = "goal in collision"
     GOAL_UNREACHABLE = "goal unreachable"
+    NO_WAY = "no way"
     BUDGET_SPENT = "budget spent"
 
 
@@ -121,6 +124,7 @@ class Planner:
         rounds: int | None = None,
         seed: int = 0,
         tries: int = 1,
+        prove: bool = True,
     ) -> Plan:
         """A route from start (n,) to a goal that keeps `margin` (m) from the world, found within `budget` (s).
 
@@ -128,6 +132,8 @@ class Planner:
         With `rounds` that many rounds of the search are the budget, and not the clock.
         The arm's own links stay `apart` (m), or half as far as they are at start and goal where that is less; where
         they overlap at the start by less than 3 cm, they come no nearer.
+        `prove`: a search that lasts is interrupted to look for a proof that there is no way (barrier.py); some
+        hundredths of a second, and after ten times as many rounds up to a second more.
         """
         if not 0.0 <= margin < math.inf:
             raise ValueError(f"margin must be a number of 0 or more; got {margin}")
@@ -179,8 +185,14 @@ class Planner:
             return ended(Outcome.REACHED, "straight", paths[0])
         straight, used = len(paths), 0
         low, high = self._range(np.vstack([first, ends]))
+        barrier: Barrier | None = None
 
         def go_on(done: int) -> bool:
+            nonlocal barrier
+            if prove and not paths and done in PROOFS:
+                barrier = barrier or Barrier(checker, near, margin)
+                if barrier.between(first[0], ends, PROOFS[done]):
+                    return False
             part = 0.5 if paths else 1.0  # one is there: others may cost half of the time
             if rounds is not None:
                 return used + done < part * rounds
@@ -191,6 +203,11 @@ class Planner:
             used += found.rounds
             if found.path is not None:
                 paths.append(smoothing.rounded(against, smoothing.shortened(against, found.path, rng)))
+            elif barrier is not None and barrier.parts:
+                names = ", ".join(self.arm.joint_names[:JOINTS])
+                links = ", ".join(dict.fromkeys(each.name for each in barrier.links))
+                why = f"goal: no way, proved: {names} cannot go there: one of {links} would come too near"
+                return ended(Outcome.NO_WAY, why, found.nearest, used)
             elif not paths:
                 why = f"no way found in {time.perf_counter() - began:.2f} s, {used} rounds"
                 return ended(Outcome.BUDGET_SPENT, why, found.nearest, used)

@@ -26,13 +26,14 @@ def planning(report: PlanningReport) -> None:
     heading("Configurations checked in a second, in thousands; in brackets how many times the peer's")
     table(["robot", "quantity", US, "peer", "who", "spread"], _validity_lines(report.validity), words=2)
     heading(f"Problems: a way within {report.budget:g} s, ours beside OMPL's RRT-Connect with our checker")
-    table(["problems", "of", "solved, %", "OMPL, %", "of OMPL's, %", "touches"], map(_solved, report.rows))
+    table(["problems", "of", "no way", "solved, %", "OMPL, %", "of OMPL's, %", "touches"], map(_solved, report.rows))
     heading("How long that took, and how long the ways are")
     table(["problems", "ms", "95 %", "CPU ms", "95 %", "OMPL ms", "95 %", "rad", "OMPL rad"], map(_times, report.rows))
     if any(row.vamp_solved for row in report.rows):
         heading("VAMP's RRT-Connect and shortening, with its own spheres, on the same problems")
         table(["problems", "of", "solved, %", "ms", "95 %"], (_vamp(row) for row in report.rows if row.vamp_solved))
     line("of: problems whose start and goal are free by our checker; + those that are not, which count for no one.")
+    line("no way: of these, problems that ours proves to have none; solved and OMPL: of the others.")
     line("ms: median until the way is there, shortened and timed, on the clock and of the processor; OMPL's is of the")
     line("processor, to its first way, found through Python.")
     line("rad: median length of the way where both have one.  touches: timed routes that touch, looked at every mrad.")
@@ -70,6 +71,7 @@ def _solved(row: SetRow) -> list[object]:
     return [
         row.name,
         f"{row.problems}" + (f" + {row.refused}" if row.refused else ""),
+        row.no_way or "",
         *map(_least, (row.solved, row.ompl_solved, row.of_ompl)),
         row.touches,
     ]

@@ -101,7 +101,8 @@ class Barrier:
         self.divided += 1
         unknown = np.argwhere(self._cells == UNKNOWN)
         middles = self._lower + (unknown + 0.5) * self._width
-        d = np.concatenate([self._clearance(middles[k : k + AT_ONCE]) for k in range(0, len(unknown), AT_ONCE)] or [[]])
+        found = [self._clearance(middles[k : k + AT_ONCE]) for k in range(0, len(unknown), AT_ONCE)]
+        d = np.concatenate([*found, np.zeros(0)])
         m = float(0.5 * self._width @ self._reach) + TRUST
         self._cells[tuple(unknown.T)] = np.where(d < -m, BLOCKED, np.where(d > m, OPEN, UNKNOWN))
 

@@ -141,7 +141,7 @@ class Planner:
             raise ValueError(f"apart must be a number of 0 or more; got {apart}")
         if tries < 1:
             raise ValueError(f"tries must be 1 or more; got {tries}")
-        began = time.perf_counter()
+        began = self.now()
         checker, rng = self.checker, np.random.default_rng(seed)
         first = self._pose("start", start)
         near = world.within(checker.center, checker.radius + margin + HORIZON)
@@ -152,7 +152,7 @@ class Planner:
 
         def ended(outcome: Outcome, reason: str, path: Array, used: int = 0) -> Plan:
             route = self._route(path, near) if len(path) > 1 else None
-            return Plan(outcome, reason, route, path, time.perf_counter() - began, used)
+            return Plan(outcome, reason, route, path, self.now() - began, used)
 
         room = float(against.slack(first)[0])
         if room <= 0.0:
@@ -196,7 +196,7 @@ class Planner:
             part = 0.5 if paths else 1.0  # one is there: others may cost half of the time
             if rounds is not None:
                 return used + done < part * rounds
-            return time.perf_counter() < began + part * budget
+            return self.now() < began + part * budget
 
         while len(paths) - straight < tries and (not paths or go_on(0)):
             found = search.connect(against, first, ends, rng, low, high, go_on)
@@ -209,7 +209,7 @@ class Planner:
                 why = f"goal: no way, proved: {names} cannot go there: one of {links} would come too near"
                 return ended(Outcome.NO_WAY, why, found.nearest, used)
             elif not paths:
-                why = f"no way found in {time.perf_counter() - began:.2f} s, {used} rounds"
+                why = f"no way found in {self.now() - began:.2f} s, {used} rounds"
                 return ended(Outcome.BUDGET_SPENT, why, found.nearest, used)
         quickest = 0
         if len(paths) > 1:

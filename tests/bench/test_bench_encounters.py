@@ -116,9 +116,10 @@ def test_points_in_lanes_are_those_of_the_formulas(panda):
         body = np.array([*figure.ravel(), *walking.arm_lengths(who.height), *who.base])
         wanted = people_motion.posed(motion, place, reaching, body).astype(float)
         assert np.abs(points - wanted).max() < 1e-12  # m: sums of a few numbers of metres, in another order
-    assert people_motion.greatest_step(found) == pytest.approx(
-        np.linalg.norm(np.diff(found, axis=0), axis=2).max(), rel=1e-12
-    )
+    steps = np.linalg.norm(np.diff(found, axis=0), axis=2)
+    assert who.greatest_step(times) == pytest.approx(steps.max(), rel=1e-12)
+    for count in (2, 3, 9, 10):  # fewer than lanes, and as many
+        assert who.greatest_step(times[:count]) == pytest.approx(steps[: count - 1].max(), rel=1e-12)
 
 
 @pytest.mark.parametrize("swing", [3.0, 0.3, 0.0])

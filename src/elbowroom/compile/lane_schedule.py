@@ -211,7 +211,7 @@ class _Columns:
         for span, size in zip(spans, sizes, strict=True):
             part = room[first : first + size * lanes].reshape(size, lanes)
             one = np.ctypeslib.as_array((ctypes.c_double * size).from_address(span.start))
-            with np.errstate(over="ignore"):
+            with np.errstate(over="ignore", invalid="ignore"):
                 part[:] = one[:, None]
             self._parts[span.start], first = part, first + size * lanes
 

@@ -130,12 +130,12 @@ def _call(function: Any, subject: Any, inputs: dict[str, Array], out: Any) -> Ca
 class Guard:
     """A supervisor of one arm, with the objects that its step takes, and its cycle as steps of a schedule."""
 
-    def __init__(self, supervisor: Supervisor, names: Names) -> None:
+    def __init__(self, supervisor: Supervisor, names: Names, *, single: bool = False) -> None:
         if supervisor._own is None:
             raise ConfigError(f"lanes need supervisors of elbowroom's own controllers; got {supervisor.controller!r}")
         if supervisor.contact is not None:
             raise ConfigError("limits.contact: expected none in lanes, whose arms have no torques; got contact watched")
-        self.supervisor, self.names = supervisor, [tuple(each) for each in names]
+        self.supervisor, self.names, self._single = supervisor, [tuple(each) for each in names], single
         self.controller: Controller = supervisor._own
         self.rules = np.array(_rules(supervisor.limits))
         self.active, self.reset, self.latch = np.zeros(1), np.zeros(1), np.zeros(len(LATCH))
@@ -227,7 +227,7 @@ class Guard:
 
     def _correction(self, lacks: Array, tau: Array) -> Where:
         limiter, takes = self.supervisor.limiter, self.takes
-        correction = limiter.correcting(takes.q, takes.qd, tau, self.controller.pairs)
+        correction = limiter.correcting(takes.q, takes.qd, tau, self.controller.pairs, single=self._single)
         asked, more = np.zeros(1), np.zeros(1)
         pick, solve, give = correction.first
         again, _ = correction.again[0]
@@ -311,12 +311,12 @@ class Guard:
 class SupervisorLanes:
     """See the module's docstring.  `make` gives a supervisor; `names` are those of each person's capsules.
 
-    All supervisors have the same programs and settings.
+    All supervisors have the same programs and settings; `single` where the schedule is in single precision.
     """
 
-    def __init__(self, make: Callable[[], Supervisor], names: Names) -> None:
-        self._make, self._names = make, names
-        self.first = first = Guard(make(), names)
+    def __init__(self, make: Callable[[], Supervisor], names: Names, *, single: bool = False) -> None:
+        self._make, self._names, self._single = make, names, single
+        self.first = first = Guard(make(), names, single=single)
         self._free = [first]
         self.steps, self.takes, self.command, self.active = first.steps, first.takes, first.command, first.active
         self.latch, self.reset = first.latch, first.reset
@@ -331,7 +331,7 @@ class SupervisorLanes:
         self._on = schedule[self.active]
         first.born()
         first.latch[:] = 0.0, 0.0, 1.0, 1.0
-        with np.errstate(over="ignore"):  # numbers that stand for none, in single precision
+        with np.errstate(over="ignore", invalid="ignore"):  # numbers that stand for none, in single precision
             for own, column in zip(first.arrays, self._all, strict=True):
                 column[:, 0] = own.ravel()
         self._columns = schedule.columns
@@ -352,7 +352,7 @@ class SupervisorLanes:
         return guard
 
     def _guard(self) -> Guard:
-        return self._free.pop() if self._free else Guard(self._make(), self._names)
+        return self._free.pop() if self._free else Guard(self._make(), self._names, single=self._single)
 
     def join(self, lane: int, guard: Guard) -> None:
         """An arm whose cycles are ordinary goes on in a lane; its guard is free for another."""

@@ -140,8 +140,8 @@ class Together:
                 raise ConfigError(f"only supervised laws run together; got {made!r:.60}")
             return made
 
-        self._arms = arms = SupervisorLanes(make, [NAMES] * people)
-        self._pose = arm.compile("pose")
+        self._arms = arms = SupervisorLanes(make, [NAMES] * people, single=self.dtype == np.float32)
+        self._pose, self._goal = arm.compile("pose"), Goal(np.zeros(3)).packed.copy()
         self._takes = takes = arms.takes
         self._task, self._at, self._stops = np.zeros(len(TASK)), np.zeros(1), np.zeros(len(STOPS))
         watched = {"now": takes.now, "latch": arms.latch, "stops": self._stops}
@@ -293,11 +293,12 @@ class Together:
             self._arms.begin(lane, run.q[0], t, PERIOD)
         else:
             self._arms.join(lane, guard)
+        self._goal[:3] = run.scene.goals[run.done % goals]
         values = {
             "now": (t, t, run.goal_time, FOR_EVER),
             "q": run.q[run.k],
             "qd": run.speed,
-            "goal": Goal(run.scene.goals[run.done % goals]).packed,
+            "goal": self._goal,
             "task": (run.k, len(run.asked), run.done, run.done % goals, goals, PERIOD),
             "stops": (run.stops, run.reset_at, float(run.latched)),
         }

@@ -75,17 +75,28 @@ def timings(
 
 
 @cache
-def _seen_kernel() -> Any:
-    names = ("key", "run", "frame", "channel", "true", "deviation")
-    return compiled(trace(seen, None, dict.fromkeys(names, SCALAR)))
+def _seen_kernel(numbers: int, first: int) -> Any:
+    """So many coordinates of a frame at once, the first of which has channel `first`: two channels cost as much as one
+    where they are constants."""
+
+    def frame_seen(_: object, key: Scalar, run: Scalar, frame: Scalar, true: Array, deviation: Scalar) -> Array:
+        channels = enumerate(true, first)
+        return np.array([seen(None, key, run, frame, float(k), x, deviation) for k, x in channels], dtype=object)
+
+    shapes = {"key": SCALAR, "run": SCALAR, "frame": SCALAR, "true": (numbers,), "deviation": SCALAR}
+    return compiled(trace(frame_seen, None, shapes))
 
 
 def seen_points(seed: int, true: NDArray[np.float64], deviation: float) -> NDArray[np.float64]:
     """Points (frames, people, P, 3) with the camera's error."""
-    frames, numbers = len(true), true[0].size
-    given = np.empty((6, frames, numbers))
+    frames, people, numbers = len(true), true.shape[1], true[0, 0].size
+    given = np.empty((4, frames))
     given[0], given[1] = key_and_run(seed)
-    given[2], given[3] = np.arange(frames)[:, None], POINTS + np.arange(numbers)
-    given[4], given[5] = true.reshape(frames, numbers), deviation
-    found: NDArray[np.float64] = _seen_kernel()(*given.reshape(6, -1))
-    return found.reshape(true.shape)
+    given[2], given[3] = np.arange(frames), deviation
+    key, run, number, deviations = given
+    found = [
+        _seen_kernel(numbers, POINTS + k * numbers)(key, run, number, true[:, k].reshape(frames, -1), deviations)
+        for k in range(people)
+    ]
+    both: NDArray[np.float64] = found[0] if people == 1 else np.stack(found, axis=1)
+    return both.reshape(true.shape)

@@ -28,7 +28,7 @@ from ...cell.people.reach import STRETCH, standing_points
 from ...geometry import Sizes
 from ...geometry.person import SIDES, Skeleton
 from ...geometry.person import standing_points as joints
-from .people_motion import Motion, greatest_step
+from .people_motion import Motion
 from .script import ScriptedRandom
 
 Array = NDArray[np.float64]
@@ -108,13 +108,20 @@ class Visitor:
 
     def points(self, times: Array) -> Array:
         """(T, 15, 3): the points of the skeleton at times (T,), in the order of `POINTS`."""
+        return motion().points(times / self.slowness, *self._plan())
+
+    def greatest_step(self, times: Array) -> float:
+        """The farthest that one of them moves from one of these times to the next, m."""
+        return motion().greatest_step(times / self.slowness, *self._plan())
+
+    def _plan(self) -> tuple[Any, ...]:
         rest = _figure(self.height)
         steps = [(step.start, step.length, step.speed, *step.change) for step in self.steps]
         grasps = [
             (g.start, g.time, g.hold, float(g.side), *(g.target - rest[_HANDS[g.side]]), g.lean) for g in self.grasps
         ]
         who = *rest.ravel(), *arm_lengths(self.height), *self.base
-        return motion().points(times / self.slowness, self.begin, steps, grasps, who)
+        return self.begin, steps, grasps, who
 
 
 POINTS = tuple(standing_points(np.zeros(3), 0.0, 1.8, Sizes()))
@@ -201,7 +208,7 @@ def visitor(
             t = max(t, grasp.end)
         t += random.uniform(*STANDS)
     plan = Visitor(height, begin, tuple(steps), tuple(grasps), base)
-    fastest = greatest_step(plan.points(np.arange(0.0, duration, FINE))) / FINE
+    fastest = plan.greatest_step(np.arange(0.0, duration, FINE)) / FINE
     return replace(plan, slowness=max(1.0, 1.005 * fastest / limb_speed))  # between samples it is hardly faster
 
 

@@ -6,14 +6,15 @@
                 elbows by the two links of cell/people/reach.py
 
 `walked`, `reached` and `posed` are written for any scalar.
+
+The greatest speed of a plan is found the same way: a lane has a stretch of the times, and compares each with the last.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +32,8 @@ STEP = ("start", "length", "speed", "r", "angle", "yaw")  # of a walk; the last 
 GRASP = ("start", "time", "hold", "side", "x", "y", "z", "lean")  # of a reach; x, y, z lead from rest to the target
 PLACE = ("r", "angle", "yaw")
 REACHING = ("lean", "left_x", "left_y", "left_z", "right_x", "right_y", "right_z", "left", "right")  # summed up
-AT = ("number", "walk", "reach")  # of a time, of the walk and of the reach that come next
-COUNTS = ("last", "walks", "reaches", "lanes")
+AT = ("number", "walk", "reach", "left")  # of a time, of the walk and of the reach that come next; times left
+COUNTS = ("last", "walks", "reaches", "stride")
 
 
 def _clipped(x: Scalar, low: Scalar, high: Scalar) -> Scalar:
@@ -124,9 +125,18 @@ def bent(shoulder: list[Scalar], hand: list[Scalar], upper: Scalar, fore: Scalar
 
 def _counted(_: None, at: Scalars, counts: Scalars) -> dict[str, Scalars]:
     """The next time of each lane, the last one repeated; and whether there is none left."""
-    last, _, _, lanes = counts
-    after = at[0] + lanes
-    return {"later": vector(minimum(after, last), 0.0, 0.0), "over": vector(where(at[0] >= last, 1.0, 0.0))}
+    last, _, _, stride = counts
+    left = at[3] - 1.0
+    return {"later": vector(minimum(at[0] + stride, last), 0.0, 0.0, left), "over": vector(where(left < 1.0, 1.0, 0.0))}
+
+
+def _step(_: None, a: Scalars, b: Scalars) -> Scalar:
+    return largest((x - y) @ (x - y) for x, y in zip(a, b, strict=True))
+
+
+def _greatest(_: None, step: Scalars, known: Scalars) -> dict[str, Scalars]:
+    """known: the greatest so far, below 0 before there is a time to compare with."""
+    return {"greatest": vector(where(known[0] < 0.0, 0.0, maximum(step[0], known[0])))}
 
 
 def _more(_: None, at: Scalars, counts: Scalars) -> dict[str, Scalars]:
@@ -136,76 +146,95 @@ def _more(_: None, at: Scalars, counts: Scalars) -> dict[str, Scalars]:
     }
 
 
+class _Plan(NamedTuple):
+    """What a schedule has of a person; who and where they begin are as `posed` and PLACE have them."""
+
+    steps: Sequence[Sequence[float]]  # rows of STEP
+    grasps: Sequence[Sequence[float]]  # rows of GRASP
+    begin: Array
+    who: Sequence[float]
+
+
+NO_STEP, NO_GRASP = (0.0, 1.0, 1.0, 0.0, 0.0, 0.0), (0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+
+
+class _Schedule:
+    """The points at one time after the other: all of them, or how far the fastest goes from one to the next."""
+
+    def __init__(self, known: Figure, *, fastest: bool) -> None:
+        at, counts, active, t = np.zeros(len(AT)), np.zeros(len(COUNTS)), np.ones(1), np.zeros(1)
+        begin, place, new_place = (np.zeros(len(PLACE)) for _ in range(3))
+        none, reaching, new_reaching = (np.zeros(len(REACHING)) for _ in range(3))
+        step, grasp, who = np.zeros(len(STEP)), np.zeros(len(GRASP)), np.zeros(3 * known.points + 5)
+        points, before = np.zeros((known.points, 3)), np.zeros((known.points, 3))
+        over, walks, reaches, moved, greatest, so_far = (np.zeros(1) for _ in range(6))
+        later, following = np.zeros(len(AT)), np.zeros(2)
+        self._tables = [LaneTables(k) for k in (1, len(STEP), len(GRASP), points.size)]
+        of_times, of_steps, of_grasps, of_points = self._tables
+        number, walk, reach = (at[k : k + 1] for k in range(3))
+
+        def call(function: Any, inputs: dict[str, Array], outs: Any, subject: Any = None) -> Call:
+            shapes = {k: x.shape for k, x in inputs.items()}
+            kernel = compiled(function, subject, shapes, name=function.__name__.strip("_"))
+            return Call(kernel, tuple(inputs.values()), outs, checked=())
+
+        next_walk, next_reach = following[:1], following[1:]
+        more = call(_more, {"at": at, "counts": counts}, (walks, reaches))
+        walking = {"t": t, "step": step, "place": place, "at": walk}
+        grasping = {"t": t, "grasp": grasp, "reaching": reaching, "at": reach}
+        walked: list[LaneStep] = [
+            Spread(of_steps, walk, step),
+            call(_walked, walking, (new_place, next_walk), known),
+            *(Copy(new_place, place), Copy(next_walk, walk), more),
+        ]
+        reached: list[LaneStep] = [
+            Spread(of_grasps, reach, grasp),
+            call(_reached, grasping, (new_reaching, next_reach), known),
+            *(Copy(new_reaching, reaching), Copy(next_reach, reach), more),
+        ]
+        compared: list[LaneStep] = [
+            call(_step, {"a": before, "b": points}, moved),
+            call(_greatest, {"step": moved, "known": so_far}, greatest),
+            *(Copy(greatest, so_far), Copy(points, before)),
+        ]
+        steps: list[LaneStep] = [
+            Gather(of_times, number, t),
+            *(Copy(begin, place), Copy(none, reaching)),
+            *(Repeat(walked, walks, 1 << 30), Repeat(reached, reaches, 1 << 30)),
+            call(posed, {"place": place, "reaching": reaching, "who": who}, points, known),
+            *(compared if fastest else [Scatter(points, number, of_points)]),
+            call(_counted, {"at": at, "counts": counts}, (later, over)),
+            Copy(later, at),
+            Halt(over),
+            Around(1 << 40),
+        ]
+        self._schedule = schedule = LaneSchedule(steps, active)
+        schedule[active][:] = 1.0
+        self._at, *self._given = (schedule[x] for x in (at, counts, begin, who))
+        self.greatest = schedule[so_far][0] if fastest else np.zeros(0)
+        self.lanes, self._numbers = schedule.lanes, np.arange(schedule.lanes, dtype=float)
+
+    def run(self, plan: _Plan, times: Array, apart: int, stride: int, each: int, found: Array | None = None) -> None:
+        """`each` times of every lane, `stride` apart; the lanes' first ones are `apart`."""
+        last, none = len(times) - 1, self._tables[3:] if found is None else []
+        tables = times[:, None], plan.steps or [NO_STEP], plan.grasps or [NO_GRASP], found
+        for table, values in zip(self._tables, tables, strict=True):
+            if table not in none:
+                self._schedule.assign(table, None, np.ascontiguousarray(values, dtype=float))
+        self._at[:] = 0.0
+        self._at[0], self._at[3] = np.minimum(apart * self._numbers, last), each
+        counts = last, len(plan.steps), len(plan.grasps), stride
+        for columns, numbers in zip(self._given, (counts, plan.begin, plan.who), strict=True):
+            columns[:] = np.asarray(numbers)[:, None]
+        self._schedule.run()
+
+
 class Motion:
     """Plans to points; `parts` says which points are which."""
 
     def __init__(self, *parts: Any) -> None:
-        self.parts = known = Figure(*parts)
-        self._who = np.zeros(3 * known.points + 5)
-        self._at, self._counts, self._active, t = np.zeros(len(AT)), np.zeros(len(COUNTS)), np.ones(1), np.zeros(1)
-        self._begin, place, new_place = (np.zeros(len(PLACE)) for _ in range(3))
-        none, reaching, new_reaching = (np.zeros(len(REACHING)) for _ in range(3))
-        step, grasp = np.zeros(len(STEP)), np.zeros(len(GRASP))
-        points, over, walks, reaches, later, following = (
-            np.zeros((known.points, 3)),
-            *(np.zeros(1) for _ in range(3)),
-            *(np.zeros(3) for _ in range(2)),
-        )
-        self._over = Halt(over)
-        self._tables = {
-            "t": LaneTables(1),
-            "steps": LaneTables(len(STEP)),
-            "grasps": LaneTables(len(GRASP)),
-            "points": LaneTables(points.size),
-        }
-        number, walk, reach = (self._at[k : k + 1] for k in range(3))
-
-        def call(function: Any, inputs: dict[str, Array], outs: Any, subject: Any = None) -> Call:
-            kernel = compiled(
-                function, subject, {k: x.shape for k, x in inputs.items()}, name=function.__name__.strip("_")
-            )
-            return Call(kernel, tuple(inputs.values()), outs, checked=())
-
-        next_walk, next_reach = following[:1], following[1:2]
-        more = call(_more, {"at": self._at, "counts": self._counts}, (walks, reaches))
-        all_steps: list[LaneStep] = [
-            Gather(self._tables["t"], number, t),
-            Copy(self._begin, place),
-            Copy(none, reaching),
-            Repeat(
-                [
-                    Spread(self._tables["steps"], walk, step),
-                    call(_walked, {"t": t, "step": step, "place": place, "at": walk}, (new_place, next_walk), known),
-                    *(Copy(new_place, place), Copy(next_walk, walk), more),
-                ],
-                walks,
-                1 << 30,
-            ),
-            Repeat(
-                [
-                    Spread(self._tables["grasps"], reach, grasp),
-                    call(
-                        _reached,
-                        {"t": t, "grasp": grasp, "reaching": reaching, "at": reach},
-                        (new_reaching, next_reach),
-                        known,
-                    ),
-                    *(Copy(new_reaching, reaching), Copy(next_reach, reach), more),
-                ],
-                reaches,
-                1 << 30,
-            ),
-            call(posed, {"place": place, "reaching": reaching, "who": self._who}, points, known),
-            Scatter(points, number, self._tables["points"]),
-            call(_counted, {"at": self._at, "counts": self._counts}, (later, over)),
-            self._over,
-            Copy(later, self._at),
-            Around(1 << 40),
-        ]
-        self._schedule = LaneSchedule(all_steps, self._active)
-        self._schedule[self._active][:] = 1.0
-        self._columns = [self._schedule[x] for x in (self._at, self._counts, self._begin, self._who)]
-        self._numbers = np.arange(self._schedule.lanes, dtype=float)
+        self.parts = Figure(*parts)
+        self._all, self._fastest = (_Schedule(self.parts, fastest=each) for each in (False, True))
 
     def points(
         self,
@@ -216,30 +245,22 @@ class Motion:
         who: Sequence[float],
     ) -> Array:
         """(T, P, 3): rows of STEP, of GRASP; where the person begins (PLACE); `who` as `posed` has it."""
-        schedule, last = self._schedule, len(times) - 1
         found = np.empty((len(times), self.parts.points, 3))
-        no_step, no_grasp = (0.0, 1.0, 1.0, 0.0, 0.0, 0.0), (0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-        tables = times[:, None], steps or [no_step], grasps or [no_grasp], found
-        for table, values in zip(self._tables.values(), tables, strict=True):
-            schedule.assign(table, None, np.ascontiguousarray(values, dtype=float))
-        at, *given = self._columns
-        at[0], at[1:] = np.minimum(self._numbers, last), 0.0
-        counts = last, len(steps), len(grasps), schedule.lanes
-        for columns, numbers in zip(given, (counts, begin, who), strict=True):
-            columns[:] = np.asarray(numbers)[:, None]
-        schedule.run()
+        lanes = self._all.lanes
+        self._all.run(_Plan(steps, grasps, begin, who), times, 1, lanes, -(-len(times) // lanes), found)
         return found
 
-
-def _step(_: None, a: Scalars, b: Scalars) -> Scalar:
-    return largest((x - y) @ (x - y) for x, y in zip(a, b, strict=True))
-
-
-@cache
-def _step_kernel(points: int) -> Any:
-    return compiled(_step, None, {"a": (points, 3), "b": (points, 3)}, name="step")
-
-
-def greatest_step(points: Array) -> float:
-    """The farthest that any of points (T, P, 3) moves from one time to the next, m."""
-    return float(np.sqrt(np.max(_step_kernel(points.shape[1])(points[:-1], points[1:]))))
+    def greatest_step(
+        self,
+        times: Array,
+        begin: Array,
+        steps: Sequence[Sequence[float]],
+        grasps: Sequence[Sequence[float]],
+        who: Sequence[float],
+    ) -> float:
+        """The farthest that any of these points moves from one time to the next, m."""
+        fastest = self._fastest
+        stretch = -(-(len(times) - 1) // fastest.lanes)
+        fastest.greatest[:] = -1.0
+        fastest.run(_Plan(steps, grasps, begin, who), times, stretch, 1, stretch + 1)
+        return float(np.sqrt(fastest.greatest.max()))

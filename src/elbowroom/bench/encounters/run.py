@@ -70,7 +70,12 @@ class RunTrack(NamedTuple):
     asked: Array  # (T, n) the commanded speeds
     goals: int
     stops: int
-    seconds: Array  # (T,) of each step
+    seconds: Array  # (T,) of each step; NaN where they are not known
+
+    @property
+    def timed(self) -> bool:
+        """Whether the times of steps are known."""
+        return not np.isnan(self.seconds[:1]).all()
 
 
 @dataclass(frozen=True)
@@ -150,7 +155,7 @@ def measured(
         alone=alone,
         jerk=_rms(np.diff(track.asked, n=2, axis=0)) / PERIOD**2,
         stops=track.stops,
-        microseconds=float(np.median(track.seconds)) * 1e6,
+        microseconds=float(np.median(track.seconds)) * 1e6 if track.timed else np.nan,
         fastest=float((np.abs(track.asked) / model.velocity).max()),
     )
 

@@ -117,7 +117,7 @@ class SensorFrames:
 
 def frames(scene: EncounterScene, sensor: str | SensorSettings = "camera") -> SensorFrames:
     """What the sensor gives in this scene, the same for every method; a name stands for that kind with its defaults."""
-    settings = _settings(sensor)
+    settings = sensor if isinstance(sensor, SensorSettings) else _settings(sensor)
     if settings.kind == "ideal":
         true = SeenPoints(scene.points, scene.velocities)
         return SensorFrames(scene.times, scene.times, scene.place, true, scene.other)
@@ -143,9 +143,8 @@ def frames(scene: EncounterScene, sensor: str | SensorSettings = "camera") -> Se
     return SensorFrames(stamps, stamps + latency, scene.place, SeenPoints(seen, velocities))
 
 
-def _settings(sensor: str | SensorSettings) -> SensorSettings:
-    if isinstance(sensor, SensorSettings):
-        return sensor
+@cache
+def _settings(sensor: str) -> SensorSettings:
     if sensor not in SENSORS:
         raise UnknownNameError(f"sensor: expected {' or '.join(SENSORS)}; got {sensor!r}")
     return SensorSettings(kind=sensor)
@@ -165,7 +164,7 @@ HEIGHTS = (0.1, 0.9)  # of the reach, above the base
 BESIDE = math.radians(75)  # goals are within it of the arm's front
 STEP = (0.25, 1.2)  # of the reach: between a goal and the next
 COLUMN = 0.3  # of the reach: the straight way between two goals stays so far from the base's axis
-GOALS = (4, 2.0)  # in a scene, and more a second of it: an arm reaches about one a second
+GOALS = (4, 1.5)  # in a scene, and more a second of it: an arm reaches about one a second at most
 LEVEL = 0.15  # m: an end of a capsule whose height changes less is carried by the base
 
 
@@ -350,7 +349,8 @@ def _sequence(where: Place, random: np.random.Generator, wanted: int) -> Array:
     count = len(goals)
     while len(found) < wanted:
         order, fits = random.permutation(count), where.steps_from(at)
-        at = int(order[fits[order].argmax() if fits.any() else -1])  # the first that will do
+        first = int(order[fits[order].argmax()])
+        at = first if fits[first] else int(order[-1])  # the first that will do
         found.append(at)
     return goals[found]
 

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ....compile.kernel import Kernel
 from ....compile.pipeline import Call, Copy, Pipeline
 from ....errors import ConfigError
 from ....model import Model
@@ -33,8 +34,9 @@ from ..limits import Facts, Limits, rule_values
 from ..perception import CLOCK
 from .approach_speed import ENDS, FREE, PROMISE
 from .body_regions import retreats, table
-from .rows import MotionLimit, not_finite, own_rows
-from .solver import ROUNDS, Tableau
+from .picked_rows import solving_kernels
+from .rows import MotionLimit, not_finite, own_rows, people_rows
+from .solver import ROUNDS, SINGLE, Tableau
 from .stages import CHAIN, NOBODY, FilterStructure, kernels
 
 Array = NDArray[np.float64]
@@ -100,7 +102,7 @@ class Limiter(Rebuilt):
             s = s._replace(layout=layout if rows is not None else None)
         if motion_limits and s.layout is None:
             raise ConfigError("motion_limits: expected a Controller of elbowroom's own, which has pairs; got another")
-        self._kernels = kernels(model, s)
+        self._kernels, self._own = kernels(model, s), s.own
         self._model, self._motion_limits = model, motion_limits
         self.torque, self.clock, self.zero = facts.torque, clock, zero
         self.last, self.change = zero.copy(), zero.copy()  # (n,) the last command, and what it changed
@@ -228,19 +230,25 @@ class Limiter(Rebuilt):
         """`keep` as steps of a pipeline."""
         return [Copy(self.out.qd, self.last), Copy(self.out.change, self.change)]
 
-    def correcting(self, q: Array, qd: Array, tau: Array, pairs: Array) -> Correction:
-        """What is left to do where a row may be violated, as steps of pipelines."""
-        p, (one, other), solve = self.picked, self.solved, self._kernels["solve"]
+    def correcting(self, q: Array, qd: Array, tau: Array, pairs: Array, *, single: bool = False) -> Correction:
+        """What is left to do where a row may be violated, as steps of pipelines; `single`: for single precision."""
+        known = self._in_single() if single else self._kernels
+        p, (one, other), solve = self.picked, self.solved, known["solve"]
         arrays = self._inputs(q, qd, self.zero, tau, pairs)  # what is wanted counts no more
 
         def given(s: Tableau) -> Call:
             return Call(self._kernels["give_solved"], self._taken("give_solved", arrays | self._found(s)), self.out)
 
         row = Call(self._kernels["row"], self._taken("row", arrays), self._outs["row"])
-        pick = Call(self._kernels["pick"], self._taken("pick", arrays), p)
+        pick = Call(known["pick"], self._taken("pick", arrays), p)
         first = [pick, Call(solve, (*_begun(p), *_fixed(p)), one), given(one)]
         again = [[Call(solve, (*_begun(x), *_fixed(p)), y), given(y)] for x, y in ((one, other), (other, one))]
         return Correction([row], self._arrays["violated"], first, again, (one.left, other.left))
+
+    def _in_single(self) -> dict[str, Kernel]:
+        assert self.layout is not None  # whatever is corrected has pairs
+        rows = self._kernels["pick"].signature.inputs[0].shape[0]
+        return solving_kernels(self._model.n, rows, people_rows(self.layout), self._own, SINGLE)
 
     def corrections(self, q: Array, qd: Array, tau: Array, pairs: Array) -> Callable[[], None]:
         """The same as a function."""

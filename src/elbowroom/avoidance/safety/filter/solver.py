@@ -18,12 +18,21 @@ from ....compile.kernel import Kernel
 from .rows import ROWS
 
 STEPS, ROUNDS = 4, 10  # steps in a round, and rounds at most; one is mostly enough
-SLACK = 1e-10  # of a constraint's grip: what it yields by, so that constraints which depend on others do no harm
-MET = 1e-9  # of a velocity limit: what is violated by less is met
-STILL = 1e-12  # a price that falls more slowly does not fall
 NONE = -1.0  # no constraint
 ENDLESS = 1e6  # velocity limits: rows have no upper bound
 NO_GRIP = 1e-9  # (m/s)^2: a row that joints at full speed move by less is left alone
+
+
+class Tolerance(NamedTuple):
+    """What counts as nothing."""
+
+    slack: float  # of a constraint's grip: what it yields by, so that constraints which depend on others do no harm
+    met: float  # of a velocity limit: what is violated by less is met
+    still: float  # a price that falls more slowly does not fall
+
+
+DOUBLE, SINGLE = Tolerance(1e-10, 1e-9, 1e-12), Tolerance(3e-6, 1e-5, 1e-6)
+"""Of double precision, and of lanes in single precision, whose last digit is 6e-8."""
 
 
 class QuadraticProblem(NamedTuple):
@@ -55,7 +64,7 @@ GIVEN = Tableau._fields[:-1]  # what a step takes, and what it changes
 CHANGED = ("table", "at", "price", "side", "entering", "left")
 
 
-def opened(p: QuadraticProblem) -> Tableau:
+def opened(p: QuadraticProblem, tolerance: Tolerance = DOUBLE) -> Tableau:
     """The tableau with nothing held: x is the wish."""
     n, K = len(p.wish), len(p.need)
     table, grips = [], []
@@ -64,7 +73,7 @@ def opened(p: QuadraticProblem) -> Tableau:
             dots = summed(p.A[i] * p.A[j]) if i < K else p.A[j][i - K] if j < K else float(i == j)
             if i == j:
                 grips.append(dots)
-                dots = dots * (1.0 + SLACK) + (p.yields[i] if i < K else 0.0)
+                dots = dots * (1.0 + tolerance.slack) + (p.yields[i] if i < K else 0.0)
             table.append(dots)
     at = [summed(a * p.wish) for a in p.A]
     weight = [where(g > NO_GRIP, 1.0 / sqrt(where(g > NO_GRIP, g, 1.0)), 0.0) for g in grips[:K]]
@@ -95,7 +104,7 @@ def _column(table: Array, hot: list[Scalar]) -> list[Scalar]:
     return [summed([table[_triangle(i, j)] * hot[j] for j in range(m)]) for i in range(m)]
 
 
-def pivot(s: Tableau) -> Tableau:
+def pivot(s: Tableau, tolerance: Tolerance = DOUBLE) -> Tableau:
     """One step of the dual active-set method (Goldfarb and Idnani); nothing changes once no constraint is violated.
 
     The most violated constraint r has its price raised until it is met, then it is held; or until the price of one that
@@ -111,7 +120,7 @@ def pivot(s: Tableau) -> Tableau:
     most, worst = best([(lack, float(i)) for i, lack in enumerate(lacks)], lambda x, y: x[0] > y[0])
     going = s.entering[0] >= 0.0
     r = where(going, s.entering[0], worst)
-    go = going | (most > MET)
+    go = going | (most > tolerance.met)
     hot = _one_hot(r, m)
     column = _column(s.table, hot)
     towards = where(summed([h * (lo - x) for h, lo, x in zip(hot, s.low, s.at, strict=True)]) > 0.0, 1.0, -1.0)
@@ -119,7 +128,7 @@ def pivot(s: Tableau) -> Tableau:
     grip = summed([h * c for h, c in zip(hot, column, strict=True)])
     falls = [towards * side * c for side, c in zip(s.side, column, strict=True)]
     ends = [
-        (where(fall > STILL, absolute(p), 1.0), where(fall > STILL, fall, 0.0), float(i))
+        (where(fall > tolerance.still, absolute(p), 1.0), where(fall > tolerance.still, fall, 0.0), float(i))
         for i, (p, fall) in enumerate(zip(s.price, falls, strict=True))
     ]
     far, fast, d = best([(lack, grip, r), *ends], lambda x, y: x[0] * y[1] < y[0] * x[1])
@@ -168,20 +177,26 @@ def nearest(p: QuadraticProblem, steps: int = STEPS * ROUNDS) -> tuple[Array, Ar
 
 
 # ---- its compiled form
-def _solving(size: tuple[int, int, int]) -> Repeated:
-    n, steps, rows = size
-    m = rows + n
+class _Solver(NamedTuple):
+    n: int
+    steps: int
+    rows: int
+    tolerance: Tolerance
+
+
+def _solving(size: _Solver) -> Repeated:
+    m = size.rows + size.n
     shapes = {"table": (m * (m + 1) // 2,), "entering": (1,)}
     inputs = {name: shapes.get(name, (m,)) for name in GIVEN}
-    return Repeated(trace(_turn, None, inputs, name="solve"), steps)
+    return Repeated(trace(_turn, size.tolerance, inputs, name="solve"), size.steps)
 
 
-def _turn(_: None, **tableau: Array) -> dict[str, Array]:
-    after = pivot(Tableau(**tableau))
+def _turn(tolerance: Tolerance, **tableau: Array) -> dict[str, Array]:
+    after = pivot(Tableau(**tableau), tolerance)
     return {name: getattr(after, name) for name in CHANGED}
 
 
-def solver_kernel(n: int, steps: int = STEPS, rows: int = ROWS) -> Kernel:
+def solver_kernel(n: int, steps: int = STEPS, rows: int = ROWS, tolerance: Tolerance = DOUBLE) -> Kernel:
     """So many steps of the solver, for any arm of n joints and so many rows; it takes a Tableau and gives what changes
     of it."""
-    return compiled(_solving, (n, steps, rows))
+    return compiled(_solving, _Solver(n, steps, rows, tolerance))

@@ -5,7 +5,7 @@
     asked     the wish: as much of the change as the joints can make together in this cycle, within the box
     weighed   what the wish lacks of the rows that it may violate (rows.py), and the margin
     rowed     those rows, where it lacks anything
-    picked    the worst of them, as the problem that solver.py solves
+    picked    the worst of them, as the problem that solver.py solves (picked_rows.py)
     given     the wish, or what the filter made of it; then each joint held to a speed from which it can still stop
               before its end, because that is where metal ends
 
@@ -50,6 +50,7 @@ from .approach_speed import ENDS, MET, NO_MARGIN, RUNS, WORST, PairBounds, lane_
 from .body_regions import mobilities
 from .capsule_motion import CapsuleMotion, Lanes, capsule_motions, moving
 from .joint_speed_limits import Box, bounded_torque, braked, joint_box, reached, scale
+from .picked_rows import solving_kernels
 from .rows import (
     EVASION,
     KINDS,
@@ -59,13 +60,11 @@ from .rows import (
     Constraint,
     MotionLimit,
     RowCandidates,
-    chosen,
     limit_rows,
     people_rows,
     posed,
     row_candidates,
 )
-from .solver import GIVEN, QuadraticProblem, opened, solver_kernel
 
 CHAIN = ("move", "measure", "notice", "box", "bear", "meet", "ask", "compare", "weigh")  # the stages of every cycle
 COMMON = ("q", "qd", "last", "tau", "bounds", "clock", "told", "rules")
@@ -298,21 +297,6 @@ def rowed(s: FilterStructure, model: Model, **inputs: Array) -> dict[str, Array]
     }
 
 
-def picked(kinds: tuple[int, int], rows: Array, start: Array, low: Array, up: Array) -> dict[str, Array]:
-    """The rows that are solved for, as a QuadraticProblem and then as a Tableau has them, and their kinds.
-
-    Given is how many of the first rows are people's, and how many of the last are of motion limits.
-    """
-    best = chosen([Constraint.of(row) for row in rows], *kinds)
-    A, (need, yields, kind) = (
-        np.array([row.a for row in best]),
-        (vector(*numbers) for numbers in zip(*((row.need, row.yields, row.kind) for row in best), strict=True)),
-    )
-    tableau = opened(QuadraticProblem(start, low, up, A, need, yields))
-    given = {name: getattr(tableau, name) for name in GIVEN}
-    return given | {"A": A, "need": need, "yields": yields, "kinds": kind}
-
-
 def given(s: FilterStructure, model: Model, *, solved: bool = False, **inputs: Array) -> dict[str, Array]:
     """The command: the wish or, `solved`, what became of it, pulled back; braked, as torques; and a summary."""
     x, layout = StageInputs.of(s, **inputs), s.layout
@@ -431,8 +415,7 @@ def kernels(model: Model, s: FilterStructure) -> dict[str, Kernel]:
     if s.layout is not None:
         more = "low", "up", "at", "price", "kinds", *(("promise", "met", "allowed") if lanes else ())
         scalar("give_solved", partial(given, s, solved=True), *takes, *more)
-        known["pick"] = picked_kernel(n, shapes["rows"][0], people_rows(s.layout), s.own)
-        known["solve"] = solver_kernel(n, rows=s.solved_for)
+        known |= solving_kernels(n, shapes["rows"][0], people_rows(s.layout), s.own)
     return known
 
 
@@ -444,9 +427,3 @@ def _borne(s: FilterStructure, model: Model, q: Array, promise: Array) -> dict[s
     assert s.lanes is not None
     found = mobilities(model, s.lanes.layout, q, promise)
     return {"mobility": found.reshape(s.lanes.steps, s.lanes.count)}
-
-
-def picked_kernel(n: int, rows: int, promises: int, own: int = 0) -> Kernel:
-    """`picked` of so many rows, the first of them people's, the last of motion limits."""
-    inputs = {"rows": (rows, n + 4), "start": (n,), "low": (n,), "up": (n,)}
-    return compiled(picked, (promises, own), inputs, name="picked")

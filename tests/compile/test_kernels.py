@@ -21,6 +21,7 @@ from elbowroom.algebra import absolute, cos, maximum, minimum, sin, sqrt, trace,
 from elbowroom.compile import compiled, cpu, engine, entry, llvm
 from elbowroom.compile import entry as kernel_entry
 from elbowroom.compile.lower import lower
+from elbowroom.compile.registers import Registers
 from marks import slow_where
 from strategies import examples
 
@@ -126,8 +127,9 @@ def test_every_batch_length_and_thread_count_gives_the_same_bits(length, threads
     assert (out[length] == 7.0).all()  # nothing is written behind the end
 
 
-@pytest.mark.parametrize("name", ["mass_matrix", "inverse_dynamics", "forward_dynamics", "jacobian"])
-def test_cutting_a_program_into_functions_changes_no_bit(name, monkeypatch):
+@pytest.mark.parametrize("room", [5, 28])
+@pytest.mark.parametrize("name", ["mass_matrix", "inverse_dynamics", "operational_space_translation", "jacobian"])
+def test_cutting_a_program_into_functions_changes_no_bit(name, room, monkeypatch):
     model = er.load("panda").model
     method = er.dynamics.quantity(name).fast[0]
     program = er.dynamics.program(model, name, method)
@@ -135,9 +137,18 @@ def test_cutting_a_program_into_functions_changes_no_bit(name, monkeypatch):
     whole = kernel_of(program)(*states)
     monkeypatch.setattr(llvm, "ALONE", 10)
     monkeypatch.setattr(llvm, "CHUNK", 97)
+    monkeypatch.setattr(llvm, "SPARE", engine.host().registers - room)
     cut = compiled(program, method="cut")
     assert np.array_equal(together(cut(*states)), together(whole))
     assert np.array_equal(together(cut(*(x[4] for x in states))), together(kernel_of(program)(*(x[4] for x in states))))
+
+
+def test_the_value_that_is_read_last_makes_room():
+    steps = [(2, ("add", 0, 1)), (3, ("mul", 2, 2)), (4, ("sub", 3, 1)), (5, ("mul", 4, 0)), (6, ("add", 5, 2))]
+    registers = Registers(steps, 2, [0, 1])
+    assert [registers.next() for _ in steps] == [[0], [2], [], [], []]
+    unlimited = Registers(steps, 0, [0, 1])
+    assert [unlimited.next() for _ in steps] == [[]] * 5
 
 
 @pytest.mark.slow

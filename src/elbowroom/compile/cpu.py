@@ -54,8 +54,10 @@ class MachineCode(OfThisProcess):
         if found is not None:
             known, code = Signature.from_facts(found[0]), found[1]
         else:
-            program = self.make()
-            code = engine.object_code(llvm.module(program, engine.host(), self.dtype, self.kind), engine.host())
+            with engine.no_collection():
+                program = self.make()
+                text = llvm.module(program, engine.host(), self.dtype, self.kind)
+            code = engine.object_code(text, engine.host())
             known = describe(program)
             if self.name:
                 disk.store(self.name, known.facts(), code)

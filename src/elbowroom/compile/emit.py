@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import groupby
 
 from ..algebra import Port, Program, Table
 from ..algebra.expr import CONDITIONS, Operation
 from ..algebra.philox import Philox, Words
 from .ir import IrWriter, Together, hex_float
 from .log import log
-from .lower import Lowered, lower, turned_steps
+from .lower import Lowered, Steps, lower, turned_steps
+from .registers import Registers
 from .sincos import sincos
 from .transpose import joined, transposed
+
+Piece = tuple[int, int, int]  # of an output: its number, the first element, how many
 
 PACK = 4  # angles of one state in a vector
 GROUP = 8  # sines whose steps go side by side: enough to hide how long a step takes, few enough for the registers
@@ -24,16 +28,17 @@ class Emitter:
         self,
         lowered: Lowered,
         writer: IrWriter,
+        chunks: Sequence[Steps] = (),
         *,
-        alone: bool,
         table: Table | None = None,
         columns: bool = False,
         rows: str = "",
         strides: Mapping[str, int] | None = None,
+        registers: int = 0,
     ) -> None:
+        self.registers = registers  # values to keep in them; 0: that is left to LLVM
         self.lowered = lowered
         self.program = lowered.program
-        self.alone = alone  # one function holds everything
         self.table = table  # every lane has pointers of its own: its state may lie anywhere
         self.shared = {rows} if table is None else {p.name for p in table.shared} | table.uniform(writer.lanes)
         self.columns = set() if table is None else set(table.columns)
@@ -44,35 +49,37 @@ class Emitter:
         self.turned = turned_steps(lowered)
         self._blocks: dict[tuple[int, ...], Words[str]] = {}  # of random words
         self.slots: dict[int, int] = {}
-        self.outputs: dict[int, list[tuple[Port, int]]] = {}
-        for port, operands in zip(self.program.outputs, self.program.results, strict=True):
-            for element, operand in enumerate(operands):
-                self.outputs.setdefault(operand, []).append((port, element))
+        self._taken: set[int] = set()  # values of other functions, in their slots
+        self._left: set[int] = set()  # values for other functions, in their slots as soon as they are known
+        self._homes: dict[int, str] = {}  # of values that wait on the stack
+        self.pieces = self._pieces(chunks)
 
-    def chunk(
-        self, steps: tuple[tuple[int, Operation], ...], taken: set[int], left: set[int], *, first: bool
-    ) -> list[str]:
-        """The lines of one function's body."""
+    def chunk(self, number: int, steps: Steps, taken: set[int], left: set[int]) -> list[str]:
+        """The lines of one function's body: values of others are loaded where needed, outputs stored once known."""
         w = self.w
         w.restart()
-        self.value, self._blocks = {}, {}
-        for k in sorted(taken):
-            self.value[k] = self._load_slot(k)
-        if first:
+        self.value, self._blocks, self._homes, self._taken, self._left = {}, {}, {}, taken, left
+        if number == 0:
             self._start()
-        for k, operation in steps:
-            if k not in self.turned:
-                self.value[k] = self._step(operation)
-                if not self.alone:
-                    self._finish(k)
-        if first and not self.alone:
-            for k in (k for k in self.outputs if k < 0 or k in self.lowered.loads or k in self.turned):
-                self._finish(k)
-        if self.alone:
-            self._store_all()
-        for k in sorted(left):
+        made = {k: at for at, (k, _) in enumerate(steps) if k not in self.turned}
+        stores: dict[int, list[Piece]] = {}
+        last = max(made.values(), default=-1) if w.lanes > 1 and not self.registers else -1
+        for piece in self.pieces[number]:  # LLVM orders lanes best where all of them are stored at the end
+            stores.setdefault(max(last, *(made.get(k, -1) for k in self._members(piece))), []).append(piece)
+        for piece in stores.get(-1, ()):
+            self._store_piece(piece)
+        for k in sorted(left & self.value.keys()):
             self._store_slot(k)
-        return w.lines
+        registers = Registers([steps[at] for at in made.values()], self.registers, self.value)
+        for k, at in made.items():
+            self.value[k] = self._step(steps[at][1])
+            for piece in stores.get(at, ()):
+                self._store_piece(piece)
+            if k in left:
+                self._store_slot(k)
+            for gone in registers.next():
+                self._to_memory(gone)
+        return [*(f"  {home} = alloca {w.type}" for home in self._homes.values()), *w.lines]
 
     # ---- inputs, and their sines and cosines
     def _start(self) -> None:
@@ -115,7 +122,11 @@ class Emitter:
 
     # ---- steps
     def _operand(self, k: int) -> str:
-        return self.value[k] if k >= 0 else self.w.constant(self.lowered.constants[-1 - k])
+        if k < 0:
+            return self.w.constant(self.lowered.constants[-1 - k])
+        if k not in self.value:
+            self.value[k] = self._from_memory(k)
+        return self.value[k]
 
     def _step(self, operation: Operation) -> str:
         w = self.w
@@ -128,7 +139,8 @@ class Emitter:
         if name == "fms":
             return w.product_sum(x[0], x[1], w.negated(x[2]))
         if name == "fnma":
-            return w.product_sum(w.negated(x[0]), x[1], x[2])
+            factor, other = reversed(x[:2]) if w.is_negated(x[1]) and not w.is_negated(x[0]) else x[:2]
+            return w.product_sum(w.negated(factor), other, x[2])
         if name == "neg":
             return w.negated(x[0])
         if name in ("sin", "cos"):
@@ -162,12 +174,12 @@ class Emitter:
         channel = known[3]
         place = (*operands[:3], operands[3] if channel is None else -1 - channel // 2)
         if place not in self._blocks:
-            given: list[str | int] = [self.value[k] if c is None else c for k, c in zip(operands, known, strict=True)]
+            given = [self._operand(k) if c is None else c for k, c in zip(operands, known, strict=True)]
             self._blocks[place] = steps.block(given[0], given[1], given[2], given[3])
         words = self._blocks[place]
         if channel is not None:
             return steps.between(words, channel % 2)
-        return steps.chosen(self.value[operands[3]], steps.between(words, 0), steps.between(words, 1))
+        return steps.chosen(self._operand(operands[3]), steps.between(words, 0), steps.between(words, 1))
 
     # ---- memory
     def _address(self, side: str, port: Port, element: int, lane: int = 0) -> str:
@@ -238,25 +250,55 @@ class Emitter:
             address = self._address("o", port, element, lane)
             w.lines.append(f"  store {w.scalar} {scalar}, ptr {address}")
 
-    def _finish(self, k: int) -> None:
-        """Store an output as soon as it is known."""
-        for port, element in self.outputs.get(k, ()):
-            self._store(port, element, self._operand(k))
+    def _members(self, piece: Piece) -> tuple[int, ...]:
+        number, start, width = piece
+        return self.program.results[number][start : start + width]
 
-    def _store_all(self) -> None:
-        """Store all outputs, in lanes a square of them at a time, transposed."""
-        w = self.w
-        for port, operands in zip(self.program.outputs, self.program.results, strict=True):
-            registers = [self._operand(k) for k in operands]
-            done = 0
-            rows = not self.whole and port.name not in self.columns
-            for width, least in ((w.lanes, w.tile + 1), (w.tile, 2)) if rows else ():
-                for start in _covering(done, port.size, width):
-                    if port.size - done >= least:
-                        self._store_tile(port, start, registers[start : start + width])
-                        done = start + width
-            for element in range(done, port.size):
-                self._store(port, element, registers[element])
+    def _pieces(self, chunks: Sequence[Steps]) -> list[list[Piece]]:
+        """The pieces in which outputs are stored, by the function that does it: one that makes all members of a piece.
+
+        In lanes tiles of neighbours, to be transposed; numbers that are known beforehand in vectors.
+        """
+        first = self.lowered.loads.keys() | self.turned.keys()
+        made = {k: number for number, chunk in enumerate(chunks) for k, _ in chunk if k not in first}
+        found: list[list[Piece]] = [[] for _ in chunks]
+        for number, (port, operands) in enumerate(zip(self.program.outputs, self.program.results, strict=True)):
+            for start, width in self._tiles(port, operands) if chunks else ():
+                homes = {made.get(k, 0) for k in operands[start : start + width] if k >= 0} or {0}
+                pieces = [(number, start, width)] if len(homes) == 1 else []
+                for piece in pieces or [(number, k, 1) for k in range(start, start + width)]:
+                    found[max(made.get(k, 0) for k in self._members(piece))].append(piece)
+        return found
+
+    def _tiles(self, port: Port, operands: tuple[int, ...]) -> list[tuple[int, int]]:
+        """Start and width of the pieces of an output."""
+        w, found, done = self.w, [], 0
+        if w.lanes == 1 and port.name not in self.strides:
+            for known, run in groupby(range(port.size), lambda k: operands[k] < 0):
+                elements = list(run)
+                width = PACK if known else 1
+                found += [(k, min(width, elements[-1] + 1 - k)) for k in elements[::width]]
+            return found
+        rows = not self.whole and port.name not in self.columns
+        for width, least in ((w.lanes, w.tile + 1), (w.tile, 2)) if rows else ():
+            for start in _covering(done, port.size, width):
+                if port.size - done >= least:
+                    found.append((start, width))
+                    done = start + width
+        return found + [(element, 1) for element in range(done, port.size)]
+
+    def _store_piece(self, piece: Piece) -> None:
+        port, start, width = self.program.outputs[piece[0]], *piece[1:]
+        registers = [self._operand(k) for k in self._members(piece)]
+        if width == 1:
+            self._store(port, start, registers[0])
+        elif self.w.lanes > 1:
+            self._store_tile(port, start, registers)
+        else:
+            listed = ", ".join(f"{self.w.scalar} {number}" for number in registers)
+            address = self._address("o", port, start)
+            kind = f"<{width} x {self.w.scalar}>"
+            self.w.lines.append(f"  store {kind} <{listed}>, ptr {address}, align {self.w.size}")
 
     def _store_tile(self, port: Port, start: int, columns: list[str]) -> None:
         """Neighbouring columns of an output, transposed."""
@@ -277,16 +319,26 @@ class Emitter:
     def _is_condition(self, k: int) -> bool:
         return self.program.operations[k][0] in CONDITIONS
 
-    def _load_slot(self, k: int) -> str:
+    def _to_memory(self, k: int) -> None:
+        """Forget the register of a value, which waits on the stack unless it has a slot."""
+        if k not in self._taken and k not in self._left and k not in self._homes:
+            self._homes[k] = f"%home{k}"
+            self._write(k, self._homes[k])
+        del self.value[k]
+
+    def _from_memory(self, k: int) -> str:
         w = self.w
-        value = w.put(f"load {w.type}, ptr {self._slot(k)}, align 8")
+        value = w.put(f"load {w.type}, ptr {self._homes.get(k) or self._slot(k)}, align {w.size}")
         return w.put(f"fcmp one {w.type} {value}, {w.constant(0.0)}") if self._is_condition(k) else value
 
     def _store_slot(self, k: int) -> None:
+        self._write(k, self._slot(k))
+
+    def _write(self, k: int, address: str) -> None:
         w, value = self.w, self.value[k]
-        if self._is_condition(k):  # slots hold numbers
+        if self._is_condition(k):  # memory holds numbers
             value = w.select(value, w.constant(1.0), w.constant(0.0))
-        w.lines.append(f"  store {w.type} {value}, ptr {self._slot(k)}, align 8")
+        w.lines.append(f"  store {w.type} {value}, ptr {address}, align {w.size}")
 
 
 class SharedWriter(IrWriter):
@@ -343,7 +395,7 @@ class TurnSteps:
 
     def _run(self, writer: IrWriter, loads: dict[str, str], known: dict[int, str]) -> dict[int, str]:
         """The steps all of whose operands are there."""
-        emitter = Emitter(self.lowered, writer, alone=True)
+        emitter = Emitter(self.lowered, writer)
         value = emitter.value = dict(known)
         for k, (name, _) in self.lowered.loads.items():
             if name in loads:

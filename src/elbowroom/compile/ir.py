@@ -20,6 +20,8 @@ class IrWriter:
     needed: set[str] = field(default_factory=set)  # declarations and constants outside the function
     _next: int = 0
     _constants: dict[float, str] = field(default_factory=dict)  # in registers
+    registers: int = 16  # that the CPU has for numbers
+    _negatives: dict[str, str] | None = None  # of registers, where LLVM does not take a sign into a product itself
 
     @property
     def type(self) -> str:
@@ -76,6 +78,7 @@ class IrWriter:
     def restart(self) -> None:
         """Begin another function."""
         self.lines, self._next, self._constants = [], 0, {}
+        self._negatives = None if self._negatives is None else {}
 
     def constant(self, value: float) -> str:
         """A number in every lane.
@@ -110,7 +113,19 @@ class IrWriter:
 
     def negated(self, x: str) -> str:
         """-x."""
-        return self.put(f"fneg {self.type} {x}")
+        if self._negatives is None:
+            return self.put(f"fneg {self.type} {x}")
+        if x not in self._negatives:  # one instruction, where `fneg` as it stands is four
+            self._negatives[x] = self.put(f"fmul {self.type} {x}, {self._splat('-1.0', self.scalar)}")
+        return self._negatives[x]
+
+    def is_negated(self, x: str) -> bool:
+        """Whether -x is there already."""
+        return self._negatives is not None and x in self._negatives
+
+    def keep_negatives(self) -> None:
+        """Every value is negated once, for code that LLVM does not optimize."""
+        self._negatives = {}
 
     def call(self, intrinsic: str, *arguments: str) -> str:
         """An intrinsic over values of this type."""

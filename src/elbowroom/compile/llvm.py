@@ -20,7 +20,9 @@ A Repeated has one function for a turn of its program, and `one` and `block` are
 A Rolled has loops over its joints in `one` and in `block` (rolled.py).
 
 The code has no fast-math: sums and products are done as written and fused by `lower` alone, so one state and the same
-state in a batch give the same bits.  Long programs are cut into functions of `CHUNK` steps (lower.py).
+state in a batch give the same bits.  Long programs are cut into functions of `CHUNK` steps (lower.py),
+which LLVM translates as they stand: its optimizations of a function take a time that grows with the square of the
+length, and what they would gain most by, the choice of registers, is done here (registers.py).
 """
 
 from __future__ import annotations
@@ -43,8 +45,9 @@ from .transpose import into_columns, into_rows
 ROOM = "@room = internal global [64 x i64] zeroinitializer"  # the loader's table of outside functions lies behind it
 COLUMNS = ("columns", "unfused")  # kinds of code for one block of states
 LINE = 64  # bytes of a cache line
-ALONE = 6000  # steps that one function still holds; every cut costs stores and loads of what crosses it
-CHUNK = 3000  # steps a function where there are more: the time to compile one grows faster than its length
+ALONE = 5500  # steps and stores that one function still holds, with registers and order as LLVM finds them best
+CHUNK = 500  # steps a function where there are more: the time to compile one grows faster than its length
+SPARE = 4  # registers that are left for what a step itself needs
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,7 @@ class Target:
     features: str
     vector_bits: int
     fma: bool
+    registers: int = 16  # for numbers, scalars or vectors
 
     def lanes(self, scalar: str) -> int:
         """States at once: what one vector register holds."""
@@ -72,10 +76,11 @@ def module(program: Compilable, target: Target, dtype: np.dtype[np.floating], ki
     }
     lanes = target.lanes(scalar)
     if kind in COLUMNS:
-        return _in_columns(program, IrWriter(scalar, lanes, target.fma and kind != "unfused", needed=needed))
+        fma = target.fma and kind != "unfused"
+        return _in_columns(program, IrWriter(scalar, lanes, fma, needed=needed, registers=target.registers))
     if isinstance(program, Table) and program.columns:
         lanes = min(lanes, WIDEST)
-    one, wide = (IrWriter(scalar, n, target.fma, needed=needed) for n in (1, lanes))
+    one, wide = (IrWriter(scalar, n, target.fma, needed=needed, registers=target.registers) for n in (1, lanes))
     name, writer = ("one", one) if kind == "one" else ("block", wide)
     if isinstance(program, Table):
         parts = [*_function("block", lower(program.program), wide, program), gathering(program, scalar, lanes)]
@@ -179,20 +184,25 @@ def _pieces(
     `columns`: in lanes, all arrays are columns (transpose.py), but the input `rows`, which is the same in all lanes.
     """
     total = len(lowered.steps)
-    chunks = [lowered.steps] if total <= ALONE else [lowered.steps[k : k + CHUNK] for k in range(0, total, CHUNK)]
-    emit = Emitter(lowered, writer, alone=len(chunks) == 1, table=table, columns=columns, rows=rows, strides=strides)
-    aligned = f"alignstack({LINE}) " if writer.lanes > 1 else ""  # a vector that waits on the stack lies in one line
+    stores = sum(k >= 0 for operands in lowered.program.results for k in operands)
+    cut = total > CHUNK and total + stores > ALONE
+    chunks = [lowered.steps[k : k + CHUNK] for k in range(0, total, CHUNK)] if cut else [lowered.steps]
+    room = writer.registers - SPARE if cut else 0
+    emit = Emitter(lowered, writer, chunks, table=table, columns=columns, rows=rows, strides=strides, registers=room)
+    kept = f"alignstack({LINE}) " if writer.lanes > 1 else ""  # a vector that waits on the stack lies in one line
     parameters = _parameters(lowered, writer, table)
-    if len(chunks) == 1:
-        body = emit.chunk(chunks[0], set(), set(), first=True)
-        return [f"define void @{name}({parameters}) {aligned}{{", *body, "  ret void", "}"], [], 0
+    if not cut:
+        body = emit.chunk(0, chunks[0], set(), set())
+        return [f"define void @{name}({parameters}) {kept}{{", *body, "  ret void", "}"], [], 0
+    kept += "noinline optnone "
+    writer.keep_negatives()
     functions, calls = [], []
     crossings = crossing(lowered, chunks)
     emit.slots = slots_for(crossings)
     given = arguments(lowered.program) if table is None else gathered(table, "ptr", writer.lanes)
     for number, chunk in enumerate(chunks):
-        body = emit.chunk(chunk, *crossings[number], first=number == 0)
-        functions += [f"define internal void @{name}_{number}({parameters}, ptr noalias %scratch) {aligned}{{", *body]
+        body = emit.chunk(number, chunk, *crossings[number])
+        functions += [f"define internal void @{name}_{number}({parameters}, ptr noalias %scratch) {kept}{{", *body]
         functions += ["  ret void", "}"]
         calls.append(f"  call void @{name}_{number}({given}, ptr %scratch)")
     return functions, calls, (max(emit.slots.values(), default=0) + 1) * writer.bytes

@@ -18,6 +18,7 @@ from ..algebra import Program
 from ..algebra.expr import Operation
 
 SHORT = 2000  # steps
+Steps = tuple[tuple[int, Operation], ...]  # (value, (name, operand, ...))
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Lowered:
     """Steps in order; step k writes value `number`.  Operands are values (>= 0) or constants (< 0), as in Program."""
 
     program: Program
-    steps: tuple[tuple[int, Operation], ...]  # (value, (name, operand, ...)), inputs left out
+    steps: Steps  # inputs left out
     loads: dict[int, tuple[str, int]]  # value -> (input, element)
     turns: tuple[int, ...]  # input values whose sine or cosine is needed: all at once, first
 
@@ -85,9 +86,24 @@ def _order(program: Program, operations: list[Operation]) -> list[int]:
     waits for each division, and depth first there is other work among its steps to do meanwhile; in a long one the
     values that wait in memory cost more than that.
     """
-    order = _depth_first(program, operations)
-    divides = any(operations[k][0] == "div" for k in order)
-    return order if divides and len(order) <= SHORT else sorted(order)
+    needed = _needed(program, operations)
+    divides = any(operations[k][0] == "div" for k in needed)
+    return _depth_first(program, operations) if divides and len(needed) <= SHORT else needed
+
+
+def _needed(program: Program, operations: list[Operation]) -> list[int]:
+    """The values that the outputs need, in the order of the program."""
+    live = bytearray(len(operations))
+    for results in program.results:
+        for k in results:
+            if k >= 0:
+                live[k] = 1
+    for k in range(len(operations) - 1, -1, -1):
+        if live[k] and operations[k][0] not in ("input", "parameter"):
+            for i in operations[k][1:]:
+                if i >= 0:
+                    live[i] = 1
+    return [k for k, is_live in enumerate(live) if is_live]
 
 
 def _depth_first(program: Program, operations: list[Operation]) -> list[int]:
@@ -127,7 +143,7 @@ def _reads(operation: Operation) -> Iterable[int]:
 Crossing = list[tuple[set[int], set[int]]]
 
 
-def crossing(lowered: Lowered, chunks: list[tuple[tuple[int, Operation], ...]]) -> Crossing:
+def crossing(lowered: Lowered, chunks: list[Steps]) -> Crossing:
     """Per chunk: the values it takes from earlier ones, and those it leaves for later ones."""
     made: dict[int, int] = dict.fromkeys(lowered.loads, 0)  # inputs are loaded, and turned, by the first chunk
     for number, chunk in enumerate(chunks):
@@ -154,6 +170,9 @@ def slots_for(crossings: Crossing) -> dict[int, int]:
             last.setdefault(k, number)
         for k in taken:
             last[k] = number
+    ends: list[list[int]] = [[] for _ in crossings]
+    for k, number in last.items():
+        ends[number].append(k)
     free: list[int] = []
     slots: dict[int, int] = {}
     used = 0
@@ -164,5 +183,5 @@ def slots_for(crossings: Crossing) -> dict[int, int]:
             else:
                 slots[k] = used
                 used += 1
-        free += [slot for k, slot in slots.items() if last[k] == number]
+        free += [slots[k] for k in ends[number]]
     return slots

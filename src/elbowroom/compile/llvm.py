@@ -46,6 +46,7 @@ ROOM = "@room = internal global [64 x i64] zeroinitializer"  # the loader's tabl
 COLUMNS = ("columns", "unfused")  # kinds of code for one block of states
 LINE = 64  # bytes of a cache line
 ALONE = 5500  # steps and stores that one function still holds, with registers and order as LLVM finds them best
+STORES = 600  # of them; LLVM looks whether any two might be of the same place
 CHUNK = 500  # steps a function where there are more: the time to compile one grows faster than its length
 SPARE = 4  # registers that are left for what a step itself needs
 
@@ -185,7 +186,7 @@ def _pieces(
     """
     total = len(lowered.steps)
     stores = sum(k >= 0 for operands in lowered.program.results for k in operands)
-    cut = total > CHUNK and total + stores > ALONE
+    cut = total > CHUNK and (total + stores > ALONE or stores > STORES)
     chunks = [lowered.steps[k : k + CHUNK] for k in range(0, total, CHUNK)] if cut else [lowered.steps]
     room = writer.registers - SPARE if cut else 0
     emit = Emitter(lowered, writer, chunks, table=table, columns=columns, rows=rows, strides=strides, registers=room)

@@ -77,14 +77,15 @@ def first_call(arm: Arm, quantity: str) -> FirstCall:
     """How long the first call takes where neither this process nor a cache has its code."""
     fresh, zeros = Arm(arm.model), np.zeros(arm.n)
     engine.forget()
-    with _environment(**UNCACHED):
+    with environment(**UNCACHED):
         start = time.perf_counter()
         fresh.compile(quantity)(*[zeros] * len(dynamics.quantity(quantity).inputs))
         return FirstCall(arm.name, arm.n, quantity, time.perf_counter() - start)
 
 
 @contextmanager
-def _environment(**values: str) -> Iterator[None]:
+def environment(**values: str) -> Iterator[None]:
+    """These variables of the environment, for a while."""
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
     try:

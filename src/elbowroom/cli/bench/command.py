@@ -16,7 +16,7 @@ import typer
 from ... import __version__
 from ...errors import ElbowroomError, pip_install
 from ..terminal import line, plain, progress_line, write_json
-from . import contact_tables, identification_tables, planning_tables, tables
+from . import contact_tables, first_call_tables, identification_tables, planning_tables, tables
 
 DEFAULT_ROBOTS = ("panda", "ur5e", "iiwa14", "puma560")
 DRAWN = (".png", ".svg", ".pdf")
@@ -36,6 +36,7 @@ class Benchmark(StrEnum):
     DYNAMICS = "dynamics"
     BATCH = "batch"
     DERIVATIVES = "derivatives"
+    FIRST_CALLS = "first-calls"
     CHAINS = "chains"
     FIGURE4 = "figure4"
     DISTANCE = "distance"
@@ -56,6 +57,7 @@ TAKES = {
     Benchmark.DYNAMICS: {"robot", "rounds"},
     Benchmark.BATCH: {"robot", "rounds", "states"},
     Benchmark.DERIVATIVES: {"robot", "rounds", "states"},
+    Benchmark.FIRST_CALLS: {"robot", "joints"},
     Benchmark.CHAINS: {"joints", "rounds"},
     Benchmark.FIGURE4: {"joints", "rounds"},
     Benchmark.DISTANCE: {"rounds"},
@@ -74,11 +76,12 @@ TAKES = {
 ROBOTS: dict[Benchmark, tuple[str, ...]] = {  # not the default ones
     **dict.fromkeys((Benchmark.ENCOUNTERS, Benchmark.SEARCH, Benchmark.IDENTIFICATION), ("panda", "ur5e", "iiwa14")),
     **dict.fromkeys((Benchmark.PLANNING, Benchmark.TRAPS), ("panda", "ur5e", "iiwa14", "xarm7", "z1")),
-    **dict.fromkeys((Benchmark.REPLANNING, Benchmark.ROLLOUTS), ("panda",)),
+    **dict.fromkeys((Benchmark.REPLANNING, Benchmark.ROLLOUTS, Benchmark.FIRST_CALLS), ("panda",)),
     Benchmark.CONTACT: ("panda", "iiwa14", "ur10e"),
 }
 UNDRAWN = (
     Benchmark.DERIVATIVES,
+    Benchmark.FIRST_CALLS,
     Benchmark.SEARCH,
     Benchmark.PLANNING,
     Benchmark.TRAPS,
@@ -91,6 +94,7 @@ RUNS = {
     Benchmark.DYNAMICS: "elbowroom.bench.dynamics:one_state",
     Benchmark.BATCH: "elbowroom.bench.dynamics:batches",
     Benchmark.DERIVATIVES: "elbowroom.bench.derivatives:run",
+    Benchmark.FIRST_CALLS: "elbowroom.bench.first_calls:run",
     Benchmark.CHAINS: "elbowroom.bench.dynamics:long_chains",
     Benchmark.FIGURE4: "elbowroom.bench.paper_times:figure_4",
     Benchmark.DISTANCE: "elbowroom.bench.distance:run",
@@ -115,15 +119,17 @@ def bench(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="dynamics, batch, derivatives, gpu, encounters, planning, traps, replanning, rollouts, contact, "
-            "identification: an arm or, for the last seven, a file; as often as wanted.  "
+            help="dynamics, batch, derivatives, first-calls, gpu, encounters, planning, traps, replanning, rollouts, "
+            "contact, identification: an arm or, for the last seven, a file; as often as wanted.  "
             f"[{', '.join(DEFAULT_ROBOTS)}; encounters, identification the first three; planning, traps with xarm7 and "
-            "z1; replanning, rollouts the first; contact panda, iiwa14 and ur10e]",
+            "z1; first-calls, replanning, rollouts the first; contact panda, iiwa14 and ur10e]",
         ),
     ] = None,
     joints: Annotated[
         list[int] | None,
-        typer.Option(metavar="N", min=1, help="chains, figure4: a length, as often as wanted.  [up to 100]"),
+        typer.Option(
+            metavar="N", min=1, help="chains, figure4, first-calls: a length, as often as wanted.  [up to 100]"
+        ),
     ] = None,
     states: Annotated[
         int | None,
@@ -203,6 +209,7 @@ def bench(
     elbowroom bench dynamics --robot ur5e --robot panda --json times.json --plot times.svg
     elbowroom bench batch                       many states: a time each, on one thread and more
     elbowroom bench derivatives                 derivatives of dynamics, the regressor; several quantities in one kernel
+    elbowroom bench first-calls                 derivatives that nothing has compiled yet: how long a first call takes
     elbowroom bench chains                      6 to 100 joints; compiles for a minute or two at first
     elbowroom bench figure4 --plot figure4.svg  Figure 4 of the GDAHJ paper: GDAHJ against CRBA, and where they cross
     elbowroom bench distance --plot times.svg   all distances of arm and person
@@ -305,6 +312,7 @@ PRINTS: dict[Benchmark, Callable[[Any], None]] = {
     Benchmark.DYNAMICS: tables.dynamics,
     Benchmark.BATCH: tables.batch,
     Benchmark.DERIVATIVES: tables.derivatives,
+    Benchmark.FIRST_CALLS: first_call_tables.first_calls,
     Benchmark.CHAINS: tables.chains,
     Benchmark.FIGURE4: tables.figure4,
     Benchmark.DISTANCE: tables.distance,

@@ -12,14 +12,18 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from functools import cache
 from html import escape
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from .. import __version__
+from .figure_style import pyplot
 
 if TYPE_CHECKING:
     from jinja2 import Template
+    from matplotlib.figure import Figure
 
+WIDTH = 9.6  # in, of a figure on a page
 HERE = Path(__file__).parent
 
 
@@ -184,6 +188,15 @@ def blocks(words: str) -> list[str | list[str]]:
 _ID = re.compile(r'\bid="([^"]+)"')
 _HREF = re.compile(r'\b(?:xlink:)?href="#([^"]+)"')
 _URL = re.compile(r"url\(#([^)]+)\)")
+
+
+def figure_svg(figure: Figure, name: str, label: str) -> str:
+    """A figure of matplotlib, as wide as the page, as an element of it; closes the figure."""
+    out = StringIO()
+    figure.set_figwidth(WIDTH)
+    figure.savefig(out, format="svg", metadata={"Date": None})
+    pyplot().close(figure)
+    return inline_svg(out.getvalue(), f"{name}-", label)
 
 
 def inline_svg(source: str, prefix: str, label: str) -> str:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import io
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..experiments.figure_style import SOFT, STYLE, letter, look, panels, pyplot, thinned
-from ..experiments.html_report import inline_svg
+from ..experiments.figure_style import SOFT, STYLE, letter, look, panels, thinned
+from ..experiments.html_report import figure_svg
 from .excitation import Excitation
 from .identify import Identification, Prediction
 
@@ -16,19 +15,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-WIDTH = 9.6  # in
 MEASURED: dict[str, Any] = {"color": "#8c8c8c", "linestyle": "-", "linewidth": 2.2}
 MODEL: dict[str, Any] = {"color": "#c0392b", "linestyle": (0, (4, 2)), "linewidth": 1.0}
 FOUND: dict[str, Any] = {"color": "#111111", "linestyle": "-", "linewidth": 1.0}
-
-
-def svg(figure: Figure, name: str, label: str) -> str:
-    """The figure as an element of the page."""
-    out = io.StringIO()
-    figure.set_figwidth(WIDTH)
-    figure.savefig(out, format="svg", metadata={"Date": None})
-    pyplot().close(figure)
-    return inline_svg(out.getvalue(), f"{name}-", label)
 
 
 def torques(found: Identification, shown: Prediction, name: str) -> str:
@@ -51,7 +40,7 @@ def torques(found: Identification, shown: Prediction, name: str) -> str:
             if j >= arm.n - 2:
                 axis.set_xlabel("time, s")
         _legend(figure, axes, arm.n)
-        return svg(figure, name, "torques, measured and predicted, by joint")
+        return figure_svg(figure, name, "torques, measured and predicted, by joint")
 
 
 def parameters(found: Identification) -> str:
@@ -72,7 +61,7 @@ def parameters(found: Identification) -> str:
         axis.set_ylim(len(rows) - 0.5, -0.5)
         axis.set_xlabel("value, in the larger of it and the model's (red); bars: 95 % of least squares")
         axis.grid(visible=False, axis="y")
-        return svg(figure, "parameters", "parameters with their 95 % intervals beside the model's")
+        return figure_svg(figure, "parameters", "parameters with their 95 % intervals beside the model's")
 
 
 def motion(found: Excitation) -> str:
@@ -93,7 +82,7 @@ def motion(found: Excitation) -> str:
                 letter(axis, f"{arm.joint_names[j]}, {what}")
         for axis in axes[-2:]:
             axis.set_xlabel("time, s")
-        return svg(figure, "motion", "positions and speeds of the trajectory by joint, with their limits")
+        return figure_svg(figure, "motion", "positions and speeds of the trajectory by joint, with their limits")
 
 
 def _legend(figure: Figure, axes: list[Axes], used: int) -> None:

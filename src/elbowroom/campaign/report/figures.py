@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...experiments.figure_style import SOFT, letter, look, panels, pyplot
-from ...experiments.html_report import inline_svg
+from ...experiments.figure_style import SOFT, letter, look, panels
+from ...experiments.html_report import figure_svg
 from ..statistics import EDGES, REGIONS, SPEEDS, Summary, quantile
 from .sensitivity import OUTCOMES, Correlation
 
@@ -28,21 +27,11 @@ LINES: tuple[dict[str, Any], ...] = (
 )
 MARKS = "osD^vP"
 COLUMNS = 2  # panels beside each other
-WIDTH = 9.6  # in, of a figure on the page
 
 
 def arm_name(arm: str) -> str:
     """What the page calls an arm: the name of its file, or its own."""
     return Path(arm).stem
-
-
-def svg(figure: Figure, name: str, label: str) -> str:
-    """The figure as an element of the page."""
-    out = io.StringIO()
-    figure.set_figwidth(WIDTH)
-    figure.savefig(out, format="svg", metadata={"Date": None})
-    pyplot().close(figure)
-    return inline_svg(out.getvalue(), f"{name}-", label)
 
 
 def least_distances(found: Summary) -> str:
@@ -71,7 +60,7 @@ def least_distances(found: Summary) -> str:
         high = max(quantile(counts, EDGES, 0.95) for counts in found.least.values())
         axes[0].set_xlim(min(low, 0.0) - 0.02, max(high, 0.1))
         _named(figure, axes, len(arms))
-        return svg(figure, "least", "part of runs with a least distance below, by arm and law")
+        return figure_svg(figure, "least", "part of runs with a least distance below, by arm and law")
 
 
 def _named(figure: Figure, axes: Sequence[Axes], used: int) -> None:
@@ -110,7 +99,7 @@ def contact_speeds(found: Summary) -> str:
         axis.set_xlim(min(low, 0.0), 1.05 * max(0.5, *found.hardest.values()))
         axis.set_xlabel("closing speed at the beginning of the contact, m/s")
         _named(figure, axes, 1)
-        return svg(figure, "contact", "contact speed by region of the body and law")
+        return figure_svg(figure, "contact", "contact speed by region of the body and law")
 
 
 def goals(found: Summary) -> str:
@@ -129,7 +118,7 @@ def goals(found: Summary) -> str:
         axes[0].set_ylim(bottom=0)
         axes[0].locator_params(axis="x", integer=True)
         _named(figure, axes, 1)
-        return svg(figure, "goals", "part of runs by the number of goals reached, by law")
+        return figure_svg(figure, "goals", "part of runs by the number of goals reached, by law")
 
 
 def influences(found: Sequence[Correlation]) -> str:
@@ -169,4 +158,4 @@ def influences(found: Sequence[Correlation]) -> str:
                 [], [], linestyle="none", marker=MARKS[k % len(MARKS)], color=LINES[k % len(LINES)]["color"], label=law
             )
         _named(figure, axes, len(OUTCOMES))
-        return svg(figure, "influence", "rank correlations of drawn parameters with least distance and goals")
+        return figure_svg(figure, "influence", "rank correlations of drawn parameters with least distance and goals")

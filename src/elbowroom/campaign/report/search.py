@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ...errors import ElbowroomError
 from ...experiments.figure_style import look, panels
-from ...experiments.html_report import Definitions, LinkCell, Part, ReportTable, Section, Words
+from ...experiments.html_report import Definitions, LinkCell, Part, ReportTable, Section, Words, figure_svg
 from ...experiments.html_report import page as html_page
 from ..draws import parameters_from
 from ..finds import Find
@@ -25,7 +25,7 @@ from ..search import LEAST, OBJECTIVES, costs, is_search, searched, setting, wor
 from ..settings import Campaign
 from ..statistics import campaign_of
 from ..store import each_rows, read_manifest, read_schema
-from .figures import LINES, arm_name, svg
+from .figures import LINES, arm_name
 from .sections import FOOTER, made, picture, save
 
 Array = NDArray[np.float64]
@@ -230,7 +230,7 @@ def _curves(summary: SearchSummary) -> str:
         axes[0].set_ylabel("least distance so far, m")
         if summary.beside is not None:
             axes[0].legend(fontsize=9)
-        return svg(figure, "progress", "least distance so far by the number of evaluations")
+        return figure_svg(figure, "progress", "least distance so far by the number of evaluations")
 
 
 PARTS = {"least": 0.0, "0.1 %": 0.001, "1 %": 0.01, "5 %": 0.05, "median": 0.5}

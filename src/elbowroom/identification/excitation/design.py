@@ -25,11 +25,12 @@ import numpy as np
 
 from ...arm import Arm
 from ...avoidance.planning import Checker
+from ...avoidance.safety.limits import Bounds
 from ...errors import ConfigError, ElbowroomError, pip_install
 from ...geometry import Body
 from ..measurements import Array
 from .fourier import Series, series
-from .limits import ENOUGH, INSIDE, Bounds, Clearance, bounds_of, floor_world
+from .limits import ENOUGH, INSIDE, Clearance, bounds_of, floor_world
 from .objective import Objective
 
 SAMPLES = 20  # of the shortest harmonic's period, where W and limits are looked at meanwhile

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from ...arm import Arm
 from ...avoidance import Limits
 from ...avoidance.planning import Checker, World
+from ...avoidance.safety.limits import Bounds
 from ...errors import ConfigError
 from ...geometry import Body, HalfSpace
 from ..measurements import Array
@@ -18,17 +17,6 @@ EDGE = 0.02  # of the range of positions, kept free at both ends
 SLOPE = 1e-5  # rad or m: differences of clearances
 ENOUGH = 0.6  # of the clearance at the centre: a margin that is wider is lowered to it
 NO_SPEED, NO_LINEAR_SPEED = 2.0, 0.5  # rad/s, m/s where a joint has no limit
-
-
-@dataclass(frozen=True, eq=False)
-class Bounds:
-    """What a motion keeps to, (n,) each."""
-
-    lower: Array
-    upper: Array
-    velocity: Array
-    acceleration: Array
-    effort: Array
 
 
 def bounds_of(arm: Arm, part: float, acceleration: float | None) -> Bounds:

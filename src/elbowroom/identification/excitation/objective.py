@@ -9,12 +9,13 @@ import numpy as np
 from ... import dynamics
 from ...algebra import Program
 from ...arm import Arm
+from ...avoidance.safety.limits import Bounds
 from ...compile import compiled
 from ...dynamics.identifiable import BaseParameters
 from ...model import Model
 from ..measurements import Array
 from .fourier import Series
-from .limits import INSIDE, Bounds, Clearance
+from .limits import INSIDE, Clearance
 
 
 class Objective:

@@ -258,6 +258,7 @@ def test_a_message_from_another_thread_always_wakes_the_sender(page):
     with Raw(page.address) as open_:
         until(lambda: open_.value(slider) == 0.0)
         event = buffer.message_event
+        until(lambda: event._waiters)  # the sender rests: else it could come by before the first value is assigned
         real = event._get_loop  # asked for when the event has been found unset, just before the wait
 
         def meanwhile():

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -359,6 +360,20 @@ def test_another_publisher_of_commands_stops_it(domain, robot):
     with Node(domain) as other, moving(domain) as loop:
         other.publish(COMMANDS, SPEEDS)
         halted(loop, robot, f"{COMMANDS}: 1 other publisher of commands")
+
+
+def test_a_second_guard_is_refused_and_the_first_works_on(domain, robot):
+    with moving(domain) as loop, ThreadPoolExecutor() as pool:
+        second = pool.submit(Loop, domain)
+
+        def done() -> bool:
+            loop.link.plant._looked = -math.inf  # it looks around in every step, as it would sooner or later
+            return second.done()
+
+        loop.steps(done, "for the second guard")
+        with pytest.raises(ConfigError, match=f"{COMMANDS}: 1 other publisher of commands"):
+            second.result()
+        assert loop.stopped is None
 
 
 @pytest.mark.parametrize("command", [COMMANDS, TRAJECTORIES])

@@ -239,10 +239,10 @@ class Ros2Plant:
         command = self.topics.command
         if command is None or self.fault:
             return
-        others = self.node.publishers(command)
-        if others:
-            self.fault = f"{command}: {len(others)} other publisher{'s' * (len(others) > 1)} of commands"
-        elif self.commands is not None:
+        self.fault = other_commanders(self.node, command)
+        if self.fault:
+            return
+        if self.commands is not None:
             if self.commands.subscribers:
                 self._listened = True
             elif self._listened:
@@ -290,6 +290,12 @@ class Ros2Plant:
         if len(self._order) < 16:
             self._order[names] = [names.index(name) for name in own]
         return [names.index(name) for name in own]
+
+
+def other_commanders(node: Node, command: str) -> str:
+    """That somebody else publishes commands, in words; "" if nobody does."""
+    others = len(node.publishers(command))
+    return f"{command}: {others} other publisher{'s' * (others > 1)} of commands" if others else ""
 
 
 def command_order(arm: Arm, topics: Topics) -> list[int]:

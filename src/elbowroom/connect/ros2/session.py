@@ -39,7 +39,7 @@ from .goal import GOAL_TOPIC, POSE, FollowGoal, Following, GoalTopic
 from .node import LATCHED, LOOPBACK, RELIABLE, SENSOR, STATIC, TRANSFORMS, Node, Quality, quality_lacks
 from .outputs import Ros2Status
 from .people import Ros2People
-from .plant import JOINT_STATE, TIMEOUT, Ros2Plant, Topics
+from .plant import JOINT_STATE, TIMEOUT, Ros2Plant, Topics, other_commanders
 from .watchdog import TIMEOUT as WATCHDOG
 from .watchdog import Watchdog
 
@@ -48,6 +48,7 @@ EMPTY = "std_msgs/msg/Empty"
 LOOK, MOST_NOTICES = 0.5, 32  # s between looks at who publishes what; notices that are kept
 AGE = 0.05  # s: a joint state may be as old, where the scene does not say
 QUIET = 5.0  # s: a reset that comes sooner after another is one that somebody repeats
+FOUND = 0.5  # s in which others that publish commands are found
 WAIT = 10.0  # s for what must be there before the arm may move
 LARGEST = 2**24  # bytes of a URDF
 
@@ -128,6 +129,8 @@ class Ros2Session:
         options = self.options
         order = options.command_joints
         topics = Topics(options.joint_states, options.command, options.trajectory, options.dry, order)
+        if options.command is not None and not options.dry:
+            self._alone(options.command)
         self.plant = plant = Ros2Plant(arm, self.node, topics, timeout=options.timeout or TIMEOUT)
         if options.people:
             self.people = people = Ros2People(
@@ -159,6 +162,14 @@ class Ros2Session:
             if options.watchdog and not topics.is_trajectory:
                 self._watch(plant, arm.n)
         return plant
+
+    def _alone(self, command: str) -> None:
+        """Refuses a second commander before it publishes anything, so that the first does not stop because of it."""
+        end = time.monotonic() + FOUND
+        while time.monotonic() < end:
+            if why := other_commanders(self.node, command):
+                raise ConfigError(f"ROS 2: {why}")
+            time.sleep(0.01)
 
     def _wait_for_people(self, people: Ros2People, plant: Ros2Plant, seconds: float) -> None:
         end = time.monotonic() + seconds

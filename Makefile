@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # Tests start many processes: what Python compiles of the sources is kept for the next (in __pycache__).
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all fuzz browser lint style types collected format bench docs screenshots notebook wheel clean
+.PHONY: demo test test-all long-tests fuzz browser lint style types collected format bench docs screenshots notebook wheel clean
 
 demo: $(VENV)/viewer
 	$(BIN)/elbowroom demo --out out
@@ -17,6 +17,10 @@ test: $(VENV)/dev browser
 
 test-all: $(VENV)/dev browser
 	$(BIN)/python -m pytest -n auto --dist worksteal
+
+# Which tests `make test` leaves out because they are long, measured anew (tests/long_tests.txt).
+long-tests: $(VENV)/dev
+	$(BIN)/python tests/long_tests.py
 
 # Inputs that nobody would send, for some minutes: SECONDS=600, or INPUTS=100000; SEED=1, TARGETS=urdf,scene.
 fuzz: $(VENV)/dev

@@ -11,6 +11,8 @@ import tempfile
 import pytest
 from hypothesis import HealthCheck, settings
 
+import long_tests
+
 # Seeded, so that a failure in CI is a failure here; no deadline, because no test asserts a time.
 settings.register_profile(
     "elbowroom",
@@ -20,6 +22,7 @@ settings.register_profile(
 )
 settings.register_profile("quick", settings.get_profile("elbowroom"), max_examples=25)  # `make test`
 settings.load_profile("elbowroom")
+OFTEN = gc.get_threshold()
 
 
 def pytest_configure(config):
@@ -40,18 +43,25 @@ def pytest_configure(config):
             config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
 
 
+@pytest.hookimpl(tryfirst=True)  # before `-m "not slow"` chooses
 def pytest_collection_modifyitems(items):
-    """What drives a browser comes first: one worker does all of it with one Chromium, and none waits for it at the end.
+    """Marks what long_tests.txt names as slow, and begins with what drives a browser.
 
-    pytest-xdist gives each worker a stretch of the list, and one that is done takes from the ends of the others'.
+    One worker does all of that with one Chromium, and none waits for it at the end: pytest-xdist gives each worker a
+    stretch of the list, and one that is done takes from the ends of the others'.
     """
+    long_tests.mark(items)
     items.sort(key=lambda item: item.path.name != "test_browser.py")
 
 
 def pytest_collection_finish():
-    """What pytest keeps of ten thousand tests stays to the end: collecting garbage need not look through it again."""
+    """What pytest keeps of ten thousand tests stays to the end: collecting garbage need not look through it again.
+
+    Nor as often as Python does by itself: tracing makes many small objects that live on (5 to 10 % of the time).
+    """
     gc.collect()
     gc.freeze()
+    gc.set_threshold(50_000, *OFTEN[1:])
 
 
 @pytest.fixture
@@ -59,6 +69,7 @@ def collector():
     """As Python starts: on, nothing frozen; and afterwards as after the collection of the tests."""
     gc.unfreeze()
     gc.enable()
+    gc.set_threshold(*OFTEN)
     yield
     gc.unfreeze()
     gc.enable()

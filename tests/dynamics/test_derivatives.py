@@ -18,6 +18,7 @@ from hypothesis import given
 import elbowroom as er
 import foreign
 from elbowroom import dynamics
+from elbowroom.algebra.derivatives import estimate
 from elbowroom.algebra.looped import Rolled
 from elbowroom.bench.peers.dynamics import pinocchio_model
 from elbowroom.compile import compiled
@@ -364,3 +365,13 @@ def test_products_of_hessians_with_vectors_in_batches(stanford):
     q, qd, v = rng.uniform(-1, 1, (3, 10, 6))
     found = kernel(q, qd, np.ones(10), v)
     assert np.allclose(found, np.einsum("bij,bj->bi", stanford.mass_matrix(q), v), atol=1e-12)
+
+
+def test_a_derivative_of_too_many_operations_is_refused_with_their_number():
+    arm = er.chains.random(40, seed=1)
+    said = r"up to 250,000 operations .* for 40 joints there are about \d{3},\d{3}; .*jvp\('q'\)"
+    with pytest.raises(ModelError, match=said):
+        arm.compile("mass_matrix", derivative="q")
+    arm = er.chains.random(7, seed=1)
+    program = dynamics.program(arm.model, "mass_matrix", "crba")
+    assert 0.5 < estimate(program, ["q"]) / len(program.jacobian("q").operations) < 3.0

@@ -107,6 +107,36 @@ def test_the_command_writes_a_report_and_models(run, tmp_path, followed):
     assert "links" not in told
 
 
+def test_torques_with_the_wrong_sign_are_named_and_no_model_is_written(run, tmp_path, followed):
+    believed, _, (empty, _, _), _ = followed
+    whole = empty.measured("", np.random.default_rng(6))
+    some = whole.tau * [1.0, -1.0, 1.0, 1.0]
+    for tau, wrong in ((-whole.tau, believed.joint_names), (some, believed.joint_names[1:2])):
+        path = written(dataclasses.replace(whole, tau=tau), tmp_path / "run.csv")
+        status, _, err = run("identify", "--robot", "scara", "--data", path, "--out", tmp_path / "found")
+        assert status == 1
+        assert f"tau of {', '.join(wrong)}: expected the torque that moves the joint" in " ".join(err.split())
+        assert not (tmp_path / "found").exists()
+    assert not identify(believed, whole).reversed_joints
+
+
+def test_excite_refuses_links_without_shape(run, tmp_path):
+    from elbowroom.export import urdf
+
+    chain = er.chains.random(2, seed=2)
+    robot = tmp_path / "bare.urdf"
+    robot.write_text(urdf(chain.model))
+    options = ("--robot", robot, "--seconds", 4, "--steps", 1, "--rate", 20, "--out", tmp_path / "traj.csv")
+    status, _, err = run("excite", *options)
+    assert status == 1
+    told = " ".join(err.split())
+    assert f"there is none of {', '.join(chain.model.link_names)}" in told
+    assert "--allow-bare" in told
+    status, _, err = run("excite", *options, "--allow-bare")
+    assert status == 0
+    assert "the arm has no shape" in " ".join(err.split())
+
+
 def test_excite_writes_a_trajectory(run, tmp_path):
     pytest.importorskip("matplotlib")
     path, page = tmp_path / "traj.csv", tmp_path / "traj.html"

@@ -8,6 +8,10 @@ import numpy as np
 import pytest
 
 import elbowroom as er
+from elbowroom.cell import Cell, Scene
+from elbowroom.cell.recording.convert import convert
+from elbowroom.cell.recording.log import Log, record_to
+from elbowroom.cell.scene import PlantSettings
 from elbowroom.errors import ConfigError, ElbowroomError, RecordingError
 from elbowroom.identification import checked, identify, read
 from elbowroom.identification.reading import from_columns
@@ -152,8 +156,51 @@ def test_what_is_wrong_is_named(tmp_path, change, head, said):
 
 def test_a_recording_of_run_says_that_it_holds_no_torques():
     columns = {name: np.arange(30.0) for name in ("t", "q1", "q2", "law_status")}
-    with pytest.raises(RecordingError, match="recordings of `elbowroom run` hold no torques"):
+    with pytest.raises(RecordingError, match="recordings of `elbowroom run` hold torques where the plant measures"):
         from_columns("run.csv", columns, ARM)
+    columns |= {name: np.full(30, np.nan) for name in ("tau1", "tau2")}
+    with pytest.raises(RecordingError, match=r"got nan in every row; .* --plant rigid or mujoco"):
+        from_columns("run.csv", columns, ARM)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "mcap", "parquet"])
+def test_a_run_of_a_plant_with_torques_is_read_with_them(tmp_path, suffix):
+    if suffix != "csv":
+        pytest.importorskip({"mcap": "mcap", "parquet": "pyarrow"}[suffix])
+    arm = er.load("scara")
+    cell = Cell(Scene(robot="scara", people={}, plant=PlantSettings(kind="rigid")))
+    first = tmp_path / ("run.csv" if suffix == "parquet" else f"run.{suffix}")
+    recorded = []
+    with record_to(cell, first) as recording:
+        log = Log(cell, recording)
+        for k in range(40):
+            t = k * cell.period
+            cell.step(t)
+            log.add(t)
+            recorded.append(cell.state.tau.copy())
+            cell.advance(t, cell.period)
+    path = first
+    if suffix == "parquet":
+        path = tmp_path / "run.parquet"
+        convert(first, path)
+    found = read(path, arm)
+    assert found.tau.shape == (39, 4)  # nothing was measured before the first step
+    assert np.array_equal(found.tau, recorded[1:])
+    assert np.isfinite(found.qd).all()
+
+
+def test_joint_states_without_efforts_say_where_they_come_from(tmp_path):
+    pytest.importorskip("mcap")
+    cell = Cell(Scene(robot="scara", people={}))
+    path = tmp_path / "run.mcap"
+    with record_to(cell, path) as recording:
+        log = Log(cell, recording)
+        for k in range(30):
+            cell.step(k * cell.period)
+            log.add(k * cell.period)
+            cell.advance(k * cell.period, cell.period)
+    with pytest.raises(RecordingError, match=r"expected an effort for every joint .* --plant rigid or mujoco"):
+        read(path, er.load("scara"))
 
 
 def test_files_that_are_not_there(tmp_path):

@@ -91,8 +91,7 @@ def jacobian(program: Program, of: Sequence[str], *, value: bool = False) -> Pro
     """The derivatives of every output by the named inputs; see `Program.jacobian`."""
     inputs = named_inputs(program, of)
     modes: list[Callable[[Graph, list[Scalar], list[int]], list[list[Scalar]]]] = [_forward, _reverse]
-    operations = [operation[0] for operation in program.operations]
-    if "select" in operations and not {"div", "log"}.isdisjoint(operations):
+    if _branches(program):
         modes = [_forward]
     else:
         forward, reverse = _estimates(program, inputs)
@@ -100,6 +99,18 @@ def jacobian(program: Program, of: Sequence[str], *, value: bool = False) -> Pro
             modes = [_forward if forward <= reverse else _reverse]
     found = [_jacobian(program, inputs, mode, value) for mode in modes]
     return min(found, key=lambda each: each.count.total + each.count.neg + 3 * each.count.div)
+
+
+def estimate(program: Program, of: Sequence[str]) -> int:
+    """About how many operations the Jacobian by these inputs has, found much sooner than the Jacobian itself."""
+    forward, reverse = _estimates(program, named_inputs(program, of))
+    return forward if _branches(program) else min(forward, reverse)
+
+
+def _branches(program: Program) -> bool:
+    """Whether it has a branch, and a division or a logarithm: in reverse, what is not taken might be infinite."""
+    operations = {operation[0] for operation in program.operations}
+    return "select" in operations and not {"div", "log"}.isdisjoint(operations)
 
 
 def _jacobian(

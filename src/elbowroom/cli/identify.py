@@ -10,6 +10,7 @@ import typer
 
 from ..errors import ElbowroomError
 from .terminal import (
+    AllowBare,
     DelayedBar,
     Tip,
     Xacro,
@@ -109,6 +110,12 @@ def identify(
         write_json(content)
     else:
         _print(found, predictions)
+    if found.reversed_joints:
+        raise ElbowroomError(
+            f"{', '.join(map(str, data))}: tau of {', '.join(found.reversed_joints)}: expected the torque that moves "
+            f"the joint along its axis; it runs against that of {arm.name} in every run, as with the sign reversed"
+            f"{'' if out is None else '; nothing was written'}"
+        )
     if out is None:
         return
     out.mkdir(parents=True, exist_ok=True)
@@ -187,6 +194,7 @@ def excite(
     seed: Annotated[int, typer.Option(metavar="S", min=0, help="The same seed gives the same trajectory.")] = 0,
     steps: Annotated[int, typer.Option(metavar="N", min=1, help="Of each of the four descents.")] = 60,
     report: Annotated[Path | None, typer.Option(metavar="FILE.html", help="Write a page with its picture.")] = None,
+    allow_bare: AllowBare = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the files.")] = False,
     json: Annotated[bool, typer.Option("--json", help="The figures as JSON on stdout.")] = False,
     tip: Tip = None,
@@ -201,6 +209,7 @@ def excite(
     A Fourier series that begins and ends at rest.  What is minimised is the volume of the parameters' confidence
     region; the condition number is printed before and after.  Half a minute for seven joints.
     """
+    from ..geometry.body import bare_links
     from ..identification.excitation import excite as designed
     from ..identification.files import write_trajectory
     from ..loading import load as load_arm
@@ -209,6 +218,12 @@ def excite(
         writable(path, force)
     allow_xacro(xacro)
     arm = load_arm(robot, tip, xacro=xacro)
+    bare = bare_links(arm.model, arm.model.capsules)
+    if bare and not allow_bare:
+        raise ElbowroomError(
+            f"{arm.name}: expected links with shapes, to keep them off the floor and off each other; there is none of "
+            f"{', '.join(bare)}: give the file collision shapes, or --allow-bare where nothing can be hit"
+        )
     arm = arm.with_payload(load) if load else arm
     with DelayedBar() as bar:
         found = designed(

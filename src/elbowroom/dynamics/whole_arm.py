@@ -24,6 +24,7 @@ from typing import Any, TypedDict, Unpack
 import numpy as np
 
 from ..algebra import Program, Rolled, trace
+from ..algebra.derivatives import estimate
 from ..algebra.rearrange import rearranged
 from ..algebra.rolling import roll
 from ..errors import ModelError, UnknownNameError
@@ -81,6 +82,10 @@ LONG = 30
 
 LARGE = 5000
 """Operations beyond which a program stays as it was traced: rearranging saves a few in a hundred and takes seconds."""
+
+
+MOST_OPERATIONS = 250_000
+"""Of the derivative of a quantity: as many take some ten seconds to compile, and ten times as many a hundred."""
 
 
 class Options(TypedDict, total=False):
@@ -175,7 +180,24 @@ class Choice:
             return made
         if isinstance(made[1], Rolled) and isinstance(self.name, str) and quantity(self.name).slopes is not None:
             return "recursion", rolled_slopes(model, self.name, self.derivative)
-        return made[0], made[1].jacobian(*self.derivative)
+        return made[0], self._jacobian(model, made[1])
+
+    def _jacobian(self, model: Model, made: Program | Rolled) -> Program:
+        """The derivative as a straight line; refused if that is too long."""
+        looped = isinstance(made, Rolled)
+        program = made.straight() if isinstance(made, Rolled) and made.straight is not None else made
+        assert isinstance(program, Program)
+        about = estimate(program, self.derivative)
+        if about > MOST_OPERATIONS:
+            by = ", ".join(map(repr, self.derivative))
+            product = f"compiled(arm.compile({self.name!r}).program.jvp({by}))"
+            hint = f"; {product} keeps the loops and gives products with a vector" if looped else ""
+            raise ModelError(
+                f"{self.name if isinstance(self.name, str) else ', '.join(self.name)}: derivative={by}: expected up to "
+                f"{MOST_OPERATIONS:,} operations in a straight line, some ten seconds to compile; for {model.n} joints "
+                f"there are about {about:,}{hint}"
+            )
+        return program.jacobian(*self.derivative)
 
     def compiled_as(self) -> tuple[Any, ...]:
         """What the code follows from: the registry is open, and a name in it may be another function by now."""

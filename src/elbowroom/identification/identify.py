@@ -25,6 +25,7 @@ from .measurements import Array, Measurements
 from .payload import Payload, payload
 
 REGULARISATION = 1.0
+OPPOSITE = -0.5  # correlation of measured torques with the model's, below which a sign is wrong
 FAR = 10.0  # squared standard errors a parameter
 FLAT = 1.0
 """Of the rms torque of its joint: friction, an offset or a rotor with an error that makes as much is not determined."""
@@ -80,6 +81,12 @@ class Identification:
         return self.consistent is not None and self.consistent.distance > FAR * len(self.table)
 
     @property
+    def reversed_joints(self) -> tuple[str, ...]:
+        """The joints whose measured torque runs against that of the model as given, in every run: a sign is wrong."""
+        against = [_correlation(each.measured, each.model) < OPPOSITE for each in self.predictions]
+        return tuple(name for j, name in enumerate(self.prior.joint_names) if all(found[j] for found in against))
+
+    @property
     def undetermined(self) -> tuple[str, ...]:
         """The parameters that this data does not determine."""
         return tuple(row.name for row in self.table if not row.determined)
@@ -128,6 +135,13 @@ def identify(
         tuple(predicted(what, found, bodies, part) for part in each),
         tuple(part.cutoff for part in each),
     )
+
+
+def _correlation(x: Array, y: Array) -> Array:
+    """(n,) of columns; 0 where one does not change."""
+    x, y = x - x.mean(axis=0), y - y.mean(axis=0)
+    size = np.sqrt((x * x).sum(axis=0) * (y * y).sum(axis=0))
+    return np.asarray(np.divide((x * y).sum(axis=0), size, out=np.zeros(x.shape[1]), where=size > 0.0))
 
 
 def _fitted(each: Sequence[Rows]) -> Fit:

@@ -23,6 +23,10 @@ from .measurements import Array, Measurements, checked
 LARGEST = 2**30  # bytes of a text file
 TIMES = ("t", "time")
 TORQUES = ("tau", "effort")
+UNMEASURED = (
+    "recordings of `elbowroom run` hold torques where the plant measures them: "
+    "--plant rigid or mujoco, or ros2 with efforts in its joint states"
+)
 
 
 def read(file: str | Path, arm: Arm, *, resample: float | None = None) -> Measurements:
@@ -48,7 +52,16 @@ def from_columns(name: str, columns: Mapping[str, Array], arm: Arm, *, resample:
     qdd = _joint_columns(name, columns, arm, ("qdd",), needed=False)
     assert q is not None
     assert tau is not None
-    return checked(name, arm.n, columns[time], q, tau, qd, qdd, resample=resample)
+    if len(tau) and np.isnan(tau).all():
+        raise RecordingError(f"{name}: tau1 ...: expected torques; got nan in every row; {UNMEASURED}")
+    known = slice(_begin(tau), None)
+    qd, qdd = (None if values is None else values[known] for values in (qd, qdd))
+    return checked(name, arm.n, columns[time][known], q[known], tau[known], qd, qdd, resample=resample)
+
+
+def _begin(tau: Array) -> int:
+    """The first row that has torques: a simulated drive has measured none before its first step."""
+    return int(np.isnan(tau).any(axis=1).argmin()) if len(tau) else 0
 
 
 def _first(columns: Mapping[str, Array], names: Sequence[str]) -> str | None:
@@ -69,7 +82,7 @@ def _joint_columns(
         return None
     k = missing[0]
     wanted = f"{kinds[0]}{k}"
-    hint = "; recordings of `elbowroom run` hold no torques" if wanted == "tau1" and "law_status" in columns else ""
+    hint = f"; {UNMEASURED}" if wanted == "tau1" and "law_status" in columns else ""
     raise RecordingError(
         f"{file}: expected the column {wanted!r} or '{kinds[0]}_{arm.joint_names[k - 1]}', of joint {k} of {arm.n} of "
         f"{arm.name}; there are {_listed(columns)}{hint or did_you_mean(wanted, columns)}"
@@ -135,7 +148,11 @@ def _from_bag(path: Path, arm: Arm, resample: float | None) -> Measurements:
 
     log = read_joints(path, arm.joint_names)
     name = named(path)
-    if np.isnan(log.effort).any():
-        raise RecordingError(f"{name}: {JOINTS}: expected an effort for every joint in every message; some have none")
-    qd = None if np.isnan(log.qd).any() else log.qd
-    return checked(name, arm.n, log.times, log.q, log.effort, qd, resample=resample)
+    begin = _begin(log.effort)
+    t, q, tau = log.times[begin:], log.q[begin:], log.effort[begin:]
+    if np.isnan(tau).any():
+        raise RecordingError(
+            f"{name}: {JOINTS}: expected an effort for every joint in every message; some have none; {UNMEASURED}"
+        )
+    qd = None if np.isnan(log.qd[begin:]).any() else log.qd[begin:]
+    return checked(name, arm.n, t, q, tau, qd, resample=resample)

@@ -5,7 +5,8 @@ supervisor said, also where it only watched, and empty without one; `law_status`
 `route` is the number of a RouteState (avoidance/planning/detour.py), `route_part` the row of the person's capsule that
 it is about (-1: none), and `replans` how many routes were given up and planned anew; NaN without planning.
 `residual1` ... are what each joint feels from outside (N m or N, avoidance/safety/momentum_observer.py), `felt` the
-greatest of them in thresholds; NaN where contact is not watched.
+greatest of them in thresholds; NaN where contact is not watched.  `tau1` ... are the joints' torques as the plant
+measures them, of motors or sensors (N m or N); NaN where it measures none.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ XYZ = ("x", "y", "z")
 WORDS = ("state", "status", "verdict", "law_status")
 SCALARS_FIRST = ("t", *WORDS, "cycles", "contacts")
 TEXT = frozenset(WORDS)
-BY_JOINT = ("q", "qd", "command", "residual")
+BY_JOINT = ("q", "qd", "command", "residual", "tau")
 COUNTS = frozenset({"cycles", "contacts"})
 SIGNALS: Mapping[str, tuple[str, ...]] = {  # what the thesis logs
     "time": ("t",),
@@ -38,6 +39,7 @@ LATER = (
     ("margin",),
     ("route", "route_part", "replans"),
     ("residual", "felt"),
+    ("tau",),
 )
 """Quantities that older recordings do not have, in the order in which they came; they are NaN there."""
 MOST_JOINTS = 100
@@ -51,7 +53,7 @@ def places(n: int) -> dict[str, slice]:
     widths |= {"distance_axes": 1, "distance_surfaces": 1, "clearance": 1, "age": 1, "goal": 3}
     widths |= {"slow": 1, "push": 1, "limit": 1, "q": n, "qd": n, "command": n, "object": 3}
     widths |= dict.fromkeys(LATER[0], 3) | dict.fromkeys((*LATER[1], *LATER[2]), 1)
-    widths |= {"residual": n, "felt": 1}
+    widths |= {"residual": n, "felt": 1, "tau": n}
     ends = np.cumsum(list(widths.values())).tolist()
     return {name: slice(end - width, end) for (name, width), end in zip(widths.items(), ends, strict=True)}
 

@@ -32,7 +32,7 @@ _NUMBERS = ["t", "cycles", "contacts", "distance_axes", "distance_surfaces", "cl
 _NUMBERS += ["slow", "push", "limit", "margin", "route", "route_part", "replans", "felt"]
 _UNPLANNED = (math.nan, math.nan, math.nan)
 _VECTORS = ["tool", "tool_v", "person", "person_v", "goal", "q", "qd", "command", "object", "attraction", "repulsion"]
-_VECTORS += [f"{side}_hand" for side in SIDES] + ["residual"]
+_VECTORS += [f"{side}_hand" for side in SIDES] + ["residual", "tau"]
 
 
 class Log:
@@ -48,6 +48,7 @@ class Log:
         self._cell, self._recording, self._row = cell, recording, recording.row
         self._numbers = [recording.columns.index(name) for name in _NUMBERS]
         self._views = {name: recording.view(name) for name in _VECTORS}
+        self._measured = False  # torques
         names = cell.people[0].actual.names if cell.people else ()
         self._hands = [(f"{side}_hand", names.index(f"{side}_hand")) for side in SIDES if f"{side}_hand" in names]
 
@@ -73,6 +74,9 @@ class Log:
             views[name][:] = math.nan if hand[0] == PARKED[0] else 0.5 * (hand[A] + hand[B])
         if observer is not None:
             views["residual"][:] = observer.residual
+        tau = cell.state.tau
+        self._measured = self._measured or (tau is not None and bool(tau.any()))  # none before the first step
+        views["tau"][:] = tau if self._measured and tau is not None else math.nan
         verdict = "" if cell.verdict is None else cell.verdict.value
         self._recording.append(cell.task.state, cell.command.status.value, verdict, info.status.value)
 

@@ -1,7 +1,7 @@
 """MCAP files of recordings: ROS 2 messages, opened by Foxglove, Rerun and rosbags, and read back exactly.
 
     /elbowroom/step      elbowroom_msgs/ControlStep    one row per control step, every column (columns.py)
-    /joint_states        sensor_msgs/JointState        positions and speeds, one per control step
+    /joint_states        sensor_msgs/JointState        positions, speeds and measured torques, one per control step
     /command             std_msgs/Float64MultiArray    commanded joint speeds, one per control step
     /diagnostics         diagnostic_msgs/DiagnosticArray    whenever the status changes
     /markers             visualization_msgs/MarkerArray     person, hands, goal and object; `SHOWN` a second at most
@@ -159,11 +159,12 @@ class McapFormat:
             data = texts[len(self._texts)].encode(errors="replace").replace(b"\0", b"\xef\xbf\xbd")
             self._texts.append(struct.pack("<I", len(data) + 1) + data + b"\0")
         parts: list[bytes] = []
-        q, qd, command = (self._place[name] for name in ("q", "qd", "command"))
+        q, qd, command, tau = (self._place[name] for name in ("q", "qd", "command", "tau"))
         for row in rows.tolist():
             ns = self._time(row[0])
             parts.append(self._message(STEP_TOPIC, ns, self._layout.encoded(ns, row, self._texts)))
-            state = joint_state(ns, WORLD, self._names, row[q], row[qd])
+            effort = row[tau] if not math.isnan(row[tau][0]) else ()
+            state = joint_state(ns, WORLD, self._names, row[q], row[qd], effort)
             parts.append(self._message("/joint_states", ns, state))
             parts.append(self._message("/command", ns, _floats(row[command])))
             status = texts[int(row[2])]

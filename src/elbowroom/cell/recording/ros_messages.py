@@ -319,17 +319,24 @@ def _names_part(frame: str, names: tuple[str, ...]) -> bytes:
     return whole[12:-12]  # the header and the stamp are before, three empty sequences after
 
 
-def joint_state(ns: int, frame: str, names: tuple[str, ...], q: Sequence[float], qd: Sequence[float]) -> bytes:
-    """A sensor_msgs/JointState of joint positions and speeds, efforts left out, in CDR."""
+def joint_state(
+    ns: int,
+    frame: str,
+    names: tuple[str, ...],
+    q: Sequence[float],
+    qd: Sequence[float],
+    effort: Sequence[float] = (),
+) -> bytes:
+    """A sensor_msgs/JointState of joint positions, speeds and, where they are given, efforts, in CDR."""
     part, n = _names_part(frame, names), len(names)
     at = 8 + len(part)
-    pads = []
-    for _ in range(2):
+    form, numbers = f"<iI{len(part)}s", []
+    for values in (q, qd, effort) if len(effort) else (q, qd):
         lead = -at % 4
         at += lead + 4
         gap = -at % 8
         at += gap + 8 * n
-        pads.append((lead, gap))
-    (a, b), (c, d) = pads
-    form = f"<iI{len(part)}s{a}xI{b}x{n}d{c}xI{d}x{n}dI"
-    return HEAD + struct.pack(form, *stamp(ns), part, n, *q, n, *qd, 0)
+        form += f"{lead}xI{gap}x{n}d"
+        numbers += [n, *values]
+    rest = () if len(effort) else (0,)
+    return HEAD + struct.pack(form + "I" * len(rest), *stamp(ns), part, *numbers, *rest)

@@ -141,8 +141,8 @@ class Recording:
 
     def view(self, name: str) -> Array:
         """The part of `row` that holds a quantity: a column, or "tool", "tool_v", "person", "person_v", "goal", "q",
-        "qd", "command", "object", "left_hand", "right_hand", "attraction", "repulsion", "residual".  Assign to it in
-        place, `view[:] = ...`.
+        "qd", "command", "object", "left_hand", "right_hand", "attraction", "repulsion", "residual", "tau".  Assign to
+        it in place, `view[:] = ...`.
         """
         if name in self._places:
             return self.row[self._places[name]]

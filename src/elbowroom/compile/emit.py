@@ -52,13 +52,15 @@ class Emitter:
         self._taken: set[int] = set()  # values of other functions, in their slots
         self._left: set[int] = set()  # values for other functions, in their slots as soon as they are known
         self._homes: dict[int, str] = {}  # of values that wait on the stack
+        self._places: dict[int, str] = {}  # of slots
         self.pieces = self._pieces(chunks)
 
     def chunk(self, number: int, steps: Steps, taken: set[int], left: set[int]) -> list[str]:
         """The lines of one function's body: values of others are loaded where needed, outputs stored once known."""
         w = self.w
         w.restart()
-        self.value, self._blocks, self._homes, self._taken, self._left = {}, {}, {}, taken, left
+        self.value, self._blocks, self._homes, self._places = {}, {}, {}, {}
+        self._taken, self._left = taken, left
         if number == 0:
             self._start()
         made = {k: at for at, (k, _) in enumerate(steps) if k not in self.turned}
@@ -314,7 +316,9 @@ class Emitter:
                 w.lines.append(f"  store <{width} x {w.scalar}> {piece}, ptr {address}, align {w.size}")
 
     def _slot(self, k: int) -> str:
-        return self.w.put(f"getelementptr {self.w.type}, ptr %scratch, i64 {self.slots[k]}")
+        if k not in self._places:
+            self._places[k] = self.w.put(f"getelementptr {self.w.type}, ptr %scratch, i64 {self.slots[k]}")
+        return self._places[k]
 
     def _is_condition(self, k: int) -> bool:
         return self.program.operations[k][0] in CONDITIONS

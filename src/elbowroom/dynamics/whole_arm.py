@@ -84,7 +84,7 @@ LARGE = 5000
 """Operations beyond which a program stays as it was traced: rearranging saves a few in a hundred and takes seconds."""
 
 
-MOST_OPERATIONS = 250_000
+MOST_OPERATIONS = 300_000
 """Of the derivative of a quantity: as many take some ten seconds to compile, and ten times as many a hundred."""
 
 

@@ -372,6 +372,8 @@ def test_a_derivative_of_too_many_operations_is_refused_with_their_number():
     said = r"up to 300,000 operations .* for 40 joints there are about \d{3},\d{3}; .*jvp\('q'\)"
     with pytest.raises(ModelError, match=said):
         arm.compile("mass_matrix", derivative="q")
+    with pytest.raises(ModelError, match="for 40 joints there are 2,560,000 entries"):
+        arm.compile("christoffel", derivative="q")
     arm = er.chains.random(7, seed=1)
     program = dynamics.program(arm.model, "mass_matrix", "crba")
     assert 0.5 < estimate(program, ["q"]) / len(program.jacobian("q").operations) < 3.0

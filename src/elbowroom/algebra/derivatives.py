@@ -43,6 +43,7 @@ FLAT = frozenset({"lt", "le", "eq", "and", "or", "not", "uniform"})
 
 LEAVES = ("input", "parameter")
 BOTH = 20_000  # operations of a Jacobian up to which both modes are tried; beyond, the one that is estimated cheaper
+SWEEPS = 20_000_000  # operations times outputs, likewise
 LARGE = 5000
 """Operations beyond which a derivative stays as it was found: rearranging saves a few in a hundred and takes time."""
 
@@ -95,7 +96,8 @@ def jacobian(program: Program, of: Sequence[str], *, value: bool = False) -> Pro
         modes = [_forward]
     else:
         forward, reverse = _estimates(program, inputs)
-        if min(forward, reverse) > BOTH:
+        sweeps = len(program.operations) * sum(port.size for port in program.outputs)  # of the reverse mode
+        if min(forward, reverse) > BOTH or sweeps > SWEEPS:
             modes = [_forward if forward <= reverse else _reverse]
     found = [_jacobian(program, inputs, mode, value) for mode in modes]
     return min(found, key=lambda each: each.count.total + each.count.neg + 3 * each.count.div)

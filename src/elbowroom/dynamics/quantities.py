@@ -150,7 +150,7 @@ REGISTRY: dict[str, Quantity] = {
             "centrifugal_matrix",
             "q qd",
             square,
-            Formulation("gda", gda.centrifugal_matrix, fast=True),
+            Formulation("gda", gda.centrifugal_matrix, fast=True, long=True),
             Formulation("christoffel", christoffel.centrifugal_matrix, SECOND, fast=True),
             unit="N m s",
             meaning="The part of C that multiplies each speed with itself",

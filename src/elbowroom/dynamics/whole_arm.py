@@ -17,6 +17,7 @@ not depend on units: a slide beside a turning joint, or a light tip on a heavy a
 from __future__ import annotations
 
 import functools
+import math
 from collections import namedtuple
 from dataclasses import dataclass
 from typing import Any, TypedDict, Unpack
@@ -170,6 +171,7 @@ class Choice:
 
     def __call__(self, model: Model) -> tuple[str, Program | Rolled]:
         """The method, and the code for this model."""
+        self._refuse_entries(model)
         made: tuple[str, Program | Rolled]
         if isinstance(self.name, tuple):
             made = together(model, self.name, self.method if isinstance(self.method, tuple) else None)
@@ -181,6 +183,16 @@ class Choice:
         if isinstance(made[1], Rolled) and isinstance(self.name, str) and quantity(self.name).slopes is not None:
             return "recursion", rolled_slopes(model, self.name, self.derivative)
         return made[0], self._jacobian(model, made[1])
+
+    def _refuse_entries(self, model: Model) -> None:
+        """A derivative that is too long by its entries alone: tracing the quantity would take minutes."""
+        for name in (self.name,) if isinstance(self.name, str) else self.name:
+            entries = sum(math.prod(shape) for shape in quantity(name).shapes(model.n)) * model.n * len(self.derivative)
+            if entries > 4 * MOST_OPERATIONS:  # a few of them may be equal, or zero
+                raise ModelError(
+                    f"{name}: derivative={', '.join(map(repr, self.derivative))}: expected up to {MOST_OPERATIONS:,} "
+                    f"operations, some ten seconds to compile; for {model.n} joints there are {entries:,} entries"
+                )
 
     def _jacobian(self, model: Model, made: Program | Rolled) -> Program:
         """The derivative as a straight line; refused if that is too long."""

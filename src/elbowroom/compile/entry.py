@@ -32,6 +32,7 @@ from ..algebra import Port
 from .finite import LANES, every_zero, zero_sum
 from .ir import IrWriter
 from .loops import DONE, Compilable
+from .recycled import LARGE
 
 TYPE = 8  # offsets in bytes: object's type
 DATA, NDIM, DIMS, STRIDES, DESCR, FLAGS = 16, 24, 32, 40, 56, 64  # ndarray
@@ -235,6 +236,9 @@ class EntryCode:
             result = self.put(f"call ptr {self.of_table('new_float')}(double {value})")
             self.lines.append(f"  ret ptr {result}")
             return
+        if self.count:  # memory of large results is used again, by the Python way
+            state = self.bytes * max(port.size for port in outputs)
+            self.proceed_if(self.put(f"icmp ult i64 {self.count}, {-(-LARGE // state)}"))
         arrays = [self.new_array(port) for port in outputs]
         self.compute(data, [self.field("ptr", array, DATA) for array in arrays], "undo")
         together = arrays[0]

@@ -30,6 +30,7 @@ from ..errors import DtypeError, ShapeError
 from .entry import function
 from .frameworks import call, framework
 from .loops import Compilable
+from .recycled import fresh
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar  # one with a default, which Python itself has from 3.13 on
@@ -309,7 +310,7 @@ class Kernel(Generic[R]):
         """Where the backend writes, and (yours, ours) pairs to copy: yours may be strided, or lie on an input."""
         shapes = [(*batch, *p.shape) for p in self._outputs]
         if out is None:
-            return [np.empty(s, self.dtype) for s in shapes], []
+            return [fresh(s, self.dtype) for s in shapes], []
         wanted = list(out) if self._bundle is not None else [out]
         if len(wanted) != len(shapes):
             raise ShapeError(f"{self.name}: out must be {len(shapes)} arrays; got {len(wanted)}")

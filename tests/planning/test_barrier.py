@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import elbowroom as er
 from elbowroom.arm import Arm
+from elbowroom.avoidance import Goal
 from elbowroom.avoidance.planning import Box, Checker, Outcome, Planner, World, barrier, planner
 from elbowroom.avoidance.planning.barrier import Barrier, joined
 from elbowroom.errors import ModelWarning
@@ -44,6 +45,16 @@ def test_a_whole_turn_through_the_floor_is_no_way():
     assert both.reached  # one of two goals is on this side
 
 
+def test_of_a_tools_goal_nothing_is_proved():
+    """Its joint poses are those that were found: with seeds 4 and 7 a barrier parts them all, and others are free."""
+    arm = er.load("panda")
+    world = World([FLOOR, Box((-0.099, -0.265, 0.624), (0.192, 0.305, 0.081))])
+    start = [-0.052, -1.704, 1.575, -1.221, -1.63, 1.329, -0.702]
+    for seed in (4, 7):
+        plan = Planner(arm).plan(start, Goal([0.152, 0.492, 0.205]), world, rounds=20, seed=seed)
+        assert plan.outcome is Outcome.BUDGET_SPENT
+
+
 def test_one_gap_is_a_way():
     """A ring parts above from below; with a piece of it gone nothing is proved, and a margin shuts the gap again."""
     below = UP.copy()
@@ -52,6 +63,29 @@ def test_one_gap_is_a_way():
     for shapes, margin, parts in ((RING, 0.0, True), (RING[:5], 0.0, False), (RING[:5], 1.0, True)):
         found = Barrier(UR_PLANNER.checker, World(shapes), margin)
         assert found.between(q[0], q[1:], 5) is parts, (len(shapes), margin)
+
+
+def test_too_many_cells_prove_nothing(monkeypatch):
+    """As a slide of a kilometre would have; then the search has all of its time."""
+    monkeypatch.setattr(barrier, "MOST", 200)
+    found = Barrier(UR_PLANNER.checker, World(RING), 0.0)
+    assert found.between(UP, TURNED[None], 5) is None
+    assert found.divided == -1
+    monkeypatch.setattr(barrier, "MOST", 5000)
+    found = Barrier(UR_PLANNER.checker, World(RING), 0.0)
+    found.between(UP, TURNED[None], 5)
+    assert 0 <= found.divided < 5
+
+
+@pytest.mark.parametrize("size", [5.0, 5000.0])
+def test_large_shapes_are_trusted_less(size):
+    """Clearances are found in float32: a floor that is a box of 5 km came out 0.24 mm too near, beyond TRUST."""
+    found = Barrier(UR_PLANNER.checker, World([Box((0.0, 0.0, -size), (size, size, size))]), 0.0)
+    q = np.random.default_rng(0).uniform(-np.pi, np.pi, (300, 2))
+    plain = Barrier(UR_PLANNER.checker, World([FLOOR]), 0.0)._clearance(q)  # the same floor, in small numbers
+    outside = plain > 0.0  # how deep an axis is in a box is not told
+    assert 10 < outside.sum() < 290
+    assert np.abs(found._clearance(q) - plain)[outside].max() < found._trust < 1e-3 * size
 
 
 def test_nothing_there_and_nothing_that_moves_prove_nothing():

@@ -37,9 +37,11 @@ Marks = NDArray[np.int8]
 
 JOINTS = 2
 WIDEST = 0.4  # rad or m: cells at first
-TRUST = 1e-4  # m: what float32 may be off by, and more
+TRUST = 1e-4  # m: what float32 may be off by near the arm, and more
+EPSILON = 8.0 * float(np.finfo(np.float32).eps)  # of the largest number of a shape: what it is off by far away
 MANY = 3  # turns: a joint with more counts as endless
 AT_ONCE = 4096  # middles of cells in a call
+MOST = 1 << 22  # cells: where more would be needed (long slides), nothing is proved
 UNKNOWN, OPEN, BLOCKED = 0, 1, -1
 TURN = 2.0 * math.pi
 
@@ -58,6 +60,9 @@ class Barrier:
         self._reach = reach_of(model, self.links, spans_of(model, checker.lower, checker.upper))[0][:k]
         rows = [table.astype(np.float32) for table in tables(world, margin)]
         self._calls = Calls(checker, self.links, rows, AT_ONCE) if self.links and rows else None
+        given = (world.capsules[:, :7], world.boxes, world.planes)  # without what is 1 over a length
+        largest = max(float(np.abs(table).max(initial=0.0)) for table in given)
+        self._trust = TRUST + EPSILON * largest
         self._lower, span = checker.lower[:k].copy(), (checker.upper - checker.lower)[:k]
         turns = np.array([model.revolute(i) for i in range(k)])
         self.circle = turns & ~(span <= MANY * TURN)
@@ -68,12 +73,12 @@ class Barrier:
         self._width = np.where(base > 0.0, base, WIDEST) / count
         self._all = np.where(self.circle | ~repeats, count, np.ceil(np.where(repeats, span, 0.0) / self._width - 1e-9))
         self._all = self._all.astype(int)  # cells of the whole range
-        self._cells: Marks = np.zeros(tuple(count), np.int8)
+        self._cells: Marks = np.zeros(tuple(count) if np.prod(self._all.astype(float)) <= MOST else (0,) * k, np.int8)
         self.divided, self.parts = -1, None if self._calls is not None else False
 
     def between(self, start: Array, goals: Array, divisions: int) -> bool | None:
         """Whether it parts start (n,) from all goals (k, n); cells are divided so often before that is left open."""
-        while self.parts is None and self.divided < divisions:
+        while self.parts is None and self.divided < divisions and self._next_size() <= MOST:
             self._look()
             ends = [self._cell(q) for q in (start, *goals)]
             possible = self._whole(self._cells != BLOCKED)
@@ -86,6 +91,10 @@ class Barrier:
             if first >= 0 and first in others:
                 self.parts = False
         return self.parts
+
+    def _next_size(self) -> float:
+        """Cells of the whole range when they are looked at next."""
+        return float(np.prod(self._all.astype(float))) * (2.0**self._cells.ndim if self.divided >= 0 else 1.0)
 
     def blocked(self, q: Array) -> NDArray[np.bool_]:
         """(B,) whether q (B, n) is in a cell that is known to be blocked."""
@@ -103,7 +112,7 @@ class Barrier:
         middles = self._lower + (unknown + 0.5) * self._width
         found = [self._clearance(middles[k : k + AT_ONCE]) for k in range(0, len(unknown), AT_ONCE)]
         d = np.concatenate([*found, np.zeros(0)])
-        m = float(0.5 * self._width @ self._reach) + TRUST
+        m = float(0.5 * self._width @ self._reach) + self._trust
         self._cells[tuple(unknown.T)] = np.where(d < -m, BLOCKED, np.where(d > m, OPEN, UNKNOWN))
 
     def _clearance(self, some: Array) -> Array:

@@ -38,7 +38,7 @@ from ...compile.kernel import Kernel
 from ...errors import ConfigError, ShapeError
 from ...geometry import ROW, Body
 from ...geometry.body import ends
-from ...geometry.segments import dot, least_square, least_square_to_box
+from ...geometry.segments import POINT, dot, least_square, least_square_to_box
 from ...model import LinkCapsule, Model
 from ...model.capsules import BASE
 from .world import BOX, CAPSULE, FAR, PLANE, World, filled_up
@@ -82,7 +82,7 @@ def _gap(square: Scalar, radii: Scalar, squared: bool) -> Scalar:
 
 def _inverse(capsule: LinkCapsule) -> float:
     square = float(np.sum((np.array(capsule.b) - np.array(capsule.a)) ** 2))
-    return 1.0 / square if square > 0.0 else 0.0
+    return 1.0 / square if square > POINT else 0.0
 
 
 def _each(moving: tuple[LinkCapsule, ...], flat: Scalars) -> list[tuple[Scalars, Scalars, LinkCapsule]]:

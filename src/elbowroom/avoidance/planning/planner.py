@@ -132,8 +132,9 @@ class Planner:
         With `rounds` that many rounds of the search are the budget, and not the clock.
         The arm's own links stay `apart` (m), or half as far as they are at start and goal where that is less; where
         they overlap at the start by less than 3 cm, they come no nearer.
-        `prove`: a search that lasts is interrupted to look for a proof that there is no way (barrier.py); some
-        hundredths of a second, and after ten times as many rounds up to a second more.
+        `prove`: a search for joint poses that lasts is interrupted to look for a proof that there is no way
+        (barrier.py); some hundredths of a second, and after ten times as many rounds up to a second more.  Of a tool's
+        pose not all joint poses are known, so nothing is proved.
         """
         if not 0.0 <= margin < math.inf:
             raise ValueError(f"margin must be a number of 0 or more; got {margin}")
@@ -175,6 +176,8 @@ class Planner:
             if not checker.within_limits(ends).any():
                 why = f"goal: beyond a joint limit: {ends[0].round(3).tolist()}"
             return ended(Outcome.GOAL_IN_COLLISION, why, first)
+        asked_for = ends[rooms.min(axis=0) > 0.0]
+        prove = prove and target_of(goal, self.arm.n) is None
         # what float32, samples and timing may be off by is kept besides, and own links apart, as far as both ends allow
         best = np.minimum(against.slacks(first)[:, 0], rooms[:, int(rooms.min(axis=0).argmax())])
         keeping = margin + min(GUARD, 0.5 * float(best[0])), against.apart + min(apart, 0.5 * float(best[1]))
@@ -191,7 +194,7 @@ class Planner:
             nonlocal barrier
             if prove and not paths and done in PROOFS:
                 barrier = barrier or Barrier(checker, near, margin)
-                if barrier.between(first[0], ends, PROOFS[done]):
+                if barrier.between(first[0], asked_for, PROOFS[done]):
                     return False
             part = 0.5 if paths else 1.0  # one is there: others may cost half of the time
             if rounds is not None:

@@ -45,6 +45,20 @@ def test_columns_by_number_and_by_name(tmp_path):
     assert (more.qd == (0.5, 0.25)).all()
 
 
+def test_a_run_of_another_arm_and_positions_in_degrees_are_refused(tmp_path):
+    rows = lines()
+    assert len(read(file(tmp_path, rows, f"# robot: planar2\n# plant: mujoco\n{HEAD}"), ARM)) == 30
+    with pytest.raises(RecordingError, match=r"expected a run of 'planar2'; its note says robot: ur5e"):
+        read(file(tmp_path, rows, f"# robot: ur5e\n{HEAD}"), ARM)
+    arm = er.load("ur5e")
+    columns = {f"tau{k}": np.zeros(30) for k in range(1, 7)} | {f"q{k}": np.full(30, 0.1) for k in range(1, 7)}
+    columns |= {"t": 0.01 * np.arange(30), "q3": np.full(30, 90.0)}
+    said = r"q3: expected positions within the limits of 'elbow_joint', -3.14159 to 3.14159; got 90 in row 1"
+    with pytest.raises(RecordingError, match=said):
+        from_columns("run", columns, arm)
+    assert len(from_columns("run", columns | {"q3": np.full(30, 3.3)}, arm)) == 30  # a little outside
+
+
 def test_parquet(tmp_path):
     pa = pytest.importorskip("pyarrow")
     from pyarrow import parquet

@@ -374,3 +374,10 @@ def test_goals_and_distances_that_are_none_are_refused():
         PLANNER.plan(LEFT, nowhere, WALL)
     with pytest.raises(ValueError, match="apart must be a number of 0 or more"):
         PLANNER.plan(LEFT, RIGHT, WALL, apart=np.nan)
+
+
+@pytest.mark.parametrize("world", [None, [], "panda"])
+def test_a_world_must_be_one(world):
+    arm = er.load("planar2")
+    with pytest.raises(TypeError, match=r"world: expected a World, World\(\) where nothing stands; got"):
+        Planner(arm).plan(arm.ready, arm.ready + 0.1, world)

@@ -21,6 +21,7 @@ from ..reading import decimal, named, text_lines, wrong_line
 from .measurements import Array, Measurements, checked
 
 LARGEST = 2**30  # bytes of a text file
+BEYOND = 0.1  # of a joint's range: a measured position may be as far outside
 TIMES = ("t", "time")
 TORQUES = ("tau", "effort")
 UNMEASURED = (
@@ -37,7 +38,7 @@ def read(file: str | Path, arm: Arm, *, resample: float | None = None) -> Measur
     path = Path(file)
     if path.suffix.lower() in (".mcap", ".db3") or path.is_dir():
         return _from_bag(path, arm, resample)
-    columns = _parquet(path) if path.suffix.lower() == ".parquet" else _csv(path)
+    columns = _parquet(path) if path.suffix.lower() == ".parquet" else _csv(path, arm)
     return from_columns(named(path), columns, arm, resample=resample)
 
 
@@ -54,9 +55,23 @@ def from_columns(name: str, columns: Mapping[str, Array], arm: Arm, *, resample:
     assert tau is not None
     if len(tau) and np.isnan(tau).all():
         raise RecordingError(f"{name}: tau1 ...: expected torques; got nan in every row; {UNMEASURED}")
+    _near_limits(name, arm, q)
     known = slice(_begin(tau), None)
     qd, qdd = (None if values is None else values[known] for values in (qd, qdd))
     return checked(name, arm.n, columns[time][known], q[known], tau[known], qd, qdd, resample=resample)
+
+
+def _near_limits(name: str, arm: Arm, q: Array) -> None:
+    """Refuses positions that this arm cannot have: degrees, or another arm's."""
+    low, high = arm.model.lower, arm.model.upper
+    room = np.where(np.isfinite(high - low), BEYOND * (high - low), np.inf)
+    beyond = np.argwhere((q < low - room) | (q > high + room))
+    if len(beyond):
+        row, j = beyond[0]
+        raise RecordingError(
+            f"{name}: q{j + 1}: expected positions within the limits of {arm.joint_names[j]!r}, "
+            f"{low[j]:g} to {high[j]:g}; got {q[row, j]:g} in row {row + 1}: rad and m are meant, of {arm.name}"
+        )
 
 
 def _begin(tau: Array) -> int:
@@ -94,8 +109,17 @@ def _listed(columns: Mapping[str, Array]) -> str:
     return ", ".join(names[:40]) + (" ..." if len(names) > 40 else "")
 
 
-def _csv(path: Path) -> dict[str, Array]:
+def _csv(path: Path, arm: Arm) -> dict[str, Array]:
     lines = text_lines(path, LARGEST)
+    for text in lines:
+        if not text.startswith("#"):
+            break
+        what, _, robot = text[1:].partition(":")
+        if what.strip() == "robot" and robot.strip() != arm.name:
+            raise RecordingError(
+                f"{named(path)}: expected a run of {arm.name!r}; its note says robot: {robot.strip()} "
+                "(without that line any arm with these columns is taken)"
+            )
     numbered = [(k, text) for k, text in enumerate(lines, start=1) if text.strip() and not text.startswith("#")]
     if not numbered:
         raise RecordingError(f"{named(path)}: expected the names of the columns; there are notes alone")

@@ -136,6 +136,8 @@ class Planner:
         (barrier.py); some hundredths of a second, and after ten times as many rounds up to a second more.  Of a tool's
         pose not all joint poses are known, so nothing is proved.
         """
+        if not isinstance(world, World):
+            raise TypeError(f"world: expected a World, World() where nothing stands; got {world!r}")
         if not 0.0 <= margin < math.inf:
             raise ValueError(f"margin must be a number of 0 or more; got {margin}")
         if not 0.0 <= apart < math.inf:

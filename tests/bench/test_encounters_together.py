@@ -61,9 +61,9 @@ def test_stops_and_resets():
     assert ends
 
 
-@pytest.mark.parametrize("limits", [Limits(stop_distance=0.6), Limits(in_collision="stop")])
-def test_stops_of_the_last_moment(limits):
-    compared("panda", partial(supervised, limits=limits), range(6), seconds=3.0)
+def test_stops_of_the_last_moment():
+    near = partial(supervised, limits=Limits(stop_distance=0.6))
+    assert any(track.stops for track in compared("panda", near, range(6), seconds=3.0))
 
 
 def test_stops_and_first_cycles_stay_in_their_lanes(monkeypatch):

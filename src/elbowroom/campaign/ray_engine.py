@@ -200,7 +200,7 @@ def _environment(local: bool) -> Iterator[None]:
         yield
     finally:
         if clusters is not None:
-            known.ENABLE_RAY_CLUSTER = clusters  # type: ignore[union-attr]
+            known.ENABLE_RAY_CLUSTER = clusters  # type: ignore[union-attr]  # a module
         for name, value in before.items():
             if value is None:
                 os.environ.pop(name, None)

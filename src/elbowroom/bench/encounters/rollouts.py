@@ -159,7 +159,7 @@ def run(robots: Sequence[str], *, runs: int = TURNS, seed: int = 0, progress: Pr
                     steps = spent.encounters * contest.steps
                     clock = time.perf_counter() - began
                     times.setdefault(what, []).append((steps / clock, steps / spent.seconds))
-        base = max(by_core for _, by_core in times["one by one", "float64", ALONE, 1])  # type: ignore[index]
+        base = max(by_core for _, by_core in times["one by one", "float64", ALONE, 1])  # type: ignore[index]  # keys of four parts
         for what, taken in times.items():
             on_clock, by_core = zip(*taken, strict=True)
             best = max(by_core)

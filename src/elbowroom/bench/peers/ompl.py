@@ -67,7 +67,7 @@ def rrt_connect(
     def joints(state: Any) -> Array:
         return np.array([state[i] for i in range(n)])
 
-    class Motions(base.MotionValidator):  # type: ignore[misc, name-defined]
+    class Motions(base.MotionValidator):  # type: ignore[misc, name-defined]  # ompl is Any
         def checkMotion(self, a: Any, b: Any) -> bool:
             return bool(against.edges_free(joints(a)[None], joints(b)[None])[0])
 

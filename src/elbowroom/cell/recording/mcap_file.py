@@ -148,7 +148,7 @@ class McapFormat:
             metadata_count=1,
             schema_count=len(self._schemas),
         )
-        self.beginning: bytes = builder.end()  # type: ignore[no-untyped-call]
+        self.beginning: bytes = builder.end()  # type: ignore[no-untyped-call]  # of mcap, untyped
         self._size = 0  # bytes that are in the file
         self._last: tuple[int, int] = (len(self.beginning), 0)  # bytes and rows of what is being written
 
@@ -254,7 +254,7 @@ class McapFormat:
             counts[channel] = counts.get(channel, 0) + len(entries)
         self._last = builder.count, self._rows
         self._pending, self._rows = [], 0
-        return builder.end()  # type: ignore[no-untyped-call]
+        return builder.end()  # type: ignore[no-untyped-call]  # of mcap, untyped
 
     def whole(self, data: bytes) -> tuple[int, int]:
         """How many rows are whole: all of what was framed last, or none."""
@@ -293,7 +293,7 @@ class McapFormat:
         Footer(summary_start=begin, summary_offset_start=listed, summary_crc=0).write(builder)
         builder.write(MAGIC)
         self._last = builder.count, 0
-        return builder.end()  # type: ignore[no-untyped-call]
+        return builder.end()  # type: ignore[no-untyped-call]  # of mcap, untyped
 
 
 def _floats(values: Sequence[float]) -> bytes:

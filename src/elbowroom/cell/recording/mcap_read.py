@@ -40,7 +40,7 @@ MESSAGE_HEAD = struct.Struct("<HIQQ")  # channel, sequence number, log time, pub
 def needs_mcap() -> None:
     """An error that says how to get what reads and writes MCAP, where it is missing."""
     try:
-        import mcap.records  # noqa: F401
+        import mcap.records  # noqa: F401  # whether it is there
     except ImportError:
         raise ElbowroomError(f"recordings as MCAP need the package mcap: {pip_install('connect')}") from None
 

@@ -7,7 +7,7 @@ import pytest
 
 import elbowroom as er
 from elbowroom.avoidance import Config, Controller, Goal, State
-from elbowroom.avoidance.planning.decision import Request, _Asked
+from elbowroom.avoidance.planning.decision import Choice, Request, _Asked, choose
 from elbowroom.avoidance.planning.detour import Detour, RouteState
 from elbowroom.avoidance.planning.planner import Planner
 from elbowroom.avoidance.planning.settings import Planning
@@ -94,6 +94,37 @@ def test_margins_to_people_and_to_things():
     assert margins(nobody, nothing) == [(0.3, 0.0)]
     with pytest.raises(ConfigError, match="thing_margins"):
         Planning(thing_margins=())
+
+
+def test_beside_people_who_move_narrow_margins_are_not_tried():
+    """Those to people alone; and where all are narrower, the widest still is."""
+    planner, somebody, nobody = Planner(PANDA), np.array([True]), np.array([False])
+    asked = request(Person.standing((0.6, 0, 0)).rows, POST.row()[None])
+
+    def margins(who, least, *people):
+        rules = Planning(margins=people, thing_margins=(0.12, 0.05))
+        return _Asked(planner, asked, rules).margins(who, least)
+
+    assert margins(somebody, 0.25, 0.35, 0.25, 0.1) == [(0.35, 0.12), (0.25, 0.12), (0.25, 0.05)]
+    assert margins(somebody, 0.25, 0.2, 0.1) == [(0.2, 0.12), (0.2, 0.05)]
+    assert margins(nobody, 0.25, 0.2, 0.1) == [(0.12, 0.12), (0.05, 0.05)]
+
+
+@pytest.mark.parametrize(("stood", "least"), [(0.0, 0.25), (9.0, 0.08)])
+def test_a_route_keeps_the_margin_of_people_who_move(monkeypatch, stood, least):
+    """Where no margin has a way: somebody who stands is tried closely, somebody who moves is not."""
+    tried = []
+
+    def nowhere(self, who, margin, thing_margin, part, tries):
+        tried.append(margin)
+
+    monkeypatch.setattr(_Asked, "_with", nowhere)
+    rows = Person.standing((0.6, 0, 0)).rows[None]
+    aim = PANDA.pose(turned(0.9))[:3, 3]
+    asked = Request(1, 0.0, turned(-0.9), aim, None, rows, np.array([stood]), np.zeros((0, 13)))
+    answer = choose(Planner(PANDA), asked, Planning(), repeatable=True)
+    assert answer.choice is Choice.NO_WAY
+    assert min(tried) == least
 
 
 def test_things_out_of_reach_change_no_margin():

@@ -1,12 +1,13 @@
 """Going around or waiting: what a planner is asked, how it chooses, and what it answers.
 
-A person who has stood still for long is a wall with a margin.  One who moves is a cost: the way through where they are
-now may be free by the time the arm comes there, or the way around closed.  So there are two candidates: a route around
-everybody as they are now, and one around those who stand.  Each keeps the widest of the margins that has a way; where
-that costs `LONG` times the straight way or more and nobody moves, narrower ones down to `ROOMY` are tried until half of
-the budget is spent, and taken if they cost a fifth less.  Each is weighed for every delay of DELAYS, with people where
-they are then expected: moved by their velocities for `horizon` seconds at most, grown by `uncertainty` for as long.  At
-a clearance c the supervisor leaves a part of an arm's speed,
+A person who has stood still for long is a wall with a margin.  One who moves is a cost: the way through where they
+are now may be free by the time the arm comes there, or the way around closed.  So there are two candidates: a route
+around everybody as they are now, and one around those who stand.  Each keeps the widest of the margins that has a
+way, while anybody moves not less than `moving_margin`.  Where nobody moves and the widest costs `LONG` times the
+straight way or more, narrower ones down to `ROOMY` are tried until half of the budget is spent, and taken if they
+cost a fifth less.  Each is weighed for every delay of DELAYS, with people where they are then expected: moved by
+their velocities for `horizon` seconds at most, grown by `uncertainty` for as long.  At a clearance c the supervisor
+leaves a part of an arm's speed,
 
     share(c) = (c - NEAR) / (FAR - NEAR), between LEAST and 1
 
@@ -180,9 +181,13 @@ class _Asked:
         every[len(rows) :, RADIUS] += thing_margin
         return World.of_rows(every, self._shapes)
 
-    def margins(self, who: NDArray[np.bool_]) -> list[tuple[float, float]]:
-        """Distances to these people and to things, the widest first."""
+    def margins(self, who: NDArray[np.bool_], least: float = 0.0) -> list[tuple[float, float]]:
+        """Distances to these people and to things, the widest first; to people not below `least`, but for the widest.
+
+        A hand that reaches out is seen a tenth of a second late: beside somebody who moves an arm needs more room.
+        """
         people, things = self.rules.margins, self.rules.thing_margins
+        people = tuple(each for each in people if each >= least) or people[:1]
         checker = self.planner.checker
         near = World.of_rows(self.request.things).within(checker.center, checker.radius + things[0])
         if not len(near.capsules):  # what the arm cannot come near to is not gone around
@@ -195,11 +200,13 @@ class _Asked:
     def best(self, who: NDArray[np.bool_], *, hurry: bool = False) -> tuple[float, Route] | None:
         """A route around these people, and things, with the margin to both: see the module's docstring.
 
-        In a `hurry` it is the first that is found, of half as many tries.
+        In a `hurry`, while anybody moves, it is the first that is found, of half as many tries, and not with less than
+        `moving_margin`.
         """
         if not len(self._ends):
             return None
-        margins, found, least = self.margins(who), None, np.inf
+        margins = self.margins(who, self.rules.moving_margin if hurry else 0.0)
+        found, least = None, np.inf
         for k, (margin, thing_margin) in enumerate(margins):
             least_margin = min(margin, thing_margin) if thing_margin else margin
             if found is not None and (least < LONG * self.straight() or least_margin < ROOMY or self._left < 0.5):

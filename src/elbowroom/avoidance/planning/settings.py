@@ -24,6 +24,9 @@ class Planning(Settings):
         "(0, 10] m",
         "distances to people: the widest that has a way, or one that is a fifth quicker",
     )
+    moving_margin: float = setting(
+        0.25, "[0, 10] m", "while anybody moves, narrower margins than this are not tried, but for the widest"
+    )
     thing_margins: tuple[float, ...] = setting(
         (0.12, 0.08, 0.04, 0.02, 0.01), "(0, 10] m", "distances to things, in the same way; not above that to people"
     )

@@ -41,6 +41,17 @@ static Index blockIdx;
 static thread_local Index threadIdx;
 static pthread_barrier_t warp;
 static void __syncwarp() { pthread_barrier_wait(&warp); }
+static void __syncthreads() { pthread_barrier_wait(&warp); } /* here a warp is a block of its own */
+static int __syncthreads_or(int holds)
+{
+    static int held[32];
+    held[threadIdx.x % 32] = holds;
+    pthread_barrier_wait(&warp);
+    int any = 0;
+    for (int k = 0; k < 32; ++k) any |= held[k];
+    pthread_barrier_wait(&warp);
+    return any;
+}
 """
 SHARED = 227 * 1024  # bytes that this card grants a block, as an H200 does
 LAUNCH = """
@@ -57,7 +68,7 @@ static void* run(void* given)
 
 extern "C" void launch(void** a, unsigned int blocks, unsigned int threads)
 {
-    (void)__dmul_rn; (void)__fmul_rn; (void)__syncwarp;
+    (void)__dmul_rn; (void)__fmul_rn; (void)__syncwarp; (void)__syncthreads; (void)__syncthreads_or;
     for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x)
         for (unsigned int first = 0; first < threads; first += 32) {
             Lane lanes[32];

@@ -87,6 +87,7 @@ class Summary:
     campaign: Campaign
     schema: Schema
     asked: int  # runs
+    precision: str = "float64"  # of closed loops
     runs: int = 0
     seconds: float = 0.0  # of all encounters together
     cells: list[Tally] = field(default_factory=list)
@@ -161,7 +162,8 @@ def summary(folder: str | Path, check: Callable[[], object] | None = None) -> Su
     """Reads the table of a campaign; `check` is called at every block, and may raise."""
     folder = Path(folder)
     campaign, columns = campaign_of(folder), read_schema(folder)
-    found = Summary(campaign, columns, int(read_manifest(folder)["runs"]))
+    manifest = read_manifest(folder)
+    found = Summary(campaign, columns, int(manifest["runs"]), str(manifest["precision"]))
     arms, laws = columns.labels["arm"], columns.labels["law"]
     found.groups = {name: groups_of(draw) for name, draw in varied(campaign).items()}
     paired_arms = arms if isinstance(campaign.draws["law"], Each) else ()
@@ -247,7 +249,7 @@ def look_again(found: Summary, check: Callable[[int, int], object] | None = None
     for k, run in enumerate(wanted):
         if check is not None:
             check(k, len(wanted))
-        touch = look(parameters_of(found.campaign, run))
+        touch = look(parameters_of(found.campaign, run), found.precision)
         if touch is not None:
             found.touches[run] = touch
 

@@ -318,15 +318,17 @@ class Source:
         between: Sequence[str] = (),
         *,
         late: bool = False,
-        row: Callable[[str, Port, int], str] | None = None,
+        row: Reach | None = None,
+        seen: Callable[[str, str], str | None] = lambda port, value: None,
     ) -> list[str]:
         """The lines between the braces; `between` stands after the last input is read, before an output is written.
 
         `late`: an input is read where the first step needs it, so that no output may lie on an input.  `row` says how
-        element k of the row of this turn (`k` in the text) is reached in a Repeated.
+        element k of the row of this turn (`k` in the text) is reached in a Repeated; `seen` may give a line that stands
+        behind the reading of a value of an input.
         """
         w = self._writer()
-        self._row = row or self._plain_row
+        self._row, self._seen = row or self._plain_row, seen
         used = {port for port, _ in self.lowered.loads.values()}
         w.lines += [f"    (void){name};" for port, (name, _) in self.inputs.items() if port not in used]
         fed = {p.name for p in self.program.fed} if isinstance(self.program, Repeated) else set()
@@ -335,6 +337,7 @@ class Source:
                 self._late[k] = read(*self.inputs[port], element)
             elif port != self.rows:
                 w.put(read(*self.inputs[port], element), name=f"t{k}", changes=port in fed)
+                self._was_read(w, k)
         w.lines += between
         if isinstance(self.program, Repeated):
             self._loop(w, write, self.program)
@@ -351,6 +354,12 @@ class Source:
         for k in operands:
             if k in self._late:
                 w.put(self._late.pop(k), name=f"t{k}")
+                self._was_read(w, k)
+
+    def _was_read(self, w: SourceWriter, k: int) -> None:
+        line = self._seen(self.lowered.loads[k][0], f"t{k}")
+        if line is not None:
+            w.lines.append(line)
 
     def _writer(self) -> SourceWriter:
         return SourceWriter(self.dialect.real, integer=self.dialect.integer, words=self.dialect.integers, prefix="ew_")
@@ -395,6 +404,7 @@ class Source:
         for k, (port, element) in loads.items():
             if port == self.rows:
                 inside.put(self._row(*self.inputs[port], element), name=f"t{k}")
+                self._was_read(inside, k)
 
         def finish(k: int) -> None:
             if k in last:

@@ -95,12 +95,12 @@ def _stopped(_: None, now: Scalars, latch: Scalars, stops: Scalars) -> dict[str,
 
 
 @dataclass
-class _Run:
+class Run:
     """A run on its way: where it is, and what was recorded."""
 
     number: int
     scene: EncounterScene
-    frames: SensorFrames
+    frames: SensorFrames | None  # None where they were copied
     newest: Array  # (T,) number of the newest frame that has arrived, -1 for none
     q: Array  # (T + 1, n)
     asked: Array  # (T, n)
@@ -203,7 +203,7 @@ class ClosedLoop:
             Around(TURNS),
         ]
 
-    def new(self, number: int, scene: EncounterScene, frames: SensorFrames) -> _Run:
+    def new(self, number: int, scene: EncounterScene, frames: SensorFrames) -> Run:
         """A run before its first step."""
         if (scene.place, scene.people) != (self.where, self.people):
             raise ConfigError("scenes that run together must have one arm and as many people")
@@ -213,17 +213,19 @@ class ClosedLoop:
         newest = np.searchsorted(frames.arrivals, scene.times[:-1] + 1e-9, side="right") - 1
         q, asked = np.empty((steps + 1, arm.n), self.dtype), np.empty((steps, arm.n), self.dtype)
         q[0] = arm.ready if scene.start is None else scene.start
-        return _Run(number, scene, frames, newest, q, asked, np.zeros(arm.n))
+        return Run(number, scene, frames, newest, q, asked, np.zeros(arm.n))
 
-    def shown(self, run: _Run) -> dict[str, Array]:
+    def shown(self, run: Run) -> dict[str, Array]:
         """A run's tables by name, but for its track's."""
-        assert run.frames.points is not None  # new looks
-        points = run.frames.points
-        stamps = np.repeat(run.frames.stamps[:, None], self.people, axis=1)
+        frames = run.frames
+        assert frames is not None  # as it was made
+        assert frames.points is not None  # new looks
+        points = frames.points
+        stamps = np.repeat(frames.stamps[:, None], self.people, axis=1)
         tables = {"newest": run.newest[:, None], "stamps": stamps, "goals": run.scene.goals}
         return tables | {"points": points.at, "velocities": points.velocities}
 
-    def values(self, run: _Run) -> list[tuple[Array, Any]]:
+    def values(self, run: Run) -> list[tuple[Array, Any]]:
         """The arrays that a run has numbers of its own in, with these."""
         t, goals = run.k * PERIOD, len(run.scene.goals)
         self._goal[:3] = run.scene.goals[run.done % goals]
@@ -236,7 +238,7 @@ class ClosedLoop:
             (self.stops, (run.stops, run.reset_at, float(run.latched))),
         ]
 
-    def track(self, run: _Run) -> RunTrack:
+    def track(self, run: Run) -> RunTrack:
         """What the arm did in a run that has ended."""
         unknown = np.full(len(run.asked), np.nan)
         q, asked = (x.astype(np.float64, copy=False) for x in (run.q, run.asked))
@@ -263,8 +265,8 @@ class Together:
     def stream(self, runs: Iterable[tuple[EncounterScene, SensorFrames]]) -> Iterator[Finished]:
         """Each encounter as it ends; another is taken of `runs` when there is a lane for it."""
         waiting: Iterator[tuple[int, tuple[EncounterScene, SensorFrames]]] | None = enumerate(runs)
-        found, ready = list[Finished](), list[tuple[_Run, Guard]]()  # ready: whose next cycle is ordinary
-        lanes, label = dict[int, _Run](), LOOK
+        found, ready = list[Finished](), list[tuple[Run, Guard]]()  # ready: whose next cycle is ordinary
+        lanes, label = dict[int, Run](), LOOK
         try:
             while waiting or ready or lanes:
                 while label == LOOK and (waiting or ready) and len(lanes) < self.lanes:
@@ -288,7 +290,7 @@ class Together:
                 self._arms.release(guard)
 
     def _run_lanes(
-        self, label: str, lanes: dict[int, _Run], ready: list[tuple[_Run, Guard]], found: list[Finished]
+        self, label: str, lanes: dict[int, Run], ready: list[tuple[Run, Guard]], found: list[Finished]
     ) -> str:
         """Runs the block until something ends it, and sees to that; where it goes on."""
         self._schedule[self.loop.wanted][:] = 1.0 if ready else 0.0  # whoever is ready joins before the next step
@@ -311,11 +313,11 @@ class Together:
             return label if lanes else LOOK
         return LOOK
 
-    def _done(self, run: _Run, found: list[Finished]) -> None:
+    def _done(self, run: Run, found: list[Finished]) -> None:
         found.append(Finished(run.number, run.scene, self.loop.track(run)))
 
     # ---- in a lane
-    def _join(self, lanes: dict[int, _Run], run: _Run, guard: Guard | None) -> None:
+    def _join(self, lanes: dict[int, Run], run: Run, guard: Guard | None) -> None:
         """A run's numbers into a lane that is free; without a guard its first cycle is still to come."""
         lane = next(k for k in range(self.lanes) if k not in lanes)
         lanes[lane] = run
@@ -329,7 +331,7 @@ class Together:
         for array, numbers in loop.values(run):
             schedule[array][:, lane] = numbers
 
-    def _read(self, lane: int, run: _Run) -> None:
+    def _read(self, lane: int, run: Run) -> None:
         """Where the run of a lane is now."""
         loop = self.loop
         task, now, qd, stops = (
@@ -341,7 +343,7 @@ class Together:
 
     # ---- alone
     def _go_on(
-        self, run: _Run, guard: Guard, ready: list[tuple[_Run, Guard]], found: list[Finished], *, made: bool = False
+        self, run: Run, guard: Guard, ready: list[tuple[Run, Guard]], found: list[Finished], *, made: bool = False
     ) -> None:
         """A run alone until its next cycle is ordinary, as it may be after one that was just made; or to its end."""
         while not run.over and not (made and guard.ordinary):
@@ -357,17 +359,17 @@ class Together:
         else:
             ready.append((run, guard))
 
-    def _show(self, run: _Run, guard: Guard) -> None:
+    def _show(self, run: Run, guard: Guard) -> None:
         """What the supervisor is given for a step."""
         state, goal, obstacles, goals = guard.state, guard.goal, guard.obstacles, run.scene.goals
         state.q[:], state.qd[:], state.t = run.q[run.k], run.speed, run.k * PERIOD
         newest = run.newest[run.k]
-        if newest >= 0:
+        if newest >= 0 and run.frames is not None:
             obstacles.rows[:] = run.frames.row(newest).reshape(obstacles.rows.shape)
             obstacles.stamps[:], obstacles.names[:] = run.frames.stamps[newest], guard.names
         goal.position, goal.t = goals[run.done % len(goals)], run.goal_time
 
-    def _obey(self, run: _Run, guard: Guard, command: Array) -> None:
+    def _obey(self, run: Run, guard: Guard, command: Array) -> None:
         """A stop, the plant and the task, as `run` has them."""
         t, k, model = run.k * PERIOD, run.k, self.where.arm.model
         if guard.supervisor.latched is None:

@@ -1,7 +1,7 @@
 """Many encounters at once on a graphics card: the closed loops of batch.py, a thread a run.
 
     together = OnCard(factory, where, people)
-    tracks = together.run(scenes, frames)       # a RunTrack a scene; None where a run must be made elsewhere
+    tracks = together.run(zip(scenes, frames))  # a RunTrack a scene; None where a run must be made elsewhere
 
 The steps are those of the lanes, in single precision as a rule, and a run has the bits that it has there.  Where a lane
 cannot go on (batch.py: what is not finite, or a first cycle without a frame) the run is None, and a processor makes it.
@@ -9,7 +9,8 @@ cannot go on (batch.py: what is not finite, or a first cycle without a frame) th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,21 @@ from numpy.typing import NDArray
 
 from ...compile.card_schedule import CardLanes, CardSchedule
 from ...compile.cuda import WARP, library
-from .batch import TASK, ClosedLoop
+from .batch import TASK, ClosedLoop, Run
 from .methods import Factory
 from .run import RunTrack
 from .scene import PERIOD, EncounterScene, Place, SensorFrames
 
 Array = NDArray[Any]
+COPIES = 2.5  # of a run's tables on the card, while they are put there; frames come every other step or less often
+
+
+@dataclass(frozen=True)
+class Room:
+    """How much of a card a process may take."""
+
+    lanes: int = 8192  # runs at once, at most
+    share: float = 0.8  # of the card's memory
 
 
 class OnCard:
@@ -37,41 +47,49 @@ class OnCard:
         loop.arms.begin(0, where.arm.ready, 0.0, PERIOD)
         self._finished = 1 + schedule.steps.index(loop.finished)
 
-    def run(self, scenes: Sequence[EncounterScene], frames: Sequence[SensorFrames]) -> list[RunTrack | None]:
-        """Each encounter."""
+    def fitting(self, room: Room, duration: float) -> int:
+        """How many runs of this duration (s) there is room for at once; 32 at least."""
+        _, memory = library().cuda.runtime.memGetInfo()
+        loop, steps = self.loop, duration / PERIOD
+        tracks = 2 * loop.where.arm.n * steps
+        shown = sum(loop.tables[name].width for name in ("points", "velocities", "stamps")) * steps / 2 + steps
+        each = self.schedule.bytes_per_lane + loop.dtype.itemsize * COPIES * (tracks + shown)
+        return max(min(room.lanes, int(room.share * memory / each)), WARP)
+
+    def run(self, runs: Iterable[tuple[EncounterScene, SensorFrames]]) -> list[RunTrack | None]:
+        """Each encounter, all at once; frames are let go when they have been copied."""
         loop, cupy = self.loop, library()
-        runs = [loop.new(k, scene, seen) for k, (scene, seen) in enumerate(zip(scenes, frames, strict=True))]
-        lanes = self.schedule.lanes(len(runs))
-        shown = [loop.shown(run) for run in runs]
-        for name in shown[0]:
-            lanes.assign(loop.tables[name], self._table(lanes, [each[name] for each in shown]))
-        steps = max(len(run.asked) for run in runs)
-        tracks = {
-            name: cupy.zeros((lanes.warps, rows, loop.where.arm.n, WARP), loop.dtype)
-            for name, rows in (("q", steps + 1), ("asked", steps))
-        }
-        for name, table in tracks.items():
-            lanes.assign(loop.tables[name], table)
-        starts = [loop.values(run) for run in runs]
-        for j, (array, _) in enumerate(starts[0]):
-            lanes.set(array, np.array([np.array(own[j][1], float) for own in starts]))
-        n = loop.where.arm.n
-        memory = loop.arms.first.controller._memory[-n:]
-        lanes.set(memory, np.array([run.q[0] for run in runs]))
+        made, shown = list[Run](), list[dict[str, Array]]()
+        for number, (scene, frames) in enumerate(runs):
+            run = loop.new(number, scene, frames)
+            made.append(replace(run, frames=None))
+            shown.append({name: np.asarray(x, loop.dtype) for name, x in loop.shown(run).items()})
+        if not made:
+            return []
+        lanes = self.schedule.lanes(len(made))
+        for name in [*shown[0]]:
+            lanes.assign(loop.tables[name], self._table(lanes, [each.pop(name) for each in shown]))
+        steps, n = max(len(run.asked) for run in made), loop.where.arm.n
+        tracks = dict[str, Any]()
+        for name, rows in (("q", steps + 1), ("asked", steps)):
+            tracks[name] = cupy.zeros((lanes.warps, rows, n, WARP), loop.dtype)
+            lanes.assign(loop.tables[name], tracks[name])
+        starts = [loop.values(run) for run in made]
+        for k, (array, _) in enumerate(starts[0]):
+            lanes.set(array, np.array([np.asarray(own[k][1], float) for own in starts]))
+        lanes.set(loop.arms.first.controller._memory[-n:], np.array([run.q[0] for run in made]))
         lanes.activate()
         lanes.run(steps)
         codes = cupy.asnumpy(lanes.ended())
-        done, stops = (cupy.asnumpy(lanes.get(x)) for x in (loop.task, loop.stops))
+        task, stops = (cupy.asnumpy(lanes.get(x)) for x in (loop.task, loop.stops))
         q, asked = (cupy.asnumpy(lanes.unpacked(tracks[name])) for name in ("q", "asked"))
         found = list[RunTrack | None]()
-        for k, run in enumerate(runs):
-            if codes[k] != self._finished or run.newest[0] < 0:
-                found.append(None)
-                continue
+        for k, run in enumerate(made):
+            whole = codes[k] == self._finished and run.newest[0] >= 0
             length = len(run.asked)
             run.q[1:], run.asked[:] = q[k, 1 : length + 1], asked[k, :length]
-            run.done, run.stops = int(done[k, TASK.index("done")]), int(stops[k, 0])
-            found.append(loop.track(run))
+            run.done, run.stops = int(task[k, TASK.index("done")]), int(stops[k, 0])
+            found.append(loop.track(run) if whole else None)
         return found
 
     def _table(self, lanes: CardLanes, tables: Sequence[Array]) -> Any:

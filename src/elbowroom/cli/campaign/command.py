@@ -52,6 +52,10 @@ def campaign(
         int | None,
         typer.Option(min=1, max=1_000_000, metavar="B", help="Runs in a file of results.  [N/200, 20..5000]"),
     ] = None,
+    precision: Annotated[
+        str | None,
+        typer.Option(metavar="float64|float32", help="Of closed loops.  [float64; with engine cuda float32]"),
+    ] = None,
     format: Annotated[Files, typer.Option(help="Of the results: parquet needs pyarrow.")] = Files.PARQUET,
     report: Annotated[bool, typer.Option("--report/--no-report", help="Write DIR/report.html at the end.")] = True,
 ) -> None:
@@ -63,6 +67,7 @@ def campaign(
     elbowroom campaign campaign.toml --out first --resume --runs 5000  more of the same
     elbowroom campaign campaign.toml --out other --seed 2 --workers 4
     elbowroom campaign campaign.toml --out ten --engine ray --address 10.0.0.1:6379
+    elbowroom campaign campaign.toml --runs 1000000 --out million --engine cuda
     elbowroom campaign report first                                    DIR/report.html of what is there
     elbowroom campaign search campaign.toml --out worst                the worst, sought (see campaign search --help)
 
@@ -78,7 +83,7 @@ def campaign(
     chosen = load(file)
     if seed is not None:
         chosen = chosen.with_seed(seed)
-    motor = engine_of(engine, workers, address=address)
+    motor = engine_of(engine, workers, address=address, precision=precision)
     with Interrupts() as interrupts:
         if resume:
             if block is not None:
@@ -86,7 +91,7 @@ def campaign(
             store = Store.resume(out, chosen, runs, precision=motor.precision)
         else:
             store = Store.create(
-                out, chosen, runs or RUNS, block=block or 0, files=format.value, precision=motor.precision
+                out, chosen, runs or RUNS, block=block or motor.block, files=format.value, precision=motor.precision
             )
         with store:
             for problem in store.damaged:

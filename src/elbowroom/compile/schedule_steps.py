@@ -16,6 +16,7 @@ share memory do so there (`ColumnPlaces`).  A mask is an array (1,), false where
 from __future__ import annotations
 
 import ctypes
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -168,18 +169,24 @@ def carried(steps: Iterable[LaneStep]) -> list[Array]:
 class ColumnPlaces:
     """Where a schedule has each array of its steps: element e of an array is row `first(array) + e` of all its numbers.
 
-    Arrays of one state that share memory share rows.
+    Arrays of one state that share memory share rows.  The order is that in which they come, whatever their addresses:
+    every process makes the same of the same steps.
     """
 
     def __init__(self, arrays: Iterable[Array]) -> None:
-        spans = list[Span]()
-        for span in sorted((Span.of(x) for x in arrays), key=lambda s: (s.start, s.end)):
+        spans, found = list[Span](), dict[Span, int]()
+        given = [Span.of(x) for x in arrays]
+        for span in sorted(given, key=lambda s: (s.start, s.end)):
             if spans and span.start < spans[-1].end:
                 spans[-1] = spans[-1]._replace(end=max(span.end, spans[-1].end))
             elif span.end > span.start:
                 spans.append(span)
+        starts = [span.start for span in spans]
+        for span in given:
+            if span.end > span.start:
+                found.setdefault(spans[bisect_right(starts, span.start) - 1], len(found))
         self._first, self.rows = list[tuple[Span, int]](), 0
-        for span in spans:
+        for span in found:
             self._first.append((span, self.rows))
             self.rows += (span.end - span.start) // 8
 

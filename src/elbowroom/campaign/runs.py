@@ -208,25 +208,15 @@ def row_of(of: RunParameters, columns: Schema, what: EncounterScene, track: RunT
     found = measured(what, track, 0, near, apart)
     touch = NO_CONTACT if apart is None else contact(what, apart)
 
-    def code(column: str, word: str) -> int:
-        return columns.labels[column].index(word) if word else -1
-
-    drawn = (code(name, value) if isinstance(value, str) else float(value) for name, value in of.drawn)  # type: ignore[arg-type]  # ranges are not drawn
     return (
-        of.number,
-        of.seed,
-        code("arm", of.arm),
-        code("law", of.law),
-        of.people,
-        of.duration,
-        *drawn,
+        *given(of, columns),
         found.touched,
         found.approach,
         found.least,
         float(what.times[near.at]),
         touch.speed,
-        code("contact_part", touch.part),
-        code("contact_link", touch.link),
+        _code(columns, "contact_part", touch.part),
+        _code(columns, "contact_link", touch.link),
         touch.own,
         touch.standing,
         found.itself,
@@ -237,6 +227,20 @@ def row_of(of: RunParameters, columns: Schema, what: EncounterScene, track: RunT
         found.jerk,
         found.fastest,
     )
+
+
+def given(of: RunParameters, columns: Schema) -> tuple[Any, ...]:
+    """What of a run's row was given: the columns before METRICS."""
+    drawn = (
+        _code(columns, name, value) if isinstance(value, str) else float(value)  # type: ignore[arg-type]  # ranges are not drawn
+        for name, value in of.drawn
+    )
+    arm, law = _code(columns, "arm", of.arm), _code(columns, "law", of.law)
+    return (of.number, of.seed, arm, law, of.people, of.duration, *drawn)
+
+
+def _code(columns: Schema, column: str, word: str) -> int:
+    return columns.labels[column].index(word) if word else -1
 
 
 def rows(

@@ -28,12 +28,12 @@ from numpy.typing import NDArray
 
 from ..bench.encounters.run import DRAWS, LEVEL, Interval
 from ..errors import ElbowroomError
-from .distributions import Choice, Distribution, Each, Fixed, Integers, distribution
+from .distributions import Choice, Distribution, Each, Fixed, Integers
 from .draws import parameters_of
 from .execute import Tally, tallies
 from .runs import Rows, Schema
 from .settings import Campaign, overrides
-from .store import each_rows, read_manifest, read_schema
+from .store import campaign_of, each_rows, read_manifest, read_schema
 from .touches import Touch, look
 
 Array = NDArray[np.float64]
@@ -104,19 +104,6 @@ class Summary:
     approaches: dict[tuple[str, str], list[int]] = field(default_factory=dict)
     touches: dict[int, Touch] = field(default_factory=dict)  # of those of `looked` and `approaches`, if asked for
     sample: Rows = field(default_factory=lambda: np.empty(0, dtype=[]))
-
-
-def campaign_of(folder: str | Path) -> Campaign:
-    """The campaign whose table is in a folder, from its manifest: the files it was made of may have gone."""
-    found = read_manifest(Path(folder))
-    draws: dict[str, Distribution] = {}
-    tips: dict[str, str] = {}
-    for name, value in found["settings"].items():
-        if name.startswith("tips."):
-            tips[name.removeprefix("tips.")] = value
-        else:
-            draws[name] = distribution(value, name)
-    return Campaign(draws, int(found["seed"]), str(found.get("title", "")), tips, str(folder))
 
 
 class Scenes:

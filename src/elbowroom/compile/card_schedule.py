@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import ElbowroomError
 from .card_text import NAME, THREADS, ScheduleText
 from .cuda import OPTIONS, WARP, library
 from .kernel import Array
@@ -120,7 +121,9 @@ class CardLanes:
         """So many turns, less in lanes that end; not awaited."""
         schedule, given = self.schedule, list[Any]()
         for tables in schedule.tables:
-            table = self._tables[tables]
+            table = self._tables.get(tables)
+            if table is None:
+                raise ElbowroomError(f"tables of rows of {tables.width} numbers were not assigned to the lanes")
             given += [table, np.int64(table.shape[1])]
         blocks = -(-self.count // THREADS)
         numbers = self.columns, self.codes, np.int64(self.count), np.int64(turns)

@@ -37,7 +37,6 @@ from .schedule_steps import (
     LaneTables,
     Repeat,
     Scatter,
-    Spread,
     Unfused,
     Where,
     left_sound,
@@ -142,7 +141,8 @@ class ScheduleText:
         elif not isinstance(step, Label | Around | Sound):
             lines += self._moved(step)
         if lines:
-            lines = [f"if ({on} && alive) {{", *(f"    {line}" for line in lines), "}"]
+            whole = on if on == "alive" else f"{on} && alive"
+            lines = [f"if ({whole}) {{", *(f"    {line}" for line in lines), "}"]
         return ["__syncthreads();", *lines] if together else lines, left_sound(sound, [step])
 
     def _nested(self, step: Where | Repeat, on: str, sound: list[Span]) -> tuple[list[str], list[Span]]:
@@ -166,7 +166,8 @@ class ScheduleText:
         if isinstance(step, Blend):
             line = f"ew_copy({self._at(step.to)}, {self._at(step.source)}, {step.to.size});"
             return [f"if ({self._holds(step.mask)}) {{", f"    {line}", "}"]
-        assert isinstance(step, FromRing | ToRing | Gather | Spread | Scatter)
+        if not isinstance(step, FromRing | ToRing | Gather | Scatter):
+            raise ElbowroomError(f"a card has no {type(step).__name__}: its lanes have tables of their own")
         at = f"{self._at(step.at)}[0]"
         if isinstance(step, FromRing | ToRing):
             own = step.to if isinstance(step, FromRing) else step.source

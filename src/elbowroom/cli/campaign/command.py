@@ -30,6 +30,7 @@ class Files(StrEnum):
 
     PARQUET = "parquet"
     NPY = "npy"
+    SUMMARY = "summary"
 
 
 def campaign(
@@ -56,7 +57,9 @@ def campaign(
         str | None,
         typer.Option(metavar="float64|float32", help="Of closed loops.  [float64; with engine cuda float32]"),
     ] = None,
-    format: Annotated[Files, typer.Option(help="Of the results: parquet needs pyarrow.")] = Files.PARQUET,
+    format: Annotated[
+        Files, typer.Option(help="Of the results: parquet needs pyarrow; summary has 53 bytes a run.")
+    ] = Files.PARQUET,
     report: Annotated[bool, typer.Option("--report/--no-report", help="Write DIR/report.html at the end.")] = True,
 ) -> None:
     """Run encounters with arms, laws, people and sensor faults drawn from a file; one row of results per run.
@@ -177,6 +180,18 @@ def _none(runs: int, high: float) -> str:
     return f"none in {runs}: below {100 * high:.2g} %"
 
 
+def convert_command(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a campaign.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to write to, a new one.")],
+    format: Annotated[Files, typer.Option(help="Of the files there.")] = Files.PARQUET,
+) -> None:
+    """Write a campaign's table again in another format, such as Parquet from summaries that were made elsewhere."""
+    from ...campaign.store import convert
+
+    store = convert(folder, out, format.value)
+    note("written", f"{store.done} of {store.runs} runs in {out}", "green")
+
+
 class _Group(TyperGroup):
     """`campaign FILE.toml ...` beside `report` and `search`: what is no command's name is the file of a campaign."""
 
@@ -190,3 +205,4 @@ app = typer.Typer(cls=_Group, rich_markup_mode=None)
 app.command("run")(campaign)
 app.command("report")(report_command)
 app.command("search")(search_command)
+app.command("convert")(convert_command)

@@ -42,7 +42,7 @@ def report(
     in 3D, and needs nothing else; 20 take about a minute and 40 MB.
     """
     from ...campaign.search import is_search
-    from ...campaign.statistics import campaign_of
+    from ...campaign.store import campaign_of
 
     try:
         with Interrupts() as interrupts:

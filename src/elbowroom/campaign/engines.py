@@ -86,7 +86,7 @@ MODULES = {"cuda": "cuda_engine", "ray": "ray_engine"}
 """Modules of engines that need more than this package; each has `engine(**options)`."""
 
 
-def engine(name: str, workers: int | None = None, **options: Any) -> Engine:
+def engine(name: str, workers: int | None = None, **options: str | None) -> Engine:
     """The engine of this name."""
     if name != "ray" and options.get("address") is not None:
         raise ElbowroomError(f"engine {name!r} has no address; expected engine 'ray'")

@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +35,7 @@ from ...geometry.shapes import RADIUS, ROW, VELOCITY_A, VELOCITY_B, A, B
 from ..control.command import Goal
 from .follower import SampledRoute
 from .route import Route
-from .world import World
+from .world import Obstacle, World
 
 if TYPE_CHECKING:
     from .planner import Plan, Planner
@@ -96,7 +96,7 @@ def choose(
     planner: Planner,
     request: Request,
     rules: Planning,
-    shapes: Sequence[Any] = (),
+    shapes: Sequence[Obstacle] = (),
     *,
     near: Clearance | None = None,
     repeatable: bool = False,
@@ -143,7 +143,7 @@ class _Asked:
         planner: Planner,
         request: Request,
         rules: Planning,
-        shapes: Sequence[Any] = (),
+        shapes: Sequence[Obstacle] = (),
         near: Clearance | None = None,
         repeatable: bool = False,
     ) -> None:

@@ -176,6 +176,7 @@ cupy = SimpleNamespace(
     asarray=_as_array,
     asnumpy=lambda x: np.array(x),
     moveaxis=np.moveaxis,
+    tile=lambda x, times: to_card(np.tile(x, times)),
     from_dlpack=lambda x: np.from_dlpack(x).view(CardArray),
     empty=lambda shape, dtype: np.full(shape, np.nan, dtype).view(CardArray),
     zeros=lambda shape, dtype: np.zeros(shape, dtype).view(CardArray),

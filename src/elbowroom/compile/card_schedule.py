@@ -103,6 +103,10 @@ class CardLanes:
         moved = self._cupy.moveaxis(values, -1, 1)
         return moved.reshape(self.warps * WARP, *values.shape[1:-1])[: self.count]
 
+    def rows(self, values: Any) -> Any:
+        """A table from (lanes, rows, elements), as `assign` takes it."""
+        return self._cupy.ascontiguousarray(self.packed(values))
+
     def assign(self, tables: LaneTables, table: Any) -> None:
         """All lanes' own tables from now on, (warps, rows, elements, 32), on the card."""
         if table.dtype != self.schedule.dtype or not table.flags.c_contiguous:

@@ -48,8 +48,9 @@ THREADS = 256  # of a block
 NAME = "schedule"
 
 MOVES = """\
-static __device__ __forceinline__ void ew_copy({real}* to, const {real}* from, int size)
+static __device__ __forceinline__ void ew_copy({real}* __restrict__ to, const {real}* __restrict__ from, int size)
 {{
+#pragma unroll 16
     for (int e = 0; e < size; ++e) {{
         to[e * 32] = from[e * 32];
     }}
@@ -59,6 +60,7 @@ static __device__ __forceinline__ void ew_copy({real}* to, const {real}* from, i
 static __device__ __noinline__ int ew_odd(const {real}* x, int size)
 {{
     {real} sum = 0;
+#pragma unroll 16
     for (int e = 0; e < size; ++e) {{
         sum = EW_FMA(x[e * 32], ({real})0, sum);
     }}
@@ -248,7 +250,8 @@ class _Function:
 
             lines = source.body(_column, _column, late=True, row=row, seen=self._seen)
         kind = "int" if self.watched else "void"
-        head = f"static __device__ __noinline__ {kind} {self.name}({', '.join(f'{self.real}* {x}' for x in arguments)})"
+        listed = ", ".join(f"{self.real}* __restrict__ {x}" for x in arguments)
+        head = f"static __device__ __noinline__ {kind} {self.name}({listed})"
         if self.watched:
             rest = [f"    ew_sum += {x} * 0;" for x in self._unread()]
             lines = [f"    {self.real} ew_sum = 0;", *rest, *lines, "    return !(ew_sum == 0);"]

@@ -35,6 +35,16 @@ class Room:
     share: float = 0.8  # of the card's memory
 
 
+@dataclass(frozen=True, eq=False)
+class Given:
+    """Runs on the card."""
+
+    runs: list[Run]
+    lanes: CardLanes
+    tracks: dict[str, Any]
+    steps: int  # of the longest
+
+
 class OnCard:
     """A supervised law for any number of encounters of one arm and so many people."""
 
@@ -58,6 +68,14 @@ class OnCard:
 
     def run(self, runs: Iterable[tuple[EncounterScene, SensorFrames]]) -> list[RunTrack | None]:
         """Each encounter, all at once; frames are let go when they have been copied."""
+        given = self.given(runs)
+        if given is None:
+            return []
+        given.lanes.run(given.steps)
+        return self._tracks(given)
+
+    def given(self, runs: Iterable[tuple[EncounterScene, SensorFrames]], times: int = 1) -> Given | None:
+        """Runs on the card before their first step; each so many times, where only time is the point."""
         loop, cupy = self.loop, library()
         made, shown = list[Run](), list[dict[str, Array]]()
         for number, (scene, frames) in enumerate(runs):
@@ -65,10 +83,11 @@ class OnCard:
             made.append(replace(run, frames=None))
             shown.append({name: np.asarray(x, loop.dtype) for name, x in loop.shown(run).items()})
         if not made:
-            return []
-        lanes = self.schedule.lanes(len(made))
+            return None
+        lanes = self.schedule.lanes(len(made) * times)
         for name in [*shown[0]]:
-            lanes.assign(loop.tables[name], self._table(lanes, [each.pop(name) for each in shown]))
+            table = self._table([each.pop(name) for each in shown])
+            lanes.assign(loop.tables[name], lanes.rows(cupy.tile(table, (times, 1, 1))))
         steps, n = max(len(run.asked) for run in made), loop.where.arm.n
         tracks = dict[str, Any]()
         for name, rows in (("q", steps + 1), ("asked", steps)):
@@ -76,15 +95,18 @@ class OnCard:
             lanes.assign(loop.tables[name], tracks[name])
         starts = [loop.values(run) for run in made]
         for k, (array, _) in enumerate(starts[0]):
-            lanes.set(array, np.array([np.asarray(own[k][1], float) for own in starts]))
-        lanes.set(loop.arms.first.controller._memory[-n:], np.array([run.q[0] for run in made]))
+            lanes.set(array, np.tile([np.asarray(own[k][1], float) for own in starts], (times, 1)))
+        lanes.set(loop.arms.first.controller._memory[-n:], np.tile([run.q[0] for run in made], (times, 1)))
         lanes.activate()
-        lanes.run(steps)
+        return Given(made, lanes, tracks, steps)
+
+    def _tracks(self, given: Given) -> list[RunTrack | None]:
+        loop, cupy, lanes = self.loop, library(), given.lanes
         codes = cupy.asnumpy(lanes.ended())
         task, stops = (cupy.asnumpy(lanes.get(x)) for x in (loop.task, loop.stops))
-        q, asked = (cupy.asnumpy(lanes.unpacked(tracks[name])) for name in ("q", "asked"))
+        q, asked = (cupy.asnumpy(lanes.unpacked(given.tracks[name])) for name in ("q", "asked"))
         found = list[RunTrack | None]()
-        for k, run in enumerate(made):
+        for k, run in enumerate(given.runs):
             whole = codes[k] == self._finished and run.newest[0] >= 0
             length = len(run.asked)
             run.q[1:], run.asked[:] = q[k, 1 : length + 1], asked[k, :length]
@@ -92,10 +114,10 @@ class OnCard:
             found.append(loop.track(run) if whole else None)
         return found
 
-    def _table(self, lanes: CardLanes, tables: Sequence[Array]) -> Any:
-        """The runs' own tables (rows, ...), of different lengths, on the card."""
-        cupy, rows = library(), max(len(table) for table in tables)
+    def _table(self, tables: Sequence[Array]) -> Any:
+        """The runs' own tables (rows, ...), of different lengths, on the card: (runs, rows, elements)."""
+        rows = max(len(table) for table in tables)
         host = np.zeros((len(tables), rows, tables[0][0].size), self.loop.dtype)
         for own, table in zip(host, tables, strict=True):
             own[: len(table)] = table.reshape(len(table), -1)
-        return cupy.ascontiguousarray(lanes.packed(cupy.asarray(host)))
+        return library().asarray(host)

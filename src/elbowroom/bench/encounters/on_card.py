@@ -72,7 +72,7 @@ class OnCard:
         if given is None:
             return []
         given.lanes.run(given.steps)
-        return self._tracks(given)
+        return self.tracks(given)
 
     def given(self, runs: Iterable[tuple[EncounterScene, SensorFrames]], times: int = 1) -> Given | None:
         """Runs on the card before their first step; each so many times, where only time is the point."""
@@ -100,7 +100,8 @@ class OnCard:
         lanes.activate()
         return Given(made, lanes, tracks, steps)
 
-    def _tracks(self, given: Given) -> list[RunTrack | None]:
+    def tracks(self, given: Given) -> list[RunTrack | None]:
+        """Of runs whose steps were made; of the first of several."""
         loop, cupy, lanes = self.loop, library(), given.lanes
         codes = cupy.asnumpy(lanes.ended())
         task, stops = (cupy.asnumpy(lanes.get(x)) for x in (loop.task, loop.stops))

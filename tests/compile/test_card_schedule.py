@@ -66,19 +66,37 @@ class Parts:
     """A loop of every kind of step, on arrays with names."""
 
     def __init__(self):
-        names = {"at": 1, "x": 3, "seen": 3, "y": 3, "k": 1, "most": 1, "after": 1, "more": 1, "mask": 1, "kept": 3}
+        names = {
+            "at": 1,
+            "x": 3,
+            "seen": 3,
+            "y": 3,
+            "k": 1,
+            "most": 1,
+            "after": 1,
+            "more": 1,
+            "mask": 1,
+            "kept": 3,
+            "given": 3,
+        }
         names |= {"first": 1, "next": 3, "oldest": 3, "gain": 1, "spin": 2, "spun": 2, "by": 1, "done": 1, "end": 1}
         self.a = {name: np.zeros(size) for name, size in names.items()}
-        self.a |= {"ring": np.zeros((4, 3)), "rows": np.zeros((3, 2)), "memory": np.zeros((2, 8))}
+        self.a |= {
+            "ring": np.zeros((4, 3)),
+            "rows": np.zeros((4, 2)),
+            "source": np.zeros((4, 2)),
+            "memory": np.zeros((2, 8)),
+        }
         self.a |= {"found": np.zeros((5, 2)), "new": np.zeros((2, 8)), "active": np.zeros(1)}
         self.given, self.track = LaneTables(3), LaneTables(3)
         a = self.a
         program = trace(product, None, {"x": (2,), "y": (2,), "gain": (1,), "memory": (2,)})
-        table = compiled(Table(program, (3, 3), ((0, 1, 2, 2, 1), (0, 1, 0, 1, 0)), ("memory", "new")))
+        table = compiled(Table(program, (4, 4), ((0, 1, 2, 2, 1), (0, 1, 0, 1, 0)), ("memory", "new")))
         turns = compiled(Repeated(trace(turned, None, {"x": (2,), "by": (1,)}), 3))
         self.halt = Halt(a["end"])
         self.steps = [
             Label("go"),
+            Copy(a["source"], a["rows"]),
             Gather(self.given, a["at"], a["seen"]),
             FromRing(a["ring"], a["at"], a["oldest"]),
             call(bent, {"x": a["seen"], "y": a["x"]}, (a["y"], a["first"]), checked=("y",)),
@@ -100,6 +118,7 @@ class Parts:
                     Where(a["by"], [Blend(a["mask"], a["seen"], a["kept"])]),
                 ],
             ),
+            Blend(a["by"], a["y"], a["given"]),
             Sound(a["first"]),
             call(moved, {"x": a["x"], "v": a["y"]}, a["next"], Unfused),
             Copy(a["next"], a["x"]),
@@ -164,7 +183,7 @@ def test_every_kind_of_step_has_the_bits_of_lanes(dtype):
     for lane, (step, state, track) in enumerate(found):
         assert (None if codes[lane] == 0 else made.steps[codes[lane] - 1]) is step
         assert np.array_equal(tracks[lane], track)
-        for name in ("x", "k", "kept", "spin", "memory", "found", "ring", "at", "y", "seen", "oldest"):
+        for name in ("x", "k", "kept", "given", "spin", "memory", "found", "ring", "at", "y", "seen", "oldest"):
             assert np.array_equal(np.asarray(there.get(parts.a[name]))[lane], state[name]), (lane, name)
     assert {type(step) for step, *_ in found} == {type(None), Halt}
 
@@ -173,12 +192,13 @@ def test_a_lane_that_may_not_go_on_ends_alone():
     def spoil(values):
         values["x"][2, 1] = np.nan  # looked through before the first kernel
         values["x"][5, 0] = 0.0  # 1 / 0: the Sound ends it
-        values["rows"][7, 5] = np.inf  # in a row of the table
+        values["source"][7, 5] = np.inf  # in a row of the table
         values["memory"][8, 15] = np.nan  # in a column beyond the last entry
+        values["source"][9, 6] = np.nan  # in a row that no entry reads
 
     parts, found, made, there, _ = both("float64", 40, spoil)
     codes = np.asarray(there.ended())
-    names = {2: "bent", 5: "sound", 7: "product", 8: "product"}
+    names = {2: "bent", 5: "sound", 7: "product", 8: "product", 9: "product"}
     for lane, (step, *_) in enumerate(found):
         ended = None if codes[lane] == 0 else made.steps[codes[lane] - 1]
         assert ended is step, lane

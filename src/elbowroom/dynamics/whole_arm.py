@@ -19,6 +19,7 @@ from __future__ import annotations
 import functools
 import math
 from collections import namedtuple
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypedDict, Unpack
 
@@ -250,10 +251,16 @@ def rolled(model: Model, name: str, method: str) -> Rolled:
     )
 
 
-def cheapest(model: Model, name: str, **options: Unpack[Options]) -> tuple[str, Program]:
-    """The method with the fewest operations for this very arm, among the registry's fast ones, and its Program."""
+def cheapest(
+    model: Model, name: str, *, besides: Callable[[Program], int] | None = None, **options: Unpack[Options]
+) -> tuple[str, Program]:
+    """The method with the fewest operations for this very arm, among the registry's fast ones, and its Program.
+
+    `besides`: what a program costs on some machine beyond its operations, in operations.
+    """
     traced = {method: program(model, name, method, **options) for method in _competing(model, name)}
-    best = min(traced, key=lambda method: _cost(traced[method]))
+    costs = {method: _cost(each) + (besides(each) if besides else 0) for method, each in traced.items()}
+    best = min(costs, key=lambda method: costs[method])
     return best, traced[best]
 
 

@@ -434,6 +434,6 @@ def roll(
         constants=constants,
         written=tuple(over.written),
         loops=loops,
-        vector=vector,
+        vectors=(vector,) if vector else (),
         straight=straight,
     )

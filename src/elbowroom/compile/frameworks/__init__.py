@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from ...algebra import Program
+from ...algebra import Program, Rolled
 from ...errors import ElbowroomError
 
 
@@ -43,9 +43,7 @@ def adjoint(kernel: Any) -> Any:
     found = vars(kernel).get("_adjoint")
     if found is None:
         program = kernel.program
-        straight = getattr(program, "straight", None)
-        program = straight() if callable(straight) else program
-        if not isinstance(program, Program):
+        if not isinstance(program, Program | Rolled):
             raise ElbowroomError(
                 f"{kernel.name}: gradients are of straight-line programs; this one is a {type(program).__name__}, "
                 "whose loop has none"

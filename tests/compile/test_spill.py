@@ -86,7 +86,9 @@ def few_registers(monkeypatch):
     monkeypatch.setattr(cuda, "library", lambda: card.cupy)
     for real in ("double", "float"):
         monkeypatch.setitem(cuda.ALIVE, real, 12)
-        monkeypatch.setitem(cuda.KEPT, real, 8)
+        for layout in cuda.LAYOUTS:
+            monkeypatch.setitem(cuda.KEPT, (real, layout), 8)
+    monkeypatch.setattr(cuda, "LEAST_KEPT", 8)
 
 
 @needs_cxx

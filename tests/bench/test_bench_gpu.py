@@ -153,3 +153,27 @@ def test_gradients_on_a_card_are_compared_and_refused_where_they_are_wrong(monke
     monkeypatch.setattr(gpu_derivatives, "difference", lambda found, wanted: 1e-3)
     with pytest.raises(ElbowroomError, match=r"planar2: JAX's gradients on the card differ .* by 1.0e-03"):
         gpu_derivatives._jax(arm)
+
+
+def test_frax_is_timed_as_long_as_there_is_memory(monkeypatch):
+    """A size that the card has no memory for ends the sizes; any other error is told."""
+    jax = pytest.importorskip("jax", reason="JAX (300 MB) is not installed")
+    arm = er.load("planar2")
+    said = ["RESOURCE_EXHAUSTED: Out of memory while trying to allocate 56.19GiB"]
+
+    def compiled(function, arrays):
+        if len(arrays[0]) > 8:
+            raise RuntimeError(said[0])
+        return lambda q: jax.numpy.asarray(arm.mass_matrix(np.asarray(q)))
+
+    monkeypatch.setattr(gpu.frax, "version", lambda: "1.0")
+    monkeypatch.setattr(gpu.frax, "compiled", compiled)
+    theirs = gpu.frax_contenders(arm, [], lambda arm: {"mass_matrix": None}, (16, 4, 8))
+    q = np.random.default_rng(0).uniform(-1, 1, (40, 2))
+    found = theirs("mass_matrix", "float64", [q])
+    assert [size for _, size, _ in found.timers] == [4, 8]
+    assert found.differs == 0.0
+    assert theirs("christoffel", "float64", [q]) is None
+    said[0] = "INTERNAL: something else"
+    with pytest.raises(RuntimeError, match="something else"):
+        theirs("mass_matrix", "float64", [q])

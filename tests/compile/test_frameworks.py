@@ -7,7 +7,7 @@ import pytest
 
 import elbowroom as er
 from elbowroom.algebra import trace
-from elbowroom.algebra.looped import Repeated
+from elbowroom.algebra.looped import Repeated, Rolled
 from elbowroom.compile import compiled
 from elbowroom.errors import DtypeError, ElbowroomError, ShapeError
 
@@ -91,12 +91,29 @@ def test_torch_refusals(torch, arm, states):
         kernel(torch.tensor([0.0, np.nan], dtype=torch.float64))
 
 
-def test_a_loop_has_no_gradient(torch):
-    step = trace(lambda _, x: {"x": x * 0.5}, None, {"x": (2,)})
-    kernel = compiled(Repeated(step, 3))
-    x = torch.ones(2, dtype=torch.float64, requires_grad=True)
-    with pytest.raises(ElbowroomError, match="gradients are of straight-line programs; this one is a Repeated"):
-        kernel(x).sum().backward()
+def test_a_loop_has_gradients(torch):
+    """Of a program that is repeated, whose rows all states share, and of a chain whose kernel keeps its loops."""
+
+    def draw(_, x, point, gain):
+        return {"x": x * 0.5 + point * gain, "far": x[:1] * point[1:]}
+
+    step = trace(draw, None, {"x": (2,), "point": (2,), "gain": ()})
+    kernel = compiled(Repeated(step, 3, rows="point"))
+    rng = np.random.default_rng(0)
+    shapes = (4, 2), (3, 2), (4,)
+    given = [torch.tensor(rng.uniform(-1, 1, shape), requires_grad=True) for shape in shapes]
+    assert torch.autograd.gradcheck(kernel, given)
+    chain = er.chains.random(12, seed=1)
+    tensors = [torch.tensor(x, requires_grad=True) for x in rng.uniform(-1, 1, (3, 2, 12))]
+    assert type(chain.compile("inverse_dynamics").program) is Rolled
+    assert torch.autograd.gradcheck(chain.compile("inverse_dynamics"), tensors)
+
+
+def test_what_has_no_gradients_says_so(torch):
+    kernel = compiled(Repeated(trace(lambda _, x: {"x": x * 0.5}, None, {"x": (2,)}), 3).vjp())
+    x, bar = torch.ones((2, 2), dtype=torch.float64, requires_grad=True)
+    with pytest.raises(ElbowroomError, match="_vjp: a Unwound has no gradients"):
+        kernel(x, bar).sum().backward()
 
 
 # ---- JAX

@@ -38,3 +38,4 @@ from .program import Program as Program
 from .program import count as count
 from .program import trace as trace
 from .table import Table as Table
+from .unwound import Unwound as Unwound

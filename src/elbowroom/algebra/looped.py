@@ -25,13 +25,16 @@ import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from ..errors import ShapeError
 from .program import Count, Port, Program
+
+if TYPE_CHECKING:
+    from .unwound import Unwound
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +101,12 @@ class Repeated:
     def digest(self) -> str:
         """A hash of the content."""
         return hashlib.sha256(repr(("repeated", self.program.digest, self.times, self.rows)).encode()).hexdigest()
+
+    def vjp(self, *of: str) -> Unwound:
+        """`Program.vjp`, with the loop kept; of the rows a derivative for every turn."""
+        from .unwound import repeated_vjp  # which stands on this module
+
+        return repeated_vjp(self, of)
 
     def evaluate(self, *args: ArrayLike, dtype: DTypeLike = np.float64, **named: ArrayLike) -> Any:
         """The outputs after the last turn, slowly; see `Program.evaluate`."""

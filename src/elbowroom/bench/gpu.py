@@ -42,6 +42,7 @@ QUANTITIES = (
 DTYPES = ("float64", "float32")
 MOVED = 4 << 30  # bytes that a launch reads and writes, about: many times the card's cache
 FRAX_STATES = (1 << 17, 1 << 20, 1 << 22)  # the best of them counts
+NO_MEMORY = "RESOURCE_EXHAUSTED"  # XLA's word for a card that has no memory left
 CHECKED = 4096  # states at either end that are compared with the CPU's
 LAUNCHES = 4  # between two looks at the clock
 ROUNDS = 15
@@ -302,15 +303,21 @@ def frax_contenders(
         if quantity not in theirs:
             return None
         found: list[Timer] = []
-        for size in dict.fromkeys(min(size, len(inputs[0])) for size in sizes):
-            arrays = [frax.on_device(x[:size], dtype) for x in inputs]
-            ready = frax.compiled(theirs[quantity], arrays)
+        differs = 0.0
+        for size in dict.fromkeys(min(size, len(inputs[0])) for size in sorted(sizes)):
+            try:
+                arrays = [frax.on_device(x[:size], dtype) for x in inputs]
+                ready = frax.compiled(theirs[quantity], arrays)
+                results = jax.tree_util.tree_leaves(ready(*arrays))
+            except Exception as error:
+                if NO_MEMORY not in str(error):
+                    raise
+                break  # for more states there is none either
             found.append((version, size, partial(_waited, jax, ready, arrays)))
-        count = min(CHECKED, size)
-        few = [x[:count] for x in inputs]
-        results = jax.tree_util.tree_leaves(ready(*arrays))  # of the last size
-        differs = difference([np.asarray(x[:count]) for x in results], arm.compile(quantity, dtype=dtype)(*few))
-        return Contender(found, differs)
+            count = min(CHECKED, size)
+            few = [x[:count] for x in inputs]
+            differs = difference([np.asarray(x[:count]) for x in results], arm.compile(quantity, dtype=dtype)(*few))
+        return Contender(found, differs) if found else None
 
     return contenders
 

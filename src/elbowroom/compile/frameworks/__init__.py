@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from ...algebra import Program, Rolled
+from ...algebra import Program, Repeated, Rolled
 from ...errors import ElbowroomError
 
 
@@ -43,11 +43,11 @@ def adjoint(kernel: Any) -> Any:
     found = vars(kernel).get("_adjoint")
     if found is None:
         program = kernel.program
-        if not isinstance(program, Program | Rolled):
-            raise ElbowroomError(
-                f"{kernel.name}: gradients are of straight-line programs; this one is a {type(program).__name__}, "
-                "whose loop has none"
-            )
+        if not isinstance(program, Program | Rolled | Repeated) or (
+            kernel.on_card and not isinstance(program, Program)
+        ):
+            where = " on a card" if kernel.on_card else ""
+            raise ElbowroomError(f"{kernel.name}: a {type(program).__name__}{where} has no gradients")
         found = kernel.like(program.vjp())
         vars(kernel)["_adjoint"] = found
     return found

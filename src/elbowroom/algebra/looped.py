@@ -23,7 +23,7 @@ from __future__ import annotations
 import hashlib
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -165,6 +165,8 @@ class Rolled:
     loops: tuple[JointLoop, ...]
     vectors: tuple[str, ...] = ()  # the columns that are the outputs, where those are one number a joint
     straight: Callable[[], Program] | None = None  # the same function without loops
+    columns: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Of inputs with several numbers a joint, (n, k), or with k that are the same for all, (k,): their columns."""
 
     @cached_property
     def digest(self) -> str:
@@ -173,7 +175,7 @@ class Rolled:
             (x.form, [b.digest for b in x.bodies], x.carried, x.born, x.matrix, [b.digest for b in x.back])
             for x in self.loops
         ]
-        rest = (self.inputs, self.outputs, self.kinds, self.constants, self.written, self.vectors)
+        rest = (self.inputs, self.outputs, self.kinds, self.constants, self.written, self.vectors, self.columns)
         return hashlib.sha256(repr((rest, loops)).encode()).hexdigest()
 
     @property

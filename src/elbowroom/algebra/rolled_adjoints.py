@@ -30,10 +30,11 @@ FLIPPED = {"each": "each", "outward": "inward", "inward": "outward"}
 def rolled_vjp(rolled: Rolled, of: Sequence[str]) -> Rolled | None:
     """The Rolled of a vector times the Jacobian by these inputs (all, if none is named); None where there is none.
 
-    There is none of a program that has matrices for inputs, or whose diagonal depends on an input.
+    There is none of a program that has matrices for inputs, or whose diagonal depends on an input, nor by an input
+    with several numbers a joint.
     """
     inputs = named_inputs(rolled, of)
-    if any(loop.form == "columns" for loop in rolled.loops):
+    if any(loop.form == "columns" for loop in rolled.loops) or any(port.name in rolled.columns for port in inputs):
         return None
     made = _Adjoint(rolled, [port.name for port in inputs])
     for k in range(len(rolled.loops) - 1, -1, -1):
@@ -49,6 +50,7 @@ class _Adjoint:
         self.rolled, self.kinds = rolled, max(rolled.kinds) + 1
         self.forward = list(rolled.loops)
         self.taken = {p.name for p in rolled.inputs} | set(rolled.written) | set(rolled.constants)
+        self.taken |= {name for names in rolled.columns.values() for name in names}
         self.taken |= {name for loop in rolled.loops for name, _ in loop.carried}
         self.written = list(rolled.written)
         self.ports = [Port(free_name(f"{p.name}_bar", self.taken), p.shape) for p in rolled.outputs]
@@ -209,6 +211,7 @@ class _Adjoint:
             written=tuple(self.written),
             loops=needed_loops([*self.forward, *self.loops], vectors),
             vectors=tuple(vectors),
+            columns=rolled.columns,
             straight=None if straight is None else lambda: straight().vjp(*of),
         )
 

@@ -28,10 +28,18 @@ def rolled_jvp(rolled: Rolled, of: Sequence[str]) -> Rolled | None:
         return None
     taken = {port.name for port in rolled.inputs}
     vectors = {port.name: Port(free_name(f"{port.name}_dot", taken), port.shape) for port in inputs}
-    dots = {name: port.name for name, port in vectors.items()}  # column -> the column of its tangent
+    dots: dict[str, str] = {}  # column -> the column of its tangent
+    columns = dict(rolled.columns)
+    for name, port in vectors.items():
+        if name in columns:
+            columns[port.name] = tuple(f"{port.name}.{c}" for c in range(port.shape[-1]))
+            dots |= dict(zip(columns[name], columns[port.name], strict=True))
+        else:
+            dots[name] = port.name
+    given = len(dots)
     loops = [_loop(loop, dots) for loop in rolled.loops]
-    written = tuple(dot for name, dot in dots.items() if name not in vectors)
-    columns = []
+    written = tuple(dots.values())[given:]
+    results = []
     for column in rolled.vectors:
         dot = dots.get(column, "")
         if not dot:
@@ -39,7 +47,7 @@ def rolled_jvp(rolled: Rolled, of: Sequence[str]) -> Rolled | None:
             zero = Program("turn", (), (Port(dot, ()),), (), (0.0,), ((-1,),))
             loops.append(JointLoop("each", (zero,) * (max(rolled.kinds) + 1)))
             written += (dot,)
-        columns.append(dot)
+        results.append(dot)
     straight = rolled.straight
     return Rolled(
         name=f"{rolled.name}_jvp",
@@ -50,7 +58,8 @@ def rolled_jvp(rolled: Rolled, of: Sequence[str]) -> Rolled | None:
         constants=rolled.constants,
         written=rolled.written + written,
         loops=tuple(loops),
-        vectors=tuple(columns),
+        vectors=tuple(results),
+        columns=columns,
         straight=None if straight is None else lambda: straight().jvp(*of),
     )
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..algebra import Program, Repeated, Rolled, Unwound
+from ..algebra import Program, Repeated, Rolled, Sliced, Unwound
 from .ir import IrWriter
 
 LANES, SUMS = 4, 4
@@ -42,7 +42,7 @@ def every_zero(w: IrWriter, total: str) -> str:
     return w.put(f"icmp eq i{w.lanes} {bits}, -1")
 
 
-def block(program: Program | Rolled | Repeated | Unwound, w: IrWriter) -> str:
+def block(program: Program | Rolled | Sliced | Repeated | Unwound, w: IrWriter) -> str:
     """The function `finite` of a block's own inputs: as many vectors as a port has scalars, one a lane's state."""
     own = [port for port in program.inputs if not port.shared]
     every = every_zero(w, zero_sum(w, [(f"%i_{port.name}", port.size) for port in own]))

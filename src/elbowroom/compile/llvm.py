@@ -17,7 +17,8 @@ over blocks that looks those pointers up, and its `many` calls `one` for each ar
 
 A Repeated has one function for a turn of its program, and `one` and `block` are loops around it (loops.py).
 
-A Rolled has loops over its joints in `one` and in `block` (rolled.py), an Unwound those forth and back (unwinding.py).
+A Rolled has loops over its joints in `one` and in `block` (rolled.py), an Unwound those forth and back (unwinding.py),
+a Sliced one over the slices (slices.py).
 
 The code has no fast-math: sums and products are done as written and fused by `lower` alone, so one state and the same
 state in a batch give the same bits.  Long programs are cut into functions of `CHUNK` steps (lower.py),
@@ -32,7 +33,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..algebra import Program, Repeated, Rolled, Table, Unwound
+from ..algebra import Program, Repeated, Rolled, Sliced, Table, Unwound
 from ..algebra.table import WIDEST
 from . import entry, finite
 from .emit import Emitter
@@ -40,6 +41,7 @@ from .ir import IrWriter
 from .loops import HEAP, Compilable, arguments, gathered, gathering, many, single, tables, transposing, turns
 from .lower import Lowered, crossing, lower, slots_for
 from .rolled import function as rolled_function
+from .slices import function as sliced_function
 from .transpose import into_columns, into_rows
 from .unwinding import unwinding
 
@@ -88,6 +90,8 @@ def module(program: Compilable, target: Target, dtype: np.dtype[np.floating], ki
         parts = [*_function("block", lower(program.program), wide, program), gathering(program, scalar, lanes)]
     elif isinstance(program, Rolled):
         parts = [rolled_function(name, program, scalar, lanes, target.fma, needed)]
+    elif isinstance(program, Sliced):
+        parts = [sliced_function(name, program, scalar, lanes, target.fma, needed)]
     elif isinstance(program, Repeated):
         parts = _repeated(name, program, writer)
     elif isinstance(program, Unwound):
@@ -119,9 +123,12 @@ def _in_columns(program: Compilable, w: IrWriter) -> str:
         parts = _repeated("one", program, w, columns=True)
     elif isinstance(program, Unwound):
         parts = _unwound("one", program, w, columns=True)
-    elif isinstance(program, Rolled):
+    elif isinstance(program, Rolled | Sliced):
         parts = [*into_columns(w), *into_rows(w)]
-        parts.append(rolled_function("block", program, w.scalar, w.lanes, w.fma, w.needed))
+        if isinstance(program, Rolled):
+            parts.append(rolled_function("block", program, w.scalar, w.lanes, w.fma, w.needed))
+        else:
+            parts.append(sliced_function("block", program, w.scalar, w.lanes, w.fma, w.needed))
         parts += transposing("one", "block", program, w)
     else:
         parts = _function("one", lower(program), w, columns=True)

@@ -23,7 +23,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
 
-from ..algebra import Program, Rolled
+from ..algebra import Port, Program, Rolled
 from ..algebra.looped import JointLoop
 from .emit import SharedWriter, TurnSteps, spread
 from .ir import IrWriter, hex_float
@@ -47,7 +47,7 @@ class RolledCode(ABC):
         self.column = {name: k for k, name in enumerate(name for name in used if name not in rolled.constants)}
         self.table = {name: k for k, name in enumerate(name for name in used if name in rolled.constants)}
         self.matrices = [f"%o_{port.name}" for port in rolled.outputs]
-        self.given = [f"%i_{port.name}" for port in rolled.inputs if len(port.shape) == 2]  # adjoints of matrices
+        self.given = [f"%i_{p.name}" for p in rolled.inputs if len(p.shape) == 2 and p.name not in rolled.columns]
         self._labels = 0
         self._here = "entry"
 
@@ -106,6 +106,27 @@ class RolledCode(ABC):
     @abstractmethod
     def _take_inputs(self) -> None:
         """The inputs into their columns."""
+
+    @abstractmethod
+    def _taken_input(self, port: Port, offset: str) -> str:
+        """A number of an input."""
+
+    def _take_columns(self) -> None:
+        """Inputs of several numbers a joint, or of some that are the same for all, into their columns."""
+        for port in self.rolled.inputs:
+            names = self.rolled.columns.get(port.name, ())
+            for c, name in enumerate(names):
+                if name not in self.column:
+                    continue
+
+                def take(x: str, port: Port = port, c: int = c, name: str = name) -> None:
+                    offset = str(c)
+                    if len(port.shape) == 2:
+                        joint = self.s.put(f"sub i64 {x}, {self.pad}")
+                        offset = self.s.put(f"add i64 {self.s.put(f'mul i64 {joint}, {port.shape[1]}')}, {c}")
+                    self._store(self.w, self._address(name, x), self._taken_input(port, offset))
+
+                self._joints(take)
 
     @abstractmethod
     def _give_vector(self, output: int, column: str) -> None:
@@ -388,6 +409,11 @@ class OneState(RolledCode):
         for port in self.rolled.inputs:
             if port.name in self.column:
                 self._copy(self._address(port.name, str(self.pad)), f"%i_{port.name}")
+        self._take_columns()
+
+    def _taken_input(self, port: Port, offset: str) -> str:
+        at = self.s.put(f"getelementptr {self.scalar}, ptr %i_{port.name}, i64 {offset}")
+        return self.s.put(f"load {self.scalar}, ptr {at}")
 
     def _give_vector(self, output: int, column: str) -> None:
         self._copy(self.matrices[output], self._address(column, str(self.pad)))
@@ -483,6 +509,16 @@ class Block(RolledCode):
                 self._store(v, self._address(name, x), packed)
 
             self._joints(take)
+        self._take_columns()
+
+    def _taken_input(self, port: Port, offset: str) -> str:
+        packed = "undef"
+        at = self.s.put(f"getelementptr {self.scalar}, ptr %i_{port.name}, i64 {offset}")
+        for lane in range(self.lanes):
+            address = self.s.put(f"getelementptr {self.scalar}, ptr {at}, i64 {lane * port.size}")
+            value = self.s.put(f"load {self.scalar}, ptr {address}")
+            packed = self.v.put(f"insertelement {self.v.type} {packed}, {self.scalar} {value}, i32 {lane}")
+        return packed
 
     def _give_vector(self, output: int, column: str) -> None:
         n = self.rolled.joints

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from ...algebra import Program, Repeated, Rolled
+from ...algebra import Program, Repeated, Rolled, Sliced
 from ...errors import ElbowroomError
 
 
@@ -43,7 +43,7 @@ def adjoint(kernel: Any) -> Any:
     found = vars(kernel).get("_adjoint")
     if found is None:
         program = kernel.program
-        if not isinstance(program, Program | Rolled | Repeated) or (
+        if not isinstance(program, Program | Rolled | Sliced | Repeated) or (
             kernel.on_card and not isinstance(program, Program)
         ):
             where = " on a card" if kernel.on_card else ""

@@ -9,6 +9,7 @@ import elbowroom as er
 from elbowroom.algebra import trace
 from elbowroom.algebra.looped import Repeated, Rolled
 from elbowroom.compile import compiled
+from elbowroom.compile.frameworks import jax_ffi, jax_function
 from elbowroom.errors import DtypeError, ElbowroomError, ShapeError
 
 NAMES = ("q", "qd", "qdd")
@@ -159,3 +160,66 @@ def test_jax_named_results_and_refusals(jax, arm, states):
         kernel(jax.numpy.zeros(2, dtype=int))
     with pytest.raises(ShapeError, match="one batch shape"):
         arm.compile("coriolis_matrix")(jax.numpy.zeros((3, 2)), jax.numpy.zeros(2))
+
+
+@pytest.fixture
+def through_the_host(monkeypatch):
+    """As with a JAX whose interface is not known."""
+    monkeypatch.setattr(jax_function, "target", lambda kernel: None)
+
+
+def test_jax_calls_the_machine_code_itself(jax, arm, states):
+    """A target of XLA in place of a call of Python; a batch and empty ones, cut and under `vmap` in any axis."""
+    if jax_ffi.version() is None:
+        pytest.skip("this JAX has another foreign function interface")
+    kernel = er.load("planar2").compile("inverse_dynamics")
+    q, qd, qdd = map(jax.numpy.asarray, states)
+    text = jax.jit(kernel).lower(q, qd, qdd).as_text()
+    assert "elbowroom_" in text
+    assert "callback" not in text
+    assert jax.jit(kernel)(q[:0], qd[:0], qdd[:0]).shape == (0, 2)
+    moved = jax.vmap(kernel, in_axes=(1, 0, 0), out_axes=1)(q.T, qd, qdd)
+    assert np.array_equal(moved.T, kernel(*states))
+    several = jax.jit(arm.compile(("mass_matrix", "jacobian")))(q)
+    assert np.array_equal(several.jacobian_Jv, arm.jacobian(states[0]).Jv)
+    again = er.load("planar2").compile("inverse_dynamics")
+    assert jax_ffi.target(again) == jax_ffi.target(kernel)
+    assert jax_ffi.target(arm.compile("mass_matrix")) != jax_ffi.target(kernel)
+
+
+def test_jax_is_told_what_is_not_finite(jax, arm, states):
+    bad = jax.numpy.asarray(states[0]).at[3, 1].set(np.nan)
+    with pytest.raises(Exception, match="must be finite"):
+        jax.block_until_ready(jax.jit(arm.compile("mass_matrix"))(bad))
+
+
+def test_jax_through_the_host_gives_the_same(jax, arm, states, through_the_host):
+    kernel = er.load("planar2").compile("inverse_dynamics")
+    given = [jax.numpy.asarray(x) for x in states]
+    assert "elbowroom_" not in jax.jit(kernel).lower(*given).as_text()
+    assert np.array_equal(jax.jit(kernel)(*given), kernel(*states))
+    J = jax.jit(jax.vmap(jax.jacrev(kernel)))(*given)
+    assert np.allclose(J, arm.inverse_dynamics_derivatives(*states).dtau_dq, atol=1e-13)
+
+
+def test_jax_in_single_precision(jax, arm, states):
+    """A kernel of floats directly; one of doubles in an array of floats through the host, in its own precision."""
+    q = states[0].astype(np.float32)
+    single = arm.compile("mass_matrix", dtype=np.float32)
+    assert np.array_equal(jax.jit(single)(jax.numpy.asarray(q)), single(q))
+    jax.config.update("jax_enable_x64", False)
+    try:
+        found = jax.jit(er.load("planar2").compile("mass_matrix"))(jax.numpy.asarray(q))
+    finally:
+        jax.config.update("jax_enable_x64", True)
+    assert found.dtype == np.float32
+    assert np.allclose(found, arm.mass_matrix(q.astype(float)), rtol=1e-6)
+
+
+def test_a_header_with_other_structures_is_not_known(jax):
+    header = "\n".join(f"struct {name} {{ int a; }};" for name in jax_ffi.STRUCTURES)
+    assert jax_ffi.digest_of(header)
+    assert jax_ffi.digest_of(header) == jax_ffi.digest_of(header.replace("int a;", "int  a; // a comment\n"))
+    assert jax_ffi.digest_of(header) != jax_ffi.digest_of(header.replace("int a;", "long a;", 1))
+    assert jax_ffi.digest_of(header.replace("XLA_FFI_Rets", "Other")) == ""
+    assert "" not in jax_ffi.KNOWN

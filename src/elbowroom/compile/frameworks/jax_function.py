@@ -1,7 +1,8 @@
 """Kernels as functions of JAX arrays: under `jit`, `vmap` and `grad`, to any order.
 
-The kernel runs on the host (`jax.pure_callback`), a batch in one call, and its adjoint kernel is its rule for
-`jax.grad` and `jax.jacrev` (`jax.custom_vjp`).  `jax.jvp` and `jax.jacfwd` have no rule: JAX says so.  Without
+On the CPU XLA calls the kernel's machine code (`jax_ffi`), where the installed JAX has that interface; otherwise, of
+arrays on a card and of kernels in another precision, the kernel runs on the host (`jax.pure_callback`).  A batch is one
+call.  The adjoint kernel is the rule for `jax.grad` and `jax.jacrev` (`jax.custom_vjp`).  `jax.jvp` and `jax.jacfwd` have no rule: JAX says so.  Without
 jax_enable_x64 arrays are float32, and so are results; the kernel still computes in its own dtype.
 """
 
@@ -13,6 +14,7 @@ import numpy as np
 
 from ...errors import DtypeError, ShapeError
 from . import adjoint
+from .jax_ffi import target
 
 
 def results(kernel: Any, values: list[Any]) -> tuple[Any, ...]:
@@ -62,5 +64,14 @@ def _computed(kernel: Any, xs: tuple[Any, ...]) -> tuple[Any, ...]:
         found = kernel.of_arrays([np.asarray(x, kernel.dtype) for x in arrays])
         return tuple(np.asarray(x, dtype) for x in found)
 
-    found: tuple[Any, ...] = jax.pure_callback(host, shapes, *xs, vmap_method="broadcast_all")
+    def called(*arrays: Any) -> Any:
+        return tuple(jax.pure_callback(host, shapes, *arrays, vmap_method="broadcast_all"))
+
+    name = target(kernel) if dtype == kernel.dtype else None
+    if name is None:
+        return tuple(called(*xs))
+    direct = jax.ffi.ffi_call(name, shapes, vmap_method="broadcast_all")
+    found: tuple[Any, ...] = jax.lax.platform_dependent(
+        *(x.astype(dtype) for x in xs), cpu=lambda *arrays: tuple(direct(*arrays)), default=called
+    )
     return found

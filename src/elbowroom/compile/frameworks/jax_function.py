@@ -2,8 +2,9 @@
 
 On the CPU XLA calls the kernel's machine code (`jax_ffi`), where the installed JAX has that interface; otherwise, of
 arrays on a card and of kernels in another precision, the kernel runs on the host (`jax.pure_callback`).  A batch is one
-call.  The adjoint kernel is the rule for `jax.grad` and `jax.jacrev` (`jax.custom_vjp`).  `jax.jvp` and `jax.jacfwd` have no rule: JAX says so.  Without
-jax_enable_x64 arrays are float32, and so are results; the kernel still computes in its own dtype.
+call.  The adjoint kernel is the rule for `jax.grad` and `jax.jacrev` (`jax.custom_vjp`).  `jax.jvp` and `jax.jacfwd`
+have no rule: JAX says so.  Without jax_enable_x64 arrays are float32, and so are results; the kernel still computes in
+its own dtype.
 """
 
 from __future__ import annotations

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import ctypes
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import elbowroom as er
 from elbowroom.algebra import trace
 from elbowroom.algebra.looped import Repeated, Rolled
-from elbowroom.compile import compiled
+from elbowroom.algebra.program import Port
+from elbowroom.compile import compiled, cuda, engine
 from elbowroom.compile.frameworks import jax_ffi, jax_function
+from elbowroom.compile.kernel import Signature
 from elbowroom.errors import DtypeError, ElbowroomError, ShapeError
 
 NAMES = ("q", "qd", "qdd")
@@ -223,3 +228,85 @@ def test_a_header_with_other_structures_is_not_known(jax):
     assert jax_ffi.digest_of(header) != jax_ffi.digest_of(header.replace("int a;", "long a;", 1))
     assert jax_ffi.digest_of(header.replace("XLA_FFI_Rets", "Other")) == ""
     assert "" not in jax_ffi.KNOWN
+
+
+# ---- a card's handler, in a call frame of ours
+STATES, SIZE, THREADS = 70, 3, 64
+
+
+class _Frame:
+    """XLA's call frame with arrays, and what it is asked for: the stream, an error."""
+
+    def __init__(self, inputs, outputs, stage=3):
+        self.told, self.kept = [], []
+        stream = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(self._stream)
+        error = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(self._error)
+        api = [0] * 6 + [ctypes.cast(error, ctypes.c_void_p).value, 0, 0, 0, ctypes.cast(stream, ctypes.c_void_p).value]
+        args, rets = (self._side(arrays) for arrays in (inputs, outputs))
+        # size, extension, api, context, stage, then args and rets: size, extension, count, types, buffers
+        words = [96, 0, self._words(api), 77, stage, *args, *rets]
+        self.address = self._words(words)
+        self.kept += [stream, error]
+
+    def _words(self, words):
+        made = (ctypes.c_int64 * len(words))(*words)
+        self.kept.append(made)
+        return ctypes.addressof(made)
+
+    def _side(self, arrays):
+        buffers = []
+        for x in arrays:
+            self.kept.append(x)
+            buffers.append(self._words([48, 0, 0, x.ctypes.data, x.ndim, self._words(x.shape)]))
+        return [40, 0, len(arrays), 0, self._words(buffers)]
+
+    def _stream(self, asks):
+        words = (ctypes.c_int64 * 4).from_address(asks)
+        assert (words[0], words[2]) == (32, 77)  # its size, and the context of the frame
+        words[3] = 99
+        return 0
+
+    def _error(self, told):
+        words = (ctypes.c_int64 * 4).from_address(told)
+        self.told.append(ctypes.string_at(words[2]).decode())
+        return 1
+
+
+@pytest.mark.parametrize("status", [0, 1])
+def test_a_card_s_handler_launches_what_the_frame_holds(jax, status):
+    """The driver is one of ours: it doubles the numbers, as the kernel would."""
+    launched = []
+
+    def launch(function, *rest):
+        grid, blocks, (shared, stream) = rest[:3], rest[3:6], rest[6:8]
+        parameters = (ctypes.c_void_p * 4).from_address(rest[8])
+        x, out, count, odd = (ctypes.c_int64.from_address(p).value for p in parameters)
+        launched.append((function, grid, blocks, shared, stream, count, odd))
+        numbers = [(ctypes.c_double * (count * SIZE)).from_address(p) for p in (x, out)]
+        for k in range(count * SIZE):
+            numbers[1][k] = 2.0 * numbers[0][k]
+        return status
+
+    integers = [ctypes.c_uint] * 7
+    driver = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, *integers, *[ctypes.c_void_p] * 3)(launch)
+    signature = Signature("doubled", "", (Port("x", (SIZE,)),), (Port("y", (SIZE,)),))
+    kernel = SimpleNamespace(name="doubled", signature=signature, launched=(THREADS, 512), pointer=1234)
+    text = jax_ffi.card_handler(kernel, ctypes.cast(driver, ctypes.c_void_p).value)
+    loaded = engine.Loaded(engine.object_code(text, engine.host()))
+    handler = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(loaded.address("handler"))
+    x, y = np.random.default_rng(0).uniform(-1, 1, (7, 10, SIZE)), np.zeros((7, 10, SIZE))
+    frame = _Frame([x], [y])
+    answer = handler(frame.address)
+    assert launched == [(1234, (2, 1, 1), (THREADS, 1, 1), 512, 99, STATES, 0)]
+    assert np.array_equal(y, 2.0 * x)
+    assert (answer, frame.told) == ((1, ["doubled: the card's driver refused to launch it"]) if status else (None, []))
+    assert handler(_Frame([x], [y], stage=1).address) is None  # not the time to run
+    assert handler(_Frame([x[:0]], [y[:0]]).address) is None  # no states
+    assert len(launched) == 1
+
+
+def test_jax_says_which_kernels_of_a_card_it_cannot_take(jax, monkeypatch):
+    kernel = er.load("planar2").compile("mass_matrix", device="cuda", layout="columns")
+    monkeypatch.setattr(cuda, "library", lambda: None)
+    with pytest.raises(ElbowroomError, match='mass_matrix: JAX takes kernels of a card with layout="rows"'):
+        jax.jit(kernel)(jax.numpy.zeros((5, 2)))

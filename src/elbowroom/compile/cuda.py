@@ -43,7 +43,7 @@ import numpy as np
 from ..algebra import Count, Port, Program, Repeated
 from ..errors import DtypeError, ElbowroomError, ShapeError, pip_install
 from . import source_support
-from .frameworks import call
+from .frameworks import call, traced_by_jax
 from .kernel import Signature, bound, bundle
 from .source import Dialect, Reach, Real, Source, Trig, identifier
 from .spill import Spills
@@ -387,6 +387,8 @@ class CudaKernel:
         given = bound(self.name, ports, args, named)
         if out is None and any(getattr(x, "requires_grad", False) is True for x in given):
             return call(self, "torch", given)
+        if out is None and traced_by_jax(given):
+            return call(self, "jax", given)
         arrays = [self._taken(cupy, port, x) for port, x in zip(ports, given, strict=True)]
         batch = self._batch(arrays)
         if len({x.device.id for x in arrays}) > 1:
@@ -402,6 +404,16 @@ class CudaKernel:
         return results[0] if self._bundle is None else self._bundle(*results)
 
     on_card = True
+
+    @property
+    def launched(self) -> tuple[int, int]:
+        """Threads of a block, and the bytes of shared memory that it asks for."""
+        return self._kernel.threads, self._kernel.dynamic
+
+    @property
+    def pointer(self) -> int:
+        """The driver's handle of it."""
+        return int(self.function.kernel.ptr)
 
     def like(self, program: Program) -> CudaKernel:
         """A kernel of another program, for the same card, dtype and layout."""

@@ -24,6 +24,13 @@ def framework(values: list[Any]) -> str:
     return ""
 
 
+def traced_by_jax(values: list[Any]) -> bool:
+    """Whether JAX is tracing: its compiled code, or a derivative, asks for the kernel."""
+    jax = sys.modules.get("jax")
+    tracer: Any = getattr(getattr(jax, "core", None), "Tracer", ())
+    return any(isinstance(x, tracer) for x in values)
+
+
 def call(kernel: Any, which: str, values: list[Any]) -> Any:
     """The kernel's answer as arrays of a framework: one, or a named tuple."""
     if which == "torch":

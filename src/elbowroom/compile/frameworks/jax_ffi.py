@@ -1,9 +1,9 @@
-"""Kernels of the CPU as targets of XLA's foreign function interface: JAX's compiled code calls the machine code itself.
+"""Kernels as targets of XLA's foreign function interface: JAX's compiled code calls the machine code itself.
 
-For a kernel a handler is emitted that finds the arrays in XLA's call frame and calls `many` with them: no Python, no
-lock, no copy.  The frame's layout is that of XLA's C header (xla/ffi/api/c_api.h), which comes with JAX; where the
-structures there are not word for word those that the handler was written for, there is no handler, and
-`jax_function` goes through the host.
+For a kernel a handler is emitted that finds the arrays in XLA's call frame and calls `many` with them, or puts the
+kernel of a card into XLA's stream: no Python, no lock, no copy.  The frame's layout is that of XLA's C header
+(xla/ffi/api/c_api.h), which comes with JAX; where the structures there are not word for word those that the handler was
+written for, there is no handler, and `jax_function` goes through the host.
 
 A handler lives as long as the process: XLA never gives a target back.
 """
@@ -13,6 +13,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import re
+import threading
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -30,14 +31,15 @@ STRUCTURES = (
     "XLA_FFI_CallFrame",
     "XLA_FFI_Metadata",
     "XLA_FFI_Metadata_Extension",
+    "XLA_FFI_Stream_Get_Args",
 )
 RENAMED = {"InternalExtension_Type": "Extension_Type", "InternalExtension": "Extension_Base"}
 RENAMED |= {"InvokeContext": "ExecutionContext"}
 """What the same is called since JAX 0.11."""
 KNOWN = frozenset(
     {
-        "7417ee52815bb898fdb7fd6381a1b798d96879456f37cea74644931a2e25f8d3",  # JAX 0.5 to 0.7
-        "214fbad0a6926d1c1a8423d3d738d35f5c4c3e597abd713ac1ff1b4769664b70",  # 0.9 to 0.11
+        "38c316853fde2365309470dc606267b810a6b9c939ae489414323bd89e76f837",  # JAX 0.5 to 0.7
+        "b25755a9d897fd30db3869242dc8a323983141af64dbad21b7fb4f65f2671461",  # 0.9 to 0.11
     }
 )
 """Of the structures as `_digest` finds them, in headers whose layout the handler has."""
@@ -48,7 +50,7 @@ PLACES = 32  # of XLA_FFI_Args and XLA_FFI_Rets: the pointers to buffers
 DATA, RANK, DIMS = 24, 32, 40  # of a buffer
 EXECUTE = 3  # the stage
 
-HANDLER = """\
+SIZE = """\
 @message = internal constant [{length} x i8] c"{message}"
 
 define i64 @size(ptr %buffer) {{
@@ -72,11 +74,13 @@ body:
 done:
   ret i64 %total
 }}
-
+"""
+HANDLER = """
 define ptr @handler(ptr %frame) {{
 entry:
   %told = alloca {{ i64, ptr, ptr, i32, i32 }}
   %places = alloca [{count} x ptr]
+{room}
   %api_at = getelementptr i8, ptr %frame, i64 {api}
   %api = load ptr, ptr %api_at
   %extension_at = getelementptr i8, ptr %frame, i64 {extension}
@@ -111,9 +115,7 @@ run:
   %some = icmp sgt i64 %states, 0
   br i1 %some, label %call, label %fine
 call:
-  %many = inttoptr i64 {many} to ptr
-  %answer = call i64 %many(ptr %places, i64 %states)
-  %good = icmp eq i64 %answer, -1
+{work}
   br i1 %good, label %fine, label %bad
 bad:
   %size_at = getelementptr {{ i64, ptr, ptr, i32, i32 }}, ptr %told, i64 0, i32 0
@@ -130,17 +132,53 @@ bad:
   ret ptr %error
 }}
 """
+ON_CPU = """\
+  %many = inttoptr i64 {many} to ptr
+  %answer = call i64 %many(ptr %places, i64 %states)
+  %good = icmp eq i64 %answer, -1"""
+
+ON_CARD = """\
+  %asks_size = getelementptr {{ i64, ptr, ptr, ptr }}, ptr %asks, i64 0, i32 0
+  store i64 32, ptr %asks_size
+  %asks_none = getelementptr {{ i64, ptr, ptr, ptr }}, ptr %asks, i64 0, i32 1
+  store ptr null, ptr %asks_none
+  %context_at = getelementptr i8, ptr %frame, i64 24
+  %context = load ptr, ptr %context_at
+  %asks_context = getelementptr {{ i64, ptr, ptr, ptr }}, ptr %asks, i64 0, i32 2
+  store ptr %context, ptr %asks_context
+  %stream_get_at = getelementptr i8, ptr %api, i64 80
+  %stream_get = load ptr, ptr %stream_get_at
+  %refused = call ptr %stream_get(ptr %asks)
+  %got = icmp eq ptr %refused, null
+  br i1 %got, label %launch, label %without
+without:
+  ret ptr %refused
+launch:
+  %stream_at = getelementptr {{ i64, ptr, ptr, ptr }}, ptr %asks, i64 0, i32 3
+  %stream = load ptr, ptr %stream_at
+  store i64 %states, ptr %number
+  store ptr null, ptr %odd
+{parameters}
+  %up = add i64 %states, {last}
+  %wide = sdiv i64 %up, {threads}
+  %grid = trunc i64 %wide to i32
+  %go = inttoptr i64 {launch} to ptr
+  %kernel = inttoptr i64 {function} to ptr
+  %status = call i32 %go(ptr %kernel, i32 %grid, i32 1, i32 1, {block}, i32 {shared}, ptr %stream, ptr %given, ptr null)
+  %good = icmp eq i32 %status, 0"""
 
 
 def target(kernel: Any) -> str | None:
     """The name by which XLA knows the kernel; None where it cannot be one."""
     found = vars(kernel).get("_xla")
     if found is None:
-        found = vars(kernel)["_xla"] = _registered(kernel) or ""
+        with _lock:
+            found = vars(kernel)["_xla"] = _registered(kernel) or ""
     return found or None
 
 
-_alive: list[Any] = []  # handlers, and the kernels whose code they call
+_lock = threading.Lock()
+_alive: dict[str, Any] = {}  # by name: the handler, and the kernel whose code it calls
 
 
 def _registered(kernel: Any) -> str | None:
@@ -150,26 +188,62 @@ def _registered(kernel: Any) -> str | None:
         return None
     import jax
 
-    backend = kernel.backend
-    backend._ready_for_many()
     # by its content: XLA may keep compiled code on disk, where the name stands for the kernel
-    digest = hashlib.sha256(f"{kernel.program.digest} {kernel.dtype.str}".encode()).hexdigest()[:24]
-    name = f"elbowroom_{digest}"
-    if name not in _names:
-        loaded = engine.Loaded(engine.object_code(_text(kernel, backend._many_at), engine.host()))
+    content = getattr(kernel, "identity", None) or kernel.program.digest
+    where = "CUDA" if kernel.on_card else "cpu"
+    name = f"elbowroom_{hashlib.sha256(f'{content} {kernel.dtype.str} {where}'.encode()).hexdigest()[:24]}"
+    if name not in _alive:
+        text = card_handler(kernel, _launcher()) if kernel.on_card else cpu_handler(kernel)
+        loaded = engine.Loaded(engine.object_code(text, engine.host()))
         capsule = jax.ffi.pycapsule(ctypes.c_void_p(loaded.address("handler")))
-        jax.ffi.register_ffi_target(name, capsule, platform="cpu")
-        _alive.append((loaded, kernel))
-        _names.add(name)
+        jax.ffi.register_ffi_target(name, capsule, platform=where)
+        _alive[name] = loaded, kernel
     return name
 
 
-_names: set[str] = set()
+def _launcher() -> int:
+    """Where the driver's cuLaunchKernel is."""
+    driver = ctypes.CDLL("libcuda.so.1")
+    return int(ctypes.cast(driver.cuLaunchKernel, ctypes.c_void_p).value or 0)
 
 
-def _text(kernel: Any, many: int) -> str:
-    """The handler in LLVM IR."""
+def cpu_handler(kernel: Any) -> str:
+    """The handler of a kernel of the CPU, in LLVM IR."""
+    kernel.backend._ready_for_many()
+    told = f"{kernel.name}: inputs must be finite; one of them has a NaN or an infinity"
+    return _text(kernel, told, "", ON_CPU.format(many=kernel.backend._many_at))
+
+
+def card_handler(kernel: Any, launcher: int) -> str:
+    """The handler of a kernel of a card: queued on XLA's stream, with nothing awaited and nothing looked at."""
+    count = len(kernel.signature.inputs) + len(kernel.signature.outputs)
+    kind = f"[{count + 2} x ptr]"
+    room = [f"  %given = alloca {kind}", "  %number = alloca i64", "  %odd = alloca ptr"]
+    room.append("  %asks = alloca { i64, ptr, ptr, ptr }")
+    parameters = []
+    for k in range(count + 2):
+        parameters.append(f"  %g{k} = getelementptr {kind}, ptr %given, i64 0, i64 {k}")
+        place = ("%number", "%odd")[k - count] if k >= count else f"%w{k}"
+        if k < count:
+            parameters.append(f"  {place} = getelementptr [{count} x ptr], ptr %places, i64 0, i64 {k}")
+        parameters.append(f"  store ptr {place}, ptr %g{k}")
+    threads, shared = kernel.launched
+    work = ON_CARD.format(
+        parameters="\n".join(parameters),
+        last=threads - 1,
+        threads=threads,
+        block=f"i32 {threads}, i32 1, i32 1",
+        shared=shared,
+        launch=launcher,
+        function=kernel.pointer,
+    )
+    return _text(kernel, f"{kernel.name}: the card's driver refused to launch it", "\n".join(room), work)
+
+
+def _text(kernel: Any, told: str, room: str, work: str) -> str:
+    """A handler: its arrays, and what is done with them."""
     inputs, outputs = kernel.signature.inputs, kernel.signature.outputs
+    count = len(inputs) + len(outputs)
     lines = []
     for side, base, ports in (("a", ARGS, inputs), ("r", RETS, outputs)):
         lines += [
@@ -183,29 +257,16 @@ def _text(kernel: Any, many: int) -> str:
                 f"  %{side}b{k} = load ptr, ptr %{side}at{k}",
                 f"  %{side}d{k} = getelementptr i8, ptr %{side}b{k}, i64 {DATA}",
                 f"  %{side}x{k} = load ptr, ptr %{side}d{k}",
-                f"  %{side}p{k} = getelementptr [{len(inputs) + len(outputs)} x ptr], ptr %places, i64 0, i64 {first}",
+                f"  %{side}p{k} = getelementptr [{count} x ptr], ptr %places, i64 0, i64 {first}",
                 f"  store ptr %{side}x{k}, ptr %{side}p{k}",
             ]
     counted = next(k for k, port in enumerate(inputs) if port.size)
     lines.append(f"  %elements = call i64 @size(ptr %ab{counted})")
-    numbers = version() or (0, 0)  # which `_registered` looks at
-    told = f"{kernel.name}: inputs must be finite; one of them has a NaN or an infinity"
-    return HANDLER.format(
-        message=told + "\\00",
-        length=len(told) + 1,
-        major=numbers[0],
-        minor=numbers[1],
-        count=len(inputs) + len(outputs),
-        own=inputs[counted].size,
-        arrays="\n".join(lines),
-        many=many,
-        rank=RANK,
-        dims=DIMS,
-        api=API,
-        extension=EXTENSION,
-        stage=STAGE,
-        execute=EXECUTE,
-    )
+    major, minor = version() or (0, 0)  # which `_registered` looks at
+    own, offsets = inputs[counted].size, {"api": API, "extension": EXTENSION, "stage": STAGE, "execute": EXECUTE}
+    size = SIZE.format(message=told + "\\00", length=len(told) + 1, rank=RANK, dims=DIMS)
+    facts = {"count": count, "major": major, "minor": minor, "own": own}
+    return size + HANDLER.format(arrays="\n".join(lines), room=room, work=work, **offsets, **facts)
 
 
 @cache
@@ -234,6 +295,7 @@ def digest_of(header: str) -> str:
         if match is None:
             return ""
         found.append(re.sub(r"\s+", "", match[1]))
-    api = re.search(r"struct XLA_FFI_Api \{(.*?)XLA_FFI_Error_Create\)", text, re.DOTALL)
+    text = text.replace("XLA_FFI_Error_GetDetails", "XLA_FFI_Error_GetMessage")
+    api = re.search(r"struct XLA_FFI_Api \{(.*?XLA_FFI_Error_Create\).*?XLA_FFI_Stream_Get\))", text, re.DOTALL)
     found.append("" if api is None else re.sub(r"\s+", "", api[1]))
     return hashlib.sha256("|".join(found).encode()).hexdigest()

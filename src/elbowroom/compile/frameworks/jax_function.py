@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import DtypeError, ShapeError
+from ...errors import DtypeError, ElbowroomError, ShapeError
 from . import adjoint
 from .jax_ffi import target
 
@@ -61,6 +61,9 @@ def _computed(kernel: Any, xs: tuple[Any, ...]) -> tuple[Any, ...]:
     batch, dtype = batches.pop(), jax.dtypes.canonicalize_dtype(kernel.dtype)
     shapes = tuple(jax.ShapeDtypeStruct((*batch, *port.shape), dtype) for port in outputs)
 
+    if kernel.on_card:
+        return _on_card(kernel, shapes, xs)
+
     def host(*arrays: Any) -> tuple[Any, ...]:
         found = kernel.of_arrays([np.asarray(x, kernel.dtype) for x in arrays])
         return tuple(np.asarray(x, dtype) for x in found)
@@ -76,3 +79,19 @@ def _computed(kernel: Any, xs: tuple[Any, ...]) -> tuple[Any, ...]:
         *(x.astype(dtype) for x in xs), cpu=lambda *arrays: tuple(direct(*arrays)), default=called
     )
     return found
+
+
+def _on_card(kernel: Any, shapes: tuple[Any, ...], xs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A kernel of a card in XLA's stream there; what is not finite is not looked for."""
+    import jax
+
+    name = target(kernel) if kernel.layout == "rows" else None
+    if name is None:
+        raise ElbowroomError(
+            f'{kernel.name}: JAX takes kernels of a card with layout="rows", without inputs that all states share, '
+            "where its foreign function interface is one that is known"
+        )
+    if shapes[0].dtype != kernel.dtype:
+        raise DtypeError(f"{kernel.name}: {kernel.dtype} on a card needs jax_enable_x64, or dtype='float32'")
+    direct = jax.ffi.ffi_call(name, shapes, vmap_method="broadcast_all")
+    return tuple(direct(*(x.astype(kernel.dtype) for x in xs)))

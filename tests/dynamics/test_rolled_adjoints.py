@@ -155,3 +155,15 @@ def test_operations_of_a_reverse_product_are_counted() -> None:
     rolled = dynamics.rolled(chains.random(20, 1), "mass_matrix", "gdahj")
     assert rolled.count.total < rolled.vjp().count.total < 6 * rolled.count.total
     assert rolled.vjp().digest != rolled.vjp("q").jvp("q").digest
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("where", [(0, 0, 0), (12, 24, 24), (7, 3, 9)], ids=str)
+def test_what_is_not_finite_is_found_in_a_long_input(value: float, where: tuple[int, int, int]) -> None:
+    """Of more numbers than are looked at one by one, in a whole block of states and in what is left over."""
+    kernel = compiled(dynamics.rolled(chains.random(25, 1), "mass_matrix", "gdahj").vjp())
+    q, bars = np.random.default_rng(0).uniform(-1, 1, (13, 25)), np.ones((13, 25, 25))
+    kernel(q, bars)
+    bars[where] = value
+    with pytest.raises(ValueError, match="mass_matrix_bar must be finite"):
+        kernel(q, bars)

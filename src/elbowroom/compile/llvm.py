@@ -105,7 +105,7 @@ def module(program: Compilable, target: Target, dtype: np.dtype[np.floating], ki
     else:
         wide.restart()
         parts += [finite.block(program, wide), many(program, scalar, lanes)]
-        if any(port.shared for port in program.inputs):
+        if finite.in_loops(program):
             parts.append(finite.array("finite_rows", scalar))
     return "\n".join([*sorted(needed), *parts, ""])
 

@@ -8,10 +8,14 @@ from elbowroom.cli.bench.first_call_tables import first_calls as printed
 
 def test_every_input_of_a_quantity_has_a_row(capsys):
     report = first_calls.run(["planar2"], quantities=("bias_torque",))
-    assert [(row.quantity, row.by) for row in report.rows] == [("bias_torque", "q"), ("bias_torque", "qd")]
+    assert [(row.quantity, row.by) for row in report.rows] == [
+        ("bias_torque", "q"),
+        ("bias_torque", "qd"),
+        ("bias_torque", "all, vjp"),
+    ]
     assert all(row.seconds > 0.0 and row.batch > 0.0 and row.operations > 0 for row in report.rows)
     printed(report)
-    assert "The longest of 2: bias_torque by" in capsys.readouterr().out
+    assert "The longest of 3: bias_torque by" in capsys.readouterr().out
 
 
 def test_chains_take_the_place_of_arms():

@@ -10,7 +10,7 @@ import pytest
 import card
 import elbowroom as er
 from card import needs_cxx
-from elbowroom.bench import gpu
+from elbowroom.bench import gpu, gpu_derivatives
 from elbowroom.bench.timing import US
 from elbowroom.compile import cuda
 from elbowroom.errors import ElbowroomError
@@ -52,7 +52,7 @@ def a_card(monkeypatch):
     monkeypatch.setattr(gpu, "_copy", lambda *_: 1e12)
     monkeypatch.setattr(gpu, "_arithmetic", lambda cupy, dtype, rounds: 1e12)
     monkeypatch.setattr(gpu, "QUANTITIES", ("gravity_torque",))
-    monkeypatch.setattr(gpu, "_frax", lambda arm, missing: missing.append("frax") or (lambda *_: []))
+    monkeypatch.setattr(gpu, "frax_contenders", lambda arm, missing: missing.append("frax") or (lambda *_: []))
     made = card.RawModule.get_function
 
     def get_function(self, name):
@@ -115,3 +115,65 @@ def test_steps_are_instructions(a_card):
     kernel = er.load("scara").compile("pose", device="cuda")
     own = gpu.steps(kernel) - 3 * gpu.sincos_steps(kernel.source.dialect)  # three joints turn
     assert 0 < own <= kernel.count.total
+
+
+def test_derivatives_and_chains_are_measured_in_the_same_run(a_card, monkeypatch):
+    """Several outputs, another library beside ours, and what gradients say."""
+    asked = []
+
+    def theirs(arm, missing, functions, sizes):
+        asked.append((functions, arm.model.rotor_inertia.any(), arm.model.viscous.any()))
+        return lambda quantity, dtype, inputs: gpu.Contender([("2.0", 64, lambda: 5 * LAUNCH)], 1e-9)
+
+    monkeypatch.setattr(gpu_derivatives, "frax_contenders", theirs)
+    monkeypatch.setattr(gpu_derivatives, "_torch", lambda arm: f"torch: {arm.name}")
+    monkeypatch.setattr(gpu_derivatives, "_jax", lambda arm: "JAX: no card.")
+    report = gpu_derivatives.run(["scara"], joints=[3], states=STATES, rounds=1)
+    assert asked == [(gpu_derivatives.frax.derivatives, False, False)]
+    assert report.notes[1:] == ["torch: scara", "JAX: no card."]
+    ours = [row for row in report.rows if row.who != "frax"]
+    assert [(row.robot, row.quantity) for row in ours if row.layout == "rows" and row.dtype == "float64"] == [
+        ("scara", "inverse_dynamics_derivatives"),
+        ("scara", "forward_dynamics_derivatives"),
+        ("random3", "mass_matrix"),
+    ]
+    assert all(row.differs == 0.0 for row in ours)
+    assert ours[0].bytes_per_state == 8 * (3 * 4 + 3 * 16)
+    assert {row.differs for row in report.rows if row.who == "frax"} == {1e-9}
+
+
+def test_gradients_on_a_card_are_compared_and_refused_where_they_are_wrong(monkeypatch):
+    jax = pytest.importorskip("jax", reason="JAX (300 MB) is not installed")
+    card_device = SimpleNamespace(platform="card")
+    monkeypatch.setattr(jax, "devices", lambda: [card_device])
+    put = jax.device_put
+    monkeypatch.setattr(jax, "device_put", lambda x, device: put(x))
+    arm = er.load("planar2")
+    assert "jit, vmap and jacrev of inverse_dynamics" in gpu_derivatives._jax(arm)
+    monkeypatch.setattr(gpu_derivatives, "difference", lambda found, wanted: 1e-3)
+    with pytest.raises(ElbowroomError, match=r"planar2: JAX's gradients on the card differ .* by 1.0e-03"):
+        gpu_derivatives._jax(arm)
+
+
+def test_frax_is_timed_as_long_as_there_is_memory(monkeypatch):
+    """A size that the card has no memory for ends the sizes; any other error is told."""
+    pytest.importorskip("jax", reason="JAX (300 MB) is not installed")
+    arm = er.load("planar2")
+    said = ["RESOURCE_EXHAUSTED: Out of memory while trying to allocate 56.19GiB"]
+
+    def compiled(function, arrays):
+        if len(arrays[0]) > 8:
+            raise RuntimeError(said[0])
+        return lambda q: arm.mass_matrix(np.asarray(q))
+
+    monkeypatch.setattr(gpu.frax, "version", lambda: "1.0")
+    monkeypatch.setattr(gpu.frax, "compiled", compiled)
+    theirs = gpu.frax_contenders(arm, [], lambda arm: {"mass_matrix": None}, (16, 4, 8))
+    q = np.random.default_rng(0).uniform(-1, 1, (40, 2))
+    found = theirs("mass_matrix", "float64", [q])
+    assert [size for _, size, _ in found.timers] == [4, 8]
+    assert found.differs == 0.0
+    assert theirs("christoffel", "float64", [q]) is None
+    said[0] = "INTERNAL: something else"
+    with pytest.raises(RuntimeError, match="something else"):
+        theirs("mass_matrix", "float64", [q])

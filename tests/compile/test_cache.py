@@ -430,7 +430,7 @@ def test_a_repulsion_profile_of_a_user_is_part_of_the_key(monkeypatch):
 @pytest.mark.parametrize(
     "wrong, said",
     [
-        (lambda: compiled(3.0), "expected a function, a Program, Table, Rolled or Repeated; got 3.0"),
+        (lambda: compiled(3.0), "expected a function, a Program, Table, Rolled, Repeated or Unwound; got 3.0"),
         (lambda: compiled(scaled, None, [1]), r'inputs must be names and shapes, {"q": \(7,\)}; got \[1\]'),
         (lambda: compiled(lambda subject: 2.0, None), "without inputs it must return a Program, .*; got 2.0"),
         (lambda: compiled(scaled, None, {"x": (1,)}, dtype=int), "dtype must be float64 or float32; got int64"),

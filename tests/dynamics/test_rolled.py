@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 import elbowroom as er
 from elbowroom import dynamics
-from elbowroom.algebra import Program, Rolled
+from elbowroom.algebra import Program, Rolled, Sliced
 from elbowroom.algebra.rolling import roll
 from elbowroom.compile import compiled, cpu
 from elbowroom.dynamics import crba
+from elbowroom.dynamics.whole_arm import sliced
 from elbowroom.errors import TraceError
 from elbowroom.model import Model, chains
 from elbowroom.model.symbolic import RolledModel
@@ -212,3 +213,84 @@ def test_pinocchio_on_twenty_joints() -> None:
         (arm.forward_dynamics(q, qd, tau), pin.aba(model, data, q, qd, tau)),
     ):
         assert np.abs(got - expected).max() <= ROUNDING * np.abs(expected).max()
+
+
+# ---- outside wrenches
+WRENCHES = [(name, kind) for name in ("inverse_dynamics", "forward_dynamics") for kind in ("tool", "links")]
+
+
+@pytest.mark.parametrize(("name", "kind"), WRENCHES)
+def test_wrenches_in_loops(name: str, kind: str) -> None:
+    """Values and products, forwards and in reverse, of joints of every kind; a batch has the bits of its states."""
+    model = _driven(chains.random(7, 3, kinds="RPRRPRR"))
+    (method,) = (m for m in dynamics.quantity(name).looped)
+    rolled = dynamics.rolled(model, name, method, kind)
+    for program in (rolled, rolled.jvp(), rolled.jvp("q"), rolled.vjp("q", "qd")):
+        assert isinstance(program, Rolled)
+        straight = program.straight()
+        assert [(p.name, p.shape) for p in program.inputs] == [(p.name, p.shape) for p in straight.inputs]
+        kernel = compiled(program)
+        rng = np.random.default_rng(4)
+        states = [rng.uniform(-1, 1, (5, *p.shape)) for p in program.inputs]
+        many, wanted, one = kernel(*states), straight.evaluate(*states), kernel(*(x[3] for x in states))
+        several = isinstance(wanted, dict)
+        for a, b, c in zip(many, wanted.values(), one, strict=True) if several else [(many, wanted, one)]:
+            assert np.abs(a - b).max() <= ROUNDING * (np.abs(b).max() + TINY)
+            assert np.array_equal(a[3], c)
+
+
+@pytest.mark.parametrize("kind", ["tool", "links"])
+def test_a_long_arm_is_pushed_and_undoes_it(kind: str) -> None:
+    arm = er.chains.random(30, seed=1)
+    q, qd, qdd = np.random.default_rng(5).uniform(-1, 1, (3, 30))
+    push = np.random.default_rng(6).uniform(-1, 1, 6 if kind == "tool" else (30, 6))
+    kernel = arm._kernel("inverse_dynamics", wrench=kind)
+    assert isinstance(kernel.program, Rolled)
+    tau = arm.inverse_dynamics(q, qd, qdd, wrench=push)
+    assert np.abs(arm.forward_dynamics(q, qd, tau, wrench=push) - qdd).max() < 1e-9  # cond(M) of a random chain
+    wanted = dynamics.whole("inverse_dynamics", "rnea")(arm.model, q, qd, qdd, push)
+    assert np.abs(tau - wanted).max() <= ROUNDING * np.abs(wanted).max()
+
+
+def test_a_derivative_of_a_pushed_arm_knows_the_push() -> None:
+    """Torques of an arm that is pushed have slopes of their own: the loops of those without a push are not taken."""
+    arm = er.chains.random(13, seed=1)
+    q, qd, qdd = np.random.default_rng(5).uniform(-1, 1, (3, 13))
+    push = np.random.default_rng(6).uniform(-1, 1, 6)
+    slopes, h = arm.inverse_dynamics_derivatives(q, qd, qdd, push).dtau_dq, 1e-6
+    ends = [arm.inverse_dynamics(q + s * h * np.eye(13)[2], qd, qdd, wrench=push) for s in (1, -1)]
+    assert np.abs(slopes[:, 2] - (ends[0] - ends[1]) / (2 * h)).max() <= 1e-7 * np.abs(slopes).max()
+
+
+def test_a_product_by_the_wrench_in_reverse_is_a_straight_line() -> None:
+    rolled = dynamics.rolled(chains.random(5, 3), "inverse_dynamics", "rnea", "tool")
+    assert isinstance(rolled.vjp("wrench"), Program)
+    assert [p.name for p in rolled.vjp("wrench").outputs] == ["wrench_bar"]
+
+
+# ---- arrays of three axes
+@pytest.mark.parametrize("kinds", ["R", "RPRRP", "PRRRRPR"])
+def test_christoffel_symbols_in_loops(kinds: str) -> None:
+    rolled = sliced(chains.random(len(kinds), 3, kinds=kinds), "christoffel")
+    kernel = compiled(rolled)
+    q = np.random.default_rng(7).uniform(-1, 1, (9, len(kinds)))
+    many, wanted = kernel(q), rolled.evaluate(q)
+    assert np.abs(many - wanted).max() <= ROUNDING * (np.abs(wanted).max() + TINY)
+    assert np.array_equal(many, many.swapaxes(2, 3))
+    for k in (0, 8):
+        assert np.array_equal(kernel(q[k]), many[k])
+    single = compiled(rolled, dtype=np.float32)(q.astype(np.float32))
+    assert np.abs(single - wanted).max() <= 1e-5 * (np.abs(wanted).max() + TINY)
+
+
+def test_long_arms_take_them() -> None:
+    short, long = er.chains.random(14, seed=1), er.chains.random(40, seed=1)
+    assert isinstance(short.compile("christoffel").program, Program)
+    kernel = long.compile("christoffel")
+    assert isinstance(kernel.program, Sliced)
+    assert kernel.count.total == 40 * long.compile("coriolis_matrix").count.total
+    q, qd = np.random.default_rng(8).uniform(-1, 1, (2, 40))
+    wanted = long.coriolis_torque(q, qd)
+    found = np.einsum("ijk,j,k->i", kernel(q), qd, qd)
+    assert np.abs(found - wanted).max() <= ROUNDING * np.abs(wanted).max()
+    assert isinstance(sliced(chains.random(4, 3), "christoffel").jvp(), Program)

@@ -37,4 +37,6 @@ from .program import Port as Port
 from .program import Program as Program
 from .program import count as count
 from .program import trace as trace
+from .sliced import Sliced as Sliced
 from .table import Table as Table
+from .unwound import Unwound as Unwound

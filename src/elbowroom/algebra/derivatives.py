@@ -168,21 +168,21 @@ def vjp(program: Program, of: Sequence[str]) -> Program:
     inputs = named_inputs(program, of)
     replay = Replay(program)
     taken = {port.name for port in program.inputs}
-    adjoints = [Port(free_name(f"{port.name}_bar", taken), port.shape) for port in program.outputs]
+    bars = [Port(free_name(f"{port.name}_bar", taken), port.shape) for port in program.outputs]
     seeds: dict[int, Scalar] = {}
-    for results, adjoint in zip(replay.results, adjoints, strict=True):
+    for results, adjoint in zip(replay.results, bars, strict=True):
         for x, scalar in zip(results, replay.new_input(adjoint), strict=True):
             if type(x) is Expr:
                 seeds[x.index] = seeds[x.index] + scalar if x.index in seeds else scalar
     leaves = replay.leaves(inputs)
-    found = _adjoints(
-        replay.graph, seeds, _active(replay.graph, [k for nodes in leaves for k in nodes if k is not None])
+    found = adjoints(
+        replay.graph, seeds, active_nodes(replay.graph, [k for nodes in leaves for k in nodes if k is not None])
     )
     outputs = {}
     for port, nodes in zip(inputs, leaves, strict=True):
         name = f"{port.name}_bar"
         outputs[name] = Port(name, port.shape), [0.0 if k is None else found.get(k, 0.0) for k in nodes]
-    return replay.finished(f"{program.name}_vjp", adjoints, outputs)
+    return replay.finished(f"{program.name}_vjp", bars, outputs)
 
 
 def sparsity(program: Program) -> dict[tuple[str, str], Array]:
@@ -239,7 +239,7 @@ def free_name(name: str, taken: set[str]) -> str:
     return found
 
 
-def _differentiated(operation: Sequence[object]) -> tuple[int, ...]:
+def differentiated_operands(operation: Sequence[object]) -> tuple[int, ...]:
     """The operands of an operation by which it has a derivative."""
     name, *operands = operation
     if name in FLAT or name in LEAVES:
@@ -261,7 +261,7 @@ def _depends(program: Program, inputs: Sequence[Port]) -> list[int]:
             bits.append(0 if at is None else 1 << at)
         else:
             found = 0
-            for k in _differentiated(operation):
+            for k in differentiated_operands(operation):
                 found |= bits[k]
             bits.append(found)
     return bits
@@ -277,7 +277,7 @@ def _estimates(program: Program, inputs: Sequence[Port]) -> tuple[int, int]:
     forward = reverse = 0
     for k in range(len(bits) - 1, -1, -1):
         if bits[k]:
-            for i in _differentiated(program.operations[k]):
+            for i in differentiated_operands(program.operations[k]):
                 if bits[i]:
                     reached[i] |= reached[k]
                     forward += bits[i].bit_count()
@@ -285,13 +285,13 @@ def _estimates(program: Program, inputs: Sequence[Port]) -> tuple[int, int]:
     return forward, reverse
 
 
-def _active(graph: Graph, variables: Iterable[int]) -> bytearray:
+def active_nodes(graph: Graph, variables: Iterable[int]) -> bytearray:
     """Which nodes have a derivative by one of these."""
     active = bytearray(len(graph.nodes))
     for k in variables:
         active[k] = 1
     for node in graph.nodes:
-        if not active[node.index] and any(active[k] for k in _differentiated(node.operation)):
+        if not active[node.index] and any(active[k] for k in differentiated_operands(node.operation)):
             active[node.index] = 1
     return active
 
@@ -336,7 +336,7 @@ def tangents(graph: Graph, roots: list[Scalar], seeds: dict[int, dict[int, Scala
     tangent = dict(seeds)
     for k in live_nodes(graph, [x.index for x in roots if type(x) is Expr]):
         operation = graph.nodes[k].operation
-        if k in tangent or not any(i in tangent for i in _differentiated(operation)):
+        if k in tangent or not any(i in tangent for i in differentiated_operands(operation)):
             continue
         if operation[0] == "select":
             chosen = cast("Condition", graph.value(operation[1]))
@@ -358,7 +358,7 @@ def _forward(graph: Graph, roots: list[Scalar], variables: list[int]) -> list[li
     return [[row.get(c, 0.0) for c in range(len(variables))] for row in rows]
 
 
-def _adjoints(graph: Graph, seeds: dict[int, Scalar], active: bytearray) -> dict[int, Scalar]:
+def adjoints(graph: Graph, seeds: dict[int, Scalar], active: bytearray) -> dict[int, Scalar]:
     """The adjoints of the active nodes that the seeds reach."""
     adjoint = {k: x for k, x in seeds.items() if active[k]}
 
@@ -383,11 +383,11 @@ def _adjoints(graph: Graph, seeds: dict[int, Scalar], active: bytearray) -> dict
 
 def _reverse(graph: Graph, roots: list[Scalar], variables: list[int]) -> list[list[Scalar]]:
     """The Jacobian by adjoints, a row at a time; equal roots have one row."""
-    active = _active(graph, variables)
+    active = active_nodes(graph, variables)
     rows: dict[int, list[Scalar]] = {}
     for root in roots:
         if type(root) is Expr and root.index not in rows:
-            found = _adjoints(graph, {root.index: 1.0}, active)
+            found = adjoints(graph, {root.index: 1.0}, active)
             rows[root.index] = [found.get(k, 0.0) for k in variables]
     none: list[Scalar] = [0.0] * len(variables)
     return [rows[root.index] if type(root) is Expr else none for root in roots]

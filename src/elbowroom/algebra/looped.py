@@ -23,15 +23,18 @@ from __future__ import annotations
 import hashlib
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from ..errors import ShapeError
 from .program import Count, Port, Program
+
+if TYPE_CHECKING:
+    from .unwound import Unwound
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +102,12 @@ class Repeated:
         """A hash of the content."""
         return hashlib.sha256(repr(("repeated", self.program.digest, self.times, self.rows)).encode()).hexdigest()
 
+    def vjp(self, *of: str) -> Unwound:
+        """`Program.vjp`, with the loop kept; of the rows a derivative for every turn."""
+        from .unwound import repeated_vjp  # which stands on this module
+
+        return repeated_vjp(self, of)
+
     def evaluate(self, *args: ArrayLike, dtype: DTypeLike = np.float64, **named: ArrayLike) -> Any:
         """The outputs after the last turn, slowly; see `Program.evaluate`."""
         given: dict[str, Any] = dict(zip((p.name for p in self.inputs), args, strict=False)) | named
@@ -134,6 +143,12 @@ class JointLoop:
     carried: tuple[tuple[str, float], ...] = ()  # of a scan: name and first value
     born: tuple[tuple[str, str | float], ...] = ()  # of pairs: the column that moves, and where it is born
     matrix: int = 0  # of a diagonal: the output whose it is
+    back: tuple[Program, ...] = ()  # of columns: the adjoints, outwards; the bodies move the column inwards before
+
+    @property
+    def carried_names(self) -> tuple[str, ...]:
+        """What a recursion carries."""
+        return tuple(name for name, _ in self.carried)
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,14 +163,19 @@ class Rolled:
     constants: dict[str, tuple[float, ...]]  # t columns
     written: tuple[str, ...]  # s columns
     loops: tuple[JointLoop, ...]
-    vector: str = ""  # the column that is the output, where it is one number a joint
+    vectors: tuple[str, ...] = ()  # the columns that are the outputs, where those are one number a joint
     straight: Callable[[], Program] | None = None  # the same function without loops
+    columns: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Of inputs with several numbers a joint, (n, k), or with k that are the same for all, (k,): their columns."""
 
     @cached_property
     def digest(self) -> str:
         """A hash of the content."""
-        loops = [(x.form, [b.digest for b in x.bodies], x.carried, x.born, x.matrix) for x in self.loops]
-        rest = (self.inputs, self.outputs, self.kinds, self.constants, self.written, self.vector)
+        loops = [
+            (x.form, [b.digest for b in x.bodies], x.carried, x.born, x.matrix, [b.digest for b in x.back])
+            for x in self.loops
+        ]
+        rest = (self.inputs, self.outputs, self.kinds, self.constants, self.written, self.vectors, self.columns)
         return hashlib.sha256(repr((rest, loops)).encode()).hexdigest()
 
     @property
@@ -164,9 +184,10 @@ class Rolled:
         total = dict.fromkeys(Count.__dataclass_fields__, 0)
         for loop in self.loops:
             for i, kind in enumerate(self.kinds):
-                for what in total:
-                    times = self.joints - i if loop.form == "pairs" else 1
-                    total[what] += times * getattr(loop.bodies[kind].count, what)
+                times = self.joints - i if loop.form in ("pairs", "columns") else 1
+                for body in (loop.bodies[kind], *loop.back[kind : kind + 1]):
+                    for what in total:
+                        total[what] += times * getattr(body.count, what)
         return Count(**total)
 
     def jacobian(self, *of: str, value: bool = False) -> Program:
@@ -174,16 +195,25 @@ class Rolled:
         assert self.straight is not None  # `roll` gives it
         return self.straight().jacobian(*of, value=value)
 
-    def vjp(self, *of: str) -> Program:
-        """`Program.vjp` of the same function without loops."""
-        assert self.straight is not None
+    def vjp(self, *of: str) -> Program | Rolled:
+        """`Program.vjp`, with the loops kept; without them of an adjoint of a matrix."""
+        from .rolled_adjoints import rolled_vjp  # which stands on this module
+
+        found = rolled_vjp(self, of)
+        if found is not None:
+            return found
+        assert self.straight is not None  # `roll` gives it
         return self.straight().vjp(*of)
 
-    def jvp(self, *of: str) -> Rolled:
-        """`Program.jvp`, with the loops kept."""
-        from .rolled_derivatives import rolled_jvp  # which stands on this module
+    def jvp(self, *of: str) -> Program | Rolled:
+        """`Program.jvp`, with the loops kept; without them of an adjoint of a matrix."""
+        from .rolled_derivatives import rolled_jvp
 
-        return rolled_jvp(self, of)
+        found = rolled_jvp(self, of)
+        if found is not None:
+            return found
+        assert self.straight is not None
+        return self.straight().jvp(*of)
 
     @property
     def sparsity(self) -> dict[tuple[str, str], Any]:

@@ -30,6 +30,11 @@ Then = TypeVar("Then")
 Step = Callable[[int, Carry], tuple[Carry, Out]]
 
 
+def keeps_loops(n: int | Roll) -> bool:
+    """Whether a function over n is being traced into loops."""
+    return not isinstance(n, int)
+
+
 @overload
 def each(n: int, f: Callable[[int], Out]) -> list[Out]: ...
 @overload

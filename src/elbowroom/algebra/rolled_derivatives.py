@@ -18,20 +18,36 @@ from .program import Port, Program, assemble
 ELEMENTS = ("forth", "back")  # of a matrix
 
 
-def rolled_jvp(rolled: Rolled, of: Sequence[str]) -> Rolled:
-    """The Rolled of the Jacobian by these inputs (all, if none is named) times a vector; see `Program.jvp`."""
+def rolled_jvp(rolled: Rolled, of: Sequence[str]) -> Rolled | None:
+    """The Rolled of the Jacobian by these inputs (all, if none is named) times a vector; see `Program.jvp`.
+
+    None of a program that has matrices for inputs, as an adjoint of a matrix has.
+    """
     inputs = named_inputs(rolled, of)
+    if any(loop.form == "columns" for loop in rolled.loops):
+        return None
     taken = {port.name for port in rolled.inputs}
     vectors = {port.name: Port(free_name(f"{port.name}_dot", taken), port.shape) for port in inputs}
-    dots = {name: port.name for name, port in vectors.items()}  # column -> the column of its tangent
+    dots: dict[str, str] = {}  # column -> the column of its tangent
+    columns = dict(rolled.columns)
+    for name, port in vectors.items():
+        if name in columns:
+            columns[port.name] = tuple(f"{port.name}.{c}" for c in range(port.shape[-1]))
+            dots |= dict(zip(columns[name], columns[port.name], strict=True))
+        else:
+            dots[name] = port.name
+    given = len(dots)
     loops = [_loop(loop, dots) for loop in rolled.loops]
-    written = tuple(dot for name, dot in dots.items() if name not in vectors)
-    vector = rolled.vector and dots.get(rolled.vector, "")
-    if rolled.vector and not vector:
-        vector = f"{rolled.vector}_dot"
-        zero = Program("turn", (), (Port(vector, ()),), (), (0.0,), ((-1,),))
-        loops.append(JointLoop("each", (zero,) * (max(rolled.kinds) + 1)))
-        written += (vector,)
+    written = tuple(dots.values())[given:]
+    results = []
+    for column in rolled.vectors:
+        dot = dots.get(column, "")
+        if not dot:
+            dot = f"{column}_dot"
+            zero = Program("turn", (), (Port(dot, ()),), (), (0.0,), ((-1,),))
+            loops.append(JointLoop("each", (zero,) * (max(rolled.kinds) + 1)))
+            written += (dot,)
+        results.append(dot)
     straight = rolled.straight
     return Rolled(
         name=f"{rolled.name}_jvp",
@@ -42,7 +58,8 @@ def rolled_jvp(rolled: Rolled, of: Sequence[str]) -> Rolled:
         constants=rolled.constants,
         written=rolled.written + written,
         loops=tuple(loops),
-        vector=vector,
+        vectors=tuple(results),
+        columns=columns,
         straight=None if straight is None else lambda: straight().jvp(*of),
     )
 
@@ -108,10 +125,15 @@ class _Step:
             dot = _dot_of(name, dots)
             if dot is not None:
                 results[dot] = tangent
-        traced = assemble("turn", self.replay.graph, (), results, self.replay.position)
-        used = [operation[1][0] for operation in traced.operations if operation[0] in LEAVES]
-        ports = tuple(Port(name, ()) for name in dict.fromkeys(used))
-        return Program(traced.name, ports, traced.outputs, traced.operations, traced.constants, traced.results)
+        return turn_program(self.replay, results)
+
+
+def turn_program(replay: Replay, results: dict[str, Scalar]) -> Program:
+    """The Program of a turn: its inputs are the columns that its results need."""
+    traced = assemble("turn", replay.graph, (), results, replay.position)
+    used = [operation[1][0] for operation in traced.operations if operation[0] in LEAVES]
+    ports = tuple(Port(name, ()) for name in dict.fromkeys(used))
+    return Program(traced.name, ports, traced.outputs, traced.operations, traced.constants, traced.results)
 
 
 def _dot_of(name: str, dots: dict[str, str]) -> str | None:

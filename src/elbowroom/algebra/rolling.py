@@ -12,7 +12,7 @@ until a trace of its step shows otherwise, so that symmetric matrices stay symme
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -173,6 +173,14 @@ class JointRows:
         return JointRows(self.roll, [tree[k] for tree in self.trees])
 
 
+class InputRows(JointRows):
+    """An input with several numbers a joint, or (`ndim` 1) with some that one joint has."""
+
+    def __init__(self, roll: Roll, trees: list[Any], ndim: int) -> None:
+        super().__init__(roll, trees)
+        self.ndim = ndim
+
+
 class Squared:
     """A matrix that `pairs` or `matrices` over a Roll makes."""
 
@@ -227,6 +235,17 @@ class Roll:
     def input(self, name: str) -> JointRows:
         """An input with one number a joint."""
         return JointRows(self, [ColumnName(name)] * (max(self.kinds) + 1))
+
+    def rows(self, name: str, size: int) -> InputRows:
+        """An input with so many numbers a joint."""
+        tree = np.array([ColumnName(f"{name}.{c}") for c in range(size)], dtype=object)
+        return InputRows(self, [tree] * (max(self.kinds) + 1), 2)
+
+    def last(self, name: str, size: int) -> InputRows:
+        """An input of so many numbers that the last joint has, the others zeros."""
+        here = self.given([0.0] * (len(self.kinds) - 1) + [1.0])
+        everywhere = self.rows(name, size)
+        return InputRows(self, self.each(lambda i: everywhere[i] * here[i]).trees, 1)
 
     # ---- the loops
     def each(self, f: Callable[[Turn], Any]) -> JointRows:
@@ -412,28 +431,32 @@ def roll(
     *,
     name: str,
     straight: Callable[[], Program],
+    more: Mapping[str, tuple[int, ...]] | None = None,
 ) -> Rolled:
     """The loops of `function(subject, **inputs)`, where subject.n is a Roll and every input has one number a joint.
 
+    `more`: inputs of several numbers for every joint, (n, k), or for the last one alone, (k,).
     A function that returns a named tuple of matrices has so many outputs, each of this shape.
     """
     over: Roll = subject.n
-    result = function(subject, **{port: over.input(port) for port in inputs})
+    n, more = len(over.kinds), more or {}
+    rows = {port: (over.rows if len(shape) == 2 else over.last)(port, shape[-1]) for port, shape in more.items()}
+    result = function(subject, **{port: over.input(port) for port in inputs}, **rows)
     loops, vector = over.finished(result)
-    n = len(over.kinds)
     constants = {}
     for (kind, numbers), column in over.constants.items():
         values = iter(numbers)
         constants[column] = tuple(next(values) if k == kind else 0.0 for k in over.kinds)
     return Rolled(
         name=name,
-        inputs=tuple(Port(port, (n,)) for port in inputs),
+        inputs=(*(Port(port, (n,)) for port in inputs), *(Port(port, shape) for port, shape in more.items())),
+        columns={port: tuple(f"{port}.{c}" for c in range(shape[-1])) for port, shape in more.items()},
         outputs=tuple(Port(field, shape) for field in getattr(result, "_fields", (name,))),
         joints=n,
         kinds=over.kinds,
         constants=constants,
         written=tuple(over.written),
         loops=loops,
-        vector=vector,
+        vectors=(vector,) if vector else (),
         straight=straight,
     )

@@ -117,12 +117,14 @@ class ArmKernels:
 
     def _made(self, name: Names, method: Names | None, derivative: tuple[str, ...] = ()) -> tuple[str, Program]:
         """The chosen method's name, and the program without loops."""
+        from ..compile.cuda import spilling_cost  # not needed before
+
         if isinstance(name, tuple):
             found = dynamics.together(self._model, name, method if isinstance(method, tuple) else None)
         elif isinstance(method, str):
             found = method, dynamics.program(self._model, name, method)
         else:
-            found = dynamics.cheapest(self._model, name)
+            found = dynamics.cheapest(self._model, name, besides=spilling_cost)
         return found if not derivative else (found[0], found[1].jacobian(*derivative))
 
     def _kernel(

@@ -1,7 +1,8 @@
 """`elbowroom bench first-calls`: what derivatives cost where nothing is compiled yet.
 
 For each quantity of the registry: its derivative by every input, and for those of inverse and forward dynamics the
-second derivatives, which are the derivatives of their derivatives.  Tracing, differentiating and compiling, CPU
+second derivatives, which are the derivatives of their derivatives; of quantities that keep their loops in long chains
+the product of a vector with the Jacobian too (`vjp`), which keeps them.  Tracing, differentiating and compiling, CPU
 time; once for one state, and what the first batch takes besides.
 """
 
@@ -16,11 +17,14 @@ import numpy as np
 
 from .. import chains, dynamics
 from ..arm import Arm
-from ..compile import engine
+from ..compile import compiled, engine
+from ..compile.kernel import Kernel
 from ..errors import ModelError
 from ..loading import load
 from .peers.calls import UNCACHED, environment
 from .timing import Progress, cpu_name, load_average, silent
+
+VJP = "all, vjp"
 
 
 @dataclass(frozen=True)
@@ -67,22 +71,29 @@ def run(
 
 def _derivatives(quantities: Sequence[str]) -> Iterator[tuple[str, str]]:
     for name in quantities or dynamics.REGISTRY:
-        for by in dynamics.quantity(name).inputs:
+        what = dynamics.quantity(name)
+        for by in (*what.inputs, *([VJP] if what.looped else [])):
             yield name, by
 
 
+def _reverse(arm: Arm, name: str) -> Kernel:
+    """The kernel of a vector times the Jacobian of a quantity, by all its inputs."""
+    return compiled(dynamics.chosen(arm.model, name)[1].vjp())
+
+
 def _measured(arm: Arm, name: str, by: str) -> DerivativeRow:
-    fresh, inputs = Arm(arm.model), len(dynamics.quantity(name).inputs)
+    fresh = Arm(arm.model)
     engine.forget()
     with environment(**UNCACHED):
         start = time.process_time()
         try:
-            kernel = fresh.compile(name, derivative=by)
+            kernel = _reverse(fresh, name) if by == VJP else fresh.compile(name, derivative=by)
         except ModelError as error:
             return DerivativeRow(arm.name, arm.n, name, by, 0, time.process_time() - start, 0.0, str(error))
-        kernel(*[np.zeros(arm.n)] * inputs)
+        shapes = [port.shape for port in kernel.signature.inputs]
+        kernel(*map(np.zeros, shapes))
         single = time.process_time() - start
         operations = len(getattr(kernel.program, "operations", ()))
         start = time.process_time()
-        kernel(*[np.zeros((8, arm.n))] * inputs)
+        kernel(*[np.zeros((8, *shape)) for shape in shapes])
         return DerivativeRow(arm.name, arm.n, name, by, operations, single, time.process_time() - start)

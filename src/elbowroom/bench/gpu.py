@@ -23,7 +23,7 @@ import numpy as np
 
 from .. import __version__
 from ..arm import Arm
-from ..compile import cuda
+from ..compile import compiled, cuda
 from ..compile.cuda import LAYOUTS, WARP, CudaKernel, Layout
 from ..compile.source_support import sincos_steps
 from ..errors import ElbowroomError
@@ -42,6 +42,7 @@ QUANTITIES = (
 DTYPES = ("float64", "float32")
 MOVED = 4 << 30  # bytes that a launch reads and writes, about: many times the card's cache
 FRAX_STATES = (1 << 17, 1 << 20, 1 << 22)  # the best of them counts
+NO_MEMORY = "RESOURCE_EXHAUSTED"  # XLA's word for a card that has no memory left
 CHECKED = 4096  # states at either end that are compared with the CPU's
 LAUNCHES = 4  # between two looks at the clock
 ROUNDS = 15
@@ -108,27 +109,36 @@ def run(
     progress: Progress = silent,
 ) -> CardReport:
     """Measure batches of so many states, or of as many as move some gigabytes; `progress` is told what is measured."""
-    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # JAX would take most of the card's memory
-    cupy = cuda.library()
     arms = [load(name) for name in robots]
-    progress("what the card can do")
-    card = Card(cupy, _copy(cupy, rounds), {dtype: _arithmetic(cupy, dtype, rounds) for dtype in DTYPES})
+    card = measured(rounds, progress)
     rows: list[Row] = []
     missing: list[str] = []
     for arm in arms:
-        theirs = _frax(arm, missing)
+        theirs = frax_contenders(arm, missing)
         for dtype in DTYPES:
             for quantity in QUANTITIES:
                 progress(f"{arm.name}: {quantity}, {dtype}")
-                rows += _raced(card, arm, quantity, dtype, theirs, rounds, states)
+                rows += raced(card, arm, quantity, dtype, theirs, rounds, states)
+    notes = [] if missing else ["frax: jitted and vmapped, arrays (B, n) on the card before, at its best batch size."]
+    return reported(card, rows, missing, notes)
+
+
+def measured(rounds: int, progress: Progress) -> Card:
+    """The card, and what it can do."""
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # JAX would take most of the card's memory
+    cupy = cuda.library()
+    progress("what the card can do")
+    return Card(cupy, _copy(cupy, rounds), {dtype: _arithmetic(cupy, dtype, rounds) for dtype in DTYPES})
+
+
+def reported(card: Card, rows: list[Row], missing: list[str], notes: list[str]) -> CardReport:
+    """A report of rows that were measured on a card."""
     return CardReport(
         rows,
         list(dict.fromkeys(missing)),
         cpu_name(),
-        notes=[]
-        if missing
-        else ["frax: jitted and vmapped, arrays (B, n) on the card before, at its best batch size."],
-        card=_name(cupy),
+        notes=notes,
+        card=_name(card.cupy),
         copy_bytes_per_second=card.copy,
         fused_per_second=card.fused,
     )
@@ -182,7 +192,7 @@ def steps(kernel: CudaKernel) -> int:
     return others + len(turned) * sincos_steps(kernel.source.dialect)
 
 
-def _raced(
+def raced(
     card: Card, arm: Arm, quantity: str, dtype: str, theirs: Theirs, rounds: int, states: int | None
 ) -> Iterator[CardRow]:
     """A row a layout, and one for frax where it has the quantity; they take turns."""
@@ -205,7 +215,7 @@ def _raced(
             "spilled": int(kernel.function.local_size_bytes),
         }
     if found := theirs(quantity, dtype, [card.cupy.asnumpy(x[: max(FRAX_STATES)]) for x in inputs]):
-        contenders[frax.NAME] = found
+        contenders[frax.NAME], facts[frax.NAME] = found.timers, {"differs": found.differs}
     taken: dict[tuple[str, int], list[float]] = {}
     for _ in range(rounds):
         for who, timers in contenders.items():
@@ -243,43 +253,71 @@ def _launch(
     """A launch without waiting for its end, and by how much its results differ from the CPU's."""
     turned = layout == "columns"
     given = [cupy.ascontiguousarray(cupy.moveaxis(x, 0, -1)) for x in inputs] if turned else inputs
-    (port,) = kernel.signature.outputs
     states = len(inputs[0])
-    out = cupy.full((*port.shape, states) if turned else (states, *port.shape), np.nan, kernel.dtype)
+    shapes = [(*p.shape, states) if turned else (states, *p.shape) for p in kernel.signature.outputs]
+    results = [cupy.full(shape, np.nan, kernel.dtype) for shape in shapes]
+    out = results if len(results) > 1 else results[0]
     kernel(*given, out=out)
-    reference = arm.compile(kernel.name, method=kernel.method, dtype=kernel.dtype)
+    reference = compiled(kernel.program, dtype=kernel.dtype)
     differs = 0.0
     for part in (slice(0, CHECKED), slice(max(0, states - CHECKED), states)):
-        found = cupy.asnumpy(cupy.moveaxis(out, -1, 0)[part] if turned else out[part])
-        wanted = reference(*(cupy.asnumpy(x[part]) for x in inputs))
-        if not np.isfinite(found).all():
+        found = [cupy.asnumpy(cupy.moveaxis(x, -1, 0)[part] if turned else x[part]) for x in results]
+        if not all(np.isfinite(x).all() for x in found):
             raise ElbowroomError(f"{arm.name}: {kernel!r} left results unwritten")
-        differs = max(differs, float(np.abs(found - wanted).max() / np.abs(wanted).max()))
+        differs = max(differs, difference(found, reference(*(cupy.asnumpy(x[part]) for x in inputs))))
     return partial(kernel, *given, out=out, check=False), differs
 
 
-Theirs = Callable[[str, str, list[Any]], list[Timer]]
+def difference(found: Sequence[Any], wanted: Any) -> float:
+    """The greatest of arrays' differences, each as a part of its greatest number."""
+    arrays = wanted if isinstance(wanted, tuple) else (wanted,)
+    return max(float(np.abs(a - b).max() / np.abs(b).max()) for a, b in zip(found, arrays, strict=True))
 
 
-def _frax(arm: Arm, missing: list[str]) -> Theirs:
-    """What gives frax's contenders, one a batch size; none where it is not installed or has no such quantity."""
+class Contender(NamedTuple):
+    """Another library's: a timer a batch size, and by how much its results differ from the CPU's of ours."""
+
+    timers: list[Timer]
+    differs: float
+
+
+Theirs = Callable[[str, str, list[Any]], Contender | None]
+
+
+def frax_contenders(
+    arm: Arm,
+    missing: list[str],
+    functions: Callable[[Arm], dict[str, Callable[..., object]]] = frax.batched,
+    sizes: Sequence[int] = FRAX_STATES,
+) -> Theirs:
+    """What gives frax's contenders; None where it is not installed or has no such quantity."""
     try:
-        functions = frax.functions(arm)
+        theirs = functions(arm)
         jax = importlib.import_module("jax")
     except ImportError:
         missing.append(frax.NAME)
-        return lambda quantity, dtype, inputs: []
+        return lambda quantity, dtype, inputs: None
     version = frax.version()
 
-    def contenders(quantity: str, dtype: str, inputs: list[Any]) -> list[Timer]:
-        if quantity not in frax.BATCHED:
-            return []
+    def contenders(quantity: str, dtype: str, inputs: list[Any]) -> Contender | None:
+        if quantity not in theirs:
+            return None
         found: list[Timer] = []
-        for size in dict.fromkeys(min(size, len(inputs[0])) for size in FRAX_STATES):
-            arrays = [frax.on_device(x[:size], dtype) for x in inputs]
-            ready = frax.compiled(functions[quantity], arrays)
+        differs = 0.0
+        for size in dict.fromkeys(min(size, len(inputs[0])) for size in sorted(sizes)):
+            try:
+                arrays = [frax.on_device(x[:size], dtype) for x in inputs]
+                ready = frax.compiled(theirs[quantity], arrays)
+                results = jax.tree_util.tree_leaves(ready(*arrays))
+            except Exception as error:
+                if NO_MEMORY not in str(error):
+                    raise
+                break  # for more states there is none either
             found.append((version, size, partial(_waited, jax, ready, arrays)))
-        return found
+            count = min(CHECKED, size)
+            few = [x[:count] for x in inputs]
+            differs = difference([np.asarray(x[:count]) for x in results], arm.compile(quantity, dtype=dtype)(*few))
+        return Contender(found, differs) if found else None
 
     return contenders
 

@@ -12,6 +12,9 @@ so warps never wait for each other.  A tile that a block may always have is decl
 grants a launch that asks for it (`CudaText.dynamic` bytes), holds one warp.  Where 32 states do not fit into shared
 memory at all, each thread writes its own row.
 
+Values that a thread has no registers for wait in shared memory, too (spill.py): in places of the tile whose results
+are not written yet, and in places of their own.
+
 The kernels take the arrays, inputs first, then `count`, the number of states, then `odd`: null, or where a 1 is written
 if an input is not finite.
 
@@ -30,8 +33,8 @@ is done; with check=False it does not wait, and such a state's results are meani
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -40,9 +43,10 @@ import numpy as np
 from ..algebra import Count, Port, Program, Repeated
 from ..errors import DtypeError, ElbowroomError, ShapeError, pip_install
 from . import source_support
-from .frameworks import call
+from .frameworks import call, traced_by_jax
 from .kernel import Signature, bound, bundle
 from .source import Dialect, Reach, Real, Source, Trig, identifier
+from .spill import Spills
 
 Layout = Literal["rows", "columns"]
 LAYOUTS: tuple[Layout, ...] = ("rows", "columns")
@@ -50,6 +54,15 @@ WARP = 32
 THREADS: dict[Layout, int] = {"rows": 64, "columns": 128}
 """Of a block.  Measured on an H200: with 96 the tiles of the Panda's Coriolis matrix leave a third fewer warps."""
 SHARED = 48 * 1024  # bytes that a block may always have
+ALIVE: dict[Real, int] = {"double": 100, "float": 200}  # values at once that are left to the compiler
+KEPT: dict[tuple[Real, Layout], int] = {
+    ("double", "rows"): 72, ("double", "columns"): 118, ("float", "rows"): 170, ("float", "columns"): 160
+}  # fmt: skip
+"""Values that stay in a thread's 255 registers where more are alive; the rest is for steps that are under way and, in
+columns, for the addresses of results, a sixth of them.  Measured on an H200."""
+LEAST_KEPT = 48
+WIDTH: dict[Real, int] = {"double": 8, "float": 4}  # bytes
+RESIDENT = 256  # threads with all their registers that a multiprocessor has room for
 INFINITY: dict[Real, str] = {"double": "ew_real(0x7ff0000000000000ull)", "float": "ew_real(0x7f800000u)"}
 """By its bits: NVRTC has no math.h, and with it no HUGE_VALF."""
 
@@ -74,6 +87,7 @@ class Tile:
     inputs: dict[str, tuple[int, int]]
     outputs: dict[str, tuple[int, int]]
     size: int  # places in all; outputs lie over inputs
+    more: tuple[int, int] = (0, 0)  # of values that wait: their first place, and how many places a state takes
 
     @classmethod
     def of(cls, program: Program | Repeated) -> Tile:
@@ -93,7 +107,12 @@ class Tile:
 
     def bytes(self, real: Real) -> int:
         """What the tile of one warp takes of shared memory."""
-        return self.size * (8 if real == "double" else 4)
+        return self.size * WIDTH[real]
+
+    def with_more(self, count: int) -> Tile:
+        """The tile with so many places a state behind it."""
+        stride = count | 1 if count else 0
+        return replace(self, size=self.size + WARP * stride, more=(self.size, stride))
 
     def warps(self, real: Real, shared: int) -> int:
         """How many tiles a block has: as many as it always has room for, one if the card has to be asked, or none."""
@@ -126,6 +145,8 @@ WARPS = """\
     const int states = count - first < 32 ? (int)(count - first) : 32;
     const int mine = lane < states ? lane : states - 1; /* beyond the last state: that one again */"""
 
+WAIT = "    volatile {real}* const ew_wait = {at}; /* values that no register is left for */"
+
 MOVE = """\
 #pragma unroll 8
     for (int k = 0; k < {size}; ++k) {{
@@ -134,6 +155,28 @@ MOVE = """\
             {line};
         }}
     }}"""
+
+
+def _spilled(source: Source, layout: Layout, given: Sequence[tuple[str, int]] = ()) -> Spills:
+    """What waits in shared memory: nothing where the compiler can be expected to find registers for all."""
+    real = source.dialect.real
+    if not source.spills(ALIVE[real]).moves:
+        return Spills()
+    addresses = sum(p.size for _, p in source.outputs.values()) // 6 if layout == "columns" else 0
+    return source.spills(max(LEAST_KEPT, KEPT[real, layout] - addresses), given)
+
+
+def spilling_cost(program: Program) -> int:
+    """What it costs, in operations, that a thread has too few registers for the values of a program in float64."""
+    return 4 * _spilled(Source(program, dialect()), "rows").moves
+
+
+def _threads(usual: int, size: int, shared: int) -> int:
+    """Of a block whose threads need so many bytes of shared memory each: as most threads run at once; 0: no room."""
+    if not size:
+        return usual
+    fitting = [threads for threads in (128, 64, WARP) if threads <= usual and size * threads <= shared]
+    return max(fitting, key=lambda threads: min(RESIDENT, shared // (size * threads) * threads), default=0)
 
 
 class CudaText:
@@ -150,11 +193,23 @@ class CudaText:
         self.source = Source(program, dialect(real, trig))
         self.real, self.layout = real, layout
         self._tile = Tile.of(program)
-        warps = self._tile.warps(real, shared) if layout == "rows" else 0
+        self._results = [(p.name, k) for p in program.outputs for k in range(p.size)]
+        warps = 0
+        if layout == "rows":
+            self.spilled = _spilled(self.source, layout, self._results)
+            self._tile = self._tile.with_more(self.spilled.slots)
+            warps = self._tile.warps(real, shared)
         self.tiled = warps > 0
-        size = self._tile.bytes(real) if self.tiled else 0
+        if self.tiled:
+            self.threads, self._places = WARP * warps, self._tile.size * warps
+        else:
+            self.spilled = _spilled(self.source, layout)
+            self.threads = _threads(THREADS[layout], self.spilled.slots * WIDTH[real], shared)
+            if not self.threads:
+                self.spilled, self.threads = Spills(), THREADS[layout]
+            self._places = self.spilled.slots * self.threads
+        size = self._places * WIDTH[real]
         self.dynamic = size if size > SHARED else 0  # bytes of shared memory that a launch has to ask for
-        self.threads = WARP * warps or THREADS[layout]
 
     def signature(self, name: str) -> str:
         """The kernel's name and arguments."""
@@ -170,18 +225,23 @@ class CudaText:
     def _direct(self) -> list[str]:
         """Each thread reads and writes where its state lies."""
         reach = _column if self.layout == "columns" else _row
-        return [STATE.format(threads=self.threads), *self.source.body(reach, reach, self._watch(reach))]
+
+        def waiting(slot: int) -> str:
+            return f"ew_wait[{(-1 - slot) * self.threads} + threadIdx.x]"
+
+        room = [f"    {self._room()}", WAIT.format(real=self.real, at="ew_room")] if self._places else []
+        steps = self.source.body(reach, reach, self._watch(reach), self.spilled, waiting)
+        return [STATE.format(threads=self.threads), *room, *steps]
+
+    def _room(self) -> str:
+        """The shared memory of a block."""
+        size = "" if self.dynamic else str(self._places)
+        return f"{'extern ' if self.dynamic else ''}__shared__ {self.real} ew_room[{size}];"
 
     def _tiled(self) -> list[str]:
         """Rows through shared memory: in, steps, out."""
         tile = self._tile
-        places = tile.size * self.threads // WARP
-        room = (
-            f"extern __shared__ {self.real} ew_room[];"
-            if self.dynamic
-            else f"__shared__ {self.real} ew_room[{places}];"
-        )
-        lines = [WARPS.format(real=self.real, room=room, tile=tile.size, threads=self.threads)]
+        lines = [WARPS.format(real=self.real, room=self._room(), tile=tile.size, threads=self.threads)]
         for port, (name, p) in self.source.inputs.items():
             if not p.shared:
                 lines.append(self._move(p, "{tile} = {array}", name, *tile.inputs[port]))
@@ -195,8 +255,16 @@ class CudaText:
             first, stride = tile.outputs[port.name]
             return f"tile[{first + k} + {stride} * lane]"
 
+        def waiting(slot: int) -> str:
+            if slot < 0:
+                return f"ew_wait[{tile.more[0] - 1 - slot} + {tile.more[1]} * lane]"
+            name, k = self._results[slot]
+            first, stride = tile.outputs[name]
+            return f"ew_wait[{first + k} + {stride} * lane]"
+
         between = [*self._watch(read), "    __syncwarp(); /* results take the place of inputs */"]
-        lines += self.source.body(read, write, between)
+        between += [WAIT.format(real=self.real, at="tile")] if self.spilled.moves else []
+        lines += self.source.body(read, write, between, self.spilled, waiting)
         lines.append("    __syncwarp();")
         for port, (name, p) in self.source.outputs.items():
             lines.append(self._move(p, "{array} = {tile}", name, *tile.outputs[port]))
@@ -319,6 +387,8 @@ class CudaKernel:
         given = bound(self.name, ports, args, named)
         if out is None and any(getattr(x, "requires_grad", False) is True for x in given):
             return call(self, "torch", given)
+        if out is None and traced_by_jax(given):
+            return call(self, "jax", given)
         arrays = [self._taken(cupy, port, x) for port, x in zip(ports, given, strict=True)]
         batch = self._batch(arrays)
         if len({x.device.id for x in arrays}) > 1:
@@ -334,6 +404,16 @@ class CudaKernel:
         return results[0] if self._bundle is None else self._bundle(*results)
 
     on_card = True
+
+    @property
+    def launched(self) -> tuple[int, int]:
+        """Threads of a block, and the bytes of shared memory that it asks for."""
+        return self._kernel.threads, self._kernel.dynamic
+
+    @property
+    def pointer(self) -> int:
+        """The driver's handle of it."""
+        return int(self.function.kernel.ptr)
 
     def like(self, program: Program) -> CudaKernel:
         """A kernel of another program, for the same card, dtype and layout."""

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..algebra import Program, Repeated, Rolled
+from ..algebra import Program, Repeated, Rolled, Sliced, Unwound
 from .ir import IrWriter
 
 LANES, SUMS = 4, 4
+LONG = 500  # numbers of an input that are still looked at one by one
 
 
 def zero_sum(w: IrWriter, arrays: Iterable[tuple[str, int]]) -> str:
@@ -42,12 +43,25 @@ def every_zero(w: IrWriter, total: str) -> str:
     return w.put(f"icmp eq i{w.lanes} {bits}, -1")
 
 
-def block(program: Program | Rolled | Repeated, w: IrWriter) -> str:
-    """The function `finite` of a block's own inputs: as many vectors as a port has scalars, one a lane's state."""
+def block(program: Program | Rolled | Sliced | Repeated | Unwound, w: IrWriter) -> str:
+    """The function `finite` of a block's own inputs: as many vectors as a port has scalars, one a lane's state.
+
+    Those of a long port are looked at in a loop, `finite_rows`.
+    """
     own = [port for port in program.inputs if not port.shared]
-    every = every_zero(w, zero_sum(w, [(f"%i_{port.name}", port.size) for port in own]))
+    short = [(f"%i_{port.name}", port.size) for port in own if port.size <= LONG]
+    every = every_zero(w, zero_sum(w, short))
+    for port in own:
+        if port.size > LONG:
+            fine = w.put(f"call i1 @finite_rows(ptr %i_{port.name}, i64 {port.size * w.lanes})")
+            every = w.put(f"and i1 {every}, {fine}")
     takes = ", ".join(f"ptr %i_{p.name}" for p in own)
     return "\n".join([f"define internal i1 @finite({takes}) {{", *w.lines, f"  ret i1 {every}", "}"])
+
+
+def in_loops(program: Program | Rolled | Sliced | Repeated | Unwound) -> bool:
+    """Whether `finite_rows` is needed: for what all states share, and for long inputs."""
+    return any(port.shared or port.size > LONG for port in program.inputs)
 
 
 def array(name: str, scalar: str) -> str:

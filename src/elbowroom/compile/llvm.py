@@ -17,7 +17,8 @@ over blocks that looks those pointers up, and its `many` calls `one` for each ar
 
 A Repeated has one function for a turn of its program, and `one` and `block` are loops around it (loops.py).
 
-A Rolled has loops over its joints in `one` and in `block` (rolled.py).
+A Rolled has loops over its joints in `one` and in `block` (rolled.py), an Unwound those forth and back (unwinding.py),
+a Sliced one over the slices (slices.py).
 
 The code has no fast-math: sums and products are done as written and fused by `lower` alone, so one state and the same
 state in a batch give the same bits.  Long programs are cut into functions of `CHUNK` steps (lower.py),
@@ -32,7 +33,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..algebra import Repeated, Rolled, Table
+from ..algebra import Program, Repeated, Rolled, Sliced, Table, Unwound
 from ..algebra.table import WIDEST
 from . import entry, finite
 from .emit import Emitter
@@ -40,7 +41,9 @@ from .ir import IrWriter
 from .loops import HEAP, Compilable, arguments, gathered, gathering, many, single, tables, transposing, turns
 from .lower import Lowered, crossing, lower, slots_for
 from .rolled import function as rolled_function
+from .slices import function as sliced_function
 from .transpose import into_columns, into_rows
+from .unwinding import unwinding
 
 ROOM = "@room = internal global [64 x i64] zeroinitializer"  # the loader's table of outside functions lies behind it
 COLUMNS = ("columns", "unfused")  # kinds of code for one block of states
@@ -87,8 +90,12 @@ def module(program: Compilable, target: Target, dtype: np.dtype[np.floating], ki
         parts = [*_function("block", lower(program.program), wide, program), gathering(program, scalar, lanes)]
     elif isinstance(program, Rolled):
         parts = [rolled_function(name, program, scalar, lanes, target.fma, needed)]
+    elif isinstance(program, Sliced):
+        parts = [sliced_function(name, program, scalar, lanes, target.fma, needed)]
     elif isinstance(program, Repeated):
         parts = _repeated(name, program, writer)
+    elif isinstance(program, Unwound):
+        parts = _unwound(name, program, writer)
     else:
         parts = _function(name, lower(program), writer)
     if kind == "one":
@@ -98,7 +105,7 @@ def module(program: Compilable, target: Target, dtype: np.dtype[np.floating], ki
     else:
         wide.restart()
         parts += [finite.block(program, wide), many(program, scalar, lanes)]
-        if any(port.shared for port in program.inputs):
+        if finite.in_loops(program):
             parts.append(finite.array("finite_rows", scalar))
     return "\n".join([*sorted(needed), *parts, ""])
 
@@ -114,9 +121,14 @@ def _in_columns(program: Compilable, w: IrWriter) -> str:
         parts.append(gathering(program, w.type, 1))
     elif isinstance(program, Repeated):
         parts = _repeated("one", program, w, columns=True)
-    elif isinstance(program, Rolled):
+    elif isinstance(program, Unwound):
+        parts = _unwound("one", program, w, columns=True)
+    elif isinstance(program, Rolled | Sliced):
         parts = [*into_columns(w), *into_rows(w)]
-        parts.append(rolled_function("block", program, w.scalar, w.lanes, w.fma, w.needed))
+        if isinstance(program, Rolled):
+            parts.append(rolled_function("block", program, w.scalar, w.lanes, w.fma, w.needed))
+        else:
+            parts.append(sliced_function("block", program, w.scalar, w.lanes, w.fma, w.needed))
         parts += transposing("one", "block", program, w)
     else:
         parts = _function("one", lower(program), w, columns=True)
@@ -126,12 +138,32 @@ def _in_columns(program: Compilable, w: IrWriter) -> str:
 def _repeated(name: str, repeated: Repeated, writer: IrWriter, *, columns: bool = False) -> list[str]:
     """The function of a Repeated, and those that it calls; `columns`: so are the caller's arrays."""
     copies = [*into_columns(writer), *into_rows(writer)] if writer.lanes > 1 and not columns else []
-    lowered = lower(repeated.program)
-    turn, calls, size = _pieces("turn", lowered, writer, columns=True, rows="" if columns else repeated.rows)
-    if calls:
-        head = f"define internal void @turn({arguments(repeated, 'ptr noalias')}, ptr noalias %scratch) {{"
-        turn += [head, *calls, "  ret void", "}"]
+    turn, size = _turn("turn", repeated.program, writer, "" if columns else repeated.rows)
     return [*copies, *turn, *turns(name, repeated, writer, size, columns=columns)]
+
+
+def _turn(name: str, program: Program, writer: IrWriter, rows: str) -> tuple[list[str], int]:
+    """The function of a turn, all arrays columns but the rows, and the bytes that it wants to work in."""
+    turn, calls, size = _pieces(name, lower(program), writer, columns=True, rows=rows)
+    if calls:
+        head = f"define internal void @{name}({arguments(program, 'ptr noalias')}, ptr noalias %scratch) {{"
+        turn += [head, *calls, "  ret void", "}"]
+    return turn, size
+
+
+def _unwound(name: str, unwound: Unwound, writer: IrWriter, *, columns: bool = False) -> list[str]:
+    """The function of an Unwound, and those that it calls, with one scratch array for both if either wants one."""
+    copies = [*into_columns(writer), *into_rows(writer)] if writer.lanes > 1 and not columns else []
+    rows = "" if columns else unwound.repeated.rows
+    parts, sizes = [], []
+    for function, program in (("forth", unwound.forth), ("back", unwound.back)):
+        lines, size = _turn(f"{function}_alone", program, writer, rows)
+        ports = ", ".join(x.rpartition(" ")[2] for x in arguments(program).split(", "))
+        given = ", ".join([*(f"ptr {x}" for x in ports.split(", ")), *(["ptr %scratch"] if size else [])])
+        head = f"define internal void @{function}({arguments(program)}, ptr %scratch) {{"
+        parts += [*lines, head, f"  call void @{function}_alone({given})", "  ret void", "}"]
+        sizes.append(size)
+    return [*copies, *parts, *unwinding(name, unwound, writer, max(*sizes, 8), columns=columns)]
 
 
 def _function(

@@ -15,11 +15,11 @@ Working memory of more than `STACK` bytes is on the heap: a thread's stack may b
 
 from __future__ import annotations
 
-from ..algebra import Port, Program, Repeated, Rolled, Table
+from ..algebra import Port, Program, Repeated, Rolled, Sliced, Table, Unwound
 from . import finite
 from .ir import IrWriter
 
-Compilable = Program | Table | Rolled | Repeated
+Compilable = Program | Table | Rolled | Sliced | Repeated | Unwound
 """What there are kernels of."""
 
 DONE, NO_MEMORY = -1, -2  # what `many` returns if it did not stop at a state
@@ -68,7 +68,7 @@ def single(program: Compilable, name: str = "single") -> str:
     )
 
 
-def many(program: Program | Rolled | Repeated, scalar: str, lanes: int) -> str:
+def many(program: Program | Rolled | Sliced | Repeated | Unwound, scalar: str, lanes: int) -> str:
     """Whole blocks in place; the states that are left over go through a block of their own, the last one repeated."""
     width = 8 if scalar == "double" else 4
     ports = _ports(program)

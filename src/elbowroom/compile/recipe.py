@@ -2,7 +2,7 @@
 
     compiled(function, subject, inputs)     the kernel of function(subject, **inputs), as `trace` takes them
     compiled(maker, subject)                the kernel of what maker(subject) returns: a Program, or as below
-    compiled(program)                       the kernel of a Program, Table, Rolled or Repeated
+    compiled(program)                       the kernel of a Program, Table, Rolled, Repeated or Unwound
 
 A kernel on disk goes by the identity of all of these (identity.py), of the package's sources and of the compiler and
 CPU.  What has no identity is compiled in every process.  A pickled kernel is these arguments, and is made of them again
@@ -50,7 +50,9 @@ def compiled(
     if kind not in (np.dtype(np.float64), np.dtype(np.float32)):
         raise DtypeError(f"dtype must be float64 or float32; got {kind}")
     if not callable(function) and not isinstance(function, Compilable):
-        raise TypeError(f"compiled: expected a function, a Program, Table, Rolled or Repeated; got {function!r:.60}")
+        raise TypeError(
+            f"compiled: expected a function, a Program, Table, Rolled, Repeated or Unwound; got {function!r:.60}"
+        )
     if inputs is not None and not isinstance(inputs, Mapping):
         raise TypeError(f'compiled: inputs must be names and shapes, {{"q": (7,)}}; got {inputs!r:.60}')
     shapes = None if inputs is None else {port: tuple(shape) for port, shape in inputs.items()}
@@ -97,8 +99,8 @@ class Recipe:
         method, program = made if isinstance(made, tuple) and len(made) == 2 else (self.method, made)
         if not isinstance(program, Compilable):
             raise TypeError(
-                f"{self.title}: without inputs it must return a Program, Table, Rolled or Repeated, which it makes "
-                f"of its subject; got {program!r:.60}"
+                f"{self.title}: without inputs it must return a Program, Table, Rolled, Repeated or Unwound, which "
+                f"it makes of its subject; got {program!r:.60}"
             )
         return method or program.name, program
 

@@ -8,6 +8,7 @@ and the last block is full.
     scan        one joint after the other, what is carried in registers
     pairs       one joint j after the other, inwards; the columns i >= j in SIMD lanes, last block first.  What depends
                 on j alone is computed once and spread over the lanes.
+    columns     one column i after the other, inwards, and back outwards with its adjoint
 
 The block that holds column j holds some i < j too.  Those lanes compute from columns that are not born yet, and write
 elements (j, i) and (i, j) that joint i writes again, later; so nothing needs to be masked but the empty places.
@@ -20,8 +21,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 
-from ..algebra import Program, Rolled
+from ..algebra import Port, Program, Rolled
 from ..algebra.looped import JointLoop
 from .emit import SharedWriter, TurnSteps, spread
 from .ir import IrWriter, hex_float
@@ -45,6 +47,7 @@ class RolledCode(ABC):
         self.column = {name: k for k, name in enumerate(name for name in used if name not in rolled.constants)}
         self.table = {name: k for k, name in enumerate(name for name in used if name in rolled.constants)}
         self.matrices = [f"%o_{port.name}" for port in rolled.outputs]
+        self.given = [f"%i_{p.name}" for p in rolled.inputs if len(p.shape) == 2 and p.name not in rolled.columns]
         self._labels = 0
         self._here = "entry"
 
@@ -73,11 +76,11 @@ class RolledCode(ABC):
         )
         self._take_inputs()
         forms = {"each": self._each, "outward": self._scan, "inward": self._scan}
-        forms |= {"pairs": self._pairs, "diagonal": self._diagonal}
+        forms |= {"pairs": self._pairs, "diagonal": self._diagonal, "columns": self._one_by_one}
         for loop in self.rolled.loops:
             forms[loop.form](loop)
-        if self.rolled.vector:
-            self._give_vector(self.rolled.vector)
+        for k, column in enumerate(self.rolled.vectors):
+            self._give_vector(k, column)
         self._put("call void @free(ptr %room)", "ret void")
         return [
             *self._tables(),
@@ -105,8 +108,29 @@ class RolledCode(ABC):
         """The inputs into their columns."""
 
     @abstractmethod
-    def _give_vector(self, column: str) -> None:
-        """A column into the output."""
+    def _taken_input(self, port: Port, offset: str) -> str:
+        """A number of an input."""
+
+    def _take_columns(self) -> None:
+        """Inputs of several numbers a joint, or of some that are the same for all, into their columns."""
+        for port in self.rolled.inputs:
+            names = self.rolled.columns.get(port.name, ())
+            for c, name in enumerate(names):
+                if name not in self.column:
+                    continue
+
+                def take(x: str, port: Port = port, c: int = c, name: str = name) -> None:
+                    offset = str(c)
+                    if len(port.shape) == 2:
+                        joint = self.s.put(f"sub i64 {x}, {self.pad}")
+                        offset = self.s.put(f"add i64 {self.s.put(f'mul i64 {joint}, {port.shape[1]}')}, {c}")
+                    self._store(self.w, self._address(name, x), self._taken_input(port, offset))
+
+                self._joints(take)
+
+    @abstractmethod
+    def _give_vector(self, output: int, column: str) -> None:
+        """A column into an output."""
 
     @abstractmethod
     def _each(self, loop: JointLoop) -> None:
@@ -115,6 +139,10 @@ class RolledCode(ABC):
     @abstractmethod
     def _row(self, program: Program, x: str) -> dict[str, str]:
         """The elements (j, i) and (i, j) of the joint j at x with all i >= j."""
+
+    @abstractmethod
+    def _taken(self, matrix: int, offset: str) -> str:
+        """An element of a matrix that is an input."""
 
     @abstractmethod
     def _on_diagonal(self, matrix: int, i: str, change: Callable[[str], str]) -> None:
@@ -262,6 +290,76 @@ class RolledCode(ABC):
 
         self._joints(joint, inward=True)
 
+    def _one_by_one(self, loop: JointLoop) -> None:
+        """Column i, carried inwards and stored at every joint, then its adjoint from the base out to its own joint.
+
+        On the diagonal the first of two elements is the one that was written.
+        """
+        moving = {f"v.{name}": source for name, source in loop.born}
+        moved = [port.name for port in loop.bodies[0].outputs]
+
+        def loads(steps: TurnSteps, i: str, j: str, known: dict[str, str]) -> dict[str, str]:
+            here = {n: i if n.startswith("v.") and n not in moving else j for n in steps.inputs if n not in known}
+            return known | {n: self._load(self.w, n.removeprefix("v."), at) for n, at in here.items()}
+
+        def column(i: str) -> None:
+            first = {}
+            for name, source in moving.items():
+                first[name] = self._load(self.w, source, i) if isinstance(source, str) else self.w.constant(source)
+
+            def inward(j: str, carried: dict[str, str]) -> dict[str, str]:
+                for name, value in carried.items():
+                    self._store(self.w, self._address(name[2:], j), value)
+
+                def emit(program: Program) -> dict[str, str]:
+                    steps = TurnSteps(program, self.w)
+                    steps.run(loads(steps, i, j, carried))
+                    return {name: value for name, value in steps.results().items() if name in carried}
+
+                found = self._by_kind(loop, j, emit) if moved else {}
+                return carried | found
+
+            if moving:
+                self._turns(i, str(self.pad), -1, first, inward)
+            ends = {name: self._address(name, i) for name, _ in loop.carried}
+            for name, start in loop.carried:
+                self._store(self.w, ends[name], self.w.constant(start))
+
+            def outward(j: str, carried: dict[str, str]) -> dict[str, str]:
+                row, place = (self.s.put(f"sub i64 {x}, {self.pad}") for x in (j, i))
+                n = self.rolled.joints
+                offsets = [
+                    self.s.put(f"add i64 {self.s.put(f'mul i64 {a}, {n}')}, {b}")
+                    for a, b in ((row, place), (place, row))
+                ]
+                own = self.s.put(f"icmp eq i64 {i}, {j}")
+                elements: dict[str, str] = {}
+                for k in range(len(self.given)):
+                    forth, back = (self._taken(k, offset) for offset in offsets)
+                    zero = self.w.constant(0.0)
+                    elements[f"forth{k}"] = forth
+                    elements[f"back{k}"] = self.w.put(f"select i1 {own}, {self.w.type} {zero}, {self.w.type} {back}")
+
+                def emit(program: Program) -> dict[str, str]:
+                    steps = TurnSteps(program, self.w)
+                    steps.run(loads(steps, i, j, {n: x for n, x in (elements | carried).items() if n in steps.inputs}))
+                    results = steps.results()
+                    for name, more in results.items():
+                        if name not in carried:
+                            address = self._address(name, j)
+                            before = self.w.put(f"load {self.w.type}, ptr {address}, align {self.w.bytes}")
+                            self._store(self.w, address, self.w.binary("fadd", before, more))
+                    return {name: results[name] for name in carried}
+
+                found = self._by_kind(replace(loop, bodies=loop.back), j, emit)
+                for name, value in found.items():
+                    self._store(self.w, ends[name], value)
+                return found
+
+            self._turns(str(self.pad), i, 1, {name: self.w.constant(x) for name, x in loop.carried}, outward)
+
+        self._joints(column)
+
     def _columns(self, steps: TurnSteps, w: IrWriter, y: str) -> list[tuple[str, str]]:
         """The columns at y moved on, and what they give: the elements (j, i) and (i, j) of every matrix."""
         steps.run({name: self._load(w, name[2:], y) for name in steps.inputs if name.startswith("v.")})
@@ -276,8 +374,8 @@ def _used(rolled: Rolled) -> list[str]:
     """The columns that any loop reads or writes."""
     found: dict[str, None] = {}
     for loop in rolled.loops:
-        carried = {name for name, _ in loop.carried}
-        for body in loop.bodies:
+        carried = {name for name, _ in loop.carried} if loop.form != "columns" else set()
+        for body in (*loop.bodies, *loop.back):
             for port in (*body.inputs, *body.outputs):
                 if port.name not in carried and port.name != "d" and not port.name.startswith(("forth", "back")):
                     found[port.name.removeprefix("v.")] = None
@@ -285,8 +383,7 @@ def _used(rolled: Rolled) -> list[str]:
             found[name] = None
             if isinstance(source, str):
                 found[source] = None
-    if rolled.vector:
-        found[rolled.vector] = None
+    found |= dict.fromkeys(rolled.vectors)
     return list(found)
 
 
@@ -312,9 +409,18 @@ class OneState(RolledCode):
         for port in self.rolled.inputs:
             if port.name in self.column:
                 self._copy(self._address(port.name, str(self.pad)), f"%i_{port.name}")
+        self._take_columns()
 
-    def _give_vector(self, column: str) -> None:
-        self._copy(self.matrices[0], self._address(column, str(self.pad)))
+    def _taken_input(self, port: Port, offset: str) -> str:
+        at = self.s.put(f"getelementptr {self.scalar}, ptr %i_{port.name}, i64 {offset}")
+        return self.s.put(f"load {self.scalar}, ptr {at}")
+
+    def _give_vector(self, output: int, column: str) -> None:
+        self._copy(self.matrices[output], self._address(column, str(self.pad)))
+
+    def _taken(self, matrix: int, offset: str) -> str:
+        at = self.s.put(f"getelementptr {self.scalar}, ptr {self.given[matrix]}, i64 {offset}")
+        return self.s.put(f"load {self.scalar}, ptr {at}")
 
     def _copy(self, to: str, source: str) -> None:
         size = self.rolled.joints * self.bytes
@@ -403,10 +509,29 @@ class Block(RolledCode):
                 self._store(v, self._address(name, x), packed)
 
             self._joints(take)
+        self._take_columns()
 
-    def _give_vector(self, column: str) -> None:
+    def _taken_input(self, port: Port, offset: str) -> str:
+        packed = "undef"
+        at = self.s.put(f"getelementptr {self.scalar}, ptr %i_{port.name}, i64 {offset}")
+        for lane in range(self.lanes):
+            address = self.s.put(f"getelementptr {self.scalar}, ptr {at}, i64 {lane * port.size}")
+            value = self.s.put(f"load {self.scalar}, ptr {address}")
+            packed = self.v.put(f"insertelement {self.v.type} {packed}, {self.scalar} {value}, i32 {lane}")
+        return packed
+
+    def _give_vector(self, output: int, column: str) -> None:
         n = self.rolled.joints
-        self._joints(lambda x: self._scatter(0, x, n, self._load(self.v, column, x)))
+        self._joints(lambda x: self._scatter(output, x, n, self._load(self.v, column, x)))
+
+    def _taken(self, matrix: int, offset: str) -> str:
+        n, packed = self.rolled.joints, "undef"
+        at = self.s.put(f"getelementptr {self.scalar}, ptr {self.given[matrix]}, i64 {offset}")
+        for lane in range(self.lanes):
+            address = self.s.put(f"getelementptr {self.scalar}, ptr {at}, i64 {lane * n * n}")
+            value = self.s.put(f"load {self.scalar}, ptr {address}")
+            packed = self.v.put(f"insertelement {self.v.type} {packed}, {self.scalar} {value}, i32 {lane}")
+        return packed
 
     def _scatter(self, matrix: int, offset: str, apart: int, values: str) -> None:
         """A number of every state, whose arrays are so far apart."""

@@ -40,6 +40,7 @@ from ..algebra.expr import CONDITIONS, Operation
 from ..algebra.philox import Philox
 from ..errors import ElbowroomError
 from .lower import lower, turned_steps
+from .spill import Spills, spills
 
 Real = Literal["double", "float"]
 
@@ -291,6 +292,7 @@ class Source:
         self._late: dict[int, str] = {}  # inputs that are read before the first step that needs them
         if not dialect.fused and self.has("sin", "cos", "log"):
             raise ElbowroomError(f"{program.name}: sines and logarithms of our own need fused products and sums")
+        self._again: dict[int, str] = {}  # value -> the variable that it was read back into
         self._results: dict[int, list[tuple[str, Port, int]]] = {}  # value -> where it goes
         for (name, port), operands in zip(self.outputs.values(), turn.results, strict=True):
             for element, operand in enumerate(operands):
@@ -311,11 +313,23 @@ class Source:
         """The whole C function."""
         return "\n".join([self.signature(name), "{", *self.body(), "}", ""])
 
+    def spills(self, registers: int, given: Sequence[tuple[str, int]] = ()) -> Spills:
+        """What waits elsewhere where there are so many registers; `given`: outputs whose places serve until written."""
+        if isinstance(self.program, Repeated) or self.has("uniform"):
+            return Spills()
+        until: dict[int, int] = {}
+        slots = {place: slot for slot, place in enumerate(given)}
+        for at, (k, _) in enumerate(self._own_steps()):
+            until |= {slots[port.name, e]: at for _, port, e in self._results.get(k, ()) if (port.name, e) in slots}
+        return spills([*self.lowered.loads, *self._turned], self._own_steps(), registers, until)
+
     def body(
         self,
         read: Reach = plain,
         write: Reach = plain,
         between: Sequence[str] = (),
+        spilled: Spills | None = None,
+        waiting: Callable[[int], str] = str,
         *,
         late: bool = False,
         row: Reach | None = None,
@@ -325,7 +339,7 @@ class Source:
 
         `late`: an input is read where the first step needs it, so that no output may lie on an input.  `row` says how
         element k of the row of this turn (`k` in the text) is reached in a Repeated; `seen` may give a line that stands
-        behind the reading of a value of an input.
+        behind the reading of a value of an input.  `spilled`: what waits in places that `waiting` names by their slots.
         """
         w = self._writer()
         self._row, self._seen = row or self._plain_row, seen
@@ -342,7 +356,7 @@ class Source:
         if isinstance(self.program, Repeated):
             self._loop(w, write, self.program)
         else:
-            self._run(w, lambda k: self._finish(w, k, write))
+            self._run(w, lambda k: self._finish(w, k, write), spilled or Spills(), waiting)
         return w.lines
 
     def _plain_row(self, name: str, whole: Port, element: int) -> str:
@@ -364,16 +378,35 @@ class Source:
     def _writer(self) -> SourceWriter:
         return SourceWriter(self.dialect.real, integer=self.dialect.integer, words=self.dialect.integers, prefix="ew_")
 
-    def _run(self, w: SourceWriter, finish: Callable[[int], None]) -> None:
+    def _own_steps(self) -> list[tuple[int, Operation]]:
+        """The steps that are written one by one: all but the sines and cosines of inputs."""
+        return [(k, operation) for k, operation in self.steps if k not in self._turned]
+
+    def _run(
+        self,
+        w: SourceWriter,
+        finish: Callable[[int], None],
+        spilled: Spills | None = None,
+        waiting: Callable[[int], str] = str,
+    ) -> None:
         """All steps; `finish` is called with every value once it is there."""
+        spilled = spilled or Spills()
+        self._again = {}
+
+        def store(at: int) -> None:
+            w.lines += [f"    {waiting(slot)} = {self._operand(k)};" for k, slot in spilled.stores.get(at, ())]
+
         self._turn(w)
         for k in self._results:
             if k < 0 or k in self.lowered.loads or k in self._turned:
                 finish(k)
-        for k, operation in self.steps:
-            if k not in self._turned:
-                self._step(w, k, operation)
-                finish(k)
+        store(-1)
+        for at, (k, operation) in enumerate(self._own_steps()):
+            for value, slot in spilled.loads.get(at, ()):
+                self._again[value] = w.put(waiting(slot), name=f"t{value}_{at}")
+            self._step(w, k, operation)
+            finish(k)
+            store(at)
 
     def _loop(self, w: SourceWriter, write: Reach, repeated: Repeated) -> None:
         """The steps so many times; what is fed back goes into the variables of the inputs, other results into `_last`.
@@ -442,7 +475,9 @@ class Source:
         w.lines.append(f"    ew_sincos({x}, &{names[0]}, &{names[1]});")
 
     def _operand(self, k: int) -> str:
-        return f"t{k}" if k >= 0 else literal(self.lowered.constants[-1 - k], self.dialect.real, self.dialect.infinity)
+        if k >= 0:
+            return self._again.get(k, f"t{k}")
+        return literal(self.lowered.constants[-1 - k], self.dialect.real, self.dialect.infinity)
 
     def _step(self, w: SourceWriter, k: int, operation: Operation) -> None:
         name, *operands = operation

@@ -49,6 +49,8 @@ class Quantity:
     result: type[tuple[Any, ...]] | None = None  # the named tuple of several arrays; None: one array
     parts: tuple[Shape, ...] = ()  # shapes of its arrays, where they differ; `shape` is the first's then
     slopes: Function | None = None  # of the whole arm: derivatives(model, numbers of inputs, q, ...), with loops
+    slices: tuple[str, str, int] = ("", "", 0)
+    """The matrix that its slices are, by unit vectors of which input, and the joints from which loops are kept."""
     most: int = 0  # joints beyond which there is no kernel; 0: as many as there are
     unit: str = ""
     meaning: str = ""

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..algebra import cross
 from ..algebra.linalg import Array, matrix, vector
-from ..algebra.loops import each, length, scan, unzipped
+from ..algebra.loops import each, keeps_loops, length, scan, unzipped
 from ..errors import ShapeError, UnknownNameError
 from ..model import Model
 from .joints import Joints as Joints
@@ -263,7 +263,11 @@ def wrench_torque(model: Model, frames: Frames, wrench: Array) -> Array:
 def link_wrench(model: Model, i: int, wrench: Array) -> tuple[Array | None, Array, Array]:
     """Force, moment and point of action (in link axes) of the wrench on link i; no force: None."""
     if wrench.ndim == 2:
-        return wrench[i, :3], wrench[i, 3:], np.zeros(3)
+        row = wrench[i]
+        return row[:3], row[3:], np.zeros(3)
+    if keeps_loops(model.n):  # in a loop all links alike: those before the last have a wrench of zeros
+        row = wrench[i]
+        return row[:3], row[3:], model.tool[:3, 3]
     if i == model.n - 1:
         return wrench[:3], wrench[3:], model.tool[:3, 3]
     return None, np.zeros(3), np.zeros(3)

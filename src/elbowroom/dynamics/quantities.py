@@ -170,6 +170,7 @@ REGISTRY: dict[str, Quantity] = {
             cube,
             Formulation("christoffel", christoffel.christoffel, SECOND, fast=True),
             Formulation("lagrange_euler", lagrange_euler.christoffel),
+            slices=("coriolis_matrix", "qd", 15),
             unit="kg m^2",
             meaning="Christoffel symbols of the first kind: Gamma[i][j][k] qd_j qd_k summed is the Coriolis torque",
         ),

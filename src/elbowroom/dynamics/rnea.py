@@ -23,7 +23,7 @@ import numpy as np
 
 from ..algebra import Scalar, cross
 from ..algebra.linalg import Array, is_constant, matrix, vector
-from ..algebra.loops import gathered, same, scan
+from ..algebra.loops import each, gathered, same, scan
 from ..model import Model
 from .kinematics import Joints, Z, forward_kinematics, link_wrench
 
@@ -132,14 +132,16 @@ def less_wrench(model: Model, q: Array, loads: Loads, wrench: Array | None) -> L
     if wrench is None:
         return loads
     frames = forward_kinematics(model, q)
-    out: Loads = []
-    for i, (moment, force) in enumerate(loads):
+
+    def left(i: int) -> tuple[Array, Array]:
+        moment, force = loads[i]
         outside, couple, arm = link_wrench(model, i, wrench)
-        if outside is not None:
-            outside = frames.R[i].T @ outside
-            moment, force = moment - frames.R[i].T @ couple - cross(arm, outside), force - outside
-        out.append((moment, force))
-    return out
+        if outside is None:
+            return moment, force
+        outside = frames.R[i].T @ outside
+        return moment - frames.R[i].T @ couple - cross(arm, outside), force - outside
+
+    return each(model.n, left)
 
 
 def _recursion(

@@ -19,12 +19,13 @@ from __future__ import annotations
 import functools
 import math
 from collections import namedtuple
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
-from ..algebra import Program, Rolled, trace
+from ..algebra import Program, Rolled, Sliced, trace
 from ..algebra.derivatives import estimate
 from ..algebra.rearrange import rearranged
 from ..algebra.rolling import roll
@@ -146,7 +147,7 @@ def program(
 
 def chosen(
     model: Model, name: str, method: str | None = None, **options: Unpack[Options]
-) -> tuple[str, Program | Rolled]:
+) -> tuple[str, Program | Rolled | Sliced]:
     """The method, and its code as this arm should have it: straight-line, or with loops for a long chain."""
     what = quantity(name)
     if what.most and model.n > what.most:
@@ -155,8 +156,10 @@ def chosen(
             f"operations; arm.{name}(...) takes any number, of several kernels"
         )
     looped = method or next(iter(what.looped), "")
-    if not options and looped in what.looped and model.n >= what.formulation(looped).loops_from:
-        return looped, rolled(model, name, looped)
+    if not options.keys() - {"wrench"} and looped in what.looped and model.n >= what.formulation(looped).loops_from:
+        return looped, rolled(model, name, looped, options.get("wrench", ""))
+    if not options and what.slices[0] and method in (None, *what.fast) and model.n >= what.slices[2]:
+        return what.fast[0], sliced(model, name)
     return cheapest(model, name, **options) if method is None else (method, program(model, name, method, **options))
 
 
@@ -169,10 +172,10 @@ class Choice:
     options: tuple[tuple[str, Any], ...] = ()
     derivative: tuple[str, ...] = ()  # inputs to differentiate by
 
-    def __call__(self, model: Model) -> tuple[str, Program | Rolled]:
+    def __call__(self, model: Model) -> tuple[str, Program | Rolled | Sliced]:
         """The method, and the code for this model."""
         self._refuse_entries(model)
-        made: tuple[str, Program | Rolled]
+        made: tuple[str, Program | Rolled | Sliced]
         if isinstance(self.name, tuple):
             made = together(model, self.name, self.method if isinstance(self.method, tuple) else None)
         else:
@@ -180,7 +183,8 @@ class Choice:
             made = chosen(model, self.name, method, **dict(self.options))
         if not self.derivative:
             return made
-        if isinstance(made[1], Rolled) and isinstance(self.name, str) and quantity(self.name).slopes is not None:
+        looped = isinstance(made[1], Rolled) and isinstance(self.name, str) and not self.options
+        if looped and isinstance(self.name, str) and quantity(self.name).slopes is not None:
             return "recursion", rolled_slopes(model, self.name, self.derivative)
         return made[0], self._jacobian(model, made[1])
 
@@ -194,10 +198,11 @@ class Choice:
                     f"operations, some ten seconds to compile; for {model.n} joints there are {entries:,} entries"
                 )
 
-    def _jacobian(self, model: Model, made: Program | Rolled) -> Program:
+    def _jacobian(self, model: Model, made: Program | Rolled | Sliced) -> Program:
         """The derivative as a straight line; refused if that is too long."""
         looped = isinstance(made, Rolled)
-        program = made.straight() if isinstance(made, Rolled) and made.straight is not None else made
+        straight = getattr(made, "straight", None)
+        program = made if straight is None else straight()
         assert isinstance(program, Program)
         about = estimate(program, self.derivative)
         if about > MOST_OPERATIONS:
@@ -237,7 +242,7 @@ def rolled_slopes(model: Model, name: str, by: tuple[str, ...]) -> Rolled:
     )
 
 
-def rolled(model: Model, name: str, method: str) -> Rolled:
+def rolled(model: Model, name: str, method: str, wrench: str = "") -> Rolled:
     """The same with its loops over joints kept, for methods that the registry has `loops_from` of."""
     what = quantity(name)
     return roll(
@@ -246,14 +251,29 @@ def rolled(model: Model, name: str, method: str) -> Rolled:
         what.inputs,
         what.shape(model.n),
         name=name,
-        straight=functools.cache(lambda: program(model, name, method)),
+        straight=functools.cache(lambda: program(model, name, method, wrench=wrench)),
+        more={"wrench": (6,) if wrench == "tool" else (model.n, 6)} if wrench else {},
     )
 
 
-def cheapest(model: Model, name: str, **options: Unpack[Options]) -> tuple[str, Program]:
-    """The method with the fewest operations for this very arm, among the registry's fast ones, and its Program."""
+def sliced(model: Model, name: str) -> Sliced:
+    """A quantity of three axes, one matrix with loops after the other."""
+    what = quantity(name)
+    of, by, _ = what.slices
+    matrix = rolled(model, of, quantity(of).looped[0])
+    return Sliced(name, matrix, by, functools.cache(lambda: program(model, name, what.fast[0])))
+
+
+def cheapest(
+    model: Model, name: str, *, besides: Callable[[Program], int] | None = None, **options: Unpack[Options]
+) -> tuple[str, Program]:
+    """The method with the fewest operations for this very arm, among the registry's fast ones, and its Program.
+
+    `besides`: what a program costs on some machine beyond its operations, in operations.
+    """
     traced = {method: program(model, name, method, **options) for method in _competing(model, name)}
-    best = min(traced, key=lambda method: _cost(traced[method]))
+    costs = {method: _cost(each) + (besides(each) if besides else 0) for method, each in traced.items()}
+    best = min(costs, key=lambda method: costs[method])
     return best, traced[best]
 
 

@@ -45,6 +45,7 @@ INPUTS = {
     "forward_dynamics": ("q", "qd", "tau"),
     POSE_AND_JACOBIAN: ("q",),
 }
+DIFFERENTIATED = ("inverse_dynamics", "forward_dynamics")
 BATCHED = ("mass_matrix", "inverse_dynamics", "forward_dynamics")
 
 
@@ -119,6 +120,19 @@ def functions(arm: Arm) -> dict[str, Callable[..., object]]:
         "forward_dynamics": lambda q, qd, tau: theirs.forward_dynamics(q, qd, tau, None),
         POSE_AND_JACOBIAN: lambda q: theirs.velocity_control_matrices(q)[::-1],
     }
+
+
+def batched(arm: Arm) -> dict[str, Callable[..., object]]:
+    """Those of them that are timed in batches."""
+    made = functions(arm)
+    return {quantity: made[quantity] for quantity in BATCHED}
+
+
+def derivatives(arm: Arm) -> dict[str, Callable[..., object]]:
+    """Of inverse and forward dynamics by all their inputs, by `jax.jacfwd`: (7, 7) each for a Panda."""
+    made = functions(arm)
+    jacfwd = importlib.import_module("jax").jacfwd
+    return {f"{name}_derivatives": jacfwd(made[name], argnums=(0, 1, 2)) for name in DIFFERENTIATED}
 
 
 def compiled(function: Callable[..., object], arrays: Sequence[Any]) -> Any:

@@ -42,6 +42,7 @@ class Benchmark(StrEnum):
     DISTANCE = "distance"
     AVOIDANCE = "avoidance"
     GPU = "gpu"
+    GPU_DERIVATIVES = "gpu-derivatives"
     PAGE = "page"
     ENCOUNTERS = "encounters"
     SEARCH = "search"
@@ -63,6 +64,7 @@ TAKES = {
     Benchmark.DISTANCE: {"rounds"},
     Benchmark.AVOIDANCE: {"cycles"},
     Benchmark.GPU: {"robot", "rounds", "states"},
+    Benchmark.GPU_DERIVATIVES: {"robot", "joints", "rounds", "states"},
     Benchmark.PAGE: set(),
     Benchmark.ENCOUNTERS: {"robot", "runs", "seed", "people", "sensor", "methods", "jobs", "limb_speed"},
     Benchmark.SEARCH: {"robot", "runs", "seed", "jobs", "candidates"},
@@ -76,12 +78,15 @@ TAKES = {
 ROBOTS: dict[Benchmark, tuple[str, ...]] = {  # not the default ones
     **dict.fromkeys((Benchmark.ENCOUNTERS, Benchmark.SEARCH, Benchmark.IDENTIFICATION), ("panda", "ur5e", "iiwa14")),
     **dict.fromkeys((Benchmark.PLANNING, Benchmark.TRAPS), ("panda", "ur5e", "iiwa14", "xarm7", "z1")),
-    **dict.fromkeys((Benchmark.REPLANNING, Benchmark.ROLLOUTS, Benchmark.FIRST_CALLS), ("panda",)),
+    **dict.fromkeys(
+        (Benchmark.REPLANNING, Benchmark.ROLLOUTS, Benchmark.FIRST_CALLS, Benchmark.GPU_DERIVATIVES), ("panda",)
+    ),
     Benchmark.CONTACT: ("panda", "iiwa14", "ur10e"),
 }
 UNDRAWN = (
     Benchmark.DERIVATIVES,
     Benchmark.FIRST_CALLS,
+    Benchmark.GPU_DERIVATIVES,
     Benchmark.SEARCH,
     Benchmark.PLANNING,
     Benchmark.TRAPS,
@@ -100,6 +105,7 @@ RUNS = {
     Benchmark.DISTANCE: "elbowroom.bench.distance:run",
     Benchmark.AVOIDANCE: "elbowroom.bench.avoidance:run",
     Benchmark.GPU: "elbowroom.bench.gpu:run",
+    Benchmark.GPU_DERIVATIVES: "elbowroom.bench.gpu_derivatives:run",
     Benchmark.PAGE: "elbowroom.viewer.session.page_benchmark:run",
     Benchmark.ENCOUNTERS: "elbowroom.bench.encounters.report:run",
     Benchmark.SEARCH: "elbowroom.bench.encounters.search:run",
@@ -119,28 +125,37 @@ def bench(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="dynamics, batch, derivatives, first-calls, gpu, encounters, planning, traps, replanning, rollouts, "
-            "contact, identification: an arm or, for the last seven, a file; as often as wanted.  "
+            help="dynamics, batch, derivatives, first-calls, gpu, gpu-derivatives, encounters, planning, traps, "
+            "replanning, rollouts, contact, identification: an arm or, for the last seven, a file; as often as you "
+            "like.  "
             f"[{', '.join(DEFAULT_ROBOTS)}; encounters, identification the first three; planning, traps with xarm7 and "
-            "z1; first-calls, replanning, rollouts the first; contact panda, iiwa14 and ur10e]",
+            "z1; first-calls, gpu-derivatives, replanning, rollouts the first; contact panda, iiwa14 and ur10e]",
         ),
     ] = None,
     joints: Annotated[
         list[int] | None,
         typer.Option(
-            metavar="N", min=1, help="chains, figure4, first-calls: a length, as often as wanted.  [up to 100]"
+            metavar="N",
+            min=1,
+            help="chains, figure4, first-calls, gpu-derivatives: a length, as often as wanted.  "
+            "[up to 100; gpu-derivatives 14, 16, 18, 20]",
         ),
     ] = None,
     states: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, help="batch, derivatives, gpu: states in a call.  [several sizes; 4096]"),
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="batch, derivatives, gpu, gpu-derivatives: states in a call.  [several sizes; 4096]",
+        ),
     ] = None,
     rounds: Annotated[
         int | None,
         typer.Option(
             metavar="N",
             min=1,
-            help="dynamics to distance, gpu, planning: turns of each contender.  [60; gpu 15; planning 30]",
+            help="dynamics to distance, gpu, gpu-derivatives, planning: turns of each contender.  "
+            "[60; gpu and gpu-derivatives 15; planning 30]",
         ),
     ] = None,
     cycles: Annotated[
@@ -215,6 +230,7 @@ def bench(
     elbowroom bench distance --plot times.svg   all distances of arm and person
     elbowroom bench avoidance --cycles 20000    one control cycle, and its tail
     elbowroom bench gpu                         batches on a CUDA card
+    elbowroom bench gpu-derivatives             derivatives and chains on a CUDA card; gradients in torch and JAX there
     elbowroom bench page                        whether open pages make the live cell's loop late
     elbowroom bench encounters --runs 20        touches and throughput among people who walk and reach
     elbowroom bench encounters --robot my.urdf --people 2 --methods K,K-supervised --plot clear.png
@@ -318,6 +334,7 @@ PRINTS: dict[Benchmark, Callable[[Any], None]] = {
     Benchmark.DISTANCE: tables.distance,
     Benchmark.AVOIDANCE: tables.avoidance,
     Benchmark.GPU: tables.gpu,
+    Benchmark.GPU_DERIVATIVES: tables.gpu,
     Benchmark.PAGE: tables.page,
     Benchmark.ENCOUNTERS: tables.encounters,
     Benchmark.SEARCH: tables.search,

@@ -142,8 +142,17 @@ def gpu(report: CardReport) -> None:
         )
     line("of copy: what must be read and written, as a part of what a copy moves in that time; of arithmetic: steps,")
     line("as a part of the multiply-adds.  spread: nine tenths of the rounds kept within so many times the best.")
-    worst = max(row.differs for row in rows)
+    worst = max(row.differs for row in rows if row.steps_per_state)
     line("Results: " + (f"up to {worst:.1e} from the CPU's." if worst else "the CPU's, to the last bit."))
+    for dtype in dict.fromkeys(row.dtype for row in rows):
+        others = [row for row in rows if row.dtype == dtype and not row.steps_per_state and row.differs]
+        for who in dict.fromkeys(row.who for row in others):
+            differs = max(row.differs for row in others if row.who == who)
+            line(f"{who}'s in {dtype}: up to {differs:.1e} from ours on the CPU.")
+    for row in rows:
+        if row.spilled:
+            where = f"{row.robot}, {row.quantity}, {row.dtype}, {row.layout}"
+            line(f"{where}: {row.registers} registers and {row.spilled} bytes of local memory a thread.")
     _end(report)
 
 

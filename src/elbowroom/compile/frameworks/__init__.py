@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from ...algebra import Program
+from ...algebra import Program, Repeated, Rolled, Sliced
 from ...errors import ElbowroomError
 
 
@@ -22,6 +22,13 @@ def framework(values: list[Any]) -> str:
         if jax is not None and isinstance(x, jax.Array):  # tracers are instances, too
             return "jax"
     return ""
+
+
+def traced_by_jax(values: list[Any]) -> bool:
+    """Whether JAX is tracing: its compiled code, or a derivative, asks for the kernel."""
+    jax = sys.modules.get("jax")
+    tracer: Any = getattr(getattr(jax, "core", None), "Tracer", ())
+    return any(isinstance(x, tracer) for x in values)
 
 
 def call(kernel: Any, which: str, values: list[Any]) -> Any:
@@ -43,13 +50,11 @@ def adjoint(kernel: Any) -> Any:
     found = vars(kernel).get("_adjoint")
     if found is None:
         program = kernel.program
-        straight = getattr(program, "straight", None)
-        program = straight() if callable(straight) else program
-        if not isinstance(program, Program):
-            raise ElbowroomError(
-                f"{kernel.name}: gradients are of straight-line programs; this one is a {type(program).__name__}, "
-                "whose loop has none"
-            )
+        if not isinstance(program, Program | Rolled | Sliced | Repeated) or (
+            kernel.on_card and not isinstance(program, Program)
+        ):
+            where = " on a card" if kernel.on_card else ""
+            raise ElbowroomError(f"{kernel.name}: a {type(program).__name__}{where} has no gradients")
         found = kernel.like(program.vjp())
         vars(kernel)["_adjoint"] = found
     return found

@@ -1,8 +1,10 @@
 """Kernels as functions of JAX arrays: under `jit`, `vmap` and `grad`, to any order.
 
-The kernel runs on the host (`jax.pure_callback`), a batch in one call, and its adjoint kernel is its rule for
-`jax.grad` and `jax.jacrev` (`jax.custom_vjp`).  `jax.jvp` and `jax.jacfwd` have no rule: JAX says so.  Without
-jax_enable_x64 arrays are float32, and so are results; the kernel still computes in its own dtype.
+On the CPU XLA calls the kernel's machine code (`jax_ffi`), where the installed JAX has that interface; otherwise, of
+arrays on a card and of kernels in another precision, the kernel runs on the host (`jax.pure_callback`).  A batch is one
+call.  The adjoint kernel is the rule for `jax.grad` and `jax.jacrev` (`jax.custom_vjp`).  `jax.jvp` and `jax.jacfwd`
+have no rule: JAX says so.  Without jax_enable_x64 arrays are float32, and so are results; the kernel still computes in
+its own dtype.
 """
 
 from __future__ import annotations
@@ -11,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import DtypeError, ShapeError
+from ...errors import DtypeError, ElbowroomError, ShapeError
 from . import adjoint
+from .jax_ffi import target
 
 
 def results(kernel: Any, values: list[Any]) -> tuple[Any, ...]:
@@ -58,9 +61,37 @@ def _computed(kernel: Any, xs: tuple[Any, ...]) -> tuple[Any, ...]:
     batch, dtype = batches.pop(), jax.dtypes.canonicalize_dtype(kernel.dtype)
     shapes = tuple(jax.ShapeDtypeStruct((*batch, *port.shape), dtype) for port in outputs)
 
+    if kernel.on_card:
+        return _on_card(kernel, shapes, xs)
+
     def host(*arrays: Any) -> tuple[Any, ...]:
         found = kernel.of_arrays([np.asarray(x, kernel.dtype) for x in arrays])
         return tuple(np.asarray(x, dtype) for x in found)
 
-    found: tuple[Any, ...] = jax.pure_callback(host, shapes, *xs, vmap_method="broadcast_all")
+    def called(*arrays: Any) -> Any:
+        return tuple(jax.pure_callback(host, shapes, *arrays, vmap_method="broadcast_all"))
+
+    name = target(kernel) if dtype == kernel.dtype else None
+    if name is None:
+        return tuple(called(*xs))
+    direct = jax.ffi.ffi_call(name, shapes, vmap_method="broadcast_all")
+    found: tuple[Any, ...] = jax.lax.platform_dependent(
+        *(x.astype(dtype) for x in xs), cpu=lambda *arrays: tuple(direct(*arrays)), default=called
+    )
     return found
+
+
+def _on_card(kernel: Any, shapes: tuple[Any, ...], xs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A kernel of a card in XLA's stream there; what is not finite is not looked for."""
+    import jax
+
+    name = target(kernel) if kernel.layout == "rows" else None
+    if name is None:
+        raise ElbowroomError(
+            f'{kernel.name}: JAX takes kernels of a card with layout="rows", without inputs that all states share, '
+            "where its foreign function interface is one that is known"
+        )
+    if shapes[0].dtype != kernel.dtype:
+        raise DtypeError(f"{kernel.name}: {kernel.dtype} on a card needs jax_enable_x64, or dtype='float32'")
+    direct = jax.ffi.ffi_call(name, shapes, vmap_method="broadcast_all")
+    return tuple(direct(*(x.astype(kernel.dtype) for x in xs)))

@@ -55,7 +55,9 @@ def _function() -> Any:
         @staticmethod
         def backward(ctx: Any, *bars: Any) -> tuple[Any, ...]:
             """The inputs' adjoints."""
-            return None, *KernelFunction.apply(adjoint(ctx.kernel), *ctx.saved_tensors, *bars)
+            found = KernelFunction.apply(adjoint(ctx.kernel), *ctx.saved_tensors, *bars)
+            ports = zip(ctx.kernel.signature.inputs, found, strict=True)
+            return None, *(x.reshape(-1, *port.shape).sum(0) if port.shared else x for port, x in ports)
 
         @staticmethod
         def vmap(info: Any, in_dims: tuple[int | None, ...], kernel: Any, *tensors: Any) -> tuple[Any, Any]:

@@ -181,13 +181,15 @@ def test_the_way_with_given_arrays_allocates_nothing():
     f = kernel(repeated)
     inputs, out = [np.ascontiguousarray(x[0]) for x in states(repeated, 1)], f.empty()
     f(*inputs, out=out)
+    grown = []
     tracemalloc.start()
-    before = tracemalloc.get_traced_memory()[0]
-    for _ in range(1000):
-        f(*inputs, out=out)
-    after = tracemalloc.get_traced_memory()[0]
+    for _ in range(3):  # whatever else the process allocates now and then, it does not in each of these
+        before = tracemalloc.get_traced_memory()[0]
+        for _ in range(1000):
+            f(*inputs, out=out)
+        grown.append(tracemalloc.get_traced_memory()[0] - before)
     tracemalloc.stop()
-    assert after - before < 1000  # bytes: the loop's own integer, not 1000 arrays
+    assert min(grown) < 1000  # bytes: the loop's own integer, not 1000 arrays
 
 
 @pytest.mark.parametrize("kind", ["one", "many"])

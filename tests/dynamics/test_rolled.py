@@ -16,7 +16,7 @@ from elbowroom.algebra.rolling import roll
 from elbowroom.compile import compiled, cpu
 from elbowroom.dynamics import crba
 from elbowroom.dynamics.whole_arm import sliced
-from elbowroom.errors import TraceError
+from elbowroom.errors import TraceError, UnknownNameError
 from elbowroom.model import Model, chains
 from elbowroom.model.symbolic import RolledModel
 from marks import slow_where
@@ -293,4 +293,15 @@ def test_long_arms_take_them() -> None:
     wanted = long.coriolis_torque(q, qd)
     found = np.einsum("ijk,j,k->i", kernel(q), qd, qd)
     assert np.abs(found - wanted).max() <= ROUNDING * np.abs(wanted).max()
-    assert isinstance(sliced(chains.random(4, 3), "christoffel").jvp(), Program)
+
+
+def test_products_of_christoffel_symbols_keep_their_loops() -> None:
+    product = sliced(chains.random(4, 3, kinds="RPRR"), "christoffel").jvp()
+    assert isinstance(product, Sliced)
+    assert [p.name for p in product.inputs] == ["q", "q_dot"]
+    q, dot = np.random.default_rng(9).uniform(-1, 1, (2, 5, 4))
+    wanted = product.evaluate(q, dot)
+    assert np.abs(compiled(product)(q, dot) - wanted).max() <= ROUNDING * np.abs(wanted).max()
+    with pytest.raises(UnknownNameError, match="no input 'qd'"):
+        sliced(chains.random(4, 3), "christoffel").jvp("qd")
+    assert isinstance(sliced(chains.random(4, 3), "christoffel").vjp(), Program)

@@ -55,9 +55,12 @@ class Sliced:
         """`Program.vjp` of the same function without loops."""
         return self.straight().vjp(*of)
 
-    def jvp(self, *of: str) -> Program:
-        """`Program.jvp` of the same function without loops."""
-        return self.straight().jvp(*of)
+    def jvp(self, *of: str) -> Program | Sliced:
+        """`Program.jvp`, with the loops kept."""
+        product = self.rolled.jvp(*(of or (port.name for port in self.inputs)))
+        if self.by in of or not isinstance(product, Rolled):
+            return self.straight().jvp(*of)
+        return Sliced(f"{self.name}_dot", product, self.by, lambda: self.straight().jvp(*of))
 
     @property
     def sparsity(self) -> dict[tuple[str, str], Any]:

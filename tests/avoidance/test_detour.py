@@ -361,7 +361,7 @@ class TestChoosing:
         far = float(planner.checker.against(World.of_rows(asked.people[0])).each(asked.q[None])[0, 0])
         assert far > 0.1
         for speed, clock, comes in (
-            (far / 2.3, 0.0, False), (far / 2.0, 0.0, True), (far / 2.0, 1.0, False), (far / 1.0, 1.0, True),
+            (far / 2.15, 0.0, False), (far / 2.05, 0.0, True), (far / 2.05, 1.0, False), (far / 1.05, 1.0, True),
         ):  # fmt: skip
             rules = Planning(hand_speed=speed, latency=0.1)
             assert could_come(planner.checker, route, clock, asked.people[0], rules) is comes, (speed, clock)

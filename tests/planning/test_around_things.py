@@ -127,6 +127,13 @@ def test_a_route_keeps_the_margin_of_people_who_move(monkeypatch, stood, least):
     assert min(tried) == least
 
 
+@pytest.mark.parametrize(("choice", "answer"), [("wait", Choice.REACHABLE), ("around", Choice.AROUND)])
+def test_around_a_thing_while_somebody_moves(choice, answer):
+    rows, aim = Person.standing((1.3, 0, 0)).rows[None], PANDA.pose(turned(0.9))[:3, 3]
+    asked = Request(1, 0.0, turned(-0.9), aim, None, rows, np.zeros(1), POST.row()[None])
+    assert choose(Planner(PANDA), asked, Planning(moving_people=choice), repeatable=True).choice is answer
+
+
 def test_things_out_of_reach_change_no_margin():
     planner, rules = Planner(PANDA), Planning()
     person, far = Person.standing((0.6, 0, 0)).rows, Capsule((4.0, 0.0, 0.0), (4.0, 0.0, 1.0), 0.1).row()[None]

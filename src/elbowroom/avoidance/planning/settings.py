@@ -29,7 +29,7 @@ class Planning(Settings):
     moving_people: str = setting(
         WAIT, (WAIT, AROUND), "while anybody moves who could come to the route: wait, or weigh it as a cost"
     )
-    hand_speed: float = setting(2.5, "(0, 20] m/s", "wait: how fast who moves could come to the route")
+    hand_speed: float = setting(2.5, "(0, 20] m/s", "wait: how fast somebody who moves could come to the route")
     moving_margin: float = setting(
         0.25, "[0, 10] m", "around: while anybody moves, narrower margins are not tried, but for the widest"
     )

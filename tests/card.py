@@ -30,6 +30,7 @@ SHIM = """\
 #define __global__
 #define __device__
 #define __forceinline__ inline
+#define __noinline__
 #define __shared__ static
 #define __launch_bounds__(threads)
 static double __dmul_rn(double a, double b) { return a * b; }
@@ -40,30 +41,41 @@ static Index blockIdx;
 static thread_local Index threadIdx;
 static pthread_barrier_t warp;
 static void __syncwarp() { pthread_barrier_wait(&warp); }
+static void __syncthreads() { pthread_barrier_wait(&warp); } /* here a warp is a block of its own */
+static int __syncthreads_or(int holds)
+{
+    static int held[32];
+    held[threadIdx.x % 32] = holds;
+    pthread_barrier_wait(&warp);
+    int any = 0;
+    for (int k = 0; k < 32; ++k) any |= held[k];
+    pthread_barrier_wait(&warp);
+    return any;
+}
 """
 SHARED = 227 * 1024  # bytes that this card grants a block, as an H200 does
 LAUNCH = """
-struct Lane { void** a; long long count; int* odd; unsigned int thread; };
+struct Lane { void** a; unsigned int thread; };
 
 static void* run(void* given)
 {
     const Lane* const lane = (const Lane*)given;
     void** const a = lane->a;
     threadIdx.x = lane->thread;
-    NAME(ARRAYS, lane->count, lane->odd);
+    NAME(ARGUMENTS);
     return 0;
 }
 
-extern "C" void launch(void** a, long long count, int* odd, unsigned int blocks, unsigned int threads)
+extern "C" void launch(void** a, unsigned int blocks, unsigned int threads)
 {
-    (void)__dmul_rn; (void)__fmul_rn; (void)__syncwarp;
+    (void)__dmul_rn; (void)__fmul_rn; (void)__syncwarp; (void)__syncthreads; (void)__syncthreads_or;
     for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x)
         for (unsigned int first = 0; first < threads; first += 32) {
             Lane lanes[32];
             pthread_t running[32];
             pthread_barrier_init(&warp, 0, 32);
             for (unsigned int k = 0; k < 32; ++k) {
-                lanes[k] = {a, count, odd, first + k};
+                lanes[k] = {a, first + k};
                 pthread_create(&running[k], 0, run, &lanes[k]);
             }
             for (unsigned int k = 0; k < 32; ++k) pthread_join(running[k], 0);
@@ -92,6 +104,9 @@ class Device:
     def __init__(self, id=0):
         self.id = id
 
+    def synchronize(self):
+        """Everything is done at once here."""
+
     def __enter__(self):
         return self
 
@@ -105,15 +120,16 @@ class RawModule:
     def __init__(self, code, options):
         assert "--fmad=false" in options
         name, arguments = re.search(r"__launch_bounds__\(\d+\) (\w+)\((.*)\)", code).groups()
-        reals = [a.split("*")[0].removeprefix("const ") for a in arguments.split(", ")[:-2]]
-        arrays = ", ".join(f"({real}*)a[{k}]" for k, real in enumerate(reals))
+        kinds = [re.sub(r"^const | __restrict__|\b\w+$", "", each).strip() for each in arguments.split(", ")]
+        self.pointers = [kind.endswith("*") for kind in kinds]
+        given = (f"({kind})a[{k}]" if kind.endswith("*") else f"*({kind}*)a[{k}]" for k, kind in enumerate(kinds))
         self.folder = tempfile.TemporaryDirectory()
         folder = Path(self.folder.name)
         source = folder / "kernel.cpp"
         code, self.asks = re.subn(
             r"extern __shared__ (\w+) ew_room\[\];", rf"static \1 ew_room[{SHARED} / sizeof(\1)];", code
         )
-        source.write_text(SHIM + code + LAUNCH.replace("NAME", name).replace("ARRAYS", arrays))
+        source.write_text(SHIM + code + LAUNCH.replace("NAME", name).replace("ARGUMENTS", ", ".join(given)))
         flags = ["-std=c++17", "-O0", "-ffp-contract=off", *FUSED, "-fPIC", "-shared", "-pthread"]
         compiled([CXX, *flags, "-o", folder / "kernel.so", source], cwd=folder)
         self.library = ctypes.CDLL(str(folder / "kernel.so"))
@@ -133,15 +149,22 @@ class Function:
     def __call__(self, blocks, threads, arguments, *, shared_mem=0):
         assert shared_mem <= self.max_dynamic_shared_size_bytes <= SHARED
         assert bool(shared_mem) == bool(self.asks)
-        *arrays, count, odd = arguments
-        at = (ctypes.c_void_p * len(arrays))(*(x.ctypes.data for x in arrays))
-        flag = odd.ctypes.data if isinstance(odd, np.ndarray) else 0
-        self.module.library.launch(at, ctypes.c_longlong(count), ctypes.c_void_p(flag), blocks[0], threads[0])
+        pointers = self.module.pointers
+        assert len(arguments) == len(pointers)
+        arrays = [np.asarray(x) for x in arguments]  # numbers by their address, no pointer as one that is null
+        at = [x.ctypes.data if x.ndim or not pointer else 0 for x, pointer in zip(arrays, pointers, strict=True)]
+        self.module.library.launch((ctypes.c_void_p * len(at))(*at), blocks[0], threads[0])
 
 
 def to_card(x, dtype=None):
     """A copy on the card."""
     return np.array(x, dtype, order="C").view(CardArray)
+
+
+def _as_array(x, dtype=None):
+    if isinstance(x, np.ndarray):
+        return to_card(x, dtype)
+    return _of_interface(x)
 
 
 def _of_interface(x):
@@ -153,7 +176,10 @@ def _of_interface(x):
 cupy = SimpleNamespace(
     __version__="test",
     ndarray=CardArray,
-    asarray=_of_interface,
+    asarray=_as_array,
+    asnumpy=lambda x: np.array(x),
+    moveaxis=np.moveaxis,
+    tile=lambda x, times: to_card(np.tile(x, times)),
     from_dlpack=lambda x: np.from_dlpack(x).view(CardArray),
     empty=lambda shape, dtype: np.full(shape, np.nan, dtype).view(CardArray),
     zeros=lambda shape, dtype: np.zeros(shape, dtype).view(CardArray),

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import matplotlib as mpl
-
-mpl.use("svg")
-import matplotlib.pyplot as plt
 import numpy as np
 
 import elbowroom as er
 from elbowroom.avoidance import Config, Controller, Force, Goal, State
+from elbowroom.experiments.figure_style import look, pyplot, save
 from elbowroom.geometry import Person
 
 DT = 0.002
@@ -48,26 +45,26 @@ def visit(config: Config) -> np.ndarray:
 
 def main() -> None:
     """One picture, three panels."""
-    plt.rcParams |= {"font.size": 10, "svg.hashsalt": "elbowroom", "axes.spines.top": False, "axes.spines.right": False}
-    figure, axes = plt.subplots(1, 3, figsize=(12, 3.6), layout="constrained")
     methods = {"K": Config(period=DT)}
     for method in ("linearised", "operational", "joint"):
         methods[f"F {method}"] = Config(controller="F", period=DT, force=Force(method=method))
-    for label, config in methods.items():
-        time, *curves = visit(config)
-        for axis, curve in zip(axes, curves, strict=True):
-            axis.plot(time, curve, label=label, linewidth=1.8, **STYLES[label])
-    for axis, title in zip(
-        axes, ("clear of the person, m", "tool off its goal, m", "speed of the tool, m/s"), strict=True
-    ):
-        axis.set_title(title, loc="left")
-        axis.set_xlabel("s")
-        axis.grid(color="#e6e6e6")
-        axis.axvspan(2.2, 4.5, color="#f3f3f3")
-    axes[0].axhline(Config().repulsion.influence, color="#999999", linewidth=0.8)
-    axes[0].annotate("influence", (6.6, 0.53), color="#555555", fontsize=9)
-    axes[1].legend(handlelength=3.2)
-    figure.savefig(Path(__file__).with_suffix(".svg"), metadata={"Date": None})
+    with look():
+        figure, axes = pyplot().subplots(1, 3, figsize=(12, 3.6), layout="constrained")
+        for label, config in methods.items():
+            time, *curves = visit(config)
+            for axis, curve in zip(axes, curves, strict=True):
+                axis.plot(time, curve, label=label, linewidth=1.8, **STYLES[label])
+        for axis, title in zip(
+            axes, ("clear of the person, m", "tool off its goal, m", "speed of the tool, m/s"), strict=True
+        ):
+            axis.set_title(title, loc="left")
+            axis.set_xlabel("s")
+            axis.axvspan(2.2, 4.5, color="#f3f3f3")
+        influence = Config().repulsion.influence
+        axes[0].axhline(influence, color="#999999", linewidth=0.8)
+        axes[0].annotate("influence", (6.9, influence + 0.03), color="#555555", fontsize=9)
+        axes[2].legend(loc="upper right", handlelength=3.2)
+        save(figure, [Path(__file__).with_suffix(".svg")])
 
 
 if __name__ == "__main__":

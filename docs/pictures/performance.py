@@ -21,7 +21,7 @@ from typing import Any
 from elbowroom.bench import charts
 from elbowroom.bench.gpu import CardReport, CardRow
 from elbowroom.bench.timing import US, FirstCall, Report, Row
-from elbowroom.experiments.figure_style import look, pyplot
+from elbowroom.experiments.figure_style import look
 
 ROOT = Path(__file__).parent.parent.parent
 PICTURES = Path(__file__).parent
@@ -373,9 +373,8 @@ def write(path: Path, name: str, text: str) -> None:
 
 def draw(suite: str, report: Report) -> None:
     """The page's picture of a run."""
-    plt = pyplot()
     with look():
-        PICTURE[suite](plt, report, PICTURES / f"{suite}_times.svg")
+        PICTURE[suite](report, PICTURES / f"{suite}_times.svg")
 
 
 def main() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 os.environ["SOURCE_DATE_EPOCH"] = "0"  # the same picture gives the same bytes
 
-import matplotlib as mpl
+from elbowroom.experiments.figure_style import look
 
 DOCS = Path(__file__).resolve().parent.parent
 PAGES = ("your_own_urdf", "dynamics_for_control")
@@ -19,11 +19,10 @@ PAGES = ("your_own_urdf", "dynamics_for_control")
 
 def main() -> None:
     """One run of each page in a folder of its own."""
-    mpl.rcParams |= {"svg.hashsalt": "elbowroom", "axes.spines.top": False, "axes.spines.right": False}
     for page in PAGES:
         text = (DOCS / "tutorials" / f"{page}.md").read_text(encoding="utf-8")
         names: dict[str, object] = {}
-        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        with look(), tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
             for code in re.findall(r"```python\n(.*?)```", text, re.S):
                 exec(code, names)
             shutil.copy(f"{page}.svg", DOCS / "pictures")

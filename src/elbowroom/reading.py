@@ -1,4 +1,4 @@
-"""Input files: bytes up to a cap, TOML up to a depth, numbers in decimal.
+"""Input files: bytes up to a cap, TOML up to a depth, numbers in decimal; and text files written whole.
 
 Every file that a user names is opened here, and every TOML text is parsed here, so that none ends in an exception of
 Python's own.  A function that refuses takes the error class of the caller: `ModelError` for a robot, `ConfigError` for
@@ -14,6 +14,7 @@ import os
 import stat
 import tomllib
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, BinaryIO
 
 from .errors import ElbowroomError, RecordingError
@@ -57,6 +58,19 @@ def read_up_to(path: str | os.PathLike[str], most: int, error: type[ElbowroomErr
     """The first `most` bytes of a file."""
     with opened(path, error) as stream:
         return stream.read(most)
+
+
+def write_whole(path: str | os.PathLike[str], text: str) -> None:
+    """Writes a text file, all of it or nothing: one that was there stays until the new one is."""
+    path = Path(path)
+    part = path.with_name(f".{path.name}.part")
+    try:
+        part.write_text(text, encoding="utf-8")
+        part.replace(path)
+    except OSError as problem:
+        with contextlib.suppress(OSError):
+            part.unlink()
+        raise ElbowroomError(f"{path}: cannot be written: {problem.strerror or problem}") from problem
 
 
 @contextlib.contextmanager

@@ -184,11 +184,6 @@ def test_factors_and_solutions():
     assert np.allclose(linalg.cholesky_solve(M, A), np.linalg.solve(M, A), rtol=1e-12)  # cond(M) of some 10
 
 
-def test_point_inertia_is_a_point_mass_about_the_origin():
-    m = 2.5
-    assert np.allclose(linalg.point_inertia(m * A, A), m * (A @ A * np.eye(3) - np.outer(A, A)), **ROUND)
-
-
 def test_arrays_are_of_objects_only_where_an_expression_is_inside():
     x = er.algebra.Graph().input("x")
     assert linalg.vector(1, 2.0).dtype == float

@@ -265,8 +265,13 @@ def test_controllers_with_different_profiles_of_one_s_own_are_different_programs
         (lambda gain, distance, influence: math.nan, "finite strengths of 0 or more"),
         (lambda gain: gain, r"a function \(gain, distance, influence\); it says"),
         (object, r"a function \(gain, distance, influence\); it says"),
+        (
+            lambda gain, d, d0: gain * (d0 - d) if d < d0 else 0.0,
+            "over any scalar; with symbols it says .* no truth value",
+        ),
+        (lambda gain, d, d0: gain * np.log(d0 / d), "over any scalar; with symbols it says .* no callable log"),
     ],
-    ids=["a jump", "negative", "not a number", "one argument", "a class"],
+    ids=["a jump", "negative", "not a number", "one argument", "a class", "an if", "a function of NumPy"],
 )
 def test_a_profile_that_is_no_field_is_refused(profile, said):
     with pytest.raises(ConfigError, match=said):

@@ -7,8 +7,11 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from elbowroom.bench.encounters import rollouts
+import card
+from card import needs_cxx
+from elbowroom.bench.encounters import on_card, rollouts
 from elbowroom.cli import app
+from elbowroom.compile import card_schedule
 
 
 @pytest.fixture
@@ -28,6 +31,20 @@ def test_one_by_one_and_side_by_side(small):
     assert {row["precision"] for row in report["rows"]} == {"float64", "float32"}
     assert all(row["rate"] > 0.0 < row["core_rate"] for row in report["rows"])
     assert report["same"] == report["compared"] > 0
+
+
+@needs_cxx
+def test_closed_loops_on_a_card(small, monkeypatch):
+    """Where there is a card: the same numbers as in lanes, in both precisions.  Here it is the C++ compiler."""
+    for module in (rollouts, on_card, card_schedule):
+        monkeypatch.setattr(module, "library", lambda: card.cupy)
+    monkeypatch.setattr(rollouts, "ON_CARD", 3)
+    result = CliRunner().invoke(app, ["bench", "rollouts", "--robot", "planar2", "--runs", "1", "--json", "-"])
+    assert result.exit_code == 0, result.output
+    report = json.loads(result.stdout)
+    there = {row["precision"]: row for row in report["rows"] if row["what"] == "on a card"}
+    assert {name: row["encounters"] for name, row in there.items()} == {"float64": 6, "float32": 6}
+    assert report["same"] == report["compared"] == 8
 
 
 def test_the_table(small):

@@ -18,14 +18,13 @@ from elbowroom.campaign.statistics import (
     EDGES,
     WORST,
     Scenes,
-    campaign_of,
     goals_ratio,
     groups_of,
     look_again,
     quantile,
     summary,
 )
-from elbowroom.campaign.store import read_manifest
+from elbowroom.campaign.store import campaign_of, read_manifest
 from elbowroom.campaign.touches import ApproachContact, Touch
 from elbowroom.errors import ElbowroomError
 from elbowroom.experiments import figure_style

@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 
 from elbowroom.campaign import Store, StoreError, engine, execute, loads, read, read_rows
-from elbowroom.campaign import engines as engines_
 from elbowroom.campaign import runs as runs_
 from elbowroom.campaign import store as store_
 from elbowroom.campaign.engines import ATTEMPTS, Local, Silent
@@ -179,12 +178,9 @@ def test_an_error_in_a_process_is_raised_here(tmp_path, monkeypatch):
     assert any("in broken" in text for text in caught.value.__notes__)
 
 
-def test_engines_that_do_not_exist_are_refused_by_name(monkeypatch):
+def test_engines_that_do_not_exist_are_refused_by_name():
     with pytest.raises(UnknownNameError, match="expected one of local, cuda, ray; got 'locale'; did you mean local"):
         engine("locale")
-    monkeypatch.setattr(engines_, "MODULES", {"cuda": "none_such"})
-    with pytest.raises(ElbowroomError, match="engine 'cuda' is not part of this version yet; expected local"):
-        engine("cuda")
     with pytest.raises(ElbowroomError, match="workers: expected a whole number from 1 on; got -1"):
         engine("local", -1)
 

@@ -9,13 +9,14 @@ from elbowroom.algebra import Repeated, Table, trace, where
 from elbowroom.algebra.linalg import vector
 from elbowroom.compile import compiled
 from elbowroom.compile.column_code import column_code, lanes_of
-from elbowroom.compile.lane_schedule import (
+from elbowroom.compile.lane_schedule import LaneSchedule
+from elbowroom.compile.pipeline import Call, Copy, FromRing, Pipeline, Sound, ToRing
+from elbowroom.compile.schedule_steps import (
     Around,
     Blend,
     Gather,
     Halt,
     Label,
-    LaneSchedule,
     LaneTables,
     Repeat,
     Scatter,
@@ -23,7 +24,6 @@ from elbowroom.compile.lane_schedule import (
     Where,
     carried,
 )
-from elbowroom.compile.pipeline import Call, Copy, FromRing, Pipeline, Sound, ToRing
 
 PRECISIONS = ("float64", "float32")
 

@@ -7,7 +7,8 @@ import pytest
 
 from elbowroom.cell import Cell, Scene, StandSettings, run
 from elbowroom.errors import ElbowroomError
-from elbowroom.viewer.rerun_viewer import RATE, RerunViewer, snapshot_of, view_of
+from elbowroom.viewer.rerun_viewer import RATE, RerunViewer
+from elbowroom.viewer.snapshot import SceneView, Snapshot
 
 SCENE = Scene(robot="planar2", start=(0.9, -1.7), people={"anna": StandSettings((1.5, 0.0))})
 
@@ -15,7 +16,7 @@ SCENE = Scene(robot="planar2", start=(0.9, -1.7), people={"anna": StandSettings(
 def test_the_snapshot_is_that_of_the_cell():
     cell = Cell(SCENE)
     run(cell, cycles=5)
-    shown = snapshot_of(cell, view_of(cell))
+    shown = Snapshot.of_cell(cell, SceneView.of_cell(cell))
     assert shown.t == cell.command.t
     np.testing.assert_array_equal(shown.q, cell.state.q)
     assert shown.distance == cell.near.surfaces

@@ -89,20 +89,6 @@ def congruence(R: Array, S: Array) -> Array:
     return symmetric(xx, yy, zz, xy, yz, xz)
 
 
-def point_inertia(h: Array, p: Array) -> Array:
-    """The symmetric matrix (h.p) 1 - (h p^T + p h^T)/2; with h = m p, a point mass about the origin."""
-    (hx, hy, hz), (px, py, pz) = h.tolist(), p.tolist()
-    x, y, z = hx * px, hy * py, hz * pz
-    return symmetric(
-        y + z,
-        x + z,
-        x + y,
-        -(hx * py + hy * px) * 0.5,
-        -(hy * pz + hz * py) * 0.5,
-        -(hx * pz + hz * px) * 0.5,
-    )
-
-
 def is_constant(x: Scalar, *values: float) -> bool:
     """Whether a scalar is a plain number among these (never true of an Expr)."""
     return type(x) is not Expr and float(x) in values

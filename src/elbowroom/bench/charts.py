@@ -1,4 +1,4 @@
-"""Charts of the benchmarks, drawn with a pyplot that the caller passes in.
+"""Charts of the benchmarks, as files.
 
     times       a mark a contender, a line a quantity, a panel a robot
     curves      time against the length of a chain or the size of a batch, a panel a quantity
@@ -15,9 +15,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from ..experiments.figure_style import pyplot, save
 from .avoidance import REFERENCE, CycleReport
 from .timing import BUSY, EMPTY, OURS_OUT, US, Report, Row
 
@@ -104,7 +104,7 @@ def _styles(whose: Sequence[str]) -> dict[str, Style]:
     return styles
 
 
-def times(plt: ModuleType, report: Report, path: Path) -> None:
+def times(report: Report, path: Path) -> None:
     """Best times, and a line to what nine tenths of the rounds kept within, on logarithmic axes."""
     from matplotlib.ticker import EngFormatter, NullFormatter
 
@@ -114,7 +114,7 @@ def times(plt: ModuleType, report: Report, path: Path) -> None:
     wide = min(2, len(robots))
     tall = -(-len(robots) // wide)
     height = tall * (0.9 + 0.42 * len(quantities)) + 1.2
-    figure, grid = plt.subplots(
+    figure, grid = pyplot().subplots(
         tall, wide, figsize=(5.2 * wide if wide > 1 else 8.5, height), sharex=True, sharey=True, squeeze=False,
         layout="constrained",
     )  # fmt: skip
@@ -131,7 +131,7 @@ def times(plt: ModuleType, report: Report, path: Path) -> None:
         panel.set_ylim(len(quantities) - 0.5, -0.6)
         panel.margins(x=0.08)
         panel.set_title(robot if len(robots) > 1 else "")
-    _finish(plt, figure, report, path, grid.T.tolist(), "best time (figures: ours)")
+    _finish(figure, report, path, grid.T.tolist(), "best time (figures: ours)")
 
 
 def _quantity(row: Row) -> str:
@@ -163,7 +163,7 @@ def _marks(panel: Axes, rows: list[Row], places: list[int], style: Style, who: s
             )
 
 
-def curves(plt: ModuleType, report: Report, path: Path, *, over: str) -> None:
+def curves(report: Report, path: Path, *, over: str) -> None:
     """Best times over `over` ("n" or "states"), a panel a quantity; where there are more robots, a row of panels each.
 
     The line above a mark ends at what nine tenths of the rounds kept within.
@@ -175,7 +175,7 @@ def curves(plt: ModuleType, report: Report, path: Path, *, over: str) -> None:
     styles = _styles(whose)
     columns = min(len(quantities), 2 if len(quantities) <= 4 else 3)
     wide, tall = (columns, -(-len(quantities) // columns)) if len(robots) == 1 else (len(quantities), len(robots))
-    figure, grid = plt.subplots(
+    figure, grid = pyplot().subplots(
         tall, wide, figsize=(4.6 * wide if len(robots) == 1 else 3.1 * wide, 2.9 * tall + 1.2), sharex=True,
         sharey=True, squeeze=False, layout="constrained",
     )  # fmt: skip
@@ -200,7 +200,7 @@ def curves(plt: ModuleType, report: Report, path: Path, *, over: str) -> None:
         panel.xaxis.set_minor_formatter(NullFormatter())
         panel.tick_params(axis="x", labelsize=8)
     said = {"n": "joints", "states": "states in a call"}[over]
-    _finish(plt, figure, report, path, grid.T.tolist(), said)
+    _finish(figure, report, path, grid.T.tolist(), said)
 
 
 FIGURE_4 = {
@@ -215,12 +215,12 @@ FIGURE_4_LINES = {
 }
 
 
-def figure4(plt: ModuleType, report: Figure4Report, path: Path) -> None:
+def figure4(report: Figure4Report, path: Path) -> None:
     """Best times against the number of joints, a panel a kind of code; a line down where GDAHJ gets ahead."""
     from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
     codes = [code for code in FIGURE_4 if report.curve(code, "crba")]
-    figure, grid = plt.subplots(
+    figure, grid = pyplot().subplots(
         1, len(codes), figsize=(4.3 * len(codes) if len(codes) > 1 else 6.5, 4.6), squeeze=False, layout="constrained"
     )
     for panel, code in zip(grid[0], codes, strict=True):
@@ -256,14 +256,14 @@ def figure4(plt: ModuleType, report: Figure4Report, path: Path) -> None:
     )
     handles, labels = grid[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, fontsize=8, loc="outside lower center", ncols=3)
-    save(plt, figure, path)
+    save(figure, [path])
 
 
 def _values(rows: Sequence[Row], name: str) -> list[Any]:
     return list(dict.fromkeys(getattr(row, name) for row in rows))
 
 
-def _finish(plt: ModuleType, figure: Figure, report: Report, path: Path, columns: list[list[Axes]], said: str) -> None:
+def _finish(figure: Figure, report: Report, path: Path, columns: list[list[Axes]], said: str) -> None:
     for column in columns:
         lowest = [panel for panel in column if panel.get_visible()][-1]
         lowest.set_xlabel(said, fontsize=9)
@@ -275,14 +275,14 @@ def _finish(plt: ModuleType, figure: Figure, report: Report, path: Path, columns
     )
     handles, labels = columns[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, fontsize=8, loc="outside lower center", ncols=len(labels) if len(labels) <= 6 else 4)
-    save(plt, figure, path)
+    save(figure, [path])
 
 
-def cycles(plt: ModuleType, report: CycleReport, path: Path) -> None:
+def cycles(report: CycleReport, path: Path) -> None:
     """The part of the cycles that took longer than a time, both on logarithmic axes: tails show as they are."""
     from matplotlib.ticker import EngFormatter
 
-    figure, axes = plt.subplots(figsize=(8.5, 5.2), layout="constrained")
+    figure, axes = pyplot().subplots(figsize=(8.5, 5.2), layout="constrained")
     peers = [f"{row.who}: {row.quantity}" for row in report.rows if row.who != US]
     lines = dict(CYCLE_LINES)
     for name, dash in zip(peers, PEER_DASHES, strict=False):
@@ -299,7 +299,7 @@ def cycles(plt: ModuleType, report: CycleReport, path: Path) -> None:
     corner = axes.get_yaxis_transform()  # x in parts of the axes, y in data
     axes.text(0.995, 1.1e-3, "99.9th percentile", transform=corner, ha="right", va="bottom", fontsize=8)
     figure.legend(fontsize=8, loc="outside lower center", ncols=2)
-    save(plt, figure, path)
+    save(figure, [path])
 
 
 class LatenessRow(Protocol):
@@ -320,11 +320,11 @@ class LatenessReport(Protocol):
     period: float  # s between cycles
 
 
-def pages(plt: ModuleType, report: LatenessReport, path: Path) -> None:
+def pages(report: LatenessReport, path: Path) -> None:
     """How late cycles begin, a line a number of open pages: the median, the tail and the worst of each."""
     from matplotlib.ticker import EngFormatter
 
-    figure, axes = plt.subplots(figsize=(8.5, 1.6 + 0.5 * len(report.rows)), layout="constrained")
+    figure, axes = pyplot().subplots(figsize=(8.5, 1.6 + 0.5 * len(report.rows)), layout="constrained")
     names = ["an empty loop" if row.pages < 0 else f"{row.pages} pages" for row in report.rows]
     marks = {"median": ("o", "#1f5fa8"), "p99": ("s", "#c4c4c4"), "p999": ("D", "white"), "worst": ("X", "#8a8a8a")}
     labels = {"p99": "99 %", "p999": "99.9 %"}
@@ -340,13 +340,13 @@ def pages(plt: ModuleType, report: LatenessReport, path: Path) -> None:
     axes.set_xlabel("how late a cycle begins")
     axes.set_title(f"The live cell's loop, {1000 * report.period:g} ms a cycle; {report.cpu}")
     figure.legend(fontsize=8, loc="outside lower center", ncols=len(marks))
-    save(plt, figure, path)
+    save(figure, [path])
 
 
-def encounters(plt: ModuleType, report: EncounterReport, path: Path) -> None:
+def encounters(report: EncounterReport, path: Path) -> None:
     """Least distance that 95 % of the runs kept, against throughput with its interval; touching is shaded."""
     robots = list(dict.fromkeys(row.robot for row in report.rows))
-    figure, grid = plt.subplots(
+    figure, grid = pyplot().subplots(
         1, len(robots), figsize=(1.0 + 4.2 * len(robots), 4.9), sharex=True, sharey=True, squeeze=False,
         layout="constrained",
     )  # fmt: skip
@@ -391,11 +391,4 @@ def encounters(plt: ModuleType, report: EncounterReport, path: Path) -> None:
         f"{report.runs} encounters of {report.duration:g} s each; {who}; {report.sensor} sensor; bars: 95 %",
         fontsize=11,
     )
-    save(plt, figure, path)
-
-
-def save(plt: ModuleType, figure: Figure, path: Path) -> None:
-    """The same numbers give the same file."""
-    undated = {"Date": None} if path.suffix.lower() == ".svg" else None
-    figure.savefig(path, metadata=undated)
-    plt.close(figure)
+    save(figure, [path])

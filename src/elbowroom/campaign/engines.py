@@ -3,7 +3,8 @@
     for block, rows in engine.blocks(campaign, wanted, watch):      in any order
         store.write(block, rows)
 
-`local` runs blocks in processes of this machine, `ray` on a cluster (ray_engine.py).  A process that ends before its
+`local` runs blocks in processes of this machine, `cuda` does so with the closed loops on a graphics card
+(cuda_engine.py), `ray` on a cluster (ray_engine.py).  A process that ends before its
 block is done is replaced and the block is run again; a block that has ended three processes ends the campaign.
 """
 
@@ -14,21 +15,23 @@ import os
 import signal
 import traceback
 from collections import deque
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
-from importlib.util import find_spec
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, Protocol
 
+from ..bench.encounters.on_card import Room
 from ..errors import ElbowroomError, UnknownNameError, did_you_mean
 from . import runs
 from .runs import Rows
 from .settings import Campaign
 
 ATTEMPTS = 3  # processes that a block may end
+PRECISIONS = ("float64", "float32")  # of closed loops
 TICK = 0.2  # s between two looks at what was asked for meanwhile
 
 
@@ -69,6 +72,7 @@ class Engine(Protocol):
 
     name: str
     precision: str  # "float64" for the bits of the single loop
+    block: int  # runs of a block where none is asked for; 0: as many as make 200 blocks
 
     def rows(self, campaign: Campaign, first: int, count: int) -> Rows:
         """Some runs, here and now."""
@@ -82,22 +86,27 @@ MODULES = {"cuda": "cuda_engine", "ray": "ray_engine"}
 """Modules of engines that need more than this package; each has `engine(**options)`."""
 
 
-def engine(name: str, workers: int | None = None, **options: Any) -> Engine:
+def engine(name: str, workers: int | None = None, **options: str | None) -> Engine:
     """The engine of this name."""
+    if name != "ray" and options.get("address") is not None:
+        raise ElbowroomError(f"engine {name!r} has no address; expected engine 'ray'")
     if name == "local":
-        if any(value is not None for value in options.values()):
-            raise ElbowroomError(f"engine 'local' has no {', '.join(options)}; expected engine 'ray'")
-        return Local(workers or os.cpu_count() or 1)
+        return Local(workers or os.cpu_count() or 1, options.get("precision") or "float64")
     if name not in ENGINES:
         raise UnknownNameError(
             f"engine: expected one of {', '.join(ENGINES)}; got {name!r}{did_you_mean(name, ENGINES)}"
         )
     module = f"{__package__}.{MODULES[name]}"
-    if find_spec(module) is None:
-        raise ElbowroomError(f"engine {name!r} is not part of this version yet; expected local")
     given = {key: value for key, value in options.items() if value is not None}
     made: Engine = import_module(module).engine(workers=workers, **given)
     return made
+
+
+def checked(precision: str) -> str:
+    """A precision that there is."""
+    if precision not in PRECISIONS:
+        raise UnknownNameError(f"precision: expected {' or '.join(PRECISIONS)}; got {precision!r}")
+    return precision
 
 
 # ---- processes of this machine
@@ -115,30 +124,35 @@ class _Worker:
 class Local:
     """Processes of this machine."""
 
-    name, precision = "local", "float64"
+    name, block = "local", 0
+    room: Room | None = None  # on a card
 
-    def __init__(self, workers: int = 1) -> None:
+    def __init__(self, workers: int = 1, precision: str = "float64") -> None:
         if workers < 1:
             raise ElbowroomError(f"workers: expected a whole number from 1 on; got {workers}")
-        self.workers = workers
+        self.workers, self.precision = workers, checked(precision)
         methods = multiprocessing.get_all_start_methods()
         self._context: Any = multiprocessing.get_context("fork" if "fork" in methods else "spawn")
 
     def rows(self, campaign: Campaign, first: int, count: int) -> Rows:
-        """By the single loop, in this process."""
-        return runs.rows(campaign, first, count)
+        """In this process, by the processor."""
+        return runs.rows(campaign, first, count, precision=self.precision)
+
+    def _warm(self, campaign: Campaign, watch: Watch) -> None:
+        """What all processes need, before they are started."""
+        runs.warm(campaign, watch.done, self.precision)
 
     def blocks(self, campaign: Campaign, wanted: Iterable[Block], watch: Watch) -> Done:
         """Blocks as they are done; all processes are ended when this is."""
         waiting, deaths = deque(wanted), dict[int, int]()
         if not waiting:
             return
-        runs.warm(campaign, watch.done)
+        self._warm(campaign, watch)
         workers: list[_Worker] = []
         try:
             while waiting or any(worker.block for worker in workers):
                 while len(workers) < self.workers and waiting:
-                    workers.append(self._start(campaign))
+                    workers.append(self._start(partial(_rows, campaign, self.precision, self.room)))
                 for worker in workers:
                     if worker.block is None and waiting:
                         _give(worker, waiting)
@@ -160,15 +174,33 @@ class Local:
                 worker.process.join()
                 worker.pipe.close()
 
-    def _start(self, campaign: Campaign) -> _Worker:
+    def _start(self, work: Work) -> _Worker:
         mine, theirs = self._context.Pipe()
-        process = self._context.Process(target=_work, args=(theirs, campaign, os.getpid()), daemon=True)
+        process = self._context.Process(target=_work, args=(theirs, work, os.getpid()), daemon=True)
         process.start()
         theirs.close()
         return _Worker(process, mine)
 
+    def _once(self, work: Work, watch: Watch) -> None:
+        """Work without a block, in a process of its own, to its end."""
+        worker = self._start(work)
+        worker.block = Block(-1, 0, 0)
+        try:
+            worker.pipe.send(worker.block)
+            while self._heard(worker, watch) is None:
+                if worker.pipe.closed:
+                    worker.process.join()
+                    raise ElbowroomError(f"engine {self.name!r}: the process that prepares it {_ended(worker)}")
+                watch.done(0, 0)
+        finally:
+            worker.process.kill()
+            worker.process.join()
+            worker.pipe.close()
+
     def _heard(self, worker: _Worker, watch: Watch) -> tuple[Block, Rows] | None:
         """What a process has to say: its rows, or None; its pipe is closed if it is no more."""
+        if not worker.pipe.poll(TICK):
+            return None
         try:
             kind, *what = worker.pipe.recv()
         except (EOFError, OSError):
@@ -194,12 +226,15 @@ def _give(worker: _Worker, waiting: deque[Block]) -> None:
         worker.pipe.send(worker.block)
 
 
+def _ended(worker: _Worker) -> str:
+    code = worker.process.exitcode or 0
+    return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with status {code}"
+
+
 def _again(worker: _Worker, waiting: deque[Block], deaths: dict[int, int], watch: Watch) -> None:
     """The block of a process that has ended goes back to the front."""
     worker.process.join()
-    code = worker.process.exitcode or 0
-    how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with status {code}"
-    block = worker.block
+    how, block = _ended(worker), worker.block
     if block is None:
         watch.note(f"a worker process {how}; another takes its place")
         return
@@ -219,7 +254,17 @@ def again(block: Block, deaths: dict[int, int], who: str, how: str, watch: Watch
     watch.note(f"{who} {how}; {what} is run again")
 
 
-def _work(pipe: Connection, campaign: Campaign, parent: int) -> None:
+Work = Callable[[Block, Callable[[int, int], None]], Any]
+
+
+def _rows(
+    campaign: Campaign, precision: str, room: Room | None, block: Block, done: Callable[[int, int], None]
+) -> Rows:
+    columns = runs.schema(campaign)
+    return runs.rows(campaign, block.first, block.count, done, columns=columns, precision=precision, card=room)
+
+
+def _work(pipe: Connection, work: Work, parent: int) -> None:
     """A worker process: blocks in, rows out, until its parent is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all processes of a terminal; the parent decides
 
@@ -231,14 +276,13 @@ def _work(pipe: Connection, campaign: Campaign, parent: int) -> None:
         alive()
         pipe.send(("done", count, steps))
 
-    columns = runs.schema(campaign)
     with suppress(EOFError, OSError):
         while True:
             while not pipe.poll(1.0):
                 alive()
             block = pipe.recv()
             try:
-                pipe.send(("rows", runs.rows(campaign, block.first, block.count, done, columns=columns)))
+                pipe.send(("rows", work(block, done)))
             except ElbowroomError as error:
                 pipe.send(("error", str(error), traceback.format_exc()))
             except Exception as error:

@@ -17,9 +17,7 @@ sensor.noise = 0.01         # and so on; limits and controller where they were s
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
@@ -27,8 +25,8 @@ from typing import Any
 
 from ..avoidance.checks import FieldError, as_number
 from ..bench.encounters.methods import method
-from ..errors import ConfigError, ElbowroomError, did_you_mean
-from ..reading import named, parse_toml, read_bytes
+from ..errors import ConfigError, did_you_mean
+from ..reading import named, parse_toml, read_bytes, write_whole
 from .draws import RunParameters
 from .settings import LARGEST, PARTS, made
 
@@ -49,15 +47,7 @@ class Find:
 def write_finds(path: str | Path, finds: Iterable[Find], head: str = "") -> None:
     """Writes the file, whole or not at all; `head` is its first lines."""
     text = "".join(f"# {line}\n" for line in head.splitlines()) + "".join(map(_text, finds))
-    path = Path(path)
-    part = path.with_name(f".{path.name}.part")
-    try:
-        part.write_text(text, encoding="utf-8")
-        os.replace(part, path)
-    except OSError as error:
-        with suppress(OSError):
-            part.unlink()
-        raise ElbowroomError(f"{path}: cannot be written: {error.strerror or error}") from error
+    write_whole(path, text)
 
 
 def _text(find: Find) -> str:

@@ -12,13 +12,15 @@ alone, and so do runs that are the only ones of their kind in a block; in single
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator
 from functools import partial
+from typing import TypeVar
 
 import numpy as np
 
 from ..bench.encounters.batch import Together
 from ..bench.encounters.methods import ALL, Factory, supervised
+from ..bench.encounters.on_card import OnCard, Room
 from ..bench.encounters.run import RunTrack
 from ..bench.encounters.scene import EncounterScene, Place, SensorFrames, frames
 from .draws import RunParameters
@@ -27,7 +29,8 @@ FEWEST = 2  # that are worth it
 KEPT = 4  # kinds
 
 Numbered = tuple[int, RunParameters]
-_batches: OrderedDict[tuple[Hashable, str], Together] = OrderedDict()
+_batches: OrderedDict[tuple[Hashable, str, type], Together | OnCard] = OrderedDict()
+B = TypeVar("B", Together, OnCard)
 
 
 def kind(of: RunParameters) -> Hashable | None:
@@ -59,21 +62,67 @@ def together(
     where: Place,
     scene_of: Callable[[RunParameters], EncounterScene],
     precision: str = "float64",
+    *,
+    card: Room | None = None,
 ) -> Iterator[tuple[int, RunParameters, EncounterScene, RunTrack]]:
-    """Each run of a group with its scene and track, as it ends."""
-    first = group[0][1]
-    key = kind(first), precision
+    """Each run of a group with its scene and track, as it ends; on a card, if there is room for it there."""
+    if card is not None:
+        group = yield from _on_card(group, factory, where, scene_of, precision, card)
+    if not group:
+        return
+    batch = _made(Together, group[0][1], factory, where, precision)
+    for number, what, track in batch.stream((what, frames(what, of.sensor)) for what, of in _scenes(group, scene_of)):
+        yield *group[number], what, track
+
+
+def _on_card(
+    group: list[Numbered],
+    factory: Callable[[RunParameters], Factory],
+    where: Place,
+    scene_of: Callable[[RunParameters], EncounterScene],
+    precision: str,
+    room: Room,
+) -> Generator[tuple[int, RunParameters, EncounterScene, RunTrack], None, list[Numbered]]:
+    """The runs that a card can make; gives those that are left."""
+    left = list[Numbered]()
+    batch = _made(OnCard, group[0][1], factory, where, precision)
+    most = batch.fitting(room, max(of.duration for _, of in group))
+    for first in range(0, len(group), most):
+        some, scenes = group[first : first + most], list[EncounterScene]()
+
+        def shown(
+            some: list[Numbered] = some, scenes: list[EncounterScene] = scenes
+        ) -> Iterator[tuple[EncounterScene, SensorFrames]]:
+            for what, of in _scenes(some, scene_of):
+                scenes.append(what)
+                yield what, frames(what, of.sensor)
+
+        tracks = batch.run(shown())
+        for one, what, track in zip(some, scenes, tracks, strict=True):
+            if track is None:
+                left.append(one)
+            else:
+                yield *one, what, track
+    return left
+
+
+def _scenes(
+    group: list[Numbered], scene_of: Callable[[RunParameters], EncounterScene]
+) -> Iterator[tuple[EncounterScene, RunParameters]]:
+    for _, of in group:
+        yield scene_of(of), of
+
+
+def _made(
+    how: type[B], of: RunParameters, factory: Callable[[RunParameters], Factory], where: Place, precision: str
+) -> B:
+    """What runs a kind together, kept for the next of that kind."""
+    key = kind(of), precision, how
     batch = _batches.pop(key, None)
     if batch is None:
-        batch = Together(factory(first), where, first.people, first.sensor.kind, np.dtype(precision))
+        batch = how(factory(of), where, of.people, of.sensor.kind, np.dtype(precision))
     _batches[key] = batch
     while len(_batches) > KEPT:
         _batches.popitem(last=False)
-
-    def runs() -> Iterator[tuple[EncounterScene, SensorFrames]]:
-        for _, of in group:
-            what = scene_of(of)
-            yield what, frames(what, of.sensor)
-
-    for number, what, track in batch.stream(runs()):
-        yield *group[number], what, track
+    assert isinstance(batch, how)
+    return batch

@@ -36,7 +36,7 @@ from ..compile.engine import host
 from ..disk_cache import SOURCES
 from ..errors import ElbowroomError, pip_install
 from . import runs
-from .engines import TICK, Block, Done, Watch, again
+from .engines import TICK, Block, Done, Watch, again, checked
 from .runs import Rows
 from .settings import Campaign
 
@@ -51,14 +51,14 @@ OURS = {
 Outcome = tuple[str, Any, Any]
 
 
-def engine(workers: int | None = None, address: str | None = None) -> Ray:
+def engine(workers: int | None = None, address: str | None = None, precision: str = "float64") -> Ray:
     """The engine; Ray is imported now, and started or connected to when blocks are run."""
     with _environment(address is None):
         try:
             import_module("ray")
         except ImportError as error:
             raise ElbowroomError(f"engine 'ray' needs Ray: {pip_install('scale')}") from error
-    return Ray(workers, address)
+    return Ray(workers, address, precision)
 
 
 def identity(campaign: Campaign) -> dict[str, str]:
@@ -83,21 +83,21 @@ def identity(campaign: Campaign) -> dict[str, str]:
 class Ray:
     """Tasks of Ray."""
 
-    name, precision = "ray", "float64"
+    name, block = "ray", 0
 
-    def __init__(self, workers: int | None = None, address: str | None = None) -> None:
-        self.workers, self.address = workers, address
+    def __init__(self, workers: int | None = None, address: str | None = None, precision: str = "float64") -> None:
+        self.workers, self.address, self.precision = workers, address, checked(precision)
 
     def rows(self, campaign: Campaign, first: int, count: int) -> Rows:
-        """By the single loop, in this process."""
-        return runs.rows(campaign, first, count)
+        """In this process."""
+        return runs.rows(campaign, first, count, precision=self.precision)
 
     def blocks(self, campaign: Campaign, wanted: Iterable[Block], watch: Watch) -> Done:
         """Blocks as they are done; tasks that run still are cancelled when this ends."""
         waiting, deaths = deque(wanted), dict[int, int]()
         if not waiting:
             return
-        runs.warm(campaign, watch.done)  # and on this machine kernels are in the cache then
+        runs.warm(campaign, watch.done, self.precision)  # and on this machine kernels are in the cache then
         with self._ray() as ray:
             task = ray.remote(num_cpus=1, max_retries=0)(_block)
             given, expected = ray.put(campaign), identity(campaign)
@@ -106,7 +106,7 @@ class Ray:
                 while waiting or flying:
                     while waiting and len(flying) < QUEUED * self._cpus(ray):
                         block = waiting.popleft()
-                        flying[task.remote(given, block, expected)] = block
+                        flying[task.remote(given, block, expected, self.precision)] = block
                     ready, _ = ray.wait(list(flying), num_returns=1, timeout=TICK)
                     watch.done(0, 0)
                     for one in ready:
@@ -222,7 +222,7 @@ def differences(there: Mapping[str, str], here: Mapping[str, str]) -> list[str]:
     ]
 
 
-def _block(campaign: Campaign, block: Block, expected: Mapping[str, str]) -> Outcome:
+def _block(campaign: Campaign, block: Block, expected: Mapping[str, str], precision: str) -> Outcome:
     """A task: the rows of a block, or what was wrong."""
     what = f"runs {block.first} to {block.first + block.count - 1}"
     try:
@@ -232,7 +232,7 @@ def _block(campaign: Campaign, block: Block, expected: Mapping[str, str]) -> Out
             if other:
                 raise ElbowroomError(f"node {platform.node()}: is not as this machine: {'; '.join(other)}")
             _compared.add(key)
-        return "rows", runs.rows(campaign, block.first, block.count), None
+        return "rows", runs.rows(campaign, block.first, block.count, precision=precision), None
     except ElbowroomError as error:
         return "error", str(error), traceback.format_exc()
     except Exception as error:

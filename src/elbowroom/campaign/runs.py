@@ -42,6 +42,7 @@ from numpy.typing import NDArray
 from ..arm import Arm
 from ..avoidance import Limits
 from ..bench.encounters.methods import ALL, Factory
+from ..bench.encounters.on_card import Room
 from ..bench.encounters.run import Distances, RunTrack, distances, measured, nearest, pair_table, run
 from ..bench.encounters.scene import PERIOD, EncounterScene, Place, SensorFrames, frames, place, scene
 from ..bench.planning.arms import FOREIGN, foreign
@@ -145,10 +146,13 @@ def scene_of(of: RunParameters) -> EncounterScene:
     return scene(where(of.arm, of.tip), of.seed, of.people, of.duration, of.limb_speed, of.scripts)
 
 
-def replay(of: RunParameters) -> Replayed:
-    """The run again, as it was: the same bits."""
+def replay(of: RunParameters, precision: str = "float64") -> Replayed:
+    """The run again, as it was: the same bits, where the precision is the table's."""
     what = scene_of(of)
     seen = frames(what, of.sensor)
+    if precision != "float64" and lanes.kind(of) is not None:
+        ((*_, track),) = lanes.together([(0, of)], factory, where(of.arm, of.tip), scene_of, precision)
+        return Replayed(what, seen, track)
     return Replayed(what, seen, run(what, factory(of), seen, of.sensor.kind))
 
 
@@ -204,25 +208,15 @@ def row_of(of: RunParameters, columns: Schema, what: EncounterScene, track: RunT
     found = measured(what, track, 0, near, apart)
     touch = NO_CONTACT if apart is None else contact(what, apart)
 
-    def code(column: str, word: str) -> int:
-        return columns.labels[column].index(word) if word else -1
-
-    drawn = (code(name, value) if isinstance(value, str) else float(value) for name, value in of.drawn)  # type: ignore[arg-type]  # ranges are not drawn
     return (
-        of.number,
-        of.seed,
-        code("arm", of.arm),
-        code("law", of.law),
-        of.people,
-        of.duration,
-        *drawn,
+        *given(of, columns),
         found.touched,
         found.approach,
         found.least,
         float(what.times[near.at]),
         touch.speed,
-        code("contact_part", touch.part),
-        code("contact_link", touch.link),
+        _code(columns, "contact_part", touch.part),
+        _code(columns, "contact_link", touch.link),
         touch.own,
         touch.standing,
         found.itself,
@@ -235,6 +229,20 @@ def row_of(of: RunParameters, columns: Schema, what: EncounterScene, track: RunT
     )
 
 
+def given(of: RunParameters, columns: Schema) -> tuple[Any, ...]:
+    """What of a run's row was given: the columns before METRICS."""
+    drawn = (
+        _code(columns, name, value) if isinstance(value, str) else float(value)  # type: ignore[arg-type]  # ranges are not drawn
+        for name, value in of.drawn
+    )
+    arm, law = _code(columns, "arm", of.arm), _code(columns, "law", of.law)
+    return (of.number, of.seed, arm, law, of.people, of.duration, *drawn)
+
+
+def _code(columns: Schema, column: str, word: str) -> int:
+    return columns.labels[column].index(word) if word else -1
+
+
 def rows(
     campaign: Campaign,
     first: int,
@@ -243,10 +251,12 @@ def rows(
     *,
     columns: Schema | None = None,
     precision: str = "float64",
+    card: Room | None = None,
 ) -> Rows:
     """The rows of `count` runs from number `first` on; `done(1, steps)` is called after each run.
 
     `precision` is that of the closed loops of supervised laws; all else is computed in double precision.
+    Where `card` gives them room there, these loops go on a graphics card, with the same bits.
     """
     columns = columns or schema(campaign)
     found = np.empty(count, dtype=columns.dtype)
@@ -255,7 +265,8 @@ def rows(
     for group in groups:
         one = group[0][1]
         with _named(one):
-            for k, of, what, track in lanes.together(group, factory, where(one.arm, one.tip), scene_of, precision):
+            there = where(one.arm, one.tip)
+            for k, of, what, track in lanes.together(group, factory, there, scene_of, precision, card=card):
                 found[k] = row_of(of, columns, what, track)
                 if done is not None:
                     done(1, of.steps)
@@ -276,7 +287,12 @@ def _named(of: RunParameters) -> Iterator[None]:
         raise ElbowroomError(f"run {of.number} ({of.arm}, {of.law}): {error}") from error
 
 
-def warm(campaign: Campaign, done: Callable[[int, int], object] | None = None) -> None:
+def warm(
+    campaign: Campaign,
+    done: Callable[[int, int], object] | None = None,
+    precision: str = "float64",
+    card: Room | None = None,
+) -> None:
     """Compiles what the campaign's first runs need, by short runs: processes that are forked then have it."""
     seen, columns = set(), schema(campaign)
     points = campaign.points
@@ -290,6 +306,6 @@ def warm(campaign: Campaign, done: Callable[[int, int], object] | None = None) -
             row(short, columns)
             if lanes.kind(short) is not None:
                 some = [(k, short) for k in range(lanes.FEWEST)]
-                list(lanes.together(some, factory, where(of.arm, of.tip), scene_of))
+                list(lanes.together(some, factory, where(of.arm, of.tip), scene_of, precision, card=card))
             if done is not None:
                 done(0, 0)

@@ -28,12 +28,12 @@ from numpy.typing import NDArray
 
 from ..bench.encounters.run import DRAWS, LEVEL, Interval
 from ..errors import ElbowroomError
-from .distributions import Choice, Distribution, Each, Fixed, Integers, distribution
+from .distributions import Choice, Distribution, Each, Fixed, Integers
 from .draws import parameters_of
 from .execute import Tally, tallies
 from .runs import Rows, Schema
 from .settings import Campaign, overrides
-from .store import each_rows, read_manifest, read_schema
+from .store import campaign_of, each_rows, read_manifest, read_schema
 from .touches import Touch, look
 
 Array = NDArray[np.float64]
@@ -87,6 +87,7 @@ class Summary:
     campaign: Campaign
     schema: Schema
     asked: int  # runs
+    precision: str = "float64"  # of closed loops
     runs: int = 0
     seconds: float = 0.0  # of all encounters together
     cells: list[Tally] = field(default_factory=list)
@@ -103,19 +104,6 @@ class Summary:
     approaches: dict[tuple[str, str], list[int]] = field(default_factory=dict)
     touches: dict[int, Touch] = field(default_factory=dict)  # of those of `looked` and `approaches`, if asked for
     sample: Rows = field(default_factory=lambda: np.empty(0, dtype=[]))
-
-
-def campaign_of(folder: str | Path) -> Campaign:
-    """The campaign whose table is in a folder, from its manifest: the files it was made of may have gone."""
-    found = read_manifest(Path(folder))
-    draws: dict[str, Distribution] = {}
-    tips: dict[str, str] = {}
-    for name, value in found["settings"].items():
-        if name.startswith("tips."):
-            tips[name.removeprefix("tips.")] = value
-        else:
-            draws[name] = distribution(value, name)
-    return Campaign(draws, int(found["seed"]), str(found.get("title", "")), tips, str(folder))
 
 
 class Scenes:
@@ -161,7 +149,8 @@ def summary(folder: str | Path, check: Callable[[], object] | None = None) -> Su
     """Reads the table of a campaign; `check` is called at every block, and may raise."""
     folder = Path(folder)
     campaign, columns = campaign_of(folder), read_schema(folder)
-    found = Summary(campaign, columns, int(read_manifest(folder)["runs"]))
+    manifest = read_manifest(folder)
+    found = Summary(campaign, columns, int(manifest["runs"]), str(manifest["precision"]))
     arms, laws = columns.labels["arm"], columns.labels["law"]
     found.groups = {name: groups_of(draw) for name, draw in varied(campaign).items()}
     paired_arms = arms if isinstance(campaign.draws["law"], Each) else ()
@@ -247,7 +236,7 @@ def look_again(found: Summary, check: Callable[[int, int], object] | None = None
     for k, run in enumerate(wanted):
         if check is not None:
             check(k, len(wanted))
-        touch = look(parameters_of(found.campaign, run))
+        touch = look(parameters_of(found.campaign, run), found.precision)
         if touch is not None:
             found.touches[run] = touch
 

@@ -30,16 +30,19 @@ import numpy as np
 
 from .. import __version__
 from ..disk_cache import SOURCES
-from ..errors import ElbowroomError, pip_install
+from ..errors import ElbowroomError, UnknownNameError, pip_install
+from .distributions import Distribution, distribution
 from .engines import Block
 from .runs import Rows, Schema, schema, where
 from .settings import Campaign
+from .summaries import summary, whole
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 FORMAT = 1
-FORMATS = ("parquet", "npy")
+FORMATS = ("parquet", "npy", "summary")
+SUFFIX = {"parquet": "parquet", "npy": "npy", "summary": "npy"}
 MANIFEST, FILE, SUMS = "campaign.json", "campaign.toml", "SHA256SUMS"
 SAME = ("format", "seed", "precision", "files", "elbowroom", "sources")
 """What must be the same in a campaign that is resumed, besides settings, arms and columns."""
@@ -86,8 +89,12 @@ class Store:
             what = "is not empty" if folder.is_dir() else "is a file"
             hint = "; --resume goes on with the campaign there" if (folder / MANIFEST).exists() else ""
             raise StoreError(f"{folder}: {what}; expected a new folder{hint}")
+        if files not in FORMATS:
+            raise UnknownNameError(f"files: expected {', '.join(FORMATS)}; got {files!r}")
         if files == "parquet":
             arrow()
+        if files == "summary" and campaign.points is not None:
+            raise StoreError(f"{folder}: summaries are of runs that a file draws, not of a search's")
         columns = schema(campaign)
         store = cls(folder, columns, runs, block or block_size(runs), files)
         found = manifest(campaign, columns, runs, store.block, files, precision)
@@ -177,7 +184,7 @@ class Store:
         self.close()
 
     def _name(self, block: Block) -> str:
-        return f"{block.number:06d}.{self.files}"
+        return f"{block.number:06d}.{SUFFIX[self.files]}"
 
     def _take(self) -> None:
         """Refuses a folder in which another process is at work."""
@@ -327,6 +334,34 @@ def _said(table: Mapping[str, Any], name: str) -> str:
     return json.dumps(table[name]) if name in table else "nothing"
 
 
+def campaign_of(folder: str | Path) -> Campaign:
+    """The campaign whose table is in a folder, from its manifest: the files it was made of may have gone."""
+    found = read_manifest(Path(folder))
+    draws: dict[str, Distribution] = {}
+    tips: dict[str, str] = {}
+    for name, value in found["settings"].items():
+        if name.startswith("tips."):
+            tips[name.removeprefix("tips.")] = value
+        else:
+            draws[name] = distribution(value, name)
+    return Campaign(draws, int(found["seed"]), str(found.get("title", "")), tips, str(folder))
+
+
+def convert(folder: Path, out: Path, files: str = "parquet") -> Store:
+    """The same table in another folder and format of files; what is not complete there is missing here."""
+    there, campaign = read_manifest(folder), campaign_of(folder)
+    with Store.create(
+        out, campaign, int(there["runs"]), block=int(there["block"]), files=files, precision=str(there["precision"])
+    ) as store:
+        _write(out / FILE, (folder / FILE).read_bytes())
+        kept = {name: there[name] for name in ("elbowroom", "sources", "numpy") if name in there}  # what made it
+        _write(out / MANIFEST, (json.dumps({**read_manifest(out), **kept}, indent=1) + "\n").encode())
+        blocks = {block.first: block for block in store.blocks}
+        for rows in each_rows(folder):
+            store.write(blocks[int(rows["run"][0])], rows)
+    return store
+
+
 def read_schema(folder: Path) -> Schema:
     """The columns of the campaign in a folder."""
     found = read_manifest(folder)
@@ -340,8 +375,8 @@ def read_schema(folder: Path) -> Schema:
 def encoded(rows: Rows, columns: Schema, files: str) -> bytes:
     """The bytes of a block's file."""
     out = io.BytesIO()
-    if files == "npy":
-        np.save(out, rows, allow_pickle=False)
+    if files != "parquet":
+        np.save(out, summary(rows) if files == "summary" else rows, allow_pickle=False)
         return out.getvalue()
     arrow().parquet.write_table(as_table(rows, columns), out, compression="zstd")
     return out.getvalue()
@@ -378,16 +413,16 @@ def as_rows(table: pa.Table, columns: Schema) -> Rows:
     return found
 
 
-def decoded(data: bytes, columns: Schema, files: str) -> Rows:
+def decoded(data: bytes, columns: Schema, files: str, campaign: Campaign) -> Rows:
     """The rows of a block's file."""
-    if files == "npy":
+    if files != "parquet":
         rows: Rows = np.load(io.BytesIO(data), allow_pickle=False)
-        return rows
+        return whole(rows, campaign, columns) if files == "summary" else rows
     return as_rows(arrow().parquet.read_table(io.BytesIO(data)), columns)
 
 
 def _count(path: Path, files: str) -> int:
-    if files == "npy":
+    if files != "parquet":
         return len(np.load(path, mmap_mode="r", allow_pickle=False))
     return int(arrow().parquet.read_metadata(path).num_rows)
 
@@ -408,9 +443,9 @@ def _sound(folder: Path) -> Iterator[bytes]:
 def each_rows(folder: str | Path) -> Iterator[Rows]:
     """The rows of the campaign in a folder block by block, in the order of runs: as much memory as one block takes."""
     folder = Path(folder)
-    columns, files = read_schema(folder), str(read_manifest(folder)["files"])
+    columns, files, campaign = read_schema(folder), str(read_manifest(folder)["files"]), campaign_of(folder)
     for data in _sound(folder):
-        yield decoded(data, columns, files)
+        yield decoded(data, columns, files, campaign)
 
 
 def read_rows(folder: str | Path) -> tuple[Rows, Schema]:

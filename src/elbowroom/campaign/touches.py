@@ -54,9 +54,9 @@ class Touch:
     approach: ApproachContact | None
 
 
-def look(of: RunParameters) -> Touch | None:
+def look(of: RunParameters, precision: str = "float64") -> Touch | None:
     """The run again; None if nobody was touched."""
-    again = replay(of)
+    again = replay(of, precision)
     apart = distances(again.scene, again.track)
     touching: NDArray[np.bool_] = np.any(apart.distance < 0.0, axis=1)
     if not touching.any():

@@ -19,6 +19,7 @@ from .people.reach import Reach as Reach
 from .people.settings import PersonSettings as PersonSettings
 from .people.settings import ReachSettings as ReachSettings
 from .people.settings import RecordedSettings as RecordedSettings
+from .people.settings import Seen as Seen
 from .people.settings import StandSettings as StandSettings
 from .people.settings import WalkSettings as WalkSettings
 from .people.settings import WanderSettings as WanderSettings

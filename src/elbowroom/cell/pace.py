@@ -56,9 +56,7 @@ class AsFastAsPossible:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Nothing to undo."""
 
     def wait(self, k: int) -> float:
@@ -117,9 +115,7 @@ class RealTime:
         collector.__enter__()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         collector.__exit__()
 
     def wait(self, k: int) -> float:

@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from ..avoidance import Command, Controller, Goal, MotionLimit, Obstacles, State, Status, Supervisor
 from ..avoidance.planning.background import Background, Inline
 from ..avoidance.planning.detour import Detour, fixed_shapes
+from ..avoidance.protocols import lacking
 from ..avoidance.safety.momentum_observer import MomentumObserver
 from ..avoidance.safety.perception import FAR
 from ..errors import ConfigError
@@ -47,7 +48,7 @@ from .recording.log import notes_of as notes_of
 from .recording.log import record_to as record_to
 from .recording.table import Recording
 from .scene import Scene
-from .task import Aiming, Task
+from .task import Aiming, Task, at_work
 
 Array = NDArray[np.float64]
 ROUNDING = 1e-6  # s: a plant's clock that is off by less is on time
@@ -112,6 +113,8 @@ class Cell:
         )
         rules = scene.controller.planning
         self.detour: Detour | None = None if rules is None else Detour(self.controller, rules)
+        if plant is not None and (why := lacking(plant, Plant)):
+            raise ConfigError(f"plant: expected an object that is a Plant, but {why}; got {plant!r:.60}")
         if plant is not None and plant.arm.model.digest != self.arm.model.digest:
             raise ConfigError(f"plant: expected that of {self.arm.name} as mounted(scene) has it; got {plant!r:.60}")
         self.plant: Plant = plant_of(scene, self.arm, sum(sizes)) if plant is None else plant
@@ -133,7 +136,7 @@ class Cell:
         same = own is not None and own.body is not None and own.body.link_capsules == touches.link_capsules
         self._told = own if same else None  # a plant that would compute the same distance again
         self._axes = scene.controller.repulsion.measure == "axis"
-        self.task: Task = scene.task.placed(self.origin).begin(pose[:3, 3])
+        self.task: Task = at_work(scene.task, self.origin, pose[:3, 3])
         self.task.goal.rotation = pose[:3, :3]  # tasks say where; a controller that turns the tool keeps it as it rests
         self.state = State(self.start)
         self.tool, self.tool_velocity = pose[:3, 3].copy(), np.zeros(3)
@@ -235,6 +238,8 @@ class Cell:
         self._measure(t)
         self._look(t)
         goal = self.task.step(t, dt, self.tool, self._distance)
+        if not isinstance(goal, Goal):
+            raise ConfigError(f"task: {type(self.task).__name__}.step: expected a Goal; got {goal!r:.60}")
         if self.detour is not None:
             goal = self._around(self.detour, t, dt, goal)
         goal.t = t
@@ -318,7 +323,10 @@ class Cell:
             return
         self.tool_velocity[:] = self.arm.jacobian(q)[0] @ qd
         self._place(t)
-        self.near, moving = self._near.of(q, self.people_rows)
+        try:
+            self.near, moving = self._near.of(q, self.people_rows)
+        except ValueError as error:
+            raise self._without_place(t) or error from error
         if self._touch is not self._near:  # the controller keeps another shape clear than the one that touches
             _, moving = self._touch.of(q, self.people_rows)
         self.clearance = moving
@@ -334,6 +342,13 @@ class Cell:
             return math.nan
         rows = self.guard.watch.believed
         return self._near.of(self.state.q, rows[rows[:, 0] < FAR])[0].surfaces
+
+    def _without_place(self, t: float) -> ConfigError | None:
+        """What to say where somebody's actual rows are no numbers; None where they all are."""
+        for name, place in zip(self._names, self._places, strict=True):
+            if not np.isfinite(place).all():
+                return ConfigError(f"people.{name}: look: expected rows of finite numbers; got NaN at {t:g} s")
+        return None
 
     def _place(self, t: float) -> None:
         """People where they are at t."""

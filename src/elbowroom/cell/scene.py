@@ -43,6 +43,7 @@ from typing import Any, Self, TypeGuard, TypeVar
 
 from ..avoidance import Config, Limits, Sensor
 from ..avoidance.checks import FieldError, Settings, refusal, setting
+from ..avoidance.protocols import lacking
 from ..avoidance.settings import dumps, read
 from ..errors import ConfigError, did_you_mean, nearest_hint
 from ..model.inertia import DENSITY
@@ -278,13 +279,14 @@ class Scene(_Plain):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not isinstance(self.task, TaskSettings):
-            raise refusal(self, "task", "a task, such as GoTo(point)")
+        if why := lacking(self.task, TaskSettings):
+            raise refusal(self, "task", f"a task, such as GoTo(point), but {why}")
         if not isinstance(self.people, Mapping):
             raise refusal(self, "people", 'people by name, {"anna": WalkSettings()}')
         for name, who in self.people.items():
-            if not isinstance(name, str) or not hasattr(who, "make"):
-                raise FieldError(f"people.{name}", "a person, such as WalkSettings()", who, place="Scene")
+            why = lacking(who, PersonSettings) if isinstance(name, str) else "the name is no text"
+            if why:
+                raise FieldError(f"people.{name}", f"a person, such as WalkSettings(), but {why}", who, place="Scene")
 
     @property
     def period(self) -> float:

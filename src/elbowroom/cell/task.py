@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..avoidance import Goal
 from ..avoidance.checks import Settings, setting
+from ..avoidance.protocols import lacking
 from ..errors import ConfigError, ShapeError
 
 Array = NDArray[np.float64]
@@ -85,6 +86,20 @@ class TaskSettings(Protocol):
 
     def begin(self, tool: ArrayLike) -> Task:
         """The task at work, its tool at rest at a point (3,)."""
+
+
+def at_work(settings: TaskSettings, origin: Array, tool: Array) -> Task:
+    """The task with points from `origin` (3,), its tool at rest at a point (3,); a ConfigError where it is none."""
+    name = f"task: {type(settings).__name__}"
+    placed = settings.placed(origin)
+    if why := lacking(placed, TaskSettings):
+        raise ConfigError(f"{name}.placed: expected a task, but {why}; got {placed!r:.60}")
+    task = placed.begin(tool)
+    if why := lacking(task, Task):
+        raise ConfigError(f"{name}.begin: expected a task at work, but {why}; got {task!r:.60}")
+    if not isinstance(task.goal, Goal):
+        raise ConfigError(f"{name}.begin: expected a Goal as `goal`; got {task.goal!r:.60}")
+    return task
 
 
 @dataclass(frozen=True)

@@ -24,14 +24,12 @@ Label.  The interpreter's lock is free meanwhile: blocks may run in several thre
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
 import llvmlite
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import disk_cache as disk
 from . import engine
@@ -40,99 +38,27 @@ from .kernel import Array
 from .lane_code import OPERATIONS, module
 from .llvm import ROOM
 from .pipeline import Call, Copy, FromRing, Sound, Span, ToRing
+from .schedule_steps import (
+    Around,
+    Blend,
+    Checks,
+    ColumnPlaces,
+    Gather,
+    Halt,
+    Label,
+    LaneStep,
+    LaneTables,
+    Repeat,
+    Scatter,
+    Spread,
+    Unfused,
+    Where,
+    flat,
+    left_sound,
+    reads_and_writes,
+)
 
 ALIGNMENT = 64  # bytes
-
-
-@dataclass(frozen=True, eq=False)
-class Unfused(Call):
-    """A kernel with products and sums apart: NumPy's bits."""
-
-
-@dataclass(frozen=True, eq=False)
-class Blend:
-    """One array's numbers into another, in the lanes of a mask (1,)."""
-
-    mask: Array
-    source: Array
-    to: Array
-
-
-@dataclass(frozen=True, eq=False)
-class Where:
-    """Steps that are done if a mask (1,) holds in any active lane; their checks count in its lanes alone."""
-
-    mask: Array
-    steps: Sequence[LaneStep]
-
-
-@dataclass(frozen=True, eq=False)
-class Repeat:
-    """Steps that are done once, and again as long as a mask (1,) holds in an active lane, `most` times in all."""
-
-    steps: Sequence[LaneStep]
-    mask: Array
-    most: int
-
-
-@dataclass(frozen=True, eq=False)
-class LaneTables:
-    """A table (rows, elements) of each lane's own, contiguous and of the schedule's precision; `tables[lane] = x`."""
-
-    width: int
-    of: dict[int, Array] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, eq=False)
-class Gather:
-    """That row of each lane's table whose number is in `at` (1,), into an array; NaN where it is negative."""
-
-    tables: LaneTables
-    at: Array
-    to: Array
-
-
-@dataclass(frozen=True, eq=False)
-class Spread:
-    """That row whose number is in `at` (1,) of the first lane, of a table that all lanes share, into an array."""
-
-    tables: LaneTables
-    at: Array
-    to: Array
-
-
-@dataclass(frozen=True, eq=False)
-class Scatter:
-    """An array into that row of each lane's table."""
-
-    source: Array
-    at: Array
-    tables: LaneTables
-
-
-@dataclass(frozen=True, eq=False)
-class Halt:
-    """Ends the run where a mask (1,) holds in an active lane."""
-
-    mask: Array
-
-
-@dataclass(frozen=True, eq=False)
-class Label:
-    """Where a run can go on."""
-
-    name: str
-
-
-@dataclass(frozen=True, eq=False)
-class Around:
-    """Back to the first step; ends the run after so many turns."""
-
-    most: int
-
-
-_Table = Gather | Spread | Scatter
-LaneStep = Call | Copy | FromRing | ToRing | Sound | Blend | Where | Repeat | _Table | Halt | Label | Around
 
 
 class Ended(NamedTuple):
@@ -140,89 +66,6 @@ class Ended(NamedTuple):
 
     step: LaneStep
     lanes: list[int]
-
-
-def flat(steps: Iterable[LaneStep]) -> Iterator[LaneStep]:
-    """All steps, those of conditions and loops too."""
-    for step in steps:
-        yield step
-        if isinstance(step, Where | Repeat):
-            yield from flat(step.steps)
-
-
-def reads_and_writes(step: LaneStep) -> tuple[list[Array], list[Array]]:
-    """The arrays that a step itself reads, and those that it writes."""
-    if isinstance(step, Call):
-        return list(step.inputs), [step.out] if isinstance(step.out, np.ndarray) else list(step.out)
-    if isinstance(step, Copy):
-        return [step.source], [step.to]
-    if isinstance(step, Blend):
-        return [step.mask, step.source, step.to], [step.to]
-    if isinstance(step, FromRing):
-        return [step.ring, step.at], [step.to]
-    if isinstance(step, ToRing):
-        return [step.source, step.ring, step.at], [step.ring]
-    if isinstance(step, Gather | Spread):
-        return [step.at], [step.to]
-    if isinstance(step, Scatter):
-        return [step.at, step.source], []
-    if isinstance(step, Sound):
-        return [step.array], []
-    return ([step.mask], []) if isinstance(step, Where | Repeat | Halt) else ([], [])
-
-
-def carried(steps: Iterable[LaneStep]) -> list[Array]:
-    """The arrays, each once, that steps read before they have written all of them: what lasts, and what is given."""
-    written, found = list[Span](), dict[tuple[int, int], Array]()
-
-    def visit(some: Iterable[LaneStep], *, sure: bool) -> None:
-        for step in some:
-            reads, writes = reads_and_writes(step)
-            for array in reads:
-                span = Span.of(array)
-                if not any(span.within(other) for other in written):
-                    found.setdefault((span.start, span.end), array)
-            if sure:
-                written.extend(Span.of(array) for array in writes)
-            if isinstance(step, Where | Repeat):
-                visit(step.steps, sure=sure and isinstance(step, Repeat))
-
-    visit(steps, sure=True)
-    return list(found.values())
-
-
-class _Columns:
-    """The memory of a block: a vector of all lanes for every number of one state's arrays."""
-
-    def __init__(self, arrays: Iterable[Array], lanes: int, dtype: np.dtype[Any]) -> None:
-        self.lanes, self.dtype = lanes, dtype
-        spans = list[Span]()
-        for span in sorted((Span.of(x) for x in arrays), key=lambda s: (s.start, s.end)):
-            if spans and span.start < spans[-1].end:
-                spans[-1] = spans[-1]._replace(end=max(span.end, spans[-1].end))
-            elif span.end > span.start:
-                spans.append(span)
-        self._spans = spans
-        sizes = [(s.end - s.start) // 8 for s in spans]
-        room = np.zeros(sum(sizes) * lanes + ALIGNMENT, dtype)
-        first = -(room.ctypes.data % -ALIGNMENT) // dtype.itemsize
-        self.all: Array = room[first : first + sum(sizes) * lanes].reshape(-1, lanes)
-        self._parts = dict[int, NDArray[Any]]()  # by the address of one state's
-        for span, size in zip(spans, sizes, strict=True):
-            part = room[first : first + size * lanes].reshape(size, lanes)
-            one = np.ctypeslib.as_array((ctypes.c_double * size).from_address(span.start))
-            with np.errstate(over="ignore", invalid="ignore"):
-                part[:] = one[:, None]
-            self._parts[span.start], first = part, first + size * lanes
-
-    def __getitem__(self, array: Array) -> Array:
-        """(elements, lanes)."""
-        span = Span.of(array)
-        for whole in self._spans:
-            if whole.start <= span.start and span.end <= whole.end and span.end > span.start:
-                first = (span.start - whole.start) // 8
-                return self._parts[whole.start][first : first + array.size]
-        raise KeyError(f"an array of shape {array.shape} is none of the schedule's")
 
 
 class LaneSchedule:
@@ -234,19 +77,17 @@ class LaneSchedule:
         self.steps, self._active = tuple(steps), active
         every = list(flat(self.steps))
         self.arrays = [x for step in every for part in reads_and_writes(step) for x in part]
-        self._columns = _Columns([active, *self.arrays], self.lanes, self.dtype)
+        self._places = ColumnPlaces([active, *self.arrays])
+        self.columns = _aligned(self._places.rows, self.lanes, self.dtype)  # (numbers, lanes)
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.columns[:] = self._places.now()[:, None]
         self._hit = _aligned(1, self.lanes, self.dtype)
         self._kept: list[Any] = []  # code, words and counters
         self._rows: list[tuple[int, int]] = []
         self._of: list[LaneStep] = []
         self._labels: dict[str, int] = {}
         self._tables: dict[LaneTables, list[Any]] = {}
-        written = [Span.of(x) for step in every for x in reads_and_writes(step)[1]]
-        self._constant = [
-            span
-            for array in self.arrays
-            if (span := Span.of(array)) and not any(span.meets(w) for w in written) and np.isfinite(array).all()
-        ]
+        self._checks = Checks(self.steps)
         self._add_all(self.steps, active, [])
         self[active][:] = 0.0
         self._schedule = (ctypes.c_int64 * (2 * len(self._rows)))(*(word for row in self._rows for word in row))
@@ -254,12 +95,8 @@ class LaneSchedule:
 
     def __getitem__(self, array: Array) -> Array:
         """(elements, lanes): what stands for an array of the steps."""
-        return self._columns[array]
-
-    @property
-    def columns(self) -> Array:
-        """(numbers, lanes): all arrays, one after the other."""
-        return self._columns.all
+        first = self._places.first(array)
+        return self.columns[first : first + array.size]
 
     def run(self, label: str | None = None) -> Ended:
         """From a label on, or from the first step."""
@@ -316,14 +153,11 @@ class LaneSchedule:
             self._row(step, "around", self._counter(), step.most, -len(self._rows) - 1)
         elif isinstance(step, Where | Repeat):
             return self._nested(step, mask, sound)
-        written = [Span.of(x) for x in reads_and_writes(step)[1]]
-        return [span for span in sound if not any(span.meets(w) for w in written)]
+        return left_sound(sound, [step])
 
     def _nested(self, step: Where | Repeat, mask: Array, sound: list[Span]) -> list[Span]:
         both = self._at(step.mask), self._at(self._active)
-        inside = list(flat(step.steps))
-        written = [Span.of(x) for each in inside for x in reads_and_writes(each)[1]]
-        still = [span for span in sound if not any(span.meets(w) for w in written)]
+        still = left_sound(sound, step.steps)
         first = len(self._rows)
         if isinstance(step, Where):
             self._row(step, "skip", *both, 0)
@@ -338,18 +172,8 @@ class LaneSchedule:
         return still
 
     def _check(self, step: Call | Sound, mask: Array, sound: list[Span]) -> list[Span]:
-        if isinstance(step, Sound):
-            arrays = [step.array]
-        else:
-            names = [p.name for p in step.kernel.signature.inputs]
-            checked = names if step.checked is None else step.checked
-            arrays = [x for name, x in zip(names, step.inputs, strict=True) if name in checked]
-        found, words = list(sound), list[int]()
-        for array in arrays:
-            span = Span.of(array)
-            if not any(span.within(other) for other in (*found, *self._constant)):
-                words += (self._at(array), array.size)
-                found.append(span)
+        looked, found = self._checks.of(step, sound)
+        words = [word for array in looked for word in (self._at(array), array.size)]
         if words:
             both = self._at(mask), self._at(self._active)
             self._row(step, "check", *both, self._hit.ctypes.data, len(words) // 2, *words)

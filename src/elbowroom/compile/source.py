@@ -38,6 +38,7 @@ from typing import Literal, Self
 from ..algebra import Port, Program, Repeated
 from ..algebra.expr import CONDITIONS, Operation
 from ..algebra.philox import Philox
+from ..errors import ElbowroomError
 from .lower import lower, turned_steps
 
 Real = Literal["double", "float"]
@@ -209,6 +210,8 @@ STEPS = {
     "max": "({0} > {1}) ? {0} : {1}",
     "select": "{} ? {} : {}",
 }
+APART = {"fma": "{} * {} + {}", "fms": "{} * {} - {}", "fnma": "{2} - {0} * {1}"}
+"""Where nothing may fuse, as in NumPy; whoever compiles it must not fuse either."""
 FUNCTIONS = {"sin": "sin", "cos": "cos", "sqrt": "sqrt", "log": "log", "abs": "fabs"}  # of math.h
 
 WORDS = """
@@ -257,6 +260,7 @@ class Dialect:
     integers: tuple[str, str] = ("uint32_t", "uint64_t")
     infinity: str = ""  # how it is written where math.h's HUGE_VAL and HUGE_VALF are not known
     loop: str = ""  # a line that stands before a loop, so that it stays one
+    fused: bool = True  # whether products and sums are fused as `lower` says; False: never
 
     @property
     def integer(self) -> str:
@@ -284,6 +288,9 @@ class Source:
         self.rows = program.rows if isinstance(program, Repeated) else ""  # the input read in the loop
         self._turned = turned_steps(self.lowered)
         self._drawn = _neighbours(self.steps, self.lowered.constants)
+        self._late: dict[int, str] = {}  # inputs that are read before the first step that needs them
+        if not dialect.fused and self.has("sin", "cos", "log"):
+            raise ElbowroomError(f"{program.name}: sines and logarithms of our own need fused products and sums")
         self._results: dict[int, list[tuple[str, Port, int]]] = {}  # value -> where it goes
         for (name, port), operands in zip(self.outputs.values(), turn.results, strict=True):
             for element, operand in enumerate(operands):
@@ -304,21 +311,55 @@ class Source:
         """The whole C function."""
         return "\n".join([self.signature(name), "{", *self.body(), "}", ""])
 
-    def body(self, read: Reach = plain, write: Reach = plain, between: Sequence[str] = ()) -> list[str]:
-        """The lines between the braces; `between` stands after the last input is read, before an output is written."""
+    def body(
+        self,
+        read: Reach = plain,
+        write: Reach = plain,
+        between: Sequence[str] = (),
+        *,
+        late: bool = False,
+        row: Reach | None = None,
+        seen: Callable[[str, str], str | None] = lambda port, value: None,
+    ) -> list[str]:
+        """The lines between the braces; `between` stands after the last input is read, before an output is written.
+
+        `late`: an input is read where the first step needs it, so that no output may lie on an input.  `row` says how
+        element k of the row of this turn (`k` in the text) is reached in a Repeated; `seen` may give a line that stands
+        behind the reading of a value of an input.
+        """
         w = self._writer()
+        self._row, self._seen = row or self._plain_row, seen
         used = {port for port, _ in self.lowered.loads.values()}
         w.lines += [f"    (void){name};" for port, (name, _) in self.inputs.items() if port not in used]
         fed = {p.name for p in self.program.fed} if isinstance(self.program, Repeated) else set()
         for k, (port, element) in self.lowered.loads.items():
-            if port != self.rows:
+            if late and not isinstance(self.program, Repeated):
+                self._late[k] = read(*self.inputs[port], element)
+            elif port != self.rows:
                 w.put(read(*self.inputs[port], element), name=f"t{k}", changes=port in fed)
+                self._was_read(w, k)
         w.lines += between
         if isinstance(self.program, Repeated):
             self._loop(w, write, self.program)
         else:
             self._run(w, lambda k: self._finish(w, k, write))
         return w.lines
+
+    def _plain_row(self, name: str, whole: Port, element: int) -> str:
+        assert isinstance(self.program, Repeated)
+        return f"{name}[k * {whole.size // self.program.times} + {element}]"
+
+    def _needs(self, w: SourceWriter, operands: Iterable[int]) -> None:
+        """Reads the inputs among these values that were not read yet."""
+        for k in operands:
+            if k in self._late:
+                w.put(self._late.pop(k), name=f"t{k}")
+                self._was_read(w, k)
+
+    def _was_read(self, w: SourceWriter, k: int) -> None:
+        line = self._seen(self.lowered.loads[k][0], f"t{k}")
+        if line is not None:
+            w.lines.append(line)
 
     def _writer(self) -> SourceWriter:
         return SourceWriter(self.dialect.real, integer=self.dialect.integer, words=self.dialect.integers, prefix="ew_")
@@ -362,8 +403,8 @@ class Source:
         inside = self._writer()
         for k, (port, element) in loads.items():
             if port == self.rows:
-                name, whole = self.inputs[port]
-                inside.put(f"{name}[k * {whole.size // repeated.times} + {element}]", name=f"t{k}")
+                inside.put(self._row(*self.inputs[port], element), name=f"t{k}")
+                self._was_read(inside, k)
 
         def finish(k: int) -> None:
             if k in last:
@@ -386,6 +427,7 @@ class Source:
         for step, (k, which) in self._turned.items():
             pairs.setdefault(k, {})[which] = step
         for k, wanted in pairs.items():
+            self._needs(w, [k])
             self._sincos(w, f"t{k}", wanted)
 
     def _sincos(self, w: SourceWriter, x: str, wanted: dict[str, int]) -> None:
@@ -404,6 +446,7 @@ class Source:
 
     def _step(self, w: SourceWriter, k: int, operation: Operation) -> None:
         name, *operands = operation
+        self._needs(w, operands)
         x = [self._operand(i) for i in operands]
         if name in ("sin", "cos"):
             self._sincos(w, x[0], {name: k})
@@ -414,7 +457,8 @@ class Source:
         elif name in FUNCTIONS:
             w.put(f"{FUNCTIONS[name]}{suffix(w.scalar)}({x[0]})", name=f"t{k}")
         else:
-            w.put(STEPS[name].format(*x), "int" if name in CONDITIONS else "", f"t{k}")
+            form = APART.get(name, STEPS[name]) if not self.dialect.fused else STEPS[name]
+            w.put(form.format(*x), "int" if name in CONDITIONS else "", f"t{k}")
 
     def _uniform(self, w: SourceWriter, k: int, operands: list[int]) -> None:
         """A random number, and that of its block's other channel where somebody reads it."""
@@ -432,6 +476,8 @@ class Source:
 
     def _finish(self, w: SourceWriter, k: int, write: Reach) -> None:
         """Store an output as soon as it is known."""
+        if k in self._results:
+            self._needs(w, [k])
         w.lines += [f"    {write(*place)} = {self._operand(k)};" for place in self._results.get(k, ())]
 
 

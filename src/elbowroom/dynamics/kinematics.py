@@ -46,11 +46,14 @@ class Frames(NamedTuple):
 class Jacobian(NamedTuple):
     """The Jacobian of a point, in its two halves, or the time derivative of one: `Jv, Jw = arm.jacobian(q)`.
 
+    Jv    (3, n), the point's velocity: v = Jv qd, m/s
+    Jw    (3, n), its link's angular velocity: w = Jw qd, rad/s
+
     World axes; of a batch of B states each half is (B, 3, n).  `np.vstack` makes one (6, n) matrix of the two.
     """
 
-    Jv: NDArray[np.float64]  # (3, n), the point's velocity: v = Jv qd, m/s
-    Jw: NDArray[np.float64]  # (3, n), its link's angular velocity: w = Jw qd, rad/s
+    Jv: NDArray[np.float64]
+    Jw: NDArray[np.float64]
 
     @property
     def shape(self) -> NoReturn:

@@ -17,12 +17,13 @@ from typing import Any
 import numpy as np
 
 from ..arm import Arm
-from ..errors import ConfigError, ElbowroomError, pip_install
+from ..errors import ElbowroomError, pip_install
 from ..export import mjcf_with_notes
 from .excitation import Excitation
 from .measurements import Array, Measurements
 
 STEP = 5e-4  # s
+EVERY = 4  # steps between two rows
 STIFF = 60.0  # rad/s: w
 GRIP = 4 * STEP  # s: MuJoCo's dry friction settles in this time; its own 20 ms would creep through every reversal
 
@@ -43,11 +44,8 @@ class Followed:
         return Measurements(name, self.t, q, self.tau + torque_noise * rng.normal(size=self.tau.shape))
 
 
-def follow(believed: Arm, true: Arm, reference: Excitation, *, rate: float = 500.0) -> Followed:
-    """The arm as it truly is, moved along a trajectory by a controller that believes otherwise."""
-    every = round(1.0 / (rate * STEP))
-    if every < 1 or abs(every * rate * STEP - 1.0) > 1e-9:
-        raise ConfigError(f"rate: expected {1 / STEP:g} Hz divided by a whole number; got {rate:g}")
+def follow(believed: Arm, true: Arm, reference: Excitation) -> Followed:
+    """The arm as it truly is, moved along a trajectory by a controller that believes otherwise; 500 rows a second."""
     q, qd, qdd = reference.at(np.arange(0.0, reference.seconds, STEP))
     mujoco = _engine()
     model: Any = mujoco.MjModel.from_xml_string(mjcf_with_notes(true.model, contacts=False, adjust=True).text)
@@ -65,7 +63,7 @@ def follow(believed: Arm, true: Arm, reference: Excitation, *, rate: float = 500
         here, speed = data.qpos.copy(), data.qvel.copy()
         wanted = qdd[k] + 2.0 * STIFF * (qd[k] - speed) + STIFF**2 * (q[k] - here)
         tau = np.clip(inverse(here, speed, wanted) + friction[k], -effort, effort)
-        if k and k % every == 0:
+        if k and k % EVERY == 0:
             t.append(k * STEP)
             positions.append(here)
             torques.append(0.5 * (before + tau))

@@ -15,71 +15,16 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..avoidance.planning.detour import RouteState
 from ..cell import Cell
 from ..errors import ElbowroomError, pip_install
 from ..geometry.shapes import PARKED
 from ..model.rotations import z_to
 from .scene3d.primitives import ARM, PERSON, quaternion
-from .snapshot import Nearest, SceneView, Snapshot, capsules, carrying, palms
+from .snapshot import SceneView, Snapshot
 
 RATE = 20.0  # Hz
 FAR = 0.5 * abs(float(PARKED[0]))  # m
 GOAL, OBJECT, NEAREST, ROUTE = (46, 140, 96), (226, 154, 44), (206, 58, 52), (46, 120, 160)
-
-
-def snapshot_of(cell: Cell, view: SceneView) -> Snapshot:
-    """What a page shows of a cell that runs without one, after a control step."""
-    info, guard, q = cell.controller.command, cell.guard, cell.state.q
-    return Snapshot(
-        scene=view,
-        t=cell.command.t,
-        q=q.copy(),
-        margins=np.minimum(q - view.lower, view.upper - q),
-        arm=capsules(cell.controller.rows[: len(cell.body)]),
-        tool=cell.tool.copy(),
-        tool_speed=float(np.linalg.norm(cell.tool_velocity)),
-        goal=np.array(cell.task.goal.position),
-        objects=np.array(cell.task.objects),
-        carrying=carrying(cell.task),
-        state=cell.task.state,
-        cycles=cell.task.cycles,
-        people=capsules(cell.people_rows),
-        hands=palms(cell),
-        distance=cell.near.surfaces,
-        clearance=cell.clearance.surfaces,
-        axes=cell.near.axes,
-        nearest=Nearest(*cell.controller.nearest_points(), *cell.controller.nearest()) if cell.people else None,
-        contacts=cell.plant.contacts,
-        touching=cell.plant.touching,
-        attraction=np.array(info.attraction),
-        repulsion=np.array(info.repulsion),
-        slow=info.slow,
-        push=info.push,
-        status=cell.command.status.value,
-        law_status=info.status.value,
-        verdict="" if cell.verdict is None else cell.verdict.value,
-        stopped=guard is not None and guard.latched is not None,
-        reason=cell.command.reason,
-        route_state=RouteState.NONE if cell.detour is None else cell.detour.state,
-        route=np.zeros((0, 3)) if cell.detour is None else cell.detour.line,
-    )
-
-
-def view_of(cell: Cell) -> SceneView:
-    """What stays the same throughout a run."""
-    return SceneView(
-        supervision=cell.scene.supervision,
-        joints=cell.arm.joint_names,
-        lower=cell.controller.lower.copy(),
-        upper=cell.controller.upper.copy(),
-        arm_names=cell.body.names,
-        people_names=tuple(name for who in cell.people for name in who.actual.names),
-        who=tuple(cell.scene.people),
-        floor=cell.floor,
-        base=np.array(cell.arm.model.base[:3, 3]),
-        bare=cell.bare,
-    )
 
 
 class RerunViewer:
@@ -91,7 +36,7 @@ class RerunViewer:
         except ImportError:
             raise ElbowroomError(f"--rerun needs the package rerun-sdk: {pip_install('rerun')}") from None
         self._rerun: Any = rerun
-        self._view = view_of(cell)
+        self._view = SceneView.of_cell(cell)
         self._stream = rerun.RecordingStream("elbowroom")
         if file is None:
             self._stream.spawn()
@@ -109,7 +54,7 @@ class RerunViewer:
         def moved(done: int, total: int) -> None:
             if cell.command.t >= self._next or cell.command.status.value != self._status:
                 self._next = cell.command.t + 1.0 / RATE
-                self.show(snapshot_of(cell, self._view))
+                self.show(Snapshot.of_cell(cell, self._view))
             if progress is not None:
                 progress(done, total)
 

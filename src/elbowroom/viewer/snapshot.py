@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -94,12 +94,16 @@ class SceneView:
     @classmethod
     def from_cell(cls, place: Workplace) -> SceneView:
         """The view of the cell that a workplace has now."""
-        cell, setup, config = place.cell, place.setup, place.cell.controller.config
+        cell, setup = place.cell, place.setup
         robot, supervision = setup.robot or cell.arm.name, cell.scene.supervision
+        shown = ShownSettings.of(cell.controller.config, supervision, robot, setup.scenario, setup.speed)
+        return replace(cls.of_cell(cell), setup=setup, shown=shown, visuals=place.visuals)
+
+    @classmethod
+    def of_cell(cls, cell: Cell) -> SceneView:
+        """What the cell alone says."""
         return cls(
-            setup=setup,
-            shown=ShownSettings.of(config, supervision, robot, setup.scenario, setup.speed),
-            supervision=supervision,
+            supervision=cell.scene.supervision,
             joints=cell.arm.joint_names,
             kinds=cell.arm.model.kinds,
             lower=cell.controller.lower.copy(),
@@ -108,11 +112,10 @@ class SceneView:
             arm_names=cell.body.names,
             people_names=tuple(name for who in cell.people for name in who.actual.names),
             who=tuple(cell.scene.people),
-            visuals=place.visuals,
             belts=belts(cell.scene, cell.origin),
             floor=cell.floor,
             base=np.array(cell.arm.model.base[:3, 3]),
-            workspace=config.workspace,
+            workspace=cell.controller.config.workspace,
             bare=cell.bare,
         )
 
@@ -190,50 +193,23 @@ class Snapshot:
     @classmethod
     def from_cell(cls, place: Workplace) -> Snapshot:
         """The snapshot of a workplace, now."""
-        cell, t = place.cell, place.t
-        info, guard, q, view = cell.controller.command, cell.guard, cell.state.q, place.scene_view()
-        first = place.people[0] if place.people else None
+        cell, q, view = place.cell, place.cell.state.q, place.scene_view()
+        guard, first = cell.guard, place.people[0] if place.people else None
         found, recording = margins(cell), place.tape.recording
         watching = view.supervision == "watch"
-        return cls(
-            scene=view,
+        return replace(
+            cls.of_cell(cell, view),
             generation=place.generation,
-            t=t,
+            t=place.t,
             running=place.running,
-            q=q.copy(),
-            margins=np.minimum(q - view.lower, view.upper - q),
-            arm=capsules(
-                cell.controller.rows[: len(cell.body)]
-            ),  # of this control step: the controller has placed them
             poses=np.concatenate([cell.arm.model.base[None], cell.arm.poses(q)]),
             tool_pose=cell.arm.pose(q),
-            tool=cell.tool.copy(),
-            tool_speed=float(np.linalg.norm(cell.tool_velocity)),
-            goal=np.array(cell.task.goal.position),
-            objects=np.array(cell.task.objects),
-            carrying=carrying(cell.task),
-            state=cell.task.state,
-            cycles=cell.task.cycles,
             undisturbed=None if place.alone is None else place.alone.cycles,
             dragged=cell.task.state == DRAGGED,
-            people=capsules(cell.people_rows),
-            person=None if not cell.people else cell.people[0].actual.point(t)[0],
+            person=None if not cell.people else cell.people[0].actual.point(place.t)[0],
             offset=np.zeros(2) if first is None else first.offset,
-            hands=palms(cell),
             hand_offsets={} if first is None else first.hand_offsets,
-            distance=cell.near.surfaces,
-            clearance=cell.clearance.surfaces,
-            axes=cell.near.axes,
-            nearest=Nearest(*cell.controller.nearest_points(), *cell.controller.nearest()) if cell.people else None,
             contacts=place.contacts,
-            touching=cell.plant.touching,
-            attraction=np.array(info.attraction),
-            repulsion=np.array(info.repulsion),
-            slow=info.slow,
-            push=info.push,
-            status=cell.command.status.value,
-            law_status=info.status.value,
-            verdict="" if cell.verdict is None else cell.verdict.value,
             stopped=bool(place.held),
             would_stop=watching and guard is not None and guard.latched is not None,
             reason=place.held or ("" if guard is None else guard.reason),
@@ -243,9 +219,7 @@ class Snapshot:
             felt=np.nan if cell.observer is None else cell.observer.part,
             waited=place.waiting.seconds,
             farther=farther(cell, found),
-            route_state=RouteState.NONE if cell.detour is None else cell.detour.state,
             route_part="" if cell.detour is None else view.part(cell.detour.name),
-            route=np.zeros((0, 3)) if cell.detour is None else cell.detour.line,
             pace=place.lateness(),
             loading=place.loading,
             busy=place.busy,
@@ -254,6 +228,44 @@ class Snapshot:
             recorded=0 if recording is None else len(recording),
             disk=place.tape.trouble,
             saved=place.tape.saved,
+        )
+
+    @classmethod
+    def of_cell(cls, cell: Cell, view: SceneView) -> Snapshot:
+        """What the cell alone says, after a control step."""
+        info, guard, q = cell.controller.command, cell.guard, cell.state.q
+        return cls(
+            scene=view,
+            t=cell.command.t,
+            q=q.copy(),
+            margins=np.minimum(q - view.lower, view.upper - q),
+            arm=capsules(cell.controller.rows[: len(cell.body)]),  # of this step: the controller has placed them
+            tool=cell.tool.copy(),
+            tool_speed=float(np.linalg.norm(cell.tool_velocity)),
+            goal=np.array(cell.task.goal.position),
+            objects=np.array(cell.task.objects),
+            carrying=carrying(cell.task),
+            state=cell.task.state,
+            cycles=cell.task.cycles,
+            people=capsules(cell.people_rows),
+            hands=palms(cell),
+            distance=cell.near.surfaces,
+            clearance=cell.clearance.surfaces,
+            axes=cell.near.axes,
+            nearest=Nearest(*cell.controller.nearest_points(), *cell.controller.nearest()) if cell.people else None,
+            contacts=cell.plant.contacts,
+            touching=cell.plant.touching,
+            attraction=np.array(info.attraction),
+            repulsion=np.array(info.repulsion),
+            slow=info.slow,
+            push=info.push,
+            status=cell.command.status.value,
+            law_status=info.status.value,
+            verdict="" if cell.verdict is None else cell.verdict.value,
+            stopped=guard is not None and guard.latched is not None,
+            reason=cell.command.reason,
+            route_state=RouteState.NONE if cell.detour is None else cell.detour.state,
+            route=np.zeros((0, 3)) if cell.detour is None else cell.detour.line,
         )
 
     @classmethod

@@ -232,16 +232,32 @@ class Wide:
         return [(np.zeros(model.n + 1), 0.0)]
 
 
+class Rows:
+    """Gives what it is told to, to a call with so many arguments."""
+
+    def __init__(self, given, takes=3):
+        self.rows = (lambda model, frames, q: given) if takes == 3 else lambda model, frames: given
+
+
 def test_what_is_no_limit_is_refused():
     def made(limits):
         return Supervisor(Controller(PANDA, Config(period=DT), people=1, person_capsules=1), motion_limits=limits)
 
     with pytest.raises(ConfigError, match=r"Wide.rows: expected pairs of a row \(7,\) and a number; got shapes \(8,\)"):
         made([Wide()])
-    expected = r"motion_limits: expected a list of objects with `rows\(model, frames, q\)`; got "
-    for wrong, shown in (([3], "3"), (Ceiling(1.0), "Ceiling"), ([Ceiling], "<class"), (None, "None")):
+    expected = r"motion_limits: expected a list of objects with `rows\(model, frames, q\)`"
+    for wrong, shown in (
+        (Ceiling(1.0), "; got Ceiling"),
+        (None, "; got None"),
+        ([3], r", but int has no rows\(model, frames, q\); got 3"),
+        ([Ceiling], ", but Ceiling is a class, not an object of it; got <class"),
+        ([Rows(None, takes=2)], ", but Rows.rows does not take model, frames, q; got <"),
+    ):
         with pytest.raises(ConfigError, match=expected + shown):
             made(wrong)
+    for wrong, shown in ((None, "None"), ([np.zeros(7)], r"array\(\[0"), ([(np.zeros(7), 0.0, 1.0)], r"\(array")):
+        with pytest.raises(ConfigError, match=rf"Rows.rows: expected pairs of a row \(7,\) and a number; got {shown}"):
+            made([Rows(wrong)])
     with pytest.raises(ConfigError, match="motion_limits: expected at most 16 rows together; got 17"):
         made([Downwards(0.1, 17)])
     with pytest.raises(ConfigError, match="motion_limits: expected a Controller of elbowroom's own"):

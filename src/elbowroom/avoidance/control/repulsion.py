@@ -44,7 +44,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ...algebra import Scalar
+from ...algebra import Scalar, trace
 from ...algebra.functions import cos, maximum, minimum, power, sqrt, where
 from ...algebra.linalg import Array, dot
 from ...geometry.segments import projection
@@ -108,7 +108,8 @@ class Repulsion(Settings):
             self._examine(self.profile)
 
     def _examine(self, profile: Profile) -> None:
-        """Refuses a function that does not push away inside the influence, or begins with a jump at its edge."""
+        """Refuses a function that does not push away inside the influence, begins with a jump at its edge, or needs
+        to know its numbers."""
         places = [self.floor + k / 10 * (self.influence - self.floor) for k in range(11)]
         try:
             found = [float(profile(self.gain, place, self.influence)) for place in places]
@@ -120,6 +121,10 @@ class Repulsion(Settings):
             raise refusal(
                 self, "profile", f"a function that is zero at the influence, where it gives {found[-1]:g} m/s"
             )
+        try:
+            trace(lambda _, gain, d, d0: profile(gain, d, d0), None, {"gain": (), "d": (), "d0": ()})
+        except Exception as error:
+            raise refusal(self, "profile", f"a function over any scalar; with symbols it says {error}") from error
 
     @classmethod
     def thesis(cls, gain: float, influence: float, **others: Any) -> Repulsion:

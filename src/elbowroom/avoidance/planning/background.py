@@ -34,7 +34,7 @@ import weakref
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from ..control.controller import Controller
     from .planner import Planner
     from .settings import Planning
+    from .world import Obstacle
 
 Array = NDArray[np.float64]
 log = logging.getLogger("elbowroom.planning")
@@ -91,7 +92,7 @@ class Inline:
 
     problem = ""
 
-    def __init__(self, controller: Controller, rules: Planning, shapes: Sequence[Any] = ()) -> None:
+    def __init__(self, controller: Controller, rules: Planning, shapes: Sequence[Obstacle] = ()) -> None:
         self._planner = made_planner(controller.body, controller.lower, controller.upper, rules)
         self._rules, self._shapes = rules, tuple(shapes)
         people, _, capsules = controller.obstacles().layout
@@ -224,7 +225,7 @@ class Task:
     lower: Array
     upper: Array
     rules: Planning
-    shapes: tuple[Any, ...]
+    shapes: tuple[Obstacle, ...]
 
 
 class Link:
@@ -276,7 +277,9 @@ def serve() -> None:
 class _Keeper:
     """Starts the process, and again when it ended or is silent.  Runs in a thread of its own."""
 
-    def __init__(self, body: Body, lower: Array, upper: Array, sizes: Sizes, rules: Planning, shapes: tuple[Any, ...]):
+    def __init__(
+        self, body: Body, lower: Array, upper: Array, sizes: Sizes, rules: Planning, shapes: tuple[Obstacle, ...]
+    ):
         self._given = sizes, body, lower, upper, rules, shapes
         self.sizes, self._rules = sizes, rules
         self.link: Link | None = None
@@ -383,7 +386,7 @@ def _named(code: int) -> str:
 class Background:
     """A planner in a process of its own; see the module's docstring."""
 
-    def __init__(self, controller: Controller, rules: Planning, shapes: Sequence[Any] = ()) -> None:
+    def __init__(self, controller: Controller, rules: Planning, shapes: Sequence[Obstacle] = ()) -> None:
         people, things, capsules = controller.obstacles().layout
         sizes = Sizes(controller.arm.n, people, capsules, things)
         self._keeper = _Keeper(controller.body, controller.lower, controller.upper, sizes, rules, tuple(shapes))

@@ -28,7 +28,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ...algebra import Array as Scalars
 from ...algebra import Repeated, Scalar, minimum, sqrt, trace
@@ -41,7 +41,7 @@ from ...geometry.body import ends
 from ...geometry.segments import POINT, dot, least_square, least_square_to_box
 from ...model import LinkCapsule, Model
 from ...model.capsules import BASE
-from .world import BOX, CAPSULE, FAR, PLANE, World, filled_up
+from .world import BOX, CAPSULE, FAR, PLANE, Obstacle, World, filled_up
 
 Array = NDArray[np.float64]
 Numbers = NDArray[Any]
@@ -192,7 +192,7 @@ class Checker:
         first, last = (self._batch(np.asarray(x, dtype=float)) for x in (a, b))
         return bool(self.against(world, margin).edges_free(first, last)[0])
 
-    def prepare(self, capsules: int, shapes: Sequence[Any] = ()) -> None:
+    def prepare(self, capsules: int, shapes: Sequence[Obstacle] = ()) -> None:
         """Compiles now what worlds of these shapes and up to so many capsules need, not when the first such comes."""
         q, most = self.arm.ready[None], min(capsules, SIZES[-1])
         for size in (size for k, size in enumerate(SIZES) if k == 0 or SIZES[k - 1] < most):
@@ -220,7 +220,7 @@ class Checker:
             least = loop.general(flat, least, rows.astype(dtype), threads=threads)
         return np.asarray(least[:, 0], dtype=float)
 
-    def placing(self, dtype: Any, squared: bool, moving: tuple[LinkCapsule, ...] | None = None) -> Kernel:
+    def placing(self, dtype: DTypeLike, squared: bool, moving: tuple[LinkCapsule, ...] | None = None) -> Kernel:
         """q (n,) -> the ends of the capsules that move, and the least distance of each group of the arm's own pairs."""
         moving = self.moving if moving is None else moving
         key = ("placing", dtype, squared, _which(self, moving))
@@ -232,7 +232,7 @@ class Checker:
         return self._kernels[key]
 
     def loop(
-        self, width: int, size: int, dtype: Any, squared: bool, moving: tuple[LinkCapsule, ...] | None = None
+        self, width: int, size: int, dtype: DTypeLike, squared: bool, moving: tuple[LinkCapsule, ...] | None = None
     ) -> Kernel:
         """The least distance so far, and to so many rows of one kind -> the least of all."""
         moving = self.moving if moving is None else moving

@@ -30,7 +30,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +41,7 @@ from ..control.command import Goal
 from .follower import SampledRoute
 from .route import Route
 from .settings import WAIT
-from .world import World
+from .world import Obstacle, World
 
 if TYPE_CHECKING:
     from .checker import Checker
@@ -104,7 +104,7 @@ def choose(
     planner: Planner,
     request: Request,
     rules: Planning,
-    shapes: Sequence[Any] = (),
+    shapes: Sequence[Obstacle] = (),
     *,
     near: Clearance | None = None,
     repeatable: bool = False,
@@ -167,7 +167,7 @@ class _Asked:
         planner: Planner,
         request: Request,
         rules: Planning,
-        shapes: Sequence[Any] = (),
+        shapes: Sequence[Obstacle] = (),
         near: Clearance | None = None,
         repeatable: bool = False,
     ) -> None:

@@ -23,7 +23,7 @@ from __future__ import annotations
 import logging
 import math
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from ..control.controller import Controller
     from ..control.obstacles import Obstacles
     from .settings import Planning
+    from .world import Obstacle
 
 Array = NDArray[np.float64]
 log = logging.getLogger("elbowroom.planning")
@@ -89,7 +90,7 @@ _WORDS = {
 }
 
 
-def fixed_shapes(controller: Controller) -> tuple[Any, ...]:
+def fixed_shapes(controller: Controller) -> tuple[Obstacle, ...]:
     """What the controller's own settings say is there for good: the floor of its workspace."""
     walls = controller.config.workspace
     if walls is None or walls.floor is None:

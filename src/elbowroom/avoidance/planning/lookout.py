@@ -12,7 +12,7 @@ too.  Links of the arm that overlap already may do so, each group of them by as 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from ...geometry.shapes import RADIUS, ROW, VELOCITY_A, VELOCITY_B, A, B
 from .checker import Checker
 from .decision import ASIDE, THERE, could_come
 from .settings import WAIT
-from .world import World
+from .world import Obstacle, World
 
 if TYPE_CHECKING:
     from ..control.controller import Controller
@@ -42,7 +42,7 @@ ROOM = 0.05  # m beyond field and margin: then the straight way is taken
 class Lookout:
     """What a detour sees, for one controller; `shapes` are there for good.  See the module's docstring."""
 
-    def __init__(self, controller: Controller, rules: Planning, shapes: tuple[Any, ...]) -> None:
+    def __init__(self, controller: Controller, rules: Planning, shapes: tuple[Obstacle, ...]) -> None:
         self.controller, self.rules, self._shapes = controller, rules, shapes
         self.checker = Checker(controller.body, lower=controller.lower, upper=controller.upper)
         places = controller.obstacles()

@@ -36,19 +36,10 @@ from ...algebra import where
 from ...algebra.linalg import Array as Scalars
 from ...algebra.linalg import vector
 from ...compile import compiled
-from ...compile.lane_schedule import (
-    Blend,
-    Halt,
-    Label,
-    LaneSchedule,
-    LaneStep,
-    Repeat,
-    Where,
-    carried,
-    flat,
-    reads_and_writes,
-)
+from ...compile.card_schedule import CardSchedule
+from ...compile.lane_schedule import LaneSchedule
 from ...compile.pipeline import Call, Copy, Span
+from ...compile.schedule_steps import Blend, Halt, Label, LaneStep, Repeat, Where, carried, flat, reads_and_writes
 from ...errors import ConfigError
 from ...geometry import PARKED
 from ..control.command import HUGE, Goal, State, Status
@@ -323,7 +314,7 @@ class SupervisorLanes:
         self._wrong: set[Any] = set(map(id, flat([first.correcting])))
         self._late: set[Any] = {id(first.failing), *map(id, flat(first.running_down))}
 
-    def bind(self, schedule: LaneSchedule) -> None:
+    def bind(self, schedule: LaneSchedule | CardSchedule) -> None:
         """The schedule that has the steps."""
         first = self.first
         self._lasting = [schedule[x] for x in first.lasting]

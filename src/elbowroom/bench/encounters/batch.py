@@ -31,8 +31,9 @@ from ...algebra.linalg import vector
 from ...avoidance import Goal, Supervisor
 from ...avoidance.safety.lanes import ATTEND, CYCLE, STOPPED, Guard, SupervisorLanes
 from ...compile import compiled
-from ...compile.lane_schedule import Around, Gather, Halt, Label, LaneSchedule, LaneTables, Scatter, Unfused
+from ...compile.lane_schedule import LaneSchedule
 from ...compile.pipeline import Call, Copy
+from ...compile.schedule_steps import Around, Gather, Halt, Label, LaneStep, LaneTables, Scatter, Unfused
 from ...errors import ConfigError
 from ...geometry.person import NAMES
 from . import people as people_
@@ -94,12 +95,12 @@ def _stopped(_: None, now: Scalars, latch: Scalars, stops: Scalars) -> dict[str,
 
 
 @dataclass
-class _Run:
+class Run:
     """A run on its way: where it is, and what was recorded."""
 
     number: int
     scene: EncounterScene
-    frames: SensorFrames
+    frames: SensorFrames | None  # None where they were copied
     newest: Array  # (T,) number of the newest frame that has arrived, -1 for none
     q: Array  # (T + 1, n)
     asked: Array  # (T, n)
@@ -125,8 +126,11 @@ class Finished(NamedTuple):
     track: RunTrack
 
 
-class Together:
-    """A supervised law for any number of encounters of one arm and so many people, a block of them at a time."""
+class ClosedLoop:
+    """A step of encounters of one arm and so many people under a supervised law, as steps of a schedule.
+
+    With the arrays that it works on, and the tables of each run: what it is shown, and its track.
+    """
 
     def __init__(
         self, factory: Factory, where: Place, people: int, sensor: str = "camera", dtype: Any = np.float64
@@ -140,28 +144,28 @@ class Together:
                 raise ConfigError(f"only supervised laws run together; got {made!r:.60}")
             return made
 
-        self._arms = arms = SupervisorLanes(make, [NAMES] * people, single=self.dtype == np.float32)
-        self._pose, self._goal = arm.compile("pose"), Goal(np.zeros(3)).packed.copy()
-        self._takes = takes = arms.takes
-        self._task, self._at, self._stops = np.zeros(len(TASK)), np.zeros(1), np.zeros(len(STOPS))
-        watched = {"now": takes.now, "latch": arms.latch, "stops": self._stops}
-        seen, new_stops = np.zeros_like(self._stops), np.zeros_like(self._stops)
+        self.arms = arms = SupervisorLanes(make, [NAMES] * people, single=self.dtype == np.float32)
+        self.pose, self._goal = arm.compile("pose"), Goal(np.zeros(3)).packed.copy()
+        self.takes = takes = arms.takes
+        self.task, self._at, self.stops = np.zeros(len(TASK)), np.zeros(1), np.zeros(len(STOPS))
+        watched = {"now": takes.now, "latch": arms.latch, "stops": self.stops}
+        seen, new_stops = np.zeros_like(self.stops), np.zeros_like(self.stops)
         patience, stopped = (
             compiled(each, None, {name: x.shape for name, x in watched.items()}, name=each.__name__.strip("_"))
             for each in (_patience, _stopped)
         )
-        self._wanted = np.zeros(1)
-        n, k, finished = arm.n, self._task[:1], np.zeros(1)
+        self.wanted = np.zeros(1)
+        n, k, finished = arm.n, self.task[:1], np.zeros(1)
         bounds = np.array([*arm.model.lower, *arm.model.upper, PERIOD])
         tool, ahead, speed = np.zeros((4, 4)), np.zeros(n), np.zeros(n)
-        later, new_task = np.zeros_like(takes.now), np.zeros_like(self._task)
+        later, new_task = np.zeros_like(takes.now), np.zeros_like(self.task)
         skeleton = people_.skeleton(float(where.base[2]))
         points = np.zeros((people, len(skeleton.points), 3))
         velocities, rows = np.zeros_like(points), takes.rows.reshape(people, CAPSULES, -1)
         moved = compiled(_moved, None, {"q": (n,), "asked": (n,), "bounds": bounds.shape}, name="moved")
-        given = {"pose": tool, "goal": takes.goal, "now": takes.now, "task": self._task}
+        given = {"pose": tool, "goal": takes.goal, "now": takes.now, "task": self.task}
         tasked = compiled(_tasked, None, {name: x.shape for name, x in given.items()}, name="tasked")
-        self._tables = {
+        self.tables = {
             "newest": LaneTables(1),
             "points": LaneTables(points.size),
             "velocities": LaneTables(points.size),
@@ -170,9 +174,9 @@ class Together:
             "q": LaneTables(n),
             "asked": LaneTables(n),
         }
-        of = self._tables
-        self._finished, self._early = Halt(finished), Halt(self._wanted)
-        steps = [
+        of = self.tables
+        self.finished, self.early = Halt(finished), Halt(self.wanted)
+        self.steps: list[LaneStep] = [
             Label(LOOK),
             Gather(of["newest"], k, self._at),
             Gather(of["points"], self._at, points),
@@ -180,28 +184,77 @@ class Together:
             *(Call(skeleton.kernel, (points[k], velocities[k]), rows[k], checked=()) for k in range(people)),
             Gather(of["stamps"], self._at, takes.stamps),
             Unfused(patience, tuple(watched.values()), (arms.reset, seen), checked=()),
-            Copy(seen, self._stops),
+            Copy(seen, self.stops),
             *arms.steps,
             Unfused(stopped, tuple(watched.values()), new_stops, checked=()),
-            Copy(new_stops, self._stops),
+            Copy(new_stops, self.stops),
             Scatter(arms.command, k, of["asked"]),
             Unfused(moved, (takes.q, arms.command, bounds), (ahead, speed), checked=()),
-            Call(self._pose, (ahead,), tool, checked=()),
+            Call(self.pose, (ahead,), tool, checked=()),
             Unfused(tasked, tuple(given.values()), (later, new_task, finished), checked=()),
             Copy(ahead, takes.q),
             Copy(speed, takes.qd),
             Copy(later, takes.now),
-            Copy(new_task, self._task),
-            Gather(of["goals"], self._task[3:4], takes.goal[:3]),
+            Copy(new_task, self.task),
+            Gather(of["goals"], self.task[3:4], takes.goal[:3]),
             Scatter(takes.q, k, of["q"]),
-            self._finished,
-            self._early,
+            self.finished,
+            self.early,
             Around(TURNS),
         ]
-        self._schedule = schedule = LaneSchedule(steps, arms.active, self.dtype)
-        arms.bind(schedule)
-        self._columns = {name: schedule[getattr(takes, name)] for name in ("now", "q", "qd", "goal")}
-        self._columns |= {"task": schedule[self._task], "stops": schedule[self._stops]}
+
+    def new(self, number: int, scene: EncounterScene, frames: SensorFrames) -> Run:
+        """A run before its first step."""
+        if (scene.place, scene.people) != (self.where, self.people):
+            raise ConfigError("scenes that run together must have one arm and as many people")
+        if frames.points is None:
+            raise ConfigError("scenes that run together must have people in them; got frames of something else")
+        steps, arm = len(scene.times) - 1, self.where.arm
+        newest = np.searchsorted(frames.arrivals, scene.times[:-1] + 1e-9, side="right") - 1
+        q, asked = np.empty((steps + 1, arm.n), self.dtype), np.empty((steps, arm.n), self.dtype)
+        q[0] = arm.ready if scene.start is None else scene.start
+        return Run(number, scene, frames, newest, q, asked, np.zeros(arm.n))
+
+    def shown(self, run: Run) -> dict[str, Array]:
+        """A run's tables by name, but for its track's."""
+        frames = run.frames
+        assert frames is not None  # as it was made
+        assert frames.points is not None  # new looks
+        points = frames.points
+        stamps = np.repeat(frames.stamps[:, None], self.people, axis=1)
+        tables = {"newest": run.newest[:, None], "stamps": stamps, "goals": run.scene.goals}
+        return tables | {"points": points.at, "velocities": points.velocities}
+
+    def values(self, run: Run) -> list[tuple[Array, Any]]:
+        """The arrays that a run has numbers of its own in, with these."""
+        t, goals = run.k * PERIOD, len(run.scene.goals)
+        self._goal[:3] = run.scene.goals[run.done % goals]
+        return [
+            (self.takes.now, (t, t, run.goal_time, FOR_EVER)),
+            (self.takes.q, run.q[run.k]),
+            (self.takes.qd, run.speed),
+            (self.takes.goal, self._goal.copy()),
+            (self.task, (run.k, len(run.asked), run.done, run.done % goals, goals, PERIOD)),
+            (self.stops, (run.stops, run.reset_at, float(run.latched))),
+        ]
+
+    def track(self, run: Run) -> RunTrack:
+        """What the arm did in a run that has ended."""
+        unknown = np.full(len(run.asked), np.nan)
+        q, asked = (x.astype(np.float64, copy=False) for x in (run.q, run.asked))
+        return RunTrack(q, asked, run.done, run.stops, unknown)
+
+
+class Together:
+    """A supervised law for any number of encounters of one arm and so many people, a block of them at a time."""
+
+    def __init__(
+        self, factory: Factory, where: Place, people: int, sensor: str = "camera", dtype: Any = np.float64
+    ) -> None:
+        self.loop = loop = ClosedLoop(factory, where, people, sensor, dtype)
+        self.where, self._arms = where, loop.arms
+        self._schedule = schedule = LaneSchedule(loop.steps, loop.arms.active, loop.dtype)
+        loop.arms.bind(schedule)
         self.lanes = schedule.lanes
 
     def run(self, scenes: Sequence[EncounterScene], frames: Sequence[SensorFrames]) -> list[RunTrack]:
@@ -212,15 +265,15 @@ class Together:
     def stream(self, runs: Iterable[tuple[EncounterScene, SensorFrames]]) -> Iterator[Finished]:
         """Each encounter as it ends; another is taken of `runs` when there is a lane for it."""
         waiting: Iterator[tuple[int, tuple[EncounterScene, SensorFrames]]] | None = enumerate(runs)
-        found, ready = list[Finished](), list[tuple[_Run, Guard]]()  # ready: whose next cycle is ordinary
-        lanes, label = dict[int, _Run](), LOOK
+        found, ready = list[Finished](), list[tuple[Run, Guard]]()  # ready: whose next cycle is ordinary
+        lanes, label = dict[int, Run](), LOOK
         try:
             while waiting or ready or lanes:
                 while label == LOOK and (waiting or ready) and len(lanes) < self.lanes:
                     if ready:
                         self._join(lanes, *ready.pop())
                     elif waiting and (following := next(waiting, None)):
-                        run = self._new(following[0], *following[1])
+                        run = self.loop.new(following[0], *following[1])
                         if run.over or run.newest[0] < 0:  # nobody was seen yet
                             self._go_on(run, self._arms.born(), ready, found)
                         else:
@@ -237,18 +290,18 @@ class Together:
                 self._arms.release(guard)
 
     def _run_lanes(
-        self, label: str, lanes: dict[int, _Run], ready: list[tuple[_Run, Guard]], found: list[Finished]
+        self, label: str, lanes: dict[int, Run], ready: list[tuple[Run, Guard]], found: list[Finished]
     ) -> str:
         """Runs the block until something ends it, and sees to that; where it goes on."""
-        self._schedule[self._wanted][:] = 1.0 if ready else 0.0  # whoever is ready joins before the next step
+        self._schedule[self.loop.wanted][:] = 1.0 if ready else 0.0  # whoever is ready joins before the next step
         step, ended = self._schedule.run(label)
-        if step is self._finished:
+        if step is self.loop.finished:
             for lane in ended:
                 run = lanes.pop(lane)
                 self._read(lane, run)
                 self._done(run, found)
             self._arms.free(*ended)
-        elif step is not self._early and not isinstance(step, Around):
+        elif step is not self.loop.early and not isinstance(step, Around):
             for lane in ended:
                 run = lanes.pop(lane)
                 guard, label = self._arms.leave(lane, step)
@@ -260,61 +313,37 @@ class Together:
             return label if lanes else LOOK
         return LOOK
 
-    def _new(self, number: int, scene: EncounterScene, frames: SensorFrames) -> _Run:
-        if (scene.place, scene.people) != (self.where, self.people):
-            raise ConfigError("scenes that run together must have one arm and as many people")
-        if frames.points is None:
-            raise ConfigError("scenes that run together must have people in them; got frames of something else")
-        steps, arm = len(scene.times) - 1, self.where.arm
-        newest = np.searchsorted(frames.arrivals, scene.times[:-1] + 1e-9, side="right") - 1
-        q, asked = np.empty((steps + 1, arm.n), self.dtype), np.empty((steps, arm.n), self.dtype)
-        q[0] = arm.ready if scene.start is None else scene.start
-        return _Run(number, scene, frames, newest, q, asked, np.zeros(arm.n))
-
-    def _done(self, run: _Run, found: list[Finished]) -> None:
-        unknown = np.full(len(run.asked), np.nan)
-        q, asked = (x.astype(np.float64, copy=False) for x in (run.q, run.asked))
-        found.append(Finished(run.number, run.scene, RunTrack(q, asked, run.done, run.stops, unknown)))
+    def _done(self, run: Run, found: list[Finished]) -> None:
+        found.append(Finished(run.number, run.scene, self.loop.track(run)))
 
     # ---- in a lane
-    def _join(self, lanes: dict[int, _Run], run: _Run, guard: Guard | None) -> None:
+    def _join(self, lanes: dict[int, Run], run: Run, guard: Guard | None) -> None:
         """A run's numbers into a lane that is free; without a guard its first cycle is still to come."""
         lane = next(k for k in range(self.lanes) if k not in lanes)
         lanes[lane] = run
-        schedule, frames = self._schedule, run.frames
-        assert frames.points is not None  # _new looks
-        stamps = np.repeat(frames.stamps[:, None], self.people, axis=1)
-        tables = {"newest": run.newest[:, None], "stamps": stamps, "goals": run.scene.goals}
-        tables |= {"points": frames.points.at, "velocities": frames.points.velocities}
-        for name, table in {**tables, "q": run.q, "asked": run.asked}.items():
-            schedule.assign(self._tables[name], lane, np.ascontiguousarray(table, self.dtype))
-        t, goals = run.k * PERIOD, len(run.scene.goals)
+        schedule, loop = self._schedule, self.loop
+        for name, table in {**loop.shown(run), "q": run.q, "asked": run.asked}.items():
+            schedule.assign(loop.tables[name], lane, np.ascontiguousarray(table, loop.dtype))
         if guard is None:
-            self._arms.begin(lane, run.q[0], t, PERIOD)
+            self._arms.begin(lane, run.q[0], run.k * PERIOD, PERIOD)
         else:
             self._arms.join(lane, guard)
-        self._goal[:3] = run.scene.goals[run.done % goals]
-        values = {
-            "now": (t, t, run.goal_time, FOR_EVER),
-            "q": run.q[run.k],
-            "qd": run.speed,
-            "goal": self._goal,
-            "task": (run.k, len(run.asked), run.done, run.done % goals, goals, PERIOD),
-            "stops": (run.stops, run.reset_at, float(run.latched)),
-        }
-        for name, numbers in values.items():
-            self._columns[name][:, lane] = numbers
+        for array, numbers in loop.values(run):
+            schedule[array][:, lane] = numbers
 
-    def _read(self, lane: int, run: _Run) -> None:
+    def _read(self, lane: int, run: Run) -> None:
         """Where the run of a lane is now."""
-        of = {name: columns[:, lane] for name, columns in self._columns.items()}
-        run.k, run.done = (int(of["task"][TASK.index(name)]) for name in ("k", "done"))
-        run.goal_time, run.speed = float(of["now"][2]), of["qd"].astype(float)
-        run.stops, run.reset_at, run.latched = int(of["stops"][0]), float(of["stops"][1]), bool(of["stops"][2])
+        loop = self.loop
+        task, now, qd, stops = (
+            self._schedule[x][:, lane] for x in (loop.task, loop.takes.now, loop.takes.qd, loop.stops)
+        )
+        run.k, run.done = (int(task[TASK.index(name)]) for name in ("k", "done"))
+        run.goal_time, run.speed = float(now[2]), qd.astype(float)
+        run.stops, run.reset_at, run.latched = int(stops[0]), float(stops[1]), bool(stops[2])
 
     # ---- alone
     def _go_on(
-        self, run: _Run, guard: Guard, ready: list[tuple[_Run, Guard]], found: list[Finished], *, made: bool = False
+        self, run: Run, guard: Guard, ready: list[tuple[Run, Guard]], found: list[Finished], *, made: bool = False
     ) -> None:
         """A run alone until its next cycle is ordinary, as it may be after one that was just made; or to its end."""
         while not run.over and not (made and guard.ordinary):
@@ -330,17 +359,17 @@ class Together:
         else:
             ready.append((run, guard))
 
-    def _show(self, run: _Run, guard: Guard) -> None:
+    def _show(self, run: Run, guard: Guard) -> None:
         """What the supervisor is given for a step."""
         state, goal, obstacles, goals = guard.state, guard.goal, guard.obstacles, run.scene.goals
         state.q[:], state.qd[:], state.t = run.q[run.k], run.speed, run.k * PERIOD
         newest = run.newest[run.k]
-        if newest >= 0:
+        if newest >= 0 and run.frames is not None:
             obstacles.rows[:] = run.frames.row(newest).reshape(obstacles.rows.shape)
             obstacles.stamps[:], obstacles.names[:] = run.frames.stamps[newest], guard.names
         goal.position, goal.t = goals[run.done % len(goals)], run.goal_time
 
-    def _obey(self, run: _Run, guard: Guard, command: Array) -> None:
+    def _obey(self, run: Run, guard: Guard, command: Array) -> None:
         """A stop, the plant and the task, as `run` has them."""
         t, k, model = run.k * PERIOD, run.k, self.where.arm.model
         if guard.supervisor.latched is None:
@@ -350,7 +379,7 @@ class Together:
         run.asked[k] = command
         run.q[k + 1] = np.clip(run.q[k] + PERIOD * run.asked[k], model.lower, model.upper)
         run.speed = (run.q[k + 1] - run.q[k]).astype(float) / PERIOD
-        if reached(self._pose(run.q[k + 1])[:3, 3], run.scene.goals[run.done % len(run.scene.goals)]):
+        if reached(self.loop.pose(run.q[k + 1])[:3, 3], run.scene.goals[run.done % len(run.scene.goals)]):
             run.done, run.goal_time = run.done + 1, t
         run.k += 1
 

@@ -4,6 +4,7 @@
     in lanes        `Together`: closed loops in SIMD lanes, with the same numbers as one by one to the bit
     with all        in lanes, and what else an encounter takes: its goals, people, the camera's frames, the figures
     processes       the same in as many processes as there are cores
+    on a card       closed loops on a graphics card, where there is one: its own time beside that with the tables' way
 
 In double precision and in single, where a run in lanes has the same bits as it has in lanes alone.  All on the clock,
 in turns, so that a slow second of a shared machine meets them all: the best turn and the median; and by the time that
@@ -24,9 +25,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...compile.cuda import library
+from ...errors import ElbowroomError
 from ..timing import Progress, cpu_name, load_average, silent
 from .batch import Together
 from .methods import supervised
+from .on_card import OnCard
 from .run import RunTrack, measured
 from .run import run as run_alone
 from .scene import EncounterScene, SensorFrames, frames, place, scene
@@ -34,6 +38,7 @@ from .scene import EncounterScene, SensorFrames, frames, place, scene
 RUNS = (32, 8)  # in lanes, in a turn
 WHOLE = 32  # with all, in a turn of a process
 ALONE = 4  # one by one, in a turn
+ON_CARD = 1024  # times the encounters in lanes, each of them so often
 DURATION = 10.0  # s
 TURNS = 3
 PRECISIONS = ("float64", "float32")
@@ -94,6 +99,7 @@ class _Contest:
         self.seen = [frames(each, "camera") for each in self.scenes]
         self.steps = len(self.scenes[0].times) - 1
         self.alone, self.tracks = list[RunTrack](), dict[str, list[RunTrack]]()
+        self._cards, self.carded = dict[str, OnCard](), dict[str, list[RunTrack | None]]()
         short = replace(self.scenes[0], times=self.scenes[0].times[:6], points=self.scenes[0].points[:6])
         for precision in PRECISIONS:  # what they need is compiled now
             track = _together(robot, precision).run([short], self.seen[:1])[0]
@@ -116,6 +122,21 @@ class _Contest:
         """From seeds to figures."""
         return _whole(self.robot, precision, self.seed, WHOLE)
 
+    def on_card(self, precision: str) -> _Spent:
+        """Closed loops alone, on a card; seconds are the card's."""
+        if precision not in self._cards:
+            self._cards[precision] = OnCard(supervised, place(self.robot), 1, dtype=np.dtype(precision))
+        made, synchronize = self._cards[precision], library().cuda.Device().synchronize
+        given = made.given(zip(self.scenes, self.seen, strict=True), ON_CARD)
+        assert given is not None
+        synchronize()
+        began = time.perf_counter()
+        given.lanes.run(given.steps)
+        synchronize()
+        seconds = time.perf_counter() - began
+        self.carded[precision] = made.tracks(given)
+        return _Spent(given.lanes.count, seconds)
+
     def in_processes(self, pool: ProcessPoolExecutor, precision: str, count: int) -> _Spent:
         """The same in each of so many processes."""
         seeds = range(self.seed, self.seed + count * WHOLE, WHOLE)
@@ -128,6 +149,9 @@ class _Contest:
         again = [single.run(self.scenes[k : k + 1], self.seen[k : k + 1])[0] for k in range(len(self.alone))]
         pairs = [*zip(self.alone, self.tracks["float64"], strict=False)]
         pairs += zip(again, self.tracks["float32"], strict=False)
+        pairs += (
+            (a, b) for name, found in self.carded.items() for a, b in zip(found, self.tracks[name], strict=False) if a
+        )
         return [np.array_equal(a.q, b.q) and np.array_equal(a.asked, b.asked) for a, b in pairs]
 
 
@@ -151,6 +175,10 @@ def run(robots: Sequence[str], *, runs: int = TURNS, seed: int = 0, progress: Pr
                 contestants[Contestant("with all", precision, WHOLE * cores, cores)] = partial(
                     contest.in_processes, pool, precision, cores
                 )
+            if _has_card():
+                for precision in PRECISIONS:
+                    count = ON_CARD * len(contest.scenes)
+                    contestants[Contestant("on a card", precision, count, 1)] = partial(contest.on_card, precision)
             for turn in range(runs):
                 for what, work in contestants.items():
                     progress(f"{robot}: turn {turn + 1} of {runs}, {what.what}, {what.precision}")
@@ -167,6 +195,14 @@ def run(robots: Sequence[str], *, runs: int = TURNS, seed: int = 0, progress: Pr
         same += contest.same()
     used = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return RolloutReport(rows, sum(same), len(same), DURATION, used / 1024, cpu_name(), cores, load)
+
+
+def _has_card() -> bool:
+    try:
+        library()
+    except ElbowroomError:
+        return False
+    return True
 
 
 _kept: dict[tuple[str, str], Together] = {}

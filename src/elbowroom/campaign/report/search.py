@@ -23,8 +23,7 @@ from ..finds import Find
 from ..runs import Rows, Schema
 from ..search import LEAST, OBJECTIVES, costs, is_search, searched, setting, worst
 from ..settings import Campaign
-from ..statistics import campaign_of
-from ..store import each_rows, read_manifest, read_schema
+from ..store import campaign_of, each_rows, read_manifest, read_schema
 from .figures import LINES, arm_name
 from .sections import FOOTER, made, picture, save
 

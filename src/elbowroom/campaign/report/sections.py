@@ -6,9 +6,7 @@ write(folder, summary(folder), links)        DIR/report.html; `links` lead from 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +15,7 @@ from ...bench.encounters.run import discordant, rate
 from ...errors import ElbowroomError
 from ...experiments.html_report import Definitions, LinkCell, Listing, Note, Part, Picture, ReportTable, Section, Words
 from ...experiments.html_report import page as html_page
+from ...reading import write_whole
 from ..statistics import EDGES, REGIONS, SPEEDS, WORST, Summary, goals_ratio, quantile
 from ..store import read_manifest
 from .figures import arm_name, contact_speeds, goals, influences, least_distances
@@ -36,14 +35,7 @@ def write(folder: str | Path, found: Summary, links: Mapping[int, str] | None = 
 def save(folder: Path, text: str) -> Path:
     """The page as DIR/report.html, whole or not at all."""
     path = folder / NAME
-    part = path.with_name(f".{path.name}.part")
-    try:
-        part.write_text(text, encoding="utf-8")
-        os.replace(part, path)
-    except OSError as error:
-        with suppress(OSError):
-            part.unlink()
-        raise ElbowroomError(f"{path}: cannot be written: {error.strerror or error}") from error
+    write_whole(path, text)
     return path
 
 

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...avoidance.checks import Settings, refusal, setting
+from ...avoidance.protocols import lacking
 from ...errors import ConfigError, RecordingError
 from ...geometry import Person
 from ...geometry.person import POINTS
@@ -249,11 +250,18 @@ def made(people: Mapping[str, PersonSettings], origin: Array, floor: float) -> d
     found = {}
     for name, who in people.items():
         try:
-            found[name] = who.make(origin, floor)
+            seen = who.make(origin, floor)
         except RecordingError:
             raise  # begins with its own file
         except ValueError as error:
             raise ConfigError(f"people.{name}: {error}") from error
+        place = f"people.{name}: {type(who).__name__}.make"
+        if not isinstance(seen, Seen):
+            raise ConfigError(f"{place}: expected Seen(sensed, actual), two coworkers; got {seen!r:.60}")
+        for part, coworker in seen._asdict().items():
+            if why := lacking(coworker, Coworker):
+                raise ConfigError(f"{place}: expected a coworker as {part}, but {why}; got {coworker!r:.60}")
+        found[name] = seen
     return found
 
 

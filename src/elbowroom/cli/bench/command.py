@@ -285,7 +285,7 @@ def _drawing(benchmark: Benchmark, path: Path) -> Callable[[Any], None]:
         raise typer.BadParameter(f"--plot must end with {', '.join(DRAWN)}; got {str(path)!r}")
     if not path.parent.is_dir():
         raise ElbowroomError(f"--plot: there is no folder {str(path.parent)!r}")
-    plt = pyplot()
+    pyplot()  # before anything is measured
 
     def draw(report: Any) -> None:
         from ...bench import charts
@@ -303,7 +303,7 @@ def _drawing(benchmark: Benchmark, path: Path) -> Callable[[Any], None]:
             Benchmark.ENCOUNTERS: charts.encounters,
         }
         with look():
-            kinds[benchmark](plt, report, path)
+            kinds[benchmark](report, path)
 
     return draw
 

@@ -442,6 +442,8 @@ def rollouts(report: RolloutReport) -> None:
         ),
         words=3,
     )
+    if any(r.what == "on a card" for r in report.rows):
+        line("on a card: closed loops; best and median with the way there of what people do, last by the card's time.")
     line("one by one: the loop of an arm.  in lanes: many closed loops in SIMD lanes.  with all: goals, people, sensor")
     line(
         f"and figures, too.  Of {report.compared} encounters twice, in lanes and one by one (float32: alone in lanes),"

@@ -30,6 +30,7 @@ class Files(StrEnum):
 
     PARQUET = "parquet"
     NPY = "npy"
+    SUMMARY = "summary"
 
 
 def campaign(
@@ -52,7 +53,13 @@ def campaign(
         int | None,
         typer.Option(min=1, max=1_000_000, metavar="B", help="Runs in a file of results.  [N/200, 20..5000]"),
     ] = None,
-    format: Annotated[Files, typer.Option(help="Of the results: parquet needs pyarrow.")] = Files.PARQUET,
+    precision: Annotated[
+        str | None,
+        typer.Option(metavar="float64|float32", help="Of closed loops.  [float64; with engine cuda float32]"),
+    ] = None,
+    format: Annotated[
+        Files, typer.Option(help="Of the results: parquet needs pyarrow; summary has 53 bytes a run.")
+    ] = Files.PARQUET,
     report: Annotated[bool, typer.Option("--report/--no-report", help="Write DIR/report.html at the end.")] = True,
 ) -> None:
     """Run encounters with arms, laws, people and sensor faults drawn from a file; one row of results per run.
@@ -63,6 +70,7 @@ def campaign(
     elbowroom campaign campaign.toml --out first --resume --runs 5000  more of the same
     elbowroom campaign campaign.toml --out other --seed 2 --workers 4
     elbowroom campaign campaign.toml --out ten --engine ray --address 10.0.0.1:6379
+    elbowroom campaign campaign.toml --runs 1000000 --out million --engine cuda
     elbowroom campaign report first                                    DIR/report.html of what is there
     elbowroom campaign search campaign.toml --out worst                the worst, sought (see campaign search --help)
 
@@ -78,7 +86,7 @@ def campaign(
     chosen = load(file)
     if seed is not None:
         chosen = chosen.with_seed(seed)
-    motor = engine_of(engine, workers, address=address)
+    motor = engine_of(engine, workers, address=address, precision=precision)
     with Interrupts() as interrupts:
         if resume:
             if block is not None:
@@ -86,7 +94,7 @@ def campaign(
             store = Store.resume(out, chosen, runs, precision=motor.precision)
         else:
             store = Store.create(
-                out, chosen, runs or RUNS, block=block or 0, files=format.value, precision=motor.precision
+                out, chosen, runs or RUNS, block=block or motor.block, files=format.value, precision=motor.precision
             )
         with store:
             for problem in store.damaged:
@@ -172,6 +180,18 @@ def _none(runs: int, high: float) -> str:
     return f"none in {runs}: below {100 * high:.2g} %"
 
 
+def convert_command(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a campaign.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to write to, a new one.")],
+    format: Annotated[Files, typer.Option(help="Of the files there.")] = Files.PARQUET,
+) -> None:
+    """Write a campaign's table again in another format, such as Parquet from summaries that were made elsewhere."""
+    from ...campaign.store import convert
+
+    store = convert(folder, out, format.value)
+    note("written", f"{store.done} of {store.runs} runs in {out}", "green")
+
+
 class _Group(TyperGroup):
     """`campaign FILE.toml ...` beside `report` and `search`: what is no command's name is the file of a campaign."""
 
@@ -185,3 +205,4 @@ app = typer.Typer(cls=_Group, rich_markup_mode=None)
 app.command("run")(campaign)
 app.command("report")(report_command)
 app.command("search")(search_command)
+app.command("convert")(convert_command)

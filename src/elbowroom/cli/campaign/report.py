@@ -42,7 +42,7 @@ def report(
     in 3D, and needs nothing else; 20 take about a minute and 40 MB.
     """
     from ...campaign.search import is_search
-    from ...campaign.statistics import campaign_of
+    from ...campaign.store import campaign_of
 
     try:
         with Interrupts() as interrupts:
@@ -74,7 +74,11 @@ def write_report(folder: Path, interrupts: Interrupts, *, pages: bool = True) ->
     for runs in found.approaches.values():
         wanted.update(dict.fromkeys((run for run in runs[:PLAYED] if run not in wanted), None))
     links, missing = _played(
-        folder, {run: (parameters_of(found.campaign, run), least) for run, least in wanted.items()}, interrupts, pages
+        folder,
+        {run: (parameters_of(found.campaign, run), least) for run, least in wanted.items()},
+        interrupts,
+        pages,
+        found.precision,
     )
     path = write(folder, found, links, missing)
     line(f"{path}: {found.runs:,} runs{f', {len(links)} of them to be played' if links else ''}")
@@ -99,14 +103,16 @@ def write_search_report(
     line(f"{path}: {len(summary.rows):,} runs{f', {len(links)} of them to be played' if links else ''}")
 
 
-def _played(folder: Path, wanted: Wanted, interrupts: Interrupts, pages: bool) -> tuple[dict[int, str], str]:
+def _played(
+    folder: Path, wanted: Wanted, interrupts: Interrupts, pages: bool, precision: str = "float64"
+) -> tuple[dict[int, str], str]:
     """Pages of runs by their numbers, and why there are none."""
     if pages and importlib.util.find_spec("viser") is None:
         return {}, f"pages that play runs need viser: {pip_install('viewer')}"
-    return (_pages(folder, wanted, interrupts) if pages else {}), ""
+    return (_pages(folder, wanted, interrupts, precision) if pages else {}), ""
 
 
-def _pages(folder: Path, wanted: Wanted, interrupts: Interrupts) -> dict[int, str]:
+def _pages(folder: Path, wanted: Wanted, interrupts: Interrupts, precision: str) -> dict[int, str]:
     """A page for each of these runs, which have their least distance beside them."""
     from ...viewer.replay.encounter import write_run
 
@@ -118,7 +124,7 @@ def _pages(folder: Path, wanted: Wanted, interrupts: Interrupts) -> dict[int, st
             bar(k, len(wanted), f"run {run} again")
             name = f"{PAGES}/{run:06d}.html"
             links[run] = name
-            if write_run(of, folder / name) != least and least is not None:
+            if write_run(of, folder / name, precision=precision) != least and least is not None:
                 other.append(run)
     for old in (folder / PAGES).glob("*.html"):
         if f"{PAGES}/{old.name}" not in links.values():

@@ -32,9 +32,11 @@ Array = NDArray[np.float64]
 RATE = 25.0  # pictures a second
 
 
-def write_run(of: RunParameters, path: str | os.PathLike[str], *, rate: float = RATE) -> float:
+def write_run(
+    of: RunParameters, path: str | os.PathLike[str], *, rate: float = RATE, precision: str = "float64"
+) -> float:
     """Writes the run as one HTML file; returns its least distance, m."""
-    again = replay(of)
+    again = replay(of, precision)
     apart = distances(again.scene, again.track)
     write(snapshots(of, again, apart, rate), path, rate=rate, title=title(of))
     return float(apart.distance.min())

@@ -14,7 +14,6 @@ import html
 import math
 import threading
 import time
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from ..access.server import Page, open_page
@@ -67,9 +66,7 @@ class Player:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.page.stop()
 
     # ---- elements

@@ -13,10 +13,10 @@ import html
 import json
 import os
 from collections.abc import Iterable
-from pathlib import Path
 from typing import NamedTuple
 
 from ...errors import ConfigError, ElbowroomError
+from ...reading import write_whole
 from ..access.server import open_page
 from ..panel.status import detail, facts, judged
 from ..scene3d.scene import PageScene
@@ -169,7 +169,7 @@ def write(snapshots: Iterable[Snapshot], path: str | os.PathLike[str], *, rate: 
         client = recorder.as_html()
     finally:
         page.stop()
-    _save(Path(path), _assembled(client, rows, sentences, rate, title or "elbowroom"))
+    write_whole(path, _assembled(client, rows, sentences, rate, title or "elbowroom"))
     return len(rows)
 
 
@@ -207,14 +207,3 @@ def _assembled(
     client = client.replace("<head>", f"<head>{head}", 1)
     at = client.rindex("</body>")
     return client[:at] + body + client[at:]
-
-
-def _save(path: Path, text: str) -> None:
-    """Writes the file, all of it or nothing."""
-    part = path.with_name(f".{path.name}.part")
-    try:
-        part.write_text(text, encoding="utf-8")
-        part.replace(path)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise ElbowroomError(f"{path}: cannot be written: {error.strerror or error}") from None

@@ -115,12 +115,10 @@ def separation_distance(
     reaction: Scalar,
     deceleration: Scalar,
     clearance: Scalar,
-    stopping_time: Scalar | None = None,
 ) -> Scalar:
     """S_p (m): how far a person must be for the arm to come towards them at v_r (m/s); clearance is C + Z."""
-    stopping = v_r / deceleration if stopping_time is None else stopping_time
     braking = v_r * v_r / (2.0 * deceleration)
-    return human_speed * (reaction + stopping) + v_r * reaction + braking + clearance
+    return human_speed * (reaction + v_r / deceleration) + v_r * reaction + braking + clearance
 
 
 def separation_speed(

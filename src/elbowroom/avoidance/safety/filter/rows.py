@@ -21,6 +21,7 @@ from ....errors import ConfigError
 from ....geometry.distance import DISTANCE, LAMBDA_X, LAMBDA_Y, NORMAL, SPEED_Y
 from ....model import Model
 from ...control.pushes import CLOSE, HELD, PairLayout
+from ...protocols import lacking
 from ..limits import FilterRules
 from .approach_speed import FAR, FREE, WORST
 from .capsule_motion import CapsuleMotion, Lanes, moving
@@ -57,8 +58,8 @@ def own_limits(given: Iterable[MotionLimit]) -> tuple[MotionLimit, ...]:
         raise ConfigError(f"{expected}; got {given!r:.60}")
     limits = tuple(given)
     for each in limits:
-        if isinstance(each, type) or not isinstance(each, MotionLimit):
-            raise ConfigError(f"{expected}; got {each!r:.60}")
+        if why := lacking(each, MotionLimit):
+            raise ConfigError(f"{expected}, but {why}; got {each!r:.60}")
     return copy.deepcopy(limits)
 
 
@@ -72,14 +73,17 @@ def own_rows(model: Model, limits: Sequence[MotionLimit]) -> int:
 
 
 def _rows_of(limit: MotionLimit, model: Model, frames: Frames, q: Array) -> list[tuple[Array, Scalar]]:
-    found, name = [], type(limit).__name__
-    for pair in limit.rows(model, frames, q):
-        a, need = pair
-        row, number = np.asarray(a), np.asarray(need)
+    found, expected = [], f"{type(limit).__name__}.rows: expected pairs of a row ({model.n},) and a number"
+    pairs = limit.rows(model, frames, q)
+    if not isinstance(pairs, Iterable):
+        raise ConfigError(f"{expected}; got {pairs!r:.60}")
+    for pair in pairs:
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise ConfigError(f"{expected}; got {pair!r:.60}")
+        row, number = np.asarray(pair[0]), np.asarray(pair[1])
         if row.shape != (model.n,) or number.shape != ():
-            expected = f"pairs of a row ({model.n},) and a number"
-            raise ConfigError(f"{name}.rows: expected {expected}; got shapes {row.shape} and {number.shape}")
-        found.append((row, need))
+            raise ConfigError(f"{expected}; got shapes {row.shape} and {number.shape}")
+        found.append((row, pair[1]))
     return found
 
 

@@ -1,0 +1,138 @@
+"""CardSchedule: a schedule's steps for any number of lanes on a graphics card, a thread a lane.
+
+    schedule = CardSchedule(steps, active, np.float32)
+    schedule[q][:, 0] = ready                               # what a new lane begins with: the same in all of them,
+    lanes = schedule.lanes(100_000)                         # as columns on the card
+    lanes[q][...] = starts                                  # (warps, elements, 32): but for what is each lane's own
+    lanes.assign(frames, table)                             # (warps, rows, elements, 32), of all lanes
+    lanes.activate(); lanes.run(turns=1000)
+    lanes.ended()                                           # (lanes,) the step that ended each, 0 for none
+
+The steps are those of lane_schedule.py and a lane has the same bits here; card_text.py says what differs: a lane that
+ends does so alone.  Needs CuPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..errors import ElbowroomError
+from .card_text import NAME, THREADS, ScheduleText
+from .cuda import OPTIONS, WARP, library
+from .kernel import Array
+from .schedule_steps import ColumnPlaces, LaneStep, LaneTables, flat, reads_and_writes
+
+
+class CardSchedule:
+    """See the module's docstring.  `active` (1,) is the mask of lanes that count; it is 0 in a new lane."""
+
+    def __init__(self, steps: Sequence[LaneStep], active: Array, dtype: Any = np.float32) -> None:
+        self.dtype = np.dtype(dtype)
+        every = list(flat(steps))
+        arrays = [x for step in every for part in reads_and_writes(step) for x in part]
+        self.places = ColumnPlaces([active, *arrays])
+        self._active = active
+        self.columns: Array = np.empty((self.places.rows, 1), self.dtype)
+        """(numbers, 1): a new lane."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.columns[:, 0] = self.places.now()
+        self[active][:] = 0.0
+        made = ScheduleText(steps, active, self.places, "double" if self.dtype.itemsize == 8 else "float")
+        self.text, self.steps, self.tables = made.text, made.steps, made.tables
+
+    def __getitem__(self, array: Array) -> Array:
+        """(elements, 1): what stands for an array of the steps in a new lane."""
+        first = self.places.first(array)
+        found: Array = self.columns[first : first + array.size]
+        return found
+
+    @cached_property
+    def function(self) -> Any:
+        """CuPy's kernel."""
+        return library().RawModule(code=self.text, options=OPTIONS).get_function(NAME)
+
+    def lanes(self, count: int) -> CardLanes:
+        """So many new lanes, none of them active."""
+        return CardLanes(self, count)
+
+    @property
+    def bytes_per_lane(self) -> int:
+        """What the columns of a lane take on the card."""
+        return int(self.columns.nbytes)
+
+
+class CardLanes:
+    """The lanes of a schedule on the current card."""
+
+    def __init__(self, schedule: CardSchedule, count: int) -> None:
+        self.schedule, self.count, self._cupy = schedule, count, library()
+        self.warps = -(-count // WARP)
+        self.columns = self._cupy.empty((self.warps, schedule.places.rows, WARP), schedule.dtype)
+        self.columns[...] = self._cupy.asarray(schedule.columns)[None]
+        self.codes = self._cupy.zeros(count, np.int32)
+        self._tables = dict[LaneTables, Any]()
+
+    def __getitem__(self, array: Array) -> Any:
+        """(warps, elements, 32): what stands for an array of the steps, on the card."""
+        first = self.schedule.places.first(array)
+        return self.columns[:, first : first + array.size]
+
+    def set(self, array: Array, values: Any) -> None:
+        """Each lane's own numbers, (lanes, elements) in main memory or on the card."""
+        self[array][...] = self.packed(self._cupy.asarray(values, self.schedule.dtype))
+
+    def get(self, array: Array) -> Any:
+        """(lanes, elements) on the card."""
+        return self.unpacked(self[array])
+
+    def packed(self, values: Any) -> Any:
+        """From (lanes, ...) to (warps, ..., 32); lanes beyond the last are 0."""
+        rest = values.shape[1:]
+        if self.count % WARP:
+            whole = self._cupy.zeros((self.warps * WARP, *rest), values.dtype)
+            whole[: self.count] = values
+            values = whole
+        return self._cupy.moveaxis(values.reshape(self.warps, WARP, *rest), 1, -1)
+
+    def unpacked(self, values: Any) -> Any:
+        """From (warps, ..., 32) to (lanes, ...)."""
+        moved = self._cupy.moveaxis(values, -1, 1)
+        return moved.reshape(self.warps * WARP, *values.shape[1:-1])[: self.count]
+
+    def rows(self, values: Any) -> Any:
+        """A table from (lanes, rows, elements), as `assign` takes it."""
+        return self._cupy.ascontiguousarray(self.packed(values))
+
+    def assign(self, tables: LaneTables, table: Any) -> None:
+        """All lanes' own tables from now on, (warps, rows, elements, 32), on the card."""
+        if table.dtype != self.schedule.dtype or not table.flags.c_contiguous:
+            raise ValueError(f"lanes' tables must be contiguous, of {self.schedule.dtype}; got {table.dtype}")
+        if table.ndim != 4 or table.shape[::2] != (self.warps, tables.width) or table.shape[3] != WARP:
+            shape = (self.warps, "rows", tables.width, WARP)
+            raise ValueError(f"lanes' tables must have shape {shape}; got {table.shape}")
+        self._tables[tables] = table
+
+    def activate(self) -> None:
+        """All lanes count from now on."""
+        self[self.schedule._active][...] = 1.0
+        self.codes[...] = 0
+
+    def run(self, turns: int) -> None:
+        """So many turns, less in lanes that end; not awaited."""
+        schedule, given = self.schedule, list[Any]()
+        for tables in schedule.tables:
+            table = self._tables.get(tables)
+            if table is None:
+                raise ElbowroomError(f"tables of rows of {tables.width} numbers were not assigned to the lanes")
+            given += [table, np.int64(table.shape[1])]
+        blocks = -(-self.count // THREADS)
+        numbers = self.columns, self.codes, np.int64(self.count), np.int64(turns)
+        schedule.function((blocks,), (THREADS,), (*numbers, *given))
+
+    def ended(self) -> Any:
+        """(lanes,) on the card: the number of the step that ended each lane in `schedule.steps`, from 1 on; 0: none."""
+        return self.codes

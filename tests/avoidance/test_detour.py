@@ -10,11 +10,13 @@ import pytest
 from planner_scenes import RULES, HeldUp
 
 import elbowroom as er
-from elbowroom.avoidance.planning.decision import Answer, Choice, Request, choose
+from elbowroom.avoidance.planning.decision import Answer, Choice, Request, choose, could_come
 from elbowroom.avoidance.planning.detour import WITHOUT, RouteState
 from elbowroom.avoidance.planning.follower import SampledRoute
 from elbowroom.avoidance.planning.planner import Planner
 from elbowroom.avoidance.planning.settings import Planning
+from elbowroom.avoidance.planning.world import World
+from elbowroom.errors import ConfigError
 from elbowroom.geometry import PARKED, Person
 from elbowroom.geometry.shapes import RADIUS, VELOCITY_A, VELOCITY_B, A, B
 
@@ -169,6 +171,54 @@ class TestGoingAround:
         assert (loop.detour.state, loop.detour.replans) == (RouteState.AROUND, 0)
 
 
+class TestSomebodyMoves:
+    """A route that somebody who moves could come to is not set out on; or it is, with `moving_people` = "around"."""
+
+    def to_and_fro(self, loop):
+        """A person beside the route who does not stand for as long as 0.6 s."""
+        loop.person = Person.standing((0.55, 0.15 * abs(1.0 - (loop.t / 0.3) % 2.0), -0.4))
+        return loop.detour.state is RouteState.AROUND
+
+    def test_the_arm_waits_for_them_to_stand_and_says_so(self, arm):
+        loop = HeldUp(arm, Planning())
+        assert not loop.run(4.0, until=self.to_and_fro)
+        assert "waiting to go around torso: somebody near moves" in loop.texts
+        assert "going around torso" not in loop.texts
+        assert loop.detour.state is RouteState.REACHABLE
+        assert loop.detour.state.waits
+
+    def test_beside_the_same_person_a_route_is_taken_where_they_are_to_be_gone_around(self, arm):
+        loop = HeldUp(arm, Planning(moving_people="around"))
+        assert loop.run(4.0, until=self.to_and_fro)
+
+    def test_sets_out_as_soon_as_they_stand(self, arm):
+        """Not only when it would have asked again."""
+        loop = HeldUp(arm, Planning(again=30.0))
+        assert not loop.run(2.5, until=self.to_and_fro)
+        asked, stood = loop.detour.asked, loop.t
+        assert loop.run(3.0, until=lambda loop: loop.detour.state is RouteState.AROUND)
+        rules = loop.detour.rules
+        assert loop.t - stood < rules.still_after + rules.latency + 0.1  # s: since `stood`, or a moment before
+        assert loop.detour.asked == asked + 1
+
+    @pytest.mark.parametrize("choice", ["wait", "around"])
+    def test_somebody_who_begins_to_move_while_it_is_planned(self, arm, choice):
+        """Whoever stood when it was asked for and moves when the answer comes."""
+
+        class Later(Scripted):
+            def poll(self, t):
+                return super().poll(t) if self.requests and t > self.requests[-1].t + 0.05 else None
+
+        rules = Planning(moving_people=choice, still_after=0.2, still_within=0.02)
+        loop = HeldUp(arm, rules, planner=Later(lambda r: around(r, straight(r, r.q + 0.02))))
+        assert loop.run(1.5, until=lambda loop: bool(loop.detour.planner.requests))
+        loop.person = Person.standing((0.6, 0.0, -0.4))
+        loop.run(0.1)
+        followed = loop.detour.state is RouteState.AROUND
+        assert followed is (choice == "around")
+        assert loop.detour.state in (RouteState.AROUND, RouteState.REACHABLE)
+
+
 class TestF31Wrong:
     """F31, wrong: what the planner says is looked at again before it is done."""
 
@@ -263,8 +313,6 @@ class TestChoosing:
         assert answer.choice is Choice.AROUND
         assert np.allclose(answer.route.q[0], asked.q)
         assert np.linalg.norm(arm.pose(answer.route.q[-1])[:3, 3] - asked.aim) < 1e-3  # m, of inverse kinematics
-        from elbowroom.avoidance.planning.world import World
-
         clear = planner.checker.clearance(answer.route.q, World.of_rows(asked.people[0]))
         least = planner.checker.clearance(answer.route.q, World())  # the arm from itself
         assert (np.minimum(clear, least) >= np.minimum(least, answer.margin - 0.01)).all()
@@ -286,6 +334,41 @@ class TestChoosing:
         for delay in (0.0, 1.0):
             costs[delay] = work.cost(through, delay, np.array([True])) - delay
         assert costs[1.0] < costs[0.0]  # later the way is clear
+
+    @pytest.mark.parametrize(
+        ("choice", "x", "answer"),
+        [
+            ("wait", 1.2, Choice.REACHABLE),
+            ("wait", 3.0, Choice.AROUND),
+            ("around", 1.2, Choice.AROUND),
+        ],
+    )
+    def test_another_who_moves(self, arm, planner, choice, x, answer):
+        """Somebody stands in the way, a second person moves: near, or too far away to come to the route in its time."""
+        asked = self.asked(arm, True, where=(0.7, 0.0))
+        moves = Person.standing((x, 0.0, -0.4)).rows
+        both = dataclasses.replace(asked, people=np.stack([asked.people[0], moves]), stood=np.array([60.0, 0.0]))
+        found = choose(planner, both, Planning(moving_people=choice), repeatable=True)
+        assert found.choice is answer
+        if (choice, answer) == ("wait", Choice.AROUND):  # and is no reason for another route
+            alone = choose(planner, asked, Planning(), repeatable=True)
+            assert np.array_equal(found.route.q, alone.route.q)
+
+    def test_who_could_come_to_a_route(self, arm, planner):
+        """At `hand_speed` from where they are, `latency` before the arm sets out, to where it is by then."""
+        asked = self.asked(arm, True)
+        route = straight(asked, asked.q)  # it stands for 2 s
+        far = float(planner.checker.against(World.of_rows(asked.people[0])).each(asked.q[None])[0, 0])
+        assert far > 0.1
+        for speed, clock, comes in (
+            (far / 2.15, 0.0, False), (far / 2.05, 0.0, True), (far / 2.05, 1.0, False), (far / 1.05, 1.0, True),
+        ):  # fmt: skip
+            rules = Planning(hand_speed=speed, latency=0.1)
+            assert could_come(planner.checker, route, clock, asked.people[0], rules) is comes, (speed, clock)
+
+    def test_what_is_done_about_them_is_one_of_two(self):
+        with pytest.raises(ConfigError, match="moving_people"):
+            Planning(moving_people="go")
 
     def test_a_long_way_around_is_taken_once_they_have_stood_for_as_long(self, arm, planner):
         """At a hundredth of a metre a second any way around takes minutes more than the straight one."""

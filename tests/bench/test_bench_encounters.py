@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 from dataclasses import asdict, replace
@@ -25,7 +26,7 @@ from elbowroom.bench.encounters.methods import (
     placements,
     supervised,
 )
-from elbowroom.bench.encounters.run import measured, paired, rate, ratio
+from elbowroom.bench.encounters.run import RunResult, measured, more, paired, rate, ratio
 from elbowroom.bench.encounters.scene import FRAME, GAP, LATENCY, NOISE, PERIOD, REACHED, STAND, frames, place, scene
 from elbowroom.cell.people.reach import elbow
 from elbowroom.errors import ElbowroomError, UnknownNameError
@@ -516,7 +517,7 @@ def test_the_command_prints_writes_and_draws(run, tmp_path):
         "--runs",
         "2",
         "--methods",
-        "blind,K,k-supervised",
+        "blind,K,k-supervised,k-supervised-with-planning",
         "--jobs",
         "1",
     )
@@ -525,12 +526,15 @@ def test_the_command_prints_writes_and_draws(run, tmp_path):
     assert "2 encounters of 10 s, seeds 7 to 8: one person" in out
     assert "K supervised" in out
     assert "0 (< 77.6)" in out  # no event in two runs
+    assert "Beside the same without" in out
+    assert "1 (0:0)" in out  # p of touches, where nothing touched
     assert picture.stat().st_size > 10_000
     status, out, err = run(*given, "--people", "2", "--limb-speed", "1.6", "--json", "-")
     assert (status, err) == (0, "")
     told = json.loads(out)
     assert (told["elbowroom"], told["people"], told["limb_speed"]) == (er.__version__, 2, 1.6)
-    assert [row["method"] for row in told["rows"]] == ["blind", "K", "K supervised"]
+    assert [row["method"] for row in told["rows"]] == ["blind", "K", "K supervised", "K supervised with planning"]
+    assert [(row["robot"], row["without"], row["runs"]) for row in told["pairs"]] == [("panda", "K supervised", 2)]
     assert told["rows"][0]["throughput"] == {"value": 1.0, "low": 1.0, "high": 1.0}
     assert [r["seed"] for r in told["results"]["panda"]["K"]] == [0, 1]
 
@@ -553,6 +557,46 @@ def test_bad_input_is_refused_by_name(run, given, said):
     status, _, err = run("bench", *given)
     assert status != 0
     assert said in " ".join(err.replace("│", " ").split())
+
+
+def runs_with(*pairs):
+    """Runs with these goals, and whether they touched."""
+    none = dict.fromkeys((each.name for each in dataclasses.fields(RunResult)), 0.0)
+    return [
+        RunResult(**none | {"seed": k, "goals": goals, "touched": touched, "approach": False})
+        for k, (goals, touched) in enumerate(pairs)
+    ]
+
+
+def test_a_method_is_compared_with_the_one_without_what_it_adds():
+    """Goals and touches scene by scene; both arms together; what has nobody beside it is left out."""
+    name, without = "K supervised with planning", "K supervised"
+    results = {
+        "one": {
+            name: runs_with((5, False), (4, True), (3, True)),
+            without: runs_with((4, False), (4, True), (4, False)),
+        },
+        "two": {name: runs_with((9, False)), without: runs_with((2, True))},
+        "three": {name: runs_with((9, True))},
+    }
+    one, two, every = report.pair_rows(results)
+    assert [(row.robot, row.runs, row.goals, row.goals_without) for row in (one, two, every)] == [
+        ("one", 3, 12, 12), ("two", 1, 9, 2), ("all", 4, 21, 14),
+    ]  # fmt: skip
+    assert (every.better, every.worse, every.touched, every.touched_without) == (2, 1, 2, 2)
+    assert (every.touches.only_this, every.touches.only_other) == (1, 1)
+    assert (one.touches.only_this, one.touches.only_other) == (1, 0)
+    assert every.more.value == 7.0
+    assert report.pair_rows({"one": results["one"]}) == [one]
+
+
+def test_goals_more_are_of_pairs():
+    """Runs are drawn with their pairs: where every run has one goal more there is no doubt about it."""
+    some = [3, 9, 1, 4, 7]
+    sure = more([goals + 1 for goals in some], some)
+    assert (sure.value, sure.low, sure.high) == (5.0, 5.0, 5.0)
+    doubt = more([4, 8, 2, 4, 7], some)
+    assert doubt.low < doubt.value == 1.0 < doubt.high
 
 
 def test_missing_libraries_are_named(monkeypatch):

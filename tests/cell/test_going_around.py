@@ -13,6 +13,7 @@ from elbowroom.avoidance.planning.detour import RouteState
 from elbowroom.avoidance.planning.settings import Planning
 from elbowroom.cell import Cell, GoTo, RealTime, Scene, run
 from elbowroom.cell.layout import STANDARD
+from elbowroom.cell.people.settings import WalkSettings
 from elbowroom.cell.pick_and_place import AVOID, TO_OBJECT, PickAndPlace
 from elbowroom.cell.recording.table import read
 from elbowroom.cell.runner import record_to
@@ -49,6 +50,19 @@ class TestStandingPerson:
         assert table["contacts"].max() == 0
         assert (table["clearance"] > 0.0).all()
         assert not any(verdict.startswith("STOP") for verdict in set(table["verdict"]))
+
+    def test_one_who_walks_up_is_gone_around_within_three_seconds_of_standing(self):
+        """The arm waits while they walk, and says so."""
+        arrives = WalkSettings(
+            start=(0.5, -1.2), end=(0.5, 0.15), speed=0.6, acceleration=1.0, pause=60.0, shape="standing"
+        )
+        table = run(Cell(scene(6.0, people={"coworker": arrives}))).table()
+        walks = np.hypot(table["person_vx"], table["person_vy"]) > 0.01
+        stands = table["t"][np.flatnonzero(walks)[-1]]
+        around = table["t"][table["route"] == RouteState.AROUND][0]
+        assert 2.0 < stands < around < stands + 3.0
+        assert (table["route"][table["t"] < around] == RouteState.REACHABLE).any()
+        assert table["contacts"].max() == 0
 
     @pytest.mark.slow
     def test_the_work_is_done(self):

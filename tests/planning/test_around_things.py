@@ -122,9 +122,16 @@ def test_a_route_keeps_the_margin_of_people_who_move(monkeypatch, stood, least):
     rows = Person.standing((0.6, 0, 0)).rows[None]
     aim = PANDA.pose(turned(0.9))[:3, 3]
     asked = Request(1, 0.0, turned(-0.9), aim, None, rows, np.array([stood]), np.zeros((0, 13)))
-    answer = choose(Planner(PANDA), asked, Planning(), repeatable=True)
+    answer = choose(Planner(PANDA), asked, Planning(moving_people="around"), repeatable=True)
     assert answer.choice is Choice.NO_WAY
     assert min(tried) == least
+
+
+@pytest.mark.parametrize(("choice", "answer"), [("wait", Choice.REACHABLE), ("around", Choice.AROUND)])
+def test_around_a_thing_while_somebody_moves(choice, answer):
+    rows, aim = Person.standing((1.3, 0, 0)).rows[None], PANDA.pose(turned(0.9))[:3, 3]
+    asked = Request(1, 0.0, turned(-0.9), aim, None, rows, np.zeros(1), POST.row()[None])
+    assert choose(Planner(PANDA), asked, Planning(moving_people=choice), repeatable=True).choice is answer
 
 
 def test_things_out_of_reach_change_no_margin():

@@ -1,13 +1,18 @@
 """Going around or waiting: what a planner is asked, how it chooses, and what it answers.
 
-A person who has stood still for long is a wall with a margin.  One who moves is a cost: the way through where they
-are now may be free by the time the arm comes there, or the way around closed.  So there are two candidates: a route
-around everybody as they are now, and one around those who stand.  Each keeps the widest of the margins that has a
-way, while anybody moves not less than `moving_margin`.  Where nobody moves and the widest costs `LONG` times the
-straight way or more, narrower ones down to `ROOMY` are tried until half of the budget is spent, and taken if they
-cost a fifth less.  Each is weighed for every delay of DELAYS, with people where they are then expected: moved by
-their velocities for `horizon` seconds at most, grown by `uncertainty` for as long.  At a clearance c the supervisor
-leaves a part of an arm's speed,
+A person who has stood still for long is a wall with a margin.  While anybody moves, `moving_people` says what is done:
+
+wait      a route leads around those who stand, and is followed only if none of the others could come to it, at
+          `hand_speed` from where they are, while the arm is on it: hands come from where nobody expects them
+around    one who moves is a cost: the way through where they are now may be free by the time the arm comes there, or
+          the way around closed
+
+For the latter there are two candidates: a route around everybody as they are now, and one around those who stand.  A
+route keeps the widest of the margins that has a way, around people who move not less than `moving_margin`.  Else, where
+the widest costs `LONG` times the straight way or more, narrower ones down to `ROOMY` are tried until half of the budget
+is spent, and taken if they cost a fifth less.  Each candidate is weighed for every delay of DELAYS, with people where
+they are then expected: moved by their velocities for `horizon` seconds at most, grown by `uncertainty` for as long.  At
+a clearance c the supervisor leaves a part of an arm's speed,
 
     share(c) = (c - NEAR) / (FAR - NEAR), between LEAST and 1
 
@@ -35,9 +40,11 @@ from ...geometry.shapes import RADIUS, ROW, VELOCITY_A, VELOCITY_B, A, B
 from ..control.command import Goal
 from .follower import SampledRoute
 from .route import Route
+from .settings import WAIT
 from .world import Obstacle, World
 
 if TYPE_CHECKING:
+    from .checker import Checker
     from .planner import Plan, Planner
     from .settings import Planning
 
@@ -61,6 +68,7 @@ class Choice(IntEnum):
     WAIT = 2  # people move on: waiting is quicker
     NO_WAY = 3  # around those who stand, with any margin
     FAILED = 4  # the planner raised
+    REACHABLE = 5  # there is a way, but somebody who moves could come to it while the arm is on it
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +117,10 @@ def choose(
     there: NDArray[np.bool_] = np.any(np.abs(request.people[:, :, 0]) < THERE, axis=1)
     still = there & (request.stood >= rules.still_after)
     moving = there & ~still
-    hurry = bool(moving.any())  # people who move soon make another route of it: an early one is worth more
+    wait = bool(moving.any()) and rules.moving_people == WAIT
+    if wait:
+        there = still  # where the others are does not matter, or there is no route
+    hurry = bool(moving.any()) and not wait  # who moves soon makes another route of it: an early one is worth more
     found = [asked.best(there, hurry=hurry)]
     if hurry:
         found.append(asked.best(still, hurry=hurry))
@@ -120,19 +131,32 @@ def choose(
     (margin, route), delay = candidates[0], 0.0
     if hurry:
         costs = [
-            (asked.cost(route, wait, moving), wait, k) for k, (_, route) in enumerate(candidates) for wait in DELAYS
+            (asked.cost(route, later, moving), later, k) for k, (_, route) in enumerate(candidates) for later in DELAYS
         ]
         _, delay, k = min(costs)
         margin, route = candidates[k]
     elif there.any():
-        more = asked.cost(route, 0.0, moving) - asked.straight()
+        more = asked.cost(route, 0.0, np.zeros_like(moving)) - asked.straight()
         delay = max(0.0, more - asked.blocker(there))
     if delay > 0.0:
         return Answer(*said, Choice.WAIT, request.aim, margin, delay, seconds=asked.spent)
     if not route.duration > 0.0:  # it is there
         return Answer(*said, Choice.WAIT, request.aim, margin, rules.again, seconds=asked.spent)
     sampled = SampledRoute.of(route, SAMPLES)
+    if wait and could_come(planner.checker, sampled, 0.0, request.people[moving].reshape(-1, ROW), rules):
+        return Answer(*said, Choice.REACHABLE, request.aim, margin, seconds=asked.spent)
     return Answer(*said, Choice.AROUND, request.aim, margin, 0.0, sampled, asked.spent)
+
+
+def could_come(checker: Checker, route: SampledRoute, clock: float, people: Array, rules: Planning) -> bool:
+    """Whether people (k, 13) could come to the arm on what is left of a route, at `hand_speed` from where they are.
+
+    They set out `latency` before the arm does: so much later it is known what they do.
+    """
+    ahead = np.arange(route.index(clock), len(route))
+    when = rules.latency + (ahead - ahead[0]) * route.duration / (len(route) - 1)
+    apart = checker.against(World.of_rows(people)).each(route.q[ahead])[0]
+    return bool((apart <= rules.hand_speed * when).any())
 
 
 class _Asked:

@@ -64,11 +64,12 @@ class RouteState(IntEnum):
     MOVING_ON = 5
     OCCUPIED = 6
     WITHOUT = 7
+    REACHABLE = 8
 
     @property
     def waits(self) -> bool:
         """Whether the arm waits for people, since that is all that is left or quicker."""
-        return self in (RouteState.NO_WAY, RouteState.MOVING_ON, RouteState.OCCUPIED)
+        return self in (RouteState.NO_WAY, RouteState.MOVING_ON, RouteState.OCCUPIED, RouteState.REACHABLE)
 
     def words(self, who: str) -> str:
         """A sentence about somebody or something; "" where there is nothing to say."""
@@ -85,6 +86,7 @@ _WORDS = {
     RouteState.MOVING_ON: "waiting: {} is moving on",
     RouteState.OCCUPIED: "waiting: {} occupies the goal",
     RouteState.WITHOUT: WITHOUT,
+    RouteState.REACHABLE: "waiting to go around {}: somebody near moves",
 }
 
 
@@ -264,7 +266,8 @@ class Detour:
         if self.planner.problem:
             self._complain(self.planner.problem)
             self._say(RouteState.WITHOUT)
-        if t < self._next:
+        stopped = self.state is RouteState.REACHABLE and not self.lookout.moving(t, obstacles).any()
+        if t < self._next and not stopped:  # once nobody moves any more there may be a way at once
             return
         if self.lookout.occupied(t, aim, work, obstacles):
             self._next = t + self.rules.again
@@ -317,6 +320,9 @@ class Detour:
         elif answer.choice is Choice.WAIT:
             self._next = t + min(answer.delay, self.rules.again)
             self._say(RouteState.MOVING_ON)
+        elif answer.choice is Choice.REACHABLE:
+            self._next = t + self.rules.again
+            self._say(RouteState.REACHABLE)
         elif answer.choice is Choice.NO_WAY or answer.route is None:
             self._next = t + self.rules.again
             self._say(RouteState.NO_WAY)
@@ -334,6 +340,10 @@ class Detour:
         self._margin = margin
         if self.lookout.blocked(q, route, 0.0, margin, obstacles):
             self._drop("a route that is in collision", t)
+            return
+        if self.lookout.could_come(t, route, 0.0, obstacles):  # somebody who stood when it was asked for
+            self._next = t + self.rules.again
+            self._say(RouteState.REACHABLE)
             return
         self.follower.begin(route, margin)
         self._moved, self._clock = t, 0.0

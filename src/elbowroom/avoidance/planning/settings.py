@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 from ..checks import Settings, refusal, setting
 
+WAIT, AROUND = "wait", "around"
+
 
 @dataclass(frozen=True)
 class Planning(Settings):
@@ -24,8 +26,12 @@ class Planning(Settings):
         "(0, 10] m",
         "distances to people: the widest that has a way, or one that is a fifth quicker",
     )
+    moving_people: str = setting(
+        WAIT, (WAIT, AROUND), "while anybody moves who could come to the route: wait, or weigh it as a cost"
+    )
+    hand_speed: float = setting(2.5, "(0, 20] m/s", "wait: how fast somebody who moves could come to the route")
     moving_margin: float = setting(
-        0.25, "[0, 10] m", "while anybody moves, narrower margins than this are not tried, but for the widest"
+        0.25, "[0, 10] m", "around: while anybody moves, narrower margins are not tried, but for the widest"
     )
     thing_margins: tuple[float, ...] = setting(
         (0.12, 0.08, 0.04, 0.02, 0.01), "(0, 10] m", "distances to things, in the same way; not above that to people"

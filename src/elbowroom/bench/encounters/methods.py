@@ -54,7 +54,7 @@ from ...avoidance import (
 )
 from ...avoidance.control.obstacles import Obstacles
 from ...avoidance.planning.detour import Detour
-from ...avoidance.planning.settings import Planning
+from ...avoidance.planning.settings import AROUND, Planning
 from ...avoidance.settings import read
 from ...errors import ElbowroomError, UnknownNameError, did_you_mean, pip_install
 from ...geometry import Pairs, Person
@@ -466,8 +466,15 @@ PARTS: dict[str, Factory] = {
 }
 """K supervised with one of its parts changed or left out, and without all of them: what each is worth."""
 
+PAST: dict[str, Factory] = {
+    "K supervised with planning past people": partial(PlannedArm, planning=Planning(moving_people=AROUND)),
+}
+"""With routes past people who move, too, where by default the arm waits for them to stand."""
+
 SETS = {"curve": CURVE, "parts": PARTS}
-ALL = METHODS | CURVE | CLOSE | PARTS
+ALL = METHODS | CURVE | CLOSE | PARTS | PAST
+WITHOUT = dict.fromkeys(["K supervised with planning", *PAST], "K supervised")
+"""What some methods are without what they add: they are compared pair by pair."""
 
 
 def expanded(names: Sequence[str]) -> list[str]:

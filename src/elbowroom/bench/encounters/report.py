@@ -13,9 +13,9 @@ import numpy as np
 from ...errors import ElbowroomError
 from ...loading import load
 from ..timing import Progress, cpu_name, load_average, silent
-from .methods import ALL, METHODS, expanded
+from .methods import ALL, METHODS, WITHOUT, expanded
 from .people import LIMB_SPEED
-from .run import Interval, Paired, RunResult, compare, paired, rate, ratio
+from .run import Interval, Paired, RunResult, compare, more, paired, rate, ratio
 from .scene import DURATION, SEARCH
 
 ROBOTS = ("panda", "ur5e", "iiwa14")
@@ -24,6 +24,7 @@ REFERENCE = "K"  # what others are paired with
 NEEDS = {"CBF-QP": ("daqp",), "CBF-QP static": ("daqp",), "mink": ("mink", "mujoco", "daqp")}
 NEEDS["Pink"] = ("pink", "pinocchio", "coal", "daqp")
 BAR = 30  # letters
+EVERY = "all"
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,25 @@ class MethodRow:
 
 
 @dataclass(frozen=True)
+class PairRow:
+    """A method beside the one without what it adds (`WITHOUT`), in the same scenes."""
+
+    robot: str  # `EVERY`: of all arms
+    method: str
+    without: str
+    runs: int
+    goals: int
+    goals_without: int
+    more: Interval  # goals
+    better: int  # runs with more goals, and with fewer
+    worse: int
+    touched: int
+    touched_without: int
+    touches: Paired
+    approaches: Paired
+
+
+@dataclass(frozen=True)
 class EncounterReport:
     """All rows, all runs, and under what conditions."""
 
@@ -65,6 +85,7 @@ class EncounterReport:
     duration: float
     cpu: str
     results: dict[str, dict[str, list[RunResult]]]  # by robot and method, a run a seed
+    pairs: list[PairRow] = field(default_factory=list)
     cores: int = field(default_factory=lambda: os.cpu_count() or 1)
     load: float | None = field(default_factory=load_average)
 
@@ -114,7 +135,10 @@ def run(
         )
         results[arm.name] = found
         rows += [row(arm.name, name, found[name], found.get(REFERENCE)) for name in found]
-    return EncounterReport(rows, missing, runs, seed, people, sensor, limb_speed, duration, cpu_name(), results)
+    who = cpu_name()
+    return EncounterReport(
+        rows, missing, runs, seed, people, sensor, limb_speed, duration, who, results, pair_rows(results)
+    )
 
 
 def row(robot: str, name: str, results: Sequence[RunResult], reference: Sequence[RunResult] | None = None) -> MethodRow:
@@ -147,6 +171,39 @@ def row(robot: str, name: str, results: Sequence[RunResult], reference: Sequence
         against_reference=None
         if reference is None or name == REFERENCE
         else paired([r.touched for r in results], [r.touched for r in reference]),
+    )
+
+
+def pair_rows(results: dict[str, dict[str, list[RunResult]]]) -> list[PairRow]:
+    """The methods that have one to stand beside, arm by arm and, of several arms, all together."""
+    found = list[PairRow]()
+    for name, without in WITHOUT.items():
+        there = [robot for robot, by in results.items() if name in by and without in by]
+        pooled = {robot: (results[robot][name], results[robot][without]) for robot in there}
+        if len(there) > 1:
+            every = [[run for robot in there for run in results[robot][each]] for each in (name, without)]
+            pooled[EVERY] = every[0], every[1]
+        found += [pair_row(robot, name, without, *pair) for robot, pair in pooled.items()]
+    return found
+
+
+def pair_row(robot: str, name: str, without: str, these: Sequence[RunResult], others: Sequence[RunResult]) -> PairRow:
+    """The figures of a pair of methods in the same scenes."""
+    goals, fewer = [r.goals for r in these], [r.goals for r in others]
+    return PairRow(
+        robot=robot,
+        method=name,
+        without=without,
+        runs=len(these),
+        goals=sum(goals),
+        goals_without=sum(fewer),
+        more=more(goals, fewer),
+        better=sum(x > y for x, y in zip(goals, fewer, strict=True)),
+        worse=sum(x < y for x, y in zip(goals, fewer, strict=True)),
+        touched=sum(r.touched for r in these),
+        touched_without=sum(r.touched for r in others),
+        touches=paired([r.touched for r in these], [r.touched for r in others]),
+        approaches=paired([r.approach for r in these], [r.approach for r in others]),
     )
 
 

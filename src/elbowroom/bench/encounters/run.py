@@ -18,6 +18,7 @@ rate        Clopper and Pearson's exact interval for k events in n runs; no even
 paired      McNemar's exact test for two methods in the same scenes: with b scenes in which only the one touched and
             c in which only the other did, how likely a difference as large is by chance
 ratio       the bootstrap's interval for a ratio of two sums over runs, runs drawn anew with their pairs kept
+more        the same for the difference of two sums
 
 Encounters run: `run` for one method in one scene, `simulate` for many scenes, `compare` for several methods.
 
@@ -222,6 +223,14 @@ def ratio(part: Sequence[float], whole: Sequence[float]) -> Interval:
     found = over[drawn].sum(axis=1)[below > 0] / below[below > 0]
     low, high = np.quantile(found, [(1.0 - LEVEL) / 2, (1.0 + LEVEL) / 2])
     return Interval(float(over.sum() / under.sum()), float(low), float(high))
+
+
+def more(this: Sequence[float], other: Sequence[float]) -> Interval:
+    """sum(this) - sum(other), of runs in the same scenes."""
+    each = np.asarray(this, dtype=float) - np.asarray(other, dtype=float)
+    drawn = np.random.default_rng(0).integers(len(each), size=(DRAWS, len(each)))
+    low, high = np.quantile(each[drawn].sum(axis=1), [(1.0 - LEVEL) / 2, (1.0 + LEVEL) / 2])
+    return Interval(float(each.sum()), float(low), float(high))
 
 
 def _scipy() -> ModuleType:

@@ -1,9 +1,10 @@
 """The benchmark: how soon a way around a walking person is there, and whether control steps are later for it.
 
 Two standard cells, one with planning and one without, run in real time beside the same person, who walks across the
-work and back.  They take turns of `TURN` seconds, each from where it stopped, so that a slow second of a shared machine
-meets both; which begins changes from run to run.  The planner is a process of its own, as in use.  A turn with planning
-lasts until the last request is answered: no planner works while the other cell runs.
+work and back; planning goes around people who move (`Planning.moving_people`).  They take turns of `TURN` seconds, each
+from where it stopped, so that a slow second of a shared machine meets both; which begins changes from run to run.  The
+planner is a process of its own, as in use.  A turn with planning lasts until the last request is answered: no planner
+works while the other cell runs.
 
 answer    from a request in one control step to the step that has the answer, which is looked for once in a period; and
           the same of answers with a route
@@ -32,7 +33,7 @@ from numpy.typing import NDArray
 
 from ...avoidance.planning.background import Answering, Background
 from ...avoidance.planning.decision import Answer, Choice, Request
-from ...avoidance.planning.settings import Planning
+from ...avoidance.planning.settings import AROUND, Planning
 from ...cell.layout import STANDARD
 from ...cell.pace import Pace, RealTime, collector
 from ...cell.people.settings import WalkSettings
@@ -50,7 +51,13 @@ DURATION = 30.0  # s of a run, with planning and without each
 TURN = 1.0  # s
 WARM = 5  # steps
 STARTING = 120.0  # s that the planner's process has to be ready: it may have to compile
-CHOICES = {Choice.AROUND: "around", Choice.WAIT: "wait", Choice.NO_WAY: "no way", Choice.FAILED: "failed"}
+CHOICES = {
+    Choice.AROUND: "around",
+    Choice.WAIT: "wait",
+    Choice.NO_WAY: "no way",
+    Choice.REACHABLE: "somebody moves",
+    Choice.FAILED: "failed",
+}
 UNANSWERED = "unanswered"
 WITH, AT_WORK, WITHOUT = "with", "at work", "without"
 DRAWS, LEVEL = 1000, 0.95  # of the bootstrap
@@ -299,7 +306,7 @@ def one_run(
     progress: Progress = silent,
 ) -> RunResult:
     """Both cells beside the person of this seed.  Without `background` the planner answers in the control loop."""
-    rules = Planning()
+    rules = Planning(moving_people=AROUND)
     cell, plain = Cell(scene_of(robot, seed, rules)), TimedCell(Cell(scene_of(robot, seed, None)))
     assert cell.detour is not None
     if background:

@@ -10,7 +10,7 @@ from ..terminal import duration, heading, line, plain, table
 
 if TYPE_CHECKING:
     from ...bench.avoidance import CycleReport, CycleRow
-    from ...bench.encounters.report import EncounterReport, MethodRow
+    from ...bench.encounters.report import EncounterReport, MethodRow, PairRow
     from ...bench.encounters.rollouts import RolloutReport
     from ...bench.encounters.run import Interval
     from ...bench.encounters.search import SearchReport
@@ -275,12 +275,23 @@ def encounters(report: EncounterReport) -> None:
             ["method", "throughput", "itself, %", "floor, %", "ends, %", "jerk", "stops", "us"],
             map(_work, rows),
         )
+    if report.pairs:
+        heading("Beside the same without, in the same scenes")
+        table(
+            ["arm", "method", "runs", "goals", "without", "more", "better, worse", "touched", "without", "p, touched"],
+            map(_pair, report.pairs),
+        )
     line("In brackets: intervals at 95 %.  Rates: Clopper and Pearson's exact ones.  Throughput: the bootstrap's.")
     line("touched: runs in which capsules of arm and person overlapped.  approach: while the arm itself closed in by")
     line("more than 5 cm/s.  least: distance over a run; its minimum, 5 % quantile and median over the runs.")
     line("p, as K: McNemar's exact test of touches in the same scenes against K alone.  throughput: goals reached over")
     line("those of the arm alone.  itself, floor: runs in which the arm overlapped them.  ends: with a joint at")
     line("a limit.  jerk: RMS, rad/s^3.  stops: latched ones a run.  us: median time of a step, here.")
+    if report.pairs:
+        line(
+            "more: goals, with the bootstrap's interval.  better, worse: runs with more goals, and with fewer.  In p's"
+        )
+        line("brackets: runs touched with it alone, and without alone.")
     if report.load is not None and report.load > 1.5 * report.cores:
         line(f"This machine was busy: {report.load:.1f} processes on {report.cores} cores; the times show it.")
     missing(report.missing)
@@ -320,6 +331,22 @@ def _contacts(row: MethodRow) -> list[object]:
         f"{row.least_5:.3f}",
         f"{row.least_median:.3f}",
         "-" if pair is None else f"{pair.p:.2g} ({pair.only_this}:{pair.only_other})",
+    ]
+
+
+def _pair(row: PairRow) -> list[object]:
+    more, touches = row.more, row.touches
+    return [
+        row.robot,
+        row.method,
+        row.runs,
+        row.goals,
+        row.goals_without,
+        f"{more.value:.0f} ({more.low:.0f} to {more.high:.0f})",
+        f"{row.better}, {row.worse}",
+        row.touched,
+        row.touched_without,
+        f"{touches.p:.2g} ({touches.only_this}:{touches.only_other})",
     ]
 
 

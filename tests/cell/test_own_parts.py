@@ -146,6 +146,14 @@ def test_what_is_no_task_is_refused_by_name(task, said):
             changed(Bystander, look=lambda self, t, out: out.fill(math.nan) or t)(),
             "^people.anna: look: .* finite numbers; got NaN",
         ),
+        (
+            changed(Bystander, names="body")(),
+            "^people.anna: Bystander.make: Bystander.names: expected the names of its capsules; got 'body'",
+        ),
+        (
+            changed(Bystander, point=lambda self, t: self.at)(),
+            r"^people.anna: Bystander.make: Bystander.point: expected a place \(3,\) and a velocity \(3,\); got array",
+        ),
     ],
 )
 def test_who_is_no_person_is_refused_by_name(who, said):

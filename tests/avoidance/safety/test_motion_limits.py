@@ -6,6 +6,8 @@ import copy
 import pickle
 from dataclasses import dataclass
 
+import math
+
 import numpy as np
 import pytest
 from supervising import Fake, fast
@@ -232,6 +234,13 @@ class Wide:
         return [(np.zeros(model.n + 1), 0.0)]
 
 
+class Branching:
+    """An `if` on a value, which cannot be traced."""
+
+    def rows(self, model, frames, q):
+        return [(np.ones(model.n), 0.0)] if q[0] < 1.0 else [(np.ones(model.n), 1.0)]
+
+
 class Rows:
     """Gives what it is told to, to a call with so many arguments."""
 
@@ -258,6 +267,10 @@ def test_what_is_no_limit_is_refused():
     for wrong, shown in ((None, "None"), ([np.zeros(7)], r"array\(\[0"), ([(np.zeros(7), 0.0, 1.0)], r"\(array")):
         with pytest.raises(ConfigError, match=rf"Rows.rows: expected pairs of a row \(7,\) and a number; got {shown}"):
             made([Rows(wrong)])
+    with pytest.raises(ConfigError, match=r"Rows.rows: expected pairs of a row \(7,\) and a number; got nan in"):
+        made([Rows([(np.zeros(7), math.nan)])])
+    with pytest.raises(ConfigError, match=r"Branching.rows: .*if"):
+        made([Branching()])
     with pytest.raises(ConfigError, match="motion_limits: expected at most 16 rows together; got 17"):
         made([Downwards(0.1, 17)])
     with pytest.raises(ConfigError, match="motion_limits: expected a Controller of elbowroom's own"):

@@ -261,8 +261,22 @@ def made(people: Mapping[str, PersonSettings], origin: Array, floor: float) -> d
         for part, coworker in seen._asdict().items():
             if why := lacking(coworker, Coworker):
                 raise ConfigError(f"{place}: expected a coworker as {part}, but {why}; got {coworker!r:.60}")
+            if isinstance(coworker.names, str) or not all(isinstance(name, str) for name in coworker.names):
+                told = f"the names of its capsules; got {coworker.names!r:.60}"
+                raise ConfigError(f"{place}: {type(coworker).__name__}.names: expected {told}")
+            _whereabouts(f"{place}: {type(coworker).__name__}.point", coworker.point(0.0))
         found[name] = seen
     return found
+
+
+def _whereabouts(what: str, given: object) -> None:
+    """Refuses what is no place with its velocity."""
+    expected = f"{what}: expected a place (3,) and a velocity (3,)"
+    if not isinstance(given, tuple | list) or len(given) != 2:
+        raise ConfigError(f"{expected}; got {given!r:.60}")
+    shapes = [np.shape(part) for part in given]
+    if shapes != [(3,), (3,)]:
+        raise ConfigError(f"{expected}; got shapes {shapes[0]} and {shapes[1]}")
 
 
 KINDS: dict[str, type[PersonSettings]] = {

@@ -8,6 +8,7 @@ for is in the room's docstring; approach_speed.py has the formulas of single pai
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -17,7 +18,7 @@ from ....algebra import Condition, Scalar, absolute, maximum, minimum, sqrt, whe
 from ....algebra.functions import largest, summed
 from ....algebra.linalg import Array, vector
 from ....dynamics.kinematics import Frames, forward_kinematics, jacobian_at
-from ....errors import ConfigError
+from ....errors import ConfigError, TraceError
 from ....geometry.distance import DISTANCE, LAMBDA_X, LAMBDA_Y, NORMAL, SPEED_Y
 from ....model import Model
 from ...control.pushes import CLOSE, HELD, PairLayout
@@ -74,7 +75,10 @@ def own_rows(model: Model, limits: Sequence[MotionLimit]) -> int:
 
 def _rows_of(limit: MotionLimit, model: Model, frames: Frames, q: Array) -> list[tuple[Array, Scalar]]:
     found, expected = [], f"{type(limit).__name__}.rows: expected pairs of a row ({model.n},) and a number"
-    pairs = limit.rows(model, frames, q)
+    try:
+        pairs = limit.rows(model, frames, q)
+    except TraceError as error:
+        raise ConfigError(f"{type(limit).__name__}.rows: {error}; it is traced, so it must hold for every q") from error
     if not isinstance(pairs, Iterable):
         raise ConfigError(f"{expected}; got {pairs!r:.60}")
     for pair in pairs:
@@ -83,6 +87,8 @@ def _rows_of(limit: MotionLimit, model: Model, frames: Frames, q: Array) -> list
         row, number = np.asarray(pair[0]), np.asarray(pair[1])
         if row.shape != (model.n,) or number.shape != ():
             raise ConfigError(f"{expected}; got shapes {row.shape} and {number.shape}")
+        if q.dtype == object and any(isinstance(x, float) and math.isnan(x) for x in (*row, pair[1])):  # for every q
+            raise ConfigError(f"{expected}; got nan in {pair!r:.60}")
         found.append((row, pair[1]))
     return found
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import copy
+import math
 import pickle
 from dataclasses import dataclass
-
-import math
 
 import numpy as np
 import pytest

@@ -123,22 +123,26 @@ def test_touches_that_a_standing_arm_has_too_are_counted(table, found):
 def test_supervised_touches_are_looked_at_again(table, tmp_path, monkeypatch):
     """Which runs are, and what the page says of them; touches.py is replaced, since these runs never happened."""
     campaign, rows = loads(TEXT), table[1][:90].copy()
-    rows["touched"][[0, 3, 6]], rows["approach"][[3]] = True, True
+    rows["touched"][[0, 3, 6]], rows["approach"][[3, 6]] = True, True
     with Store.create(tmp_path / "out", campaign, 90, block=40, files="npy", precision="float64") as store:
         for block in store.blocks:
             store.write(block, rows[block.first : block.first + block.count])
     contact = ApproachContact(1.0, "wrist", "left hand", 0.02, 0.1, 0.3, 0.05, -0.2, 1.1, 0.1, "elbow and head", 0.4)
-    made = {0: Touch(0, True, True, None), 3: Touch(3, False, True, contact), 6: Touch(6, False, False, None)}
-    monkeypatch.setattr("elbowroom.campaign.statistics.look", lambda of: made[of.number])
+    harder = ApproachContact(2.0, "flange", "right hand", 0.01, 0.25, 0.5, 0.05, 0.2, 0.5, 0.0, "", 0.0)
+    made = {0: Touch(0, True, True, None), 3: Touch(3, False, True, contact), 6: Touch(6, False, False, harder)}
+    monkeypatch.setattr("elbowroom.campaign.statistics.look", lambda of, precision: made[of.number])
     found, seen = summary(tmp_path / "out"), []
     look_again(found, lambda done, total: seen.append((done, total)))
     assert seen == [(0, 3), (1, 3), (2, 3)]
     assert sorted(run for runs in found.looked.values() for run in runs) == [0, 3, 6]
-    assert [run for runs in found.approaches.values() for run in runs] == [3]
+    assert [run for runs in found.approaches.values() for run in runs] == [6, 3]  # the hardest first
     text = page(found, read_manifest(tmp_path / "out"), {3: "worst/000003.html"})
     assert "Approach contacts of supervised laws" in text
-    assert "leaves elbow and head at 0.40 m/s" in text
-    assert "the person: own -0.20, both 1.10 m/s" in text
+    told = [re.sub(r"<[^>]+>", "|", row) for row in re.findall(r"<tr>.*?</tr>", text, re.DOTALL)]
+    told = [re.sub(r"[|\s]*\|[|\s]*", "|", row).strip("|") for row in told]
+    assert "ur5e|K supervised|2|1|0|1|1|0.25" in told  # one closed by the arm as it began, one that it was leaving
+    assert "6|flange|right hand|2.00|10|0.25|0.05|0.20|0.50" in told
+    assert "3 ▶|wrist|left hand|1.00|20|0.10|0.05|-0.20|1.10|elbow and head, 0.40" in told
     assert 'href="worst/000003.html"' in text
 
 

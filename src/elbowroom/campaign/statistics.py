@@ -239,6 +239,12 @@ def look_again(found: Summary, check: Callable[[int, int], object] | None = None
         touch = look(parameters_of(found.campaign, run), found.precision)
         if touch is not None:
             found.touches[run] = touch
+    for runs in found.approaches.values():  # the hardest first
+        runs.sort(key=lambda run: (-_hardness(found.touches.get(run)), run))
+
+
+def _hardness(touch: Touch | None) -> float:
+    return touch.approach.own if touch is not None and touch.approach is not None else 0.0
 
 
 def _add(to: dict[tuple[str, str], Counts], where: tuple[str, str], counts: Counts) -> None:

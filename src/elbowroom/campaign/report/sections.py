@@ -88,17 +88,22 @@ def _introduction(found: Summary) -> list[Part]:
     return parts
 
 
+def _events(count: int, runs: int) -> str:
+    """How many, and the exact bounds of their rate."""
+    if not count:
+        return percent(count, runs)
+    bounds = rate(count, runs)
+    return f"{count:,} ({100 * bounds.low:.3g} to {100 * bounds.high:.3g} %)"
+
+
 def _contacts(found: Summary) -> Section:
-    head = ("arm", "law", "runs", "touched", "approach contact", "touched standing", "touched moving")
+    head = ("arm", "law", "runs", "touched", "approach contact", "touched standing")
     rows = [
         (
             arm_name(cell.arm),
             cell.law,
             f"{cell.runs:,}",
-            *(
-                f"{count:,}: {percent(count, cell.runs)}" if count else percent(count, cell.runs)
-                for count in (cell.touched, cell.approach, cell.standing, cell.touched - cell.standing)
-            ),
+            *(_events(count, cell.runs) for count in (cell.touched, cell.approach, cell.standing)),
         )
         for cell in found.cells
     ]

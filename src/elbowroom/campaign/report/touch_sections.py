@@ -64,28 +64,18 @@ def _split(found: Summary) -> list[Section]:
 
 
 def _approaches(found: Summary, links: Mapping[int, str]) -> list[Section]:
-    rows: list[tuple[str | LinkCell, ...]] = []
+    counts, rows = list[tuple[str, ...]](), list[tuple[str | LinkCell, ...]]()
     for (arm, law), runs in found.approaches.items():
-        for run in runs:
-            touch = found.touches.get(run)
-            if touch is not None and touch.approach is not None and len(rows) < SHOWN:
-                number = LinkCell(f"{run} ▶", links[run]) if run in links else f"{run}"
-                rows.append((number, arm_name(arm), law, *_cells(touch.approach)))
+        known = [(run, touch.approach) for run in runs if (touch := found.touches.get(run)) and touch.approach]
+        if known:
+            counts.append((arm_name(arm), law, *_counts([each for _, each in known])))
+        for run, each in known[:SHOWN]:
+            number = LinkCell(f"{run} ▶", links[run]) if run in links else f"{run}"
+            rows.append((number, *([arm_name(arm), law] if len(found.approaches) > 1 else []), *_cells(each)))
     if not rows:
         return []
-    head = (
-        "run",
-        "arm",
-        "law",
-        "at, s",
-        "link",
-        "part",
-        "deep, mm",
-        "own, m/s",
-        "lasted, s",
-        "when it began",
-        "meanwhile",
-    )
+    which = ("run", *(["arm", "law"] if len(found.approaches) > 1 else []))
+    head = (*which, "link", "part", "at, s", "deep, mm", "own, m/s", "lasted, s", "own then", "both then", "leaving")
     return [
         Section(
             "approaches",
@@ -93,27 +83,48 @@ def _approaches(found: Summary, links: Mapping[int, str]) -> list[Section]:
             "Approach contacts",
             [
                 Words(
-                    "Each one, run again: where the arm's own motion closed an overlapping pair the fastest, how deep"
-                    f" the overlap was and for how long it was closed faster than {100 * APPROACH:g} cm/s; who closed"
-                    " the pair when the contact began; and which other overlapping pair the arm was leaving meanwhile."
+                    "Each one, run again. When the contact began the arm's own motion closed the pair faster than"
+                    f" {100 * APPROACH:g} cm/s, or slower, or was opening it; and while it closed the pair the arm was"
+                    " leaving another one that overlapped, or none."
                 ),
-                ReportTable(head, rows, words=3),
+                ReportTable(
+                    ("arm", "law", "runs", "began: closing", "slower", "opening", "leaving another", "fastest, m/s"),
+                    counts,
+                    words=2,
+                ),
+                Words(
+                    f"The hardest, {SHOWN} of an arm and law at most: where the arm's own motion closed an overlapping"
+                    " pair the fastest, how deep the overlap was, and for how long it was closed faster than"
+                    f" {100 * APPROACH:g} cm/s; the arm's own speed and that of both (m/s) when the contact began; and"
+                    " what the arm was leaving meanwhile, at which speed."
+                ),
+                ReportTable(head, rows, words=len(which) + 2),
             ],
         )
     ]
 
 
+def _counts(contacts: list[ApproachContact]) -> tuple[str, ...]:
+    began = [each.began_own for each in contacts]
+    numbers = (
+        len(contacts),
+        sum(own > APPROACH for own in began),
+        sum(0.0 < own <= APPROACH for own in began),
+        sum(own <= 0.0 for own in began),
+        sum(bool(each.retreat) for each in contacts),
+    )
+    return (*(f"{number:,}" for number in numbers), f"{max(each.own for each in contacts):.2f}")
+
+
 def _cells(of: ApproachContact) -> tuple[str, ...]:
-    person = of.began_closing - of.began_own
-    who = "the arm" if of.began_own > max(person, APPROACH) else "the person"
-    retreat = f"leaves {of.retreat} at {of.retreating:.2f} m/s" if of.retreat else ""
     return (
-        f"{of.at:.2f}",
         of.link,
         of.part,
+        f"{of.at:.2f}",
         f"{1e3 * of.depth:.0f}",
         f"{of.own:.2f}",
         f"{of.lasted:.2f}",
-        f"{who}: own {of.began_own:.2f}, both {of.began_closing:.2f} m/s",
-        retreat,
+        f"{of.began_own:.2f}",
+        f"{of.began_closing:.2f}",
+        f"{of.retreat}, {of.retreating:.2f}" if of.retreat else "",
     )

@@ -259,17 +259,25 @@ class Emitter:
     def _pieces(self, chunks: Sequence[Steps]) -> list[list[Piece]]:
         """The pieces in which outputs are stored, by the function that does it: one that makes all members of a piece.
 
-        In lanes tiles of neighbours, to be transposed; numbers that are known beforehand in vectors.
+        In lanes tiles of neighbours, to be transposed; numbers that are known beforehand in vectors, so many in each
+        function: the time to compile one grows with the square of its stores.
         """
         first = self.lowered.loads.keys() | self.turned.keys()
         made = {k: number for number, chunk in enumerate(chunks) for k, _ in chunk if k not in first}
         found: list[list[Piece]] = [[] for _ in chunks]
+        known: list[Piece] = []
         for number, (port, operands) in enumerate(zip(self.program.outputs, self.program.results, strict=True)):
             for start, width in self._tiles(port, operands) if chunks else ():
                 homes = {made.get(k, 0) for k in operands[start : start + width] if k >= 0} or {0}
                 pieces = [(number, start, width)] if len(homes) == 1 else []
                 for piece in pieces or [(number, k, 1) for k in range(start, start + width)]:
-                    found[max(made.get(k, 0) for k in self._members(piece))].append(piece)
+                    members = self._members(piece)
+                    if max(members) < 0:
+                        known.append(piece)
+                    else:
+                        found[max(made.get(k, 0) for k in members)].append(piece)
+        for k, piece in enumerate(known):
+            found[k * len(found) // len(known)].append(piece)
         return found
 
     def _tiles(self, port: Port, operands: tuple[int, ...]) -> list[tuple[int, int]]:

@@ -88,6 +88,8 @@ def test_a_small_card_has_fewer_runs_at_once(on_a_card):
     assert 32 <= small < whole
     assert made.fitting(Room(share=0.1), 20.0) < small
     assert made.fitting(Room(share=0.0), 10.0) == 32
+    on_a_card.memGetInfo = lambda: (0, 140e9)
+    assert made.fitting(Room(memory=1e9), 40.0) < made.fitting(Room(memory=1e9), 20.0) < whole  # of main memory
 
 
 @needs_cxx

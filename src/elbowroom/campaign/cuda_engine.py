@@ -25,7 +25,7 @@ from .settings import Campaign
 
 LANES = 16_384  # runs at once of a process, at most: a launch of fewer takes hardly less time
 SHARE = 0.85  # of the card's memory, for all processes together
-PER_RUN = 0.75e6  # bytes of main memory that a run of 10 s takes until its figures are known
+OWN = 0.5  # of the main memory, for the runs of all processes until their figures are known
 
 
 def engine(workers: int | None = None, precision: str = "float32") -> Cuda:
@@ -43,8 +43,7 @@ class Cuda(Local):
     def __init__(self, workers: int = 1, precision: str = "float32") -> None:
         super().__init__(workers, precision)
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        lanes = min(LANES, int(memory / 2 / workers / PER_RUN))
-        self.room = Room(lanes, SHARE / workers)
+        self.room = Room(LANES, SHARE / workers, OWN * memory / workers)
 
     def _warm(self, campaign: Campaign, watch: Watch) -> None:
         """What the processor compiles is there for all processes; what the card runs is on disk for them."""

@@ -9,6 +9,7 @@ cannot go on (batch.py: what is not finite, or a first cycle without a frame) th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -29,10 +30,11 @@ COPIES = 2.5  # of a run's tables on the card, while they are put there; frames 
 
 @dataclass(frozen=True)
 class Room:
-    """How much of a card a process may take."""
+    """How much a process may take."""
 
     lanes: int = 8192  # runs at once, at most
     share: float = 0.8  # of the card's memory
+    memory: float = math.inf  # bytes of main memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,12 +61,14 @@ class OnCard:
 
     def fitting(self, room: Room, duration: float) -> int:
         """How many runs of this duration (s) there is room for at once; 32 at least."""
-        _, memory = library().cuda.runtime.memGetInfo()
+        _, card = library().cuda.runtime.memGetInfo()
         loop, steps = self.loop, duration / PERIOD
         tracks = 2 * loop.where.arm.n * steps
+        points = loop.tables["points"].width * steps
         shown = sum(loop.tables[name].width for name in ("points", "velocities", "stamps")) * steps / 2 + steps
-        each = self.schedule.bytes_per_lane + loop.dtype.itemsize * COPIES * (tracks + shown)
-        return max(min(room.lanes, int(room.share * memory / each)), WARP)
+        there = self.schedule.bytes_per_lane + loop.dtype.itemsize * COPIES * (tracks + shown)
+        here = 8 * (points + tracks) + loop.dtype.itemsize * (2 * shown + tracks)  # where people truly are, too
+        return max(int(min(room.lanes, room.share * card / there, room.memory / here)), WARP)
 
     def run(self, runs: Iterable[tuple[EncounterScene, SensorFrames]]) -> list[RunTrack | None]:
         """Each encounter, all at once; frames are let go when they have been copied."""

@@ -11,7 +11,7 @@ import card
 from card import needs_cxx
 from elbowroom.bench.encounters import on_card, rollouts
 from elbowroom.cli import app
-from elbowroom.compile import card_schedule
+from elbowroom.compile.schedules import card as card_schedule
 
 
 @pytest.fixture

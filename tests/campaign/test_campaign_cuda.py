@@ -13,7 +13,7 @@ from elbowroom.bench.encounters import on_card
 from elbowroom.bench.encounters.on_card import OnCard, Room
 from elbowroom.bench.encounters.scene import SensorSettings, frames
 from elbowroom.campaign import Store, cuda_engine, engine, execute, loads, parameters, read_rows, rows, runs, schema
-from elbowroom.compile import card_schedule
+from elbowroom.compile.schedules import card as card_schedule
 from elbowroom.errors import ElbowroomError, UnknownNameError
 
 FILE = """

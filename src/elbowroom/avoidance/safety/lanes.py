@@ -36,10 +36,10 @@ from ...algebra import where
 from ...algebra.linalg import Array as Scalars
 from ...algebra.linalg import vector
 from ...compile import compiled
-from ...compile.card_schedule import CardSchedule
-from ...compile.lane_schedule import LaneSchedule
 from ...compile.pipeline import Call, Copy, Span
-from ...compile.schedule_steps import Blend, Halt, Label, LaneStep, Repeat, Where, carried, flat, reads_and_writes
+from ...compile.schedules.card import CardSchedule
+from ...compile.schedules.lanes import LaneSchedule
+from ...compile.schedules.steps import Blend, Halt, Label, LaneStep, Repeat, Where, carried, flat, reads_and_writes
 from ...errors import ConfigError
 from ...geometry import PARKED
 from ..control.command import HUGE, Goal, State, Status

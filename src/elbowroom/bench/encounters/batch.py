@@ -1,4 +1,4 @@
-"""Many encounters at once: closed loops in SIMD lanes, a block of them in one schedule (compile/lane_schedule.py).
+"""Many encounters at once: closed loops in SIMD lanes, a block of them in one schedule (compile/schedules/lanes.py).
 
     tracks = run_together(scenes, factory, frames)      # a RunTrack a scene, as `run` has them
 
@@ -31,9 +31,9 @@ from ...algebra.linalg import vector
 from ...avoidance import Goal, Supervisor
 from ...avoidance.safety.lanes import ATTEND, CYCLE, STOPPED, Guard, SupervisorLanes
 from ...compile import compiled
-from ...compile.lane_schedule import LaneSchedule
 from ...compile.pipeline import Call, Copy
-from ...compile.schedule_steps import Around, Gather, Halt, Label, LaneStep, LaneTables, Scatter, Unfused
+from ...compile.schedules.lanes import LaneSchedule
+from ...compile.schedules.steps import Around, Gather, Halt, Label, LaneStep, LaneTables, Scatter, Unfused
 from ...errors import ConfigError
 from ...geometry.person import NAMES
 from . import people as people_

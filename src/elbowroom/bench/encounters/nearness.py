@@ -25,10 +25,10 @@ from ...algebra.linalg import Array as Scalars
 from ...algebra.linalg import dot, vector
 from ...compile import compiled
 from ...compile.kernel import Kernel
-from ...compile.lane_schedule import LaneSchedule
 from ...compile.pipeline import Call, Copy
-from ...compile.schedule_steps import Around, Gather, Halt, LaneStep, LaneTables
-from ...compile.schedule_steps import Where as IfAny
+from ...compile.schedules.lanes import LaneSchedule
+from ...compile.schedules.steps import Around, Gather, Halt, LaneStep, LaneTables
+from ...compile.schedules.steps import Where as IfAny
 from ...geometry.distance import separation
 from ...geometry.shapes import RADIUS, ROW, A, B
 from . import people as people_

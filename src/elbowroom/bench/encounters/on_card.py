@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...compile.card_schedule import CardLanes, CardSchedule
 from ...compile.cuda import WARP, library
+from ...compile.schedules.card import CardLanes, CardSchedule
 from .batch import TASK, ClosedLoop, Run
 from .methods import Factory
 from .run import RunTrack

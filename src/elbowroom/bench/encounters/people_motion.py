@@ -24,9 +24,9 @@ from ...algebra.functions import largest
 from ...algebra.linalg import Array as Scalars
 from ...algebra.linalg import vector
 from ...compile import compiled
-from ...compile.lane_schedule import LaneSchedule
 from ...compile.pipeline import Call, Copy
-from ...compile.schedule_steps import Around, Gather, Halt, LaneStep, LaneTables, Repeat, Scatter, Spread
+from ...compile.schedules.lanes import LaneSchedule
+from ...compile.schedules.steps import Around, Gather, Halt, LaneStep, LaneTables, Repeat, Scatter, Spread
 
 Array = NDArray[np.float64]
 STEP = ("start", "length", "speed", "r", "angle", "yaw")  # of a walk; the last three are changes

@@ -1,4 +1,4 @@
-"""Steps of closed loops, as data: what lane_schedule.py runs in SIMD lanes and card_schedule.py on a graphics card.
+"""Steps of closed loops, as data: what lanes.py runs in SIMD lanes and card.py on a graphics card.
 
     Label("cycle")
     Gather(frames, at, rows)                           # a row of each lane's own table
@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .kernel import Array
-from .pipeline import Call, Copy, FromRing, Sound, Span, ToRing
+from ..kernel import Array
+from ..pipeline import Call, Copy, FromRing, Sound, Span, ToRing
 
 
 @dataclass(frozen=True, eq=False)

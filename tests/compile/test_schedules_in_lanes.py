@@ -8,10 +8,10 @@ import pytest
 from elbowroom.algebra import Repeated, Table, trace, where
 from elbowroom.algebra.linalg import vector
 from elbowroom.compile import compiled
-from elbowroom.compile.column_code import column_code, lanes_of
-from elbowroom.compile.lane_schedule import LaneSchedule
 from elbowroom.compile.pipeline import Call, Copy, FromRing, Pipeline, Sound, ToRing
-from elbowroom.compile.schedule_steps import (
+from elbowroom.compile.schedules.column_code import column_code, lanes_of
+from elbowroom.compile.schedules.lanes import LaneSchedule
+from elbowroom.compile.schedules.steps import (
     Around,
     Blend,
     Gather,

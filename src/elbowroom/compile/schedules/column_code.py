@@ -4,7 +4,7 @@
     code.run([q, qd], [rows])                       # arrays (elements, code.lanes) each, one state a column
 
 The same steps as `kernel(q, qd)` for one state, so the same bits.  Nothing is checked and nothing transposed: it is for
-schedules that keep their arrays so (lane_schedule.py).  `fused=False` keeps products and sums apart, as NumPy does.
+schedules that keep their arrays so (lanes.py).  `fused=False` keeps products and sums apart, as NumPy does.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import disk_cache as disk
-from . import engine
-from .cpu import MachineCode
-from .engine import alone
-from .kernel import Array, Kernel
+from ... import disk_cache as disk
+from .. import engine
+from ..cpu import MachineCode
+from ..engine import alone
+from ..kernel import Array, Kernel
 
 KEPT = 512
 _kept: OrderedDict[tuple[object, ...], MachineCode] = OrderedDict()

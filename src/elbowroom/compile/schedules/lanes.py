@@ -31,14 +31,14 @@ from typing import Any, NamedTuple
 import llvmlite
 import numpy as np
 
-from .. import disk_cache as disk
-from . import engine
+from ... import disk_cache as disk
+from .. import engine
+from ..kernel import Array
+from ..llvm import ROOM
+from ..pipeline import Call, Copy, FromRing, Sound, Span, ToRing
 from .column_code import column_code, lanes_of
-from .kernel import Array
 from .lane_code import OPERATIONS, module
-from .llvm import ROOM
-from .pipeline import Call, Copy, FromRing, Sound, Span, ToRing
-from .schedule_steps import (
+from .steps import (
     Around,
     Blend,
     Checks,

@@ -9,11 +9,12 @@ import card
 from card import needs_cxx
 from elbowroom.algebra import Repeated, Table, sin, trace, where
 from elbowroom.algebra.linalg import vector
-from elbowroom.compile import card_schedule, compiled
-from elbowroom.compile.card_schedule import CardSchedule
-from elbowroom.compile.lane_schedule import LaneSchedule
+from elbowroom.compile import compiled
 from elbowroom.compile.pipeline import Call, Copy, FromRing, Sound, ToRing
-from elbowroom.compile.schedule_steps import (
+from elbowroom.compile.schedules import card as card_schedule
+from elbowroom.compile.schedules.card import CardSchedule
+from elbowroom.compile.schedules.lanes import LaneSchedule
+from elbowroom.compile.schedules.steps import (
     Around,
     Blend,
     Gather,

@@ -8,7 +8,7 @@
     lanes.activate(); lanes.run(turns=1000)
     lanes.ended()                                           # (lanes,) the step that ended each, 0 for none
 
-The steps are those of lane_schedule.py and a lane has the same bits here; card_text.py says what differs: a lane that
+The steps are those of lanes.py and a lane has the same bits here; card_text.py says what differs: a lane that
 ends does so alone.  Needs CuPy.
 """
 
@@ -20,11 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ElbowroomError
+from ...errors import ElbowroomError
+from ..cuda import OPTIONS, WARP, library
+from ..kernel import Array
 from .card_text import NAME, THREADS, ScheduleText
-from .cuda import OPTIONS, WARP, library
-from .kernel import Array
-from .schedule_steps import ColumnPlaces, LaneStep, LaneTables, flat, reads_and_writes
+from .steps import ColumnPlaces, LaneStep, LaneTables, flat, reads_and_writes
 
 
 class CardSchedule:

@@ -5,7 +5,7 @@
     tables     [warp][row][element][32], each with how many rows it has
 
 Every kernel of the CPU that a step calls is a function of its own, written once whatever the number of calls; it reads
-an input where the first step needs it.  The steps, and so the roundings, are those of the lanes (lane_schedule.py):
+an input where the first step needs it.  The steps, and so the roundings, are those of the lanes (lanes.py):
 a lane has the same bits on both.
 
 The warps of a block wait for each other before every function: code this long is read from far away, once for all.
@@ -19,13 +19,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from ..algebra import Port, Program, Repeated, Table
-from ..errors import ElbowroomError
-from . import source_support
-from .cuda import WARP, dialect
-from .kernel import Array
-from .pipeline import Call, Copy, FromRing, Sound, Span, ToRing
-from .schedule_steps import (
+from ...algebra import Port, Program, Repeated, Table
+from ...errors import ElbowroomError
+from .. import source_support
+from ..cuda import WARP, dialect
+from ..kernel import Array
+from ..pipeline import Call, Copy, FromRing, Sound, Span, ToRing
+from ..source import Real, Source
+from .steps import (
     Around,
     Blend,
     Checks,
@@ -42,7 +43,6 @@ from .schedule_steps import (
     left_sound,
     reads_and_writes,
 )
-from .source import Real, Source
 
 THREADS = 256  # of a block
 NAME = "schedule"

@@ -1,4 +1,4 @@
-"""The LLVM IR that runs a schedule over the lanes of a block (lane_schedule.py): one text for each precision.
+"""The LLVM IR that runs a schedule over the lanes of a block (lanes.py): one text for each precision.
 
 Arrays are columns (transpose.py): an element of all lanes is one vector.  A mask is such a vector, 0 where it is false.
 
@@ -26,7 +26,7 @@ over, backwards if negative, or STOP: then `run` ends and gives the row's number
 
 from __future__ import annotations
 
-from .ir import IrWriter
+from ..ir import IrWriter
 
 STOP = -(1 << 62)
 OPERATIONS = (

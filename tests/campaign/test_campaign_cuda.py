@@ -53,7 +53,8 @@ def test_the_same_table_as_lanes(on_a_card, precision):
 @needs_cxx
 def test_worker_processes_share_a_card(on_a_card, tmp_path):
     campaign, motor = loads(FILE), engine("cuda", workers=2)
-    assert (motor.precision, motor.block) == ("float32", cuda_engine.LANES)
+    assert motor.precision == "float32"
+    assert [motor.block(runs) for runs in (100, 20_000, 1_000_000)] == [50, 10_000, cuda_engine.LANES]
     with Store.create(tmp_path / "card", campaign, runs=24, block=8, files="npy", precision=motor.precision) as store:
         execute(campaign, store, motor)
     assert read_rows(tmp_path / "card")[0].tobytes() == rows(campaign, 0, 24, precision="float32").tobytes()
@@ -111,21 +112,28 @@ def test_frames_of_nobody_end_a_run(on_a_card):
 
 def test_what_is_missing_is_said(monkeypatch):
     monkeypatch.setattr(cuda_engine, "find_spec", lambda name: None)
-    with pytest.raises(ElbowroomError, match=r"engine 'cuda' needs CuPy.*gpu"):
+    with pytest.raises(ElbowroomError, match=r"engine 'cuda' needs an NVIDIA card .* and CuPy: .*gpu"):
         engine("cuda")
     monkeypatch.setattr(cuda_engine, "find_spec", lambda name: name)
     with pytest.raises(ElbowroomError, match="engine 'cuda' has no address; expected engine 'ray'"):
         engine("cuda", address="auto")
-    with pytest.raises(UnknownNameError, match="precision: expected float64 or float32; got 'half'"):
-        engine("cuda", precision="half")
+    for name in ("cuda", "local"):
+        with pytest.raises(UnknownNameError, match="precision: expected float64 or float32; got 'half'"):
+            engine(name, precision="half")
 
 
-def test_an_engine_that_cannot_begin_says_why(tmp_path, monkeypatch):
-    """CuPy is not there, or sees no card: the process that prepares the engine says so."""
+def test_where_there_is_no_card_nothing_is_begun(monkeypatch):
+    """CuPy is not there, or sees no card: a process of its own looked, before there is a folder."""
     monkeypatch.setattr(cuda_engine, "find_spec", lambda name: name)
-    campaign, motor = loads(FILE), engine("cuda", workers=1)
-    with (
-        Store.create(tmp_path / "none", campaign, runs=4, files="npy", precision=motor.precision) as store,
-        pytest.raises(ElbowroomError, match=r"device 'cuda'"),
-    ):
-        execute(campaign, store, motor)
+    with pytest.raises(ElbowroomError, match=r"device 'cuda'"):
+        engine("cuda", workers=1)
+
+
+def test_laws_that_stay_on_the_processor_are_named(on_a_card, tmp_path):
+    told = list[str]()
+    watch = SimpleNamespace(done=lambda runs, steps: None, note=told.append)
+    campaign = loads('arm = "planar2"\nlaw = { each = ["still", "blind"] }\nduration = 0.1\n')
+    for name, precision in (("local", "float64"), ("local", "float32"), ("cuda", "float64")):
+        motor = engine(name, workers=1, precision=precision)
+        motor._warm(campaign, watch)
+    assert [text.split(":")[0] for text in told] == ["still, blind", "still, blind"]

@@ -26,7 +26,7 @@ from typing import Any, Protocol
 
 from ..bench.encounters.on_card import Room
 from ..errors import ElbowroomError, UnknownNameError, did_you_mean
-from . import runs
+from . import lanes, runs
 from .runs import Rows
 from .settings import Campaign
 
@@ -45,6 +45,14 @@ class Block:
 
 
 Done = Generator[tuple[Block, Rows], None, None]
+
+
+def block_size(runs: int) -> int:
+    """Runs of a block where none is asked for: about 200 blocks of up to 5000 runs.
+
+    Since many run side by side, not below 256 unless there would be fewer than eight blocks.
+    """
+    return min(max(runs // 200, min(256, runs // 8), 20), 5000)
 
 
 class Watch(Protocol):
@@ -72,7 +80,9 @@ class Engine(Protocol):
 
     name: str
     precision: str  # "float64" for the bits of the single loop
-    block: int  # runs of a block where none is asked for; 0: as many as make 200 blocks
+
+    def block(self, runs: int) -> int:
+        """Runs of a block where none is asked for; 0: as many as make some 200 blocks."""
 
     def rows(self, campaign: Campaign, first: int, count: int) -> Rows:
         """Some runs, here and now."""
@@ -86,18 +96,20 @@ MODULES = {"cuda": "cuda_engine", "ray": "ray_engine"}
 """Modules of engines that need more than this package; each has `engine(**options)`."""
 
 
-def engine(name: str, workers: int | None = None, **options: str | None) -> Engine:
-    """The engine of this name."""
-    if name != "ray" and options.get("address") is not None:
+def engine(
+    name: str, workers: int | None = None, *, address: str | None = None, precision: str | None = None
+) -> Engine:
+    """The engine of this name; `address` is of a Ray cluster."""
+    if name != "ray" and address is not None:
         raise ElbowroomError(f"engine {name!r} has no address; expected engine 'ray'")
     if name == "local":
-        return Local(workers or os.cpu_count() or 1, options.get("precision") or "float64")
+        return Local(workers or os.cpu_count() or 1, precision or "float64")
     if name not in ENGINES:
         raise UnknownNameError(
             f"engine: expected one of {', '.join(ENGINES)}; got {name!r}{did_you_mean(name, ENGINES)}"
         )
     module = f"{__package__}.{MODULES[name]}"
-    given = {key: value for key, value in options.items() if value is not None}
+    given = {key: x for key, x in (("address", address), ("precision", precision)) if x is not None}
     made: Engine = import_module(module).engine(workers=workers, **given)
     return made
 
@@ -124,7 +136,7 @@ class _Worker:
 class Local:
     """Processes of this machine."""
 
-    name, block = "local", 0
+    name = "local"
     room: Room | None = None  # on a card
 
     def __init__(self, workers: int = 1, precision: str = "float64") -> None:
@@ -138,8 +150,16 @@ class Local:
         """In this process, by the processor."""
         return runs.rows(campaign, first, count, precision=self.precision)
 
+    def block(self, runs: int) -> int:
+        """As many as make some 200 blocks."""
+        return 0
+
     def _warm(self, campaign: Campaign, watch: Watch) -> None:
         """What all processes need, before they are started."""
+        alone = [law for law in campaign.laws if not lanes.together_by_law(law)]
+        if alone and (self.precision != "float64" or self.room is not None):
+            told = "in double precision, one by one, on the processor"
+            watch.note(f"{', '.join(alone)}: {told}; {self.precision} is of the other laws' closed loops")
         runs.warm(campaign, watch.done, self.precision)
 
     def blocks(self, campaign: Campaign, wanted: Iterable[Block], watch: Watch) -> Done:

@@ -35,10 +35,15 @@ B = TypeVar("B", Together, OnCard)
 
 def kind(of: RunParameters) -> Hashable | None:
     """What runs that go together have in common; None for one that goes alone."""
-    law = ALL[of.law]
-    if (law.func if isinstance(law, partial) else law) is not supervised:
+    if not together_by_law(of.law):
         return None
     return of.arm, of.tip, of.law, of.people, of.limits, of.controller, of.sensor.kind
+
+
+def together_by_law(law: str) -> bool:
+    """Whether runs of this law can go together."""
+    made = ALL[law]
+    return (made.func if isinstance(made, partial) else made) is supervised
 
 
 def shared(runs: Iterable[RunParameters], fewest: int = FEWEST) -> tuple[list[list[Numbered]], list[Numbered]]:

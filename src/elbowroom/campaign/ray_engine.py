@@ -83,10 +83,14 @@ def identity(campaign: Campaign) -> dict[str, str]:
 class Ray:
     """Tasks of Ray."""
 
-    name, block = "ray", 0
+    name = "ray"
 
     def __init__(self, workers: int | None = None, address: str | None = None, precision: str = "float64") -> None:
         self.workers, self.address, self.precision = workers, address, checked(precision)
+
+    def block(self, runs: int) -> int:
+        """As many as make some 200 blocks."""
+        return 0
 
     def rows(self, campaign: Campaign, first: int, count: int) -> Rows:
         """In this process."""

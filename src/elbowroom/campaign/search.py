@@ -44,7 +44,7 @@ from .distributions import Fixed, Uniform
 from .draws import PERSON, scene_seed
 from .engines import Block, Engine, Silent, Watch
 from .runs import Rows
-from .settings import Campaign, Points
+from .settings import OBJECTIVE, Campaign, Points
 from .store import Store, StoreError, each_rows
 
 Array = NDArray[np.float64]
@@ -84,7 +84,7 @@ def over(
     stops = math.ceil(duration / STOP_TIME)
     scripted = {f"{PERSON}{k + 1}.{name}": Uniform(0.0, 1.0) for k in range(int(people)) for name in names(stops)}
     settings = {
-        "search.objective": Fixed(objective),
+        OBJECTIVE: Fixed(objective),
         "search.islands": Fixed(islands),
         "search.population": Fixed(population),
     }
@@ -93,7 +93,7 @@ def over(
 
 def is_search(campaign: Campaign) -> bool:
     """Whether its runs are those of a search."""
-    return "search.objective" in campaign.draws
+    return OBJECTIVE in campaign.draws
 
 
 def setting(campaign: Campaign, name: str) -> Any:

@@ -50,6 +50,7 @@ DEFAULTS: Mapping[str, Value] = {
     "limb_speed": LIMB_SPEED,
 }
 PLAIN = ("title", "seed", "tips")
+OBJECTIVE = "search.objective"  # what only a search has
 PARTS = ("sensor", "limits", "controller")
 FIXED = {
     "controller.controller": "is given by the law: K or F",

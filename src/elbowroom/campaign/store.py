@@ -32,9 +32,10 @@ from .. import __version__
 from ..disk_cache import SOURCES
 from ..errors import ElbowroomError, UnknownNameError, pip_install
 from .distributions import Distribution, distribution
-from .engines import Block
+from .draws import parameters
+from .engines import Block, block_size
 from .runs import Rows, Schema, schema, where
-from .settings import Campaign
+from .settings import OBJECTIVE, Campaign
 from .summaries import summary, whole
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ SUFFIX = {"parquet": "parquet", "npy": "npy", "summary": "npy"}
 MANIFEST, FILE, SUMS = "campaign.json", "campaign.toml", "SHA256SUMS"
 SAME = ("format", "seed", "precision", "files", "elbowroom", "sources")
 """What must be the same in a campaign that is resumed, besides settings, arms and columns."""
+PROBED = 64  # runs whose draws are compared
 SHOWN = 4  # differences that a message names
 
 
@@ -61,14 +63,6 @@ def arrow() -> Any:
     except ImportError as error:
         raise StoreError(f"Parquet files need pyarrow: {pip_install('campaign')}; --format npy does without") from error
     return pa
-
-
-def block_size(runs: int) -> int:
-    """Runs of a block where none is asked for: about 200 blocks of up to 5000 runs.
-
-    Since many run side by side, not below 256 unless there would be fewer than eight blocks.
-    """
-    return min(max(runs // 200, min(256, runs // 8), 20), 5000)
 
 
 class Store:
@@ -89,12 +83,7 @@ class Store:
             what = "is not empty" if folder.is_dir() else "is a file"
             hint = "; --resume goes on with the campaign there" if (folder / MANIFEST).exists() else ""
             raise StoreError(f"{folder}: {what}; expected a new folder{hint}")
-        if files not in FORMATS:
-            raise UnknownNameError(f"files: expected {', '.join(FORMATS)}; got {files!r}")
-        if files == "parquet":
-            arrow()
-        if files == "summary" and campaign.points is not None:
-            raise StoreError(f"{folder}: summaries are of runs that a file draws, not of a search's")
+        _formats(files, campaign, folder)
         columns = schema(campaign)
         store = cls(folder, columns, runs, block or block_size(runs), files)
         found = manifest(campaign, columns, runs, store.block, files, precision)
@@ -113,6 +102,8 @@ class Store:
         there = read_manifest(folder)
         runs = int(there["runs"]) if runs is None else runs
         block, files = int(there["block"]), str(there["files"])
+        if there.get("rounded") and files != "summary":
+            raise StoreError(f"{folder}: was made of summaries, in single precision; resume the campaign they are of")
         if files == "parquet":
             arrow()
         columns = schema(campaign)
@@ -286,11 +277,20 @@ def manifest(campaign: Campaign, columns: Schema, runs: int, block: int, files: 
         "elbowroom": __version__,
         "sources": SOURCES.digest[:16],
         "numpy": np.__version__,
+        "drawn": drawn_digest(campaign),
         "settings": campaign.data(),
         "arms": {arm: where(arm, campaign.tips.get(arm)).arm.model.digest[:16] for arm in campaign.arms},
         "columns": [[name, columns.dtype[name].str] for name in columns.names],
         "labels": {name: list(words) for name, words in columns.labels.items()},
     }
+
+
+def drawn_digest(campaign: Campaign) -> str:
+    """A hash of what the first runs draw: another version that draws otherwise cannot read summaries."""
+    if campaign.points is not None:
+        return ""
+    drawn = [(of.seed, of.arm, of.law, of.people, of.duration, of.drawn) for of in parameters(campaign, 0, PROBED)]
+    return hashlib.sha256(repr(drawn).encode()).hexdigest()[:16]
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
@@ -348,18 +348,38 @@ def campaign_of(folder: str | Path) -> Campaign:
 
 
 def convert(folder: Path, out: Path, files: str = "parquet") -> Store:
-    """The same table in another folder and format of files; what is not complete there is missing here."""
-    there, campaign = read_manifest(folder), campaign_of(folder)
-    with Store.create(
-        out, campaign, int(there["runs"]), block=int(there["block"]), files=files, precision=str(there["precision"])
-    ) as store:
+    """The same table in another folder and format of files; what is not complete there is missing here.
+
+    Arms' files are not needed.  A table that was made of summaries says so, and takes no more runs.
+    """
+    there, columns = read_manifest(folder), read_schema(folder)
+    _formats(files, campaign_of(folder), out)
+    if out.exists() and not _fresh(out):
+        raise StoreError(f"{out}: is not empty; expected a new folder")
+    changed = {"files": files, "rounded": bool(there.get("rounded")) or "summary" in (files, there["files"])}
+    store = Store(out, columns, int(there["runs"]), int(there["block"]), files)
+    try:
+        (out / "blocks").mkdir(parents=True, exist_ok=True)
+        store._take()
         _write(out / FILE, (folder / FILE).read_bytes())
-        kept = {name: there[name] for name in ("elbowroom", "sources", "numpy") if name in there}  # what made it
-        _write(out / MANIFEST, (json.dumps({**read_manifest(out), **kept}, indent=1) + "\n").encode())
+        _write(out / MANIFEST, (json.dumps({**there, **changed}, indent=1) + "\n").encode())
+    except OSError as error:
+        raise StoreError(f"{out}: cannot be written to: {error.strerror or error}") from error
+    with store:
         blocks = {block.first: block for block in store.blocks}
         for rows in each_rows(folder):
             store.write(blocks[int(rows["run"][0])], rows)
     return store
+
+
+def _formats(files: str, campaign: Campaign, folder: Path) -> None:
+    """Refuses files that cannot be written."""
+    if files not in FORMATS:
+        raise UnknownNameError(f"files: expected {', '.join(FORMATS)}; got {files!r}")
+    if files == "parquet":
+        arrow()
+    if files == "summary" and (campaign.points is not None or OBJECTIVE in campaign.draws):
+        raise StoreError(f"{folder}: summaries are of runs that a file draws, not of a search's")
 
 
 def read_schema(folder: Path) -> Schema:
@@ -443,7 +463,11 @@ def _sound(folder: Path) -> Iterator[bytes]:
 def each_rows(folder: str | Path) -> Iterator[Rows]:
     """The rows of the campaign in a folder block by block, in the order of runs: as much memory as one block takes."""
     folder = Path(folder)
-    columns, files, campaign = read_schema(folder), str(read_manifest(folder)["files"]), campaign_of(folder)
+    columns, manifest, campaign = read_schema(folder), read_manifest(folder), campaign_of(folder)
+    files = str(manifest["files"])
+    if files == "summary" and manifest.get("drawn") not in (None, drawn_digest(campaign)):
+        made = f"elbowroom {manifest['elbowroom']}, sources {manifest['sources']}"
+        raise StoreError(f"{folder}: this version draws other parameters than the one that made it ({made})")
     for data in _sound(folder):
         yield decoded(data, columns, files, campaign)
 

@@ -28,6 +28,11 @@ Array = NDArray[Any]
 COPIES = 2.5  # of a run's tables on the card, while they are put there; frames come every other step or less often
 
 
+def look() -> None:
+    """Raises an error where there is no card."""
+    library()
+
+
 @dataclass(frozen=True)
 class Room:
     """How much a process may take."""

@@ -176,8 +176,8 @@ def _speeds(found: Summary) -> list[Section]:
         for law in found.schema.labels["law"]:
             counts = found.contacts.get((law, region))
             if counts is not None:
-                middle, high = (quantile(counts, SPEEDS, part) for part in (0.5, 0.95))
                 hardest = found.hardest[law, region]
+                middle, high = (min(quantile(counts, SPEEDS, part), hardest) for part in (0.5, 0.95))  # ends of bins
                 rows.append((region, law, f"{counts.sum():,}", f"{middle:.2f}", f"{high:.2f}", f"{hardest:.2f}"))
     return [
         Section(

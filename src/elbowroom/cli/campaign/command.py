@@ -51,15 +51,16 @@ def campaign(
     seed: Annotated[int | None, typer.Option(metavar="S", help="Another seed than the file's.")] = None,
     block: Annotated[
         int | None,
-        typer.Option(min=1, max=1_000_000, metavar="B", help="Runs in a file of results.  [N/200, 20..5000]"),
+        typer.Option(min=1, max=1_000_000, metavar="B", help="Runs in a file of results.  [some 200 files]"),
     ] = None,
     precision: Annotated[
         str | None,
         typer.Option(metavar="float64|float32", help="Of closed loops.  [float64; with engine cuda float32]"),
     ] = None,
     format: Annotated[
-        Files, typer.Option(help="Of the results: parquet needs pyarrow; summary has 53 bytes a run.")
-    ] = Files.PARQUET,
+        Files | None,
+        typer.Option(help="Of the results: parquet needs pyarrow; summary has 53 bytes a run.  [parquet]"),
+    ] = None,
     report: Annotated[bool, typer.Option("--report/--no-report", help="Write DIR/report.html at the end.")] = True,
 ) -> None:
     """Run encounters with arms, laws, people and sensor faults drawn from a file; one row of results per run.
@@ -73,6 +74,7 @@ def campaign(
     elbowroom campaign campaign.toml --runs 1000000 --out million --engine cuda
     elbowroom campaign report first                                    DIR/report.html of what is there
     elbowroom campaign search campaign.toml --out worst                the worst, sought (see campaign search --help)
+    elbowroom campaign convert first --out other --format npy          the same table in other files
 
     examples/campaign.toml is a file to begin with.  DIR then holds campaign.json and blocks/, Parquet files that
     elbowroom.campaign.read(DIR), pandas or DuckDB read as one table, and report.html.  The same file and seed give the
@@ -82,20 +84,26 @@ def campaign(
     """
     from ...campaign import Store, execute, load
     from ...campaign import engine as engine_of
+    from ...campaign.store import read_manifest
 
     chosen = load(file)
     if seed is not None:
         chosen = chosen.with_seed(seed)
+    if resume:
+        if block is not None:
+            raise typer.BadParameter("--block is as before with --resume")
+        there = read_manifest(out)
+        if format is not None and format.value != there["files"]:
+            raise typer.BadParameter(f"--format is as before with --resume, {there['files']}; see campaign convert")
+        precision = precision or str(there["precision"])
     motor = engine_of(engine, workers, address=address, precision=precision)
     with Interrupts() as interrupts:
         if resume:
-            if block is not None:
-                raise typer.BadParameter("--block is as before with --resume")
             store = Store.resume(out, chosen, runs, precision=motor.precision)
         else:
-            store = Store.create(
-                out, chosen, runs or RUNS, block=block or motor.block, files=format.value, precision=motor.precision
-            )
+            kept = (format or Files.PARQUET).value
+            size = block or motor.block(runs or RUNS)
+            store = Store.create(out, chosen, runs or RUNS, block=size, files=kept, precision=motor.precision)
         with store:
             for problem in store.damaged:
                 note("damaged", f"{problem}; its runs are run again")
@@ -149,7 +157,7 @@ def summary(out: Path, interrupts: Interrupts) -> None:
     columns = ("arm", "law", "runs", "touched", "standing", "approach", "goals a run", "stops")
     table(columns, [_line(tally) for tally in found], words=2)
     line("touched: arm and a person overlapped; standing: of these, by an arm that had not moved for 0.2 s;")
-    line("approach: the arm's own motion made or deepened the contact.")
+    line("approach: while they overlapped, the arm's own motion closed the pair faster than 5 cm/s.")
 
 
 def _line(tally: Tally) -> tuple[str, ...]:

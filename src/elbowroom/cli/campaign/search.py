@@ -24,7 +24,12 @@ def search(
         str, typer.Option(metavar="least-distance|contact-speed|own-speed", help="What is sought.")
     ] = "least-distance",
     evaluations: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help=f"How many runs.  [{EVALUATIONS}; with --resume as before]")
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help=f"How many runs, rounded up to whole generations.  [{EVALUATIONS}; with --resume as before]",
+        ),
     ] = None,
     engine: Annotated[str, typer.Option(metavar="local|ray", help="What runs them.")] = "local",
     workers: Annotated[
@@ -61,7 +66,7 @@ def search(
         raise typer.BadParameter(f"--format: expected parquet or npy; got {format!r}")
     chosen = load(file)
     chosen = over(chosen if seed is None else chosen.with_seed(seed), objective)
-    motor = engine_of(engine, workers, address=address)
+    motor = engine_of(engine, workers, address=address, precision="float64")  # as finds are repeated
     count = None if evaluations is None and resume else whole(chosen, evaluations or EVALUATIONS)
     interrupted = False
     with Interrupts() as interrupts:

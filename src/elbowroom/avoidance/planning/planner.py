@@ -237,7 +237,7 @@ class Planner:
         return "; ".join(
             f"{model.joint_names[i]} is {q[i]:.4g}, limits {lower[i]:.4g} to {upper[i]:.4g} "
             + ("rad" if model.revolute(i) else "m")
-            for i in np.flatnonzero((q < lower) | (q > upper))
+            for i in np.flatnonzero((q < lower) | (q > upper)).tolist()
         )
 
     def _straight(self, against: Against, first: Array, ends: Array, most: int) -> list[Array]:

@@ -18,10 +18,12 @@ import typer
 
 import elbowroom as er
 from elbowroom import cli, dynamics
+from elbowroom.avoidance.planning.detour import RouteState
 from elbowroom.cell import Cell
 from elbowroom.cell.recording.table import read as recorded
 from elbowroom.cli import tour
 from elbowroom.cli.bench import Benchmark
+from elbowroom.cli.run import _ways
 from elbowroom.cli.terminal import noted
 from elbowroom.export import write_urdf
 from elbowroom.model import catalogue
@@ -651,6 +653,7 @@ def test_run_says_what_happened_and_records_it(run, scene, tmp_path):
     assert f"{table['distance_axes'].min():.3f} m between axes" in said["least distance"]
     assert said["least clearance"].startswith(f"{table['clearance'].min():.3f} m, of the whole arm")
     assert said["contacts"] == "0"
+    assert "planning" not in said  # it has none
     cycles = int(table["cycles"][-1])
     assert said["task"] == f"{table['state'][-1]}, {cycles} task cycle{'s' * (cycles != 1)} completed"
     for column, line in (("status", "status"), ("law_status", "controller")):
@@ -662,6 +665,22 @@ def test_run_says_what_happened_and_records_it(run, scene, tmp_path):
     assert said["stops"] == "0, 0 resets"
     assert said["recording"] == f"{path}, 75 rows"
     assert (table.rows, table.notes["scene"], table.notes["plant"]) == (75, "cell.toml", "kinematic")
+
+
+def test_run_says_how_often_it_went_around_and_waited(run, tmp_path):
+    path = tmp_path / "run.csv"
+    status, out, err = run("run", "--robot", "panda", "--variant", "around", "--seconds", "2", "--out", path)
+    assert (status, err) == (0, "")
+    assert {RouteState.REACHABLE, RouteState.AROUND} <= set(recorded(path)["route"])
+    assert re.search(r"^  planning  +1 way around, 1 wait, 0 routes given up$", out, re.M)
+
+
+def test_ways_around_waits_and_routes_given_up_are_counted_once_each():
+    """A wait for one reason and then another is one wait."""
+    states = [0, 1, 5, 5, 8, 2, 2, 1, 2, 4, 1, 0, 6, 3, 7]
+    replans = np.array([0.0] * 7 + [1.0] * 8)
+    said = "2 ways around, 3 waits, 1 route given up"
+    assert _ways(np.array(states, dtype=float), replans) == said
 
 
 def test_run_takes_variant_plant_and_robot(run, scene):

@@ -182,7 +182,7 @@ class TestSomebodyMoves:
     def test_the_arm_waits_for_them_to_stand_and_says_so(self, arm):
         loop = HeldUp(arm, Planning())
         assert not loop.run(4.0, until=self.to_and_fro)
-        assert "waiting to go around torso: somebody near moves" in loop.texts
+        assert "waiting to go around torso: somebody moves who could reach the route" in loop.texts
         assert "going around torso" not in loop.texts
         assert loop.detour.state is RouteState.REACHABLE
         assert loop.detour.state.waits
@@ -200,6 +200,15 @@ class TestSomebodyMoves:
         rules = loop.detour.rules
         assert loop.t - stood < rules.still_after + rules.latency + 0.1  # s: since `stood`, or a moment before
         assert loop.detour.asked == asked + 1
+
+    def test_a_planner_that_then_refuses_is_not_asked_with_every_step(self, arm):
+        """Once nobody moves it is asked at once, and from then on every 0.1 s until it takes the request."""
+        refusing = Scripted(lambda r: Answer(r.number, r.t, Choice.REACHABLE, r.aim))
+        loop = HeldUp(arm, Planning(again=30.0), planner=refusing)
+        assert loop.run(2.5, until=lambda loop: loop.detour.state is RouteState.REACHABLE)
+        refusing.takes, before = False, len(refusing.requests)
+        loop.run(3.0)
+        assert 5 <= len(refusing.requests) - before <= 31  # every 0.1 s
 
     @pytest.mark.parametrize("choice", ["wait", "around"])
     def test_somebody_who_begins_to_move_while_it_is_planned(self, arm, choice):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 
 import numpy as np
 import pytest
@@ -12,8 +13,9 @@ from elbowroom.arm import Arm
 from elbowroom.avoidance import Goal
 from elbowroom.avoidance.control.attraction import rotation_error
 from elbowroom.avoidance.planning import Box, Checker, Outcome, Planner, Route, World, goals, smoothing
+from elbowroom.avoidance.planning.nearest import nearest_pair
 from elbowroom.errors import ModelWarning, ShapeError
-from elbowroom.geometry import Body, HalfSpace, Sphere
+from elbowroom.geometry import Body, Capsule, HalfSpace, Sphere
 from elbowroom.model import LinkCapsule
 
 PANDA = er.load("panda")
@@ -59,11 +61,17 @@ def test_what_cannot_be_is_said():
     blocked = World([Sphere(at, 0.1)])
     plan = PLANNER.plan(LEFT, RIGHT, blocked)
     assert plan.outcome is Outcome.START_IN_COLLISION
-    assert plan.reason.startswith("start: -0.")
+    assert re.fullmatch(
+        r"start: -0\.\d{3} m clear between \w+ and sphere at \[[-\d., ]+\], 0\.020 m asked for", plan.reason
+    )
     assert plan.route is None
+    assert re.fullmatch(
+        r"start: -0\.\d{3} m clear, 0\.020 m asked for", PLANNER.plan(LEFT, RIGHT, blocked, prove=False).reason
+    )
     plan = PLANNER.plan(RIGHT, LEFT, blocked)
     assert plan.outcome is Outcome.GOAL_IN_COLLISION
-    assert "0.020 m asked for" in plan.reason
+    assert "in a joint pose between " in plan.reason
+    assert plan.reason.endswith(", 0.020 m asked for")
     plan = PLANNER.plan(LEFT, Goal((3.0, 0.0, 0.5)), World())
     assert (plan.outcome, plan.reason) == (
         Outcome.GOAL_UNREACHABLE,
@@ -71,8 +79,40 @@ def test_what_cannot_be_is_said():
     )
     beyond = LEFT.copy()
     beyond[3] = 0.5
-    assert "start: beyond a joint limit" in PLANNER.plan(beyond, RIGHT, World()).reason
-    assert "goal: beyond a joint limit" in PLANNER.plan(LEFT, beyond, World()).reason
+    beyond[1] = -2.0
+    model = PANDA.model
+    told = "; ".join(
+        f"{model.joint_names[k]} is {beyond[k]:g}, limits {model.lower[k]:.4g} to {model.upper[k]:.4g} rad"
+        for k in (1, 3)
+    )
+    assert PLANNER.plan(beyond, RIGHT, World()).reason == f"start: beyond a joint limit: {told}"
+    assert PLANNER.plan(LEFT, beyond, World()).reason == f"goal: beyond a joint limit: {told}"
+
+
+@pytest.mark.parametrize(
+    ("shape", "what"),
+    [
+        (lambda at: Sphere(at, 0.1), "sphere at"),
+        (lambda at: Capsule(at, at + 0.2, 0.1), "capsule at"),
+        (lambda at: Box(at + 0.03, (0.05, 0.2, 0.1)), "box at"),
+        (lambda at: HalfSpace(at, (0.0, 0.0, 1.0)), "half-space below at"),
+    ],
+)
+def test_the_nearest_pair_is_the_one_that_the_clearance_is_of(shape, what):
+    """A body of this link alone has the same clearance."""
+    least, links = shape(PANDA.pose(LEFT)[:3, 3]), {each.name: each for each in PANDA.model.capsules}
+    far = Sphere((0.0, 0.0, 2.0), 0.1)
+    link, obstacle = nearest_pair(PLANNER.checker, LEFT, World([far, least])).split(" and ")
+    assert obstacle.startswith(what)
+    alone = Checker(Body(PANDA, capsules=[links[link]]))
+    clear = alone.clearance(LEFT, World([least]))
+    assert clear == pytest.approx(PLANNER.checker.clearance(LEFT, World([far, least])))
+
+
+def test_links_of_the_arm_that_are_nearest_to_each_other_are_named():
+    x, y = nearest_pair(PLANNER.checker, LEFT, World()).split(" and ")
+    assert {x, y} <= set(PLANNER.checker.body.names)
+    assert nearest_pair(PLANNER.checker, LEFT, World([Sphere((9.0, 0.0, 0.0), 0.1)])) == f"{x} and {y}"
 
 
 def test_a_budget_that_is_spent_leaves_the_way_that_came_nearest():
@@ -80,7 +120,9 @@ def test_a_budget_that_is_spent_leaves_the_way_that_came_nearest():
     shut = World([Box((1.05, 0.0, 0.5), narrow), Box((-1.05, 0.0, 0.5), narrow)])
     plan = PLANNER.plan(LEFT, RIGHT, shut, margin=0.0, rounds=3)
     assert plan.outcome is Outcome.BUDGET_SPENT
-    assert "3 rounds" in plan.reason
+    assert plan.reason.endswith(" s, 3 rounds; the budget is 3 rounds")
+    timed = PLANNER.plan(LEFT, RIGHT, shut, margin=0.0, budget=1e-6)
+    assert timed.reason.endswith("; the budget is 1e-06 s")
     np.testing.assert_array_equal(plan.path[0], LEFT)
     if plan.route is not None:
         assert PLANNER.checker.against(shut).slack(plan.route.q).min() > -1e-3

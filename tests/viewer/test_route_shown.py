@@ -27,7 +27,7 @@ from elbowroom.viewer.snapshot import Snapshot
         (RouteState.AROUND, 5.0, "going around torso: ", AMBER),
         (RouteState.NO_WAY, 5.0, "waiting: no way around torso: ", ORANGE),
         (RouteState.OCCUPIED, 5.0, "waiting: torso occupies the goal: ", ORANGE),
-        (RouteState.REACHABLE, 5.0, "waiting to go around torso: somebody near moves: ", ORANGE),
+        (RouteState.REACHABLE, 5.0, "waiting to go around torso: somebody moves who could reach the route: ", ORANGE),
         (RouteState.NONE, 5.0, "waiting for room: ", ORANGE),
     ],
 )

@@ -278,6 +278,8 @@ def _summary(cell: Cell, recording: Recording, variant: str | None, link: str = 
         _said("people", "nobody")
     _said("contacts", str(int(table["contacts"][-1])))
     _said("task", f"{table['state'][-1]}, {_times(int(table['cycles'][-1]), 'task cycle')} completed")
+    if cell.detour is not None:
+        _said("planning", _ways(table["route"], table["replans"]))
     _said("status", _shares(table["status"]))
     for name, meaning in MEANINGS.items():
         if name in set(table["status"].tolist()) | set(table["verdict"].tolist()):
@@ -313,6 +315,19 @@ def _shares(column: NDArray[np.str_]) -> str:
 
 def _times(count: int, what: str) -> str:
     return f"{count} {what}" + ("" if count == 1 else "s")
+
+
+def _ways(route: NDArray[np.float64], replans: NDArray[np.float64]) -> str:
+    """How often a way around was taken, waited for and given up: columns of a recording with planning."""
+    from ..avoidance.planning.detour import RouteState
+
+    def begun(*states: RouteState) -> int:
+        there = [value in states for value in route.tolist()]
+        return sum(now and not before for before, now in zip([False, *there], there, strict=False))
+
+    waits = begun(*(state for state in RouteState if state.waits))
+    taken, given_up = begun(RouteState.AROUND), int(replans[-1])
+    return f"{_times(taken, 'way')} around, {_times(waits, 'wait')}, {_times(given_up, 'route')} given up"
 
 
 def _stops(cell: Cell) -> None:

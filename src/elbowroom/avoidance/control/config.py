@@ -85,7 +85,7 @@ class Config(Settings):
     joint_limits: JointLimits = setting(JointLimits(), "", "off the joints' limits")
     smoothing: MovingAverage = setting(MovingAverage(), "", "the moving average")
     force: Force = setting(Force(), "", "for the F controller alone")
-    planning: Planning | None = setting(None, "", "a way around for an arm that is held up", traced=False)
+    planning: Planning | None = setting(None, "", "a way around for an arm that is held up, in a cell", traced=False)
 
     @property
     def makes_torque(self) -> bool:

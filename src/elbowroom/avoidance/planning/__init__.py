@@ -2,6 +2,7 @@
 
 world                       obstacles as rows
 checker                     which configurations and motions are free, thousands in one compiled call
+nearest                     which link is nearest to what, in words
 planner, search, goals      from a joint pose to a goal
 barrier                     proofs that there is no way
 smoothing, route            shorter, rounded, timed

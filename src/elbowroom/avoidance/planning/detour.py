@@ -86,7 +86,7 @@ _WORDS = {
     RouteState.MOVING_ON: "waiting: {} is moving on",
     RouteState.OCCUPIED: "waiting: {} occupies the goal",
     RouteState.WITHOUT: WITHOUT,
-    RouteState.REACHABLE: "waiting to go around {}: somebody near moves",
+    RouteState.REACHABLE: "waiting to go around {}: somebody moves who could reach the route",
 }
 
 
@@ -132,6 +132,7 @@ class Detour:
         self._moved = self._pressed = self._compared = -math.inf
         self._clock = 0.0
         self._margin = 0.0
+        self._until_they_stand = False  # a route was found that somebody who moves could come to
         self._complaint = ""
         self._say(RouteState.NONE)
 
@@ -266,8 +267,9 @@ class Detour:
         if self.planner.problem:
             self._complain(self.planner.problem)
             self._say(RouteState.WITHOUT)
-        stopped = self.state is RouteState.REACHABLE and not self.lookout.moving(t, obstacles).any()
-        if t < self._next and not stopped:  # once nobody moves any more there may be a way at once
+        if self._until_they_stand and not self.lookout.moving(t, obstacles).any():
+            self._until_they_stand, self._next = False, t  # once nobody moves any more there may be a way at once
+        if t < self._next:
             return
         if self.lookout.occupied(t, aim, work, obstacles):
             self._next = t + self.rules.again
@@ -293,6 +295,7 @@ class Detour:
             self._next = t + RETRY
             return
         self._number, self._pending, self._asked_at = asked.number, True, t
+        self._until_they_stand = False
         self.asked += 1
         if not self.state.waits:
             self._say(RouteState.ASKED)
@@ -321,8 +324,7 @@ class Detour:
             self._next = t + min(answer.delay, self.rules.again)
             self._say(RouteState.MOVING_ON)
         elif answer.choice is Choice.REACHABLE:
-            self._next = t + self.rules.again
-            self._say(RouteState.REACHABLE)
+            self._reachable(t)
         elif answer.choice is Choice.NO_WAY or answer.route is None:
             self._next = t + self.rules.again
             self._say(RouteState.NO_WAY)
@@ -342,13 +344,17 @@ class Detour:
             self._drop("a route that is in collision", t)
             return
         if self.lookout.could_come(t, route, 0.0, obstacles):  # somebody who stood when it was asked for
-            self._next = t + self.rules.again
-            self._say(RouteState.REACHABLE)
+            self._reachable(t)
             return
         self.follower.begin(route, margin)
         self._moved, self._clock = t, 0.0
         self._say(RouteState.AROUND)
         self.line = np.array(self.controller.arm.pose(route.q[::LINE])[:, :3, 3])
+
+    def _reachable(self, t: float) -> None:
+        """Somebody who moves could come to the route: asked again once nobody moves, or after a while."""
+        self._next, self._until_they_stand = t + self.rules.again, True
+        self._say(RouteState.REACHABLE)
 
     def _blocked(self, q: Array, obstacles: Obstacles) -> bool:
         """Whether what is ahead on the route is not free any more."""

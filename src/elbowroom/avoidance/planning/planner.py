@@ -28,6 +28,7 @@ from . import search, smoothing
 from .barrier import JOINTS, Barrier
 from .checker import Against, Checker
 from .goals import other_ways, solutions, target_of, wrapped
+from .nearest import nearest_pair
 from .route import Route
 from .world import World
 
@@ -129,12 +130,13 @@ class Planner:
         """A route from start (n,) to a goal that keeps `margin` (m) from the world, found within `budget` (s).
 
         The shortest in time of as many as `tries` that are found within half of the budget, the first one always.
-        With `rounds` that many rounds of the search are the budget, and not the clock.
+        With `rounds` that many rounds of the search are the budget; `budget` then does not count.
         The arm's own links stay `apart` (m), or half as far as they are at start and goal where that is less; where
         they overlap at the start by less than 3 cm, they come no nearer.
         `prove`: a search for joint poses that lasts is interrupted to look for a proof that there is no way
         (barrier.py); some hundredths of a second, and after ten times as many rounds up to a second more.  Of a tool's
-        pose not all joint poses are known, so nothing is proved.
+        pose not all joint poses are known, so nothing is proved.  Without
+        `prove` a reason does not name which link is too near to what, either: that takes some milliseconds.
         """
         if not isinstance(world, World):
             raise TypeError(f"world: expected a World, World() where nothing stands; got {world!r}")
@@ -157,12 +159,16 @@ class Planner:
             route = self._route(path, near) if len(path) > 1 else None
             return Plan(outcome, reason, route, path, self.now() - began, used)
 
+        def between(q: Array) -> str:
+            pair = nearest_pair(checker, q, near) if prove else ""
+            return f" between {pair}" if pair else ""
+
         room = float(against.slack(first)[0])
         if room <= 0.0:
             clear = float(checker.clearance(first[0], near))
-            why = f"start: {clear:.3f} m clear, {margin:.3f} m asked for"
+            why = f"start: {clear:.3f} m clear{between(first[0])}, {margin:.3f} m asked for"
             if not checker.within_limits(first)[0]:
-                why = f"start: beyond a joint limit: {first[0].round(3).tolist()}"
+                why = f"start: beyond a joint limit: {self._beyond(first[0])}"
             return ended(Outcome.START_IN_COLLISION, why, first)
         ends = self.joint_poses(goal, first[0], rng)
         if not len(ends):
@@ -173,10 +179,13 @@ class Planner:
             ends = self.joint_poses(goal, first[0], rng, many=True)
             rooms = against.slacks(ends)
         if not (rooms.min(axis=0) > 0.0).any():
-            clear = float(np.max(checker.clearance(ends, near)))
-            why = f"goal: {clear:.3f} m clear at best in {len(ends)} joint poses, {margin:.3f} m asked for"
+            clears = np.asarray(checker.clearance(ends, near))
+            best_end = int(clears.argmax())
+            poses = "a joint pose" if len(ends) == 1 else f"{len(ends)} joint poses"
+            why = f"goal: {clears[best_end]:.3f} m clear at best in {poses}{between(ends[best_end])}"
+            why += f", {margin:.3f} m asked for"
             if not checker.within_limits(ends).any():
-                why = f"goal: beyond a joint limit: {ends[0].round(3).tolist()}"
+                why = f"goal: beyond a joint limit: {self._beyond(ends[0])}"
             return ended(Outcome.GOAL_IN_COLLISION, why, first)
         asked_for = ends[rooms.min(axis=0) > 0.0]
         prove = prove and target_of(goal, self.arm.n) is None
@@ -214,12 +223,22 @@ class Planner:
                 why = f"goal: no way, proved: {names} cannot go there: one of {links} would come too near"
                 return ended(Outcome.NO_WAY, why, found.nearest, used)
             elif not paths:
-                why = f"no way found in {self.now() - began:.2f} s, {used} rounds"
+                allowed = f"{budget:g} s" if rounds is None else f"{rounds} rounds"
+                why = f"no way found in {self.now() - began:.2f} s, {used} rounds; the budget is {allowed}"
                 return ended(Outcome.BUDGET_SPENT, why, found.nearest, used)
         quickest = 0
         if len(paths) > 1:
             quickest = min(range(len(paths)), key=lambda k: self.timed(paths[k]).duration)
         return ended(Outcome.REACHED, "straight" if quickest < straight else "around", paths[quickest], used)
+
+    def _beyond(self, q: Array) -> str:
+        """The joints of q (n,) that are beyond their limits, with these."""
+        lower, upper, model = self.checker.lower, self.checker.upper, self.arm.model
+        return "; ".join(
+            f"{model.joint_names[i]} is {q[i]:.4g}, limits {lower[i]:.4g} to {upper[i]:.4g} "
+            + ("rad" if model.revolute(i) else "m")
+            for i in np.flatnonzero((q < lower) | (q > upper)).tolist()
+        )
 
     def _straight(self, against: Against, first: Array, ends: Array, most: int) -> list[Array]:
         """Straight paths to some of the goals, the quickest first."""

@@ -26,7 +26,7 @@ from typing import Any, TypedDict, Unpack
 import numpy as np
 
 from ..algebra import Program, Rolled, Sliced, trace
-from ..algebra.derivatives import estimate
+from ..algebra.derivatives import MOST_OPERATIONS, estimate
 from ..algebra.rearrange import rearranged
 from ..algebra.rolling import roll
 from ..errors import ModelError, UnknownNameError
@@ -84,10 +84,6 @@ LONG = 30
 
 LARGE = 5000
 """Operations beyond which a program stays as it was traced: rearranging saves a few in a hundred and takes seconds."""
-
-
-MOST_OPERATIONS = 300_000
-"""Of the derivative of a quantity: as many take some ten seconds to compile, and ten times as many a hundred."""
 
 
 class Options(TypedDict, total=False):

@@ -203,7 +203,7 @@ class Choice:
         about = estimate(program, self.derivative)
         if about > MOST_OPERATIONS:
             by = ", ".join(map(repr, self.derivative))
-            product = f"compiled(arm.compile({self.name!r}).program.jvp({by}))"
+            product = f"arm.compile({self.name!r}).jvp({by})"
             hint = f"; {product} keeps the loops and gives products with a vector" if looped else ""
             raise ModelError(
                 f"{self.name if isinstance(self.name, str) else ', '.join(self.name)}: derivative={by}: expected up to "

@@ -167,6 +167,49 @@ def test_jax_named_results_and_refusals(jax, arm, states):
         arm.compile("coriolis_matrix")(jax.numpy.zeros((3, 2)), jax.numpy.zeros(2))
 
 
+def test_jax_with_what_all_states_share(jax):
+    """Of a batch, one call of the kernel; gradients by what is shared are sums over the states, as torch's are."""
+
+    def draw(_, x, point, gain):
+        return {"x": x * 0.5 + point * gain * x, "far": x[:1] * point[1:]}
+
+    step = trace(draw, None, {"x": (2,), "point": (2,), "gain": ()})
+    kernel = compiled(Repeated(step, 3, rows="point"))
+    rng = np.random.default_rng(0)
+    plain = [rng.uniform(-1, 1, shape) for shape in ((4, 2), (3, 2), (4,))]
+    x, points, gain = map(jax.numpy.asarray, plain)
+    wanted = kernel(*plain)
+    over = jax.vmap(kernel, in_axes=(0, None, 0))
+    for function in (kernel, jax.jit(kernel), over, jax.jit(over)):
+        for found, want in zip(function(x, points, gain), wanted, strict=True):
+            assert np.array_equal(found, want)
+    one_gain = jax.vmap(kernel, in_axes=(0, None, None))(x, points, gain[0])
+    assert np.array_equal(one_gain.x, kernel(plain[0], plain[1], np.full(4, plain[2][0])).x)
+    twice = jax.vmap(over, in_axes=(0, None, 0))(x.reshape(2, 2, 2), points, gain.reshape(2, 2))
+    assert np.array_equal(twice.x.reshape(4, 2), wanted.x)
+
+    def loss(function):
+        return lambda *xs: sum(jax.numpy.sum(y**2) for y in function(*xs))
+
+    def exact(x, points, gain):
+        for k in range(3):
+            far, x = x[..., :1] * points[k, 1:], x * 0.5 + points[k] * gain[..., None] * x
+        return x, far
+
+    slopes = jax.grad(loss(exact), argnums=(0, 1, 2))(x, points, gain)
+    for function in (kernel, over):
+        found = jax.jit(jax.grad(loss(function), argnums=(0, 1, 2)))(x, points, gain)
+        for each, want in zip(found, slopes, strict=True):
+            assert np.allclose(each, want, rtol=0, atol=1e-14)  # a few operations on numbers of size 1
+    each_state = jax.vmap(jax.grad(loss(kernel), argnums=1), in_axes=(0, None, 0))(x, points, gain)
+    assert np.allclose(each_state.sum(0), slopes[1], rtol=0, atol=1e-14)
+    assert each_state.shape == (4, 3, 2)
+    with pytest.raises(ShapeError, match="point is one for all states: in_axes of vmap must be None"):
+        jax.vmap(kernel)(x, jax.numpy.stack([points] * 4), gain)
+    with pytest.raises(ShapeError, match=r"point must have shape \(3, 2\), one for all states; got \(4, 3, 2\)"):
+        kernel(x, jax.numpy.stack([points] * 4), gain)
+
+
 @pytest.fixture
 def through_the_host(monkeypatch):
     """As with a JAX whose interface is not known."""

@@ -18,11 +18,13 @@ from hypothesis import given
 import elbowroom as er
 import foreign
 from elbowroom import dynamics
+from elbowroom.algebra import Repeated, trace
 from elbowroom.algebra.derivatives import estimate
 from elbowroom.algebra.looped import Rolled
 from elbowroom.bench.peers.dynamics import pinocchio_model
 from elbowroom.compile import compiled
-from elbowroom.errors import ModelError, UnknownNameError
+from elbowroom.compile.cuda import CudaKernel
+from elbowroom.errors import ElbowroomError, ModelError, UnknownNameError
 from elbowroom.model import Model
 from referees import (
     SUBJECTS,
@@ -377,3 +379,26 @@ def test_a_derivative_of_too_many_operations_is_refused_with_their_number():
     arm = er.chains.random(7, seed=1)
     program = dynamics.program(arm.model, "mass_matrix", "crba")
     assert 0.5 < estimate(program, ["q"]) / len(program.jacobian("q").operations) < 3.0
+
+
+def test_a_kernel_has_the_kernels_of_its_products(stanford):
+    """`vjp` and `jvp` for the same machine and dtype, by the inputs that are named; what has none says so."""
+    kernel = stanford.compile("kinetic_energy", dtype=np.float32)
+    q, qd = np.random.default_rng(3).uniform(-1, 1, (2, 5, 6)).astype(np.float32)
+    back, forth = kernel.vjp("qd"), kernel.jvp("qd")
+    assert back.dtype == forth.dtype == np.float32
+    momentum = back(q, qd, np.ones(5, np.float32))
+    wanted = np.einsum("bij,bj->bi", stanford.mass_matrix(q.astype(float)), qd)
+    assert np.allclose(momentum, wanted, atol=1e-4)  # float32, a few hundred operations
+    assert np.allclose(forth(q, qd, qd), np.einsum("bi,bi->b", wanted, qd), atol=1e-4)
+    assert [port.name for port in kernel.vjp().signature.outputs] == ["q_bar", "qd_bar"]
+    card = stanford.compile("kinetic_energy", device="cuda", layout="columns").vjp("qd")
+    assert (card.layout, card.program.digest) == (
+        "columns",
+        stanford.compile("kinetic_energy").vjp("qd").program.digest,
+    )
+    turns = Repeated(trace(lambda _, x: {"x": x * 0.5}, None, {"x": (2,)}), 3)
+    with pytest.raises(ElbowroomError, match="program: a Repeated has no jvp"):
+        compiled(turns).jvp()
+    with pytest.raises(ElbowroomError, match="program: a Repeated on a card has no vjp"):
+        CudaKernel("", turns).vjp()

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 import elbowroom as er
 from elbowroom import dynamics
 from elbowroom.algebra import Program, Rolled, Sliced
+from elbowroom.algebra import sliced as sliced_module
 from elbowroom.algebra.rolling import roll
 from elbowroom.compile import compiled, cpu
 from elbowroom.dynamics import crba
 from elbowroom.dynamics.whole_arm import sliced
-from elbowroom.errors import TraceError, UnknownNameError
+from elbowroom.errors import ModelError, TraceError, UnknownNameError
 from elbowroom.model import Model, chains
 from elbowroom.model.symbolic import RolledModel
 from marks import slow_where
@@ -305,3 +306,27 @@ def test_products_of_christoffel_symbols_keep_their_loops() -> None:
     with pytest.raises(UnknownNameError, match="no input 'qd'"):
         sliced(chains.random(4, 3), "christoffel").jvp("qd")
     assert isinstance(sliced(chains.random(4, 3), "christoffel").vjp(), Program)
+    with pytest.raises(UnknownNameError, match="no input 'qd'"):
+        sliced(chains.random(4, 3), "christoffel").vjp("qd")
+
+
+def test_an_adjoint_of_christoffel_symbols_that_is_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the operations of one slice, before the others are traced; by all of them; by its own."""
+    many = r"christoffel: vjp\('q'\): expected up to [\d,]+ operations .* for {} joints there are about {}; jvp\('q'\)"
+    long = sliced(chains.random(50, 1), "christoffel")
+    untraced = dataclasses.replace(long, straight=lambda: pytest.fail("all slices were traced"))
+    with pytest.raises(ModelError, match=many.format(50, r"4,\d{3},\d{3}")):
+        untraced.vjp("q")
+    short = sliced(chains.random(4, 3), "christoffel")
+    lines = short.straight().count.total * 5 // 2
+    monkeypatch.setattr(sliced_module, "MOST_OPERATIONS", lines - 1)
+    with pytest.raises(ModelError, match=many.format(4, f"{lines:,}")):
+        short.vjp("q")
+    flat = sliced(chains.planar(8), "christoffel")
+    lines, exact = flat.straight().count.total * 5 // 2, flat.straight().vjp("q").count.total
+    assert exact > lines
+    monkeypatch.setattr(sliced_module, "MOST_OPERATIONS", exact - 1)
+    with pytest.raises(ModelError, match=many.format(8, f"{exact:,}")):
+        flat.vjp("q")
+    monkeypatch.setattr(sliced_module, "MOST_OPERATIONS", exact)
+    assert flat.vjp("q").count.total == exact

@@ -37,6 +37,10 @@ from .rearrange import REMAKE, rearranged
 if TYPE_CHECKING:
     from .looped import Rolled
     from .program import Program
+    from .sliced import Sliced
+
+MOST_OPERATIONS = 300_000
+"""Of the derivative of a quantity: as many take some ten seconds to compile, and ten times as many a hundred."""
 
 FLAT = frozenset({"lt", "le", "eq", "and", "or", "not", "uniform"})
 """Operations whose derivative is zero wherever it exists."""
@@ -218,7 +222,7 @@ def differentiated(outputs: Array, by: Sequence[Array]) -> list[Array]:
 
 
 # ---- what depends on what
-def named_inputs(program: Program | Rolled, of: Sequence[str]) -> list[Port]:
+def named_inputs(program: Program | Rolled | Sliced, of: Sequence[str]) -> list[Port]:
     """The inputs of these names; all of them, if there is none."""
     ports = {port.name: port for port in program.inputs}
     for name in of:

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from ..errors import ModelError
+from .derivatives import MOST_OPERATIONS, named_inputs
 from .looped import Rolled
 from .program import Count, Port, Program
 
@@ -52,8 +54,22 @@ class Sliced:
         return self.straight().jacobian(*of, value=value)
 
     def vjp(self, *of: str) -> Program:
-        """`Program.vjp` of the same function without loops."""
-        return self.straight().vjp(*of)
+        """`Program.vjp` of the same function without loops; refused if that is too long."""
+        by = ", ".join(repr(port.name) for port in named_inputs(self, of))
+        assert self.rolled.straight is not None  # `roll` gives it
+        about = self.rolled.straight().count.total * self.rolled.joints * 4 // 5  # so of random chains, less of planar
+        if about <= 4 * MOST_OPERATIONS:  # beyond that, tracing all slices takes long, too
+            about = self.straight().count.total * 5 // 2  # so of random chains, more of planar
+        if about <= MOST_OPERATIONS:
+            product = self.straight().vjp(*of)
+            about = product.count.total
+            if about <= MOST_OPERATIONS:
+                return product
+        raise ModelError(
+            f"{self.name}: vjp({by}): expected up to {MOST_OPERATIONS:,} operations in a straight line, some ten "
+            f"seconds to compile; for {self.rolled.joints} joints there are about {about:,}; jvp({by}) keeps the loops "
+            "and gives products with a vector"
+        )
 
     def jvp(self, *of: str) -> Program | Sliced:
         """`Program.jvp`, with the loops kept."""

@@ -36,14 +36,14 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 
 from ..algebra import Count, Port, Program, Repeated
 from ..errors import DtypeError, ElbowroomError, ShapeError, pip_install
 from . import source_support
-from .frameworks import call, traced_by_jax
+from .frameworks import call, product, traced_by_jax
 from .kernel import Signature, bound, bundle
 from .source import Dialect, Reach, Real, Source, Trig, identifier
 from .spill import Spills
@@ -414,6 +414,14 @@ class CudaKernel:
     def pointer(self) -> int:
         """The driver's handle of it."""
         return int(self.function.kernel.ptr)
+
+    def vjp(self, *of: str) -> CudaKernel:
+        """The kernel of `program.vjp(*of)`, a vector times the Jacobian; compiled at every call, so keep it."""
+        return cast("CudaKernel", product(self, "vjp", of))
+
+    def jvp(self, *of: str) -> CudaKernel:
+        """The kernel of `program.jvp(*of)`, the Jacobian times a vector; compiled at every call, so keep it."""
+        return cast("CudaKernel", product(self, "jvp", of))
 
     def like(self, program: Program) -> CudaKernel:
         """A kernel of another program, for the same card, dtype and layout."""

@@ -28,7 +28,7 @@ from ..algebra import Array as Array
 from ..algebra import Count, Port
 from ..errors import DtypeError, ShapeError
 from .entry import function
-from .frameworks import call, framework
+from .frameworks import call, framework, product
 from .loops import Compilable
 from .recycled import fresh
 
@@ -187,6 +187,14 @@ class Kernel(Generic[R]):
     def count(self) -> Count:
         """The operations of one evaluation."""
         return self.program.count
+
+    def vjp(self, *of: str) -> Kernel:
+        """The kernel of `program.vjp(*of)`, a vector times the Jacobian; compiled at every call, so keep it."""
+        return cast("Kernel", product(self, "vjp", of))
+
+    def jvp(self, *of: str) -> Kernel:
+        """The kernel of `program.jvp(*of)`, the Jacobian times a vector; compiled at every call, so keep it."""
+        return cast("Kernel", product(self, "jvp", of))
 
     def empty(self) -> R:
         """What `out=` takes for one state: an array, or a named tuple of arrays, still to be filled."""

@@ -26,7 +26,7 @@ from typing import Any, TypedDict, Unpack
 import numpy as np
 
 from ..algebra import Program, Rolled, Sliced, trace
-from ..algebra.derivatives import estimate
+from ..algebra.derivatives import MOST_OPERATIONS, estimate
 from ..algebra.rearrange import rearranged
 from ..algebra.rolling import roll
 from ..errors import ModelError, UnknownNameError
@@ -84,10 +84,6 @@ LONG = 30
 
 LARGE = 5000
 """Operations beyond which a program stays as it was traced: rearranging saves a few in a hundred and takes seconds."""
-
-
-MOST_OPERATIONS = 300_000
-"""Of the derivative of a quantity: as many take some ten seconds to compile, and ten times as many a hundred."""
 
 
 class Options(TypedDict, total=False):
@@ -207,7 +203,7 @@ class Choice:
         about = estimate(program, self.derivative)
         if about > MOST_OPERATIONS:
             by = ", ".join(map(repr, self.derivative))
-            product = f"compiled(arm.compile({self.name!r}).program.jvp({by}))"
+            product = f"arm.compile({self.name!r}).jvp({by})"
             hint = f"; {product} keeps the loops and gives products with a vector" if looped else ""
             raise ModelError(
                 f"{self.name if isinstance(self.name, str) else ', '.join(self.name)}: derivative={by}: expected up to "

@@ -45,6 +45,15 @@ def call(kernel: Any, which: str, values: list[Any]) -> Any:
     return results[0] if made is None else made(*results)
 
 
+def product(kernel: Any, which: str, of: tuple[str, ...]) -> Any:
+    """The kernel of a program's `vjp` or `jvp` by these inputs."""
+    program = kernel.program
+    if not hasattr(program, which) or (kernel.on_card and not isinstance(program, Program)):
+        where = " on a card" if kernel.on_card else ""
+        raise ElbowroomError(f"{kernel.name}: a {type(program).__name__}{where} has no {which}")
+    return kernel.like(getattr(program, which)(*of))
+
+
 def adjoint(kernel: Any) -> Any:
     """The kernel of a kernel's vector-Jacobian products by all its inputs, made when first asked for."""
     found = vars(kernel).get("_adjoint")

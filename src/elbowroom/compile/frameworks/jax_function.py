@@ -25,8 +25,9 @@ def results(kernel: Any, values: list[Any]) -> tuple[Any, ...]:
     arrays = [jnp.asarray(x) for x in values]
     for port, x in zip(kernel.signature.inputs, arrays, strict=True):
         depth = x.ndim - len(port.shape)
-        if depth < 0 or x.shape[depth:] != port.shape:
-            raise ShapeError(f"{kernel.name}: {port.name} must have shape {port.shape} or a batch of it; got {x.shape}")
+        if depth < 0 or x.shape[depth:] != port.shape or (port.shared and depth):
+            many = ", one for all states" if port.shared else " or a batch of it"
+            raise ShapeError(f"{kernel.name}: {port.name} must have shape {port.shape}{many}; got {x.shape}")
         if not jnp.issubdtype(x.dtype, jnp.floating):
             raise DtypeError(f"{kernel.name}: {port.name} must be an array of floats; got {x.dtype}")
     found: tuple[Any, ...] = _function(kernel)(*arrays)
@@ -47,18 +48,21 @@ def _function(kernel: Any) -> Any:
 
 def _backward(kernel: Any, xs: tuple[Any, ...], bars: tuple[Any, ...]) -> tuple[Any, ...]:
     found = _function(adjoint(kernel))(*xs, *bars)
-    return tuple(bar.astype(x.dtype) for bar, x in zip(found, xs, strict=True))
+    ports = zip(kernel.signature.inputs, found, xs, strict=True)
+    return tuple(
+        (bar.reshape(-1, *port.shape).sum(0) if port.shared else bar).astype(x.dtype) for port, bar, x in ports
+    )
 
 
 def _computed(kernel: Any, xs: tuple[Any, ...]) -> tuple[Any, ...]:
     import jax
 
     inputs, outputs = kernel.signature.inputs, kernel.signature.outputs
-    batches = {x.shape[: x.ndim - len(port.shape)] for port, x in zip(inputs, xs, strict=True)}
+    batches = {x.shape[: x.ndim - len(port.shape)] for port, x in zip(inputs, xs, strict=True) if not port.shared}
     if len(batches) > 1:
         told = ", ".join(f"{port.name} {x.shape}" for port, x in zip(inputs, xs, strict=True))
         raise ShapeError(f"{kernel.name}: inputs must have one batch shape; got {told}")
-    batch, dtype = batches.pop(), jax.dtypes.canonicalize_dtype(kernel.dtype)
+    batch, dtype = batches.pop() if batches else (), jax.dtypes.canonicalize_dtype(kernel.dtype)
     shapes = tuple(jax.ShapeDtypeStruct((*batch, *port.shape), dtype) for port in outputs)
 
     if kernel.on_card:
@@ -71,6 +75,8 @@ def _computed(kernel: Any, xs: tuple[Any, ...]) -> tuple[Any, ...]:
     def called(*arrays: Any) -> Any:
         return tuple(jax.pure_callback(host, shapes, *arrays, vmap_method="broadcast_all"))
 
+    if any(port.shared for port in inputs):
+        return _sharing(kernel, called, xs)
     name = target(kernel) if dtype == kernel.dtype else None
     if name is None:
         return tuple(called(*xs))
@@ -79,6 +85,30 @@ def _computed(kernel: Any, xs: tuple[Any, ...]) -> tuple[Any, ...]:
         *(x.astype(dtype) for x in xs), cpu=lambda *arrays: tuple(direct(*arrays)), default=called
     )
     return found
+
+
+def _sharing(kernel: Any, called: Any, xs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A kernel with inputs that all states share: `vmap` leaves those as they are, and refuses to go along them."""
+    import jax
+    import jax.numpy as jnp
+
+    def batched(size: int, along: list[bool], *arrays: Any) -> Any:
+        ports = kernel.signature.inputs
+        for port, each in zip(ports, along, strict=True):
+            if port.shared and each:
+                raise ShapeError(
+                    f"{kernel.name}: {port.name} is one for all states: in_axes of vmap must be None for it"
+                )
+        wide = [
+            x if each or port.shared else jnp.broadcast_to(x, (size, *x.shape))
+            for port, each, x in zip(ports, along, arrays, strict=True)
+        ]
+        found = _computed(kernel, tuple(wide))
+        return found, (True,) * len(found)
+
+    function = jax.custom_batching.custom_vmap(called)
+    function.def_vmap(batched)
+    return tuple(function(*xs))
 
 
 def _on_card(kernel: Any, shapes: tuple[Any, ...], xs: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -15,6 +17,7 @@ from elbowroom.avoidance.planning.world import World
 from elbowroom.errors import ConfigError
 from elbowroom.geometry import PARKED, Capsule, Person
 from elbowroom.geometry.pairs import Clearance
+from elbowroom.geometry.shapes import RADIUS
 
 PERIOD = 0.01
 PANDA = er.load("panda")
@@ -96,21 +99,30 @@ def test_margins_to_people_and_to_things():
         Planning(thing_margins=())
 
 
-def test_beside_people_who_move_narrow_margins_are_not_tried():
-    """Those to people alone; and where all are narrower, the widest still is."""
-    planner, somebody, nobody = Planner(PANDA), np.array([True]), np.array([False])
+@pytest.mark.parametrize(
+    ("stood", "expected"),
+    [
+        (0.0, [(0.6, 0.12), (0.6, 0.05)]),  # who moves is not come nearer to
+        (9.0, [(0.6, 0.12), (0.35, 0.12), (0.1, 0.1), (0.1, 0.05)]),
+    ],
+)
+def test_margins_while_anybody_moves(stood, expected):
     asked = request(Person.standing((0.6, 0, 0)).rows, POST.row()[None])
-
-    def margins(who, least, *people):
-        rules = Planning(margins=people, thing_margins=(0.12, 0.05))
-        return _Asked(planner, asked, rules).margins(who, least)
-
-    assert margins(somebody, 0.25, 0.35, 0.25, 0.1) == [(0.35, 0.12), (0.25, 0.12), (0.25, 0.05)]
-    assert margins(somebody, 0.25, 0.2, 0.1) == [(0.2, 0.12), (0.2, 0.05)]
-    assert margins(nobody, 0.25, 0.2, 0.1) == [(0.12, 0.12), (0.05, 0.05)]
+    asked = dataclasses.replace(asked, stood=np.array([stood]))
+    rules = Planning(margins=(0.35, 0.1), thing_margins=(0.12, 0.05), moving_margin=0.6)
+    assert _Asked(Planner(PANDA), asked, rules).margins(np.array([True]), hurry=True) == expected
 
 
-@pytest.mark.parametrize(("stood", "least"), [(0.0, 0.25), (9.0, 0.08)])
+def test_the_world_has_people_who_move_with_more_room():
+    people = np.stack([Person.standing((x, 0, 0)).rows for x in (0.6, 1.2)])
+    asked = Request(1, 0.0, turned(-0.9), np.zeros(3), None, people, np.array([9.0, 0.0]), np.zeros((0, 13)))
+    made = _Asked(Planner(PANDA), asked, Planning(moving_margin=0.5)).world(np.array([True, True]), 0.1)
+    grown = made.capsules[:, RADIUS].reshape(2, -1) - people[:, :, RADIUS]
+    assert np.allclose(grown[0], 0.1)
+    assert np.allclose(grown[1], 0.5)
+
+
+@pytest.mark.parametrize(("stood", "least"), [(0.0, 0.6), (9.0, 0.08)])
 def test_a_route_keeps_the_margin_of_people_who_move(monkeypatch, stood, least):
     """Where no margin has a way: somebody who stands is tried closely, somebody who moves is not."""
     tried = []
@@ -122,16 +134,25 @@ def test_a_route_keeps_the_margin_of_people_who_move(monkeypatch, stood, least):
     rows = Person.standing((0.6, 0, 0)).rows[None]
     aim = PANDA.pose(turned(0.9))[:3, 3]
     asked = Request(1, 0.0, turned(-0.9), aim, None, rows, np.array([stood]), np.zeros((0, 13)))
-    answer = choose(Planner(PANDA), asked, Planning(moving_people="around"), repeatable=True)
+    answer = choose(Planner(PANDA), asked, Planning(), repeatable=True)
     assert answer.choice is Choice.NO_WAY
     assert min(tried) == least
 
 
-@pytest.mark.parametrize(("choice", "answer"), [("wait", Choice.REACHABLE), ("around", Choice.AROUND)])
-def test_around_a_thing_while_somebody_moves(choice, answer):
-    rows, aim = Person.standing((1.3, 0, 0)).rows[None], PANDA.pose(turned(0.9))[:3, 3]
+@pytest.mark.parametrize(
+    ("choice", "x", "margin", "answer"),
+    [
+        ("wait", 1.3, 0.6, Choice.REACHABLE),
+        ("around", 1.3, 0.6, Choice.REACHABLE),  # beside the post the field reaches less far
+        ("around", 1.3, 0.1, Choice.AROUND),
+        ("around", 9.0, 0.6, Choice.AROUND),
+    ],
+)
+def test_around_a_thing_while_somebody_moves(choice, x, margin, answer):
+    rows, aim = Person.standing((x, 0, 0)).rows[None], PANDA.pose(turned(0.9))[:3, 3]
     asked = Request(1, 0.0, turned(-0.9), aim, None, rows, np.zeros(1), POST.row()[None])
-    assert choose(Planner(PANDA), asked, Planning(moving_people=choice), repeatable=True).choice is answer
+    rules = Planning(moving_people=choice, moving_margin=margin)
+    assert choose(Planner(PANDA), asked, rules, repeatable=True).choice is answer
 
 
 def test_things_out_of_reach_change_no_margin():

@@ -2,21 +2,24 @@
 
 A person who has stood still for long is a wall with a margin.  While anybody moves, `moving_people` says what is done:
 
-wait      a route leads around those who stand, and is followed only if none of the others could come to it, at
-          `hand_speed` from where they are, while the arm is on it: hands come from where nobody expects them
 around    one who moves is a cost: the way through where they are now may be free by the time the arm comes there, or
           the way around closed
+wait      a route leads around those who stand, and is followed only if none of the others could come to it, at
+          `hand_speed` from where they are, while the arm is on it: hands come from where nobody expects them
 
-For the latter there are two candidates: a route around everybody as they are now, and one around those who stand.  A
-route keeps the widest of the margins that has a way, around people who move not less than `moving_margin`.  Else, where
-the widest costs `LONG` times the straight way or more, narrower ones down to `ROOMY` are tried until half of the budget
-is spent, and taken if they cost a fifth less.  Each candidate is weighed for every delay of DELAYS, with people where
-they are then expected: moved by their velocities for `horizon` seconds at most, grown by `uncertainty` for as long.  At
-a clearance c the supervisor leaves a part of an arm's speed,
+For the former there are two candidates: a route around everybody as they are now, and one around those who stand.  A
+route keeps the widest of the margins to those who stand that has a way, and `moving_margin` to those who move, whose
+hands may come out.  Else, where the widest costs `LONG` times the straight way or more, narrower ones down to `ROOMY`
+are tried until half of the budget is spent, and taken if they cost a fifth less.  Each candidate is weighed for every
+delay of DELAYS, with people where they are then expected: moved by their velocities for `horizon` seconds at most,
+grown by `uncertainty` for as long.  At a clearance c the supervisor leaves a part of an arm's speed,
 
     share(c) = (c - NEAR) / (FAR - NEAR), between LEAST and 1
 
-and a candidate costs its delay and its time divided by that share, s.  The least wins; with a delay it is "wait".
+and a candidate costs its delay and its time divided by that share, s; one that comes nearer than `kept` of
+`moving_margin` to where somebody is expected is none.  The least wins; with a delay it is "wait".
+On a route with less room than `moving_margin`, beside a thing or somebody who stands, the field reaches less far: such
+a one is not begun where somebody who moves could come to it either.
 
 Nobody knows how long somebody who stands will stay.  So a way around them is taken once they have stood for as long as
 it costs more than the straight way: then no more than twice the better of both is ever lost, whatever they do.
@@ -36,7 +39,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...geometry.pairs import Clearance
-from ...geometry.shapes import RADIUS, ROW, VELOCITY_A, VELOCITY_B, A, B
+from ...geometry.shapes import PARKED, RADIUS, ROW, VELOCITY_A, VELOCITY_B, A, B
 from ..control.command import Goal
 from .follower import SampledRoute
 from .route import Route
@@ -49,6 +52,7 @@ if TYPE_CHECKING:
     from .settings import Planning
 
 Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 SAMPLES = 128  # of a route in an answer
 THERE = 1e4  # m: rows farther away are of nobody
 DELAYS = (0.0, 0.5, 1.0, 2.0, 3.0)  # s
@@ -114,8 +118,8 @@ def choose(
     `near` is of the planner's body and as many capsules of people as a request has; made anew if omitted.
     """
     asked = _Asked(planner, request, rules, shapes, near, repeatable)
-    there: NDArray[np.bool_] = np.any(np.abs(request.people[:, :, 0]) < THERE, axis=1)
-    still = there & (request.stood >= rules.still_after)
+    there: Flags = np.any(np.abs(request.people[:, :, 0]) < THERE, axis=1)
+    still = there & asked.still
     moving = there & ~still
     wait = bool(moving.any()) and rules.moving_people == WAIT
     if wait:
@@ -133,7 +137,9 @@ def choose(
         costs = [
             (asked.cost(route, later, moving), later, k) for k, (_, route) in enumerate(candidates) for later in DELAYS
         ]
-        _, delay, k = min(costs)
+        cost, delay, k = min(costs)
+        if cost == np.inf:  # they are expected to stay where every route leads
+            return Answer(*said, Choice.NO_WAY, request.aim, seconds=asked.spent)
         margin, route = candidates[k]
     elif there.any():
         more = asked.cost(route, 0.0, np.zeros_like(moving)) - asked.straight()
@@ -143,7 +149,8 @@ def choose(
     if not route.duration > 0.0:  # it is there
         return Answer(*said, Choice.WAIT, request.aim, margin, rules.again, seconds=asked.spent)
     sampled = SampledRoute.of(route, SAMPLES)
-    if wait and could_come(planner.checker, sampled, 0.0, request.people[moving].reshape(-1, ROW), rules):
+    who = request.people[moving].reshape(-1, ROW)
+    if moving.any() and rules.waits(margin) and could_come(planner.checker, sampled, 0.0, who, rules):
         return Answer(*said, Choice.REACHABLE, request.aim, margin, seconds=asked.spent)
     return Answer(*said, Choice.AROUND, request.aim, margin, 0.0, sampled, asked.spent)
 
@@ -172,6 +179,7 @@ class _Asked:
         repeatable: bool = False,
     ) -> None:
         self.planner, self.request, self.rules = planner, request, rules
+        self.still: Flags = request.stood >= rules.still_after
         capsules = request.people.shape[0] * request.people.shape[1]
         self._near = Clearance(planner.checker.body, capsules) if near is None else near
         self._shapes, self._repeatable = tuple(shapes), repeatable
@@ -195,23 +203,26 @@ class _Asked:
         used = self._rounds / self.rules.rounds if self._repeatable else self.spent / self.rules.budget
         return max(1.0 - used, 0.0)
 
-    def world(self, who: NDArray[np.bool_], margin: float, thing_margin: float = 0.0) -> World:
-        """These people, and things, each grown by its margin."""
-        return self._of(self.request.people[who].reshape(-1, ROW), margin, thing_margin)
+    def world(self, who: Flags, margin: float, thing_margin: float = 0.0) -> World:
+        """These people, and things, each grown by its margin; who moves by `moving_margin` at least."""
+        people = self.request.people.copy()
+        people[:, :, RADIUS] += np.where(self.still, margin, max(margin, self.rules.moving_margin))[:, None]
+        return self._of(people[who].reshape(-1, ROW), thing_margin)
 
-    def _of(self, rows: Array, margin: float = 0.0, thing_margin: float = 0.0) -> World:
-        every = np.concatenate([rows, self.request.things])
-        every[: len(rows), RADIUS] += margin
-        every[len(rows) :, RADIUS] += thing_margin
+    def _of(self, people: Array, thing_margin: float = 0.0) -> World:
+        every = np.concatenate([people, self.request.things])
+        every[len(people) :, RADIUS] += thing_margin
         return World.of_rows(every, self._shapes)
 
-    def margins(self, who: NDArray[np.bool_], least: float = 0.0) -> list[tuple[float, float]]:
-        """Distances to these people and to things, the widest first; to people not below `least`, but for the widest.
+    def margins(self, who: Flags, *, hurry: bool = False) -> list[tuple[float, float]]:
+        """Distances to those of these people who stand and to things, the widest first.
 
-        A hand that reaches out is seen a tenth of a second late: beside somebody who moves an arm needs more room.
+        A hand that reaches out is seen a tenth of a second late: where all of them move there is one distance alone.
         """
         people, things = self.rules.margins, self.rules.thing_margins
-        people = tuple(each for each in people if each >= least) or people[:1]
+        if hurry:
+            narrower = tuple(each for each in people if each < self.rules.moving_margin)
+            people = (self.rules.moving_margin, *(narrower if (who & self.still).any() else ()))
         checker = self.planner.checker
         near = World.of_rows(self.request.things).within(checker.center, checker.radius + things[0])
         if not len(near.capsules):  # what the arm cannot come near to is not gone around
@@ -221,15 +232,14 @@ class _Asked:
         wide = [(each, min(each, things[0])) for each in people]
         return [*wide, *((people[-1], each) for each in things if each < wide[-1][1])]
 
-    def best(self, who: NDArray[np.bool_], *, hurry: bool = False) -> tuple[float, Route] | None:
+    def best(self, who: Flags, *, hurry: bool = False) -> tuple[float, Route] | None:
         """A route around these people, and things, with the margin to both: see the module's docstring.
 
-        In a `hurry`, while anybody moves, it is the first that is found, of half as many tries, and not with less than
-        `moving_margin`.
+        In a `hurry`, while anybody moves, it is the first that is found, of half as many tries.
         """
         if not len(self._ends):
             return None
-        margins = self.margins(who, self.rules.moving_margin if hurry else 0.0)
+        margins = self.margins(who, hurry=hurry)
         found, least = None, np.inf
         for k, (margin, thing_margin) in enumerate(margins):
             least_margin = min(margin, thing_margin) if thing_margin else margin
@@ -246,9 +256,7 @@ class _Asked:
                 found, least = (least_margin, route), cost
         return found
 
-    def _with(
-        self, who: NDArray[np.bool_], margin: float, thing_margin: float, part: float, tries: int
-    ) -> Route | None:
+    def _with(self, who: Flags, margin: float, thing_margin: float, part: float, tries: int) -> Route | None:
         """A route with these margins, for part of the budget."""
         plan = self._plan(self.request.q, who, margin, thing_margin, part, tries)
         if plan.outcome.name != "START_IN_COLLISION":
@@ -261,9 +269,7 @@ class _Asked:
             return None
         return self.planner.timed(np.vstack([self.request.q, plan.route.path]))
 
-    def _plan(
-        self, start: Array, who: NDArray[np.bool_], margin: float, thing_margin: float, part: float, tries: int
-    ) -> Plan:
+    def _plan(self, start: Array, who: Flags, margin: float, thing_margin: float, part: float, tries: int) -> Plan:
         rules = self.rules
         plan = self.planner.plan(
             start,
@@ -283,7 +289,7 @@ class _Asked:
         """What is kept of all besides; beside things that leave little room, not more than of them."""
         return min(self.rules.clear, thing_margin) if thing_margin else self.rules.clear
 
-    def _aside(self, who: NDArray[np.bool_], margin: float, thing_margin: float) -> Array | None:
+    def _aside(self, who: Flags, margin: float, thing_margin: float) -> Array | None:
         """The nearest configuration found with the margin, reached along a line of joints that keeps clear."""
         checker, q = self.planner.checker, self.request.q
         now = self._clearance(q, self.request.people)
@@ -292,18 +298,24 @@ class _Asked:
         drawn = [q + step * self._random.standard_normal((DRAWN, len(q))) for step in STEPS_ASIDE]
         tried = np.clip(np.concatenate(drawn), checker.lower, checker.upper)
         free = tried[checker.free(tried, self.world(who, margin, thing_margin), self._clear(thing_margin))]
-        kept = self.world(who, ASIDE * now)
+        people = self.request.people[who].reshape(-1, ROW)
+        people[:, RADIUS] += ASIDE * now
+        kept = self._of(people)
         for candidate in free[np.argsort(np.abs(free - q).max(axis=1))][:TRIED]:
             if checker.edge_free(q, candidate, kept, 0.0):
                 found: Array = candidate
                 return found
         return None
 
-    def cost(self, route: Route, delay: float, moving: NDArray[np.bool_]) -> float:
-        """Of following a route after a delay, s."""
+    def cost(self, route: Route, delay: float, moving: Flags) -> float:
+        """Of following a route after a delay, s; infinite where it comes too near to who moves, as is expected."""
         total, s = delay, 0.0
+        least = self.rules.kept * self.rules.moving_margin
         for q, takes in self._places(route):
-            clearance = self._clearance(q, self.expected(delay + s, moving))
+            people = self.expected(delay + s, moving)
+            clearance = self._clearance(q, people)
+            if moving.any() and self._clearance(q, np.where(moving[:, None, None], people, PARKED)) < least:
+                return np.inf
             s += takes
             total += takes / self._share(clearance)
         return total
@@ -323,7 +335,7 @@ class _Asked:
         tool = self.planner.arm.pose(self.request.q)[:3, 3]
         return float(np.linalg.norm(self.request.aim - tool)) / self.rules.speed
 
-    def blocker(self, there: NDArray[np.bool_]) -> float:
+    def blocker(self, there: Flags) -> float:
         """For how long the person has stood who is nearest to the arm, s."""
         near = [self._clearance(self.request.q, rows) if here else np.inf
                 for rows, here in zip(self.request.people, there, strict=True)]  # fmt: skip
@@ -337,7 +349,7 @@ class _Asked:
         """Least distance of the arm's links that move from people, m."""
         return float(self._near.of(q, people.reshape(-1, ROW))[1].surfaces)
 
-    def expected(self, after: float, moving: NDArray[np.bool_]) -> Array:
+    def expected(self, after: float, moving: Flags) -> Array:
         """Everybody as expected so many seconds later."""
         if not moving.any():
             return self.request.people

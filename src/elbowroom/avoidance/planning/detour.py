@@ -35,6 +35,7 @@ from .background import Answering, Inline
 from .decision import Answer, Choice, Request
 from .follower import Follower, SampledRoute
 from .lookout import Lookout
+from .settings import WAIT
 
 if TYPE_CHECKING:
     from ..control.controller import Controller
@@ -132,7 +133,8 @@ class Detour:
         self._moved = self._pressed = self._compared = -math.inf
         self._clock = 0.0
         self._margin = 0.0
-        self._until_they_stand = False  # a route was found that somebody who moves could come to
+        self._somebody_moved = False  # when it was asked
+        self._until_they_stand = False  # the answer was no route, and somebody moved
         self._complaint = ""
         self._say(RouteState.NONE)
 
@@ -295,6 +297,7 @@ class Detour:
             self._next = t + RETRY
             return
         self._number, self._pending, self._asked_at = asked.number, True, t
+        self._somebody_moved = bool(self.lookout.moving(t, obstacles).any())
         self._until_they_stand = False
         self.asked += 1
         if not self.state.waits:
@@ -321,13 +324,11 @@ class Detour:
         elif self._aim is None or float(np.linalg.norm(answer.aim - self._aim)) > SAME_AIM:
             self._drop("an answer for another aim", t)
         elif answer.choice is Choice.WAIT:
-            self._next = t + min(answer.delay, self.rules.again)
-            self._say(RouteState.MOVING_ON)
+            self._wait(t, RouteState.MOVING_ON, min(answer.delay, self.rules.again))
         elif answer.choice is Choice.REACHABLE:
-            self._reachable(t)
+            self._wait(t, RouteState.REACHABLE, self.rules.again)
         elif answer.choice is Choice.NO_WAY or answer.route is None:
-            self._next = t + self.rules.again
-            self._say(RouteState.NO_WAY)
+            self._wait(t, RouteState.NO_WAY, self.rules.again)
         else:
             self._begin(t, q, answer.route, answer.margin, obstacles)
 
@@ -335,7 +336,8 @@ class Detour:
         if route.q.shape[1:] != q.shape or float(np.abs(route.q[0] - q).max()) > self.rules.leash:
             self._drop("a route that begins elsewhere than at the arm", t)
             return
-        widest, least = (f((*self.rules.margins, *self.rules.thing_margins)) for f in (max, min))
+        every = *self.rules.margins, *self.rules.thing_margins, self.rules.moving_margin
+        widest, least = max(every), min(every)
         if not least <= margin <= widest:  # the field would reach as far as it says
             self._drop(f"a route with a margin of {margin:g} m", t)
             return
@@ -343,18 +345,19 @@ class Detour:
         if self.lookout.blocked(q, route, 0.0, margin, obstacles):
             self._drop("a route that is in collision", t)
             return
-        if self.lookout.could_come(t, route, 0.0, obstacles):  # somebody who stood when it was asked for
-            self._reachable(t)
+        if self.lookout.could_come(t, route, 0.0, margin, obstacles):  # somebody who stood when it was asked for
+            after = self.rules.again if self.rules.moving_people == WAIT else RETRY
+            self._wait(t, RouteState.REACHABLE, after)
             return
         self.follower.begin(route, margin)
         self._moved, self._clock = t, 0.0
         self._say(RouteState.AROUND)
         self.line = np.array(self.controller.arm.pose(route.q[::LINE])[:, :3, 3])
 
-    def _reachable(self, t: float) -> None:
-        """Somebody who moves could come to the route: asked again once nobody moves, or after a while."""
-        self._next, self._until_they_stand = t + self.rules.again, True
-        self._say(RouteState.REACHABLE)
+    def _wait(self, t: float, state: RouteState, after: float) -> None:
+        """No route is followed: asked again after a while (s), or once nobody moves where somebody did."""
+        self._next, self._until_they_stand = t + after, self._somebody_moved or state is RouteState.REACHABLE
+        self._say(state)
 
     def _blocked(self, q: Array, obstacles: Obstacles) -> bool:
         """Whether what is ahead on the route is not free any more."""

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from ...geometry.shapes import RADIUS, ROW, VELOCITY_A, VELOCITY_B, A, B
 from .checker import Checker
 from .decision import ASIDE, THERE, could_come
-from .settings import WAIT
 from .world import Obstacle, World
 
 if TYPE_CHECKING:
@@ -153,10 +152,10 @@ class Lookout:
         found[:, B] += after * rows[:, VELOCITY_B]
         return found
 
-    def could_come(self, t: float, route: SampledRoute, clock: float, obstacles: Obstacles) -> bool:
+    def could_come(self, t: float, route: SampledRoute, clock: float, margin: float, obstacles: Obstacles) -> bool:
         """Whether the arm should wait, since somebody who moves could come to what is left of a route."""
         moving = self.moving(t, obstacles)
-        if self.rules.moving_people != WAIT or not moving.any():
+        if not self.rules.waits(margin) or not moving.any():
             return False
         return could_come(self.checker, route, clock, self.people(obstacles)[moving].reshape(-1, ROW), self.rules)
 

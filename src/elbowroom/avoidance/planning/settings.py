@@ -24,14 +24,14 @@ class Planning(Settings):
     margins: tuple[float, ...] = setting(
         (0.35, 0.25, 0.18, 0.12, 0.08),
         "(0, 10] m",
-        "distances to people: the widest that has a way, or one that is a fifth quicker",
+        "distances to who stands: the widest that has a way, or one that is a fifth quicker",
     )
     moving_people: str = setting(
-        WAIT, (WAIT, AROUND), "while anybody moves who could come to the route: wait, or weigh it as a cost"
+        AROUND, (AROUND, WAIT), "who moves is weighed as a cost; or waited for, where they could come to the route"
     )
     hand_speed: float = setting(2.5, "(0, 20] m/s", "wait: how fast somebody who moves could come to the route")
     moving_margin: float = setting(
-        0.25, "[0, 10] m", "around: while anybody moves, narrower margins are not tried, but for the widest"
+        0.6, "(0, 10] m", "around: distance to who moves, as they are and as they are expected"
     )
     thing_margins: tuple[float, ...] = setting(
         (0.12, 0.08, 0.04, 0.02, 0.01), "(0, 10] m", "distances to things, in the same way; not above that to people"
@@ -63,3 +63,7 @@ class Planning(Settings):
             object.__setattr__(self, name, tuple(sorted(getattr(self, name), reverse=True)))
         if self.silent < self.budget:
             raise refusal(self, "silent", f"at least budget = {self.budget!r} s")
+
+    def waits(self, margin: float) -> bool:
+        """Whether a route with this margin is not begun while somebody who moves could come to the arm on it."""
+        return self.moving_people == WAIT or margin < self.moving_margin

@@ -54,7 +54,7 @@ from ...avoidance import (
 )
 from ...avoidance.control.obstacles import Obstacles
 from ...avoidance.planning.detour import Detour
-from ...avoidance.planning.settings import AROUND, Planning
+from ...avoidance.planning.settings import WAIT, Planning
 from ...avoidance.settings import read
 from ...errors import ElbowroomError, UnknownNameError, did_you_mean, pip_install
 from ...geometry import Pairs, Person
@@ -466,14 +466,14 @@ PARTS: dict[str, Factory] = {
 }
 """K supervised with one of its parts changed or left out, and without all of them: what each is worth."""
 
-PAST: dict[str, Factory] = {
-    "K supervised with planning past people": partial(PlannedArm, planning=Planning(moving_people=AROUND)),
+WAITING: dict[str, Factory] = {
+    "K supervised with planning that waits": partial(PlannedArm, planning=Planning(moving_people=WAIT)),
 }
-"""With routes past people who move, too, where by default the arm waits for them to stand."""
+"""With no route past people who move: the arm waits for them to stand."""
 
 SETS = {"curve": CURVE, "parts": PARTS}
-ALL = METHODS | CURVE | CLOSE | PARTS | PAST
-WITHOUT = dict.fromkeys(["K supervised with planning", *PAST], "K supervised")
+ALL = METHODS | CURVE | CLOSE | PARTS | WAITING
+WITHOUT = dict.fromkeys(["K supervised with planning", *WAITING], "K supervised")
 """What some methods are without what they add: they are compared pair by pair."""
 
 

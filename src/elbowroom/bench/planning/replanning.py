@@ -1,7 +1,7 @@
 """The benchmark: how soon a way around a walking person is there, and whether control steps are later for it.
 
 Two standard cells, one with planning and one without, run in real time beside the same person, who walks across the
-work and back; planning goes around people who move (`Planning.moving_people`).  They take turns of `TURN` seconds, each
+work and back; planning goes around people who move, as by default.  They take turns of `TURN` seconds, each
 from where it stopped, so that a slow second of a shared machine meets both; which begins changes from run to run.  The
 planner is a process of its own, as in use.  A turn with planning lasts until the last request is answered: no planner
 works while the other cell runs.
@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from ...avoidance.planning.background import Answering, Background
 from ...avoidance.planning.decision import Answer, Choice, Request
-from ...avoidance.planning.settings import AROUND, Planning
+from ...avoidance.planning.settings import Planning
 from ...cell.layout import STANDARD
 from ...cell.pace import Pace, RealTime, collector
 from ...cell.people.settings import WalkSettings
@@ -306,7 +306,7 @@ def one_run(
     progress: Progress = silent,
 ) -> RunResult:
     """Both cells beside the person of this seed.  Without `background` the planner answers in the control loop."""
-    rules = Planning(moving_people=AROUND)
+    rules = Planning()
     cell, plain = Cell(scene_of(robot, seed, rules)), TimedCell(Cell(scene_of(robot, seed, None)))
     assert cell.detour is not None
     if background:

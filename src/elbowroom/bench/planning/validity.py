@@ -6,6 +6,8 @@ The arm stands before a person of 13 capsules; the pairs are those of the arm's 
     distances  the least of all distances: `Checker.clearance` (float64); Pinocchio's computeDistances (all of them)
     yes or no  `Checker.free` (float32); Pinocchio's computeCollisions, which stops at the first contact
 
+    on a card  the same distances by a CUDA card, where there is one, a configuration a thread, in both precisions
+
 Ours takes many configurations in a call, Pinocchio one after the other: its own calls do the loop over pairs, Python
 the loop over configurations.  VAMP, where it is installed, checks free motions between the configurations, eight along
 one at a time: its own spheres, the same person.
@@ -23,6 +25,9 @@ from numpy.typing import NDArray
 from ... import __version__
 from ...arm import Arm
 from ...avoidance.planning import Checker, World
+from ...avoidance.planning.card import OnCard
+from ...compile.cuda import library
+from ...errors import ElbowroomError
 from ...geometry import Body, Capsule, Person
 from ..peers import vamp
 from ..peers.avoidance import pinocchio_scene
@@ -32,6 +37,7 @@ from ..timing import US, Contender, Row, raced
 Array = NDArray[np.float64]
 
 STATES = 4096  # configurations in a call of ours
+ON_CARD, CLOSE = 1 << 22, 1e-5  # configurations in a launch; m: single precision
 THEIRS = 128  # of these, in a round of Pinocchio's
 DISTANCES, YES_NO = "distances", "yes or no"
 PINOCCHIO = "Pinocchio with coal"
@@ -114,3 +120,29 @@ def rows(arm: Arm, rounds: int) -> Iterator[Row]:
         if beside is not None:
             contenders[vamp.NAME] = beside
         yield from raced("planning", arm, quantity, contenders, rounds, len(q))
+    yield from card_rows(arm, checker, world, rounds)
+
+
+def card_rows(arm: Arm, checker: Checker, world: World, rounds: int) -> Iterator[Row]:
+    """The same distances on a card, where there is one; refused where they differ from the processor's."""
+    try:
+        cupy = library()
+    except ElbowroomError:
+        return
+    q = configurations(arm, ON_CARD)
+    exact = checker.clearance(q[:STATES], world)
+    for dtype in ("float64", "float32"):
+        against = OnCard(checker, world, dtype=dtype)
+        columns = cupy.asarray(np.ascontiguousarray(q.T).astype(dtype))
+        found = cupy.asnumpy(against.slack(columns)[:STATES])
+        if (off := float(np.abs(found - exact).max())) > CLOSE:
+            raise ElbowroomError(
+                f"{arm.name}: distances on the card, {dtype}, differ from the processor's by {off:.1e} m"
+            )
+
+        def call(against: OnCard = against, columns: Any = columns) -> None:
+            against.slack(columns, check=False)
+            cupy.cuda.Device().synchronize()
+
+        contenders = {US: Contender(__version__, call, ON_CARD)}
+        yield from raced("planning", arm, f"{DISTANCES} on a card, {dtype}", contenders, rounds, ON_CARD)

@@ -12,6 +12,7 @@ from elbowroom.algebra.linalg import vector
 from elbowroom.compile import compiled
 from elbowroom.compile.pipeline import Call, Copy, FromRing, Sound, ToRing
 from elbowroom.compile.schedules import card as card_schedule
+from elbowroom.compile.schedules import card_text
 from elbowroom.compile.schedules.card import CardSchedule
 from elbowroom.compile.schedules.lanes import LaneSchedule
 from elbowroom.compile.schedules.steps import (
@@ -79,6 +80,9 @@ class Parts:
             "mask": 1,
             "kept": 3,
             "given": 3,
+            "own": 3,
+            "odd": 1,
+            "twice": 3,
         }
         names |= {"first": 1, "next": 3, "oldest": 3, "gain": 1, "spin": 2, "spun": 2, "by": 1, "done": 1, "end": 1}
         self.a = {name: np.zeros(size) for name, size in names.items()}
@@ -116,7 +120,15 @@ class Parts:
                         a["more"],
                         6,
                     ),
-                    Where(a["by"], [Blend(a["mask"], a["seen"], a["kept"])]),
+                    Where(
+                        a["by"],
+                        [
+                            call(moved, {"x": a["x"], "v": a["seen"]}, a["own"]),
+                            Where(a["odd"], [call(moved, {"x": a["own"], "v": a["seen"]}, a["twice"])]),
+                            Blend(a["odd"], a["twice"], a["own"]),
+                            Blend(a["mask"], a["own"], a["kept"]),
+                        ],
+                    ),
                 ],
             ),
             Blend(a["by"], a["y"], a["given"]),
@@ -138,7 +150,14 @@ class Parts:
             for name, x in self.a.items()
             if name != "active"
         }
-        for name, choices in {"mask": (0, 1), "by": (0, 1), "most": (1, 2, 9), "at": (0, 1), "k": (0,)}.items():
+        for name, choices in {
+            "mask": (0, 1),
+            "by": (0, 1),
+            "odd": (0, 1),
+            "most": (1, 2, 9),
+            "at": (0, 1),
+            "k": (0,),
+        }.items():
             values[name] = random.choice(choices, (lanes, 1)).astype(dtype)
         values["done"][:] = -1.0
         values["done"][3:5] = 1e3  # these two end in their first turn
@@ -167,18 +186,21 @@ def both(dtype, lanes, spoil=lambda values: None):
     there = made.lanes(lanes)
     for name, own in values.items():
         there.set(parts.a[name], own)
-    zeros = card.to_card(np.zeros((there.warps, ROWS, 3, 32)), dtype)
-    there.assign(parts.given, card.cupy.ascontiguousarray(there.packed(card.to_card(tables))))
-    there.assign(parts.track, zeros)
+    track = card.to_card(np.zeros((lanes, ROWS, 3)), dtype)
+    there.assign(parts.given, card.to_card(tables))
+    there.assign(parts.track, track)
     there.activate()
     there.run(TURNS)
-    return parts, found, made, there, np.asarray(there.unpacked(zeros))
+    return parts, found, made, there, np.asarray(track)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_every_kind_of_step_has_the_bits_of_lanes(dtype):
-    """37 lanes: two warps, the second one not full."""
+@pytest.mark.parametrize(("long", "stages", "lists"), [(1, 17, 1), (1000, 3, 0)])
+def test_every_kind_of_step_has_the_bits_of_lanes(dtype, long, stages, lists, monkeypatch):
+    """37 lanes: two warps, the second one not full.  In one stage, and where every kernel has its own."""
+    monkeypatch.setattr(card_text, "LONG", long)
     parts, found, made, there, tracks = both(dtype, 37)
+    assert (len(made.stages), made.lists) == (stages, lists)
     codes = np.asarray(there.ended())
     assert codes.tolist().count(0) > 0
     for lane, (step, state, track) in enumerate(found):
@@ -189,7 +211,8 @@ def test_every_kind_of_step_has_the_bits_of_lanes(dtype):
     assert {type(step) for step, *_ in found} == {type(None), Halt}
 
 
-def test_a_lane_that_may_not_go_on_ends_alone():
+@pytest.mark.parametrize("long", [1, 1000])
+def test_a_lane_that_may_not_go_on_ends_alone(long, monkeypatch):
     def spoil(values):
         values["x"][2, 1] = np.nan  # looked through before the first kernel
         values["x"][5, 0] = 0.0  # 1 / 0: the Sound ends it
@@ -197,6 +220,7 @@ def test_a_lane_that_may_not_go_on_ends_alone():
         values["memory"][8, 15] = np.nan  # in a column beyond the last entry
         values["source"][9, 6] = np.nan  # in a row that no entry reads
 
+    monkeypatch.setattr(card_text, "LONG", long)
     parts, found, made, there, _ = both("float64", 40, spoil)
     codes = np.asarray(there.ended())
     names = {2: "bent", 5: "sound", 7: "product", 8: "product", 9: "product"}
@@ -235,9 +259,9 @@ def test_what_a_card_cannot_do_is_refused():
         CardSchedule([Spread(tables, at, x), Around(1)], active)
     made = CardSchedule([Gather(tables, at, x), Around(1)], active, "float32")
     lanes = made.lanes(5)
-    with pytest.raises(ValueError, match=r"shape \(1, 'rows', 2, 32\); got \(1, 3, 4, 32\)"):
-        lanes.assign(tables, card.to_card(np.zeros((1, 3, 4, 32)), "float32"))
+    with pytest.raises(ValueError, match=r"shape \(5, 'rows', 2\); got \(5, 3, 4\)"):
+        lanes.assign(tables, card.to_card(np.zeros((5, 3, 4)), "float32"))
     with pytest.raises(ValueError, match="of float32; got float64"):
-        lanes.assign(tables, card.to_card(np.zeros((1, 3, 2, 32))))
+        lanes.assign(tables, card.to_card(np.zeros((5, 3, 2))))
     with pytest.raises(ElbowroomError, match="tables of rows of 2 numbers were not assigned"):
         lanes.run(1)

@@ -96,11 +96,11 @@ class OnCard:
         lanes = self.schedule.lanes(len(made) * times)
         for name in [*shown[0]]:
             table = self._table([each.pop(name) for each in shown])
-            lanes.assign(loop.tables[name], lanes.rows(cupy.tile(table, (times, 1, 1))))
+            lanes.assign(loop.tables[name], cupy.tile(table, (times, 1, 1)) if times > 1 else table)
         steps, n = max(len(run.asked) for run in made), loop.where.arm.n
         tracks = dict[str, Any]()
         for name, rows in (("q", steps + 1), ("asked", steps)):
-            tracks[name] = cupy.zeros((lanes.warps, rows, n, WARP), loop.dtype)
+            tracks[name] = cupy.zeros((lanes.count, rows, n), loop.dtype)
             lanes.assign(loop.tables[name], tracks[name])
         starts = [loop.values(run) for run in made]
         for k, (array, _) in enumerate(starts[0]):
@@ -114,7 +114,7 @@ class OnCard:
         loop, cupy, lanes = self.loop, library(), given.lanes
         codes = cupy.asnumpy(lanes.ended())
         task, stops = (cupy.asnumpy(lanes.get(x)) for x in (loop.task, loop.stops))
-        q, asked = (cupy.asnumpy(lanes.unpacked(given.tracks[name])) for name in ("q", "asked"))
+        q, asked = (cupy.asnumpy(given.tracks[name][: len(given.runs)]) for name in ("q", "asked"))
         found = list[RunTrack | None]()
         for k, run in enumerate(given.runs):
             whole = codes[k] == self._finished and run.newest[0] >= 0

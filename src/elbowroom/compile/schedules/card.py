@@ -4,12 +4,13 @@
     schedule[q][:, 0] = ready                               # what a new lane begins with: the same in all of them,
     lanes = schedule.lanes(100_000)                         # as columns on the card
     lanes[q][...] = starts                                  # (warps, elements, 32): but for what is each lane's own
-    lanes.assign(frames, table)                             # (warps, rows, elements, 32), of all lanes
+    lanes.assign(frames, table)                             # (lanes, rows, elements), of all lanes
     lanes.activate(); lanes.run(turns=1000)
     lanes.ended()                                           # (lanes,) the step that ended each, 0 for none
 
 The steps are those of lanes.py and a lane has the same bits here; card_text.py says what differs: a lane that
-ends does so alone.  Needs CuPy.
+ends does so alone, and what a condition's steps alone write is scratch.  A turn is a few dozen launches, recorded once
+as a graph.  Needs CuPy.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import numpy as np
 from ...errors import ElbowroomError
 from ..cuda import OPTIONS, WARP, library
 from ..kernel import Array
-from .card_text import NAME, THREADS, ScheduleText
+from .card_text import ScheduleText
 from .steps import ColumnPlaces, LaneStep, LaneTables, flat, reads_and_writes
 
 
@@ -42,7 +43,8 @@ class CardSchedule:
             self.columns[:, 0] = self.places.now()
         self[active][:] = 0.0
         made = ScheduleText(steps, active, self.places, "double" if self.dtype.itemsize == 8 else "float")
-        self.text, self.steps, self.tables = made.text, made.steps, made.tables
+        self.text, self.steps, self.tables, self.stages = made.text, made.steps, made.tables, made.stages
+        self.lists, self.depth = made.lists, made.depth
 
     def __getitem__(self, array: Array) -> Array:
         """(elements, 1): what stands for an array of the steps in a new lane."""
@@ -51,9 +53,10 @@ class CardSchedule:
         return found
 
     @cached_property
-    def function(self) -> Any:
-        """CuPy's kernel."""
-        return library().RawModule(code=self.text, options=OPTIONS).get_function(NAME)
+    def functions(self) -> list[Any]:
+        """CuPy's kernel of each stage."""
+        module = library().RawModule(code=self.text, options=OPTIONS)
+        return [module.get_function(stage.name) for stage in self.stages]
 
     def lanes(self, count: int) -> CardLanes:
         """So many new lanes, none of them active."""
@@ -74,6 +77,9 @@ class CardLanes:
         self.columns = self._cupy.empty((self.warps, schedule.places.rows, WARP), schedule.dtype)
         self.columns[...] = self._cupy.asarray(schedule.columns)[None]
         self.codes = self._cupy.zeros(count, np.int32)
+        self._listed = self._cupy.zeros(max(schedule.lists, 1) * count, np.int32)
+        self._counts = self._cupy.zeros(max(schedule.lists, 1), np.int32)
+        self._holds = self._cupy.zeros(max(schedule.depth, 1) * count, np.int32)
         self._tables = dict[LaneTables, Any]()
 
     def __getitem__(self, array: Array) -> Any:
@@ -103,16 +109,12 @@ class CardLanes:
         moved = self._cupy.moveaxis(values, -1, 1)
         return moved.reshape(self.warps * WARP, *values.shape[1:-1])[: self.count]
 
-    def rows(self, values: Any) -> Any:
-        """A table from (lanes, rows, elements), as `assign` takes it."""
-        return self._cupy.ascontiguousarray(self.packed(values))
-
     def assign(self, tables: LaneTables, table: Any) -> None:
-        """All lanes' own tables from now on, (warps, rows, elements, 32), on the card."""
+        """All lanes' own tables from now on, (lanes, rows, elements), on the card."""
         if table.dtype != self.schedule.dtype or not table.flags.c_contiguous:
             raise ValueError(f"lanes' tables must be contiguous, of {self.schedule.dtype}; got {table.dtype}")
-        if table.ndim != 4 or table.shape[::2] != (self.warps, tables.width) or table.shape[3] != WARP:
-            shape = (self.warps, "rows", tables.width, WARP)
+        if table.ndim != 3 or table.shape[::2] != (self.count, tables.width):
+            shape = (self.count, "rows", tables.width)
             raise ValueError(f"lanes' tables must have shape {shape}; got {table.shape}")
         self._tables[tables] = table
 
@@ -129,9 +131,15 @@ class CardLanes:
             if table is None:
                 raise ElbowroomError(f"tables of rows of {tables.width} numbers were not assigned to the lanes")
             given += [table, np.int64(table.shape[1])]
-        blocks = -(-self.count // THREADS)
-        numbers = self.columns, self.codes, np.int64(self.count), np.int64(turns)
-        schedule.function((blocks,), (THREADS,), (*numbers, *given))
+        own = self.columns, self.codes, self._listed, self._counts, self._holds, np.int64(self.count)
+        functions, stream = schedule.functions, self._cupy.cuda.Stream()
+        with stream:
+            stream.begin_capture()
+            for stage, function in zip(schedule.stages, functions, strict=True):
+                function((-(-self.count // stage.lanes),), (stage.threads,), (*own, *given))
+            turn = stream.end_capture()
+            for _ in range(turns):
+                turn.launch(stream)
 
     def ended(self) -> Any:
         """(lanes,) on the card: the number of the step that ended each lane in `schedule.steps`, from 1 on; 0: none."""

@@ -148,21 +148,20 @@ def reads_and_writes(step: LaneStep) -> tuple[list[Array], list[Array]]:
 
 def carried(steps: Iterable[LaneStep]) -> list[Array]:
     """The arrays, each once, that steps read before they have written all of them: what lasts, and what is given."""
-    written, found = list[Span](), dict[tuple[int, int], Array]()
+    found = dict[tuple[int, int], Array]()
 
-    def visit(some: Iterable[LaneStep], *, sure: bool) -> None:
+    def visit(some: Iterable[LaneStep], written: list[Span]) -> None:
         for step in some:
             reads, writes = reads_and_writes(step)
             for array in reads:
                 span = Span.of(array)
                 if not any(span.within(other) for other in written):
                     found.setdefault((span.start, span.end), array)
-            if sure:
-                written.extend(Span.of(array) for array in writes)
-            if isinstance(step, Where | Repeat):
-                visit(step.steps, sure=sure and isinstance(step, Repeat))
+            written.extend(Span.of(array) for array in writes)
+            if isinstance(step, Where | Repeat):  # what a condition leaves out is not written for who comes after it
+                visit(step.steps, list(written) if isinstance(step, Where) else written)
 
-    visit(steps, sure=True)
+    visit(steps, [])
     return list(found.values())
 
 

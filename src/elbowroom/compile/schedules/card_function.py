@@ -1,0 +1,154 @@
+"""CUDA text of a kernel of the CPU: a function of one lane, whose arrays are columns, element e at `x[e * 32]`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ...algebra import Port, Program, Repeated, Table
+from ..cuda import WARP, dialect
+from ..source import Real, Source
+
+
+def body_of(program: Program | Repeated | Table) -> Program | Repeated:
+    """What a table does for each entry, or the program itself."""
+    return program.program if isinstance(program, Table) else program
+
+
+class CardFunction:
+    """A kernel as a function of one lane; it returns whether one of the watched inputs is not finite."""
+
+    def __init__(
+        self, name: str, program: Program | Repeated | Table, real: Real, watched: set[str], *, fused: bool
+    ) -> None:
+        self.name, self.program, self.real, self.watched = name, program, real, watched
+        self.one = body_of(program)
+        self.source = Source(self.one, replace(dialect(real), fused=fused))
+
+    def text(self) -> str:
+        """The whole function."""
+        program, source = self.program, self.source
+        inputs, outputs = ([name for name, _ in side.values()] for side in (source.inputs, source.outputs))
+        constants, arguments, more = list[str](), [*inputs, *outputs], ""
+        if isinstance(program, Table):
+            constants, lines = self._entries(program)
+            if not program.apart:
+                arguments = ["rows", *inputs[len(program.indices) :], *outputs]
+            more = ", const int part, const int parts"
+        else:
+            times = program.times if isinstance(program, Repeated) else 1
+
+            def row(own: str, whole: Port, k: int) -> str:
+                return f"{own}[(k * {whole.size // times} + {k}) * {WARP}]"
+
+            lines = source.body(_column, _column, late=True, row=row, seen=self._seen)
+        kind = "int" if self.watched else "void"
+        listed = ", ".join(f"{self.real}* __restrict__ {x}" for x in arguments)
+        head = f"static __device__ __forceinline__ {kind} {self.name}({listed}{more})"
+        if self.watched:
+            rest = [f"    ew_sum += {x} * 0;" for x in self._unread()]
+            if more and rest:
+                rest = ["    if (part == 0) {", *(f"    {line}" for line in rest), "    }"]
+            lines = [f"    {self.real} ew_sum = 0;", *rest, *lines, "    return !(ew_sum == 0);"]
+        return "\n".join([*constants, head, "{", *lines, "}", ""])
+
+    def _seen(self, port: str, value: str) -> str | None:
+        """The sum of 0 times each value is 0 if all are finite."""
+        return f"    ew_sum = EW_FMA({value}, ({self.real})0, ew_sum);" if self._watches(port) else None
+
+    def _watches(self, port: str) -> bool:
+        rows = isinstance(self.program, Table) and not self.program.apart
+        taken = (
+            {p.name for p in self.one.inputs[: len(self.program.indices)]} if isinstance(self.program, Table) else {}
+        )
+        return port in self.watched or (rows and port in taken and "rows" in self.watched)
+
+    def _unread(self) -> list[str]:
+        """Elements of watched inputs that no step reads, but for those of columns, which are read entry by entry."""
+        program, loads = self.program, set(self.source.lowered.loads.values())
+        found = list[str]()
+        for port in program.inputs:
+            if port.name not in self.watched:
+                continue
+            if not isinstance(program, Table):
+                name = self.source.inputs[port.name][0]
+                turns = isinstance(program, Repeated) and program.rows == port.name
+                found += (
+                    [] if turns else [_column(name, port, k) for k in range(port.size) if (port.name, k) not in loads]
+                )
+                continue
+            own = [p for p in self.one.inputs if p.name == port.name]
+            name = self.source.inputs[port.name][0] if own else "rows"
+            column, taking = (
+                port.name in program.columns,
+                program.inputs[: 1 if not program.apart else len(program.indices)],
+            )
+            if column:
+                continue
+            if port in taking:
+                width = port.shape[1]
+                read_rows = [
+                    (r, k)
+                    for p, rows in zip(self.one.inputs, program.indices, strict=False)
+                    if not own or p.name == port.name
+                    for which, k in loads
+                    if which == p.name
+                    for r in set(rows)
+                ]
+                there = set(read_rows)
+                found += [_column(name, port, k) for k in range(port.size) if divmod(k, width) not in there]
+            else:
+                found += [_column(name, port, k) for k in range(port.size) if (port.name, k) not in loads]
+        return found
+
+    def _entries(self, table: Table) -> tuple[list[str], list[str]]:
+        """The numbers of a Table's rows, and its lines: entry after entry, of all or of one of some equal parts.
+
+        Those beyond the last are that again.
+        """
+        source = self.source
+        count = table.padded if table.columns else table.entries
+        entry = [min(k, table.entries - 1) for k in range(count)]
+        constants, before = list[str](), list[str]()
+
+        def chosen(own: str, array: str, port: Port, rows: Sequence[int]) -> None:
+            listed = ", ".join(str(rows[k] * port.size * WARP) for k in entry)
+            constants.append(f"static __device__ const int {self.name}_{own}[{count}] = {{{listed}}};")
+            before.append(f"    {self.real}* const {own}_row = {array} + {self.name}_{own}[entry];")
+
+        taking = table.program.inputs[: len(table.indices)]
+        for port, column in zip(taking, table.indices, strict=True):
+            own = source.inputs[port.name][0]
+            chosen(own, own if table.apart else "rows", port, column)
+        for port in table.program.outputs:
+            if port.name not in table.columns:
+                own = source.outputs[port.name][0]
+                chosen(own, own, port, table.places or range(table.entries))
+
+        def across(own: str, port: Port, k: int) -> str:
+            column = port.name in table.columns
+            return f"{own}[({k * table.padded} + entry) * {WARP}]" if column else _column(own, port, k)
+
+        def read(own: str, port: Port, k: int) -> str:
+            return _column(f"{own}_row", port, k) if port in taking else across(own, port, k)
+
+        def write(own: str, port: Port, k: int) -> str:
+            return across(own, port, k) if port.name in table.columns else _column(f"{own}_row", port, k)
+
+        unread = list[str]()
+        for port in table.inputs:
+            if port.name in table.columns and port.name in self.watched:
+                own, there = (
+                    source.inputs[port.name][0],
+                    {k for which, k in source.lowered.loads.values() if which == port.name},
+                )
+                unread += [across(own, port, k) for k in range(port.size // table.padded) if k not in there]
+        before += [f"    ew_sum += {x} * 0;" for x in unread]
+        body = [f"    {line}" for line in (*before, *source.body(read, write, late=True, seen=self._seen))]
+        first, last = f"{count} * part / parts", f"{count} * (part + 1) / parts"
+        loop = f"    for (int entry = {first}; entry < {last}; ++entry) {{"
+        return constants, ["#pragma unroll 1", loop, *body, "    }"]
+
+
+def _column(name: str, port: Port, k: int) -> str:
+    return f"{name}[{k * WARP}]"

@@ -1,8 +1,8 @@
 """A graphics card for tests on machines without one: CuPy's part of the CUDA backend, the kernels by the C++ compiler.
 
 The text of a kernel is compiled as C++ after a few lines that say what CUDA's words mean; the 32 threads of a warp are
-threads, and `__syncwarp` is a barrier of them.  Where nobody waits for others they are one, which does all their work.  An array "on the card" is a NumPy array of a class of its own, so that
-one in plain memory is told from it.
+threads, and `__syncwarp` is a barrier of them.  Where nobody waits for others they are one, which does all their work.
+An array "on the card" is a NumPy array of a class of its own, so that one in plain memory is told from it.
 """
 
 from __future__ import annotations
@@ -218,5 +218,5 @@ cupy = SimpleNamespace(
     isfinite=np.isfinite,
     may_share_memory=np.may_share_memory,
     RawModule=RawModule,
-    cuda=SimpleNamespace(Device=Device, Stream=Stream),
+    cuda=SimpleNamespace(Device=Device, Stream=Stream, runtime=SimpleNamespace(memGetInfo=lambda: (0, 140e9))),
 )

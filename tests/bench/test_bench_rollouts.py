@@ -38,12 +38,12 @@ def test_closed_loops_on_a_card(small, monkeypatch):
     """Where there is a card: the same numbers as in lanes, in both precisions.  Here it is the C++ compiler."""
     for module in (rollouts, on_card, card_schedule):
         monkeypatch.setattr(module, "library", lambda: card.cupy)
-    monkeypatch.setattr(rollouts, "ON_CARD", 3)
+    monkeypatch.setattr(rollouts, "ON_CARD", 32)  # that many runs at once at most
     result = CliRunner().invoke(app, ["bench", "rollouts", "--robot", "planar2", "--runs", "1", "--json", "-"])
     assert result.exit_code == 0, result.output
     report = json.loads(result.stdout)
     there = {row["precision"]: row for row in report["rows"] if row["what"] == "on a card"}
-    assert {name: row["encounters"] for name, row in there.items()} == {"float64": 6, "float32": 6}
+    assert {name: row["encounters"] for name, row in there.items()} == {"float64": 32, "float32": 32}
     assert report["same"] == report["compared"] == 8
 
 

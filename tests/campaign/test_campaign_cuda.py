@@ -32,7 +32,7 @@ def on_a_card(monkeypatch):
     """A card of 140 GB, which worker processes have, too."""
     runtime = SimpleNamespace(memGetInfo=lambda: (0, 140e9))
     with_memory = SimpleNamespace(
-        **{**vars(card.cupy), "cuda": SimpleNamespace(**vars(card.cupy.cuda), runtime=runtime)}
+        **{**vars(card.cupy), "cuda": SimpleNamespace(**{**vars(card.cupy.cuda), "runtime": runtime})}
     )
     for module in (card_schedule, on_card):
         monkeypatch.setattr(module, "library", lambda: with_memory)

@@ -289,7 +289,8 @@ class Source:
         self.rows = program.rows if isinstance(program, Repeated) else ""  # the input read in the loop
         self._turned = turned_steps(self.lowered)
         self._drawn = _neighbours(self.steps, self.lowered.constants)
-        self._late: dict[int, str] = {}  # inputs that are read before the first step that needs them
+        self._late: dict[int, str] = {}  # inputs that are read some steps before the first that needs them
+        self._new: set[int] = set()  # inputs that were read, and that no step has used yet
         if not dialect.fused and self.has("sin", "cos", "log"):
             raise ElbowroomError(f"{program.name}: sines and logarithms of our own need fused products and sums")
         self._again: dict[int, str] = {}  # value -> the variable that it was read back into
@@ -323,6 +324,19 @@ class Source:
             until |= {slots[port.name, e]: at for _, port, e in self._results.get(k, ()) if (port.name, e) in slots}
         return spills([*self.lowered.loads, *self._turned], self._own_steps(), registers, until)
 
+    def alive(self) -> int:
+        """The most values that wait for a step at once, where each input is read as late as can be."""
+        steps = self._own_steps()
+        flags = {k for k, (name, *_) in steps if name in CONDITIONS}
+        last = {k: at for at, (_, step) in enumerate(steps) for k in step[1:] if k >= 0 and k not in flags}
+        here, most = set[int](), 0
+        for at, (value, step) in enumerate(steps):
+            here.update(k for k in step[1:] if k in last)
+            most = max(most, len(here))
+            here.difference_update([k for k in step[1:] if last.get(k) == at])
+            here.update([value] if value in last else [])
+        return most
+
     def body(
         self,
         read: Reach = plain,
@@ -331,23 +345,26 @@ class Source:
         spilled: Spills | None = None,
         waiting: Callable[[int], str] = str,
         *,
-        late: bool = False,
+        ahead: int | None = None,
         row: Reach | None = None,
         seen: Callable[[str, str], str | None] = lambda port, value: None,
+        made: Callable[[str, str], str | None] = lambda port, value: None,
     ) -> list[str]:
         """The lines between the braces; `between` stands after the last input is read, before an output is written.
 
-        `late`: an input is read where the first step needs it, so that no output may lie on an input.  `row` says how
-        element k of the row of this turn (`k` in the text) is reached in a Repeated; `seen` may give a line that stands
-        behind the reading of a value of an input.  `spilled`: what waits in places that `waiting` names by their slots.
+        `ahead`: an input is read so many steps before the first that needs it, so that no output may lie on an input;
+        without, all inputs are read first.  `row` says how element k of the row of this turn (`k` in the text) is reached
+        in a Repeated; `seen` may give a line that stands before the first use of a value of an input, `made` one behind
+        the writing of one of an output (not in a Repeated).  `spilled`: what waits in places that `waiting` names by
+        their slots.
         """
         w = self._writer()
-        self._row, self._seen = row or self._plain_row, seen
+        self._row, self._seen, self._made = row or self._plain_row, seen, made
         used = {port for port, _ in self.lowered.loads.values()}
         w.lines += [f"    (void){name};" for port, (name, _) in self.inputs.items() if port not in used]
         fed = {p.name for p in self.program.fed} if isinstance(self.program, Repeated) else set()
         for k, (port, element) in self.lowered.loads.items():
-            if late and not isinstance(self.program, Repeated):
+            if ahead is not None and not isinstance(self.program, Repeated):
                 self._late[k] = read(*self.inputs[port], element)
             elif port != self.rows:
                 w.put(read(*self.inputs[port], element), name=f"t{k}", changes=port in fed)
@@ -356,18 +373,26 @@ class Source:
         if isinstance(self.program, Repeated):
             self._loop(w, write, self.program)
         else:
-            self._run(w, lambda k: self._finish(w, k, write), spilled or Spills(), waiting)
+            self._run(w, lambda k: self._finish(w, k, write), spilled or Spills(), waiting, ahead or 0)
         return w.lines
 
     def _plain_row(self, name: str, whole: Port, element: int) -> str:
         assert isinstance(self.program, Repeated)
         return f"{name}[k * {whole.size // self.program.times} + {element}]"
 
-    def _needs(self, w: SourceWriter, operands: Iterable[int]) -> None:
+    def _read(self, w: SourceWriter, operands: Iterable[int]) -> None:
         """Reads the inputs among these values that were not read yet."""
         for k in operands:
             if k in self._late:
                 w.put(self._late.pop(k), name=f"t{k}")
+                self._new.add(k)
+
+    def _needs(self, w: SourceWriter, operands: Sequence[int]) -> None:
+        """The same, for a step that uses them now."""
+        self._read(w, operands)
+        for k in operands:
+            if k in self._new:
+                self._new.remove(k)
                 self._was_read(w, k)
 
     def _was_read(self, w: SourceWriter, k: int) -> None:
@@ -388,6 +413,7 @@ class Source:
         finish: Callable[[int], None],
         spilled: Spills | None = None,
         waiting: Callable[[int], str] = str,
+        ahead: int = 0,
     ) -> None:
         """All steps; `finish` is called with every value once it is there."""
         spilled = spilled or Spills()
@@ -396,12 +422,16 @@ class Source:
         def store(at: int) -> None:
             w.lines += [f"    {waiting(slot)} = {self._operand(k)};" for k, slot in spilled.stores.get(at, ())]
 
+        steps = self._own_steps()
+        there = [k for k in self._results if k < 0 or k in self.lowered.loads or k in self._turned]
+        soon = [x for _, step in steps[:ahead] for x in step[1:]]
+        self._read(w, [*(x for x, _ in self._turned.values()), *there, *soon])
         self._turn(w)
-        for k in self._results:
-            if k < 0 or k in self.lowered.loads or k in self._turned:
-                finish(k)
+        for k in there:
+            finish(k)
         store(-1)
-        for at, (k, operation) in enumerate(self._own_steps()):
+        for at, (k, operation) in enumerate(steps):
+            self._read(w, [x for _, step in steps[at + ahead : at + ahead + 1] for x in step[1:]])
             for value, slot in spilled.loads.get(at, ()):
                 self._again[value] = w.put(waiting(slot), name=f"t{value}_{at}")
             self._step(w, k, operation)
@@ -513,7 +543,10 @@ class Source:
         """Store an output as soon as it is known."""
         if k in self._results:
             self._needs(w, [k])
-        w.lines += [f"    {write(*place)} = {self._operand(k)};" for place in self._results.get(k, ())]
+        for place in self._results.get(k, ()):
+            w.lines.append(f"    {write(*place)} = {self._operand(k)};")
+            line = self._made(place[1].name, self._operand(k)) if k >= 0 else None
+            w.lines += [line] if line else []
 
 
 def _neighbours(

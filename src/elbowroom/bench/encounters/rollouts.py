@@ -30,7 +30,7 @@ from ...errors import ElbowroomError
 from ..timing import Progress, cpu_name, load_average, silent
 from .batch import Together
 from .methods import supervised
-from .on_card import OnCard
+from .on_card import OnCard, Room
 from .run import RunTrack, measured
 from .run import run as run_alone
 from .scene import EncounterScene, SensorFrames, frames, place, scene
@@ -38,7 +38,7 @@ from .scene import EncounterScene, SensorFrames, frames, place, scene
 RUNS = (32, 8)  # in lanes, in a turn
 WHOLE = 32  # with all, in a turn of a process
 ALONE = 4  # one by one, in a turn
-ON_CARD = 1024  # times the encounters in lanes, each of them so often
+ON_CARD = 1 << 18  # at most; each of the encounters in lanes equally often, as many as the card has room for
 DURATION = 10.0  # s
 TURNS = 3
 PRECISIONS = ("float64", "float32")
@@ -99,7 +99,7 @@ class _Contest:
         self.seen = [frames(each, "camera") for each in self.scenes]
         self.steps = len(self.scenes[0].times) - 1
         self.alone, self.tracks = list[RunTrack](), dict[str, list[RunTrack]]()
-        self._cards, self.carded = dict[str, OnCard](), dict[str, list[RunTrack | None]]()
+        self._cards, self.carded = dict[str, tuple[OnCard, int]](), dict[str, list[RunTrack | None]]()
         short = replace(self.scenes[0], times=self.scenes[0].times[:6], points=self.scenes[0].points[:6])
         for precision in PRECISIONS:  # what they need is compiled now
             track = _together(robot, precision).run([short], self.seen[:1])[0]
@@ -122,12 +122,17 @@ class _Contest:
         """From seeds to figures."""
         return _whole(self.robot, precision, self.seed, WHOLE)
 
+    def card(self, precision: str) -> tuple[OnCard, int]:
+        """The closed loops on a card, and how often it takes each of the encounters at once."""
+        if precision not in self._cards:
+            made = OnCard(supervised, place(self.robot), 1, dtype=np.dtype(precision))
+            self._cards[precision] = made, made.fitting(Room(lanes=ON_CARD), DURATION) // len(self.scenes)
+        return self._cards[precision]
+
     def on_card(self, precision: str) -> _Spent:
         """Closed loops alone, on a card; seconds are the card's."""
-        if precision not in self._cards:
-            self._cards[precision] = OnCard(supervised, place(self.robot), 1, dtype=np.dtype(precision))
-        made, synchronize = self._cards[precision], library().cuda.Device().synchronize
-        given = made.given(zip(self.scenes, self.seen, strict=True), ON_CARD)
+        (made, times), synchronize = self.card(precision), library().cuda.Device().synchronize
+        given = made.given(zip(self.scenes, self.seen, strict=True), times)
         assert given is not None
         synchronize()
         began = time.perf_counter()
@@ -177,7 +182,7 @@ def run(robots: Sequence[str], *, runs: int = TURNS, seed: int = 0, progress: Pr
                 )
             if _has_card():
                 for precision in PRECISIONS:
-                    count = ON_CARD * len(contest.scenes)
+                    count = contest.card(precision)[1] * len(contest.scenes)
                     contestants[Contestant("on a card", precision, count, 1)] = partial(contest.on_card, precision)
             for turn in range(runs):
                 for what, work in contestants.items():

@@ -9,6 +9,11 @@ from ...algebra import Port, Program, Repeated, Table
 from ..cuda import WARP, dialect
 from ..source import Real, Source
 
+# When an input is read, as measured on an H200: reading waits for nothing where much is asked for at once, but what has
+# come takes registers, and a multiprocessor has fewer warps then.
+FEW, MANY = 64, 128  # an entry's inputs are read first if there are few, or if it needs many registers anyway
+AHEAD = 100  # steps from reading an input to using it, in a kernel with too many of them to read all first
+
 
 def body_of(program: Program | Repeated | Table) -> Program | Repeated:
     """What a table does for each entry, or the program itself."""
@@ -16,12 +21,19 @@ def body_of(program: Program | Repeated | Table) -> Program | Repeated:
 
 
 class CardFunction:
-    """A kernel as a function of one lane; it returns whether one of the watched inputs is not finite."""
+    """A kernel as a function of one lane; it returns whether one of the watched inputs or outputs is not finite."""
 
     def __init__(
-        self, name: str, program: Program | Repeated | Table, real: Real, watched: set[str], *, fused: bool
+        self,
+        name: str,
+        program: Program | Repeated | Table,
+        real: Real,
+        watched: set[str],
+        made: set[str],
+        *,
+        fused: bool,
     ) -> None:
-        self.name, self.program, self.real, self.watched = name, program, real, watched
+        self.name, self.program, self.real, self.watched, self.made = name, program, real, watched, made
         self.one = body_of(program)
         self.source = Source(self.one, replace(dialect(real), fused=fused))
 
@@ -41,20 +53,27 @@ class CardFunction:
             def row(own: str, whole: Port, k: int) -> str:
                 return f"{own}[(k * {whole.size // times} + {k}) * {WARP}]"
 
-            lines = source.body(_column, _column, late=True, row=row, seen=self._seen)
-        kind = "int" if self.watched else "void"
+            lines = source.body(_column, _column, ahead=AHEAD, row=row, seen=self._seen, made=self._made)
+        looks = bool(self.watched or self.made)
+        kind = "int" if looks else "void"
         listed = ", ".join(f"{self.real}* __restrict__ {x}" for x in arguments)
         head = f"static __device__ __forceinline__ {kind} {self.name}({listed}{more})"
-        if self.watched:
+        if looks:
             rest = [f"    ew_sum += {x} * 0;" for x in self._unread()]
-            if more and rest:
+            if isinstance(program, Table) and rest:
                 rest = ["    if (part == 0) {", *(f"    {line}" for line in rest), "    }"]
             lines = [f"    {self.real} ew_sum = 0;", *rest, *lines, "    return !(ew_sum == 0);"]
         return "\n".join([*constants, head, "{", *lines, "}", ""])
 
     def _seen(self, port: str, value: str) -> str | None:
         """The sum of 0 times each value is 0 if all are finite."""
-        return f"    ew_sum = EW_FMA({value}, ({self.real})0, ew_sum);" if self._watches(port) else None
+        return self._summed(value) if self._watches(port) else None
+
+    def _made(self, port: str, value: str) -> str | None:
+        return self._summed(value) if port in self.made else None
+
+    def _summed(self, value: str) -> str:
+        return f"    ew_sum = EW_FMA({value}, ({self.real})0, ew_sum);"
 
     def _watches(self, port: str) -> bool:
         rows = isinstance(self.program, Table) and not self.program.apart
@@ -144,7 +163,9 @@ class CardFunction:
                 )
                 unread += [across(own, port, k) for k in range(port.size // table.padded) if k not in there]
         before += [f"    ew_sum += {x} * 0;" for x in unread]
-        body = [f"    {line}" for line in (*before, *source.body(read, write, late=True, seen=self._seen))]
+        ahead = None if len(source.lowered.loads) <= FEW or source.alive() > MANY else 0
+        lines = source.body(read, write, ahead=ahead, seen=self._seen, made=self._made)
+        body = [f"    {line}" for line in (*before, *lines)]
         first, last = f"{count} * part / parts", f"{count} * (part + 1) / parts"
         loop = f"    for (int entry = {first}; entry < {last}; ++entry) {{"
         return constants, ["#pragma unroll 1", loop, *body, "    }"]

@@ -16,12 +16,13 @@ lies in the columns of the lane whose number the thread has, beside its neighbou
 A condition within such a condition is kept in `holds` from one stage to the next.  A loop is one stage.
 
 A lane ends where its own check fails or its own Halt holds: the number of that step, from 1 on, is written to `codes`,
-and the lane is not active any more.  The others do not notice.
+and the lane is not active any more.  The others do not notice.  What a step looks through is looked through by the one
+that makes it, if that is done under the same conditions: a thread has it in a register there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from ...algebra import Program, Repeated, Table
@@ -48,12 +49,14 @@ from .steps import (
     Where,
     carried,
     flat,
+    joined,
     left_sound,
     reads_and_writes,
 )
 
-THREADS = 128  # of a block
+THREADS = 64  # of a block: the stages of few lanes need many blocks
 PARTS = 8  # of a table's entries, in a stage: a warp of the block each, for the same lanes
+SMALL, BLOCKS = 40, 3  # where no more values of an entry wait at once, a multiprocessor has room for so many blocks
 NAME = "schedule"
 LONG = 150  # operations from which on a kernel is a stage by itself; a table always is
 
@@ -94,6 +97,7 @@ class Stage:
     name: str
     listed: int | None
     parts: int
+    blocks: int  # at least that many on a multiprocessor: how many registers a thread may have
 
     @property
     def threads(self) -> int:
@@ -117,13 +121,13 @@ class ScheduleText:
         self.real, self.places, self._active, self._every = real, places, active, tuple(steps)
         self.steps, self.tables, self.stages = list[LaneStep](), list[LaneTables](), list[Stage]()
         self.lists = self.depth = 0
-        self._functions: dict[tuple[str, bool, tuple[int, ...]], str] = {}
+        self._functions = dict[tuple[str, bool, tuple[int, ...], tuple[int, ...]], str]()
         self._sources, self._written = list[Source](), list[str]()
         self._checks, self._conditions = Checks(steps), 0
         self._bodies = list[list[str]]()  # of the stages
         self._lines, self._fresh = list[str](), True  # of the present stage; whether it has none of a step yet
         self._open = list[str]()  # conditions that go on in the next stage
-        self._parts = 1
+        self._parts = self._blocks = 1
         self._list: int | None = None
         self._scratch = frozenset[int]()  # rows that lie in the columns of a thread's number
         self._staged(steps, "", [])
@@ -136,7 +140,10 @@ class ScheduleText:
     def _kernel(self, stage: Stage, body: list[str]) -> str:
         tables = [f"{self.real}* table{k}, long long rows{k}" for k in range(len(self.tables))]
         own = f"{self.real}* columns, int* codes, int* listed, int* counts, int* holds, long long lanes"
-        arguments, head = ", ".join([own, *tables]), f"void __launch_bounds__({stage.threads}, 1) {stage.name}"
+        arguments, head = (
+            ", ".join([own, *tables]),
+            f"void __launch_bounds__({stage.threads}, {stage.blocks}) {stage.name}",
+        )
         number = f"threadIdx.x % {stage.lanes}" if stage.parts > 1 else "threadIdx.x"
         first, lane, count = list[str](), "thread", "lanes"
         if stage is self.stages[0] and self.lists:
@@ -163,7 +170,7 @@ class ScheduleText:
     def _break(self) -> None:
         """Ends a stage, unless it is empty; conditions that are open go on in the next."""
         if not self._fresh:
-            self.stages.append(Stage(f"{NAME}_{len(self.stages)}", self._list, self._parts))
+            self.stages.append(Stage(f"{NAME}_{len(self.stages)}", self._list, self._parts, self._blocks))
             self._bodies.append(self._lines)
         self._lines = [f"const int {on} = holds[{k} * lanes + thread];" for k, on in enumerate(self._open)]
         self._fresh = True
@@ -176,20 +183,22 @@ class ScheduleText:
 
     def _staged(self, steps: Iterable[LaneStep], on: str, sound: list[Span]) -> list[Span]:
         """Steps in as many stages as they take; which arrays are known to be finite after them."""
+        steps = list(steps)
+        made = self._checks.where_made(steps, sound)
         for step in steps:
             if not _long(step):
-                lines, sound = self._step(step, sound)
+                lines, sound = self._step(step, sound, made.get(id(step), ()))
                 self._add(lines, on)
             elif isinstance(step, Where):
                 self._condition(step, on, sound)
                 sound = left_sound(sound, step.steps)
             else:
                 self._break()
-                self._parts = _parts(step)
-                lines, sound = self._step(step, sound)
+                self._parts, self._blocks = _parts(step), _blocks(step)
+                lines, sound = self._step(step, sound, made.get(id(step), ()))
                 self._add(lines, on)
                 self._break()
-                self._parts = 1
+                self._parts = self._blocks = 1
         return sound
 
     def _condition(self, step: Where, on: str, sound: list[Span]) -> None:
@@ -234,8 +243,11 @@ class ScheduleText:
         return range(first, first + array.size)
 
     # ---- steps
-    def _step(self, step: LaneStep, sound: list[Span]) -> tuple[list[str], list[Span]]:
-        """The lines of a step in one stage, and which arrays are known to be finite after it."""
+    def _step(self, step: LaneStep, sound: list[Span], made: Collection[int] = ()) -> tuple[list[str], list[Span]]:
+        """The lines of a step in one stage, and which arrays are known to be finite after it.
+
+        `made`: the outputs that a call looks through itself, by number.
+        """
         if isinstance(step, Where | Repeat):
             return self._nested(step, sound)
         lines: list[str] = []
@@ -250,9 +262,10 @@ class ScheduleText:
             if isinstance(step.kernel.program, Table):
                 given += f", part, {self._parts}" if self._parts > 1 else ", 0, 1"
             watched = tuple(k for k, array in enumerate(step.inputs) if any(array is each for each in looked))
-            call = f"{self._function(step, watched)}({given})"
-            lines += self._ends(step, call) if watched else [f"{call};"]
-        elif isinstance(step, Halt):
+            call = f"{self._function(step, watched, tuple(sorted(made)))}({given})"
+            lines += self._ends(step, call) if watched or made else [f"{call};"]
+            return lines, joined([*left_sound(sound, [step]), *(Span.of(writes[k]) for k in made)])
+        if isinstance(step, Halt):
             lines += self._ends(step, self._holds(step.mask))
         elif not isinstance(step, Label | Around | Sound):
             lines += self._moved(step)
@@ -313,14 +326,14 @@ class ScheduleText:
         return self.tables.index(tables)
 
     # ---- functions
-    def _function(self, step: Call, watched: tuple[int, ...]) -> str:
-        """The name of the function of a call that looks through these inputs, by number."""
+    def _function(self, step: Call, watched: tuple[int, ...], made: tuple[int, ...]) -> str:
+        """The name of the function of a call that looks through these inputs and outputs, by number."""
         program = _program(step)
-        key = program.digest, not isinstance(step, Unfused), watched
+        key = program.digest, not isinstance(step, Unfused), watched, made
         if key not in self._functions:
             name = self._functions[key] = f"ew_{len(self._functions)}_{step.kernel.name}"
-            names = {program.inputs[k].name for k in watched}
-            self._written.append(CardFunction(name, program, self.real, names, fused=key[1]).text())
+            names, results = {program.inputs[k].name for k in watched}, {program.outputs[k].name for k in made}
+            self._written.append(CardFunction(name, program, self.real, names, results, fused=key[1]).text())
             self._sources.append(Source(body_of(program), dialect(self.real)))
         return self._functions[key]
 
@@ -336,6 +349,12 @@ def _parts(step: LaneStep) -> int:
     """How many warps share a long step's work."""
     program = step.kernel.program if isinstance(step, Call) else None
     return min(PARTS, program.entries) if isinstance(program, Table) else 1
+
+
+def _blocks(step: LaneStep) -> int:
+    """How many blocks of a table's warps should fit on a multiprocessor: more where an entry needs few registers."""
+    program = step.kernel.program if isinstance(step, Call) else None
+    return BLOCKS if isinstance(program, Table) and Source(body_of(program), dialect()).alive() <= SMALL else 1
 
 
 def _long(step: LaneStep) -> bool:

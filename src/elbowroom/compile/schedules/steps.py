@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ...algebra import Repeated
 from ..kernel import Array
 from ..pipeline import Call, Copy, FromRing, Sound, Span, ToRing
 
@@ -235,6 +236,41 @@ class Checks:
                 looked.append(array)
                 found.append(span)
         return looked, found
+
+    def where_made(self, steps: Iterable[LaneStep], sound: list[Span]) -> dict[int, set[int]]:
+        """What these steps can look through as soon as it is there, before it is written, in place of a later step.
+
+        Which outputs, by number, of which calls, by `id`: those of which each number is looked through by a later one
+        of these steps, under the same conditions, and not written between.
+        """
+        found, made, sound = dict[int, set[int]](), list[tuple[Span, int, int]](), list(sound)
+        for step in steps:
+            if isinstance(step, Call | Sound):
+                looked, sound = self.of(step, sound)
+                for array in looked:
+                    whole = Span.of(array)
+                    parts = [each for each in made if each[0].within(whole)]
+                    if sum(span.end - span.start for span, _, _ in parts) == whole.end - whole.start:
+                        for _, call, number in parts:
+                            found.setdefault(call, set()).add(number)
+            sound = left_sound(sound, [step])
+            written = [Span.of(x) for each in flat([step]) for x in reads_and_writes(each)[1]]
+            made = [each for each in made if not any(each[0].meets(w) for w in written)]
+            if isinstance(step, Call) and not isinstance(step.kernel.program, Repeated):
+                made += [(span, id(step), number) for number, span in enumerate(written)]
+        return found
+
+
+def joined(spans: Iterable[Span]) -> list[Span]:
+    """The same places in as few spans as they make."""
+    found = list[Span]()
+    for span in sorted(spans, key=lambda span: (span.start, span.end)):
+        last = found[-1] if found else None
+        if last and span.start <= last.end and span.dtype == last.dtype:
+            found[-1] = last._replace(end=max(last.end, span.end))
+        else:
+            found.append(span)
+    return found
 
 
 def left_sound(sound: list[Span], steps: Iterable[LaneStep]) -> list[Span]:

@@ -353,10 +353,10 @@ class Source:
         """The lines between the braces; `between` stands after the last input is read, before an output is written.
 
         `ahead`: an input is read so many steps before the first that needs it, so that no output may lie on an input;
-        without, all inputs are read first.  `row` says how element k of the row of this turn (`k` in the text) is reached
-        in a Repeated; `seen` may give a line that stands before the first use of a value of an input, `made` one behind
-        the writing of one of an output (not in a Repeated).  `spilled`: what waits in places that `waiting` names by
-        their slots.
+        without, all inputs are read first.  `row` says how element k of the row of this turn (`k` in the text) is
+        reached in a Repeated; `seen` may give a line that stands before the first use of a value of an input, `made`
+        one behind the writing of one of an output (not in a Repeated).  `spilled`: what waits in places that `waiting`
+        names by their slots.
         """
         w = self._writer()
         self._row, self._seen, self._made = row or self._plain_row, seen, made

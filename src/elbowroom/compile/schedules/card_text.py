@@ -56,7 +56,6 @@ from .steps import (
 
 THREADS = 64  # of a block: the stages of few lanes need many blocks
 PARTS = 8  # of a table's entries, in a stage: a warp of the block each, for the same lanes
-SMALL, BLOCKS = 40, 3  # where no more values of an entry wait at once, a multiprocessor has room for so many blocks
 NAME = "schedule"
 LONG = 150  # operations from which on a kernel is a stage by itself; a table always is
 
@@ -64,9 +63,20 @@ MOVES = """\
 static __device__ __forceinline__ void ew_copy(
     {real}* __restrict__ to, int apart, const {real}* __restrict__ from, int there, int size)
 {{
-#pragma unroll 16
-    for (int e = 0; e < size; ++e) {{
-        to[e * apart] = from[e * there];
+    {real} some[16];
+    for (int first = 0; first < size; first += 16) {{ /* reading waits for no writing */
+#pragma unroll
+        for (int k = 0; k < 16; ++k) {{
+            if (first + k < size) {{
+                some[k] = from[(first + k) * there];
+            }}
+        }}
+#pragma unroll
+        for (int k = 0; k < 16; ++k) {{
+            if (first + k < size) {{
+                to[(first + k) * apart] = some[k];
+            }}
+        }}
     }}
 }}
 
@@ -97,7 +107,6 @@ class Stage:
     name: str
     listed: int | None
     parts: int
-    blocks: int  # at least that many on a multiprocessor: how many registers a thread may have
 
     @property
     def threads(self) -> int:
@@ -127,7 +136,7 @@ class ScheduleText:
         self._bodies = list[list[str]]()  # of the stages
         self._lines, self._fresh = list[str](), True  # of the present stage; whether it has none of a step yet
         self._open = list[str]()  # conditions that go on in the next stage
-        self._parts = self._blocks = 1
+        self._parts = 1
         self._list: int | None = None
         self._scratch = frozenset[int]()  # rows that lie in the columns of a thread's number
         self._staged(steps, "", [])
@@ -142,7 +151,7 @@ class ScheduleText:
         own = f"{self.real}* columns, int* codes, int* listed, int* counts, int* holds, long long lanes"
         arguments, head = (
             ", ".join([own, *tables]),
-            f"void __launch_bounds__({stage.threads}, {stage.blocks}) {stage.name}",
+            f"void __launch_bounds__({stage.threads}, 1) {stage.name}",
         )
         number = f"threadIdx.x % {stage.lanes}" if stage.parts > 1 else "threadIdx.x"
         first, lane, count = list[str](), "thread", "lanes"
@@ -170,7 +179,7 @@ class ScheduleText:
     def _break(self) -> None:
         """Ends a stage, unless it is empty; conditions that are open go on in the next."""
         if not self._fresh:
-            self.stages.append(Stage(f"{NAME}_{len(self.stages)}", self._list, self._parts, self._blocks))
+            self.stages.append(Stage(f"{NAME}_{len(self.stages)}", self._list, self._parts))
             self._bodies.append(self._lines)
         self._lines = [f"const int {on} = holds[{k} * lanes + thread];" for k, on in enumerate(self._open)]
         self._fresh = True
@@ -194,11 +203,11 @@ class ScheduleText:
                 sound = left_sound(sound, step.steps)
             else:
                 self._break()
-                self._parts, self._blocks = _parts(step), _blocks(step)
+                self._parts = _parts(step)
                 lines, sound = self._step(step, sound, made.get(id(step), ()))
                 self._add(lines, on)
                 self._break()
-                self._parts = self._blocks = 1
+                self._parts = 1
         return sound
 
     def _condition(self, step: Where, on: str, sound: list[Span]) -> None:
@@ -349,12 +358,6 @@ def _parts(step: LaneStep) -> int:
     """How many warps share a long step's work."""
     program = step.kernel.program if isinstance(step, Call) else None
     return min(PARTS, program.entries) if isinstance(program, Table) else 1
-
-
-def _blocks(step: LaneStep) -> int:
-    """How many blocks of a table's warps should fit on a multiprocessor: more where an entry needs few registers."""
-    program = step.kernel.program if isinstance(step, Call) else None
-    return BLOCKS if isinstance(program, Table) and Source(body_of(program), dialect()).alive() <= SMALL else 1
 
 
 def _long(step: LaneStep) -> bool:

@@ -45,7 +45,7 @@ ROOM = 0.05  # m: more room than this at start and goal makes no cover better
 SCENES = ("bookshelf_small", "bookshelf_tall", "bookshelf_thin", "box", "cage", "table_pick", "table_under_pick")
 HOW = (
     "pip download --no-deps --no-binary :all: vamp-planner, or the .tar.gz from the files of vamp-planner at your "
-    "package index (pypi.org/project/vamp-planner/#files), then --problems vamp_planner-X.Y.Z.tar.gz"
+    "package index, then --problems vamp_planner-X.Y.Z.tar.gz"
 )
 
 

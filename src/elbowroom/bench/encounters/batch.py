@@ -32,6 +32,7 @@ from ...avoidance import Goal, Supervisor
 from ...avoidance.safety.lanes import ATTEND, CYCLE, STOPPED, Guard, SupervisorLanes
 from ...compile import compiled
 from ...compile.pipeline import Call, Copy
+from ...compile.recycled import piece
 from ...compile.schedules.lanes import LaneSchedule
 from ...compile.schedules.steps import Around, Gather, Halt, Label, LaneStep, LaneTables, Scatter, Unfused
 from ...errors import ConfigError
@@ -211,7 +212,7 @@ class ClosedLoop:
             raise ConfigError("scenes that run together must have people in them; got frames of something else")
         steps, arm = len(scene.times) - 1, self.where.arm
         newest = np.searchsorted(frames.arrivals, scene.times[:-1] + 1e-9, side="right") - 1
-        q, asked = np.empty((steps + 1, arm.n), self.dtype), np.empty((steps, arm.n), self.dtype)
+        q, asked = (piece((rows, arm.n), self.dtype) for rows in (steps + 1, steps))
         q[0] = arm.ready if scene.start is None else scene.start
         return Run(number, scene, frames, newest, q, asked, np.zeros(arm.n))
 

@@ -2,13 +2,14 @@
 
     near = nearness(place, people).of(q, points)      # q (T, n), points (T, people, P, 3)
 
-A lane has a stretch of the run, time after time.  Pairs of arm and people are measured where they may be nearer than
-the nearest so far: since they were measured last no capsule came nearer to another than both have moved,
+A lane has a stretch of the run, time after time.  A capsule of the arm is measured against people where it may be
+nearer to them than the nearest so far: since it was measured last it came no nearer than both have travelled,
 
-    d(t) >= d(last) - max |own end(t) - own end(last)| - max |other end(t) - other end(last)|
+    d(t) >= d(last) - (s(t) - s(last)) - (p(t) - p(last))        s: the capsule's way, p: that of the fastest of people
 
-for a segment's points move no farther than the farther of its ends.  The nearest of some times all over the run is
-known first.  Only distances: a run in which arm and people overlap is looked at more closely (`run.distances`).
+for a segment's points move no farther than the farther of its ends; ways add up what that end moves from one time to
+the next.  The nearest of some times all over the run is known first.  Only distances: a run in which arm and people
+overlap is looked at more closely (`run.distances`).
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from .scene import CAPSULES, Place
 
 Array = NDArray[np.float64]
 NOTHING = 1e30  # m
-ROUNDING = 1e-9  # m: what the bound leaves to the last digits
+ROUNDING = 1e-6  # m: what the bound leaves to the last digits of ways, in which people come from where they were parked
 AHEAD = 4  # times of each lane that are looked at first
 
 
@@ -71,20 +72,26 @@ def _farthest(rows: Scalars, before: Scalars) -> Scalar:
     return sqrt(largest(dot(step, step) for step in steps))
 
 
-def _may_be_nearer(moving: tuple[int, ...], **x: Scalars) -> dict[str, Scalars]:
-    """Whether people may be nearer than the nearest so far."""
-    mine = list(moving)
-    moved = _farthest(x["own"][mine], x["own_then"][mine]) + _farthest(x["others"], x["others_then"])
-    return {"may_be": vector(where(x["known"][0] - moved - ROUNDING <= x["nearest"][0], 1.0, 0.0))}
+def _travelled(moving: tuple[int, ...], **x: Scalars) -> dict[str, Scalars]:
+    """The ways of the arm's capsules, and of people, until now; which may be nearer than the nearest so far."""
+    own, then = ([rows[[k]] for k in moving] for rows in (x["own"], x["own_then"]))
+    *ways, way = x["ways"]
+    ways = [way + _farthest(*rows) for way, *rows in zip(ways, own, then, strict=True)]
+    way = way + _farthest(x["others"], x["others_then"])
+    may_be = [
+        where(known - own - way - ROUNDING <= x["nearest"][0], 1.0, 0.0)
+        for known, own in zip(x["known"], ways, strict=True)
+    ]
+    return {"new_ways": vector(*ways, way), "may_be": vector(*may_be), "any": vector(largest(may_be))}
 
 
-def _nearest(_: None, apart: Scalars, nearest: Scalars, at: Scalars) -> dict[str, Scalars]:
-    """The nearest so far, the first of several, and how near people are now."""
+def _nearest(_: None, apart: Scalars, nearest: Scalars, at: Scalars, own: Scalars, people: Scalars) -> dict[str, Scalars]:
+    """The nearest so far, the first of several; and how near a capsule is now, with both ways, m."""
     now = least([NOTHING, *apart.ravel()])
     nearer = (now < nearest[0]) | ((now == nearest[0]) & (at[0] < nearest[1]))
     return {
         "updated": vector(*(where(nearer, x, y) for x, y in ((now, nearest[0]), (at[0], nearest[1])))),
-        "now": vector(now),
+        "known": vector(now + own[0] + people[0]),
     }
 
 
@@ -109,7 +116,9 @@ class Nearness:
         others: Array = np.zeros((people * (capsules or CAPSULES), ROW))
         own_then, others_then = np.zeros_like(own), np.zeros_like(others)
         at, nearest, later = np.zeros(len(AT)), np.zeros(len(NEAREST)), np.zeros(len(AT))
-        active, may_be, over, known, now, updated, also = (np.zeros(k) for k in (1, 1, 1, 1, 1, 2, 2))
+        known, may_be = np.zeros(len(where.moving)), np.zeros(len(where.moving))
+        ways, new_ways = np.zeros(len(known) + 1), np.zeros(len(known) + 1)
+        active, some, over, updated, also = (np.zeros(k) for k in (1, 1, 1, 2, 2))
         self._tables = [LaneTables(n)]
         steps: list[LaneStep] = [
             Gather(self._tables[0], at[:1], q),
@@ -137,16 +146,21 @@ class Nearness:
             found = np.zeros((len(which), 1))
             return found, Call(kernel, (own, other), found, checked=())
 
-        if where.moving and len(others):
-            apart, measure = pairs(others, [(i, j) for i in where.moving for j in range(len(others))])
-            then = {"own": own, "own_then": own_then, "others": others, "others_then": others_then}
-            given = {**then, "known": known, "nearest": nearest}
-            measuring: list[LaneStep] = [
-                measure,
-                call(_nearest, None, {"apart": apart, "nearest": nearest, "at": at}, (updated, now)),
-                *(Copy(updated, nearest[:2]), Copy(now, known), Copy(own, own_then), Copy(others, others_then)),
+        measured = bool(where.moving and len(others))
+        if measured:
+            given = {"own": own, "own_then": own_then, "others": others, "others_then": others_then}
+            given |= {"known": known, "ways": ways, "nearest": nearest}
+            measuring = list[LaneStep]()
+            for k, i in enumerate(where.moving):
+                apart, measure = pairs(others, [(i, j) for j in range(len(others))])
+                found = {"apart": apart, "nearest": nearest, "at": at, "own": ways[k : k + 1], "people": ways[-1:]}
+                compare = call(_nearest, None, found, (updated, known[k : k + 1]))
+                measuring.append(IfAny(may_be[k : k + 1], [measure, compare, Copy(updated, nearest[:2])]))
+            steps += [
+                call(_travelled, tuple(where.moving), given, (new_ways, may_be, some)),
+                *(Copy(new_ways, ways), Copy(own, own_then), Copy(others, others_then)),
+                IfAny(some, measuring),
             ]
-            steps += call(_may_be_nearer, tuple(where.moving), given, may_be), IfAny(may_be, measuring)
         rest_of = {"own": own, "floor": np.array([where.base[2]]), "nearest": nearest, "at": at}
         if where.body.self_pairs:
             rest_of["itself"], measure = pairs(own, list(where.body.self_pairs))
@@ -160,7 +174,8 @@ class Nearness:
         ]
         self._schedule = schedule = LaneSchedule(steps, active)
         schedule[active][:] = 1.0
-        self._at, self._nearest, self._known = (schedule[x] for x in (at, nearest, known))
+        self._at, self._nearest = schedule[at], schedule[nearest]
+        self._known, self._ways = ((schedule[x] for x in (known, ways)) if measured else (np.zeros(0), np.zeros(0)))
         self._numbers = np.arange(schedule.lanes, dtype=float)
 
     def of(self, q: Array, shown: Array) -> Near:
@@ -169,7 +184,7 @@ class Nearness:
         for tables, values in zip(self._tables, (q, shown.reshape(count, -1)), strict=True):
             self._schedule.assign(tables, None, np.ascontiguousarray(values, np.float64))
         length = -(-count // self._schedule.lanes)  # of a lane's stretch
-        self._known[:] = -NOTHING
+        self._known[:], self._ways[:] = -NOTHING, 0.0
         self._nearest[:] = NOTHING
         stride = max(length // AHEAD, 1)
         self._look(length, stride, -(-length // stride), count - 1)

@@ -25,6 +25,7 @@ from ...algebra.linalg import Array as Scalars
 from ...algebra.linalg import vector
 from ...compile import compiled
 from ...compile.pipeline import Call, Copy
+from ...compile.recycled import piece
 from ...compile.schedules.lanes import LaneSchedule
 from ...compile.schedules.steps import Around, Gather, Halt, LaneStep, LaneTables, Repeat, Scatter, Spread
 
@@ -246,7 +247,7 @@ class Motion:
         who: Sequence[float],
     ) -> Array:
         """(T, P, 3): rows of STEP, of GRASP; where the person begins (PLACE); `who` as `posed` has it."""
-        found = np.empty((len(times), self.parts.points, 3))
+        found = piece((len(times), self.parts.points, 3), np.dtype(float))
         lanes = self._all.lanes
         self._all.run(_Plan(steps, grasps, begin, who), times, 1, lanes, -(-len(times) // lanes), found)
         return found

@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 
 from ...arm import Arm
 from ...avoidance.checks import Settings, refusal, setting
+from ...compile.recycled import piece
 from ...errors import ElbowroomError, UnknownNameError
 from ...geometry import Body, Pairs
 from ...geometry.distance import DISTANCE
@@ -132,11 +133,12 @@ def frames(scene: EncounterScene, sensor: str | SensorSettings = "camera") -> Se
         keep &= (stamps < gap) | (stamps >= end)
         _, wait, length = next(drawn)
         gap = end + wait
-    truth = scene.points[np.maximum(np.round(stamps / PERIOD).astype(int), 0)]  # people stand until 0
-    seen = noise.seen_points(scene.seed, truth, settings.noise)
-    seen = seen if keep.all() else seen[keep]
-    stamps, back = stamps[keep], settings.baseline
-    velocities, later = np.empty_like(seen), slice(back, None)
+    which, back = np.flatnonzero(keep), settings.baseline
+    stamps = stamps[which]
+    at = np.maximum(np.round(stamps / PERIOD).astype(int), 0)  # people stand until 0
+    truth, velocities = (piece((len(at), *scene.points.shape[1:]), scene.points.dtype) for _ in range(2))
+    np.take(scene.points, at, axis=0, out=truth, mode="clip")  # none is outside; "raise" would copy
+    seen, later = noise.seen_points(scene.seed, which, truth, settings.noise), slice(back, None)
     velocities[:back] = 0.0
     np.subtract(seen[later], seen[:-back], out=velocities[later])
     velocities[later] /= (stamps[later] - stamps[:-back])[:, None, None, None]

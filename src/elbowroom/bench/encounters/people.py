@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ from ...cell.people.reach import STRETCH, standing_points
 from ...geometry import Sizes
 from ...geometry.person import SIDES, Skeleton
 from ...geometry.person import standing_points as joints
-from .people_motion import Motion
+from .people_motion import Motion, Plan, plan
 from .script import ScriptedRandom
 
 Array = NDArray[np.float64]
@@ -108,20 +108,21 @@ class Visitor:
 
     def points(self, times: Array) -> Array:
         """(T, 15, 3): the points of the skeleton at times (T,), in the order of `POINTS`."""
-        return motion().points(times / self.slowness, *self._plan())
+        return motion().points(times / self.slowness, self._plan)
 
     def greatest_step(self, times: Array) -> float:
         """The farthest that one of them moves from one of these times to the next, m."""
-        return motion().greatest_step(times / self.slowness, *self._plan())
+        return motion().greatest_step(times / self.slowness, self._plan)
 
-    def _plan(self) -> tuple[Any, ...]:
+    @cached_property
+    def _plan(self) -> Plan:
         rest = _figure(self.height)
         steps = [(step.start, step.length, step.speed, *step.change) for step in self.steps]
         grasps = [
             (g.start, g.time, g.hold, float(g.side), *(g.target - rest[_HANDS[g.side]]), g.lean) for g in self.grasps
         ]
         who = *rest.ravel(), *arm_lengths(self.height), *self.base
-        return self.begin, steps, grasps, who
+        return plan(self.begin, steps, grasps, who)
 
 
 POINTS = tuple(standing_points(np.zeros(3), 0.0, 1.8, Sizes()))
@@ -168,10 +169,18 @@ def arm_lengths(height: float) -> tuple[float, float]:
     return float(np.linalg.norm(elbow - shoulder)), float(np.linalg.norm(hand - elbow))
 
 
-def _shoulders(shoulder: Array, hip: Array) -> tuple[Any, Any, Any]:
-    """x, y and z of a shoulder, leaning forwards about the hip: (46, 11) each, of every effort on every part."""
-    x, y, z = shoulder - hip
-    return hip[0] + (_COS * x + _SIN * z), hip[1] + y, hip[2] + (_COS * z - _SIN * x)
+def _shoulders(shoulder: Array, hip: Array) -> Array:
+    """(3, 46, 11): a shoulder, leaning forwards about the hip, of every effort on every part."""
+    x, y, z = (shoulder - hip).tolist()
+    found = np.empty((3, *_LEANT.shape))
+    found[0], found[1], found[2] = _COS * x + _SIN * z, y, _COS * z - _SIN * x
+    return np.add(hip[:, None, None], found, out=found)
+
+
+@lru_cache(maxsize=8)
+def _fine(duration: float) -> Array:
+    """The times at which the greatest speed is looked for."""
+    return np.arange(0.0, duration, FINE)
 
 
 def visitor(
@@ -207,9 +216,10 @@ def visitor(
             grasps.append(grasp)
             t = max(t, grasp.end)
         t += random.uniform(*STANDS)
-    plan = Visitor(height, begin, tuple(steps), tuple(grasps), base)
-    fastest = plan.greatest_step(np.arange(0.0, duration, FINE)) / FINE
-    return replace(plan, slowness=max(1.0, 1.005 * fastest / limb_speed))  # between samples it is hardly faster
+    person = Visitor(height, begin, tuple(steps), tuple(grasps), base)
+    fastest = person.greatest_step(_fine(duration)) / FINE
+    slowness = max(1.0, 1.005 * fastest / limb_speed)  # between samples it is hardly faster
+    return person if slowness == 1.0 else replace(person, slowness=slowness)
 
 
 def _place(random: np.random.Generator | ScriptedRandom, target: Array | None, base: Array, front: float) -> Array:
@@ -240,12 +250,10 @@ def _grasp(
     figure = _figure(height)
     hang, hip, shoulder = figure[_HANDS[side]], figure[_HIP], figure[_SHOULDERS[side]]
     most = STRETCH * sum(arm_lengths(height)) * (1 + 1e-9)  # as it hangs it is just that
-    way = wanted - hang
-    stretched: Array = sum(
-        (x + _FAR * by + _LEFT * (now - at) - now) ** 2
-        for x, by, at, now in zip(hang, way, shoulder, _shoulders(shoulder, hip), strict=True)
-    )
-    enough = np.sqrt(stretched.max(axis=1)) <= most
+    way, now = wanted - hang, _shoulders(shoulder, hip)
+    reaching = hang[:, None, None] + _FAR * way[:, None, None] + _LEFT * (now - shoulder[:, None, None]) - now
+    square = reaching * reaching
+    enough = np.sqrt((square[0] + square[1] + square[2]).max(axis=1)) <= most
     lean, far = _EFFORTS[int(np.argmax(enough)) if enough.any() else -1].tolist()
     speed = random.uniform(*speeds)
     head = float(np.linalg.norm(figure[POINTS.index("head")] - hip))

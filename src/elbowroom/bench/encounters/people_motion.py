@@ -34,8 +34,9 @@ STEP = ("start", "length", "speed", "r", "angle", "yaw")  # of a walk; the last 
 GRASP = ("start", "time", "hold", "side", "x", "y", "z", "lean")  # of a reach; x, y, z lead from rest to the target
 PLACE = ("r", "angle", "yaw")
 REACHING = ("lean", "left_x", "left_y", "left_z", "right_x", "right_y", "right_z", "left", "right")  # summed up
-AT = ("number", "walk", "reach", "left")  # of a time, of the walk and of the reach that come next; times left
-COUNTS = ("last", "walks", "reaches", "stride")
+TOGETHER = 4  # walks, and as many reaches, that are summed up in one call
+AT = ("number", "next", "left")  # of a time, of the walks and reaches that come next; times left
+COUNTS = ("last", "groups", "stride")
 
 
 def _clipped(x: Scalar, low: Scalar, high: Scalar) -> Scalar:
@@ -76,21 +77,39 @@ class Figure:
     rise: float
 
 
-def _walked(parts: Figure, t: Scalars, step: Scalars, place: Scalars, at: Scalars) -> dict[str, Scalars]:
-    done = walked(parts.rise, t[0], step)
-    return {"new_place": vector(*(x + done * by for x, by in zip(place, step[3:], strict=True))), "next": at + 1.0}
+def _walked(parts: Figure, t: Scalar, step: Scalars, place: Sequence[Scalar]) -> list[Scalar]:
+    """PLACE after one walk more."""
+    done = walked(parts.rise, t, step)
+    return [x + done * by for x, by in zip(place, step[3:], strict=True)]
 
 
-def _reached(_: Figure, t: Scalars, grasp: Scalars, reaching: Scalars, at: Scalars) -> dict[str, Scalars]:
-    done, right = grasped(t[0], grasp), grasp[3] > 0.5
+def _reached(t: Scalar, grasp: Scalars, reaching: Sequence[Scalar]) -> list[Scalar]:
+    """REACHING with one reach more."""
+    done, right = grasped(t, grasp), grasp[3] > 0.5
     left_part, right_part = where(right, 0.0, done), where(right, done, 0.0)
     lean, *hands, left, both = reaching
     moved = [
         x + part * by for x, part, by in zip(hands, [left_part] * 3 + [right_part] * 3, [*grasp[4:7]] * 2, strict=True)
     ]
+    return [lean + done * grasp[7], *moved, left + left_part, both + right_part]
+
+
+def _done(
+    parts: Figure, t: Scalars, group: Scalars, place: Scalars, reaching: Scalars, at: Scalars, counts: Scalars
+) -> dict[str, Scalars]:
+    """PLACE and REACHING with the walks and reaches of a group more."""
+    now, sums, walks = [*place], [*reaching], TOGETHER * len(STEP)
+    for step in group[:walks].reshape(TOGETHER, -1):
+        now = _walked(parts, t[0], step, now)
+    for grasp in group[walks:].reshape(TOGETHER, -1):
+        sums = _reached(t[0], grasp, sums)
+    following = at[1] + 1.0
+    more = where(following < counts[1], 1.0, 0.0)
     return {
-        "new_reaching": vector(lean + done * grasp[7], *moved, left + left_part, both + right_part),
-        "next": at + 1.0,
+        "new_place": vector(*now),
+        "new_reaching": vector(*sums),
+        "next": vector(following),
+        "more": vector(more),
     }
 
 
@@ -127,9 +146,9 @@ def bent(shoulder: list[Scalar], hand: list[Scalar], upper: Scalar, fore: Scalar
 
 def _counted(_: None, at: Scalars, counts: Scalars) -> dict[str, Scalars]:
     """The next time of each lane, the last one repeated; and whether there is none left."""
-    last, _, _, stride = counts
-    left = at[3] - 1.0
-    return {"later": vector(minimum(at[0] + stride, last), 0.0, 0.0, left), "over": vector(where(left < 1.0, 1.0, 0.0))}
+    last, _, stride = counts
+    left = at[2] - 1.0
+    return {"later": vector(minimum(at[0] + stride, last), 0.0, left), "over": vector(where(left < 1.0, 1.0, 0.0))}
 
 
 def _step(_: None, a: Scalars, b: Scalars) -> Scalar:
@@ -141,23 +160,28 @@ def _greatest(_: None, step: Scalars, known: Scalars) -> dict[str, Scalars]:
     return {"greatest": vector(where(known[0] < 0.0, 0.0, maximum(step[0], known[0])))}
 
 
-def _more(_: None, at: Scalars, counts: Scalars) -> dict[str, Scalars]:
-    return {
-        "walks": vector(where(at[1] < counts[1], 1.0, 0.0)),
-        "reaches": vector(where(at[2] < counts[2], 1.0, 0.0)),
-    }
+NEVER = 1e30  # s
+NO_STEP, NO_GRASP = (NEVER, 1.0, 1.0, 0.0, 0.0, 0.0), (NEVER, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
-class _Plan(NamedTuple):
+class Plan(NamedTuple):
     """What a schedule has of a person; who and where they begin are as `posed` and PLACE have them."""
 
-    steps: Sequence[Sequence[float]]  # rows of STEP
-    grasps: Sequence[Sequence[float]]  # rows of GRASP
-    begin: Array
-    who: Sequence[float]
+    groups: Array  # (G, TOGETHER (STEP + GRASP)): walks, and reaches
+    begin: Array  # (3,)
+    who: Array
 
 
-NO_STEP, NO_GRASP = (0.0, 1.0, 1.0, 0.0, 0.0, 0.0), (0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+def plan(
+    begin: Array, steps: Sequence[Sequence[float]], grasps: Sequence[Sequence[float]], who: Sequence[float]
+) -> Plan:
+    """From rows of STEP and of GRASP; those that fill up a group move nothing."""
+    count = max(-(-len(steps) // TOGETHER), -(-len(grasps) // TOGETHER), 1)
+    rows = [
+        np.array([*some, *[none] * (count * TOGETHER - len(some))], dtype=float).reshape(count, -1)
+        for some, none in ((steps, NO_STEP), (grasps, NO_GRASP))
+    ]
+    return Plan(np.hstack(rows), begin, np.array(who))
 
 
 class _Schedule:
@@ -167,32 +191,24 @@ class _Schedule:
         at, counts, active, t = np.zeros(len(AT)), np.zeros(len(COUNTS)), np.ones(1), np.zeros(1)
         begin, place, new_place = (np.zeros(len(PLACE)) for _ in range(3))
         none, reaching, new_reaching = (np.zeros(len(REACHING)) for _ in range(3))
-        step, grasp, who = np.zeros(len(STEP)), np.zeros(len(GRASP)), np.zeros(3 * known.points + 5)
+        group, who = np.zeros(TOGETHER * (len(STEP) + len(GRASP))), np.zeros(3 * known.points + 5)
         points, before = np.zeros((known.points, 3)), np.zeros((known.points, 3))
-        over, walks, reaches, moved, greatest, so_far = (np.zeros(1) for _ in range(6))
-        later, following = np.zeros(len(AT)), np.zeros(2)
-        self._tables = [LaneTables(k) for k in (1, len(STEP), len(GRASP), points.size)]
-        of_times, of_steps, of_grasps, of_points = self._tables
-        number, walk, reach = (at[k : k + 1] for k in range(3))
+        over, more, moved, greatest, so_far = (np.zeros(1) for _ in range(5))
+        later, following = np.zeros(len(AT)), np.zeros(1)
+        self._tables = [LaneTables(k) for k in (1, group.size, points.size)]
+        of_times, of_groups, of_points = self._tables
+        number, which = at[:1], at[1:2]
 
         def call(function: Any, inputs: dict[str, Array], outs: Any, subject: Any = None) -> Call:
             shapes = {k: x.shape for k, x in inputs.items()}
             kernel = compiled(function, subject, shapes, name=function.__name__.strip("_"))
             return Call(kernel, tuple(inputs.values()), outs, checked=())
 
-        next_walk, next_reach = following[:1], following[1:]
-        more = call(_more, {"at": at, "counts": counts}, (walks, reaches))
-        walking = {"t": t, "step": step, "place": place, "at": walk}
-        grasping = {"t": t, "grasp": grasp, "reaching": reaching, "at": reach}
-        walked: list[LaneStep] = [
-            Spread(of_steps, walk, step),
-            call(_walked, walking, (new_place, next_walk), known),
-            *(Copy(new_place, place), Copy(next_walk, walk), more),
-        ]
-        reached: list[LaneStep] = [
-            Spread(of_grasps, reach, grasp),
-            call(_reached, grasping, (new_reaching, next_reach), known),
-            *(Copy(new_reaching, reaching), Copy(next_reach, reach), more),
+        given = {"t": t, "group": group, "place": place, "reaching": reaching, "at": at, "counts": counts}
+        done: list[LaneStep] = [
+            Spread(of_groups, which, group),
+            call(_done, given, (new_place, new_reaching, following, more), known),
+            *(Copy(new_place, place), Copy(new_reaching, reaching), Copy(following, which)),
         ]
         compared: list[LaneStep] = [
             call(_step, {"a": before, "b": points}, moved),
@@ -202,7 +218,7 @@ class _Schedule:
         steps: list[LaneStep] = [
             Gather(of_times, number, t),
             *(Copy(begin, place), Copy(none, reaching)),
-            *(Repeat(walked, walks, 1 << 30), Repeat(reached, reaches, 1 << 30)),
+            Repeat(done, more, 1 << 30),
             call(posed, {"place": place, "reaching": reaching, "who": who}, points, known),
             *(compared if fastest else [Scatter(points, number, of_points)]),
             call(_counted, {"at": at, "counts": counts}, (later, over)),
@@ -216,18 +232,17 @@ class _Schedule:
         self.greatest = schedule[so_far][0] if fastest else np.zeros(0)
         self.lanes, self._numbers = schedule.lanes, np.arange(schedule.lanes, dtype=float)
 
-    def run(self, plan: _Plan, times: Array, apart: int, stride: int, each: int, found: Array | None = None) -> None:
+    def run(self, plan: Plan, times: Array, apart: int, stride: int, each: int, found: Array | None = None) -> None:
         """`each` times of every lane, `stride` apart; the lanes' first ones are `apart`."""
-        last, none = len(times) - 1, self._tables[3:] if found is None else []
-        tables = times[:, None], plan.steps or [NO_STEP], plan.grasps or [NO_GRASP], found
-        for table, values in zip(self._tables, tables, strict=True):
-            if table not in none:
-                self._schedule.assign(table, None, np.ascontiguousarray(values, dtype=float))
+        last = len(times) - 1
+        tables = times[:, None], plan.groups, *(() if found is None else (found,))
+        for table, values in zip(self._tables, tables, strict=False):
+            self._schedule.assign(table, None, np.ascontiguousarray(values, dtype=float))
         self._at[:] = 0.0
-        self._at[0], self._at[3] = np.minimum(apart * self._numbers, last), each
-        counts = last, len(plan.steps), len(plan.grasps), stride
+        self._at[0], self._at[2] = np.minimum(apart * self._numbers, last), each
+        counts = np.array([last, len(plan.groups), stride], dtype=float)
         for columns, numbers in zip(self._given, (counts, plan.begin, plan.who), strict=True):
-            columns[:] = np.asarray(numbers)[:, None]
+            columns[:] = numbers[:, None]
         self._schedule.run()
 
 
@@ -238,31 +253,17 @@ class Motion:
         self.parts = Figure(*parts)
         self._all, self._fastest = (_Schedule(self.parts, fastest=each) for each in (False, True))
 
-    def points(
-        self,
-        times: Array,
-        begin: Array,
-        steps: Sequence[Sequence[float]],
-        grasps: Sequence[Sequence[float]],
-        who: Sequence[float],
-    ) -> Array:
-        """(T, P, 3): rows of STEP, of GRASP; where the person begins (PLACE); `who` as `posed` has it."""
+    def points(self, times: Array, of: Plan) -> Array:
+        """(T, P, 3)."""
         found = piece((len(times), self.parts.points, 3), np.dtype(float))
         lanes = self._all.lanes
-        self._all.run(_Plan(steps, grasps, begin, who), times, 1, lanes, -(-len(times) // lanes), found)
+        self._all.run(of, times, 1, lanes, -(-len(times) // lanes), found)
         return found
 
-    def greatest_step(
-        self,
-        times: Array,
-        begin: Array,
-        steps: Sequence[Sequence[float]],
-        grasps: Sequence[Sequence[float]],
-        who: Sequence[float],
-    ) -> float:
+    def greatest_step(self, times: Array, of: Plan) -> float:
         """The farthest that any of these points moves from one time to the next, m."""
         fastest = self._fastest
         stretch = -(-(len(times) - 1) // fastest.lanes)
         fastest.greatest[:] = -1.0
-        fastest.run(_Plan(steps, grasps, begin, who), times, stretch, 1, stretch + 1)
+        fastest.run(of, times, stretch, 1, stretch + 1)
         return float(np.sqrt(fastest.greatest.max()))

@@ -143,7 +143,7 @@ def measured(
         _, distance, closing = apart or distances(scene, track)
         approach = bool(((distance < 0.0) & (closing > APPROACH)).any())
     model = scene.place.arm.model
-    ends = ((track.q <= model.lower) | (track.q >= model.upper)).any(axis=0)
+    ends = (track.q.min(axis=0) <= model.lower) | (track.q.max(axis=0) >= model.upper)
     return RunResult(
         seed=scene.seed,
         touched=people < 0.0,
@@ -157,7 +157,7 @@ def measured(
         jerk=_rms(np.diff(track.asked, n=2, axis=0)) / PERIOD**2,
         stops=track.stops,
         microseconds=float(np.median(track.seconds)) * 1e6 if track.timed else np.nan,
-        fastest=float((np.abs(track.asked) / model.velocity).max()),
+        fastest=float((np.maximum(track.asked.max(axis=0), -track.asked.min(axis=0)) / model.velocity).max()),
     )
 
 

@@ -28,7 +28,7 @@ from ...cell.people.reach import STRETCH, standing_points
 from ...geometry import Sizes
 from ...geometry.person import SIDES, Skeleton
 from ...geometry.person import standing_points as joints
-from .people_motion import Motion, Plan, plan
+from .people_motion import Efforts, Motion, Plan, plan
 from .script import ScriptedRandom
 
 Array = NDArray[np.float64]
@@ -59,8 +59,6 @@ _EFFORTS = np.array(  # (46, 2) how far a person leans and, leaning as far as th
     [*((lean, 1.0) for lean in np.linspace(0.0, LEAN, 21)), *((LEAN, far) for far in np.linspace(0.96, 0.0, 25))]
 )
 
-_LEANT = PARTS * _EFFORTS[:, :1]  # (46, 11) the lean at each part of the way, with each effort
-_COS, _SIN, _FAR, _LEFT = np.cos(_LEANT), np.sin(_LEANT), PARTS * _EFFORTS[:, 1:], 1.0 - PARTS
 
 
 @dataclass(frozen=True)
@@ -117,11 +115,12 @@ class Visitor:
     @cached_property
     def _plan(self) -> Plan:
         rest = _figure(self.height)
-        steps = [(step.start, step.length, step.speed, *step.change) for step in self.steps]
+        steps = [(step.start, step.length, step.speed, *step.change.tolist()) for step in self.steps]
         grasps = [
-            (g.start, g.time, g.hold, float(g.side), *(g.target - rest[_HANDS[g.side]]), g.lean) for g in self.grasps
+            (g.start, g.time, g.hold, float(g.side), *(g.target - rest[_HANDS[g.side]]).tolist(), g.lean)
+            for g in self.grasps
         ]
-        who = *rest.ravel(), *arm_lengths(self.height), *self.base
+        who = np.concatenate([rest.ravel(), arm_lengths(self.height), self.base])
         return plan(self.begin, steps, grasps, who)
 
 
@@ -129,7 +128,7 @@ POINTS = tuple(standing_points(np.zeros(3), 0.0, 1.8, Sizes()))
 _HANDS, _ELBOWS, _SHOULDERS = (
     [POINTS.index(f"{side}_{what}") for side in SIDES] for what in ("hand", "elbow", "shoulder")
 )
-_HIP = POINTS.index("hip")
+_HIP, _HEAD = POINTS.index("hip"), POINTS.index("head")
 _TRUNK = [POINTS.index(name) for name in ("head", "collar", "left_shoulder", "right_shoulder")]
 
 
@@ -169,14 +168,6 @@ def arm_lengths(height: float) -> tuple[float, float]:
     return float(np.linalg.norm(elbow - shoulder)), float(np.linalg.norm(hand - elbow))
 
 
-def _shoulders(shoulder: Array, hip: Array) -> Array:
-    """(3, 46, 11): a shoulder, leaning forwards about the hip, of every effort on every part."""
-    x, y, z = (shoulder - hip).tolist()
-    found = np.empty((3, *_LEANT.shape))
-    found[0], found[1], found[2] = _COS * x + _SIN * z, y, _COS * z - _SIN * x
-    return np.add(hip[:, None, None], found, out=found)
-
-
 @lru_cache(maxsize=8)
 def _fine(duration: float) -> Array:
     """The times at which the greatest speed is looked for."""
@@ -196,23 +187,24 @@ def visitor(
     most = SLOWER * limb_speed
     walk, hand = ((min(low, 0.5 * most), min(high, most)) for low, high in (WALK, HAND))
     r, angle = random.uniform(*STARTS), front + random.uniform(-SIDEWAYS, SIDEWAYS)
-    here = begin = np.array([r, angle, angle + math.pi])  # looking at the arm
+    here, (base_x, base_y, floor) = [r, angle, angle + math.pi], base.tolist()  # looking at the arm
+    begin = np.array(here)
     t, steps, grasps = random.uniform(0.0, 0.5), [], []
     while t < duration:
         reaches = random.random() < REACHES
         target = targets[int(random.integers(len(targets)))] + SCATTER * random.standard_normal(3)
-        there = _place(random, target if reaches else None, base, front)
-        place = base[:2] + there[0] * np.array([math.cos(there[1]), math.sin(there[1])])
-        looked = target[:2] if reaches else base[:2]
-        yaw = math.atan2(*(looked - place)[::-1])
+        r, angle = _place(random, target if reaches else None, base, front)
+        x, y = base_x + r * math.cos(angle), base_y + r * math.sin(angle)
+        looked_x, looked_y, _ = target.tolist() if reaches else (base_x, base_y, floor)
+        yaw = math.atan2(looked_y - y, looked_x - x)
         turn = math.remainder(yaw - here[2], 2 * math.pi)
-        change = np.array([there[0] - here[0], there[1] - here[1], turn])
-        length = max(math.hypot(change[0], max(here[0], there[0]) * change[1]), 0.05)
-        step = Step(t, length, min(random.uniform(*walk), length / RISE), change)
+        change = r - here[0], angle - here[1], turn
+        length = max(math.hypot(change[0], max(here[0], r) * change[1]), 0.05)
+        step = Step(t, length, min(random.uniform(*walk), length / RISE), np.array(change))
         steps.append(step)
-        here, t = here + change, step.end
+        here, t = [now + by for now, by in zip(here, change, strict=True)], step.end
         if reaches:
-            grasp = _grasp(random, height, target, np.array([*place, base[2]]), yaw, step.end, hand)
+            grasp = _grasp(random, height, target, np.array([x, y, floor]), yaw, step.end, hand)
             grasps.append(grasp)
             t = max(t, grasp.end)
         t += random.uniform(*STANDS)
@@ -222,15 +214,22 @@ def visitor(
     return person if slowness == 1.0 else replace(person, slowness=slowness)
 
 
-def _place(random: np.random.Generator | ScriptedRandom, target: Array | None, base: Array, front: float) -> Array:
-    """(2,) r and angle of the next place: one to reach the target from, or anywhere around."""
+def _place(
+    random: np.random.Generator | ScriptedRandom, target: Array | None, base: Array, front: float
+) -> tuple[float, float]:
+    """r and angle of the next place: one to reach the target from, or anywhere around."""
     if target is None:
-        return np.array([random.uniform(*AROUND), front + random.uniform(-SIDEWAYS, SIDEWAYS)])
+        return random.uniform(*AROUND), front + random.uniform(-SIDEWAYS, SIDEWAYS)
     offset = target[:2] - base[:2]
-    out = math.atan2(offset[1], offset[0]) + ASKEW * random.standard_normal()
+    out = math.atan2(offset[1], offset[0]) + ASKEW * float(random.standard_normal())
     place = offset + random.uniform(*STAND_OFF) * np.array([math.cos(out), math.sin(out)])
     off = math.remainder(math.atan2(place[1], place[0]) - front, 2 * math.pi)
-    return np.array([max(float(np.linalg.norm(place)), NEAREST), front + min(max(off, -SIDEWAYS), SIDEWAYS)])
+    return max(_length(place), NEAREST), front + min(max(off, -SIDEWAYS), SIDEWAYS)
+
+
+def _length(x: Array) -> float:
+    """As np.linalg.norm has it, to the bit."""
+    return math.sqrt(x.dot(x))
 
 
 def _grasp(
@@ -250,14 +249,12 @@ def _grasp(
     figure = _figure(height)
     hang, hip, shoulder = figure[_HANDS[side]], figure[_HIP], figure[_SHOULDERS[side]]
     most = STRETCH * sum(arm_lengths(height)) * (1 + 1e-9)  # as it hangs it is just that
-    way, now = wanted - hang, _shoulders(shoulder, hip)
-    reaching = hang[:, None, None] + _FAR * way[:, None, None] + _LEFT * (now - shoulder[:, None, None]) - now
-    square = reaching * reaching
-    enough = np.sqrt((square[0] + square[1] + square[2]).max(axis=1)) <= most
+    way = wanted - hang
+    enough = _efforts().stretched(hang, way, shoulder, hip) <= most
     lean, far = _EFFORTS[int(np.argmax(enough)) if enough.any() else -1].tolist()
     speed = random.uniform(*speeds)
-    head = float(np.linalg.norm(figure[POINTS.index("head")] - hip))
-    time = max(PEAK * far * float(np.linalg.norm(way)) / speed, PEAK * lean * head / LEANING, 0.15)
+    head = _length(figure[_HEAD] - hip)
+    time = max(PEAK * far * _length(way) / speed, PEAK * lean * head / LEANING, 0.15)
     start = max(arrival + random.uniform(-BEFORE, AFTER), 0.0)
     return Grasp(start, time, random.uniform(*HOLDS), side, hang + far * way, lean)
 
@@ -266,6 +263,13 @@ def _grasp(
 def motion() -> Motion:
     """From plans to points."""
     return Motion(len(POINTS), _HIP, tuple(_TRUNK), tuple(_SHOULDERS), tuple(_ELBOWS), tuple(_HANDS), RISE)
+
+
+@cache
+def _efforts() -> Efforts:
+    """How far each effort stretches an arm."""
+    leant = PARTS * _EFFORTS[:, :1]  # (46, 11) the lean at each part of the way, with each effort
+    return Efforts(np.cos(leant), np.sin(leant), PARTS * _EFFORTS[:, 1:], 1.0 - PARTS)
 
 
 @cache

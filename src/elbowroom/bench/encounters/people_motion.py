@@ -27,7 +27,7 @@ from ...compile import compiled
 from ...compile.pipeline import Call, Copy
 from ...compile.recycled import piece
 from ...compile.schedules.lanes import LaneSchedule
-from ...compile.schedules.steps import Around, Gather, Halt, LaneStep, LaneTables, Repeat, Scatter, Spread
+from ...compile.schedules.steps import Around, Gather, Halt, LaneStep, LaneTables, Repeat, Scatter, Spread, Unfused
 
 Array = NDArray[np.float64]
 STEP = ("start", "length", "speed", "r", "angle", "yaw")  # of a walk; the last three are changes
@@ -173,7 +173,7 @@ class Plan(NamedTuple):
 
 
 def plan(
-    begin: Array, steps: Sequence[Sequence[float]], grasps: Sequence[Sequence[float]], who: Sequence[float]
+    begin: Array, steps: Sequence[Sequence[float]], grasps: Sequence[Sequence[float]], who: Array
 ) -> Plan:
     """From rows of STEP and of GRASP; those that fill up a group move nothing."""
     count = max(-(-len(steps) // TOGETHER), -(-len(grasps) // TOGETHER), 1)
@@ -181,7 +181,7 @@ def plan(
         np.array([*some, *[none] * (count * TOGETHER - len(some))], dtype=float).reshape(count, -1)
         for some, none in ((steps, NO_STEP), (grasps, NO_GRASP))
     ]
-    return Plan(np.hstack(rows), begin, np.array(who))
+    return Plan(np.concatenate(rows, axis=1), begin, who)
 
 
 class _Schedule:
@@ -244,6 +244,58 @@ class _Schedule:
         for columns, numbers in zip(self._given, (counts, plan.begin, plan.who), strict=True):
             columns[:] = numbers[:, None]
         self._schedule.run()
+
+
+def _stretched(left: tuple[float, ...], effort: Scalars, who: Scalars) -> Scalars:
+    """The greatest distance (1,) of hand and shoulder, which leans forwards about the hip, on the parts of a way."""
+    hang, way, shoulder, hip = who.reshape(4, 3)
+    x, y, z = shoulder - hip
+    squares = list[Scalar]()
+    for cos_, sin_, far, rest in zip(*effort.reshape(3, -1), left, strict=True):
+        square: Scalar = 0.0
+        leant = cos_ * x + sin_ * z, y, cos_ * z - sin_ * x
+        for hand, by, at, base, on in zip(hang, way, shoulder, hip, leant, strict=True):
+            now = base + on
+            off = hand + far * by + rest * (now - at) - now
+            square = square + off * off
+        squares.append(square)
+    return vector(sqrt(largest(squares)))
+
+
+class Efforts:
+    """Efforts of a reach, a lane each: cosine and sine of the lean, and how far the hand is, (E, K) on K parts of its
+    way; `left` (K,) is what of the hand's hanging is left there.  The bits are NumPy's."""
+
+    def __init__(self, cos_: Array, sin_: Array, far: Array, left: Array) -> None:
+        at, counts, later, over, active = np.zeros(len(AT)), np.zeros(len(COUNTS)), np.zeros(len(AT)), *np.zeros((2, 1))
+        efforts, self._found = np.concatenate([cos_, sin_, far], axis=1), np.zeros((len(far), 1))
+        effort, who, stretched = np.zeros(efforts.shape[1]), np.zeros(12), np.zeros(1)
+        given, results = LaneTables(len(effort)), LaneTables(1)
+        shapes = {"effort": effort.shape, "who": who.shape}
+        kernel = compiled(_stretched, tuple(left.tolist()), shapes, name="stretched")
+        count = compiled(_counted, None, {"at": at.shape, "counts": counts.shape}, name="counted")
+        steps: list[LaneStep] = [
+            Gather(given, at[:1], effort),
+            Unfused(kernel, (effort, who), stretched, checked=()),
+            Scatter(stretched, at[:1], results),
+            Call(count, (at, counts), (later, over), checked=()),
+            *(Copy(later, at), Halt(over), Around(1 << 40)),
+        ]
+        self._schedule = schedule = LaneSchedule(steps, active)
+        schedule[active][:] = 1.0
+        schedule[counts][:2] = [[len(far) - 1.0], [0.0]]
+        schedule[counts][2] = lanes = schedule.lanes
+        self._at, self._who = schedule[at], schedule[who]
+        self._first = np.array([np.arange(lanes), np.zeros(lanes), np.full(lanes, -(-len(far) // lanes))], dtype=float)
+        schedule.assign(given, None, efforts)
+        schedule.assign(results, None, self._found)
+
+    def stretched(self, hang: Array, way: Array, shoulder: Array, hip: Array) -> Array:
+        """(E,) the farthest that a hand is from its shoulder: as it hangs, its way, shoulder and hip (3,), m."""
+        self._at[:] = self._first
+        self._who[:] = np.concatenate([hang, way, shoulder, hip])[:, None]
+        self._schedule.run()
+        return self._found[:, 0]
 
 
 class Motion:

@@ -134,7 +134,7 @@ def distances(scene: EncounterScene, track: RunTrack) -> Distances:
     moved = np.vstack([np.zeros(where.arm.n), np.diff(track.q, axis=0) / PERIOD])
     rows = where.body.kernel(track.q, moved)
     table = pair_table(where, rows, still(scene.rows))
-    return Distances(rows, table[..., DISTANCE], table[..., CLOSING])
+    return Distances(rows, *(np.ascontiguousarray(table[..., k]) for k in (DISTANCE, CLOSING)))
 
 
 def pair_table(where: Place, rows: Array, people: Array) -> Array:

@@ -54,6 +54,7 @@ from ...avoidance.control.obstacles import Obstacles
 from ...errors import ElbowroomError, pip_install
 from ...geometry import Pairs
 from ...geometry.distance import CLOSING, DISTANCE
+from ...geometry.shapes import A, B
 from .methods import Factory, Latching, Method, controller
 from .nearness import Near, nearness
 from .people import LIMB_SPEED
@@ -63,6 +64,8 @@ Array = NDArray[np.float64]
 T = TypeVar("T")
 APPROACH = 0.05  # m/s
 WIDE = 32
+EVERY = 16  # control times, in `contacts`
+SLACK = 1e-6  # m: what is left to rounding
 
 
 class RunTrack(NamedTuple):
@@ -134,12 +137,46 @@ def distances(scene: EncounterScene, track: RunTrack) -> Distances:
     moved = np.vstack([np.zeros(where.arm.n), np.diff(track.q, axis=0) / PERIOD])
     rows = where.body.kernel(track.q, moved)
     table = pair_table(where, rows, still(scene.rows))
-    return Distances(rows, *(np.ascontiguousarray(table[..., k]) for k in (DISTANCE, CLOSING)))
+    return Distances(rows, table[..., DISTANCE], table[..., CLOSING])
+
+
+def contacts(scene: EncounterScene, track: RunTrack) -> Distances:
+    """The same, but infinite at times when no pair can overlap.
+
+    All pairs are measured at every `EVERY`th time.  From one time to another none comes nearer than the farthest that an
+    end of the arm's capsules went meanwhile, and an end of people's.
+    """
+    where = scene.place
+    moved = np.vstack([np.zeros(where.arm.n), np.diff(track.q, axis=0) / PERIOD])
+    rows, people = where.body.kernel(track.q, moved), still(scene.rows)
+    count = len(rows)
+    others = people.reshape(count, -1, people.shape[-1])
+    ways = np.concatenate([[0.0], np.cumsum(_farthest(rows[:, where.moving]) + _farthest(others))])
+    known = np.append(np.arange(0, count - 1, EVERY), count - 1)
+    apart = pair_table(where, rows[known], people[known])[..., DISTANCE].min(axis=1)
+    times = np.arange(count)
+    before = np.minimum(times // EVERY, len(known) - 1)
+    after = np.minimum(before + 1, len(known) - 1)
+    since, until = ways - ways[known[before]], ways[known[after]] - ways
+    near = np.flatnonzero((apart[before] - since <= SLACK) & (apart[after] - until <= SLACK))
+    table = pair_table(where, rows[near], people[near])
+    distance = np.full((count, table.shape[1]), np.inf)
+    own = np.zeros_like(distance)
+    distance[near], own[near] = table[..., DISTANCE], table[..., CLOSING]
+    return Distances(rows, distance, own)
+
+
+def _farthest(rows: Array) -> Array:
+    """(T - 1,) the farthest that an end of capsules (T, C, 13) goes from one time to the next, m."""
+    ends = np.concatenate([rows[..., A], rows[..., B]], axis=1)
+    steps = np.diff(ends, axis=0)
+    found: Array = np.sqrt(np.einsum("tci,tci->tc", steps, steps).max(axis=1))
+    return found
 
 
 def pair_table(where: Place, rows: Array, people: Array) -> Array:
     """(T, P, 12): pairs of the arm's capsules (T, R, 13) that joints move and those of people (T, people, C, 13)."""
-    others = people.reshape(len(rows), -1, people.shape[-1])
+    others = people.reshape(len(rows), people.shape[1] * people.shape[2], people.shape[3])
     both = np.concatenate([rows[:, where.moving], others], axis=1)
     table: Array = _pairs(len(where.moving), others.shape[1])(np.ascontiguousarray(both))
     return table
@@ -152,7 +189,7 @@ def measured(
     people, _, itself, floor = near or nearest(scene, track)
     approach = False
     if people < 0.0:
-        _, distance, closing = apart or distances(scene, track)
+        _, distance, closing = apart or contacts(scene, track)
         approach = bool(((distance < 0.0) & (closing > APPROACH)).any())
     model = scene.place.arm.model
     (lowest, highest), (back, forth) = _extremes(track.q), _extremes(track.asked)

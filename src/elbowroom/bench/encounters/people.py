@@ -17,9 +17,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,6 +93,13 @@ class Grasp:
         return self.start + 2 * self.time + self.hold
 
 
+class Walked(NamedTuple):
+    """The points (K, 15, 3) at times (K,)."""
+
+    times: Array
+    points: Array
+
+
 @dataclass(frozen=True)
 class Visitor:
     """A person's plan: where they begin (r, angle, yaw), what they walk and reach."""
@@ -103,14 +110,27 @@ class Visitor:
     grasps: tuple[Grasp, ...]
     base: Array  # (3,) the middle of the arcs, on the floor
     slowness: float = 1.0  # how many times as long everything takes
+    known: Walked | None = field(default=None, init=False, repr=False, compare=False)  # where they are at some times
 
     def points(self, times: Array) -> Array:
         """(T, 15, 3): the points of the skeleton at times (T,), in the order of `POINTS`."""
+        if self.known is not None and np.array_equal(times, self.known.times):
+            return self.known.points
         return motion().points(times / self.slowness, self._plan)
 
     def greatest_step(self, times: Array) -> float:
         """The farthest that one of them moves from one of these times to the next, m."""
-        return motion().greatest_step(times / self.slowness, self._plan)
+        return motion().along(times / self.slowness, self._plan, len(times))[0]
+
+    def checked(self, duration: float, limb_speed: float) -> Visitor:
+        """The same person, so much slower that no point exceeds `limb_speed`."""
+        times, compared = _fine(duration)
+        greatest, points = motion().along(times, self._plan, compared)
+        slowness = max(1.0, 1.005 * greatest / FINE / limb_speed)  # between samples it is hardly faster
+        if slowness == 1.0:
+            object.__setattr__(self, "known", Walked(times[::2], points))
+            return self
+        return replace(self, slowness=slowness)
 
     @cached_property
     def _plan(self) -> Plan:
@@ -169,9 +189,10 @@ def arm_lengths(height: float) -> tuple[float, float]:
 
 
 @lru_cache(maxsize=8)
-def _fine(duration: float) -> Array:
-    """The times at which the greatest speed is looked for."""
-    return np.arange(0.0, duration, FINE)
+def _fine(duration: float) -> tuple[Array, int]:
+    """Times up to the end, an odd number of them; among the first so many the greatest speed is looked for."""
+    count = len(np.arange(0.0, duration, FINE))
+    return FINE * np.arange(count // 2 * 2 + 1, dtype=float), count
 
 
 def visitor(
@@ -208,10 +229,7 @@ def visitor(
             grasps.append(grasp)
             t = max(t, grasp.end)
         t += random.uniform(*STANDS)
-    person = Visitor(height, begin, tuple(steps), tuple(grasps), base)
-    fastest = person.greatest_step(_fine(duration)) / FINE
-    slowness = max(1.0, 1.005 * fastest / limb_speed)  # between samples it is hardly faster
-    return person if slowness == 1.0 else replace(person, slowness=slowness)
+    return Visitor(height, begin, tuple(steps), tuple(grasps), base).checked(duration, limb_speed)
 
 
 def _place(

@@ -36,7 +36,7 @@ PLACE = ("r", "angle", "yaw")
 REACHING = ("lean", "left_x", "left_y", "left_z", "right_x", "right_y", "right_z", "left", "right")  # summed up
 TOGETHER = 4  # walks, and as many reaches, that are summed up in one call
 AT = ("number", "next", "left")  # of a time, of the walks and reaches that come next; times left
-COUNTS = ("last", "groups", "stride")
+COUNTS = ("last", "groups", "stride", "compared")
 
 
 def _clipped(x: Scalar, low: Scalar, high: Scalar) -> Scalar:
@@ -146,18 +146,23 @@ def bent(shoulder: list[Scalar], hand: list[Scalar], upper: Scalar, fore: Scalar
 
 def _counted(_: None, at: Scalars, counts: Scalars) -> dict[str, Scalars]:
     """The next time of each lane, the last one repeated; and whether there is none left."""
-    last, _, stride = counts
-    left = at[2] - 1.0
-    return {"later": vector(minimum(at[0] + stride, last), 0.0, left), "over": vector(where(left < 1.0, 1.0, 0.0))}
+    last, _, stride, _ = counts
+    left, following = at[2] - 1.0, minimum(at[0] + stride, last)
+    return {
+        "later": vector(following, 0.0, left),
+        "half": vector(0.5 * following),
+        "over": vector(where(left < 1.0, 1.0, 0.0)),
+    }
 
 
 def _step(_: None, a: Scalars, b: Scalars) -> Scalar:
     return largest((x - y) @ (x - y) for x, y in zip(a, b, strict=True))
 
 
-def _greatest(_: None, step: Scalars, known: Scalars) -> dict[str, Scalars]:
+def _greatest(_: None, step: Scalars, known: Scalars, at: Scalars, counts: Scalars) -> dict[str, Scalars]:
     """known: the greatest so far, below 0 before there is a time to compare with."""
-    return {"greatest": vector(where(known[0] < 0.0, 0.0, maximum(step[0], known[0])))}
+    now = where(known[0] < 0.0, 0.0, maximum(step[0], known[0]))
+    return {"greatest": vector(where(at[0] < counts[3], now, known[0]))}
 
 
 NEVER = 1e30  # s
@@ -185,7 +190,8 @@ def plan(
 
 
 class _Schedule:
-    """The points at one time after the other: all of them, or how far the fastest goes from one to the next."""
+    """The points at one time after the other: all of them; or of every second, and how far the fastest goes from one
+    to the next."""
 
     def __init__(self, known: Figure, *, fastest: bool) -> None:
         at, counts, active, t = np.zeros(len(AT)), np.zeros(len(COUNTS)), np.ones(1), np.zeros(1)
@@ -194,7 +200,7 @@ class _Schedule:
         group, who = np.zeros(TOGETHER * (len(STEP) + len(GRASP))), np.zeros(3 * known.points + 5)
         points, before = np.zeros((known.points, 3)), np.zeros((known.points, 3))
         over, more, moved, greatest, so_far = (np.zeros(1) for _ in range(5))
-        later, following = np.zeros(len(AT)), np.zeros(1)
+        later, half, following = np.zeros(len(AT)), np.zeros(1), np.zeros(1)
         self._tables = [LaneTables(k) for k in (1, group.size, points.size)]
         of_times, of_groups, of_points = self._tables
         number, which = at[:1], at[1:2]
@@ -212,35 +218,37 @@ class _Schedule:
         ]
         compared: list[LaneStep] = [
             call(_step, {"a": before, "b": points}, moved),
-            call(_greatest, {"step": moved, "known": so_far}, greatest),
+            call(_greatest, {"step": moved, "known": so_far, "at": at, "counts": counts}, greatest),
             *(Copy(greatest, so_far), Copy(points, before)),
         ]
-        steps: list[LaneStep] = [
+        one: list[LaneStep] = [
             Gather(of_times, number, t),
             *(Copy(begin, place), Copy(none, reaching)),
             Repeat(done, more, 1 << 30),
             call(posed, {"place": place, "reaching": reaching, "who": who}, points, known),
-            *(compared if fastest else [Scatter(points, number, of_points)]),
-            call(_counted, {"at": at, "counts": counts}, (later, over)),
-            Copy(later, at),
-            Halt(over),
-            Around(1 << 40),
         ]
+        count: list[LaneStep] = [call(_counted, {"at": at, "counts": counts}, (later, half, over)), Copy(later, at)]
+        steps = [*one, Scatter(points, number, of_points), *count, Halt(over), Around(1 << 40)]
+        if fastest:
+            first = [*one, *compared, Scatter(points, half, of_points), *count, Halt(over)]
+            steps = [*first, *one, *compared, *count, Around(1 << 40)]
         self._schedule = schedule = LaneSchedule(steps, active)
         schedule[active][:] = 1.0
-        self._at, *self._given = (schedule[x] for x in (at, counts, begin, who))
+        self._at, self._half, *self._given = (schedule[x] for x in (at, half, counts, begin, who))
         self.greatest = schedule[so_far][0] if fastest else np.zeros(0)
         self.lanes, self._numbers = schedule.lanes, np.arange(schedule.lanes, dtype=float)
 
-    def run(self, plan: Plan, times: Array, apart: int, stride: int, each: int, found: Array | None = None) -> None:
+    def run(
+        self, plan: Plan, times: Array, apart: int, stride: int, each: int, found: Array, compared: int = 0
+    ) -> None:
         """`each` times of every lane, `stride` apart; the lanes' first ones are `apart`."""
         last = len(times) - 1
-        tables = times[:, None], plan.groups, *(() if found is None else (found,))
-        for table, values in zip(self._tables, tables, strict=False):
+        for table, values in zip(self._tables, (times[:, None], plan.groups, found), strict=True):
             self._schedule.assign(table, None, np.ascontiguousarray(values, dtype=float))
         self._at[:] = 0.0
         self._at[0], self._at[2] = np.minimum(apart * self._numbers, last), each
-        counts = np.array([last, len(plan.groups), stride], dtype=float)
+        self._half[0] = 0.5 * self._at[0]
+        counts = np.array([last, len(plan.groups), stride, compared], dtype=float)
         for columns, numbers in zip(self._given, (counts, plan.begin, plan.who), strict=True):
             columns[:] = numbers[:, None]
         self._schedule.run()
@@ -278,13 +286,13 @@ class Efforts:
             Gather(given, at[:1], effort),
             Unfused(kernel, (effort, who), stretched, checked=()),
             Scatter(stretched, at[:1], results),
-            Call(count, (at, counts), (later, over), checked=()),
+            Call(count, (at, counts), (later, np.zeros(1), over), checked=()),
             *(Copy(later, at), Halt(over), Around(1 << 40)),
         ]
         self._schedule = schedule = LaneSchedule(steps, active)
         schedule[active][:] = 1.0
-        schedule[counts][:2] = [[len(far) - 1.0], [0.0]]
-        schedule[counts][2] = lanes = schedule.lanes
+        schedule[counts][0], schedule[counts][2] = len(far) - 1.0, schedule.lanes
+        lanes = schedule.lanes
         self._at, self._who = schedule[at], schedule[who]
         self._first = np.array([np.arange(lanes), np.zeros(lanes), np.full(lanes, -(-len(far) // lanes))], dtype=float)
         schedule.assign(given, None, efforts)
@@ -312,10 +320,12 @@ class Motion:
         self._all.run(of, times, 1, lanes, -(-len(times) // lanes), found)
         return found
 
-    def greatest_step(self, times: Array, of: Plan) -> float:
-        """The farthest that any of these points moves from one time to the next, m."""
+    def along(self, times: Array, of: Plan, compared: int) -> tuple[float, Array]:
+        """The farthest that any of these points moves from one of so many first times to the next, m; and the points
+        (K, P, 3) at every second time, where their number is odd."""
         fastest = self._fastest
-        stretch = -(-(len(times) - 1) // fastest.lanes)
+        stretch = 2 * -(-(len(times) - 1) // (2 * fastest.lanes))
+        found = piece((len(times) // 2 + 1, self.parts.points, 3), np.dtype(float))
         fastest.greatest[:] = -1.0
-        fastest.run(of, times, stretch, 1, stretch + 1)
-        return float(np.sqrt(fastest.greatest.max()))
+        fastest.run(of, times, stretch, 1, stretch + 1, found, compared)
+        return float(np.sqrt(fastest.greatest.max())), found

@@ -233,10 +233,7 @@ class Nearness:
 
     def _first(self) -> Array:
         """(2,) distance and number of the time of the nearest of all lanes."""
-        distance, at = self._nearest[:2]
-        lane = min(range(len(at)), key=lambda k: (distance[k], at[k]))
-        found: Array = self._nearest[:2, lane].copy()
-        return found
+        return np.array(min(self._nearest[:2].T.tolist()))
 
 
 @cache

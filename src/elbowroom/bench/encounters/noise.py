@@ -89,13 +89,13 @@ def _seen_kernel(numbers: int, first: int) -> Any:
 
 
 def seen_points(
-    seed: int, which: NDArray[np.int64], true: NDArray[np.float64], deviation: float
+    seed: int, true: NDArray[np.float64], deviation: float, which: NDArray[np.int64] | None = None
 ) -> NDArray[np.float64]:
-    """Points (frames, people, P, 3) with the camera's error, in frames of these numbers."""
+    """Points (frames, people, P, 3) with the camera's error; `which` are the numbers of frames, if not all in order."""
     frames, people, numbers = len(true), true.shape[1], true[0, 0].size
     given = np.empty((4, frames))
     given[0], given[1] = key_and_run(seed)
-    given[2], given[3] = which, deviation
+    given[2], given[3] = np.arange(frames) if which is None else which, deviation
     key, run, number, deviations = given
     found = [piece((frames, numbers), true.dtype) for _ in range(people)]
     for k, out in enumerate(found):

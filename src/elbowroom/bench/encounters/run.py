@@ -117,8 +117,8 @@ def _extremes(values: Array) -> tuple[Array, Array]:
     many, n = len(values) - len(values) % WIDE, values.shape[1]
     wide, rest = values[:many].reshape(-1, WIDE * n), values[many:]
     least, most = (
-        fold(np.vstack([fold(wide, axis=0, initial=start).reshape(WIDE, n), rest]), axis=0)
-        for fold, start in ((np.min, np.inf), (np.max, -np.inf))
+        fold.reduce(np.concatenate([fold.reduce(wide, initial=start).reshape(WIDE, n), rest]))
+        for fold, start in ((np.minimum, np.inf), (np.maximum, -np.inf))
     )
     return least, most
 

@@ -24,7 +24,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -122,10 +122,9 @@ def frames(scene: EncounterScene, sensor: str | SensorSettings = "camera") -> Se
     if settings.kind == "ideal":
         true = SeenPoints(scene.points, scene.velocities)
         return SensorFrames(scene.times, scene.times, scene.place, true, scene.other)
-    frame, every = settings.frame_period, settings.gap_every
+    every = settings.gap_every
     drawn = noise.timings(scene.seed, settings.latency, settings.gap, every)
-    numbers = np.arange(-round(BEFORE / frame), math.floor(scene.duration / frame + 1e-9) + 1, dtype=float)
-    stamps = frame * numbers
+    stamps, at = _shutter(settings.frame_period, scene.duration)
     keep = np.ones(len(stamps), dtype=bool)
     latency, gap, length = next(drawn)
     while every and gap < scene.duration:
@@ -134,15 +133,21 @@ def frames(scene: EncounterScene, sensor: str | SensorSettings = "camera") -> Se
         _, wait, length = next(drawn)
         gap = end + wait
     which, back = np.flatnonzero(keep), settings.baseline
-    stamps = stamps[which]
-    at = np.maximum(np.round(stamps / PERIOD).astype(int), 0)  # people stand until 0
+    stamps, at = stamps[which], at[which]
     truth, velocities = (piece((len(at), *scene.points.shape[1:]), scene.points.dtype) for _ in range(2))
     np.take(scene.points, at, axis=0, out=truth, mode="clip")  # none is outside; "raise" would copy
-    seen, later = noise.seen_points(scene.seed, which, truth, settings.noise), slice(back, None)
+    seen, later = noise.seen_points(scene.seed, truth, settings.noise, which), slice(back, None)
     velocities[:back] = 0.0
     np.subtract(seen[later], seen[:-back], out=velocities[later])
     velocities[later] /= (stamps[later] - stamps[:-back])[:, None, None, None]
     return SensorFrames(stamps, stamps + latency, scene.place, SeenPoints(seen, velocities))
+
+
+@lru_cache(maxsize=8)
+def _shutter(frame: float, duration: float) -> tuple[Array, NDArray[np.int64]]:
+    """When a camera without gaps takes frames, s, and the numbers of the control times; people stand until 0."""
+    stamps = frame * np.arange(-round(BEFORE / frame), math.floor(duration / frame + 1e-9) + 1, dtype=float)
+    return stamps, np.maximum(np.round(stamps / PERIOD).astype(int), 0)
 
 
 @cache

@@ -74,7 +74,7 @@ def piece(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     size = math.prod(shape) * dtype.itemsize
     if not PIECE <= size <= SLAB // 4:
         return np.empty(shape, dtype)
-    size = -(-size // PIECE) * PIECE + 17 * LINE  # pieces that are read side by side do not all begin at one place of a page
+    size = -(-size // PIECE) * PIECE + 17 * LINE  # those that are read side by side begin at other places of a page
     idle = _pieces[size]
     try:
         memory = idle.pop()

@@ -44,7 +44,7 @@ def transposed(w: IrWriter, rows: list[str]) -> list[str]:
 
 
 def into_columns(w: IrWriter, *, apart: bool = False) -> list[str]:
-    """The function that copies a block's rows of `size` elements into columns; `apart`: `rows` are where each row is."""
+    """The function that copies a block's rows of `size` elements into columns; `apart`: `rows` says where each is."""
 
     def tile(k: str) -> None:
         rows = [w.put(f"load {_tile(w)}, ptr {_at(w, f'%row{lane}', k)}, align {w.size}") for lane in range(w.lanes)]

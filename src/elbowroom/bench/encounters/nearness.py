@@ -84,9 +84,8 @@ def _travelled(subject: tuple[tuple[int, ...], Pairs], **x: Scalars) -> dict[str
     than the nearest so far."""
     moving, pairs = subject
     own, others = (_ends(rows) for rows in (x["own"][[*moving]], x["others"]))
-    steps = dict(
-        zip(moving, (_farthest(*each) for each in zip(own.reshape(-1, 6), x["own_then"].reshape(-1, 6), strict=True)))
-    )
+    both = zip(moving, own.reshape(-1, 6), x["own_then"].reshape(-1, 6), strict=True)
+    steps = {k: _farthest(now, then) for k, now, then in both}
     farther = [*steps.values(), _farthest(others, x["others_then"])]
     farther.append(largest(steps.get(i, 0.0) + steps.get(j, 0.0) for i, j in pairs))
     *ways, people, itself = (way + step for way, step in zip(x["ways"], farther, strict=True))
@@ -105,7 +104,9 @@ def _travelled(subject: tuple[tuple[int, ...], Pairs], **x: Scalars) -> dict[str
     }
 
 
-def _nearest(_: None, apart: Scalars, nearest: Scalars, at: Scalars, own: Scalars, people: Scalars) -> dict[str, Scalars]:
+def _nearest(
+    _: None, apart: Scalars, nearest: Scalars, at: Scalars, own: Scalars, people: Scalars
+) -> dict[str, Scalars]:
     """The nearest so far, the first of several; and how near a capsule is now, with both ways, m."""
     now = least([NOTHING, *apart.ravel()])
     nearer = (now < nearest[0]) | ((now == nearest[0]) & (at[0] < nearest[1]))

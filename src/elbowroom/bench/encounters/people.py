@@ -19,7 +19,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +58,6 @@ PARTS = np.linspace(0.0, 1.0, 11)
 _EFFORTS = np.array(  # (46, 2) how far a person leans and, leaning as far as that goes, how far the hand comes
     [*((lean, 1.0) for lean in np.linspace(0.0, LEAN, 21)), *((LEAN, far) for far in np.linspace(0.96, 0.0, 25))]
 )
-
 
 
 @dataclass(frozen=True)

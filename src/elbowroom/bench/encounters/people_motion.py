@@ -177,9 +177,7 @@ class Plan(NamedTuple):
     who: Array
 
 
-def plan(
-    begin: Array, steps: Sequence[Sequence[float]], grasps: Sequence[Sequence[float]], who: Array
-) -> Plan:
+def plan(begin: Array, steps: Sequence[Sequence[float]], grasps: Sequence[Sequence[float]], who: Array) -> Plan:
     """From rows of STEP and of GRASP; those that fill up a group move nothing."""
     count = max(-(-len(steps) // TOGETHER), -(-len(grasps) // TOGETHER), 1)
     rows = [

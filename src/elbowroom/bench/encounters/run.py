@@ -143,8 +143,8 @@ def distances(scene: EncounterScene, track: RunTrack) -> Distances:
 def contacts(scene: EncounterScene, track: RunTrack) -> Distances:
     """The same, but infinite at times when no pair can overlap.
 
-    All pairs are measured at every `EVERY`th time.  From one time to another none comes nearer than the farthest that an
-    end of the arm's capsules went meanwhile, and an end of people's.
+    All pairs are measured at every `EVERY`th time.  From one time to another none comes nearer than the farthest that
+    an end of the arm's capsules went meanwhile, and an end of people's.
     """
     where = scene.place
     moved = np.vstack([np.zeros(where.arm.n), np.diff(track.q, axis=0) / PERIOD])

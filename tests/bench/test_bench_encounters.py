@@ -123,6 +123,27 @@ def test_points_in_lanes_are_those_of_the_formulas(panda):
         assert who.greatest_step(times[:count]) == pytest.approx(steps[: count - 1].max(), rel=1e-12)
 
 
+def test_a_person_of_many_walks_and_reaches(panda):
+    """More than are summed up in one call; the points that came with the search for the speed have the same bits."""
+    who = walking.visitor(np.random.default_rng(5), [np.array([0.5, 0.1, 0.4])], panda.base, panda.front, 40.0)
+    assert len(who.steps) > people_motion.TOGETHER < len(who.grasps)
+    times = 0.01 * np.arange(4001.0)
+    assert who.known is not None
+    assert np.array_equal(times, who.known.times)
+    again = replace(who)
+    assert again.known is None
+    assert np.array_equal(who.points(times), again.points(times))
+    place = who.begin + sum(step.change for step in who.steps)
+    hip = who.points(np.array([80.0]))[0, motion_parts().hip]  # when all is done
+    assert np.abs(hip[:2] - who.base[:2] - place[0] * np.array([np.cos(place[1]), np.sin(place[1])])).max() < 1e-12
+    rest = walking._figure(who.height)[motion_parts().hands, 2]
+    assert np.abs(who.points(np.array([80.0]))[0, motion_parts().hands, 2] - who.base[2] - rest).max() < 1e-12
+
+
+def motion_parts():
+    return walking.motion().parts
+
+
 @pytest.mark.parametrize("swing", [3.0, 0.3, 0.0])
 def test_how_near_is_what_the_pairs_say(panda, swing):
     """The least of the pair tables, for people, the arm itself and the floor, of arms that jump about, move or stand.
@@ -140,8 +161,32 @@ def test_how_near_is_what_the_pairs_say(panda, swing):
         people = apart.distance.min(axis=1)
         assert abs(near.people - people.min()) < 1e-9  # m: the same formulas, other roundings
         assert people[near.at] < people.min() + 1e-9
-        assert abs(near.itself - panda.own(apart.rows).min()) < 1e-9
+        assert abs(near.itself - min(panda.own(apart.rows).min(), 0.0)) < 1e-9
+        assert (near.itself < 0.0) is (swing == 3.0)  # both are looked at
         assert abs(near.floor - panda.above(apart.rows).min()) < 1e-9
+
+
+@pytest.mark.parametrize("swing", [1.5, 0.3])
+def test_contacts_are_those_of_all_distances(panda, swing):
+    """Where capsules overlap both have the same bits; elsewhere most times are not measured."""
+    ways = swing * np.sin(np.arange(panda.arm.n) + np.linspace(0.0, 3.0, 301)[:, None])
+    touched, measured = 0, 0.0
+    for seed in range(12):
+        what = scene(panda, seed, 1 + seed % 2, 3.0)
+        q = panda.arm.ready + ways
+        if seed % 3 == 2:
+            what = replace(what, points=what.points[:18], times=what.times[:18])  # hardly more than one look
+            q = q[:18]
+        track = loop.RunTrack(q, np.diff(q, axis=0), 0, 0, np.zeros(len(q) - 1))
+        every, some = loop.distances(what, track), loop.contacts(what, track)
+        overlap = every.distance < 0.0
+        assert np.array_equal(overlap, some.distance < 0.0)
+        assert np.array_equal(every.distance[overlap], some.distance[overlap])
+        assert np.array_equal(every.own[overlap], some.own[overlap])
+        touched += overlap.any()
+        measured += np.isfinite(some.distance).any(axis=1).mean() / 12
+    assert touched
+    assert measured < 0.5
 
 
 def test_the_nearest_of_several_times_is_the_first(panda):

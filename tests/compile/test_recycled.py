@@ -10,7 +10,7 @@ import pytest
 
 import elbowroom as er
 from elbowroom.compile import recycled
-from elbowroom.compile.recycled import KEPT, LARGE, LARGEST, fresh
+from elbowroom.compile.recycled import IDLE, KEPT, LARGE, LARGEST, PIECE, SLAB, fresh, piece
 
 FLOAT = np.dtype(float)
 ROWS = LARGE // FLOAT.itemsize // 4
@@ -48,6 +48,29 @@ def test_memory_is_used_again_when_the_array_and_its_views_are_gone():
     del view
     assert place(fresh((ROWS, 2, 2), FLOAT)) == where  # whatever the shape
     assert place(fresh((ROWS, 8), FLOAT)) != where  # but not for another size
+
+
+def test_pieces_lie_apart_and_are_used_again():
+    shapes = [(PIECE // 8 + 100 * (k % 3),) for k in range(40)]
+    arrays = [piece(shape, FLOAT) for shape in shapes]
+    for k, array in enumerate(arrays):
+        assert place(array) % 64 == 0
+        array[:] = k
+    assert all((array == k).all() for k, array in enumerate(arrays))
+    where, view = place(arrays[7]), arrays[7][3:5]
+    del array, arrays[7]
+    assert place(piece(shapes[7], FLOAT)) != where  # the view still looks at it
+    del view
+    assert place(piece(shapes[7], FLOAT)) == where
+
+
+def test_pieces_of_a_size_wait_in_bounded_number():
+    arrays = [piece((PIECE,), np.dtype(np.uint8)) for _ in range(IDLE + 20)]
+    size = next(size for size, idle in recycled._pieces.items() if size - PIECE < PIECE)
+    arrays.clear()
+    assert len(recycled._pieces[size]) == IDLE
+    for numbers in (PIECE // 8 - 1, SLAB // 32 + 1):  # too small and too large
+        assert piece((numbers,), FLOAT).flags.owndata
 
 
 def test_small_and_huge_ones_are_the_systems():

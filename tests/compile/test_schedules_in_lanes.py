@@ -207,6 +207,32 @@ def test_tables_of_each_lane(dtype):
         schedule.assign(given, 0, tables[0][:, ::-1])
 
 
+@pytest.mark.parametrize("dtype", PRECISIONS)
+@pytest.mark.parametrize("width", [1, 3, 17, 45])
+def test_rows_of_all_lanes_at_once_and_one_by_one(dtype, width):
+    """Where a lane is not active, or has no row, the others are moved one after the other; with the same result."""
+    at, row, active = np.zeros(1), np.zeros(width), np.zeros(1)
+    given, kept = LaneTables(width), LaneTables(width)
+    schedule = LaneSchedule([Gather(given, at, row), Scatter(row, at, kept), Around(1)], active, dtype)
+    lanes = schedule.lanes
+    tables = np.random.default_rng(1).normal(size=(lanes, 5, width)).astype(dtype)
+    which = np.arange(lanes) % 5
+    for left_out in (None, lanes - 1):
+        found = np.full((lanes, 5, width), -1.0, dtype)
+        for lane in range(lanes):
+            schedule.assign(given, lane, tables[lane])
+            schedule.assign(kept, lane, found[lane])
+        schedule[at][0], schedule[active][:], schedule[row][:] = which, 1.0, 0.0
+        wanted = np.full_like(found, -1.0)
+        wanted[np.arange(lanes), which] = tables[np.arange(lanes), which]
+        if left_out is not None:
+            schedule[active][0, left_out] = 0.0
+            wanted[left_out] = -1.0
+        schedule.run()
+        assert np.array_equal(found, wanted)
+        assert np.array_equal(schedule[row].any(axis=0), [lane != left_out for lane in range(lanes)])
+
+
 def test_what_is_carried_from_turn_to_turn(parts):
     steps, x, both, _, ring, at = parts
     assert {id(a) for a in carried(steps)} == {id(a) for a in (ring, at, x, both)}  # that is written in parts

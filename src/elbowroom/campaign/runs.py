@@ -43,7 +43,7 @@ from ..arm import Arm
 from ..avoidance import Limits
 from ..bench.encounters.methods import ALL, Factory
 from ..bench.encounters.on_card import Room
-from ..bench.encounters.run import Distances, RunTrack, distances, measured, nearest, pair_table, run
+from ..bench.encounters.run import Distances, RunTrack, contacts, measured, nearest, pair_table, run
 from ..bench.encounters.scene import PERIOD, EncounterScene, Place, SensorFrames, frames, place, scene
 from ..bench.planning.arms import FOREIGN, foreign
 from ..errors import ElbowroomError
@@ -204,7 +204,7 @@ def row(of: RunParameters, columns: Schema) -> tuple[Any, ...]:
 def row_of(of: RunParameters, columns: Schema, what: EncounterScene, track: RunTrack) -> tuple[Any, ...]:
     """The row of a run from what happened in it."""
     near = nearest(what, track)
-    apart = distances(what, track) if near.people < 0.0 else None
+    apart = contacts(what, track) if near.people < 0.0 else None
     found = measured(what, track, 0, near, apart)
     touch = NO_CONTACT if apart is None else contact(what, apart)
 

@@ -1,6 +1,7 @@
 """Memory of large results, used again: what the system gives anew has to be filled with zeros, page by page.
 
     fresh((4096, 7, 7), np.dtype(float))        an array as np.empty gives it
+    piece((1001, 15, 3), np.dtype(float))       the same, for some hundred kB that are written once and read once
 
 C libraries hand memory of some megabytes back to the system as soon as it is free, and the next result then waits for
 new pages longer than the kernel computes (0.2 us a page of 4 kB, beside 0.08 us for what a derivative writes into it).
@@ -11,7 +12,9 @@ when the last array that looks at it is gone.
 from __future__ import annotations
 
 import math
-from collections import deque
+import threading
+from collections import defaultdict, deque
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,13 +24,19 @@ Array = NDArray[Any]
 LARGE, LARGEST = 1 << 20, 1 << 24  # bytes: smaller ones the C library keeps; of larger ones too much would lie idle
 KEPT = 8
 _idle: deque[Array] = deque(maxlen=KEPT)  # appending and popping need no lock, so a finalizer may do it anywhere
+SLAB = 1 << 24  # bytes, of which pieces are cut
+PIECE, LINE = 1 << 14, 64  # bytes: sizes of pieces are multiples of the one and of the other
+IDLE = 256
+_pieces: defaultdict[int, deque[Array]] = defaultdict(partial(deque, maxlen=IDLE))
+_slab = [np.empty(0, np.uint8)]  # what is left of the last
+_cutting = threading.Lock()
 
 
 class _Lent:
     """Memory that an array and all its views are made on; it is idle again when they are gone."""
 
-    def __init__(self, memory: Array, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
-        self.memory = memory
+    def __init__(self, memory: Array, shape: tuple[int, ...], dtype: np.dtype[Any], idle: deque[Array] = _idle) -> None:
+        self.memory, self.idle = memory, idle  # idle: the module may be gone at the end
         self.__array_interface__ = {
             "shape": shape,
             "typestr": dtype.str,
@@ -35,8 +44,8 @@ class _Lent:
             "version": 3,
         }
 
-    def __del__(self, idle: deque[Array] = _idle) -> None:  # bound here: the module may be gone at the end
-        idle.append(self.memory)
+    def __del__(self) -> None:
+        self.idle.append(self.memory)
 
 
 def fresh(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
@@ -58,3 +67,26 @@ def _taken(size: int) -> Array:
             return memory
         _idle.append(memory)
     return np.empty(size, np.uint8)
+
+
+def piece(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """An array with any content; one that is small, or too large for a slab, is of the C library."""
+    size = math.prod(shape) * dtype.itemsize
+    if not PIECE <= size <= SLAB // 4:
+        return np.empty(shape, dtype)
+    size = -(-size // PIECE) * PIECE + 17 * LINE  # those that are read side by side begin at other places of a page
+    idle = _pieces[size]
+    try:
+        memory = idle.pop()
+    except IndexError:
+        memory = _cut(size)
+    return np.asarray(_Lent(memory, shape, dtype, idle))
+
+
+def _cut(size: int) -> Array:
+    with _cutting:
+        if len(_slab[0]) < size:
+            slab = np.empty(SLAB, np.uint8)
+            _slab[0] = slab[-slab.ctypes.data % LINE :]
+        found, _slab[0] = _slab[0][:size], _slab[0][size:]
+    return found

@@ -43,8 +43,8 @@ def transposed(w: IrWriter, rows: list[str]) -> list[str]:
     return rows
 
 
-def into_columns(w: IrWriter) -> list[str]:
-    """The function that copies a block's rows of `size` elements into columns."""
+def into_columns(w: IrWriter, *, apart: bool = False) -> list[str]:
+    """The function that copies a block's rows of `size` elements into columns; `apart`: `rows` says where each is."""
 
     def tile(k: str) -> None:
         rows = [w.put(f"load {_tile(w)}, ptr {_at(w, f'%row{lane}', k)}, align {w.size}") for lane in range(w.lanes)]
@@ -59,10 +59,10 @@ def into_columns(w: IrWriter) -> list[str]:
             packed = w.put(f"insertelement {w.type} {packed}, {w.scalar} {scalar}, i32 {lane}")
         w.lines.append(f"  store {w.type} {packed}, ptr {_column(w, k)}, align {w.bytes}")
 
-    return _copying(w, "into_columns", tile, element)
+    return _copying(w, "into_columns", tile, element, apart=apart)
 
 
-def into_rows(w: IrWriter) -> list[str]:
+def into_rows(w: IrWriter, *, apart: bool = False) -> list[str]:
     """The function that copies columns of `size` elements into a block's rows."""
 
     def tile(k: str) -> None:
@@ -81,15 +81,21 @@ def into_rows(w: IrWriter) -> list[str]:
             scalar = w.put(f"extractelement {w.type} {column}, i32 {lane}")
             w.lines.append(f"  store {w.scalar} {scalar}, ptr {_at(w, f'%row{lane}', k)}")
 
-    return _copying(w, "into_rows", tile, element)
+    return _copying(w, "into_rows", tile, element, apart=apart)
 
 
-def _copying(w: IrWriter, name: str, tile: Callable[[str], None], element: Callable[[str], None]) -> list[str]:
+def _copying(
+    w: IrWriter, name: str, tile: Callable[[str], None], element: Callable[[str], None], *, apart: bool
+) -> list[str]:
     """A loop over tiles of elements, the last over its neighbour, or over elements where there is not one tile."""
     w.restart()
     for lane in range(w.lanes):
-        w.lines.append(f"  %first{lane} = mul i64 %size, {lane}")
-        w.lines.append(f"  %row{lane} = getelementptr {w.scalar}, ptr %rows, i64 %first{lane}")
+        if apart:
+            w.lines.append(f"  %at{lane} = getelementptr ptr, ptr %rows, i64 {lane}")
+            w.lines.append(f"  %row{lane} = load ptr, ptr %at{lane}")
+        else:
+            w.lines.append(f"  %first{lane} = mul i64 %size, {lane}")
+            w.lines.append(f"  %row{lane} = getelementptr {w.scalar}, ptr %rows, i64 %first{lane}")
     w.lines += [
         f"  %last = sub i64 %size, {w.tile}",
         "  %wide = icmp sge i64 %last, 0",

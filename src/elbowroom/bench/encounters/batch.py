@@ -32,6 +32,7 @@ from ...avoidance import Goal, Supervisor
 from ...avoidance.safety.lanes import ATTEND, CYCLE, STOPPED, Guard, SupervisorLanes
 from ...compile import compiled
 from ...compile.pipeline import Call, Copy
+from ...compile.recycled import piece
 from ...compile.schedules.lanes import LaneSchedule
 from ...compile.schedules.steps import Around, Gather, Halt, Label, LaneStep, LaneTables, Scatter, Unfused
 from ...errors import ConfigError
@@ -154,6 +155,7 @@ class ClosedLoop:
             compiled(each, None, {name: x.shape for name, x in watched.items()}, name=each.__name__.strip("_"))
             for each in (_patience, _stopped)
         )
+        self.given = takes.now, takes.q, takes.qd, takes.goal, self.task, self.stops
         self.wanted = np.zeros(1)
         n, k, finished = arm.n, self.task[:1], np.zeros(1)
         bounds = np.array([*arm.model.lower, *arm.model.upper, PERIOD])
@@ -211,7 +213,7 @@ class ClosedLoop:
             raise ConfigError("scenes that run together must have people in them; got frames of something else")
         steps, arm = len(scene.times) - 1, self.where.arm
         newest = np.searchsorted(frames.arrivals, scene.times[:-1] + 1e-9, side="right") - 1
-        q, asked = np.empty((steps + 1, arm.n), self.dtype), np.empty((steps, arm.n), self.dtype)
+        q, asked = (piece((rows, arm.n), self.dtype) for rows in (steps + 1, steps))
         q[0] = arm.ready if scene.start is None else scene.start
         return Run(number, scene, frames, newest, q, asked, np.zeros(arm.n))
 
@@ -229,14 +231,11 @@ class ClosedLoop:
         """The arrays that a run has numbers of its own in, with these."""
         t, goals = run.k * PERIOD, len(run.scene.goals)
         self._goal[:3] = run.scene.goals[run.done % goals]
-        return [
-            (self.takes.now, (t, t, run.goal_time, FOR_EVER)),
-            (self.takes.q, run.q[run.k]),
-            (self.takes.qd, run.speed),
-            (self.takes.goal, self._goal.copy()),
-            (self.task, (run.k, len(run.asked), run.done, run.done % goals, goals, PERIOD)),
-            (self.stops, (run.stops, run.reset_at, float(run.latched))),
-        ]
+        task = run.k, len(run.asked), run.done, run.done % goals, goals, PERIOD
+        stops = run.stops, run.reset_at, float(run.latched)
+        now = t, t, run.goal_time, FOR_EVER
+        own = now, run.q[run.k], run.speed, self._goal.copy(), task, stops
+        return list(zip(self.given, own, strict=True))
 
     def track(self, run: Run) -> RunTrack:
         """What the arm did in a run that has ended."""
@@ -255,6 +254,7 @@ class Together:
         self.where, self._arms = where, loop.arms
         self._schedule = schedule = LaneSchedule(loop.steps, loop.arms.active, loop.dtype)
         loop.arms.bind(schedule)
+        self._given, self._wanted = [schedule[x] for x in loop.given], schedule[loop.wanted]
         self.lanes = schedule.lanes
 
     def run(self, scenes: Sequence[EncounterScene], frames: Sequence[SensorFrames]) -> list[RunTrack]:
@@ -293,7 +293,7 @@ class Together:
         self, label: str, lanes: dict[int, Run], ready: list[tuple[Run, Guard]], found: list[Finished]
     ) -> str:
         """Runs the block until something ends it, and sees to that; where it goes on."""
-        self._schedule[self.loop.wanted][:] = 1.0 if ready else 0.0  # whoever is ready joins before the next step
+        self._wanted[:] = 1.0 if ready else 0.0  # whoever is ready joins before the next step
         step, ended = self._schedule.run(label)
         if step is self.loop.finished:
             for lane in ended:
@@ -323,20 +323,17 @@ class Together:
         lanes[lane] = run
         schedule, loop = self._schedule, self.loop
         for name, table in {**loop.shown(run), "q": run.q, "asked": run.asked}.items():
-            schedule.assign(loop.tables[name], lane, np.ascontiguousarray(table, loop.dtype))
+            schedule.assign(loop.tables[name], lane, _contiguous(table, loop.dtype))
         if guard is None:
             self._arms.begin(lane, run.q[0], run.k * PERIOD, PERIOD)
         else:
             self._arms.join(lane, guard)
-        for array, numbers in loop.values(run):
-            schedule[array][:, lane] = numbers
+        for columns, (_, numbers) in zip(self._given, loop.values(run), strict=True):
+            columns[:, lane] = numbers
 
     def _read(self, lane: int, run: Run) -> None:
         """Where the run of a lane is now."""
-        loop = self.loop
-        task, now, qd, stops = (
-            self._schedule[x][:, lane] for x in (loop.task, loop.takes.now, loop.takes.qd, loop.stops)
-        )
+        now, _, qd, _, task, stops = (columns[:, lane] for columns in self._given)
         run.k, run.done = (int(task[TASK.index(name)]) for name in ("k", "done"))
         run.goal_time, run.speed = float(now[2]), qd.astype(float)
         run.stops, run.reset_at, run.latched = int(stops[0]), float(stops[1]), bool(stops[2])
@@ -382,6 +379,15 @@ class Together:
         if reached(self.loop.pose(run.q[k + 1])[:3, 3], run.scene.goals[run.done % len(run.scene.goals)]):
             run.done, run.goal_time = run.done + 1, t
         run.k += 1
+
+
+def _contiguous(table: Array, dtype: np.dtype[Any]) -> Array:
+    """The same numbers as a lane has them."""
+    if table.dtype == dtype and table.flags.c_contiguous:
+        return table
+    found = piece(table.shape, dtype)
+    np.copyto(found, table, casting="same_kind")
+    return found
 
 
 def run_together(

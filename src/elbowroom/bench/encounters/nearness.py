@@ -2,17 +2,20 @@
 
     near = nearness(place, people).of(q, points)      # q (T, n), points (T, people, P, 3)
 
-A lane has a stretch of the run, time after time.  Pairs of arm and people are measured where they may be nearer than
-the nearest so far: since they were measured last no capsule came nearer to another than both have moved,
+A lane has a stretch of the run, time after time.  A capsule of the arm is measured against people where it may be
+nearer to them than the nearest so far: since it was measured last it came no nearer than both have travelled,
 
-    d(t) >= d(last) - max |own end(t) - own end(last)| - max |other end(t) - other end(last)|
+    d(t) >= d(last) - (s(t) - s(last)) - (p(t) - p(last))        s: the capsule's way, p: that of the fastest of people
 
-for a segment's points move no farther than the farther of its ends.  The nearest of some times all over the run is
-known first.  Only distances: a run in which arm and people overlap is looked at more closely (`run.distances`).
+for a segment's points move no farther than the farther of its ends; ways add up what that end moves from one time to
+the next.  The nearest of some times all over the run is known first.  The arm itself is measured where two of its
+capsules may overlap.  Only distances: a run in which arm and people overlap is looked at more closely
+(`run.distances`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -36,7 +39,7 @@ from .scene import CAPSULES, Place
 
 Array = NDArray[np.float64]
 NOTHING = 1e30  # m
-ROUNDING = 1e-9  # m: what the bound leaves to the last digits
+ROUNDING = 1e-6  # m: what the bound leaves to the last digits of ways, in which people come from where they were parked
 AHEAD = 4  # times of each lane that are looked at first
 
 
@@ -45,13 +48,14 @@ class Near(NamedTuple):
 
     people: float
     at: int  # number of the control time
-    itself: float
+    itself: float  # 0 at most: how deep it is in itself is what is looked for
     floor: float
 
 
 NEAREST = ("people", "at", "itself", "floor")  # of a lane
 AT = ("now", "stride", "left", "last")  # numbers of a time, times left
 Indices = tuple[tuple[int, ...], tuple[int, ...]]
+Pairs = tuple[tuple[int, int], ...]
 
 
 def _apart(_: None, x: Scalars, y: Scalars) -> Scalars:
@@ -65,36 +69,65 @@ def _distances(subject: tuple[int, int, Indices]) -> Table:
     return Table(program, (first, second), indices)
 
 
-def _farthest(rows: Scalars, before: Scalars) -> Scalar:
-    """How far an end of capsules moved, m."""
-    steps = [now[end] - then[end] for now, then in zip(rows, before, strict=True) for end in (A, B)]
-    return sqrt(largest(dot(step, step) for step in steps))
+def _ends(rows: Iterable[Scalars]) -> Scalars:
+    """(6 P,) both ends of capsules."""
+    return vector(*(x for row in rows for end in (A, B) for x in row[end]))
 
 
-def _may_be_nearer(moving: tuple[int, ...], **x: Scalars) -> dict[str, Scalars]:
-    """Whether people may be nearer than the nearest so far."""
-    mine = list(moving)
-    moved = _farthest(x["own"][mine], x["own_then"][mine]) + _farthest(x["others"], x["others_then"])
-    return {"may_be": vector(where(x["known"][0] - moved - ROUNDING <= x["nearest"][0], 1.0, 0.0))}
+def _farthest(ends: Scalars, before: Scalars) -> Scalar:
+    """How far an end moved, m."""
+    return sqrt(largest(dot(step, step) for step in (ends - before).reshape(-1, 3)))
 
 
-def _nearest(_: None, apart: Scalars, nearest: Scalars, at: Scalars) -> dict[str, Scalars]:
-    """The nearest so far, the first of several, and how near people are now."""
+def _travelled(subject: tuple[tuple[int, ...], Pairs], **x: Scalars) -> dict[str, Scalars]:
+    """The ways until now of the arm's capsules that move, of people and of pairs of the arm; and what may be nearer
+    than the nearest so far."""
+    moving, pairs = subject
+    own, others = (_ends(rows) for rows in (x["own"][[*moving]], x["others"]))
+    both = zip(moving, own.reshape(-1, 6), x["own_then"].reshape(-1, 6), strict=True)
+    steps = {k: _farthest(now, then) for k, now, then in both}
+    farther = [*steps.values(), _farthest(others, x["others_then"])]
+    farther.append(largest(steps.get(i, 0.0) + steps.get(j, 0.0) for i, j in pairs))
+    *ways, people, itself = (way + step for way, step in zip(x["ways"], farther, strict=True))
+    *known, clear = x["known"]
+    may_be = [
+        where(known - own - people - ROUNDING <= x["nearest"][0], 1.0, 0.0)
+        for known, own in zip(known, ways, strict=True)
+    ]
+    overlaps = where(clear - itself - ROUNDING <= 0.0, 1.0, 0.0)
+    return {
+        "new_ways": vector(*ways, people, itself),
+        "now": own,
+        "others_now": others,
+        "may_be": vector(*may_be, overlaps),
+        "any": vector(largest(may_be)),
+    }
+
+
+def _nearest(
+    _: None, apart: Scalars, nearest: Scalars, at: Scalars, own: Scalars, people: Scalars
+) -> dict[str, Scalars]:
+    """The nearest so far, the first of several; and how near a capsule is now, with both ways, m."""
     now = least([NOTHING, *apart.ravel()])
     nearer = (now < nearest[0]) | ((now == nearest[0]) & (at[0] < nearest[1]))
     return {
         "updated": vector(*(where(nearer, x, y) for x, y in ((now, nearest[0]), (at[0], nearest[1])))),
-        "now": vector(now),
+        "known": vector(now + own[0] + people[0]),
     }
 
 
+def _itself(_: None, apart: Scalars, deepest: Scalars, way: Scalars) -> dict[str, Scalars]:
+    """How deep the arm was in itself so far; and how near it is to that now, with the way of its pairs, m."""
+    now = least([NOTHING, *apart.ravel()])
+    return {"deepest": vector(minimum(deepest[0], now)), "known": vector(now + way[0])}
+
+
 def _also(lifted: tuple[tuple[int, int], ...], **x: Scalars) -> dict[str, Scalars]:
-    """The arm itself and the floor; `lifted` are ends of capsules whose heights count: a row, and its column z."""
+    """The floor; `lifted` are ends of capsules whose heights count: a row, and its column z."""
     heights = [x["own"][row][z] - x["own"][row][RADIUS] - x["floor"][0] for row, z in lifted]
-    itself = [*x["itself"].ravel()] if "itself" in x else []
-    so_far, (now, stride, left, last) = x["nearest"], x["at"]
+    now, stride, left, last = x["at"]
     return {
-        "also": vector(least([so_far[2], *itself]), least([so_far[3], *heights])),
+        "also": vector(least([x["nearest"][3], *heights])),
         "later": vector(minimum(now + stride, last), stride, left - 1.0, last),
         "over": vector(where(left <= 1.0, 1.0, 0.0)),
     }
@@ -107,9 +140,12 @@ class Nearness:
         n, own_count = where.arm.n, len(where.body)
         q, still, own = np.zeros(n), np.zeros(n), np.zeros((own_count, ROW))
         others: Array = np.zeros((people * (capsules or CAPSULES), ROW))
-        own_then, others_then = np.zeros_like(own), np.zeros_like(others)
+        own_then, others_then = np.zeros(6 * len(where.moving)), np.zeros(6 * len(others))
+        own_now, others_now = np.zeros_like(own_then), np.zeros_like(others_then)
         at, nearest, later = np.zeros(len(AT)), np.zeros(len(NEAREST)), np.zeros(len(AT))
-        active, may_be, over, known, now, updated, also = (np.zeros(k) for k in (1, 1, 1, 1, 1, 2, 2))
+        known, may_be = (np.zeros(len(where.moving) + 1) for _ in range(2))
+        ways, new_ways = (np.zeros(len(known) + 1) for _ in range(2))
+        active, some, over, updated, deepest, also = (np.zeros(k) for k in (1, 1, 1, 2, 1, 1))
         self._tables = [LaneTables(n)]
         steps: list[LaneStep] = [
             Gather(self._tables[0], at[:1], q),
@@ -137,30 +173,40 @@ class Nearness:
             found = np.zeros((len(which), 1))
             return found, Call(kernel, (own, other), found, checked=())
 
-        if where.moving and len(others):
-            apart, measure = pairs(others, [(i, j) for i in where.moving for j in range(len(others))])
-            then = {"own": own, "own_then": own_then, "others": others, "others_then": others_then}
-            given = {**then, "known": known, "nearest": nearest}
-            measuring: list[LaneStep] = [
-                measure,
-                call(_nearest, None, {"apart": apart, "nearest": nearest, "at": at}, (updated, now)),
-                *(Copy(updated, nearest[:2]), Copy(now, known), Copy(own, own_then), Copy(others, others_then)),
-            ]
-            steps += call(_may_be_nearer, tuple(where.moving), given, may_be), IfAny(may_be, measuring)
+        self_pairs = tuple(where.body.self_pairs)
+        if where.moving:
+            given = {"own": own, "own_then": own_then, "others": others, "others_then": others_then}
+            given |= {"known": known, "ways": ways, "nearest": nearest}
+            results = new_ways, own_now, others_now, may_be, some
+            steps.append(call(_travelled, (tuple(where.moving), self_pairs), given, results))
+            for now, then in ((new_ways, ways), (own_now, own_then), (others_now, others_then)):
+                steps.append(Copy(now, then))
+            measuring = list[LaneStep]()
+            for k, i in enumerate(where.moving):
+                apart, measure = pairs(others, [(i, j) for j in range(len(others))])
+                found = {"apart": apart, "nearest": nearest, "at": at, "own": ways[k : k + 1], "people": ways[-2:-1]}
+                compare = call(_nearest, None, found, (updated, known[k : k + 1]))
+                measuring.append(IfAny(may_be[k : k + 1], [measure, compare, Copy(updated, nearest[:2])]))
+            steps.append(IfAny(some, measuring))
+        if where.moving and self_pairs:
+            apart, measure = pairs(own, list(self_pairs))
+            compare = call(
+                _itself, None, {"apart": apart, "deepest": nearest[2:3], "way": ways[-1:]}, (deepest, known[-1:])
+            )
+            steps.append(IfAny(may_be[-1:], [measure, compare, Copy(deepest, nearest[2:3])]))
         rest_of = {"own": own, "floor": np.array([where.base[2]]), "nearest": nearest, "at": at}
-        if where.body.self_pairs:
-            rest_of["itself"], measure = pairs(own, list(where.body.self_pairs))
-            steps.append(measure)
         lifted = tuple((int(i), (2, 5)[int(k)]) for i, k in np.argwhere(where.lifted))
         steps += [
             call(_also, lifted, rest_of, (also, later, over)),
-            *(Copy(also, nearest[2:]), Copy(later, at)),
+            *(Copy(also, nearest[3:]), Copy(later, at)),
             Halt(over),
             Around(1 << 40),
         ]
         self._schedule = schedule = LaneSchedule(steps, active)
         schedule[active][:] = 1.0
-        self._at, self._nearest, self._known = (schedule[x] for x in (at, nearest, known))
+        self._at, self._nearest = schedule[at], schedule[nearest]
+        self._given = [schedule[x] for x in (known, ways)] if where.moving else []
+        self._itself = bool(where.moving and self_pairs)
         self._numbers = np.arange(schedule.lanes, dtype=float)
 
     def of(self, q: Array, shown: Array) -> Near:
@@ -169,8 +215,10 @@ class Nearness:
         for tables, values in zip(self._tables, (q, shown.reshape(count, -1)), strict=True):
             self._schedule.assign(tables, None, np.ascontiguousarray(values, np.float64))
         length = -(-count // self._schedule.lanes)  # of a lane's stretch
-        self._known[:] = -NOTHING
+        for columns, start in zip(self._given, (-NOTHING, 0.0), strict=False):
+            columns[:] = start
         self._nearest[:] = NOTHING
+        self._nearest[2] = 0.0 if self._itself else NOTHING
         stride = max(length // AHEAD, 1)
         self._look(length, stride, -(-length // stride), count - 1)
         self._nearest[:2] = self._first()[:, None]
@@ -186,10 +234,7 @@ class Nearness:
 
     def _first(self) -> Array:
         """(2,) distance and number of the time of the nearest of all lanes."""
-        distance, at = self._nearest[:2]
-        lane = min(range(len(at)), key=lambda k: (distance[k], at[k]))
-        found: Array = self._nearest[:2, lane].copy()
-        return found
+        return np.array(min(self._nearest[:2].T.tolist()))
 
 
 @cache

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from ...algebra import Array, Scalar, log, normal, trace, uniform
 from ...compile import compiled
+from ...compile.recycled import piece
 
 PROCESS = 2  # of the key: what is random here; a scene has others
 LATENCY, WAIT, LENGTH, POINTS = 0, 2, 3, 4  # channels
@@ -87,16 +88,18 @@ def _seen_kernel(numbers: int, first: int) -> Any:
     return compiled(trace(frame_seen, None, shapes))
 
 
-def seen_points(seed: int, true: NDArray[np.float64], deviation: float) -> NDArray[np.float64]:
-    """Points (frames, people, P, 3) with the camera's error."""
+def seen_points(
+    seed: int, true: NDArray[np.float64], deviation: float, which: NDArray[np.int64] | None = None
+) -> NDArray[np.float64]:
+    """Points (frames, people, P, 3) with the camera's error; `which` are the numbers of frames, if not all in order."""
     frames, people, numbers = len(true), true.shape[1], true[0, 0].size
     given = np.empty((4, frames))
     given[0], given[1] = key_and_run(seed)
-    given[2], given[3] = np.arange(frames), deviation
+    given[2], given[3] = np.arange(frames) if which is None else which, deviation
     key, run, number, deviations = given
-    found = [
-        _seen_kernel(numbers, POINTS + k * numbers)(key, run, number, true[:, k].reshape(frames, -1), deviations)
-        for k in range(people)
-    ]
+    found = [piece((frames, numbers), true.dtype) for _ in range(people)]
+    for k, out in enumerate(found):
+        kernel = _seen_kernel(numbers, POINTS + k * numbers)
+        kernel(key, run, number, true[:, k].reshape(frames, -1), deviations, out=out)
     both: NDArray[np.float64] = found[0] if people == 1 else np.stack(found, axis=1)
     return both.reshape(true.shape)

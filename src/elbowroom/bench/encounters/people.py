@@ -17,9 +17,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cache, lru_cache
-from typing import Any
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ from ...cell.people.reach import STRETCH, standing_points
 from ...geometry import Sizes
 from ...geometry.person import SIDES, Skeleton
 from ...geometry.person import standing_points as joints
-from .people_motion import Motion
+from .people_motion import Efforts, Motion, Plan, plan
 from .script import ScriptedRandom
 
 Array = NDArray[np.float64]
@@ -58,9 +58,6 @@ PARTS = np.linspace(0.0, 1.0, 11)
 _EFFORTS = np.array(  # (46, 2) how far a person leans and, leaning as far as that goes, how far the hand comes
     [*((lean, 1.0) for lean in np.linspace(0.0, LEAN, 21)), *((LEAN, far) for far in np.linspace(0.96, 0.0, 25))]
 )
-
-_LEANT = PARTS * _EFFORTS[:, :1]  # (46, 11) the lean at each part of the way, with each effort
-_COS, _SIN, _FAR, _LEFT = np.cos(_LEANT), np.sin(_LEANT), PARTS * _EFFORTS[:, 1:], 1.0 - PARTS
 
 
 @dataclass(frozen=True)
@@ -95,6 +92,13 @@ class Grasp:
         return self.start + 2 * self.time + self.hold
 
 
+class Walked(NamedTuple):
+    """The points (K, 15, 3) at times (K,)."""
+
+    times: Array
+    points: Array
+
+
 @dataclass(frozen=True)
 class Visitor:
     """A person's plan: where they begin (r, angle, yaw), what they walk and reach."""
@@ -105,30 +109,45 @@ class Visitor:
     grasps: tuple[Grasp, ...]
     base: Array  # (3,) the middle of the arcs, on the floor
     slowness: float = 1.0  # how many times as long everything takes
+    known: Walked | None = field(default=None, init=False, repr=False, compare=False)  # where they are at some times
 
     def points(self, times: Array) -> Array:
         """(T, 15, 3): the points of the skeleton at times (T,), in the order of `POINTS`."""
-        return motion().points(times / self.slowness, *self._plan())
+        if self.known is not None and np.array_equal(times, self.known.times):
+            return self.known.points
+        return motion().points(times / self.slowness, self._plan)
 
     def greatest_step(self, times: Array) -> float:
         """The farthest that one of them moves from one of these times to the next, m."""
-        return motion().greatest_step(times / self.slowness, *self._plan())
+        return motion().along(times / self.slowness, self._plan, len(times))[0]
 
-    def _plan(self) -> tuple[Any, ...]:
+    def checked(self, duration: float, limb_speed: float) -> Visitor:
+        """The same person, so much slower that no point exceeds `limb_speed`."""
+        times, compared = _fine(duration)
+        greatest, points = motion().along(times, self._plan, compared)
+        slowness = max(1.0, 1.005 * greatest / FINE / limb_speed)  # between samples it is hardly faster
+        if slowness == 1.0:
+            object.__setattr__(self, "known", Walked(times[::2], points))
+            return self
+        return replace(self, slowness=slowness)
+
+    @cached_property
+    def _plan(self) -> Plan:
         rest = _figure(self.height)
-        steps = [(step.start, step.length, step.speed, *step.change) for step in self.steps]
+        steps = [(step.start, step.length, step.speed, *step.change.tolist()) for step in self.steps]
         grasps = [
-            (g.start, g.time, g.hold, float(g.side), *(g.target - rest[_HANDS[g.side]]), g.lean) for g in self.grasps
+            (g.start, g.time, g.hold, float(g.side), *(g.target - rest[_HANDS[g.side]]).tolist(), g.lean)
+            for g in self.grasps
         ]
-        who = *rest.ravel(), *arm_lengths(self.height), *self.base
-        return self.begin, steps, grasps, who
+        who = np.concatenate([rest.ravel(), arm_lengths(self.height), self.base])
+        return plan(self.begin, steps, grasps, who)
 
 
 POINTS = tuple(standing_points(np.zeros(3), 0.0, 1.8, Sizes()))
 _HANDS, _ELBOWS, _SHOULDERS = (
     [POINTS.index(f"{side}_{what}") for side in SIDES] for what in ("hand", "elbow", "shoulder")
 )
-_HIP = POINTS.index("hip")
+_HIP, _HEAD = POINTS.index("hip"), POINTS.index("head")
 _TRUNK = [POINTS.index(name) for name in ("head", "collar", "left_shoulder", "right_shoulder")]
 
 
@@ -168,10 +187,11 @@ def arm_lengths(height: float) -> tuple[float, float]:
     return float(np.linalg.norm(elbow - shoulder)), float(np.linalg.norm(hand - elbow))
 
 
-def _shoulders(shoulder: Array, hip: Array) -> tuple[Any, Any, Any]:
-    """x, y and z of a shoulder, leaning forwards about the hip: (46, 11) each, of every effort on every part."""
-    x, y, z = shoulder - hip
-    return hip[0] + (_COS * x + _SIN * z), hip[1] + y, hip[2] + (_COS * z - _SIN * x)
+@lru_cache(maxsize=8)
+def _fine(duration: float) -> tuple[Array, int]:
+    """Times up to the end, an odd number of them; among the first so many the greatest speed is looked for."""
+    count = len(np.arange(0.0, duration, FINE))
+    return FINE * np.arange(count // 2 * 2 + 1, dtype=float), count
 
 
 def visitor(
@@ -187,40 +207,46 @@ def visitor(
     most = SLOWER * limb_speed
     walk, hand = ((min(low, 0.5 * most), min(high, most)) for low, high in (WALK, HAND))
     r, angle = random.uniform(*STARTS), front + random.uniform(-SIDEWAYS, SIDEWAYS)
-    here = begin = np.array([r, angle, angle + math.pi])  # looking at the arm
+    here, (base_x, base_y, floor) = [r, angle, angle + math.pi], base.tolist()  # looking at the arm
+    begin = np.array(here)
     t, steps, grasps = random.uniform(0.0, 0.5), [], []
     while t < duration:
         reaches = random.random() < REACHES
         target = targets[int(random.integers(len(targets)))] + SCATTER * random.standard_normal(3)
-        there = _place(random, target if reaches else None, base, front)
-        place = base[:2] + there[0] * np.array([math.cos(there[1]), math.sin(there[1])])
-        looked = target[:2] if reaches else base[:2]
-        yaw = math.atan2(*(looked - place)[::-1])
+        r, angle = _place(random, target if reaches else None, base, front)
+        x, y = base_x + r * math.cos(angle), base_y + r * math.sin(angle)
+        looked_x, looked_y, _ = target.tolist() if reaches else (base_x, base_y, floor)
+        yaw = math.atan2(looked_y - y, looked_x - x)
         turn = math.remainder(yaw - here[2], 2 * math.pi)
-        change = np.array([there[0] - here[0], there[1] - here[1], turn])
-        length = max(math.hypot(change[0], max(here[0], there[0]) * change[1]), 0.05)
-        step = Step(t, length, min(random.uniform(*walk), length / RISE), change)
+        change = r - here[0], angle - here[1], turn
+        length = max(math.hypot(change[0], max(here[0], r) * change[1]), 0.05)
+        step = Step(t, length, min(random.uniform(*walk), length / RISE), np.array(change))
         steps.append(step)
-        here, t = here + change, step.end
+        here, t = [now + by for now, by in zip(here, change, strict=True)], step.end
         if reaches:
-            grasp = _grasp(random, height, target, np.array([*place, base[2]]), yaw, step.end, hand)
+            grasp = _grasp(random, height, target, np.array([x, y, floor]), yaw, step.end, hand)
             grasps.append(grasp)
             t = max(t, grasp.end)
         t += random.uniform(*STANDS)
-    plan = Visitor(height, begin, tuple(steps), tuple(grasps), base)
-    fastest = plan.greatest_step(np.arange(0.0, duration, FINE)) / FINE
-    return replace(plan, slowness=max(1.0, 1.005 * fastest / limb_speed))  # between samples it is hardly faster
+    return Visitor(height, begin, tuple(steps), tuple(grasps), base).checked(duration, limb_speed)
 
 
-def _place(random: np.random.Generator | ScriptedRandom, target: Array | None, base: Array, front: float) -> Array:
-    """(2,) r and angle of the next place: one to reach the target from, or anywhere around."""
+def _place(
+    random: np.random.Generator | ScriptedRandom, target: Array | None, base: Array, front: float
+) -> tuple[float, float]:
+    """r and angle of the next place: one to reach the target from, or anywhere around."""
     if target is None:
-        return np.array([random.uniform(*AROUND), front + random.uniform(-SIDEWAYS, SIDEWAYS)])
+        return random.uniform(*AROUND), front + random.uniform(-SIDEWAYS, SIDEWAYS)
     offset = target[:2] - base[:2]
-    out = math.atan2(offset[1], offset[0]) + ASKEW * random.standard_normal()
+    out = math.atan2(offset[1], offset[0]) + ASKEW * float(random.standard_normal())
     place = offset + random.uniform(*STAND_OFF) * np.array([math.cos(out), math.sin(out)])
     off = math.remainder(math.atan2(place[1], place[0]) - front, 2 * math.pi)
-    return np.array([max(float(np.linalg.norm(place)), NEAREST), front + min(max(off, -SIDEWAYS), SIDEWAYS)])
+    return max(_length(place), NEAREST), front + min(max(off, -SIDEWAYS), SIDEWAYS)
+
+
+def _length(x: Array) -> float:
+    """As np.linalg.norm has it, to the bit."""
+    return math.sqrt(x.dot(x))
 
 
 def _grasp(
@@ -241,15 +267,11 @@ def _grasp(
     hang, hip, shoulder = figure[_HANDS[side]], figure[_HIP], figure[_SHOULDERS[side]]
     most = STRETCH * sum(arm_lengths(height)) * (1 + 1e-9)  # as it hangs it is just that
     way = wanted - hang
-    stretched: Array = sum(
-        (x + _FAR * by + _LEFT * (now - at) - now) ** 2
-        for x, by, at, now in zip(hang, way, shoulder, _shoulders(shoulder, hip), strict=True)
-    )
-    enough = np.sqrt(stretched.max(axis=1)) <= most
+    enough = _efforts().stretched(hang, way, shoulder, hip) <= most
     lean, far = _EFFORTS[int(np.argmax(enough)) if enough.any() else -1].tolist()
     speed = random.uniform(*speeds)
-    head = float(np.linalg.norm(figure[POINTS.index("head")] - hip))
-    time = max(PEAK * far * float(np.linalg.norm(way)) / speed, PEAK * lean * head / LEANING, 0.15)
+    head = _length(figure[_HEAD] - hip)
+    time = max(PEAK * far * _length(way) / speed, PEAK * lean * head / LEANING, 0.15)
     start = max(arrival + random.uniform(-BEFORE, AFTER), 0.0)
     return Grasp(start, time, random.uniform(*HOLDS), side, hang + far * way, lean)
 
@@ -258,6 +280,13 @@ def _grasp(
 def motion() -> Motion:
     """From plans to points."""
     return Motion(len(POINTS), _HIP, tuple(_TRUNK), tuple(_SHOULDERS), tuple(_ELBOWS), tuple(_HANDS), RISE)
+
+
+@cache
+def _efforts() -> Efforts:
+    """How far each effort stretches an arm."""
+    leant = PARTS * _EFFORTS[:, :1]  # (46, 11) the lean at each part of the way, with each effort
+    return Efforts(np.cos(leant), np.sin(leant), PARTS * _EFFORTS[:, 1:], 1.0 - PARTS)
 
 
 @cache

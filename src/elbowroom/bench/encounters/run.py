@@ -54,6 +54,7 @@ from ...avoidance.control.obstacles import Obstacles
 from ...errors import ElbowroomError, pip_install
 from ...geometry import Pairs
 from ...geometry.distance import CLOSING, DISTANCE
+from ...geometry.shapes import A, B
 from .methods import Factory, Latching, Method, controller
 from .nearness import Near, nearness
 from .people import LIMB_SPEED
@@ -62,6 +63,9 @@ from .scene import CAPSULES, DURATION, PERIOD, REACHED, EncounterScene, Place, S
 Array = NDArray[np.float64]
 T = TypeVar("T")
 APPROACH = 0.05  # m/s
+WIDE = 32
+EVERY = 16  # control times, in `contacts`
+SLACK = 1e-6  # m: what is left to rounding
 
 
 class RunTrack(NamedTuple):
@@ -108,6 +112,17 @@ def _rms(values: Array) -> float:
     return float(np.sqrt(np.mean(np.square(values)))) if values.size else 0.0
 
 
+def _extremes(values: Array) -> tuple[Array, Array]:
+    """(n,) the least and the greatest of columns (T, n); T in rows of `WIDE`, which NumPy goes through quickly."""
+    many, n = len(values) - len(values) % WIDE, values.shape[1]
+    wide, rest = values[:many].reshape(-1, WIDE * n), values[many:]
+    least, most = (
+        fold.reduce(np.concatenate([fold.reduce(wide, initial=start).reshape(WIDE, n), rest]))
+        for fold, start in ((np.minimum, np.inf), (np.maximum, -np.inf))
+    )
+    return least, most
+
+
 class Distances(NamedTuple):
     """Arm and people at the T + 1 control times: pairs P of each moving capsule of the arm with each of the people."""
 
@@ -125,9 +140,43 @@ def distances(scene: EncounterScene, track: RunTrack) -> Distances:
     return Distances(rows, table[..., DISTANCE], table[..., CLOSING])
 
 
+def contacts(scene: EncounterScene, track: RunTrack) -> Distances:
+    """The same, but infinite at times when no pair can overlap.
+
+    All pairs are measured at every `EVERY`th time.  From one time to another none comes nearer than the farthest that
+    an end of the arm's capsules went meanwhile, and an end of people's.
+    """
+    where = scene.place
+    moved = np.vstack([np.zeros(where.arm.n), np.diff(track.q, axis=0) / PERIOD])
+    rows, people = where.body.kernel(track.q, moved), still(scene.rows)
+    count = len(rows)
+    others = people.reshape(count, -1, people.shape[-1])
+    ways = np.concatenate([[0.0], np.cumsum(_farthest(rows[:, where.moving]) + _farthest(others))])
+    known = np.append(np.arange(0, count - 1, EVERY), count - 1)
+    apart = pair_table(where, rows[known], people[known])[..., DISTANCE].min(axis=1)
+    times = np.arange(count)
+    before = np.minimum(times // EVERY, len(known) - 1)
+    after = np.minimum(before + 1, len(known) - 1)
+    since, until = ways - ways[known[before]], ways[known[after]] - ways
+    near = np.flatnonzero((apart[before] - since <= SLACK) & (apart[after] - until <= SLACK))
+    table = pair_table(where, rows[near], people[near])
+    distance = np.full((count, table.shape[1]), np.inf)
+    own = np.zeros_like(distance)
+    distance[near], own[near] = table[..., DISTANCE], table[..., CLOSING]
+    return Distances(rows, distance, own)
+
+
+def _farthest(rows: Array) -> Array:
+    """(T - 1,) the farthest that an end of capsules (T, C, 13) goes from one time to the next, m."""
+    ends = np.concatenate([rows[..., A], rows[..., B]], axis=1)
+    steps = np.diff(ends, axis=0)
+    found: Array = np.sqrt(np.einsum("tci,tci->tc", steps, steps).max(axis=1))
+    return found
+
+
 def pair_table(where: Place, rows: Array, people: Array) -> Array:
     """(T, P, 12): pairs of the arm's capsules (T, R, 13) that joints move and those of people (T, people, C, 13)."""
-    others = people.reshape(len(rows), -1, people.shape[-1])
+    others = people.reshape(len(rows), people.shape[1] * people.shape[2], people.shape[3])
     both = np.concatenate([rows[:, where.moving], others], axis=1)
     table: Array = _pairs(len(where.moving), others.shape[1])(np.ascontiguousarray(both))
     return table
@@ -140,10 +189,11 @@ def measured(
     people, _, itself, floor = near or nearest(scene, track)
     approach = False
     if people < 0.0:
-        _, distance, closing = apart or distances(scene, track)
+        _, distance, closing = apart or contacts(scene, track)
         approach = bool(((distance < 0.0) & (closing > APPROACH)).any())
     model = scene.place.arm.model
-    ends = ((track.q <= model.lower) | (track.q >= model.upper)).any(axis=0)
+    (lowest, highest), (back, forth) = _extremes(track.q), _extremes(track.asked)
+    ends = (lowest <= model.lower) | (highest >= model.upper)
     return RunResult(
         seed=scene.seed,
         touched=people < 0.0,
@@ -157,7 +207,7 @@ def measured(
         jerk=_rms(np.diff(track.asked, n=2, axis=0)) / PERIOD**2,
         stops=track.stops,
         microseconds=float(np.median(track.seconds)) * 1e6 if track.timed else np.nan,
-        fastest=float((np.abs(track.asked) / model.velocity).max()),
+        fastest=float((np.maximum(-back, forth) / model.velocity).max()),
     )
 
 

@@ -24,7 +24,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 
 from ...arm import Arm
 from ...avoidance.checks import Settings, refusal, setting
+from ...compile.recycled import piece
 from ...errors import ElbowroomError, UnknownNameError
 from ...geometry import Body, Pairs
 from ...geometry.distance import DISTANCE
@@ -121,10 +122,9 @@ def frames(scene: EncounterScene, sensor: str | SensorSettings = "camera") -> Se
     if settings.kind == "ideal":
         true = SeenPoints(scene.points, scene.velocities)
         return SensorFrames(scene.times, scene.times, scene.place, true, scene.other)
-    frame, every = settings.frame_period, settings.gap_every
+    every = settings.gap_every
     drawn = noise.timings(scene.seed, settings.latency, settings.gap, every)
-    numbers = np.arange(-round(BEFORE / frame), math.floor(scene.duration / frame + 1e-9) + 1, dtype=float)
-    stamps = frame * numbers
+    stamps, at = _shutter(settings.frame_period, scene.duration)
     keep = np.ones(len(stamps), dtype=bool)
     latency, gap, length = next(drawn)
     while every and gap < scene.duration:
@@ -132,15 +132,22 @@ def frames(scene: EncounterScene, sensor: str | SensorSettings = "camera") -> Se
         keep &= (stamps < gap) | (stamps >= end)
         _, wait, length = next(drawn)
         gap = end + wait
-    truth = scene.points[np.maximum(np.round(stamps / PERIOD).astype(int), 0)]  # people stand until 0
-    seen = noise.seen_points(scene.seed, truth, settings.noise)
-    seen = seen if keep.all() else seen[keep]
-    stamps, back = stamps[keep], settings.baseline
-    velocities, later = np.empty_like(seen), slice(back, None)
+    which, back = np.flatnonzero(keep), settings.baseline
+    stamps, at = stamps[which], at[which]
+    truth, velocities = (piece((len(at), *scene.points.shape[1:]), scene.points.dtype) for _ in range(2))
+    np.take(scene.points, at, axis=0, out=truth, mode="clip")  # none is outside; "raise" would copy
+    seen, later = noise.seen_points(scene.seed, truth, settings.noise, which), slice(back, None)
     velocities[:back] = 0.0
     np.subtract(seen[later], seen[:-back], out=velocities[later])
     velocities[later] /= (stamps[later] - stamps[:-back])[:, None, None, None]
     return SensorFrames(stamps, stamps + latency, scene.place, SeenPoints(seen, velocities))
+
+
+@lru_cache(maxsize=8)
+def _shutter(frame: float, duration: float) -> tuple[Array, NDArray[np.int64]]:
+    """When a camera without gaps takes frames, s, and the numbers of the control times; people stand until 0."""
+    stamps = frame * np.arange(-round(BEFORE / frame), math.floor(duration / frame + 1e-9) + 1, dtype=float)
+    return stamps, np.maximum(np.round(stamps / PERIOD).astype(int), 0)
 
 
 @cache

@@ -11,7 +11,7 @@ over, backwards if negative, or STOP: then `run` ends and gives the row's number
     skip        mask, active, rows                          jumps where it holds in none
     again       mask, active, counter, most, rows           jumps back where it holds in one, and not for ever
     around      counter, most, rows                         jumps back so many times, then STOP
-    copy        to, from, bytes
+    copy        to, from, vectors
     blend       mask, to, from, vectors                     copies the lanes of the mask
     from_ring   to, ring, at, elements, rows                the row of a ring whose number is `at`, lane by lane
     to_ring     from, ring, at, elements, rows
@@ -27,6 +27,7 @@ over, backwards if negative, or STOP: then `run` ends and gives the row's number
 from __future__ import annotations
 
 from ..ir import IrWriter
+from ..transpose import into_columns, into_rows
 
 STOP = -(1 << 62)
 OPERATIONS = (
@@ -223,8 +224,21 @@ no:
 def _copies(w: IrWriter) -> list[str]:
     copy = f"""\
 define i64 @copy(ptr %words) {{
-{_words(to="ptr", source="ptr", bytes="i64")}
-  call void @llvm.memmove.p0.p0.i64(ptr %to, ptr %source, i64 %bytes, i1 false)
+entry:
+{_words(to="ptr", source="ptr", vectors="i64")}
+  br label %head
+head:
+  %k = phi i64 [0, %entry], [%next, %body]
+  %more = icmp slt i64 %k, %vectors
+  br i1 %more, label %body, label %done
+body:
+  %x_at = getelementptr {w.type}, ptr %source, i64 %k
+  %y_at = getelementptr {w.type}, ptr %to, i64 %k
+  %x = load {w.type}, ptr %x_at, align {w.bytes}
+  store {w.type} %x, ptr %y_at, align {w.bytes}
+  %next = add i64 %k, 1
+  br label %head
+done:
   ret i64 0
 }}"""
     blend = f"""\
@@ -252,15 +266,50 @@ done:
     return [copy, blend]
 
 
-def _by_lane(w: IrWriter, name: str, takes: str, start: str, element: str) -> str:
+def _at_once(w: IrWriter, copy: str) -> str:
+    """Rows of all lanes' tables at once, where every lane is active and has one."""
+    return f"""\
+  %places = alloca ptr, i64 {w.lanes}
+  br label %look
+look:
+  %l = phi i64 [0, %entry], [%l1, %look]
+  %all = phi i1 [true, %entry], [%still, %look]
+  %n_at = getelementptr {w.scalar}, ptr %at, i64 %l
+  %n = load {w.scalar}, ptr %n_at
+  %i = call i64 @llvm.fptosi.sat.i64.{"f64" if w.scalar == "double" else "f32"}({w.scalar} %n)
+  %a_at = getelementptr {w.scalar}, ptr %mask, i64 %l
+  %a = load {w.scalar}, ptr %a_at
+  %on = fcmp une {w.scalar} %a, 0.0
+  %has = icmp sge i64 %i, 0
+  %good = and i1 %on, %has
+  %still = and i1 %all, %good
+  %t_at = getelementptr ptr, ptr %tables, i64 %l
+  %t = load ptr, ptr %t_at
+  %begins = mul i64 %i, %elements
+  %there_at = getelementptr {w.scalar}, ptr %t, i64 %begins
+  %place_at = getelementptr ptr, ptr %places, i64 %l
+  store ptr %there_at, ptr %place_at
+  %l1 = add i64 %l, 1
+  %others = icmp slt i64 %l1, {w.lanes}
+  br i1 %others, label %look, label %looked
+looked:
+  br i1 %still, label %fast, label %slow
+fast:
+  call void @{copy}(ptr %places, ptr %array, i64 %elements)
+  ret i64 0
+slow:"""
+
+
+def _by_lane(w: IrWriter, name: str, takes: str, start: str, element: str, at_once: str = "") -> str:
     """An operation that goes through lanes and elements: `%lane`, `%e`, `%own` where the lane's element lies."""
     return f"""\
 define i64 @{name}(ptr %words) {{
 entry:
 {takes}
+{at_once}
   br label %head
 head:
-  %lane = phi i64 [0, %entry], [%following, %past]
+  %lane = phi i64 [0, %{"slow" if at_once else "entry"}], [%following, %past]
   %more = icmp slt i64 %lane, {w.lanes}
   br i1 %more, label %begin, label %done
 begin:
@@ -318,12 +367,13 @@ ready:
     store = f"  store {w.scalar}"
     of_ring = _words(array="ptr", ring="ptr", at="ptr", elements="i64", rows="i64")
     of_table = _words(array="ptr", tables="ptr", at="ptr", elements="i64", mask="ptr")
+    gathered, scattered = (_at_once(w, copy) if w.lanes > 1 else "" for copy in ("into_columns", "into_rows"))
     shown = f"{load} %there\n  %z = select i1 %known, {w.scalar} %x, {w.scalar} {nan}\n{store} %z, ptr %own"
     return [
         _by_lane(w, "from_ring", of_ring, ring, f"{there}\n{load} %there\n{store} %x, ptr %own"),
         _by_lane(w, "to_ring", of_ring, ring, f"{there}\n{load} %own\n{store} %x, ptr %there"),
-        _by_lane(w, "gather", of_table, table, f"{outside}\n{shown}"),
-        _by_lane(w, "scatter", of_table, table, f"{outside}\n{load} %own\n{store} %x, ptr %there"),
+        _by_lane(w, "gather", of_table, table, f"{outside}\n{shown}", gathered),
+        _by_lane(w, "scatter", of_table, table, f"{outside}\n{load} %own\n{store} %x, ptr %there", scattered),
     ]
 
 
@@ -361,9 +411,10 @@ def module(room: str, scalar: str, lanes: int) -> str:
     """The whole text; `room` is what every module needs for its outside functions."""
     w = IrWriter(scalar, lanes, fma=True)
     parts = [_run(), CALL, _check(w), *_branches(w), *_copies(w), *_rows(w), _spread(w)]
+    if w.lanes > 1:
+        parts += [*into_columns(w, apart=True), *into_rows(w, apart=True)]
     w.needed |= {
         room,
-        "declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)",
         f"declare i64 @llvm.fptosi.sat.i64.{'f64' if scalar == 'double' else 'f32'}({scalar})",
     }
     return "\n".join([*sorted(w.needed), *parts, ""])

@@ -133,7 +133,7 @@ class LaneSchedule:
             reads, writes = reads_and_writes(step)
             self._row(step, "call", code.address, *(self._at(x) for x in (*reads, *writes)))
         elif isinstance(step, Copy):
-            self._row(step, "copy", self._at(step.to), self._at(step.source), self[step.to].nbytes)
+            self._row(step, "copy", self._at(step.to), self._at(step.source), step.to.size)
         elif isinstance(step, Blend):
             self._row(step, "blend", *(self._at(x) for x in (step.mask, step.to, step.source)), step.to.size)
         elif isinstance(step, FromRing | ToRing):

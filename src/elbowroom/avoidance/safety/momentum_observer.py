@@ -41,9 +41,9 @@ comes at once.  Let ^ mark a reading `window` or more before this one and A = e^
     d_j^2  = sigma_t^2 (V + V^ - 2 A V^)  +  sigma_v^2 (m_j S + m_j^ S^ + 2 max(m_j, m_j^) max(B c^ - A S^, 0))
 
 The error of friction may turn round at any time, and what was before ^ has in r_j the part A of its weight in r_j^.
-B = e^(-K (t - t1)) G1 with the time t1 and the gain G1 of the reading after ^, which has the noise of qd^ with the other
-sign.  All of this holds for readings at any times, however far apart.  With no reading that long ago all that was before
-counts as zero, and the change is the residual itself.
+B = e^(-K (t - t1)) G1 with the time t1 and the gain G1 of the reading after ^, which has the noise of qd^ with the
+other sign.  All of this holds for readings at any times, however far apart.  With no reading that long ago all that was
+before counts as zero, and the change is the residual itself.
 
 From the first reading with contact on ^ stays where it is, so a push is felt as long as it lasts, and its end is no
 second one.  That ends when nothing has been felt for `RELEASED`; and a change alone is felt for `memory` at most: what

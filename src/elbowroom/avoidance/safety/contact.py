@@ -105,11 +105,11 @@ class ContactWatch:
             return None
         damping, still = self._damping, np.zeros(self.arm.n)
         if self.settings.reaction == "retract":
-            if self._way is None:
+            if self._way is None and self.observer.touched >= 0:
                 self._way = self._away(q)
                 self._until = t + self.settings.retract_distance / self.settings.retract_speed
-            if t >= self._until or not self._way.any():
-                self.over = True
+            if self._way is None or t >= self._until:
+                self.over = self._way is not None or not self.observer.contact
                 return None
             v = self._way
         elif self.torque:
@@ -120,12 +120,10 @@ class ContactWatch:
         return v, self.arm.inverse_dynamics(q, qd, damping * (v - qd)) if self.torque else still
 
     def _away(self, q: Array) -> Array:
-        """The speeds (n,) of a retraction from what is felt at q; zeros where nothing is."""
+        """The speeds (n,) of a retraction from what is felt at q."""
         touched = self.observer.touched
         felt, most = self.observer.felt()
         way: Array = self._velocity**2 * np.where(np.abs(felt) > most, felt, 0.0)
-        if touched < 0:
-            return np.zeros(self.arm.n)
         frames = self.arm.poses(q)
         far = frames[touched + 1, :3, 3] if touched + 1 < self.arm.n else self.arm.pose(q)[:3, 3]
         axes, arms = frames[: touched + 1, :3, 2], far - frames[: touched + 1, :3, 3]

@@ -356,6 +356,11 @@ class MomentumObserver(Rebuilt):
         self._spare.append(reading)
 
     @property
+    def contact(self) -> bool:
+        """Whether something is felt, or was felt not longer than `RELEASED` ago."""
+        return self._held is not None
+
+    @property
     def part(self) -> float:
         """The greatest residual or change in thresholds: above 1 is contact.  0 before there are two readings."""
         felt, most = self.felt()

@@ -3,7 +3,8 @@
     pushes      the arm works; every `EVERY` s something pushes a point of a link, drawn along the link's capsules, in a
                 random direction for `LASTS` s.  Seen in time: within `IN_TIME` of the push's beginning, by a reading.
                 Feelable: |J^T F| of some joint is more than FEELABLE times its noise floor (`noise_floor`), the error
-                with which readings of `IN_TIME` give a joint's torque if the model is right
+                with which readings of `IN_TIME` give a joint's torque if the model is right.  What is felt `RESET` after
+                the beginning is forgotten, as an operator's reset would have it
     alarms      the arm works for minutes and nothing touches it: each stop for contact is a false alarm
     reactions   the arm's way is blocked by a body that it does not see, as fixed as a wall and as soft as MuJoCo's
                 default contact; of each reaction the force between both, as the engine has it
@@ -45,7 +46,8 @@ ALARM_PERIOD, FAST = 0.01, 0.001  # s, of work: `runs` times, and once
 FORCE = 20.0  # N
 LASTS, EVERY, SETTLED = 0.06, 0.4, 0.5  # s
 IN_TIME = 0.010  # s
-FEELABLE = 10.0  # standard deviations
+FEELABLE = 15.0  # standard deviations
+RESET = 0.3  # s after the beginning of a push: what is felt then is forgotten
 ROUNDING = 1e-6  # s
 MASS_ERROR = 0.1
 MINUTES = 10.0
@@ -75,6 +77,7 @@ class PushRow:
     named: int  # that link; of those that were seen
     inner: int  # a link before it, as far as its joints feel enough
     missed: float  # the strongest of those not seen in time, in noise floors; NaN if none was missed
+    after: int  # felt when they had ended: as a push the other way, since the beginning was missed
 
 
 @dataclass(frozen=True)
@@ -166,17 +169,21 @@ def pushed(robot: str, period: float, pushes: int, seed: int) -> list[PushRow]:
     assert isinstance(plant, MuJoCo)
     observer, rng = MomentumObserver(arm, Contact()), np.random.default_rng(seed + 1)
     found: list[list[_Push]] = [[] for _ in range(arm.n)]
-    lasts, every, settled = (round(x / period) for x in (LASTS, EVERY, SETTLED))
+    lasts, every, settled, reset = (round(x / period) for x in (LASTS, EVERY, SETTLED, RESET))
     k = 0
     for number in range(pushes * arm.n):
         link = number % arm.n
         point, force = _point(cell, link, rng), _direction(rng) * FORCE
-        seen, named, strength, began = math.inf, -1, 0.0, (k + settled) * period if number == 0 else k * period
+        seen, named, strength, after = math.inf, -1, 0.0, False
+        began = (k + settled) * period if number == 0 else k * period
         for step in range(-settled if number == 0 else 0, every):
             t = k * period
             cell.step(t)
             touched = observer.look(cell.state.t, cell.state.q, cell.state.qd, cell.state.tau)  # type: ignore[arg-type]  # measured
             since = t - began
+            if step == reset and touched >= 0:
+                after = True
+                observer.forget()
             if step == 0:
                 strength = felt(arm, cell.state.q, link, point, force, period)
             if touched >= 0 and 0.0 < since <= lasts * period + ROUNDING:
@@ -186,7 +193,7 @@ def pushed(robot: str, period: float, pushes: int, seed: int) -> list[PushRow]:
             push(plant, link, point, force if acts else np.zeros(3))
             cell.advance(t, period)
             k += 1
-        found[link].append(_Push(seen, named, strength))
+        found[link].append(_Push(seen, named, strength, after))
     return [_push_row(robot, period, arm.model.link_names[i], i, each) for i, each in enumerate(found)]
 
 
@@ -194,6 +201,7 @@ class _Push(NamedTuple):
     seen: float  # s after its beginning
     named: int  # the link
     strength: float  # in noise floors
+    after: bool  # still felt at RESET
 
 
 def noise_floor(arm: Arm, q: Array, period: float) -> Array:
@@ -230,6 +238,7 @@ def _push_row(robot: str, period: float, name: str, link: int, found: list[_Push
         sum(each == link for each in named),
         sum(each < link for each in named),
         math.nan if in_time.all() else float(strengths[~in_time].max()),
+        sum(each.after for each in found),
     )
 
 

@@ -22,12 +22,12 @@ def contact(report: ContactReport) -> None:
         table(
             [
                 *("robot", "link", "pushes", "feelable", f"seen in {1e3 * IN_TIME:g} ms", "of all", "seen", "median"),
-                *("named it", "an inner one", "missed"),
+                *("named it", "an inner one", "missed", "after it"),
             ],
             (
                 [
                     *(r.robot, r.link, r.pushes, r.feelable, r.feelable_in_time, r.in_time, r.seen, _ms(r.median)),
-                    *(r.named, r.inner, "" if math.isnan(r.missed) else f"{r.missed:.1f}"),
+                    *(r.named, r.inner, "" if math.isnan(r.missed) else f"{r.missed:.1f}", r.after),
                 ]
                 for r in report.pushes
                 if r.period == period
@@ -36,7 +36,7 @@ def contact(report: ContactReport) -> None:
         )
     line(f"feelable: |J^T F| of some joint is more than {FEELABLE:g} noise floors, and those of them seen in time.")
     line(f"noise floor: the error of a joint's torque from readings of {1e3 * IN_TIME:g} ms, were the model right.")
-    line("missed: the strongest push that was not seen in time, in noise floors.")
+    line("missed: the strongest push not seen in time, in noise floors; after it: how many ends were felt as pushes.")
     heading("Work without contact")
     table(
         [

@@ -3,8 +3,8 @@
     pushes      the arm works; every `EVERY` s something pushes a point of a link, drawn along the link's capsules, in a
                 random direction for `LASTS` s.  Seen in time: within `IN_TIME` of the push's beginning, by a reading.
                 Feelable: |J^T F| of some joint is more than FEELABLE times its noise floor (`noise_floor`), the error
-                with which readings of `IN_TIME` give a joint's torque if the model is right.  What is felt `RESET` after
-                the beginning is forgotten, as an operator's reset would have it
+                with which readings of `IN_TIME` give a joint's torque if the model is right.  What is felt `RESET`
+                after the beginning is forgotten, as an operator's reset would have it
     alarms      the arm works for minutes and nothing touches it: each stop for contact is a false alarm
     reactions   the arm's way is blocked by a body that it does not see, as fixed as a wall and as soft as MuJoCo's
                 default contact; of each reaction the force between both, as the engine has it

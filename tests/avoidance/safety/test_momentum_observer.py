@@ -424,6 +424,7 @@ def test_dry_friction_that_turns_round_or_sticks_is_no_contact():
     arm = er.Arm(model)
     settings = dataclasses.replace(EXACT, friction_error=0.5, sticking=0.01)
     actual = dataclasses.replace(model, coulomb=1.5 * model.coulomb, viscous=0.5 * model.viscous)
+    rigid = er.Arm(dataclasses.replace(model, coulomb=np.zeros(2), viscous=np.zeros(2)))
     for h in (0.001, 0.01):
         observer, most = MomentumObserver(arm, settings), 0.0
         for k in range(round(2.0 / h)):
@@ -434,7 +435,6 @@ def test_dry_friction_that_turns_round_or_sticks_is_no_contact():
             before = 0.3 * np.sin(4.0 * (t - h))
             friction = actual.viscous * 0.5 * (speed + before)  # its mean, as the model has it
             dry = np.sign(speed) if before * speed[0] > 0.01**2 else np.sign(np.cos(7.0 * t))  # whatever sticking gives
-            rigid = er.Arm(dataclasses.replace(model, coulomb=np.zeros(2), viscous=np.zeros(2)))
             observer.look(t, q, speed, rigid.inverse_dynamics(q, speed, acceleration) + friction + dry * actual.coulomb)
             slack = 1.2 * 4.0 * h * np.abs(arm.mass_matrix(q)).sum(axis=1)  # torque at its reading, not its mean
             assert (np.abs(observer.residual) <= observer.threshold + slack).all(), t

@@ -1614,13 +1614,35 @@ class TestF30:
         assert cell.supervisor.reset(cell.t)
         assert cell.moving().status is Status.OK
 
-    def test_what_the_model_may_be_wrong_by_is_no_contact(self):
+    def standing(self):
+        """An arm that stands, and a push within what its masses may be wrong by."""
         cell = Felt(Contact(mass_error=0.3))
-        cell.moving()
+        cell.cycle(200)
         allowed = cell.supervisor.contact.observer.threshold.copy()
-        assert (allowed > 0.5).any()
-        assert self.pushed(cell, 50, push=0.9 * allowed).status is Status.OK
-        assert self.pushed(cell, 50, push=1.2 * allowed).status is Status.STOP_CONTACT
+        assert (allowed > 0.5).all()
+        return cell, 0.9 * allowed
+
+    def grows(self, cell, push):
+        """Within a second, and stays for half of one."""
+        for part in np.minimum(np.arange(1500) / 1000, 1.0):
+            assert self.pushed(cell, push=part * push).status is Status.OK
+
+    def test_what_the_model_may_be_wrong_by_is_no_contact(self):
+        cell, push = self.standing()
+        self.grows(cell, push)
+        assert self.pushed(cell, 50, push=1.2 / 0.9 * push).status is Status.STOP_CONTACT
+
+    def test_the_same_at_once_is_contact_that_its_change_shows(self):
+        cell, push = self.standing()
+        observer = cell.supervisor.contact.observer
+        assert self.pushed(cell, 10, push=push).status is Status.STOP_CONTACT
+        for _ in range(1000):
+            cell.cycle()
+            assert (np.abs(observer.residual) <= observer.threshold).all()
+            assert not cell.supervisor.reset(cell.t)
+        self.pushed(cell, 100, push=0.0)
+        assert cell.supervisor.reset(cell.t)
+        self.grows(cell, push)
 
     @pytest.mark.parametrize("torques", ["none", "nan", "shape"])
     def test_torques_that_are_none_stop_the_arm_at_once(self, torques, caplog):

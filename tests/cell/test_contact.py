@@ -145,3 +145,34 @@ def test_force_and_impulse_of_contacts_add_up_over_substeps():
     assert np.allclose(impulses, forces * 0.001)
     whole.advance(0.001)
     assert whole.contact_force == whole.contact_impulse == 0.0
+
+
+@pytest.mark.parametrize("reaction", ["stop", "retract", "float"])
+def test_a_push_that_only_the_change_shows_stops_the_arm_as_any_other(reaction):
+    """8 N on the elbow of an arm that works, at 1 kHz, for a second: below what masses may be wrong by at all times."""
+    cell = bench.working("panda", 0.001, 0, Contact(reaction=reaction))
+    arm, guard, observer = cell.arm, cell.guard, cell.guard.contact.observer
+    point, force = np.asarray(arm.model.com[3]), np.array([0.0, 0.0, -8.0])
+    place = lambda: arm.poses(cell.state.q)[3] @ np.append(point, 1.0)  # noqa: E731
+    seen, began, ended = None, None, None
+    for k in range(2200):
+        t = k * 0.001
+        cell.step(t)
+        if seen is None and guard.latched is not None:
+            seen, began = k, place()
+        if k > 1000:
+            assert (np.abs(observer.residual) <= observer.threshold).all()
+        if k == 2000:
+            ended = place()
+        if k in (1500, 1999):
+            assert observer.touched >= 0
+            assert not guard.reset(t)
+        bench.push(cell.plant, 3, point, force if 1000 <= k < 2000 else np.zeros(3))
+        cell.advance(t, 0.001)
+    assert guard.latched is Status.STOP_CONTACT
+    assert 1000 < seen <= 1010
+    assert "panda_joint4' feels" in guard.reason
+    assert "N m more than before, allowed" in guard.reason
+    moved = float(force @ (ended - began)[:3]) / 8.0  # the way of the push
+    assert moved > 0.01 if reaction != "stop" else abs(moved) < 0.005
+    assert guard.reset(2.2)

@@ -104,6 +104,8 @@ def jacobian(program: Program, of: Sequence[str], *, value: bool = False) -> Pro
         if min(forward, reverse) > BOTH or sweeps > SWEEPS:
             modes = [_forward if forward <= reverse else _reverse]
     found = [_jacobian(program, inputs, mode, value) for mode in modes]
+    if len(found) == 1:  # to count the operations of a long one takes a while
+        return found[0]
     return min(found, key=lambda each: each.count.total + each.count.neg + 3 * each.count.div)
 
 
@@ -248,7 +250,9 @@ def differentiated_operands(operation: Sequence[object]) -> tuple[int, ...]:
     name, *operands = operation
     if name in FLAT or name in LEAVES:
         return ()
-    return tuple(k for k in (operands[1:] if name == "select" else operands) if isinstance(k, int) and k >= 0)
+    if name == "select":
+        del operands[0]
+    return tuple([k for k in operands if isinstance(k, int) and k >= 0])
 
 
 def _depends(program: Program, inputs: Sequence[Port]) -> list[int]:

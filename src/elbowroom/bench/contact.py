@@ -2,6 +2,9 @@
 
     pushes      the arm works; every `EVERY` s something pushes a point of a link, drawn along the link's capsules, in a
                 random direction for `LASTS` s.  Seen in time: within `IN_TIME` of the push's beginning, by a reading.
+                Feelable: |J^T F| of some joint is more than FEELABLE times its noise floor (`noise_floor`), the error
+                with which readings of `IN_TIME` give a joint's torque if the model is right.  What is felt `RESET`
+                after the beginning is forgotten, as an operator's reset would have it
     alarms      the arm works for minutes and nothing touches it: each stop for contact is a false alarm
     reactions   the arm's way is blocked by a body that it does not see, as fixed as a wall and as soft as MuJoCo's
                 default contact; of each reaction the force between both, as the engine has it
@@ -19,6 +22,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,10 +42,12 @@ from .timing import Progress, cpu_name, silent
 
 Array = NDArray[np.float64]
 PERIODS = (0.001, 0.01)  # s, of pushes
-ALARM_PERIOD = 0.01
+ALARM_PERIOD, FAST = 0.01, 0.001  # s, of work: `runs` times, and once
 FORCE = 20.0  # N
 LASTS, EVERY, SETTLED = 0.06, 0.4, 0.5  # s
 IN_TIME = 0.010  # s
+FEELABLE = 15.0  # standard deviations
+RESET = 0.3  # s after the beginning of a push: what is felt then is forgotten
 ROUNDING = 1e-6  # s
 MASS_ERROR = 0.1
 MINUTES = 10.0
@@ -63,11 +69,15 @@ class PushRow:
     period: float  # s
     link: str
     pushes: int
+    feelable: int
+    feelable_in_time: int
     in_time: int
     seen: int  # before it ended
     median: float  # s, of those that were seen
     named: int  # that link; of those that were seen
     inner: int  # a link before it, as far as its joints feel enough
+    missed: float  # the strongest of those not seen in time, in noise floors; NaN if none was missed
+    after: int  # felt when they had ended: as a push the other way, since the beginning was missed
 
 
 @dataclass(frozen=True)
@@ -75,12 +85,14 @@ class AlarmRow:
     """Work without contact."""
 
     robot: str
+    period: float  # s
     runs: int
     minutes: float  # of each
     cycles: int  # task cycles done
     alarms: int
     rate: float  # an hour, at most, with CONFIDENCE; alarms being independent
     closest: float  # greatest residual in thresholds
+    change: float  # greatest change of it in thresholds
 
 
 @dataclass(frozen=True)
@@ -156,18 +168,24 @@ def pushed(robot: str, period: float, pushes: int, seed: int) -> list[PushRow]:
     arm, plant = cell.arm, cell.plant
     assert isinstance(plant, MuJoCo)
     observer, rng = MomentumObserver(arm, Contact()), np.random.default_rng(seed + 1)
-    found: list[list[tuple[float, int]]] = [[] for _ in range(arm.n)]  # when it was seen, and the link that was named
-    lasts, every, settled = (round(x / period) for x in (LASTS, EVERY, SETTLED))
+    found: list[list[_Push]] = [[] for _ in range(arm.n)]
+    lasts, every, settled, reset = (round(x / period) for x in (LASTS, EVERY, SETTLED, RESET))
     k = 0
     for number in range(pushes * arm.n):
         link = number % arm.n
         point, force = _point(cell, link, rng), _direction(rng) * FORCE
-        seen, named, began = math.inf, -1, (k + settled) * period if number == 0 else k * period
+        seen, named, strength, after = math.inf, -1, 0.0, False
+        began = (k + settled) * period if number == 0 else k * period
         for step in range(-settled if number == 0 else 0, every):
             t = k * period
             cell.step(t)
             touched = observer.look(cell.state.t, cell.state.q, cell.state.qd, cell.state.tau)  # type: ignore[arg-type]  # measured
             since = t - began
+            if step == reset and touched >= 0:
+                after = True
+                observer.forget()
+            if step == 0:
+                strength = felt(arm, cell.state.q, link, point, force, period)
             if touched >= 0 and 0.0 < since <= lasts * period + ROUNDING:
                 seen = min(seen, since)
                 named = max(named, touched) if since - seen <= SETTLES / observer.settings.gain else named
@@ -175,24 +193,52 @@ def pushed(robot: str, period: float, pushes: int, seed: int) -> list[PushRow]:
             push(plant, link, point, force if acts else np.zeros(3))
             cell.advance(t, period)
             k += 1
-        found[link].append((seen, named))
+        found[link].append(_Push(seen, named, strength, after))
     return [_push_row(robot, period, arm.model.link_names[i], i, each) for i, each in enumerate(found)]
 
 
-def _push_row(robot: str, period: float, name: str, link: int, found: list[tuple[float, int]]) -> PushRow:
-    times = np.array([t for t, _ in found])
-    seen = np.isfinite(times)
-    named = [touched for t, touched in found if math.isfinite(t)]
+class _Push(NamedTuple):
+    seen: float  # s after its beginning
+    named: int  # the link
+    strength: float  # in noise floors
+    after: bool  # still felt at RESET
+
+
+def noise_floor(arm: Arm, q: Array, period: float) -> Array:
+    """(n,) standard deviation of a joint's torque, N m or N, from readings of IN_TIME, at least one, of a right model.
+
+    It is the mean of the torques measured less the change of momentum M qd over that time, both with white noise.
+    """
+    stated, T = Contact(), max(IN_TIME, period)
+    torque = np.array([stated.torque_noise if arm.model.revolute(j) else stated.force_noise for j in range(arm.n)])
+    momentum = stated.speed_noise * np.linalg.norm(arm.mass_matrix(q), axis=1)
+    return np.asarray(np.sqrt(torque**2 * period / T + 2.0 * momentum**2 / T**2), dtype=float)
+
+
+def felt(arm: Arm, q: Array, link: int, point: Array, force: Array, period: float) -> float:
+    """What the joint that feels most of a force (3,) at a point of a link feels, |J^T F|, in noise floors."""
+    torque = arm.jacobian(q, link=link, point=point).Jv.T @ force
+    return float((np.abs(torque) / noise_floor(arm, q, period)).max())
+
+
+def _push_row(robot: str, period: float, name: str, link: int, found: list[_Push]) -> PushRow:
+    times, strengths = np.array([each.seen for each in found]), np.array([each.strength for each in found])
+    seen, in_time, feelable = np.isfinite(times), times <= IN_TIME + ROUNDING, strengths > FEELABLE
+    named = [each.named for each in found if math.isfinite(each.seen)]
     return PushRow(
         robot,
         period,
         name,
         len(found),
-        int((times <= IN_TIME + ROUNDING).sum()),
+        int(feelable.sum()),
+        int((feelable & in_time).sum()),
+        int(in_time.sum()),
         int(seen.sum()),
         float(np.median(times[seen])) if seen.any() else math.nan,
         sum(each == link for each in named),
         sum(each < link for each in named),
+        math.nan if in_time.all() else float(strengths[~in_time].max()),
+        sum(each.after for each in found),
     )
 
 
@@ -210,27 +256,30 @@ def _direction(rng: np.random.Generator) -> Array:
     return np.asarray(way / np.linalg.norm(way), dtype=float)
 
 
-def alarms(robot: str, runs: int, minutes: float, seed: int, progress: Progress = silent) -> AlarmRow:
+def alarms(
+    robot: str, runs: int, minutes: float, seed: int, progress: Progress = silent, period: float = ALARM_PERIOD
+) -> AlarmRow:
     """The arm at work, `runs` times with other signs of the error, and an operator who resets what stops it."""
-    count, cycles, closest = 0, 0, 0.0
+    count, cycles, closest, change = 0, 0, 0.0, 0.0
     for number in range(runs):
-        progress(f"{robot}: {minutes:g} minutes of work, {number + 1} of {runs}")
-        cell = working(robot, ALARM_PERIOD, seed + number, Contact())
+        progress(f"{robot}: {minutes:g} minutes of work at {period:g} s, {number + 1} of {runs}")
+        cell = working(robot, period, seed + number, Contact())
         guard = cell.guard
         assert guard is not None
         assert guard.contact is not None
-        for k in range(round(minutes * 60.0 / ALARM_PERIOD)):
-            t = k * ALARM_PERIOD
+        for k in range(round(minutes * 60.0 / period)):
+            t = k * period
             cell.step(t)
             seen = guard.contact.observer
             if k:
                 closest = max(closest, float(np.max(np.abs(seen.residual) / seen.threshold)))
+                change = max(change, float(np.max(np.abs(seen.change) / seen.jump)))
             if guard.latched is not None:
                 count += guard.reset(t)
-            cell.advance(t, ALARM_PERIOD)
+            cell.advance(t, period)
         cycles += cell.task.cycles
     hours = runs * minutes / 60.0
-    return AlarmRow(robot, runs, minutes, cycles, count, rate_bound(count) / hours, closest)
+    return AlarmRow(robot, period, runs, minutes, cycles, count, rate_bound(count) / hours, closest, change)
 
 
 def rate_bound(count: int, confidence: float = CONFIDENCE) -> float:
@@ -302,7 +351,7 @@ def _in_the_way(cell: Cell) -> Array:
 
 
 def run(robots: Sequence[str], *, runs: int = RUNS, seed: int = 0, progress: Progress = silent) -> ContactReport:
-    """Pushes, `runs` times ten minutes of work, and reactions, of each arm."""
+    """Pushes, `runs` times ten minutes of work and once at 1 kHz, and reactions, of each arm."""
     pushes, work, reactions = list[PushRow](), list[AlarmRow](), list[ReactionRow]()
     for robot in robots:
         for period in PERIODS:
@@ -312,4 +361,5 @@ def run(robots: Sequence[str], *, runs: int = RUNS, seed: int = 0, progress: Pro
             progress(f"{robot}: reaction {reaction or 'none'}")
             reactions.append(reacted(robot, reaction, PERIODS[0], seed))
         work.append(alarms(robot, runs, MINUTES, seed, progress))
+        work.append(alarms(robot, 1, MINUTES, seed, progress, FAST))
     return ContactReport(pushes, work, reactions, version("mujoco-core"), cpu_name())

@@ -131,9 +131,9 @@ class Emitter:
         return self.value[k]
 
     def _step(self, operation: Operation) -> str:
-        w = self.w
+        w, value = self.w, self.value
         name, *operands = operation
-        x = [self._operand(k) for k in operands]
+        x = [value[k] if k in value else self._operand(k) for k in operands]
         if name in ("add", "sub", "mul", "div"):
             return w.binary(f"f{name}", *x)
         if name == "fma":
@@ -340,7 +340,8 @@ class Emitter:
 
     def _from_memory(self, k: int) -> str:
         w = self.w
-        value = w.put(f"load {w.type}, ptr {self._homes.get(k) or self._slot(k)}, align {w.size}")
+        place = self._homes.get(k) or self._places.get(k) or self._slot(k)
+        value = w.put(f"load {w.type}, ptr {place}, align {w.size}")
         return w.put(f"fcmp one {w.type} {value}, {w.constant(0.0)}") if self._is_condition(k) else value
 
     def _store_slot(self, k: int) -> None:

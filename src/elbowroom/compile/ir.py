@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Self
 
 FAR = 1_000_000  # between the numbers of registers of two writers of the same lines
@@ -20,15 +21,16 @@ class IrWriter:
     needed: set[str] = field(default_factory=set)  # declarations and constants outside the function
     _next: int = 0
     _constants: dict[float, str] = field(default_factory=dict)  # in registers
+    _intrinsics: dict[tuple[str, int], str] = field(default_factory=dict)  # how a call of them begins
     registers: int = 16  # that the CPU has for numbers
     _negatives: dict[str, str] | None = None  # of registers, where LLVM does not take a sign into a product itself
 
-    @property
+    @cached_property
     def type(self) -> str:
         """The type of a value."""
         return self.scalar if self.lanes == 1 else f"<{self.lanes} x {self.scalar}>"
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Bytes of a scalar."""
         return 8 if self.scalar == "double" else 4
@@ -129,10 +131,12 @@ class IrWriter:
 
     def call(self, intrinsic: str, *arguments: str) -> str:
         """An intrinsic over values of this type."""
-        listed = ", ".join(f"{self.type} {a}" for a in arguments)
-        types = ", ".join([self.type] * len(arguments))
-        self.needed.add(f"declare {self.type} @llvm.{intrinsic}.{self.suffix}({types})")
-        return self.put(f"call {self.type} @llvm.{intrinsic}.{self.suffix}({listed})")
+        known = intrinsic, len(arguments)
+        if known not in self._intrinsics:
+            head = f"{self.type} @llvm.{intrinsic}.{self.suffix}"
+            self.needed.add(f"declare {head}({', '.join([self.type] * len(arguments))})")
+            self._intrinsics[known] = f"call {head}({self.type} "
+        return self.put(f"{self._intrinsics[known]}{f', {self.type} '.join(arguments)})")
 
     def product_sum(self, a: str, b: str, c: str) -> str:
         """a * b + c, fused where the CPU can."""

@@ -170,7 +170,9 @@ class Snapshot:
     would_stop: bool = False  # a supervisor that only watches would hold it
     reason: str = ""  # why
     safety: Margins | None = None
-    residual: Array = field(default_factory=lambda: np.zeros(0))  # what each joint feels; empty where not watched
+    residual: Array = field(
+        default_factory=lambda: np.zeros(0)
+    )  # or its change, whichever is fuller; empty where not watched
     allowed: Array = field(default_factory=lambda: np.zeros(0))  # thresholds of that; a recording does not hold them
     felt: float = np.nan  # the greatest of it in thresholds
     waited: float = 0.0  # s that the arm has stood for a person
@@ -197,6 +199,8 @@ class Snapshot:
         guard, first = cell.guard, place.people[0] if place.people else None
         found, recording = margins(cell), place.tape.recording
         watching = view.supervision == "watch"
+        none = np.zeros(0)
+        felt, allowed = (none, none) if cell.observer is None else map(np.copy, cell.observer.felt())
         return replace(
             cls.of_cell(cell, view),
             generation=place.generation,
@@ -214,8 +218,8 @@ class Snapshot:
             would_stop=watching and guard is not None and guard.latched is not None,
             reason=place.held or ("" if guard is None else guard.reason),
             safety=found,
-            residual=np.zeros(0) if cell.observer is None else cell.observer.residual.copy(),
-            allowed=np.zeros(0) if cell.observer is None else cell.observer.threshold.copy(),
+            residual=felt,
+            allowed=allowed,
             felt=np.nan if cell.observer is None else cell.observer.part,
             waited=place.waiting.seconds,
             farther=farther(cell, found),

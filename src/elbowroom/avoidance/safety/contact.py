@@ -1,15 +1,16 @@
 """Contact felt through the joints' torques (F30): what the supervisor is told, and what the arm does then.
 
-The momentum observer (momentum_observer.py) says that a link is touched; the stop is STOP_CONTACT, latched, and names
-the link.  In the cycle of the first residual beyond its threshold the outer joints may not have felt all of it yet, so
-the link is named anew while the residual settles, `SETTLES` / gain seconds.
+The momentum observer (momentum_observer.py) says that a link is touched, by the residual of a joint or by its change;
+the stop is STOP_CONTACT, latched, and names the link.  In the cycle of the first reading beyond a threshold the outer
+joints may not have felt all of it yet, so the link is named anew while the residual settles, `SETTLES` / gain seconds.
 
 The arm runs down as in every controlled stop.  When it stands
 
     stop        it stands
-    retract     it goes v = c V^2 r for a while, r being what the touched joints feel then and V their velocity limits:
-                of all speeds of that size in velocity limits the one that gives way most (the force does the work
-                v . r > 0).  c has the far end of the touched link at `retract_speed`, for `retract_distance`
+    retract     it goes v = c V^2 r for a while, r being what the touched joints feel then (the residual or its change,
+                whichever is more in thresholds) and V their velocity limits: of all speeds of that size in velocity
+                limits the one that gives way most (the force does the work v . r > 0).  c has the far end of the
+                touched link at `retract_speed`, for `retract_distance`
     float       it goes v = M^-1 r' / d with d = `float_damping` as long as something is felt, r' being what of r is
                 beyond the thresholds; an arm with torque commands is given gravity compensation with the damping d
 
@@ -88,9 +89,10 @@ class ContactWatch:
     def _told(self, link: int) -> str:
         names, joint = self.arm.model.link_names, self.arm.joint_names[link]
         unit = "N m" if self.arm.model.revolute(link) else "N"
-        felt, allowed = abs(self.observer.residual[link]), self.observer.threshold[link]
+        felt, allowed = (float(each[link]) for each in self.observer.felt())
         beyond = " or beyond" if link + 1 < self.arm.n else ""
-        numbers = f"{felt:.3g} {unit}, allowed {allowed:.3g}"
+        more = "" if felt == self.observer.residual[link] else " more than before"
+        numbers = f"{abs(felt):.3g} {unit}{more}, allowed {allowed:.3g}"
         return f"contact with link {names[link]!r}{beyond}: joint {joint!r} feels {numbers}"
 
     def reaction(self, t: float, q: Array, qd: Array, last: Array) -> tuple[Array, Array] | None:
@@ -103,32 +105,25 @@ class ContactWatch:
             return None
         damping, still = self._damping, np.zeros(self.arm.n)
         if self.settings.reaction == "retract":
-            if self._way is None:
+            if self._way is None and self.observer.touched >= 0:
                 self._way = self._away(q)
                 self._until = t + self.settings.retract_distance / self.settings.retract_speed
-            if t >= self._until or not self._way.any():
-                self.over = True
+            if self._way is None or t >= self._until:
+                self.over = self._way is not None or not self.observer.contact
                 return None
             v = self._way
         elif self.torque:
             v, damping = still, self.settings.float_damping
         else:
-            pushed: Array = np.linalg.solve(self.arm.mass_matrix(q), self._beyond()).astype(float, copy=False)
+            pushed: Array = np.linalg.solve(self.arm.mass_matrix(q), self.observer.beyond).astype(float, copy=False)
             v = self._within(pushed / self.settings.float_damping)
         return v, self.arm.inverse_dynamics(q, qd, damping * (v - qd)) if self.torque else still
 
-    def _beyond(self) -> Array:
-        """What is felt beyond the thresholds (n,)."""
-        r, most = self.observer.residual, self.observer.threshold
-        return r - np.clip(r, -most, most)
-
     def _away(self, q: Array) -> Array:
-        """The speeds (n,) of a retraction from what is felt at q; zeros where nothing is."""
+        """The speeds (n,) of a retraction from what is felt at q."""
         touched = self.observer.touched
-        felt = np.where(np.abs(self.observer.residual) > self.observer.threshold, self.observer.residual, 0.0)
-        way: Array = self._velocity**2 * felt
-        if touched < 0:
-            return np.zeros(self.arm.n)
+        felt, most = self.observer.felt()
+        way: Array = self._velocity**2 * np.where(np.abs(felt) > most, felt, 0.0)
         frames = self.arm.poses(q)
         far = frames[touched + 1, :3, 3] if touched + 1 < self.arm.n else self.arm.pose(q)[:3, 3]
         axes, arms = frames[: touched + 1, :3, 2], far - frames[: touched + 1, :3, 3]

@@ -23,23 +23,43 @@ likewise; white noise of tau (sigma_t, N m or N) and of qd (sigma_v) comes out o
 So without contact |r_j| stays below
 
     threshold_j = mass_error sum over i |y_ij|  +  u_j filtered  +  sigmas s_j
-    u_j   = friction + friction_error (viscous |qd_j| + coulomb),   and all of coulomb while the joint may stick
-    s_j^2 = sigma_t^2 (1 - a) / (1 + a)  +  sigma_v^2 sum over k M_jk^2  2 G^2 / (1 + a)
+    u_j   = friction + friction_error (viscous |qd_j| + coulomb),   and coulomb once more while the joint may stick
+    s_j^2 = sigma_t^2 V  +  sigma_v^2 m_j S,      m_j = sum over k M_jk^2
+    V' = a^2 V + (1 - a)^2,      S = c^2 + W,   c' = G,   W' = a^2 W + (a c - G)^2
 
-the first two terms surely, the third but for the part of readings that lies beyond so many sigmas (2e-9 for six).  A
-joint may stick unless both readings have it move one way, faster than `sticking` (in the geometric mean): then its dry
-friction is known by its sign.  What is not in the bound, since no part of the model says how large it is: a wrong
-centre of mass, an unknown payload, elastic joints.
+(V and S tend to (1 - a) / (1 + a) and 2 G^2 / (1 + a) where h stays the same), the first two terms surely, the third
+but for the part of readings that lies beyond so many sigmas (2e-9 for six).  A joint may stick unless both readings
+have it move one way, faster than `sticking` (in the geometric mean): then its dry friction is known by its sign.  What
+is not in the bound, since no part of the model says how large it is: a wrong centre of mass, an unknown payload,
+elastic joints.
 
-**Which link.**  A force on link i is felt by joints 1 to i alone.  So the link of the last joint whose residual is
-beyond its threshold is touched, or one farther out, by a force whose line passes the axes in between so nearly that
-they feel less than their thresholds.
+**The change.**  e_i stays what it is, so a wrong mass changes r_j no faster than the motion changes y_ij, while a push
+comes at once.  Let ^ mark a reading `window` or more before this one and A = e^(-K (t - t^)).  Without contact
+|r_j - r_j^| stays below
+
+    jump_j = mass_error sum over i |y_ij - y_ij^|  +  u_j filtered + (1 - 2 A) u_j^ filtered  +  sigmas d_j
+    d_j^2  = sigma_t^2 (V + V^ - 2 A V^)  +  sigma_v^2 (m_j S + m_j^ S^ + 2 max(m_j, m_j^) max(B c^ - A S^, 0))
+
+The error of friction may turn round at any time, and what was before ^ has in r_j the part A of its weight in r_j^.
+B = e^(-K (t - t1)) G1 with the time t1 and the gain G1 of the reading after ^, which has the noise of qd^ with the
+other sign.  All of this holds for readings at any times, however far apart.  With no reading that long ago all that was
+before counts as zero, and the change is the residual itself.
+
+From the first reading with contact on ^ stays where it is, so a push is felt as long as it lasts, and its end is no
+second one.  That ends when nothing has been felt for `RELEASED`; and a change alone is felt for `memory` at most: what
+stays that long is taken for the model's error.  A residual that is felt without a change for a window has grown slowly,
+so ^ may be in the push: then the residual alone counts until contact has ended.
+
+**Which link.**  A force on link i is felt by joints 1 to i alone.  So the link of the last joint whose residual or
+change is beyond its threshold is touched, or one farther out, by a force whose line passes the axes in between so
+nearly that they feel less than their thresholds.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
+from collections import deque
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -62,7 +82,10 @@ Array = NDArray[np.float64]
 REACTIONS = ("stop", "retract", "float")
 SIDES = ("motor", "link")
 LONGEST = 1.0  # s: readings farther apart say nothing about the motion in between
-RULES = ("a", "G", "mass_error", "friction_error", "friction", "sticking", "torque_part", "speed_part")
+RELEASED = 0.25  # s in which nothing is felt, to end a contact: an arm that brakes may hide a change for a while
+SPACINGS = 16  # readings that are kept are at least so many parts of a window apart
+ROUNDING = 1e-6  # part of a window by which stamps may fall short of it
+RULES = ("a", "G", "A", "B", "mass_error", "friction_error", "friction", "sticking", "sigmas", "speed_noise")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,6 +95,10 @@ class Contact(Settings):
     reaction: str = setting("stop", REACTIONS, "stop; retract, away along what is felt; or float, giving way to it")
     # ---- the observer
     gain: float = setting(100.0, "(0, 1e4] 1/s", "K: how fast the residual follows a push; noise grows with it")
+    window: float = setting(
+        0.01, "[0, 0.1] s", "the change of the residual over this time is tested, too; 0: it is not"
+    )
+    memory: float = setting(10.0, "(0, 3600] s", "a change that is felt longer is taken for the model's error")
     measured: str = setting("motor", SIDES, "where torques are measured: motor, or link: behind gears and friction")
     # ---- what the model may be wrong by
     mass_error: float = setting(0.1, "[0, 1]", "part by which any link may be lighter or heavier than its model")
@@ -93,15 +120,20 @@ class Observed(NamedTuple):
 
     momentum: Scalars  # (n + 1, n) p_ij
     rest: Scalars  # (n + 1, n) b_ij
+    speed: Scalars  # (n,) qd
     share: Scalars  # (n + 1, n) y_ij
     filtered: Scalars  # (3, n) torque, friction, and what friction may be wrong by
-    speed: Scalars  # (n,) qd
+    noise: Scalars  # (3,) V, W, c
+    spread: Scalars  # (n,) m_j
     residual: Scalars  # (n,)
     threshold: Scalars  # (n,)
-    excess: Scalars  # (1,) of the greatest residual beyond its threshold
+    change: Scalars  # (n,) of the residual
+    jump: Scalars  # (n,) threshold of that
+    excess: Scalars  # (1,) of the greatest of residuals and changes beyond its threshold
 
 
-KEPT = Observed._fields[:5]
+KEPT = Observed._fields[:7]
+EARLIER = slice(3, 7)  # of these, what a later reading is compared with
 
 
 def observed(
@@ -112,12 +144,18 @@ def observed(
     rules: Scalars,
     momentum: Scalars,
     rest: Scalars,
+    speed: Scalars,
     share: Scalars,
     filtered: Scalars,
-    speed: Scalars,
+    noise: Scalars,
+    spread: Scalars,
+    earlier_share: Scalars,
+    earlier_filtered: Scalars,
+    earlier_noise: Scalars,
+    earlier_spread: Scalars,
 ) -> dict[str, Scalars]:
-    """The formulas above, one reading further: an Observed by names, of what was KEPT of the one before."""
-    a, G, mass_error, friction_error, more, sticking, torque_part, speed_part = rules[: len(RULES)]
+    """The formulas above, one reading further: an Observed by names, of what was KEPT of the one before and of ^."""
+    a, G, A, B, mass_error, friction_error, more, sticking, sigmas, tremble = rules[: len(RULES)]
     p, b = link_momenta(model, q, qd)
     p, b = np.vstack([p, model.rotor_inertia * qd]), np.vstack([b, np.zeros(model.n)])
     y = a * share + G * (p - momentum) - (1.0 - a) * 0.5 * (b + rest)
@@ -126,23 +164,48 @@ def observed(
     for j in range(model.n):
         dry, wet = model.coulomb[j], model.viscous[j] * (0.5 * (qd[j] + speed[j]))
         slides = qd[j] * speed[j] > sticking * sticking
-        doubt = friction_error * (absolute(wet) + dry)
         friction.append(wet + where(slides, where(qd[j] > 0.0, dry, -dry), 0.0))
-        unsure.append(more + where(slides, doubt, maximum(doubt, dry)))
+        unsure.append(more + friction_error * (absolute(wet) + dry) + where(slides, 0.0, dry))
     passed = a * filtered + (1.0 - a) * np.vstack([tau, vector(*friction), vector(*unsure)])
-    residual, threshold = [], []
+    V, W, c = a * a * noise[0] + (1.0 - a) * (1.0 - a), a * a * noise[1] + (a * noise[2] - G) * (a * noise[2] - G), G
+    S, V0, S0 = c * c + W, earlier_noise[0], earlier_noise[2] * earlier_noise[2] + earlier_noise[1]
+    steady, paired = V + V0 - 2.0 * A * V0, 2.0 * maximum(B * earlier_noise[2] - A * S0, 0.0)
+    residual, threshold, change, jump, m = [], [], [], [], []
     for j in range(model.n):
-        noise, tremble = torque_part * rules[len(RULES) + j], speed_part * speed_part * summed(M[j] * M[j])
+        m.append(summed(M[j] * M[j]))
+        m0, sigma, apart = earlier_spread[j], rules[len(RULES) + j], y[:, j] - earlier_share[:, j]
         residual.append(summed(y[:, j]) + passed[1, j] - passed[0, j])
         allowed = mass_error * summed(absolute(each) for each in y[:, j]) + passed[2, j]
-        threshold.append(allowed + sqrt(noise * noise + tremble))
-    excess = largest(absolute(r) - most for r, most in zip(residual, threshold, strict=True))
-    found = vector(*residual), vector(*threshold), vector(excess)
-    return Observed(p, b, y, passed, vector(*qd), *found)._asdict()
+        threshold.append(allowed + sigmas * sqrt(sigma * sigma * V + tremble * tremble * m[j] * S))
+        since = passed[:, j] - earlier_filtered[:, j]
+        change.append(summed(apart) + since[1] - since[0])
+        varied = sigma * sigma * steady + tremble * tremble * (m[j] * S + m0 * S0 + maximum(m[j], m0) * paired)
+        doubt = passed[2, j] + (1.0 - 2.0 * A) * earlier_filtered[2, j]
+        jump.append(mass_error * summed(absolute(each) for each in apart) + doubt + sigmas * sqrt(varied))
+    pairs = zip([*residual, *change], [*threshold, *jump], strict=True)
+    excess = largest(absolute(felt) - most for felt, most in pairs)
+    found = vector(*residual), vector(*threshold), vector(*change), vector(*jump), vector(excess)
+    return Observed(p, b, vector(*qd), y, passed, vector(V, W, c), vector(*m), *found)._asdict()
+
+
+class Reading:
+    """What is known of one reading; and of the one after it the time, a and G."""
+
+    __slots__ = ("after", "compared", "found", "kept", "past", "stamp")
+
+    def __init__(self, found: Observed) -> None:
+        self.found, self.past, self.compared = found, found[: len(KEPT)], found[EARLIER]
+        self.stamp, self.after, self.kept = math.nan, (0.0, 0.0, 0.0), False
+
+    def clear(self) -> None:
+        """As before any reading."""
+        self.stamp = math.nan
+        for array in self.found:
+            array[:] = 0.0
 
 
 class MomentumObserver(Rebuilt):
-    """Follows the readings of an arm: `residual` and `threshold` (n,), N m or N, after each `look`.
+    """Follows the readings of an arm: after each `look` the `residual` and its `change`, with their thresholds.
 
     `look` once a reading; `forget` where the joints may be elsewhere for a good reason.  The first reading gives zeros.
     """
@@ -159,13 +222,21 @@ class MomentumObserver(Rebuilt):
         if settings.measured == "link":  # rotors and friction are on the other side
             model = dataclasses.replace(model, rotor_inertia=np.zeros(n), viscous=np.zeros(n), coulomb=np.zeros(n))
         sigma = [settings.torque_noise if model.revolute(j) else settings.force_noise for j in range(n)]
-        self.rules = np.array([*(0.0 for _ in RULES), *sigma])
-        self.rules[2:6] = settings.mass_error, settings.friction_error, settings.friction, settings.sticking
+        known = [getattr(settings, name) for name in RULES[4:]]
+        self.rules = np.array([0.0, 0.0, 0.0, 0.0, *known, *sigma])
+        shapes = dict.fromkeys(("momentum", "rest", "share"), (n + 1, n)) | {"speed": (n,), "spread": (n,)}
+        shapes |= {"filtered": (3, n), "noise": (3,)}
         inputs: dict[str, tuple[int, ...]] = {"q": (n,), "qd": (n,), "tau": (n,), "rules": self.rules.shape}
-        inputs |= dict.fromkeys(KEPT[:3], (n + 1, n)) | {"filtered": (3, n), "speed": (n,)}
+        inputs |= {name: shapes[name] for name in KEPT} | {f"earlier_{name}": shapes[name] for name in KEPT[EARLIER]}
         self._kernel = compiled(observed, model, inputs, name="momentum", method="observer")
-        self._now, self._spare = self._kernel.empty(), self._kernel.empty()  # one is read, the other written
-        self._stamp = math.nan
+        self._window = settings.window * (1.0 - ROUNDING)
+        self._spare = [Reading(self._kernel.empty()) for _ in range(SPACINGS + 6)]
+        self._none, self._now = self._spare.pop(), self._spare.pop()  # zeros, always; and the last reading
+        self._none.clear()
+        self._past: deque[Reading] = deque()  # without contact: the last reading a window ago, and some of those since
+        self._held: Reading | None = None  # with contact: what it is compared with
+        self._began = self._last = math.nan  # when contact was felt first and last
+        self._sudden = False  # it was felt by a change
         self._make_ready()
         self.forget()
 
@@ -175,48 +246,135 @@ class MomentumObserver(Rebuilt):
     @property
     def residual(self) -> Array:
         """(n,) what is felt, N m or N."""
-        felt: Array = self._now.residual
+        felt: Array = self._now.found.residual
         return felt
 
     @property
     def threshold(self) -> Array:
         """(n,) what the model's errors and noise account for, N m or N."""
-        allowed: Array = self._now.threshold
+        allowed: Array = self._now.found.threshold
         return allowed
+
+    @property
+    def change(self) -> Array:
+        """(n,) of the residual since an earlier reading, N m or N; the residual where there is none yet."""
+        felt: Array = self._now.found.change
+        return felt
+
+    @property
+    def jump(self) -> Array:
+        """(n,) what of a change the model's errors and noise account for, N m or N."""
+        allowed: Array = self._now.found.jump
+        return allowed
+
+    def felt(self) -> tuple[Array, Array]:
+        """Of residual and change, joint by joint, that which is more in thresholds (n,), and its threshold (n,)."""
+        r, most = self.residual, self.threshold
+        if self._earlier is self._none:
+            return r, most
+        sudden = np.abs(self.change) * most > np.abs(r) * self.jump
+        return np.where(sudden, self.change, r), np.where(sudden, self.jump, most)
 
     def forget(self) -> None:
         """The next reading is the first."""
-        self._stamp = math.nan
-        for array in self._now:
-            array[:] = 0.0
+        self._release()
+        self._now.clear()
+        self._earlier = self._none
 
     def look(self, t: float, q: Array, qd: Array, tau: Array) -> int:
         """Takes the joints as read at t: the number of the link that is touched, or -1.
 
         A reading with the stamp of the last one says nothing new.  A ValueError where numbers are not finite.
         """
-        h = t - self._stamp
+        before, K = self._now, self.settings.gain
+        h = t - before.stamp
         if h == 0.0:
             return self.touched
         if not 0.0 < h < LONGEST:
             self.forget()
-        decay = math.exp(-self.settings.gain * h) if 0.0 < h < LONGEST else 1.0
-        gain = (1.0 - decay) / h if decay < 1.0 else 0.0
-        within = self.settings.sigmas / math.sqrt(1.0 + decay)
-        self.rules[0:2] = decay, gain
-        self.rules[6:8] = within * math.sqrt(1.0 - decay), within * self.settings.speed_noise * gain * math.sqrt(2.0)
-        self._run(q, qd, tau, self.rules, *self._now[: len(KEPT)], out=self._spare)
-        self._now, self._spare, self._stamp = self._spare, self._now, t
-        return self.touched if self._now.excess[0] > 0.0 else -1
+        a = math.exp(-K * h) if 0.0 < h < LONGEST else 1.0
+        G = (1.0 - a) / h if a < 1.0 else 0.0
+        before.after = t, a, G
+        earlier, now = self._compared(t), self._spare[-1]
+        at, its_a, its_G = earlier.after
+        since = math.exp(K * (at - t)) if earlier is not self._none else 0.0
+        self.rules[:4] = a, G, since * its_a, since * its_G
+        self._run(q, qd, tau, self.rules, *before.past, *earlier.compared, out=now.found)
+        self._spare.pop()
+        now.stamp, self._now, self._earlier = t, now, earlier
+        if not before.kept:
+            self._spare.append(before)
+        touched = self.touched if now.found.excess[0] > 0.0 else -1
+        if touched >= 0 or self._held is not None:
+            self._follow(t, touched >= 0)
+        return touched
+
+    def _compared(self, t: float) -> Reading:
+        """The earlier reading that one at t is compared with; zeros where there is none."""
+        now, past, window = self._now, self._past, self._window
+        if self._held is not None:
+            return self._held
+        if not (past and now.stamp - past[-1].stamp < window / SPACINGS) and now.stamp < t and window > 0.0:
+            now.kept = True
+            past.append(now)
+        while len(past) > 1 and t - past[1].stamp >= window:
+            self._free(past.popleft())
+        return past[0] if past and t - past[0].stamp >= window else self._none
+
+    def _follow(self, t: float, felt: bool) -> None:
+        """A contact that begins, lasts or ends with the reading at t."""
+        if not felt:
+            if t - self._last > RELEASED:
+                self._release()
+            return
+        if self._held is None:
+            self._began, self._held = t, self._earlier
+            while self._past:
+                each = self._past.pop()
+                if each is not self._held:
+                    self._free(each)
+        self._last = t
+        known = self._held is not self._none
+        self._sudden = self._sudden or (known and bool((np.abs(self.change) > self.jump).any()))
+        if known and t - self._began > (self.settings.memory if self._sudden else self._window):
+            self._free(self._held)
+            self._held = self._none
+
+    def _release(self) -> None:
+        """No contact, and no earlier reading to compare with."""
+        for each in (*self._past, self._held):
+            if each is not None and each is not self._none and each is not self._now:
+                self._free(each)
+        self._past.clear()
+        self._now.kept, self._held = False, None
+        self._began = self._last = math.nan
+        self._sudden = False
+
+    def _free(self, reading: Reading) -> None:
+        """To be written on again."""
+        reading.kept = False
+        self._spare.append(reading)
+
+    @property
+    def contact(self) -> bool:
+        """Whether something is felt, or was felt not longer than `RELEASED` ago."""
+        return self._held is not None
 
     @property
     def part(self) -> float:
-        """The greatest residual in thresholds: above 1 is contact.  0 before there are two readings."""
-        most = self.threshold
-        return float(np.max(np.abs(self.residual) / np.where(most > 0.0, most, math.inf)))
+        """The greatest residual or change in thresholds: above 1 is contact.  0 before there are two readings."""
+        felt, most = self.felt()
+        return float(np.max(np.abs(felt) / np.where(most > 0.0, most, math.inf)))
+
+    @property
+    def beyond(self) -> Array:
+        """(n,) what is felt beyond the thresholds, N m or N."""
+        felt, most = self.felt()
+        return felt - np.clip(felt, -most, most)
 
     @property
     def touched(self) -> int:
         """The number of the link of the last joint that feels more than its threshold, -1 if none does."""
-        beyond = np.flatnonzero(np.abs(self.residual) > self.threshold)
+        felt, most = self.felt()
+        beyond = np.flatnonzero(np.abs(felt) > most)
         return int(beyond[-1]) if len(beyond) else -1

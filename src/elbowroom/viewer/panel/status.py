@@ -238,7 +238,10 @@ def _felt(snapshot: Snapshot) -> str:
         value = f"joint {fullest + 1}: {_short(felt[fullest])} of {_short(snapshot.allowed[fullest])} {units[fullest]}"
     else:
         value = f"joint {fullest + 1}: {_short(felt[fullest])} {units[fullest]}; {100 * snapshot.felt:.0f} %"
-    about = "torque from outside that each joint feels, and what errors of the model account for: " + ", ".join(each)
+    about = (
+        "torque from outside that each joint feels, or its sudden change, and what errors of the model account for: "
+        + ", ".join(each)
+    )
     return _row("felt", parts or [snapshot.felt], value, about=about)
 
 

@@ -128,9 +128,10 @@ def test_derivatives_and_chains_are_measured_in_the_same_run(a_card, monkeypatch
     monkeypatch.setattr(gpu_derivatives, "frax_contenders", theirs)
     monkeypatch.setattr(gpu_derivatives, "_torch", lambda arm: f"torch: {arm.name}")
     monkeypatch.setattr(gpu_derivatives, "_jax", lambda arm: "JAX: no card.")
+    monkeypatch.setattr(gpu_derivatives, "_jax_on_card", lambda arm: "JAX in its own stream: no card.")
     report = gpu_derivatives.run(["scara"], joints=[3], states=STATES, rounds=1)
     assert asked == [(gpu_derivatives.frax.derivatives, False, False)]
-    assert report.notes[1:] == ["torch: scara", "JAX: no card."]
+    assert report.notes[1:] == ["torch: scara", "JAX: no card.", "JAX in its own stream: no card."]
     ours = [row for row in report.rows if row.who != "frax"]
     assert [(row.robot, row.quantity) for row in ours if row.layout == "rows" and row.dtype == "float64"] == [
         ("scara", "inverse_dynamics_derivatives"),

@@ -1,6 +1,7 @@
-"""The methods that encounters compare: ours, and those of others (a control-barrier law, mink, Pink).
+"""The methods that encounters compare, each made anew for every run by its `factory(arm, people, sensor)`.
 
-Methods of others in encounters: a control-barrier law as the literature has it, mink and Pink.
+A method has `step(t, dt, state, obstacles, goal)`, which returns a command with `.qd`, as Controller and Supervisor
+have it.  Ours come first in ALL; the others are a control-barrier law as the literature has it, mink and Pink.
 
 CBF-QP is the command nearest to the wish that lets no distance fall too fast:
 
@@ -18,11 +19,6 @@ of the K controller (the tool drawn at most as fast as the package's default), t
 solver; no floor.  Neither looks at the person's velocity.
 
 Where a problem has no answer, the arm stands still for that cycle.
-
-The methods that encounters compare, each made anew for every run by its `factory(arm, people, sensor)`.
-
-A method has `step(t, dt, state, obstacles, goal)`, which returns a command with `.qd`, as Controller and Supervisor
-have it.
 """
 
 from __future__ import annotations

@@ -345,7 +345,7 @@ class TestChoosing:
         work = _Asked(planner, away, rules, repeatable=True)
         _, through = work.best(np.array([False]))
         for delay in (0.0, 1.0):
-            costs[delay] = work.cost(through, delay, np.array([True])) - delay
+            costs[delay] = work.costs(through, (delay,), np.array([True]))[0] - delay
         assert costs[1.0] < costs[0.0]  # later the way is clear
 
     @pytest.mark.parametrize(
@@ -375,21 +375,31 @@ class TestChoosing:
         found = choose(planner, both, Planning(margins=(0.1,)), repeatable=True)
         assert (found.choice, found.margin) == (Choice.AROUND, 0.1)
 
-    @pytest.mark.parametrize("velocity", [(0.0, 0.0, 0.0), (0.0, 0.3, 0.0), (1.5, 0.0, 0.0)])
+    @pytest.mark.parametrize("velocity", [(0.0, 0.0, 0.0), (-0.3, 0.0, 0.0), (1.5, 0.0, 0.0)])
     def test_no_route_comes_near_to_where_somebody_who_moves_is_expected(self, arm, planner, velocity):
         """Nearer than half of `moving_margin`, at the time when the arm would be there."""
         asked, rules = self.asked(arm, False, velocity), Planning(moving_margin=0.4, uncertainty=0.0)
         found = choose(planner, asked, rules, repeatable=True)
+        least = 0.5 * 0.4 - 0.05  # m: looked at in 16 places, which the arm may pass later than `expected_room` has it
         if found.route is None:
             assert found.choice in (Choice.NO_WAY, Choice.WAIT)
-            return
+        else:
+            assert self.expected_room(planner, asked, found.route, velocity) > least
+        careless = choose(planner, asked, dataclasses.replace(rules, kept=1e-9), repeatable=True)
+        if velocity[0] < 0.0:  # towards the arm: the rule is what keeps it from that way
+            assert careless.route is not None
+            assert self.expected_room(planner, asked, careless.route, velocity) < 0.5 * 0.4
+
+    def expected_room(self, planner, asked, route, velocity):
+        """The least distance (m) on a route to somebody who keeps a velocity."""
+        clear = []
         for part in np.linspace(0.0, 1.0, 20):
             people = asked.people[0].copy()
-            people[:, A] += part * found.route.duration * np.array(velocity)
-            people[:, B] += part * found.route.duration * np.array(velocity)
-            q = found.route.at(part * found.route.duration).q
-            clear = planner.checker.against(World.of_rows(people)).each(q[None])[0, 0]
-            assert clear > 0.5 * 0.4 - 0.05  # m: looked at in 16 places, which the arm may pass later than this
+            people[:, A] += part * route.duration * np.array(velocity)
+            people[:, B] += part * route.duration * np.array(velocity)
+            q = route.at(part * route.duration).q
+            clear.append(planner.checker.against(World.of_rows(people)).each(q[None])[0, 0])
+        return min(clear)
 
     def test_who_could_come_to_a_route(self, arm, planner):
         """At `hand_speed` from where they are, `latency` before the arm sets out, to where it is by then."""

@@ -12,7 +12,7 @@ from elbowroom.avoidance import Limits
 from elbowroom.avoidance.safety.lanes import STOPPED, SupervisorLanes
 from elbowroom.bench.encounters import batch
 from elbowroom.bench.encounters.batch import LOOK, Together, run_together
-from elbowroom.bench.encounters.methods import controller, supervised
+from elbowroom.bench.encounters.methods import StandingArm, controller, supervised
 from elbowroom.bench.encounters.run import run
 from elbowroom.bench.encounters.scene import SensorSettings, frames, place, scene
 from elbowroom.errors import ConfigError
@@ -43,6 +43,20 @@ def test_the_same_bits_as_alone():
 @pytest.mark.parametrize(("arm", "law"), [("panda", "K"), ("panda", "F"), ("ur5e", "K"), ("iiwa14", "F")])
 def test_the_same_bits_with_other_laws_and_arms(arm, law):
     compared(arm, partial(supervised, law=law), range(100, 112), seconds=6.0)
+
+
+@pytest.mark.slow
+def test_the_same_bits_of_laws_without_a_supervisor():
+    compared("panda", controller, range(200, 212), seconds=6.0)
+    compared("iiwa14", partial(controller, law="F"), range(200, 212), people=2, seconds=6.0)
+
+
+def test_a_law_without_a_supervisor_has_the_same_bits_and_never_stops():
+    tracks = compared("scara", controller, range(9), seconds=1.0)  # more than there are lanes
+    assert any(np.abs(track.asked).max() > 0.1 for track in tracks)  # rad/s
+    assert not any(track.stops for track in tracks)
+    late = SensorSettings(latency=(0.5, 0.5))  # nobody is seen at first: the arm itself begins
+    compared("scara", controller, range(2), sensor=late, seconds=1.0)
 
 
 @pytest.mark.slow
@@ -169,27 +183,28 @@ def test_single_precision_stops_and_goes_on():
     assert abs(sum(track.stops for track in single) - sum(track.stops for track in double)) <= 1
 
 
-def test_only_supervised_laws_and_scenes_of_a_kind():
+def test_only_our_laws_and_scenes_of_a_kind():
     scenes = [scene(place("panda"), 0, 1, 0.1), scene(place("panda"), 1, 2, 0.1)]
     seen = [frames(each, "camera") for each in scenes]
     with pytest.raises(ConfigError, match="as many people"):
         run_together(scenes, supervised, seen)
-    with pytest.raises(ConfigError, match="supervised"):
-        run_together(scenes[:1], controller, seen[:1])
+    with pytest.raises(ConfigError, match="only laws of this package"):
+        run_together(scenes[:1], StandingArm, seen[:1])
 
 
-def test_an_arm_whose_state_is_no_number_stops_and_the_others_go_on():
+@pytest.mark.parametrize("law", [supervised, controller])
+def test_an_arm_whose_state_is_no_number_stops_and_the_others_go_on(law):
     """What ends an ordinary cycle ends that of one arm alone; a joint that is no number stops it for good."""
     where = place("panda")
     scenes = [scene(where, seed, 1, 0.5) for seed in range(3)]
     seen = [frames(each, "camera") for each in scenes]
-    whole = run_together(scenes, supervised, seen)
+    whole = run_together(scenes, law, seen)
     broken = scenes[1].goals.copy()
     broken[:] = np.nan
     odd = replace(scenes[1], goals=broken)
-    found = run_together([scenes[0], odd, scenes[2]], supervised, seen)
+    found = run_together([scenes[0], odd, scenes[2]], law, seen)
     for k in (0, 2):
         assert np.array_equal(found[k].q, whole[k].q)
-    alone = run(odd, supervised, seen[1])
+    alone = run(odd, law, seen[1])
     assert np.array_equal(found[1].q, alone.q)
     assert not np.array_equal(found[1].q, whole[1].q)

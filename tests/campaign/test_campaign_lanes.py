@@ -31,6 +31,16 @@ def test_the_same_table_as_one_by_one():
     assert told == [(1, 50)] * 24
 
 
+def test_the_same_table_of_laws_without_a_supervisor():
+    """Of K and F, too, with two people: a block of them, and one by one."""
+    campaign = loads('law = { each = ["K", "F"] }\npeople = 2\nduration = 0.8\nseed = 3\n')
+    columns = schema(campaign)
+    runs = parameters(campaign, 0, 8)
+    assert [len(group) for group in lanes.shared(runs)[0]] == [4, 4]
+    expected = np.array([row(of, columns) for of in runs], dtype=columns.dtype)
+    assert rows(campaign, 0, 8, columns=columns).tobytes() == expected.tobytes()
+
+
 @pytest.mark.slow
 def test_the_same_table_where_a_sensor_stops_arms():
     """Two arms, one and two people, a sensor that is silent for long: runs leave their lanes and come back."""
@@ -50,15 +60,15 @@ def test_what_goes_together():
     campaign = loads('law = { each = ["K supervised", "K", "K supervised with planning"] }\nduration = 1.0\n'
                      "limb_speed = { uniform = [1.6, 2.9] }\nsensor.noise = { uniform = [0.0, 0.02] }\n")  # fmt: skip
     groups, alone = lanes.shared(parameters(campaign, 0, 30))
-    assert [[of.law for _, of in group] for group in groups] == [["K supervised"] * 10]
-    assert {of.law for _, of in alone} == {"K", "K supervised with planning"}
+    assert [[of.law for _, of in group] for group in groups] == [["K supervised"] * 10, ["K"] * 10]
+    assert {of.law for _, of in alone} == {"K supervised with planning"}
     assert lanes.shared(parameters(campaign, 0, 3 * (lanes.FEWEST - 1)))[0] == []
     drawn = loads("controller.repulsion.influence = { uniform = [0.15, 0.3] }\n")
     assert lanes.shared(parameters(drawn, 0, 10))[0] == []
 
 
 def test_single_precision_is_the_same_table_whatever_the_blocks():
-    """One run alone, or all in one block: the same bits; and laws without a supervisor are as in double precision."""
+    """One run alone, or all in one block: the same bits; and an arm that stands is as in double precision."""
     campaign = loads(MIXED)
     columns = schema(campaign)
     whole = rows(campaign, 4, 6, columns=columns, precision="float32")

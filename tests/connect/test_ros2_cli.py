@@ -105,6 +105,9 @@ def test_signals_stop_the_arm_and_keep_the_recording(domain, robot, scene, tmp_p
     call = [sys.executable, "-m", "elbowroom", "ros2", "--robot", "planar2", "--domain", str(domain), "--people", "0"]
     call += ["--command", COMMANDS, "--scene", str(scene), "--out", str(out)]
     before = robot.order("report")["received"]
+    # a signal that these tests were told to ignore, as by nohup, would be ignored by the program, too
+    call = [sys.executable, "-c", "import os, signal, sys; signal.signal(int(sys.argv[1]), signal.SIG_DFL); "
+            "os.execv(sys.argv[2], sys.argv[2:])", str(int(getattr(signal, name))), *call]  # fmt: skip
     process = subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=ENV)
     try:
         until(lambda: process.poll() is not None or robot.order("report")["received"] > before + 20, "for commands")

@@ -21,7 +21,9 @@ STILL = 1e-12  # rad/s: zero but for rounding
 
 @pytest.fixture(scope="module")
 def ur5e():
-    return Guarded("ur5e", NEAR_ITSELF)
+    world = Guarded("ur5e", NEAR_ITSELF)
+    world.step()  # it listens to goals from then on, whichever test comes first
+    return world
 
 
 @pytest.fixture

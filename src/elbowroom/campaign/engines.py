@@ -160,6 +160,9 @@ class Local:
         if alone and (self.precision != "float64" or self.room is not None):
             told = "in double precision, one by one, on the processor"
             watch.note(f"{', '.join(alone)}: {told}; {self.precision} is of the other laws' closed loops")
+        here = [law for law in campaign.laws if lanes.together_by_law(law) and not lanes.on_card_by_law(law)]
+        if here and self.room is not None:
+            watch.note(f"{', '.join(here)}: in {self.precision}, on the processor")
         runs.warm(campaign, watch.done, self.precision)
 
     def blocks(self, campaign: Campaign, wanted: Iterable[Block], watch: Watch) -> Done:

@@ -1,12 +1,13 @@
-"""Runs of a campaign side by side: supervised arms with the same settings, in SIMD lanes.
+"""Runs of a campaign side by side: arms under the same law with the same settings, in SIMD lanes.
 
     for k, of, scene, track in together(runs, ...):        runs: (k, RunParameters) of one `kind`
         ...
 
 Runs go together that differ in their scene, people, sensor and duration alone (`kind`): arm, law, number of people,
 limits and controller are the same.  The numbers are those of the single loop to the bit (bench/encounters/batch.py), so
-it is a matter of time alone which of the two runs what.  Laws without a supervisor, routes and those of others go
-alone, and so do runs that are the only ones of their kind in a block; in single precision supervised ones never do.
+it is a matter of time alone which of the two runs what.  K and F go together, supervised or not; routes and the laws of
+others go alone, and so do runs that are the only ones of their kind in a block, but not in single precision.  On a card
+go supervised laws alone.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import TypeVar
 import numpy as np
 
 from ..bench.encounters.batch import Together
-from ..bench.encounters.methods import ALL, Factory, supervised
+from ..bench.encounters.methods import ALL, Factory, controller, supervised
 from ..bench.encounters.on_card import OnCard, Room
 from ..bench.encounters.run import RunTrack
 from ..bench.encounters.scene import EncounterScene, Place, SensorFrames, frames
@@ -42,8 +43,17 @@ def kind(of: RunParameters) -> Hashable | None:
 
 def together_by_law(law: str) -> bool:
     """Whether runs of this law can go together."""
+    return _maker(law) in (supervised, controller)
+
+
+def on_card_by_law(law: str) -> bool:
+    """Whether they can go on a card."""
+    return _maker(law) is supervised
+
+
+def _maker(law: str) -> Callable[..., object]:
     made = ALL[law]
-    return (made.func if isinstance(made, partial) else made) is supervised
+    return made.func if isinstance(made, partial) else made
 
 
 def shared(runs: Iterable[RunParameters], fewest: int = FEWEST) -> tuple[list[list[Numbered]], list[Numbered]]:
@@ -71,7 +81,7 @@ def together(
     card: Room | None = None,
 ) -> Iterator[tuple[int, RunParameters, EncounterScene, RunTrack]]:
     """Each run of a group with its scene and track, as it ends; on a card, if there is room for it there."""
-    if card is not None:
+    if card is not None and on_card_by_law(group[0][1].law):
         group = yield from _on_card(group, factory, where, scene_of, precision, card)
     if not group:
         return

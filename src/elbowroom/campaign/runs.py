@@ -255,7 +255,7 @@ def rows(
 ) -> Rows:
     """The rows of `count` runs from number `first` on; `done(1, steps)` is called after each run.
 
-    `precision` is that of the closed loops of supervised laws; all else is computed in double precision.
+    `precision` is that of the closed loops that go together (lanes.py); all else is computed in double precision.
     Where `card` gives them room there, these loops go on a graphics card, with the same bits.
     """
     columns = columns or schema(campaign)

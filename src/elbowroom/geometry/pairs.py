@@ -111,6 +111,22 @@ class Clearance:
         moving = table[self._of_moving]
         return _least(table), _least(moving) if len(moving) else NOBODY
 
+    def of_rows(self, q: Array, rows: Array) -> Array:
+        """(B, k) m: at each q (B, n), from each of its rows (B, k, 13), of what moves; infinite where nothing does."""
+        own, (batch, count) = len(self._moving), rows.shape[:2]
+        if len(self._rows) - own < count:
+            self._room(count)
+        room = len(self._rows) - own
+        if self._pairs is None or not count or not self._moving.any():
+            return np.full((batch, count), math.inf)
+        every = np.empty((batch, own + room, ROW))
+        every[:, :own] = self._body.kernel.general(q, np.zeros_like(q))
+        every[:, own : own + count] = rows
+        every[:, own + count :] = PARKED
+        apart = self._pairs.kernel.general(every)[:, :, DISTANCE].reshape(batch, own, room)
+        least: Array = apart[:, self._moving, :count].min(axis=1)
+        return least
+
 
 def _least(table: Array) -> Near:
     return Near(float(table[:, AXIS_DISTANCE].min()), float(table[:, DISTANCE].min()))

@@ -380,6 +380,17 @@ def test_a_sudden_push_within_what_masses_account_for_is_seen_by_its_change_alon
 @examples(15)
 def test_wrong_masses_change_the_residual_no_more_than_is_allowed(seed, name, h):
     """Moving briskly, with readings that jitter, are lost and repeated, and without a noise to hide behind."""
+    greatest_change(seed, name, h)
+
+
+@pytest.mark.parametrize("name", ["panda", "ur5e", "slider"])
+def test_what_is_allowed_of_a_change_is_needed(name):
+    """By the worst of a few draws of wrong masses; with others the change is less."""
+    assert max(greatest_change(seed, name, 0.004) for seed in range(4)) > 0.2  # N m
+
+
+def greatest_change(seed, name, h):
+    """Of the residual by masses that are wrong by a tenth either way; it is never called a contact."""
     arm = slider() if name == "slider" else er.load(name)
     arm = er.Arm(dataclasses.replace(arm.model, coulomb=np.zeros(arm.n), viscous=np.zeros(arm.n)))
     rng = np.random.default_rng(seed)
@@ -393,7 +404,7 @@ def test_wrong_masses_change_the_residual_no_more_than_is_allowed(seed, name, h)
         for _ in range(1 + (k % 7 == 0)):
             assert observer.look(t, *waving(arm, t)[:2], tau) == -1
         greatest = max(greatest, float(np.abs(observer.change).max()))
-    assert greatest > 0.2  # N m: what is allowed is needed
+    return greatest
 
 
 @pytest.mark.parametrize("h", [0.001, 0.01])

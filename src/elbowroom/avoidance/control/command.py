@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from enum import StrEnum
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -190,6 +191,20 @@ class Goal:
 
     def __repr__(self) -> str:
         return f"Goal(position={self.position}, velocity={self.velocity})"
+
+
+NOW = ("t", "state_t", "goal_t", "valid_for")
+
+
+class CycleInputs(NamedTuple):
+    """The arrays that a compiled cycle is given: times, joints and their speeds, obstacles' rows and stamps, goal."""
+
+    now: Array  # (4,) NOW
+    q: Array
+    qd: Array
+    rows: Array
+    stamps: Array
+    goal: Array
 
 
 class Command:

@@ -7,9 +7,9 @@ around    one who moves is a cost: the way through where they are now may be fre
 wait      a route leads around those who stand, and is followed only if none of the others could come to it, at
           `hand_speed` from where they are, while the arm is on it: hands come from where nobody expects them
 
-For the former there are two candidates: a route around everybody as they are now, and one around those who stand.  A
-route keeps the widest of the margins to those who stand that has a way, and `moving_margin` to those who move, whose
-hands may come out.  Else, where the widest costs `LONG` times the straight way or more, narrower ones down to `ROOMY`
+For the former there are two candidates: a route around everybody as they are now, which keeps `moving_margin` to those
+who move, whose hands may come out; and one around those who stand alone, which may lead through where others are now.
+A route keeps the widest of the margins to those who stand that has a way.  Else, where the widest costs `LONG` times the straight way or more, narrower ones down to `ROOMY`
 are tried until half of the budget is spent, and taken if they cost a fifth less.  Each candidate is weighed for every
 delay of DELAYS, with people where they are then expected: moved by their velocities for `horizon` seconds at most,
 grown by `uncertainty` for as long.  At a clearance c the supervisor leaves a part of an arm's speed,
@@ -17,9 +17,10 @@ grown by `uncertainty` for as long.  At a clearance c the supervisor leaves a pa
     share(c) = (c - NEAR) / (FAR - NEAR), between LEAST and 1
 
 and a candidate costs its delay and its time divided by that share, s; one that comes nearer than `kept` of
-`moving_margin` to where somebody is expected is none.  The least wins; with a delay it is "wait".
-On a route with less room than `moving_margin`, beside a thing or somebody who stands, the field reaches less far: such
-a one is not begun where somebody who moves could come to it either.
+`moving_margin` to where somebody who moves is expected by then, at WEIGHED places of it, is none.  That is all the room
+that the second candidate is sure to have from them.  The least wins; with a delay it is "wait".
+On a route with less room than `moving_margin` beside a thing or somebody who stands the field reaches less far: such a
+one is not begun where somebody who moves could come to it either.
 
 Nobody knows how long somebody who stands will stay.  So a way around them is taken once they have stood for as long as
 it costs more than the straight way: then no more than twice the better of both is ever lost, whatever they do.
@@ -39,7 +40,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...geometry.pairs import Clearance
-from ...geometry.shapes import PARKED, RADIUS, ROW, VELOCITY_A, VELOCITY_B, A, B
+from ...geometry.shapes import RADIUS, ROW, VELOCITY_A, VELOCITY_B, A, B
 from ..control.command import Goal
 from .follower import SampledRoute
 from .route import Route
@@ -97,7 +98,7 @@ class Answer:
     t: float
     choice: Choice
     aim: Array  # (3,) as asked
-    margin: float = 0.0  # m, to people
+    margin: float = 0.0  # m, to people who stand, and `moving_margin` where nobody does: it sets the field on the route
     delay: float = 0.0  # s, that waiting was found best
     route: SampledRoute | None = None
     seconds: float = 0.0  # that planning took
@@ -135,14 +136,16 @@ def choose(
     (margin, route), delay = candidates[0], 0.0
     if hurry:
         costs = [
-            (asked.cost(route, later, moving), later, k) for k, (_, route) in enumerate(candidates) for later in DELAYS
+            (cost, later, k)
+            for k, (_, route) in enumerate(candidates)
+            for cost, later in zip(asked.costs(route, DELAYS, moving), DELAYS, strict=True)
         ]
         cost, delay, k = min(costs)
         if cost == np.inf:  # they are expected to stay where every route leads
             return Answer(*said, Choice.NO_WAY, request.aim, seconds=asked.spent)
         margin, route = candidates[k]
     elif there.any():
-        more = asked.cost(route, 0.0, np.zeros_like(moving)) - asked.straight()
+        more = asked.costs(route, (0.0,), np.zeros_like(moving))[0] - asked.straight()
         delay = max(0.0, more - asked.blocker(there))
     if delay > 0.0:
         return Answer(*said, Choice.WAIT, request.aim, margin, delay, seconds=asked.spent)
@@ -184,7 +187,7 @@ class _Asked:
         self._near = Clearance(planner.checker.body, capsules) if near is None else near
         self._shapes, self._repeatable = tuple(shapes), repeatable
         self._random = np.random.default_rng(request.number)
-        self._along = dict[Route, list[tuple[Array, float]]]()
+        self._along = dict[Route, tuple[Array, Array]]()
         self._began, self._rounds = planner.now(), 0
         pose = np.eye(4)
         if request.rotation is not None:
@@ -251,7 +254,7 @@ class _Asked:
                 continue
             if hurry:
                 return least_margin, route
-            cost = self.cost(route, 0.0, np.zeros_like(who))
+            cost = self.costs(route, (0.0,), np.zeros_like(who))[0]
             if cost < WORTH * least:
                 found, least = (least_margin, route), cost
         return found
@@ -307,27 +310,29 @@ class _Asked:
                 return found
         return None
 
-    def cost(self, route: Route, delay: float, moving: Flags) -> float:
-        """Of following a route after a delay, s; infinite where it comes too near to who moves, as is expected."""
-        total, s = delay, 0.0
-        least = self.rules.kept * self.rules.moving_margin
-        for q, takes in self._places(route):
-            people = self.expected(delay + s, moving)
-            clearance = self._clearance(q, people)
-            if moving.any() and self._clearance(q, np.where(moving[:, None, None], people, PARKED)) < least:
-                return np.inf
-            s += takes
-            total += takes / self._share(clearance)
-        return total
+    def costs(self, route: Route, delays: Sequence[float], moving: Flags) -> list[float]:
+        """Of following a route after each of these delays, s; infinite where it comes too near to who moves, as is
+        expected."""
+        q, takes = self._places(route)
+        waited = np.array(delays)
+        after = waited[:, None] + np.cumsum(takes) - takes  # (delays, places) s from now
+        people = self.expected(after.ravel(), moving)
+        apart = self._near.of_rows(np.tile(q, (len(waited), 1)), people.reshape(len(people), -1, ROW))
+        apart = apart.reshape(*after.shape, *people.shape[1:3])  # of each capsule of each person
+        total = waited + (takes / self._share(apart.min(axis=(2, 3), initial=np.inf))).sum(axis=1)
+        near = apart[:, :, moving].min(axis=(1, 2, 3), initial=np.inf)
+        total[near < self.rules.kept * self.rules.moving_margin] = np.inf
+        found: list[float] = total.tolist()
+        return found
 
-    def _places(self, route: Route) -> list[tuple[Array, float]]:
-        """Joints along a route, and how long the arm is about each, s; found once."""
+    def _places(self, route: Route) -> tuple[Array, Array]:
+        """Joints (places, n) along a route, and how long (places,) the arm is about each, s; found once."""
         if route not in self._along:
-            part, arm = route.duration / WEIGHED, self.planner.arm
+            part = route.duration / WEIGHED
             states = [route.at((k + 0.5) * part) for k in range(WEIGHED)]
-            speeds = [float(np.linalg.norm(arm.jacobian(q)[0] @ qd)) for q, qd in states]
-            times = [part * max(1.0, speed / self.rules.speed) for speed in speeds]
-            self._along[route] = [(q, takes) for (q, _), takes in zip(states, times, strict=True)]
+            q, qd = (np.array(each) for each in zip(*states, strict=True))
+            speeds = np.linalg.norm((self.planner.arm.jacobian(q)[0] @ qd[..., None])[..., 0], axis=1)
+            self._along[route] = q, part * np.maximum(1.0, speeds / self.rules.speed)
         return self._along[route]
 
     def straight(self) -> float:
@@ -342,22 +347,20 @@ class _Asked:
         return float(self.request.stood[int(np.argmin(near))])
 
     @staticmethod
-    def _share(clearance: float) -> float:
-        return min(max((clearance - NEAR) / (FAR - NEAR), LEAST), 1.0)
+    def _share(clearance: Array) -> Array:
+        return np.clip((clearance - NEAR) / (FAR - NEAR), LEAST, 1.0)
 
     def _clearance(self, q: Array, people: Array) -> float:
         """Least distance of the arm's links that move from people, m."""
         return float(self._near.of(q, people.reshape(-1, ROW))[1].surfaces)
 
-    def expected(self, after: float, moving: Flags) -> Array:
-        """Everybody as expected so many seconds later."""
-        if not moving.any():
-            return self.request.people
-        ahead = min(after, self.rules.horizon)
-        people = self.request.people.copy()
-        there = people[moving]
-        there[:, :, A] += ahead * there[:, :, VELOCITY_A]
-        there[:, :, B] += ahead * there[:, :, VELOCITY_B]
-        there[:, :, RADIUS] += ahead * self.rules.uncertainty
-        people[moving] = there
+    def expected(self, after: Array, moving: Flags) -> Array:
+        """(B, P, S, 13) everybody as expected so many seconds (B,) later."""
+        people = np.repeat(self.request.people[None], len(after), axis=0)
+        ahead = np.minimum(after, self.rules.horizon)[:, None, None]
+        there = people[:, moving]
+        there[..., A] += ahead[..., None] * there[..., VELOCITY_A]
+        there[..., B] += ahead[..., None] * there[..., VELOCITY_B]
+        there[..., RADIUS] += ahead * self.rules.uncertainty
+        people[:, moving] = there
         return people

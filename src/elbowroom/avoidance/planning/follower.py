@@ -122,7 +122,7 @@ class Follower:
         return 0.0 if self.route is None else max(self.route.duration - self.clock, 0.0)
 
     def begin(self, route: TimedRoute, margin: float) -> None:
-        """From the route's beginning; people and things are `margin` (m) from it, or more."""
+        """From the route's beginning; people who stand and things are `margin` (m) from it, or more."""
         if self.route is None:
             self._posture[:] = self.controller.posture
         self.route, self.clock, self._over = route, 0.0, 0.0

@@ -155,9 +155,12 @@ class Planner:
         if -OVERLAP < float(own.min()) <= 0.0:  # links that a field or a hand brought together must get apart again
             against = checker.against(near, margin, np.where(own <= 0.0, own - GUARD, 0.0))
 
-        def ended(outcome: Outcome, reason: str, path: Array, used: int = 0) -> Plan:
-            route = self._route(path, near) if len(path) > 1 else None
-            return Plan(outcome, reason, route, path, self.now() - began, used)
+        def ended(outcome: Outcome, reason: str, path: Array | Route, used: int = 0) -> Plan:
+            route = path if isinstance(path, Route) else self.timed(path) if len(path) > 1 else None
+            if route is not None:
+                route.clearance = float(np.min(checker.clearance(route.q, near)))
+            way = path.path if isinstance(path, Route) else path
+            return Plan(outcome, reason, route, way, self.now() - began, used)
 
         def between(q: Array) -> str:
             pair = nearest_pair(checker, q, near) if prove else ""
@@ -194,42 +197,40 @@ class Planner:
         keeping = margin + min(GUARD, 0.5 * float(best[0])), against.apart + min(apart, 0.5 * float(best[1]))
         against = checker.against(near, *keeping)
         ends = ends[against.slack(ends) > 0.0]
-        paths = self._straight(against, first, ends, tries)
-        if paths and (tries == 1 or self._quick(paths[0])):
-            return ended(Outcome.REACHED, "straight", paths[0])
-        straight, used = len(paths), 0
+        routes = self._straight(against, first, ends, tries)
+        if routes and (tries == 1 or self._quick(routes[0])):
+            return ended(Outcome.REACHED, "straight", routes[0])
+        straight, used = len(routes), 0
         low, high = self._range(np.vstack([first, ends]))
         barrier: Barrier | None = None
 
         def go_on(done: int) -> bool:
             nonlocal barrier
-            if prove and not paths and done in PROOFS:
+            if prove and not routes and done in PROOFS:
                 barrier = barrier or Barrier(checker, near, margin)
                 if barrier.between(first[0], asked_for, PROOFS[done]):
                     return False
-            part = 0.5 if paths else 1.0  # one is there: others may cost half of the time
+            part = 0.5 if routes else 1.0  # one is there: others may cost half of the time
             if rounds is not None:
                 return used + done < part * rounds
             return self.now() < began + part * budget
 
-        while len(paths) - straight < tries and (not paths or go_on(0)):
+        while len(routes) - straight < tries and (not routes or go_on(0)):
             found = search.connect(against, first, ends, rng, low, high, go_on)
             used += found.rounds
             if found.path is not None:
-                paths.append(smoothing.rounded(against, smoothing.shortened(against, found.path, rng)))
+                routes.append(self.timed(smoothing.rounded(against, smoothing.shortened(against, found.path, rng))))
             elif barrier is not None and barrier.parts:
                 names = ", ".join(self.arm.joint_names[:JOINTS])
                 links = ", ".join(dict.fromkeys(each.name for each in barrier.links))
                 why = f"goal: no way, proved: {names} cannot go there: one of {links} would come too near"
                 return ended(Outcome.NO_WAY, why, found.nearest, used)
-            elif not paths:
+            elif not routes:
                 allowed = f"{budget:g} s" if rounds is None else f"{rounds} rounds"
                 why = f"no way found in {self.now() - began:.2f} s, {used} rounds; the budget is {allowed}"
                 return ended(Outcome.BUDGET_SPENT, why, found.nearest, used)
-        quickest = 0
-        if len(paths) > 1:
-            quickest = min(range(len(paths)), key=lambda k: self.timed(paths[k]).duration)
-        return ended(Outcome.REACHED, "straight" if quickest < straight else "around", paths[quickest], used)
+        quickest = min(range(len(routes)), key=lambda k: routes[k].duration)
+        return ended(Outcome.REACHED, "straight" if quickest < straight else "around", routes[quickest], used)
 
     def _beyond(self, q: Array) -> str:
         """The joints of q (n,) that are beyond their limits, with these."""
@@ -240,17 +241,16 @@ class Planner:
             for i in np.flatnonzero((q < lower) | (q > upper)).tolist()
         )
 
-    def _straight(self, against: Against, first: Array, ends: Array, most: int) -> list[Array]:
-        """Straight paths to some of the goals, the quickest first."""
+    def _straight(self, against: Against, first: Array, ends: Array, most: int) -> list[Route]:
+        """Straight routes to some of the goals, the quickest first."""
         some = ends[against.edges_free(np.repeat(first, len(ends), axis=0), ends)]
         order = np.argsort(self.checker.moved(some - first))[:most]
-        paths = [np.vstack([first, some[k]]) for k in order]
-        return sorted(paths, key=lambda path: self.timed(path).duration) if most > 1 else paths
+        return sorted((self.timed(np.vstack([first, some[k]])) for k in order), key=lambda route: route.duration)
 
-    def _quick(self, path: Array) -> bool:
-        """Whether a path takes hardly longer than the tool must at its greatest speed."""
-        tool = self.arm.pose(path[[0, -1]])[:, :3, 3]
-        return self.timed(path).duration <= QUICK * float(np.linalg.norm(tool[1] - tool[0])) / self.tool_speed
+    def _quick(self, route: Route) -> bool:
+        """Whether a route takes hardly longer than the tool must at its greatest speed."""
+        tool = self.arm.pose(route.path[[0, -1]])[:, :3, 3]
+        return route.duration <= QUICK * float(np.linalg.norm(tool[1] - tool[0])) / self.tool_speed
 
     def joint_poses(
         self, goal: ArrayLike | Goal, start: Array, rng: np.random.Generator, *, many: bool = False
@@ -293,11 +293,6 @@ class Planner:
         wide = upper - lower > 2.0 * np.pi
         wide &= np.array([self.arm.model.revolute(i) for i in range(self.arm.n)]) | np.isinf(upper - lower)
         return np.where(wide, low, lower), np.where(wide, high, upper)
-
-    def _route(self, path: Array, world: World) -> Route:
-        route = self.timed(path)
-        route.clearance = float(np.min(self.checker.clearance(route.q, world)))
-        return route
 
     def _pose(self, name: str, q: ArrayLike) -> Array:
         found = np.array(q, dtype=float)

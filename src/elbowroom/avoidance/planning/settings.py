@@ -29,9 +29,11 @@ class Planning(Settings):
     moving_people: str = setting(
         AROUND, (AROUND, WAIT), "who moves is weighed as a cost; or waited for, where they could come to the route"
     )
-    hand_speed: float = setting(2.5, "(0, 20] m/s", "wait: how fast somebody who moves could come to the route")
+    hand_speed: float = setting(
+        2.5, "(0, 20] m/s", "how fast somebody who moves could come to a route that waits for them"
+    )
     moving_margin: float = setting(
-        0.6, "(0, 10] m", "around: distance to who moves, as they are and as they are expected"
+        0.6, "(0, 10] m", "around: distance to who moves, as they are; where they are expected, `kept` of it is enough"
     )
     thing_margins: tuple[float, ...] = setting(
         (0.12, 0.08, 0.04, 0.02, 0.01), "(0, 10] m", "distances to things, in the same way; not above that to people"
@@ -49,7 +51,9 @@ class Planning(Settings):
     speed: float = setting(0.8, "(0, 20] m/s", "greatest speed of the tool on a route")
     leash: float = setting(0.3, "(0, 10] rad or m", "the route waits for an arm that any joint of lags so far")
     gain: float = setting(4.0, "(0, 100] 1/s", "pull to the joints of the route in the null space of the task")
-    kept: float = setting(0.5, "(0, 1]", "part of its margin that a route must keep as people move, or it is given up")
+    kept: float = setting(
+        0.5, "(0, 1]", "part of its margin that a route must keep as people move, and will by where they are expected"
+    )
     # ---- trust
     latest: float = setting(1.0, "(0, 60] s", "an answer that comes later is dropped")
     silent: float = setting(2.0, "(0, 600] s", "a planner that does not answer for so long is ended and started anew")

@@ -26,7 +26,7 @@ Left out is what no command depends on: the flight recorder, log lines and count
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -36,28 +36,23 @@ from ...algebra import where
 from ...algebra.linalg import Array as Scalars
 from ...algebra.linalg import vector
 from ...compile import compiled
-from ...compile.pipeline import Call, Copy, Span
+from ...compile.pipeline import Call, Copy
 from ...compile.schedules.card import CardSchedule
 from ...compile.schedules.lanes import LaneSchedule
-from ...compile.schedules.steps import Blend, Halt, Label, LaneStep, Repeat, Where, carried, flat, reads_and_writes
+from ...compile.schedules.steps import Blend, Halt, Label, LaneStep, Repeat, Where, flat
 from ...errors import ConfigError
-from ...geometry import PARKED
-from ..control.command import HUGE, Goal, State, Status
+from ..control.command import HUGE, CycleInputs, Goal, State, Status
 from ..control.controller import Controller
+from ..control.lanes import ATTEND, CYCLE, FIRST, RUN_DOWN, STANDING, STOPPED, AloneArm, ArmLanes, Names
 from .filter.body_regions import retreats, table
 from .filter.limiter import STOP
 from .filter.solver import CHANGED, ROUNDS
 from .filter.stages import Summary
 from .limits import Limits
-from .ordinary_cycle import CycleInputs
 from .perception import TOLD
 from .supervisor import Supervisor
 
 Array = NDArray[np.float64]
-Names = Sequence[tuple[str, ...]]
-CYCLE, ATTEND, RUN_DOWN = "cycle", "attend", "run down"  # labels
-LATCH = ("stopped", "doubted", "standing", "first")
-STOPPED, DOUBTED, STANDING, FIRST = range(len(LATCH))
 STOPPED_BEFORE = "stopped in a lane, where reasons are not kept"
 
 
@@ -118,22 +113,29 @@ def _call(function: Any, subject: Any, inputs: dict[str, Array], out: Any) -> Ca
     return Call(kernel, tuple(inputs.values()), out, checked=())
 
 
-class Guard:
-    """A supervisor of one arm, with the objects that its step takes, and its cycle as steps of a schedule."""
+class Guard(AloneArm):
+    """A supervisor of one arm."""
+
+    at_first = 0.0, 0.0, 1.0, 1.0
 
     def __init__(self, supervisor: Supervisor, names: Names, *, single: bool = False) -> None:
+        super().__init__(names)
         if supervisor._own is None:
             raise ConfigError(f"lanes need supervisors of elbowroom's own controllers; got {supervisor.controller!r}")
         if supervisor.contact is not None:
             raise ConfigError("limits.contact: expected none in lanes, whose arms have no torques; got contact watched")
-        self.supervisor, self.names, self._single = supervisor, [tuple(each) for each in names], single
-        self.controller: Controller = supervisor._own
+        self.supervisor, self._single = supervisor, single
+        self._controller: Controller = supervisor._own
         self.rules = np.array(_rules(supervisor.limits))
-        self.active, self.reset, self.latch = np.zeros(1), np.zeros(1), np.zeros(len(LATCH))
         self._build()
-        self.new = [array.copy() for array in self.arrays]  # as they are before the first cycle
+        self._know()
         self.state, self.goal = State(supervisor.arm.ready), Goal(np.zeros(3))
         self.obstacles = self.controller.obstacles()
+
+    @property
+    def controller(self) -> Controller:
+        """The supervisor's."""
+        return self._controller
 
     @property
     def takes(self) -> CycleInputs:
@@ -147,7 +149,7 @@ class Guard:
         return qd
 
     def _build(self) -> None:
-        """The steps of a cycle on this supervisor's arrays, and these arrays: in the same order for every guard."""
+        """The steps of a cycle on this supervisor's arrays."""
         sup, own = self.supervisor, self.controller
         limiter, cycle = sup.limiter, sup._cycle
         latched, stops, fails = self.latch.copy(), np.zeros(1), np.zeros(1)
@@ -161,7 +163,7 @@ class Guard:
         bears = table(self.names, own.obstacles().person_capsules)
         learned = ((known, limiter.retreat), (bears, limiter.bears))
         lacking, correct = filtering.pop(), self.correcting
-        self.steps: list[LaneStep] = [
+        self.steps = [
             *self._resets(),
             Label(CYCLE),
             *cycle.begin,
@@ -178,12 +180,6 @@ class Guard:
             Where(first, [Blend(first, np.array(x, float).reshape(to.shape), to) for x, to in learned]),
             Copy(latched, self.latch),
         ]
-        found, outside = dict[tuple[int, int], Array](), [Span.of(x)[:2] for x in (self.active, self.reset)]
-        for step in flat(self.steps):
-            for array in (x for part in reads_and_writes(step) for x in part):
-                found.setdefault(Span.of(array)[:2], array)
-        self.arrays = [x for span, x in found.items() if span not in outside]
-        self.lasting = [x for x in carried(self.steps) if Span.of(x)[:2] not in outside]
 
     def _resets(self) -> list[LaneStep]:
         """`Supervisor.reset`, where it is asked for and may be."""
@@ -245,15 +241,9 @@ class Guard:
 
     def born(self) -> None:
         """As a supervisor that was just made."""
-        for array, new in zip(self.arrays, self.new, strict=True):
-            array[...] = new
         self.at_ease(())
-        sup = self.supervisor
-        sup._started, sup._standing = False, True
-        self.controller._started = False
-        self.controller._ring[...] = 0.0
-        self.obstacles.rows[:], self.obstacles.stamps[:] = PARKED, -np.inf
-        self.obstacles.names[:] = [()] * len(self.names)
+        super().born()
+        self.supervisor._started, self.supervisor._standing = False, True
 
     def at_ease(self, names: Names) -> None:
         """As one whose cycles are ordinary."""
@@ -264,7 +254,7 @@ class Guard:
         sup._names, sup.recorder.left, sup.timing.stepped, sup.timing.stop = list(names), -1, False, None
         self.controller._started = True
 
-    def latch_on(self, *, made: bool) -> None:
+    def entered(self, *, made: bool) -> None:
         """From the numbers of LATCH to the supervisor's own latch; `made`: but for its end the cycle was made."""
         stopped, doubted, standing, first = (x > 0.0 for x in self.latch)
         sup = self.supervisor
@@ -289,6 +279,15 @@ class Guard:
             and self.obstacles.names == sup._names == self.names
         )
 
+    @property
+    def latched(self) -> bool:
+        """Whether a stop lasts."""
+        return self.supervisor.latched is not None
+
+    def end_stop(self, t: float) -> None:
+        """Ends a stop, if that may be."""
+        self.supervisor.reset(t)
+
     def step(self, t: float, dt: float) -> Array:
         """Its own step."""
         return self.supervisor.step(t, dt, self.state, self.obstacles, self.goal).qd
@@ -299,80 +298,32 @@ class Guard:
         return self.supervisor._corrected(t, self.state, self.obstacles, self.controller, correct=correct).qd
 
 
-class SupervisorLanes:
+class SupervisorLanes(ArmLanes[Guard]):
     """See the module's docstring.  `make` gives a supervisor; `names` are those of each person's capsules.
 
     All supervisors have the same programs and settings; `single` where the schedule is in single precision.
     """
 
     def __init__(self, make: Callable[[], Supervisor], names: Names, *, single: bool = False) -> None:
-        self._make, self._names, self._single = make, names, single
-        self.first = first = Guard(make(), names, single=single)
-        self._free = [first]
-        self.steps, self.takes, self.command, self.active = first.steps, first.takes, first.command, first.active
-        self.latch, self.reset = first.latch, first.reset
-        self._wrong: set[Any] = set(map(id, flat([first.correcting])))
-        self._late: set[Any] = {id(first.failing), *map(id, flat(first.running_down))}
+        super().__init__(lambda: Guard(make(), names, single=single))
+        self._wrong: set[Any] = set(map(id, flat([self.first.correcting])))
+        self._late: set[Any] = {id(self.first.failing), *map(id, flat(self.first.running_down))}
 
     def bind(self, schedule: LaneSchedule | CardSchedule) -> None:
         """The schedule that has the steps."""
-        first = self.first
-        self._lasting = [schedule[x] for x in first.lasting]
-        self._all = [schedule[x] for x in first.arrays]
-        self._on = schedule[self.active]
-        first.born()
-        first.latch[:] = 0.0, 0.0, 1.0, 1.0
-        with np.errstate(over="ignore", invalid="ignore"):  # numbers that stand for none, in single precision
-            for own, column in zip(first.arrays, self._all, strict=True):
-                column[:, 0] = own.ravel()
-        self._columns = schedule.columns
-        self._newborn = self._columns[:, 0].copy()
-        self._times, self._memory = schedule[first.supervisor.timing.memory[:2]], schedule[first.controller._memory]
+        super().bind(schedule)
+        self._times = schedule[self.first.supervisor.timing.memory[:2]]
 
     def begin(self, lane: int, q: Array, t: float, dt: float) -> None:
         """A new arm at q (n,) in a lane, whose first cycle comes at t."""
-        self._columns[:, lane] = self._newborn
+        super().begin(lane, q, t, dt)
         self._times[:, lane] = t - dt
-        self._memory[-len(q) :, lane] = q
-        self._on[0, lane] = 1.0
 
-    def born(self) -> Guard:
-        """A supervisor before its first cycle."""
-        guard = self._guard()
-        guard.born()
-        return guard
-
-    def _guard(self) -> Guard:
-        return self._free.pop() if self._free else Guard(self._make(), self._names, single=self._single)
-
-    def join(self, lane: int, guard: Guard) -> None:
+    def join(self, lane: int, alone: Guard) -> None:
         """An arm whose cycles are ordinary goes on in a lane; its guard is free for another."""
-        guard.latch[:] = 0.0, 0.0, float(guard.supervisor._standing), 0.0
-        with np.errstate(over="ignore"):
-            for own, column in zip(guard.lasting, self._lasting, strict=True):
-                column[:, lane] = own.ravel()
-        self._on[0, lane] = 1.0
-        self._free.append(guard)
+        alone.latch[:] = 0.0, 0.0, float(alone.supervisor._standing), 0.0
+        super().join(lane, alone)
 
-    def free(self, *lanes: int) -> None:
-        """Nobody is in these lanes any more."""
-        self._on[0, list(lanes)] = 0.0
-
-    def release(self, guard: Guard) -> None:
-        """A guard that is needed no longer."""
-        self._free.append(guard)
-
-    def leave(self, lane: int, step: LaneStep) -> tuple[Guard, str]:
-        """A supervisor for the arm in a lane that ended a run at this step; and where the others go on.
-
-        CYCLE: its cycle was not made; else it was, and `attended` must end it: ATTEND, with its correction.
-        """
-        guard = self._guard()
-        label = RUN_DOWN if id(step) in self._late else ATTEND if id(step) in self._wrong else CYCLE
-        whole = label != CYCLE
-        columns, arrays = (self._all, guard.arrays) if whole else (self._lasting, guard.lasting)
-        for own, column in zip(arrays, columns, strict=True):
-            own[...] = column[:, lane].reshape(own.shape)
-        guard.latch_on(made=whole)
-        self.free(lane)
-        return guard, label
+    def left_at(self, step: LaneStep) -> str:
+        """Where a cycle that ended at a step goes on."""
+        return RUN_DOWN if id(step) in self._late else ATTEND if id(step) in self._wrong else CYCLE

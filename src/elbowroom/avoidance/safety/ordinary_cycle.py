@@ -26,7 +26,7 @@ from ...algebra.linalg import Array as Scalars
 from ...algebra.linalg import vector
 from ...compile import compiled
 from ...compile.pipeline import Call, Copy, Pipeline, Refused, Sound, Step, ToRing
-from ..control.command import GOAL, INDEX, STATUSES, Status
+from ..control.command import GOAL, INDEX, NOW, STATUSES, CycleInputs, Status
 from ..control.controller import Controller
 from .filter.limiter import Limiter
 from .filter.stages import SUMMARY
@@ -36,7 +36,6 @@ from .perception import Watch
 from .state_checks import CycleTiming, StateChecks, between, checked, on_time, ticked
 
 Array = NDArray[np.float64]
-NOW = ("t", "state_t", "goal_t", "valid_for")
 SENSELESS = STATUSES.index(Status.STOP_INTERNAL)
 
 
@@ -110,17 +109,6 @@ class CycleSteps(NamedTuple):
     calm: Array  # (1,) not finite where the command wants attention
     takes: CycleInputs
     keep: list[Copy]  # of the limiter
-
-
-class CycleInputs(NamedTuple):
-    """The arrays that a cycle is given."""
-
-    now: Array  # (4,) NOW
-    q: Array
-    qd: Array
-    rows: Array
-    stamps: Array
-    goal: Array
 
 
 def ordinary_cycle(

@@ -5,20 +5,20 @@
 A step of the schedule, for all lanes of the block:
 
     the newest frame that has arrived     a row of the run's own table
-    the supervisor's cycle                avoidance/safety/lanes.py
+    the arm's cycle                       avoidance/safety/lanes.py, or avoidance/control/lanes.py
     the plant                             q + PERIOD qd, held at the joints' limits
     the task                              the next goal where the tool has reached its own
     the track                             q and the commanded speeds, in the run's own arrays
 
 The same numbers as `run` for each scene alone, to the bit, stops and resets included.  Every lane has its own time: a
 run that ends gives its lane to the next.  Where a lane does not know how to go on, as before a person's first frame,
-the supervisor itself goes on with that run alone, until its cycles are ordinary.  For supervised laws of the package;
+the arm itself goes on with that run alone, until its cycles are ordinary.  For laws of the package, supervised or not;
 times of single steps are not known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -28,8 +28,9 @@ from numpy.typing import NDArray
 from ...algebra import maximum, minimum, where
 from ...algebra.linalg import Array as Scalars
 from ...algebra.linalg import vector
-from ...avoidance import Goal, Supervisor
-from ...avoidance.safety.lanes import ATTEND, CYCLE, STOPPED, Guard, SupervisorLanes
+from ...avoidance import Controller, Goal, Supervisor
+from ...avoidance.control.lanes import ATTEND, CYCLE, STOPPED, AloneArm, ArmLanes, ControllerLanes, Names
+from ...avoidance.safety.lanes import SupervisorLanes
 from ...compile import compiled
 from ...compile.pipeline import Call, Copy
 from ...compile.recycled import piece
@@ -95,6 +96,16 @@ def _stopped(_: None, now: Scalars, latch: Scalars, stops: Scalars) -> dict[str,
     return {"new_stops": vector(where(new, count + 1.0, count), where(new, now[0] + RESET_AFTER, reset_at), before)}
 
 
+def _lanes(make: Callable[[], Any], names: Names, single: bool) -> ArmLanes[Any]:
+    """Lanes for a method: our laws, supervised or not."""
+    first = make()
+    if isinstance(first, Supervisor):
+        return SupervisorLanes(make, names, single=single)
+    if type(first) is Controller:
+        return ControllerLanes(make, names)
+    raise ConfigError(f"only laws of this package, supervised or alone, run together; got {first!r:.60}")
+
+
 @dataclass
 class Run:
     """A run on its way: where it is, and what was recorded."""
@@ -128,7 +139,7 @@ class Finished(NamedTuple):
 
 
 class ClosedLoop:
-    """A step of encounters of one arm and so many people under a supervised law, as steps of a schedule.
+    """A step of encounters of one arm and so many people under one law, as steps of a schedule.
 
     With the arrays that it works on, and the tables of each run: what it is shown, and its track.
     """
@@ -139,13 +150,7 @@ class ClosedLoop:
         self.where, self.people, self.dtype = where, people, np.dtype(dtype)
         arm = where.arm
 
-        def make() -> Supervisor:
-            made = factory(arm, people, sensor)
-            if not isinstance(made, Supervisor):
-                raise ConfigError(f"only supervised laws run together; got {made!r:.60}")
-            return made
-
-        self.arms = arms = SupervisorLanes(make, [NAMES] * people, single=self.dtype == np.float32)
+        self.arms = arms = _lanes(lambda: factory(arm, people, sensor), [NAMES] * people, self.dtype == np.float32)
         self.pose, self._goal = arm.compile("pose"), Goal(np.zeros(3)).packed.copy()
         self.takes = takes = arms.takes
         self.task, self._at, self.stops = np.zeros(len(TASK)), np.zeros(1), np.zeros(len(STOPS))
@@ -245,7 +250,7 @@ class ClosedLoop:
 
 
 class Together:
-    """A supervised law for any number of encounters of one arm and so many people, a block of them at a time."""
+    """A law for any number of encounters of one arm and so many people, a block of them at a time."""
 
     def __init__(
         self, factory: Factory, where: Place, people: int, sensor: str = "camera", dtype: Any = np.float64
@@ -265,7 +270,7 @@ class Together:
     def stream(self, runs: Iterable[tuple[EncounterScene, SensorFrames]]) -> Iterator[Finished]:
         """Each encounter as it ends; another is taken of `runs` when there is a lane for it."""
         waiting: Iterator[tuple[int, tuple[EncounterScene, SensorFrames]]] | None = enumerate(runs)
-        found, ready = list[Finished](), list[tuple[Run, Guard]]()  # ready: whose next cycle is ordinary
+        found, ready = list[Finished](), list[tuple[Run, AloneArm]]()  # ready: whose next cycle is ordinary
         lanes, label = dict[int, Run](), LOOK
         try:
             while waiting or ready or lanes:
@@ -286,11 +291,11 @@ class Together:
                 found.clear()
         finally:
             self._arms.free(*lanes)
-            for _, guard in ready:
-                self._arms.release(guard)
+            for _, alone in ready:
+                self._arms.release(alone)
 
     def _run_lanes(
-        self, label: str, lanes: dict[int, Run], ready: list[tuple[Run, Guard]], found: list[Finished]
+        self, label: str, lanes: dict[int, Run], ready: list[tuple[Run, AloneArm]], found: list[Finished]
     ) -> str:
         """Runs the block until something ends it, and sees to that; where it goes on."""
         self._wanted[:] = 1.0 if ready else 0.0  # whoever is ready joins before the next step
@@ -304,12 +309,12 @@ class Together:
         elif step is not self.loop.early and not isinstance(step, Around):
             for lane in ended:
                 run = lanes.pop(lane)
-                guard, label = self._arms.leave(lane, step)
+                alone, label = self._arms.leave(lane, step)
                 self._read(lane, run)
-                self._show(run, guard)
+                self._show(run, alone)
                 if label != CYCLE:  # the cycle was made, but for its end
-                    self._obey(run, guard, guard.attended(run.k * PERIOD, correct=label == ATTEND))
-                self._go_on(run, guard, ready, found, made=label != CYCLE)
+                    self._obey(run, alone, alone.attended(run.k * PERIOD, correct=label == ATTEND))
+                self._go_on(run, alone, ready, found, made=label != CYCLE)
             return label if lanes else LOOK
         return LOOK
 
@@ -317,17 +322,17 @@ class Together:
         found.append(Finished(run.number, run.scene, self.loop.track(run)))
 
     # ---- in a lane
-    def _join(self, lanes: dict[int, Run], run: Run, guard: Guard | None) -> None:
-        """A run's numbers into a lane that is free; without a guard its first cycle is still to come."""
+    def _join(self, lanes: dict[int, Run], run: Run, alone: AloneArm | None) -> None:
+        """A run's numbers into a lane that is free; without a alone its first cycle is still to come."""
         lane = next(k for k in range(self.lanes) if k not in lanes)
         lanes[lane] = run
         schedule, loop = self._schedule, self.loop
         for name, table in {**loop.shown(run), "q": run.q, "asked": run.asked}.items():
             schedule.assign(loop.tables[name], lane, _contiguous(table, loop.dtype))
-        if guard is None:
+        if alone is None:
             self._arms.begin(lane, run.q[0], run.k * PERIOD, PERIOD)
         else:
-            self._arms.join(lane, guard)
+            self._arms.join(lane, alone)
         for columns, (_, numbers) in zip(self._given, loop.values(run), strict=True):
             columns[:, lane] = numbers
 
@@ -340,36 +345,36 @@ class Together:
 
     # ---- alone
     def _go_on(
-        self, run: Run, guard: Guard, ready: list[tuple[Run, Guard]], found: list[Finished], *, made: bool = False
+        self, run: Run, alone: AloneArm, ready: list[tuple[Run, AloneArm]], found: list[Finished], *, made: bool = False
     ) -> None:
         """A run alone until its next cycle is ordinary, as it may be after one that was just made; or to its end."""
-        while not run.over and not (made and guard.ordinary):
+        while not run.over and not (made and alone.ordinary):
             made = True
             t = run.k * PERIOD
-            self._show(run, guard)
+            self._show(run, alone)
             if run.latched and t >= run.reset_at:
-                guard.supervisor.reset(t)
-            self._obey(run, guard, guard.step(t, PERIOD))
+                alone.end_stop(t)
+            self._obey(run, alone, alone.step(t, PERIOD))
         if run.over:
-            self._arms.release(guard)
+            self._arms.release(alone)
             self._done(run, found)
         else:
-            ready.append((run, guard))
+            ready.append((run, alone))
 
-    def _show(self, run: Run, guard: Guard) -> None:
+    def _show(self, run: Run, alone: AloneArm) -> None:
         """What the supervisor is given for a step."""
-        state, goal, obstacles, goals = guard.state, guard.goal, guard.obstacles, run.scene.goals
+        state, goal, obstacles, goals = alone.state, alone.goal, alone.obstacles, run.scene.goals
         state.q[:], state.qd[:], state.t = run.q[run.k], run.speed, run.k * PERIOD
         newest = run.newest[run.k]
         if newest >= 0 and run.frames is not None:
             obstacles.rows[:] = run.frames.row(newest).reshape(obstacles.rows.shape)
-            obstacles.stamps[:], obstacles.names[:] = run.frames.stamps[newest], guard.names
+            obstacles.stamps[:], obstacles.names[:] = run.frames.stamps[newest], alone.names
         goal.position, goal.t = goals[run.done % len(goals)], run.goal_time
 
-    def _obey(self, run: Run, guard: Guard, command: Array) -> None:
+    def _obey(self, run: Run, alone: AloneArm, command: Array) -> None:
         """A stop, the plant and the task, as `run` has them."""
         t, k, model = run.k * PERIOD, run.k, self.where.arm.model
-        if guard.supervisor.latched is None:
+        if not alone.latched:
             run.latched = False
         elif not run.latched:
             run.latched, run.stops, run.reset_at = True, run.stops + 1, t + RESET_AFTER

@@ -54,6 +54,8 @@ def test_the_supervisor_stops_names_the_link_and_records_it(tmp_path):
     assert cell.guard.reason.startswith("contact with link 'panda_link")
     assert (table["felt"][:101] < 1.0).all()
     assert table["felt"][101] > 1.0
+    assert table["felt_joint"][-1] == 1 + int(np.argmax(np.abs(cell.observer.felt()[0]) / cell.observer.felt()[1]))
+    assert table["felt_torque"][-1] == cell.observer.felt()[0][int(table["felt_joint"][-1]) - 1]
     assert np.isfinite(residual).all()
     assert np.abs(residual[:, 119]).max() > 5.0  # N m
     assert np.array_equal(residual[:, -1], cell.observer.residual)

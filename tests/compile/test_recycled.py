@@ -64,11 +64,29 @@ def test_pieces_lie_apart_and_are_used_again():
     assert place(piece(shapes[7], FLOAT)) == where
 
 
-def test_pieces_of_a_size_wait_in_bounded_number():
-    arrays = [piece((PIECE,), np.dtype(np.uint8)) for _ in range(IDLE + 20)]
-    size = next(size for size, idle in recycled._pieces.items() if size - PIECE < PIECE)
-    arrays.clear()
-    assert len(recycled._pieces[size]) == IDLE
+def waiting():
+    return sum(size * len(idle) for size, idle in recycled._pieces.items())
+
+
+def test_pieces_of_any_sizes_wait_in_bounded_number():
+    rng = np.random.default_rng(0)
+    for _ in range(40):  # 20 MB each
+        arrays = [piece((int(rng.integers(PIECE, SLAB // 8)),), np.dtype(np.uint8)) for _ in range(20)]
+        before = waiting()
+        arrays.clear()
+        assert waiting() <= IDLE
+    assert before < waiting()  # the last ones wait
+    many = [piece((SLAB // 4,), np.dtype(np.uint8)) for _ in range(IDLE * 4 // SLAB + 1)]
+    many.clear()
+    assert waiting() <= IDLE
+
+
+def test_pieces_of_nearly_one_size_serve_each_other():
+    where = [place(piece((5 * PIECE // 4 - k,), np.dtype(np.uint8))) for k in range(0, PIECE // 4, 50)]
+    assert len(set(where)) == 1
+
+
+def test_small_and_huge_pieces_are_the_systems():
     for numbers in (PIECE // 8 - 1, SLAB // 32 + 1):  # too small and too large
         assert piece((numbers,), FLOAT).flags.owndata
 

@@ -235,6 +235,8 @@ def test_what_the_joints_feel_has_a_bar_each_and_the_fullest_is_named():
     assert row.count(f"width:30%;background:{GREEN}") == 1
     assert row.count(f"width:100%;background:{RED}") == 1
     assert "lift 3.00 N of 10.00, &lt;b&gt; 4.00 N m of 3.00, wrist 0.10 N m of 1.00" in said
-    recorded = gauges(dataclasses.replace(felt, allowed=np.zeros(0), felt=0.4, replayed=True))
+    recorded = gauges(
+        dataclasses.replace(felt, allowed=np.zeros(0), felt=0.4, felt_joint=2, felt_torque=-4.0, replayed=True)
+    )
     assert "joint 2: 4.0 N m; 40 %" in recorded
     assert ">felt<" not in gauges(at_work())  # where contact is not watched

@@ -6,15 +6,16 @@
 C libraries hand memory of some megabytes back to the system as soon as it is free, and the next result then waits for
 new pages longer than the kernel computes (0.2 us a page of 4 kB, beside 0.08 us for what a derivative writes into it).
 Here the memory of a result waits for the next of the same size, at most `KEPT` pieces of at most `LARGEST` bytes, from
-when the last array that looks at it is gone.
+when the last array that looks at it is gone.  Pieces come in `SIZES`, a quarter apart, so that those of campaigns whose
+runs are not equally long serve each other; when `IDLE` bytes of them wait, all of these go back to the system.
 """
 
 from __future__ import annotations
 
 import math
 import threading
-from collections import defaultdict, deque
-from functools import partial
+from bisect import bisect_left
+from collections import deque
 from typing import Any
 
 import numpy as np
@@ -25,9 +26,12 @@ LARGE, LARGEST = 1 << 20, 1 << 24  # bytes: smaller ones the C library keeps; of
 KEPT = 8
 _idle: deque[Array] = deque(maxlen=KEPT)  # appending and popping need no lock, so a finalizer may do it anywhere
 SLAB = 1 << 24  # bytes, of which pieces are cut
-PIECE, LINE = 1 << 14, 64  # bytes: sizes of pieces are multiples of the one and of the other
-IDLE = 256
-_pieces: defaultdict[int, deque[Array]] = defaultdict(partial(deque, maxlen=IDLE))
+PIECE, LINE = 1 << 14, 64  # bytes: of the smallest piece, and what all of them begin at multiples of
+IDLE = 1 << 28  # bytes
+SIZES = [PIECE]
+while SIZES[-1] < SLAB // 4:
+    SIZES.append(-(-5 * SIZES[-1] // (4 * LINE)) * LINE)
+_pieces: dict[int, deque[Array]] = {size: deque() for size in SIZES}
 _slab = [np.empty(0, np.uint8)]  # what is left of the last
 _cutting = threading.Lock()
 
@@ -46,6 +50,16 @@ class _Lent:
 
     def __del__(self) -> None:
         self.idle.append(self.memory)
+
+
+class _LentPiece(_Lent):
+    """The same of a piece."""
+
+    def __del__(self, pieces: dict[int, deque[Array]] = _pieces, most: int = IDLE) -> None:
+        self.idle.append(self.memory)
+        if sum(size * len(idle) for size, idle in pieces.items()) > most:
+            for idle in pieces.values():
+                idle.clear()
 
 
 def fresh(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
@@ -74,13 +88,13 @@ def piece(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     size = math.prod(shape) * dtype.itemsize
     if not PIECE <= size <= SLAB // 4:
         return np.empty(shape, dtype)
-    size = -(-size // PIECE) * PIECE + 17 * LINE  # those that are read side by side begin at other places of a page
+    size = SIZES[bisect_left(SIZES, size)]
     idle = _pieces[size]
     try:
         memory = idle.pop()
     except IndexError:
-        memory = _cut(size)
-    return np.asarray(_Lent(memory, shape, dtype, idle))
+        memory = _cut(size + 17 * LINE)  # those that are read side by side begin at other places of a page
+    return np.asarray(_LentPiece(memory, shape, dtype, idle))
 
 
 def _cut(size: int) -> Array:

@@ -19,7 +19,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -170,11 +170,12 @@ class Snapshot:
     would_stop: bool = False  # a supervisor that only watches would hold it
     reason: str = ""  # why
     safety: Margins | None = None
-    residual: Array = field(
-        default_factory=lambda: np.zeros(0)
-    )  # or its change, whichever is fuller; empty where not watched
-    allowed: Array = field(default_factory=lambda: np.zeros(0))  # thresholds of that; a recording does not hold them
+    # by each joint, of residual and change what is more in thresholds, and these; empty where nobody watches
+    residual: Array = field(default_factory=lambda: np.zeros(0))
+    allowed: Array = field(default_factory=lambda: np.zeros(0))  # a recording does not hold them
     felt: float = np.nan  # the greatest of it in thresholds
+    felt_joint: int | None = None  # whose it is, from 1 on; None where that is not known
+    felt_torque: float = np.nan  # and how much, N m or N
     waited: float = 0.0  # s that the arm has stood for a person
     farther: float = np.nan  # m that they would have to be away
     # a way around
@@ -220,7 +221,7 @@ class Snapshot:
             safety=found,
             residual=felt,
             allowed=allowed,
-            felt=np.nan if cell.observer is None else cell.observer.part,
+            **_felt(None if cell.observer is None else cell.observer.most),
             waited=place.waiting.seconds,
             farther=farther(cell, found),
             route_part="" if cell.detour is None else view.part(cell.detour.name),
@@ -321,7 +322,7 @@ class Snapshot:
             would_stop=verdict.startswith("STOP") and supervision == "watch",
             safety=None if found is None else replay.margins_at(k, found[1]),
             residual=np.zeros(0) if np.isnan(table["felt"][k]) else residual,
-            felt=float(table["felt"][k]),
+            **_felt((float(table["felt"][k]), float(table["felt_joint"][k]), float(table["felt_torque"][k]))),
             waited=float(replay.waited[k]),
             route_state=route_state,
             route_part=route_part,
@@ -407,3 +408,9 @@ def part_name(part: str, people: Sequence[str]) -> str:
     elif part.endswith(f" {ONE_SHAPE}"):  # a recording names them itself
         part = part.removesuffix(f" {ONE_SHAPE}")
     return part.replace("_", " ")
+
+
+def _felt(most: tuple[float, float, float] | None) -> dict[str, Any]:
+    """What the joint feels most that feels most."""
+    part, joint, torque = most or (np.nan, np.nan, np.nan)
+    return {"felt": part, "felt_joint": int(joint) if np.isfinite(joint) else None, "felt_torque": torque}

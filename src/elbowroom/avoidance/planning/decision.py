@@ -9,10 +9,11 @@ wait      a route leads around those who stand, and is followed only if none of 
 
 For the former there are two candidates: a route around everybody as they are now, which keeps `moving_margin` to those
 who move, whose hands may come out; and one around those who stand alone, which may lead through where others are now.
-A route keeps the widest of the margins to those who stand that has a way.  Else, where the widest costs `LONG` times the straight way or more, narrower ones down to `ROOMY`
-are tried until half of the budget is spent, and taken if they cost a fifth less.  Each candidate is weighed for every
-delay of DELAYS, with people where they are then expected: moved by their velocities for `horizon` seconds at most,
-grown by `uncertainty` for as long.  At a clearance c the supervisor leaves a part of an arm's speed,
+A route keeps the widest of the margins to those who stand that has a way.  Where that costs `LONG` times the straight
+way or more, narrower ones down to `ROOMY` are tried until half of the budget is spent, and taken if they cost a fifth
+less; but not in a hurry, while anybody moves.  Each candidate is weighed for every delay of DELAYS, with people where
+they are then expected: moved by their velocities for `horizon` seconds at most, grown by `uncertainty` for as long.
+At a clearance c the supervisor leaves a part of an arm's speed,
 
     share(c) = (c - NEAR) / (FAR - NEAR), between LEAST and 1
 

@@ -363,8 +363,15 @@ class MomentumObserver(Rebuilt):
     @property
     def part(self) -> float:
         """The greatest residual or change in thresholds: above 1 is contact.  0 before there are two readings."""
+        return self.most[0]
+
+    @property
+    def most(self) -> tuple[float, int, float]:
+        """The same, the joint that feels it, from 1 on, and what that is, N m or N."""
         felt, most = self.felt()
-        return float(np.max(np.abs(felt) / np.where(most > 0.0, most, math.inf)))
+        parts = np.abs(felt) / np.where(most > 0.0, most, math.inf)
+        k = int(parts.argmax())
+        return float(parts[k]), k + 1, float(felt[k])
 
     @property
     def beyond(self) -> Array:

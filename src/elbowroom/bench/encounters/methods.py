@@ -53,11 +53,11 @@ from ...avoidance.planning.detour import Detour
 from ...avoidance.planning.settings import WAIT, Planning
 from ...avoidance.settings import read
 from ...errors import ElbowroomError, UnknownNameError, did_you_mean, pip_install
-from ...geometry import Pairs, Person
-from ...geometry.distance import DISTANCE, LAMBDA_X, LAMBDA_Y, NORMAL, SPEED_Y
-from ...geometry.shapes import RADIUS, VELOCITY_A, VELOCITY_B, A, B
+from ...geometry import ROW, Person
+from ...geometry.shapes import RADIUS, A, B
 from ..peers.avoidance import INFLUENCE, NEAREST, SOLVER, mink_problem, pink_problem
 from ..scene import SceneFrame, TimedScene, of_rows
+from .barrier import Present
 from .scene import CAPSULES, PERIOD, STAND, place
 
 Array = NDArray[np.float64]
@@ -95,80 +95,44 @@ class BarrierLaw:
         self._solve = daqp.solve
         self.velocity, self._people, self._capsules = velocity, people, capsules
         self._arm, where = arm, place(arm)
-        self._body, self._floor, self._lifted = where.body, where.base[2], where.lifted
-        self._own = len(self._body)
-        moving = np.array(where.moving)
-        own = self._body.self_pairs
-        slots = people * capsules
-        self._pairs = Pairs(self._own, slots, own)
-        self._first = (moving[:, None] * slots + np.arange(slots)).ravel()  # pairs of what moves with people
-        self._capsule = np.repeat(moving, slots)
-        self._i, self._j = np.array(own, dtype=int).reshape(-1, 2).T
+        self._present = Present(where, people, capsules)
+        self._floor, self._lifted = where.base[2], where.lifted
         speed = arm.model.velocity
         self._speed = np.where(np.isfinite(speed), speed, 2.0)
-        defaults = Config()
-        self._attraction, self._damping, self._posture = defaults.attraction, defaults.damping, defaults.posture
+        self._weights = np.diag([*np.ones(arm.n), RELAXED, RELAXED])
         self.command = JointSpeeds(np.zeros(arm.n))
 
     def obstacles(self) -> Obstacles:
         """Places for people."""
         return Obstacles(self._people, 0, self._capsules)
 
-    def wish(self, q: Array, goal: Goal) -> Array:
-        """(n,) the task alone."""
-        arm, n = self._arm, self._arm.n
-        error = goal.position - arm.pose(q)[:3, 3]
-        v = self._attraction.kp * error
-        v *= min(1.0, self._attraction.max_speed / max(float(np.linalg.norm(v)), 1e-9))
-        Jv = arm.jacobian(q)[0]
-        back = Jv.T @ np.linalg.inv(Jv @ Jv.T + self._damping**2 * np.eye(3))
-        qd: Array = back @ v + (np.eye(n) - back @ Jv) @ (self._posture * (arm.ready - q))
-        return qd
-
     def step(self, t: float, dt: float, state: State, obstacles: Obstacles, goal: Goal) -> JointSpeeds:
         """The command for now; stands still where the problem has no answer."""
         q, n = state.q, self._arm.n
-        wish = self.wish(q, goal)
-        own = self._body.rows(q, np.zeros(n))
-        moves = self._body.kernel(np.broadcast_to(q, (n, n)).copy(), np.eye(n))  # (n, R, 13) by each joint alone
-        table = self._pairs(np.concatenate([own, obstacles.rows]))
-        people, itself = table[self._first], table[self._own * self._people * self._capsules :]
-        near = people[:, DISTANCE] < NEAR
-        people, capsule = people[near], self._capsule[near]
-        rows = [_along(moves, capsule, people[:, LAMBDA_X], people[:, NORMAL])]
-        comes = people[:, SPEED_Y] if self.velocity else 0.0
-        need = [np.minimum(comes - GAMMA * (people[:, DISTANCE] - CLEAR), FAST)]
-        if len(itself):
-            normal = itself[:, NORMAL]
-            first = _along(moves, self._i, itself[:, LAMBDA_X], normal)
-            rows.append(first - _along(moves, self._j, itself[:, LAMBDA_Y], normal))
-            need.append(-GAMMA * (itself[:, DISTANCE] - NARROW))
-        for end, height in ((VELOCITY_A, 2), (VELOCITY_B, 5)):
-            lifted = self._lifted[:, 0 if height == 2 else 1]
-            rows.append(moves[:, lifted, end.start + 2].T)
+        wish, own, table = self._present(q, goal.position, obstacles.rows)
+        people, itself = table[: self._present.people], table[self._present.people :]
+        people = people[people[:, n] < NEAR]
+        comes = people[:, n + 1] if self.velocity else 0.0
+        rows = [people[:, :n], itself[:, :n]]
+        need = [np.minimum(comes - GAMMA * (people[:, n] - CLEAR), FAST), -GAMMA * (itself[:, n] - NARROW)]
+        for end, lifted in enumerate(self._lifted.T):
+            height = 3 * end + 2  # of that end in a row, and of its speeds by each joint
+            rows.append(own[lifted, ROW + height :: 6])
             need.append(-GAMMA * (own[lifted, height] - own[lifted, RADIUS] - self._floor - NARROW))
-        G, g = np.concatenate(rows), np.concatenate(need)
-        slack = np.zeros((len(g), 2))
-        slack[: len(people), 0], slack[len(people) :, 1] = 1.0, 1.0
-        up = np.minimum(self._speed, GAMMA * np.maximum(self._arm.model.upper - q, 0.0))
-        low = np.maximum(-self._speed, GAMMA * np.minimum(self._arm.model.lower - q, 0.0))
-        found, _, flag, _ = self._solve(
-            np.diag([*np.ones(n), RELAXED, RELAXED]),
-            np.array([*-wish, 0.0, 0.0]),
-            np.ascontiguousarray(np.hstack([G, slack])),
-            np.array([*up, 1e3, 1e3, *np.full(len(g), 1e30)]),
-            np.array([*low, 0.0, 0.0, *g]),
-            np.zeros(n + 2 + len(g), dtype=np.intc),
-        )
+        g, near, every = np.concatenate(need), len(people), n + 2
+        G = np.zeros((len(g), every))
+        np.concatenate(rows, out=G[:, :n])
+        G[:near, n], G[near:, n + 1] = 1.0, 1.0
+        most, least = np.empty(every + len(g)), np.empty(every + len(g))
+        np.minimum(self._speed, GAMMA * np.maximum(self._arm.model.upper - q, 0.0), out=most[:n])
+        np.maximum(-self._speed, GAMMA * np.minimum(self._arm.model.lower - q, 0.0), out=least[:n])
+        most[n:every], least[n:every] = 1e3, 0.0
+        most[every:], least[every:] = 1e30, g
+        pull = np.zeros(every)
+        np.negative(wish, out=pull[:n])
+        found, _, flag, _ = self._solve(self._weights, pull, G, most, least, np.zeros(len(most), dtype=np.intc))
         self.command.qd = found[:n] if flag >= 1 else np.zeros(n)
         return self.command
-
-
-def _along(moves: Array, capsule: Array, part: Array, normal: Array) -> Array:
-    """(k, n): the speeds along normals (k, 3) that each joint gives to points of capsules."""
-    at = moves[:, capsule, VELOCITY_A] * (1.0 - part)[:, None] + moves[:, capsule, VELOCITY_B] * part[:, None]
-    speeds: Array = np.einsum("jkc,kc->kj", at, normal)
-    return speeds
 
 
 # ---- mink and Pink

@@ -134,6 +134,8 @@ def frames(scene: EncounterScene, sensor: str | SensorSettings = "camera") -> Se
         gap = end + wait
     which, back = np.flatnonzero(keep), settings.baseline
     stamps, at = stamps[which], at[which]
+    if len(at) and not 0 <= at[-1] < len(scene.points):
+        raise ValueError(f"people must be known until {stamps[-1]:g} s; got {len(scene.points)} places of theirs")
     truth, velocities = (piece((len(at), *scene.points.shape[1:]), scene.points.dtype) for _ in range(2))
     np.take(scene.points, at, axis=0, out=truth, mode="clip")  # none is outside; "raise" would copy
     seen, later = noise.seen_points(scene.seed, truth, settings.noise, which), slice(back, None)

@@ -4,8 +4,9 @@
 supervisor said, also where it only watched, and empty without one; `law_status` is the controller's own view.
 `route` is the number of a RouteState (avoidance/planning/detour.py), `route_part` the row of the person's capsule that
 it is about (-1: none), and `replans` how many routes were given up and planned anew; NaN without planning.
-`residual1` ... are what each joint feels from outside (N m or N, avoidance/safety/momentum_observer.py), `felt` the
-greatest of them in thresholds; NaN where contact is not watched.  `tau1` ... are the joints' torques as the plant
+`residual1` ... are what each joint feels from outside (N m or N, avoidance/safety/momentum_observer.py); `felt` is the
+greatest of them or of their changes, in thresholds, `felt_joint` and `felt_torque` which joint's (from 1 on) and how
+much that is; NaN where contact is not watched.  `tau1` ... are the joints' torques as the plant
 measures them, of motors or sensors (N m or N); NaN where it measures none.
 """
 
@@ -40,6 +41,7 @@ LATER = (
     ("route", "route_part", "replans"),
     ("residual", "felt"),
     ("tau",),
+    ("felt_joint", "felt_torque"),
 )
 """Quantities that older recordings do not have, in the order in which they came; they are NaN there."""
 MOST_JOINTS = 100
@@ -53,7 +55,7 @@ def places(n: int) -> dict[str, slice]:
     widths |= {"distance_axes": 1, "distance_surfaces": 1, "clearance": 1, "age": 1, "goal": 3}
     widths |= {"slow": 1, "push": 1, "limit": 1, "q": n, "qd": n, "command": n, "object": 3}
     widths |= dict.fromkeys(LATER[0], 3) | dict.fromkeys((*LATER[1], *LATER[2]), 1)
-    widths |= {"residual": n, "felt": 1, "tau": n}
+    widths |= {"residual": n, "felt": 1, "tau": n, "felt_joint": 1, "felt_torque": 1}
     ends = np.cumsum(list(widths.values())).tolist()
     return {name: slice(end - width, end) for (name, width), end in zip(widths.items(), ends, strict=True)}
 

@@ -29,8 +29,8 @@ LEFT_OUT = "not in the scene"
 """The key of the note that names what no file can hold: a task or people of one's own making, or of ROS 2."""
 
 _NUMBERS = ["t", "cycles", "contacts", "distance_axes", "distance_surfaces", "clearance", "age"]
-_NUMBERS += ["slow", "push", "limit", "margin", "route", "route_part", "replans", "felt"]
-_UNPLANNED = (math.nan, math.nan, math.nan)
+_NUMBERS += ["slow", "push", "limit", "margin", "route", "route_part", "replans", "felt", "felt_joint", "felt_torque"]
+_UNPLANNED = _UNFELT = (math.nan, math.nan, math.nan)
 _VECTORS = ["tool", "tool_v", "person", "person_v", "goal", "q", "qd", "command", "object", "attraction", "repulsion"]
 _VECTORS += [f"{side}_hand" for side in SIDES] + ["residual", "tau"]
 
@@ -59,8 +59,8 @@ class Log:
         route = _UNPLANNED if detour is None else (detour.state, detour.part, detour.replans)
         counted = t, cell.task.cycles, cell.plant.contacts, *cell.near, cell.clearance.surfaces, cell.age
         observer = cell.observer
-        felt = math.nan if observer is None else observer.part
-        numbers = *counted, info.slow, info.push, info.limit, cell.margin, *route, felt
+        felt = _UNFELT if observer is None else observer.most
+        numbers = *counted, info.slow, info.push, info.limit, cell.margin, *route, *felt
         for k, number in zip(self._numbers, numbers, strict=True):  # faster than an array of so few
             self._row[k] = number
         views["tool"][:], views["tool_v"][:] = cell.tool, cell.tool_velocity

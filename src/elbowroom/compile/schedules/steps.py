@@ -212,6 +212,9 @@ class Checks:
 
     def __init__(self, steps: Iterable[LaneStep]) -> None:
         every = list(flat(steps))
+        for step in every:
+            if isinstance(step, Copy) and Span.of(step.to).meets(Span.of(step.source)):
+                raise ValueError("a copy in lanes must not overlap its source")
         written = [Span.of(x) for step in every for x in reads_and_writes(step)[1]]
         self._constant = [
             span

@@ -231,13 +231,15 @@ def _felt(snapshot: Snapshot) -> str:
     units = ["N" if kind == "P" else "N m" for kind in snapshot.scene.kinds] or ["N m"] * len(felt)
     known = len(snapshot.allowed) == len(felt)  # a recording has the part of the fullest alone
     parts = [r / most if most > 0.0 else 0.0 for r, most in zip(felt, snapshot.allowed, strict=True)] if known else []
-    fullest = parts.index(max(parts)) if known else felt.index(max(felt))
     each = [f"{name} {r:.2f} {unit}" for name, r, unit in zip(names, felt, units, strict=True)]
     if known:
         each = [f"{said} of {most:.2f}" for said, most in zip(each, snapshot.allowed, strict=True)]
+        fullest = parts.index(max(parts))
         value = f"joint {fullest + 1}: {_short(felt[fullest])} of {_short(snapshot.allowed[fullest])} {units[fullest]}"
     else:
-        value = f"joint {fullest + 1}: {_short(felt[fullest])} {units[fullest]}; {100 * snapshot.felt:.0f} %"
+        joint, value = snapshot.felt_joint, f"{100 * snapshot.felt:.0f} %"
+        if joint is not None and 1 <= joint <= len(units):
+            value = f"joint {joint}: {_short(abs(snapshot.felt_torque))} {units[joint - 1]}; {value}"
     about = (
         "torque from outside that each joint feels, or its sudden change, and what errors of the model account for: "
         + ", ".join(each)

@@ -27,7 +27,7 @@ from ..bench.encounters.scene import EncounterScene, Place, SensorFrames, frames
 from .draws import RunParameters
 
 FEWEST = 2  # that are worth it
-KEPT = 4  # kinds
+KEPT = 48  # kinds: five arms under four laws, beside one person or two
 
 Numbered = tuple[int, RunParameters]
 _batches: OrderedDict[tuple[Hashable, str, type], Together | OnCard] = OrderedDict()

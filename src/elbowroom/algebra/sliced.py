@@ -18,6 +18,9 @@ from .derivatives import MOST_OPERATIONS, named_inputs
 from .looped import Rolled
 from .program import Count, Port, Program
 
+MOST_GIVEN = 35_000
+"""Numbers that a derivative may be given: as many, in operations on each of them, take as long to compile."""
+
 
 @dataclass(frozen=True, eq=False)
 class Sliced:
@@ -57,18 +60,19 @@ class Sliced:
         """`Program.vjp` of the same function without loops; refused if that is too long."""
         by = ", ".join(repr(port.name) for port in named_inputs(self, of))
         assert self.rolled.straight is not None  # `roll` gives it
+        given = self.outputs[0].size + sum(port.size for port in self.inputs)
         about = self.rolled.straight().count.total * self.rolled.joints * 4 // 5  # so of random chains, less of planar
         if about <= 4 * MOST_OPERATIONS:  # beyond that, tracing all slices takes long, too
             about = self.straight().count.total * 5 // 2  # so of random chains, more of planar
         if about <= MOST_OPERATIONS:
             product = self.straight().vjp(*of)
             about = product.count.total
-            if about <= MOST_OPERATIONS:
+            if about <= MOST_OPERATIONS and given <= MOST_GIVEN:
                 return product
         raise ModelError(
-            f"{self.name}: vjp({by}): expected up to {MOST_OPERATIONS:,} operations in a straight line, some ten "
-            f"seconds to compile; for {self.rolled.joints} joints there are about {about:,}; jvp({by}) keeps the loops "
-            "and gives products with a vector"
+            f"{self.name}: vjp({by}): expected up to {MOST_OPERATIONS:,} operations in a straight line, on up to "
+            f"{MOST_GIVEN:,} numbers, some ten seconds to compile; for {self.rolled.joints} joints there are about "
+            f"{about:,} and {given:,}; jvp({by}) keeps the loops and gives products with a vector"
         )
 
     def jvp(self, *of: str) -> Program | Sliced:

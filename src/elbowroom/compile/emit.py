@@ -49,6 +49,7 @@ class Emitter:
         self.turned = turned_steps(lowered)
         self._blocks: dict[tuple[int, ...], Words[str]] = {}  # of random words
         self.slots: dict[int, int] = {}
+        self.loads: Mapping[int, int] = dict.fromkeys(lowered.loads, 0)  # by which chunk each input is loaded
         self._taken: set[int] = set()  # values of other functions, in their slots
         self._left: set[int] = set()  # values for other functions, in their slots as soon as they are known
         self._homes: dict[int, str] = {}  # of values that wait on the stack
@@ -61,8 +62,7 @@ class Emitter:
         w.restart()
         self.value, self._blocks, self._homes, self._places = {}, {}, {}, {}
         self._taken, self._left = taken, left
-        if number == 0:
-            self._start()
+        self._start(number)
         made = {k: at for at, (k, _) in enumerate(steps) if k not in self.turned}
         stores: dict[int, list[Piece]] = {}
         last = max(made.values(), default=-1) if w.lanes > 1 and not self.registers else -1
@@ -84,13 +84,17 @@ class Emitter:
         return [*(f"  {home} = alloca {w.type}" for home in self._homes.values()), *w.lines]
 
     # ---- inputs, and their sines and cosines
-    def _start(self) -> None:
-        w = self.w
-        self._load_tiles()
-        for k, (port, element) in self.lowered.loads.items():
+    def _start(self, number: int) -> None:
+        here = {k: place for k, place in self.lowered.loads.items() if self.loads[k] == number}
+        self._load_tiles(here)
+        for k, (port, element) in here.items():
             if k not in self.value:
                 self.value[k] = self._load(port, element)
-        turns = self.lowered.turns
+        if number == 0:
+            self._turn()
+
+    def _turn(self) -> None:
+        w, turns = self.w, self.lowered.turns
         pairs = self._in_groups(w, [self.value[k] for k in turns]) if w.lanes > 1 else self._packed(turns)
         registers = dict(zip(turns, pairs, strict=True))
         for step, (k, name) in self.turned.items():
@@ -217,12 +221,12 @@ class Emitter:
             packed = w.put(f"insertelement {w.type} {packed}, {w.scalar} {scalar}, i32 {lane}")
         return packed
 
-    def _load_tiles(self) -> None:
+    def _load_tiles(self, loads: Mapping[int, tuple[str, int]]) -> None:
         """In lanes, inputs a tile of neighbouring columns at a time, transposed, where two of them are needed."""
         w, width = self.w, self.w.tile
         if self.whole:
             return
-        wanted: dict[tuple[str, int], int] = {place: k for k, place in self.lowered.loads.items()}
+        wanted: dict[tuple[str, int], int] = {place: k for k, place in loads.items()}
         for port in self.program.inputs:
             if port.name in self.columns or port.name in self.shared:
                 continue

@@ -15,7 +15,8 @@ from ..algebra import Program, Repeated, Rolled, Sliced, Unwound
 from .ir import IrWriter
 
 LANES, SUMS = 4, 4
-LONG = 500  # numbers of an input that are still looked at one by one
+LONG = 500  # numbers of an input of a block that are still looked at one by one
+MOST = 5000  # and of one state
 
 
 def zero_sum(w: IrWriter, arrays: Iterable[tuple[str, int]]) -> str:

@@ -39,7 +39,7 @@ from . import entry, finite
 from .emit import Emitter
 from .ir import IrWriter
 from .loops import HEAP, Compilable, arguments, gathered, gathering, many, single, tables, transposing, turns
-from .lower import Lowered, crossing, lower, slots_for
+from .lower import Lowered, crossing, loading, lower, slots_for
 from .rolled import function as rolled_function
 from .slices import function as sliced_function
 from .transpose import into_columns, into_rows
@@ -100,6 +100,8 @@ def module(program: Compilable, target: Target, dtype: np.dtype[np.floating], ki
         parts = _function(name, lower(program), writer)
     if kind == "one":
         parts += [single(program), entry.emit(program, scalar)]
+        if any(port.size > finite.MOST for port in program.inputs):
+            parts.append(finite.array("finite_rows", scalar))
     elif isinstance(program, Table):
         parts += [tables(program, scalar)]
     else:
@@ -230,7 +232,8 @@ def _pieces(
     kept += "noinline optnone "
     writer.keep_negatives()
     functions, calls = [], []
-    crossings = crossing(lowered, chunks)
+    emit.loads = loading(lowered, chunks, 1 if emit.whole else writer.tile)
+    crossings = crossing(lowered, chunks, emit.loads)
     emit.slots = slots_for(crossings)
     given = arguments(lowered.program) if table is None else gathered(table, "ptr", writer.lanes)
     for number, chunk in enumerate(chunks):

@@ -11,7 +11,7 @@ functions that pass values on through a scratch array: `crossing` says which val
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ..algebra import Program
@@ -141,11 +141,35 @@ def _reads(operation: Operation) -> Iterable[int]:
 
 
 Crossing = list[tuple[set[int], set[int]]]
+MANY = 1000
+"""Inputs that the first chunk alone loads: the time to compile one grows with the square of its loads."""
 
 
-def crossing(lowered: Lowered, chunks: list[Steps]) -> Crossing:
+def loading(lowered: Lowered, chunks: list[Steps], together: int) -> dict[int, int]:
+    """The chunk that loads each input: the first; of `MANY` or more, that which reads it first.
+
+    `together`: neighbours that are loaded together, by the first that reads any of them.
+    """
+    found = dict.fromkeys(lowered.loads, 0)
+    if len(found) < MANY:
+        return found
+    first: dict[tuple[str, int], int] = {}  # by tiles
+    turned, early = turned_steps(lowered), set(lowered.turns)
+    early.update(k for operands in lowered.program.results for k in operands)
+    tile = {k: (port, element // together) for k, (port, element) in lowered.loads.items()}
+    for k in early & tile.keys():
+        first[tile[k]] = 0
+    for number, chunk in enumerate(chunks):
+        for value, operation in chunk:
+            for k in _reads(operation) if value not in turned else ():
+                if k in tile:
+                    first.setdefault(tile[k], number)
+    return {k: first.get(place, 0) for k, place in tile.items()}
+
+
+def crossing(lowered: Lowered, chunks: list[Steps], loads: Mapping[int, int]) -> Crossing:
     """Per chunk: the values it takes from earlier ones, and those it leaves for later ones."""
-    made: dict[int, int] = dict.fromkeys(lowered.loads, 0)  # inputs are loaded, and turned, by the first chunk
+    made: dict[int, int] = dict(loads)
     for number, chunk in enumerate(chunks):
         for value, _ in chunk:
             made[value] = number

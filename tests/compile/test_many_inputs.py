@@ -7,7 +7,7 @@ import pytest
 
 from elbowroom import chains
 from elbowroom.algebra.linalg import vector
-from elbowroom.compile import compiled, finite, lower
+from elbowroom.compile import compiled, finite, llvm, lower
 from elbowroom.dynamics import whole_arm  # noqa: F401  # quantities are registered
 
 
@@ -25,6 +25,7 @@ def _sums(_, x, y):
 def kernel(monkeypatch):
     monkeypatch.setattr(lower, "MANY", 300)
     monkeypatch.setattr(finite, "MOST", 1000)
+    monkeypatch.setattr(llvm, "ALONE", 500)
     return compiled(_sums, None, {"x": (1501,), "y": (2,)}, name="sums")
 
 

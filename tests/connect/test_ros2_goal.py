@@ -19,7 +19,7 @@ NEAR_ITSELF = (1.0, -2.28, 1.65, -0.81, -2.46, 0.18)  # of a ur5e: forearm and w
 STILL = 1e-12  # rad/s: zero but for rounding
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def ur5e():
     world = Guarded("ur5e", NEAR_ITSELF)
     world.step()  # it listens to goals from then on, whichever test comes first

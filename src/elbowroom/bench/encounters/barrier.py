@@ -1,27 +1,31 @@
-"""What the CBF-QP law needs of the present, in two compiled calls: its wish, and a row of its problem for each pair.
+"""The CBF-QP law's problem, written by three compiled calls: of the arm, of its pairs with people, of its own pairs.
 
-    present = Present(where, people, capsules)
-    wish, own, table = present(q, goal, rows)       own (R, 13): the arm's capsules; rows (k, 13): people's
-    table[:, : n], table[:, n], table[:, n + 1]     a = n^T J of the pair, its distance, the speed at which y comes
+    problem = BarrierProblem(where, people, capsules, BarrierSettings())
+    problem.state(q, goal, rows)        rows (k, 13): people's
+    daqp.solve(problem.H, problem.f, problem.A, problem.upper, problem.lower, sense)
 
-The pairs are those of each capsule that moves with each of people's, and the arm's own (`self_pairs`).  A row of the
-arm's is one of shapes.ROW and after it how fast each joint alone moves both ends; people's have zeros there.
+x is the joint speeds and s_1, s_2.  `lower` and `upper` hold the bounds of x, then those of the rows A x: first the
+pairs of each capsule that moves with each of people's, then the arm's own (`self_pairs`), then what could meet the
+floor.  A row of a pair that does not count has no bound.
+
+A row of the arm's capsules is one of shapes.ROW, and after it how fast each joint alone moves both ends.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...algebra import Table, sqrt, trace, where
+from ...algebra import Scalar, Table, maximum, minimum, sqrt, trace, where
 from ...algebra.linalg import Array as Scalars
 from ...algebra.linalg import matrix, vector
 from ...avoidance import Config
 from ...avoidance.control.least_squares import damped
 from ...compile import compiled
+from ...compile.pipeline import Call, Pipeline
 from ...dynamics.kinematics import forward_kinematics, jacobian_at
 from ...geometry import ROW
 from ...geometry.distance import separation
@@ -31,87 +35,137 @@ from ...model.capsules import BASE
 from .scene import Place
 
 Array = NDArray[np.float64]
+FREE = 1e30  # of a row without a bound
+SLACK = 1e3  # most of s_1 and s_2
+
+
+@dataclass(frozen=True)
+class BarrierSettings:
+    """See the docstring of methods.py."""
+
+    gamma: float = 4.0  # 1/s
+    clear: float = 0.05  # m, from people
+    narrow: float = 0.02  # m, from the arm itself and the floor
+    relaxed: float = 1e3
+    near: float = 0.6  # m: pairs farther apart do not count
+    fast: float = 3.0  # m/s: more is asked of no row, or noise would rule
+    velocity: bool = True  # whether the person's counts
 
 
 @dataclass(frozen=True)
 class _Arm:
-    """The arm's part: what the K controller's task alone would do, and the rows of its capsules."""
+    """The arm's part: what the K controller's task alone would do, the rows of its capsules, bounds, and the floor."""
 
     capsules: tuple[LinkCapsule, ...]
+    lifted: tuple[tuple[int, int], ...]  # capsules, and which of their ends
+    set: BarrierSettings
     gain: float
     most: float  # m/s
     damping: float
     posture: float
 
-    def __call__(self, model: Model, q: Scalars, goal: Scalars, ready: Scalars) -> dict[str, Scalars]:
-        frames, last = forward_kinematics(model, q), model.n - 1
+    def __call__(self, model: Model, q: Scalars, goal: Scalars, fixed: Scalars) -> dict[str, Scalars]:
+        n, gamma = model.n, self.set.gamma
+        ready, lower, upper, speed, floor = (*fixed[: 4 * n].reshape(4, n), fixed[-1])
+        frames, last = forward_kinematics(model, q), n - 1
         tool = frames.point(last, model.tool[:3, 3])
         error = goal - tool
-        v, speed = self.gain * error, self.gain * sqrt(dot(error, error))
-        v = v * where(speed > self.most, self.most / where(speed > self.most, speed, 1.0), 1.0)
+        v, asked = self.gain * error, self.gain * sqrt(dot(error, error))
+        v = v * where(asked > self.most, self.most / where(asked > self.most, asked, 1.0), 1.0)
         J, back = jacobian_at(model, frames, last, tool).Jv, self.posture * (ready - q)
-        rows = []
+        wish = back + damped(J, v - J @ back, self.damping)
+        ends, moves = [], []
         for each in self.capsules:
-            ends, speeds = [], []
             for local in map(np.array, (each.a, each.b)):
-                if each.link == BASE:
-                    ends.append(model.base[:3, 3] + model.base[:3, :3] @ local)
-                    speeds.append(np.zeros((3, model.n)))
-                else:
-                    ends.append(frames.point(each.link, local))
-                    speeds.append(jacobian_at(model, frames, each.link, ends[-1]).Jv)
-            joints = [x for a, b in zip(speeds[0].T, speeds[1].T, strict=True) for x in (*a, *b)]
-            rows.append([*ends[0], *ends[1], each.radius, *np.zeros(6), *joints])
-        return {"wish": back + damped(J, v - J @ back, self.damping), "rows": matrix(rows)}
+                fast = each.link == BASE
+                ends.append(model.base[:3, 3] + model.base[:3, :3] @ local if fast else frames.point(each.link, local))
+                moves.append(np.zeros((3, n)) if fast else jacobian_at(model, frames, each.link, ends[-1]).Jv)
+        rows = [
+            [*ends[2 * k], *ends[2 * k + 1], each.radius, *np.zeros(6)]
+            + [x for a, b in zip(moves[2 * k].T, moves[2 * k + 1].T, strict=True) for x in (*a, *b)]
+            for k, each in enumerate(self.capsules)
+        ]
+        high = [minimum(s, gamma * maximum(up - x, 0.0)) for x, up, s in zip(q, upper, speed, strict=True)]
+        low = [maximum(-s, gamma * minimum(down - x, 0.0)) for x, down, s in zip(q, lower, speed, strict=True)]
+        found = {
+            "rows": matrix(rows),
+            "pull": vector(*(-x for x in wish), 0.0, 0.0),
+            "low": vector(*low, 0.0, 0.0),
+            "high": vector(*high, SLACK, SLACK),
+        }
+        if self.lifted:
+            at = [2 * k + end for k, end in self.lifted]
+            found["floor"] = matrix([[*moves[k][2], 0.0, 1.0] for k in at])
+            heights = [(ends[m][2], self.capsules[k].radius) for m, (k, _) in zip(at, self.lifted, strict=True)]
+            found["floor_low"] = vector(*(-gamma * (z - radius - floor - self.set.narrow) for z, radius in heights))
+        return found
 
 
-def _pair(_: None, x: Scalars, y: Scalars) -> Scalars:
-    """A row of the table: a, distance, the speed at which y comes."""
-    pair = separation(x[:ROW], y[:ROW])
-    along = []
-    for first in range(ROW, len(x), 6):
-        a: Any = 0.0
-        for sign, row, part in ((1.0, x, pair.lambda_x), (-1.0, y, pair.lambda_y)):
-            start, end = dot(row[first : first + 3], pair.normal), dot(row[first + 3 : first + 6], pair.normal)
-            a = a + sign * (start + part * (end - start))
-        along.append(a)
-    return vector(*along, pair.distance, pair.speed_y)
+@dataclass(frozen=True)
+class _Pair:
+    """A row of the problem, [a, slack], and its bound."""
+
+    itself: bool
+    set: BarrierSettings
+
+    def __call__(self, _: None, x: Scalars, y: Scalars) -> dict[str, Scalars]:
+        pair, chosen = separation(x[:ROW], y[:ROW]), self.set
+        a = []
+        for first in range(ROW, len(x), 6):
+            speed: Scalar = 0.0
+            for sign, row, part in ((1.0, x, pair.lambda_x), (-1.0, y, pair.lambda_y))[: 2 if self.itself else 1]:
+                start, end = dot(row[first : first + 3], pair.normal), dot(row[first + 3 : first + 6], pair.normal)
+                speed = speed + sign * (start + part * (end - start))
+            a.append(speed)
+        if self.itself:
+            return {"a": vector(*a, 0.0, 1.0), "least": vector(-chosen.gamma * (pair.distance - chosen.narrow))}
+        comes = pair.speed_y if chosen.velocity else 0.0
+        least = minimum(comes - chosen.gamma * (pair.distance - chosen.clear), chosen.fast)
+        return {"a": vector(*a, 1.0, 0.0), "least": vector(where(pair.distance < chosen.near, least, -FREE))}
 
 
-class At(NamedTuple):
-    """The present."""
-
-    wish: Array  # (n,)
-    own: Array  # (R, 13 + 6 n)
-    table: Array  # (P, n + 2)
-
-
-class Present:
+class BarrierProblem:
     """See the module's docstring."""
 
-    def __init__(self, where: Place, people: int, capsules: int) -> None:
+    def __init__(self, where: Place, people: int, capsules: int, settings: BarrierSettings) -> None:
         arm, body, defaults = where.arm, where.body, Config()
-        pull, n = defaults.attraction, arm.n
-        self._ready, own, slots = arm.ready.copy(), len(body), people * capsules
-        formula = _Arm(body.link_capsules, pull.kp, pull.max_speed, defaults.damping, defaults.posture)
-        self._arm = compiled(formula, arm.model, {"q": (n,), "goal": (3,), "ready": (n,)}, name="barrier")
+        pull, n, own, slots = defaults.attraction, arm.n, len(body), people * capsules
+        lifted = tuple((int(k), int(end)) for end in (0, 1) for k in np.flatnonzero(where.lifted[:, end]))
         moving = [int(k) for k in where.moving]
-        first = [*(k for k in moving for _ in range(slots)), *(i for i, _ in body.self_pairs)]
-        second = [*(own + k for _ in moving for k in range(slots)), *(j for _, j in body.self_pairs)]
-        self.people = len(moving) * slots  # of the pairs: the first ones
-        width = ROW + 6 * n
-        self._rows = np.zeros((own + slots, width))
-        self._found = self._arm.empty()._replace(rows=self._rows[:own])
-        program = trace(_pair, None, {"x": (width,), "y": (width,)}, name="barriers", output="barriers")
-        self._pairs = compiled(Table(program, own + slots, (tuple(first), tuple(second)))) if first else None
-        self._table = np.zeros((0, n + 2)) if self._pairs is None else self._pairs.empty()
-        self._own = own
+        met = [(k, other) for k in moving for other in range(slots)]
+        between = list(body.self_pairs)
+        speed = np.where(np.isfinite(arm.model.velocity), arm.model.velocity, 2.0)
+        limits = np.clip([arm.model.lower, arm.model.upper], -FREE, FREE)
+        fixed = np.concatenate([arm.ready, *limits, speed, [where.base[2]]])
+        count, width = len(met) + len(between) + len(lifted), n + 2
+        self.H = np.diag([*np.ones(n), settings.relaxed, settings.relaxed])
+        self.A, self.lower, self.upper = np.zeros((count, width)), np.zeros(width + count), np.full(width + count, FREE)
+        takes = np.zeros(n), np.zeros(3), np.zeros((slots, ROW))
+        mine = np.zeros((own, ROW + 6 * n))
+        formula = _Arm(
+            body.link_capsules, lifted, settings, pull.kp, pull.max_speed, defaults.damping, defaults.posture
+        )
+        ports = {"q": (n,), "goal": (3,), "fixed": fixed.shape}
+        of_arm = compiled(formula, arm.model, ports, name="barrier_arm")
+        places = {"rows": mine, "low": self.lower[:width], "high": self.upper[:width]}
+        if lifted:
+            places |= {"floor": self.A[-len(lifted) :], "floor_low": self.lower[-len(lifted) :]}
+        found: Any = of_arm.empty()._replace(**places)
+        self.f: Array = found.pull
+        calls, first = [Call(of_arm, (*takes[:2], fixed), found)], 0
+        for itself, pairs, others in ((False, met, takes[2]), (True, between, mine)):
+            last = first + len(pairs)
+            if pairs:
+                shapes = {"x": mine.shape[1:], "y": others.shape[1:]}
+                program = trace(_Pair(itself, settings), None, shapes, name="barriers")
+                table = compiled(Table(program, (len(mine), len(others)), tuple(zip(*pairs, strict=True))))
+                bounds = self.lower[width + first : width + last].reshape(-1, 1)
+                calls.append(Call(table, (mine, others), (self.A[first:last], bounds)))
+            first = last
+        self._run = Pipeline(calls, takes=takes).run
 
-    def __call__(self, q: Array, goal: Array, rows: Array) -> At:
-        """At q (n,) with the tool's goal (3,), and people's rows (k, 13)."""
-        self._arm(q, goal, self._ready, out=self._found)
-        self._rows[self._own :, :ROW] = rows
-        if self._pairs is not None:
-            self._pairs(self._rows, out=self._table)
-        found: Any = self._found
-        return At(found.wish, self._rows[: self._own], self._table)
+    def state(self, q: Array, goal: Array, rows: Array) -> None:
+        """The problem at q (n,) with the tool's goal (3,), and people's rows (k, 13)."""
+        refused = self._run(q, goal, rows)
+        if refused is not None:
+            raise ValueError(f"joints, goal and people must be finite; got {refused}")

@@ -5,10 +5,10 @@ have it.  Ours come first in ALL; the others are a control-barrier law as the li
 
 CBF-QP is the command nearest to the wish that lets no distance fall too fast:
 
-    min |qd - wish|^2 + RELAXED (s_1^2 + s_2^2)
-    people        a . qd + s_1 >= v - GAMMA (d - CLEAR)       v: the person's speed towards the arm, or 0 ("static")
-    itself, floor a . qd + s_2 >=   - GAMMA (d - NARROW)
-    joints        GAMMA (lower - q) <= qd <= GAMMA (upper - q), within the velocity limits
+    min |qd - wish|^2 + relaxed (s_1^2 + s_2^2)
+    people        a . qd + s_1 >= v - gamma (d - clear)       v: the person's speed towards the arm, or 0 ("static")
+    itself, floor a . qd + s_2 >=   - gamma (d - narrow)
+    joints        gamma (lower - q) <= qd <= gamma (upper - q), within the velocity limits
 
 with a = n^T J at the nearest points.  The wish is the K controller's own task without pushes: the attraction of the
 package's defaults by damped least squares, and a pull to the ready posture in its null space.  People are where the
@@ -53,21 +53,15 @@ from ...avoidance.planning.detour import Detour
 from ...avoidance.planning.settings import WAIT, Planning
 from ...avoidance.settings import read
 from ...errors import ElbowroomError, UnknownNameError, did_you_mean, pip_install
-from ...geometry import ROW, Person
-from ...geometry.shapes import RADIUS, A, B
+from ...geometry import Person
+from ...geometry.shapes import A, B
 from ..peers.avoidance import INFLUENCE, NEAREST, SOLVER, mink_problem, pink_problem
 from ..scene import SceneFrame, TimedScene, of_rows
-from .barrier import Present
+from .barrier import BarrierProblem, BarrierSettings
 from .scene import CAPSULES, PERIOD, STAND, place
 
 Array = NDArray[np.float64]
 
-GAMMA = 4.0  # 1/s
-CLEAR = 0.05  # m, from people
-NARROW = 0.02  # m, from the arm itself and the floor
-RELAXED = 1e3
-NEAR = 0.6  # m: pairs farther apart do not count
-FAST = 3.0  # m/s: more is asked of no row, or noise would rule
 COST = 50.0  # of Pink's task of the tool, as in its examples with this barrier; with 1 the barrier's own cost rules
 LEAST = 1e-6  # m, half a capsule's axis: a person who was not seen yet is a point far away
 
@@ -93,13 +87,8 @@ class BarrierLaw:
     def __init__(self, arm: Arm, people: int, sensor: str, *, velocity: bool = True, capsules: int = CAPSULES) -> None:
         (daqp,) = modules("the CBF-QP law", "daqp")
         self._solve = daqp.solve
-        self.velocity, self._people, self._capsules = velocity, people, capsules
-        self._arm, where = arm, place(arm)
-        self._present = Present(where, people, capsules)
-        self._floor, self._lifted = where.base[2], where.lifted
-        speed = arm.model.velocity
-        self._speed = np.where(np.isfinite(speed), speed, 2.0)
-        self._weights = np.diag([*np.ones(arm.n), RELAXED, RELAXED])
+        self._people, self._capsules, self._n = people, capsules, arm.n
+        self._problem = BarrierProblem(place(arm), people, capsules, BarrierSettings(velocity=velocity))
         self.command = JointSpeeds(np.zeros(arm.n))
 
     def obstacles(self) -> Obstacles:
@@ -108,30 +97,11 @@ class BarrierLaw:
 
     def step(self, t: float, dt: float, state: State, obstacles: Obstacles, goal: Goal) -> JointSpeeds:
         """The command for now; stands still where the problem has no answer."""
-        q, n = state.q, self._arm.n
-        wish, own, table = self._present(q, goal.position, obstacles.rows)
-        people, itself = table[: self._present.people], table[self._present.people :]
-        people = people[people[:, n] < NEAR]
-        comes = people[:, n + 1] if self.velocity else 0.0
-        rows = [people[:, :n], itself[:, :n]]
-        need = [np.minimum(comes - GAMMA * (people[:, n] - CLEAR), FAST), -GAMMA * (itself[:, n] - NARROW)]
-        for end, lifted in enumerate(self._lifted.T):
-            height = 3 * end + 2  # of that end in a row, and of its speeds by each joint
-            rows.append(own[lifted, ROW + height :: 6])
-            need.append(-GAMMA * (own[lifted, height] - own[lifted, RADIUS] - self._floor - NARROW))
-        g, near, every = np.concatenate(need), len(people), n + 2
-        G = np.zeros((len(g), every))
-        np.concatenate(rows, out=G[:, :n])
-        G[:near, n], G[near:, n + 1] = 1.0, 1.0
-        most, least = np.empty(every + len(g)), np.empty(every + len(g))
-        np.minimum(self._speed, GAMMA * np.maximum(self._arm.model.upper - q, 0.0), out=most[:n])
-        np.maximum(-self._speed, GAMMA * np.minimum(self._arm.model.lower - q, 0.0), out=least[:n])
-        most[n:every], least[n:every] = 1e3, 0.0
-        most[every:], least[every:] = 1e30, g
-        pull = np.zeros(every)
-        np.negative(wish, out=pull[:n])
-        found, _, flag, _ = self._solve(self._weights, pull, G, most, least, np.zeros(len(most), dtype=np.intc))
-        self.command.qd = found[:n] if flag >= 1 else np.zeros(n)
+        problem = self._problem
+        problem.state(state.q, goal.position, obstacles.rows)
+        sense = np.zeros(len(problem.lower), dtype=np.intc)
+        found, _, flag, _ = self._solve(problem.H, problem.f, problem.A, problem.upper, problem.lower, sense)
+        self.command.qd = found[: self._n] if flag >= 1 else np.zeros(self._n)
         return self.command
 
 

@@ -45,6 +45,8 @@ def read(what: str | PathLike[str], tip: str | None = None, *, xacro: bool = Fal
     """The model as the catalogue or a file has it, not examined."""
     from .model import catalogue, mjcf, urdf  # readers are imported when something is read
 
+    if not isinstance(what, str | PathLike):
+        raise ModelError(f"load: expected the name of an arm or of its file; got {what!r:.60}")
     text, path = fspath(what), Path(what)
     if path.suffix.lower() in mjcf.SUFFIXES and mjcf.is_mjcf(path):
         return mjcf.load(path, tip)

@@ -117,6 +117,10 @@ def test_a_file_that_says_nothing_has_the_defaults_of_encounters():
         ("[sensor]\nnoise = { uniform = [0, 2] }", "x.toml, line 2: sensor.noise: expected a number >= 0 and <= 1 (m)"),
         ("sensor.frame_period = { uniform = [0.02, 0.05] }", "expected a multiple of the control period, 0.01 s"),
         ("sensor.latency = [0.1, 0.05]", "sensor.latency: expected two numbers >= 0 (s), the least and the most"),
+        (
+            "[sensor]\nnoise = { unifrom = [0, 0.1] }",
+            "line 2: sensor.noise: unknown distribution 'unifrom'; did you mean uni",
+        ),
         ("sensor = 3", "sensor: expected a table; got 3"),
         ("[limits]\n[limits.sensor]\nnose = 1", "x.toml, line 3: limits.sensor.nose: unknown key; did you mean noise"),
         ("limits.human_speed = { normal = [1, 1], bounds = [-1, 3] }", "line 1: limits.human_speed: expected a number"),

@@ -124,6 +124,32 @@ def test_why_the_standard_cell_cannot_be_run(tmp_path):
     assert "expected an arm with room for pick and place" in standard_cell(file).sentence
 
 
+def test_a_slide_without_limits_cannot_be_planned_for(tmp_path):
+    """The standard cell plans; `demo --no-planning` does not."""
+    file, slide = tmp_path / "lift.urdf", "prismatic"
+    joints = "".join(
+        f'<joint name="j{k}" type="{kind}"><parent link="l{k}"/><child link="l{k + 1}"/><origin xyz="{at} 0 0.05"/>'
+        f'<axis xyz="{axis}"/><limit lower="-2" upper="2" velocity="1" effort="9"/></joint>'
+        for k, (kind, at, axis) in enumerate(
+            [(slide, 0.1, "0 0 1"), *[("revolute", 0.3, axis) for axis in ("0 0 1", "0 1 0", "0 1 0", "0 0 1")]]
+        )
+    )
+    links = "".join(
+        f'<link name="l{k}"><inertial><mass value="2"/><inertia ixx="0.02" iyy="0.02" izz="0.02" ixy="0" ixz="0" iyz="0"/>'
+        '</inertial><collision><origin xyz="0.15 0 0" rpy="0 1.57 0"/><geometry><cylinder radius="0.04" length="0.3"/>'
+        "</geometry></collision></link>"
+        for k in range(6)
+    )
+    file.write_text(f'<robot name="lift">{links}{joints}</robot>')
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert standard_cell(file).possible
+        file.write_text(file.read_text().replace('<limit lower="-2" upper="2" velocity="1" effort="9"/>', "", 1))
+        verdict = standard_cell(file)
+    assert not verdict.possible
+    assert "slide 'j0' has no limits, which planning needs" in verdict.sentence
+
+
 def test_capsules_of_a_files_own_meshes_leave_nothing_out(tmp_path):
     box = "\n".join(f"v {x} {y} {z}" for x in (0, 0.1) for y in (0, 0.2) for z in (0, 0.5))
     faces = "\n".join(

@@ -196,7 +196,7 @@ def test_a_slide_moves_as_far_as_the_limits_of_the_checker_let_it():
     moved = np.linalg.norm(after - before, axis=2).max()
     assert 0.08 < moved <= checker.moved(p - q)[0]
     upper[1] = np.inf
-    with pytest.raises(ConfigError, match=r"slide .*: expected limits, m"):
+    with pytest.raises(ConfigError, match=r"slide .*: planning needs its limits, m"):
         Checker(body, lower=lower, upper=upper)
 
 

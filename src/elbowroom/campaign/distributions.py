@@ -210,6 +210,14 @@ def is_distribution(table: Mapping[str, object]) -> bool:
     return bool(set(table) & {*KINDS, *EXTRA.values()})
 
 
+def misspelt(table: Mapping[str, object]) -> str:
+    """What is wrong with a table that was meant to be a distribution: its name is nearly one; else ""."""
+    for key, value in table.items():
+        if isinstance(value, list) and (hint := did_you_mean(key, KINDS, cutoff=0.75)):
+            return f"unknown distribution {key!r}{hint}"
+    return ""
+
+
 def distribution(value: object, path: str) -> Distribution:
     """What a file's value at this path stands for."""
     if not isinstance(value, Mapping):

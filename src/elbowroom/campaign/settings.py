@@ -36,7 +36,7 @@ from ..cell.scene import is_file
 from ..errors import ConfigError, UnknownNameError, did_you_mean, pip_install
 from ..model import catalogue
 from ..reading import named, parse_toml, read_bytes
-from .distributions import Distribution, Each, Fixed, Value, distribution, is_distribution
+from .distributions import Distribution, Each, Fixed, Value, distribution, is_distribution, misspelt
 
 LARGEST = 2**20  # bytes of a file
 SEEDS = 2**20
@@ -174,6 +174,8 @@ def _flat(table: object, path: str) -> Iterator[tuple[str, Distribution]]:
     for key, value in table.items():
         where = joined(path, key)
         if isinstance(value, Mapping) and not is_distribution(value):
+            if problem := misspelt(value):
+                raise FieldError(where, problem=problem)
             yield from _flat(value, where)
         else:
             yield where, distribution(value, where)

@@ -131,6 +131,11 @@ def standard_cell(source: str | os.PathLike[str], tip: str | None = None) -> Ver
             place = laid_out(dataclasses.replace(written, tip=tip or ""))
     except ElbowroomError as error:
         return Verdict(False, f"{CANNOT}{error}")
+    model, known = place.arm.model, np.isfinite(place.lower) & np.isfinite(place.upper)
+    endless = [model.joint_names[i] for i in range(model.n) if not model.revolute(i) and not known[i]]
+    if endless:
+        why = f"slide {endless[0]!r} has no limits, which planning needs; it can with --no-planning"
+        return Verdict(False, f"{CANNOT}{why}")
     size = _length(place.scene) / _length(written)
     if place.scene.task == written.task:
         return Verdict(True, "can run the standard cell")

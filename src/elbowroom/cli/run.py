@@ -160,15 +160,15 @@ def run(
     kind, address = plant_option(plant)
     ros = joint_states, command, dry_run, people, domain, interface, frame, floor, command_joints
     asked_ros = options(*ros) if kind == ROS2 else None
-    for path in (out, html, rerun_file):
+    for path, endings in ((out, (".csv", ".mcap")), (html, (".html", ".htm")), (rerun_file, (".rrd",))):
         if path is not None:
-            writable(path, force)
+            writable(path, force, *endings)
     if html is not None:
         needs_viser()
     scene = STANDARD if scene is None else scene
     given = scene is not STANDARD
     kind = None if asked_ros is not None else kind
-    asked = SceneRequest(scene, robot, tip, joints(start), seconds or None, kind, allow_bare)
+    asked = SceneRequest(scene, robot, tip, joints(start), seconds, kind, allow_bare)
     refuse(scene, robot)
     if check:
         raise typer.Exit(checked(asked, variant))
@@ -376,10 +376,10 @@ class SceneRequest:
         from ..reading import named
 
         found = Scene.load(self.file, robot=self.robot, variant=variant)
-        changes: dict[str, Any] = {"tip": self.tip, "start": self.start, "duration": self.seconds}
-        changes["allow_bare"] = self.allow_bare
+        changes: dict[str, Any] = {"tip": self.tip, "start": self.start, "allow_bare": self.allow_bare}
+        changes = {name: value for name, value in changes.items() if value}
         try:
-            found = replace(found, **{name: value for name, value in changes.items() if value})
+            found = replace(found, **changes, **({} if self.seconds is None else {"duration": self.seconds}))
         except FieldError as error:
             raise error.of(named(self.file)) from None
         return found if self.plant is None else found.with_plant(self.plant)

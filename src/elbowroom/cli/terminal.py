@@ -151,7 +151,9 @@ def joints(text: str) -> tuple[float, ...]:
     except ValueError:
         values = (math.nan,)
     if not all(map(math.isfinite, values)):
-        raise ElbowroomError(f"--start: expected a number for each joint, rad or m, commas between; got {text!r:.80}")
+        raise ElbowroomError(
+            f"--start: expected a finite number for each joint, rad or m, commas between; got {text!r:.80}"
+        )
     return values
 
 
@@ -226,12 +228,17 @@ def needs_format(kind: RecordingKind) -> None:
         needs_mcap()
 
 
-def writable(out: Path, force: bool) -> None:
-    """Refuses a file that cannot be written, before anything is computed; what happens later shows when it is."""
+def writable(out: Path, force: bool, *endings: str) -> None:
+    """Refuses a file that cannot be written, before anything is computed; what happens later shows when it is.
+
+    And one whose name has none of these endings, if there are any: it would hold what its name does not say.
+    """
     if out.is_dir():
         raise ElbowroomError(f"{out}: is a folder; expected the name of a file")
     if not out.parent.is_dir():
         raise ElbowroomError(f"{out}: there is no folder {str(out.parent)!r}")
+    if endings and out.suffix.lower() not in endings:
+        raise ElbowroomError(f"{out}: expected a name that ends in {' or '.join(endings)}; got {out.suffix!r}")
     if out.exists() and not force:
         raise ElbowroomError(f"{out}: is there already; --force overwrites it")
 

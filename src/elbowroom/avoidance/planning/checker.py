@@ -424,7 +424,8 @@ def spans_of(model: Model, lower: Array, upper: Array) -> Array:
             travel = max(abs(float(lower[i])), abs(float(upper[i])))
             if not np.isfinite(travel):
                 raise ConfigError(
-                    f"slide {model.joint_names[i]!r}: expected limits, m (lower=..., upper=...); got none"
+                    f"slide {model.joint_names[i]!r}: planning needs its limits, m: in the arm's file, or as lower and "
+                    "upper; got none"
                 )
             spans[i] += travel
     return spans

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...arm import Arm
-from ...errors import ShapeError
+from ...errors import ConfigError, ShapeError
 from ...geometry import Body
 from ..control.command import Goal
 from . import search, smoothing
@@ -93,6 +93,8 @@ class Planner:
         tool_speed: float = math.inf,
         checker: Checker | None = None,
     ) -> None:
+        if not isinstance(arm, Arm):
+            raise ConfigError(f"arm: expected Arm; got {arm!r:.60}; er.load makes one")
         if checker is not None and (lower is not None or upper is not None):
             raise ValueError("lower, upper: a checker that is given has its own; make it with them")
         if not tool_speed > 0.0:

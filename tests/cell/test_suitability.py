@@ -135,7 +135,8 @@ def test_a_slide_without_limits_cannot_be_planned_for(tmp_path):
         )
     )
     links = "".join(
-        f'<link name="l{k}"><inertial><mass value="2"/><inertia ixx="0.02" iyy="0.02" izz="0.02" ixy="0" ixz="0" iyz="0"/>'
+        f'<link name="l{k}"><inertial><mass value="2"/>'
+        '<inertia ixx="0.02" iyy="0.02" izz="0.02" ixy="0" ixz="0" iyz="0"/>'
         '</inertial><collision><origin xyz="0.15 0 0" rpy="0 1.57 0"/><geometry><cylinder radius="0.04" length="0.3"/>'
         "</geometry></collision></link>"
         for k in range(6)

@@ -378,8 +378,10 @@ class SceneRequest:
         found = Scene.load(self.file, robot=self.robot, variant=variant)
         changes: dict[str, Any] = {"tip": self.tip, "start": self.start, "allow_bare": self.allow_bare}
         changes = {name: value for name, value in changes.items() if value}
+        if self.seconds is not None:
+            changes["duration"] = self.seconds
         try:
-            found = replace(found, **changes, **({} if self.seconds is None else {"duration": self.seconds}))
+            found = replace(found, **changes)
         except FieldError as error:
             raise error.of(named(self.file)) from None
         return found if self.plant is None else found.with_plant(self.plant)

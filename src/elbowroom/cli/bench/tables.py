@@ -58,7 +58,7 @@ def derivatives(report: Report) -> None:
         heading("Several quantities in one kernel (out=), and a kernel each")
         _compare(several)
     line("Pinocchio: computeRNEADerivatives, computeABADerivatives and computeJointTorqueRegressor, into its own data;")
-    line("batches in a loop of calls.")
+    line("batches in a loop of calls.  It has no friction, so all arms are without.")
     _first_calls(report)
     _end(report)
 

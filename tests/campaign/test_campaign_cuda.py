@@ -12,7 +12,19 @@ from card import needs_cxx
 from elbowroom.bench.encounters import on_card
 from elbowroom.bench.encounters.on_card import OnCard, Room
 from elbowroom.bench.encounters.scene import SensorSettings, frames
-from elbowroom.campaign import Store, cuda_engine, engine, execute, loads, parameters, read_rows, rows, runs, schema
+from elbowroom.campaign import (
+    Store,
+    arms,
+    cuda_engine,
+    engine,
+    execute,
+    loads,
+    parameters,
+    read_rows,
+    rows,
+    runs,
+    schema,
+)
 from elbowroom.compile.schedules import card as card_schedule
 from elbowroom.errors import ElbowroomError, UnknownNameError
 
@@ -83,7 +95,7 @@ def test_runs_that_a_card_cannot_begin_are_made_by_the_processor(on_a_card, monk
 @needs_cxx
 def test_a_small_card_has_fewer_runs_at_once(on_a_card):
     of = parameters(loads(FILE), 0, 1)[0]
-    made = OnCard(runs.factory(of), runs.where(of.arm), of.people)
+    made = OnCard(runs.factory(of), arms.where(of.arm), of.people)
     whole = made.fitting(Room(), 10.0)
     on_a_card.memGetInfo = lambda: (0, 1e9)
     small = made.fitting(Room(share=0.1), 10.0)
@@ -103,7 +115,7 @@ def test_frames_of_nobody_end_a_run(on_a_card):
         0,
         6,
     )[::2]
-    made = OnCard(runs.factory(given[0]), runs.where("planar2"), 1)
+    made = OnCard(runs.factory(given[0]), arms.where("planar2"), 1)
     scenes = [runs.scene_of(of) for of in given]
     shown = [frames(scene, SensorSettings()) for scene in scenes]
     assert shown[1].points is not None

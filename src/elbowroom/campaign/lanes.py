@@ -3,11 +3,11 @@
     for k, of, scene, track in together(runs, ...):        runs: (k, RunParameters) of one `kind`
         ...
 
-Runs go together that differ in their scene, people, sensor and duration alone (`kind`): arm, law, number of people,
-limits and controller are the same.  The numbers are those of the single loop to the bit (bench/encounters/batch.py), so
-it is a matter of time alone which of the two runs what.  K and F go together, supervised or not; routes and the laws of
-others go alone, and so do runs that are the only ones of their kind in a block, but not in single precision.  On a card
-go supervised laws alone.
+Runs go together that differ in their scene, people, sensor, duration and the numbers of the law alone (`kind`): arm,
+law, number of people and limits are the same.  The numbers are those of the single loop to the bit
+(bench/encounters/batch.py), so it is a matter of time alone which of the two runs what.  K and F go together,
+supervised or not; routes and the laws of others go alone, and so do runs that are the only ones of their kind in a
+block, but not in single precision.  On a card go supervised laws alone, and there their numbers are one, too.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from ..bench.encounters.methods import ALL, Factory, controller, supervised
 from ..bench.encounters.on_card import OnCard, Room
 from ..bench.encounters.run import RunTrack
 from ..bench.encounters.scene import EncounterScene, Place, SensorFrames, frames
+from . import arms
 from .draws import RunParameters
 
 FEWEST = 2  # that are worth it
@@ -34,11 +35,12 @@ _batches: OrderedDict[tuple[Hashable, str, type], Together | OnCard] = OrderedDi
 B = TypeVar("B", Together, OnCard)
 
 
-def kind(of: RunParameters) -> Hashable | None:
-    """What runs that go together have in common; None for one that goes alone."""
+def kind(of: RunParameters, *, card: bool = False) -> Hashable | None:
+    """What runs that go together have in common; None for one that goes alone.  On a `card` all settings are one."""
     if not together_by_law(of.law):
         return None
-    return of.arm, of.tip, of.law, of.people, of.limits, of.controller, of.sensor.kind
+    settings = of.controller if card and on_card_by_law(of.law) else arms.program(of)
+    return of.arm, of.tip, of.law, of.people, of.limits, settings, of.sensor.kind
 
 
 def together_by_law(law: str) -> bool:
@@ -56,11 +58,13 @@ def _maker(law: str) -> Callable[..., object]:
     return made.func if isinstance(made, partial) else made
 
 
-def shared(runs: Iterable[RunParameters], fewest: int = FEWEST) -> tuple[list[list[Numbered]], list[Numbered]]:
+def shared(
+    runs: Iterable[RunParameters], fewest: int = FEWEST, *, card: bool = False
+) -> tuple[list[list[Numbered]], list[Numbered]]:
     """Groups that go together, with their numbers in the given order, and those that go alone."""
     kinds, alone = dict[Hashable, list[Numbered]](), list[Numbered]()
     for k, of in enumerate(runs):
-        which = kind(of)
+        which = kind(of, card=card)
         (alone if which is None else kinds.setdefault(which, [])).append((k, of))
     groups = list[list[Numbered]]()
     for group in kinds.values():
@@ -86,7 +90,8 @@ def together(
     if not group:
         return
     batch = _made(Together, group[0][1], factory, where, precision)
-    for number, what, track in batch.stream((what, frames(what, of.sensor)) for what, of in _scenes(group, scene_of)):
+    runs = ((what, frames(what, of.sensor), arms.gains(of)) for what, of in _scenes(group, scene_of))
+    for number, what, track in batch.stream(runs):
         yield *group[number], what, track
 
 
@@ -132,7 +137,7 @@ def _made(
     how: type[B], of: RunParameters, factory: Callable[[RunParameters], Factory], where: Place, precision: str
 ) -> B:
     """What runs a kind together, kept for the next of that kind."""
-    key = kind(of), precision, how
+    key = kind(of, card=how is OnCard), precision, how
     batch = _batches.pop(key, None)
     if batch is None:
         batch = how(factory(of), where, of.people, of.sensor.kind, np.dtype(precision))

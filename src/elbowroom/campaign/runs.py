@@ -33,27 +33,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arm import Arm
-from ..avoidance import Limits
-from ..bench.encounters.methods import ALL, Factory
 from ..bench.encounters.on_card import Room
 from ..bench.encounters.run import Distances, RunTrack, contacts, measured, nearest, pair_table, run
-from ..bench.encounters.scene import PERIOD, EncounterScene, Place, SensorFrames, frames, place, scene
-from ..bench.planning.arms import FOREIGN, foreign
+from ..bench.encounters.scene import PERIOD, EncounterScene, SensorFrames, frames, scene
 from ..errors import ElbowroomError
 from ..geometry.distance import CLOSING
 from ..geometry.person import NAMES
 from ..geometry.shapes import A, B
-from ..loading import load
 from . import lanes
+from .arms import factory, where
 from .draws import RunParameters, parameters
-from .settings import Campaign, made, nested, overrides
+from .settings import Campaign
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.void]
@@ -108,37 +103,12 @@ def schema(campaign: Campaign) -> Schema:
     return Schema(np.dtype([*columns, *METRICS]), labels)
 
 
-@cache
-def arm_of(name: str, tip: str | None = None) -> Arm:
-    """An arm of a campaign."""
-    return foreign(name) if name in FOREIGN else load(name, tip)
-
-
-@cache
-def where(arm: str, tip: str | None = None) -> Place:
-    """The place of an arm of a campaign."""
-    return place(arm_of(arm, tip))
-
-
 class Replayed(NamedTuple):
     """A run: what happened, what the sensor showed, what the arm did."""
 
     scene: EncounterScene
     frames: SensorFrames
     track: RunTrack
-
-
-def factory(of: RunParameters) -> Factory:
-    """What makes the method of a run."""
-    make: Any = ALL[of.law]
-    known = overrides(of.law)
-    given = dict(make.keywords) if isinstance(make, partial) else {}
-    if of.limits and "limits" in known:
-        make = partial(make, limits=made("limits", dict(of.limits), given.get("limits", Limits())))
-    if of.controller and "controller" in known:
-        make = partial(make, overrides=nested("controller", dict(of.controller)))
-    found: Factory = make
-    return found
 
 
 def scene_of(of: RunParameters) -> EncounterScene:
@@ -261,7 +231,7 @@ def rows(
     columns = columns or schema(campaign)
     found = np.empty(count, dtype=columns.dtype)
     fewest = lanes.FEWEST if precision == "float64" else 1
-    groups, alone = lanes.shared(parameters(campaign, first, count), fewest)
+    groups, alone = lanes.shared(parameters(campaign, first, count), fewest, card=card is not None)
     for group in groups:
         one = group[0][1]
         with _named(one):

@@ -31,10 +31,11 @@ import numpy as np
 from .. import __version__
 from ..disk_cache import SOURCES
 from ..errors import ElbowroomError, UnknownNameError, pip_install
+from .arms import where
 from .distributions import Distribution, distribution
 from .draws import parameters
 from .engines import Block, block_size
-from .runs import Rows, Schema, schema, where
+from .runs import Rows, Schema, schema
 from .settings import OBJECTIVE, Campaign
 from .summaries import summary, whole
 

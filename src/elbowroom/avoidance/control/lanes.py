@@ -151,18 +151,22 @@ class ArmLanes(Generic[A]):
                 column[:, 0] = own.ravel()
         self._columns = schedule.columns
         self._newborn = self._columns[:, 0].copy()
-        self._memory = schedule[first.controller._memory]
+        self._memory, self._gains = schedule[first.controller._memory], schedule[first.controller._gains]
 
-    def begin(self, lane: int, q: Array, t: float, dt: float) -> None:
-        """A new arm at q (n,) in a lane, whose first cycle comes at t."""
+    def begin(self, lane: int, q: Array, t: float, dt: float, gains: Array | None = None) -> None:
+        """A new arm at q (n,) in a lane, whose first cycle comes at t; with gains of its own if they are given."""
         self._columns[:, lane] = self._newborn
         self._memory[-len(q) :, lane] = q
+        if gains is not None:
+            self._gains[:, lane] = gains
         self._on[0, lane] = 1.0
 
-    def born(self) -> A:
+    def born(self, gains: Array | None = None) -> A:
         """An arm before its first cycle."""
         alone = self._alone()
         alone.born()
+        if gains is not None:
+            alone.controller._gains[:] = gains
         return alone
 
     def _alone(self) -> A:
@@ -305,6 +309,6 @@ class ControllerLanes(ArmLanes[AloneController]):
         super().bind(schedule)
         self._period = schedule[self.first._period]
 
-    def begin(self, lane: int, q: Array, t: float, dt: float) -> None:
-        super().begin(lane, q, t, dt)
+    def begin(self, lane: int, q: Array, t: float, dt: float, gains: Array | None = None) -> None:
+        super().begin(lane, q, t, dt, gains)
         self._period[0, lane] = dt

@@ -314,9 +314,9 @@ class SupervisorLanes(ArmLanes[Guard]):
         super().bind(schedule)
         self._times = schedule[self.first.supervisor.timing.memory[:2]]
 
-    def begin(self, lane: int, q: Array, t: float, dt: float) -> None:
-        """A new arm at q (n,) in a lane, whose first cycle comes at t."""
-        super().begin(lane, q, t, dt)
+    def begin(self, lane: int, q: Array, t: float, dt: float, gains: Array | None = None) -> None:
+        """A new arm at q (n,) in a lane, whose first cycle comes at t; with gains of its own if they are given."""
+        super().begin(lane, q, t, dt, gains)
         self._times[:, lane] = t - dt
 
     def join(self, lane: int, alone: Guard) -> None:

@@ -117,6 +117,7 @@ class Run:
     q: Array  # (T + 1, n)
     asked: Array  # (T, n)
     speed: Array  # (n,) of the joints now
+    gains: Array | None = None  # the law's numbers, where they are not those of the others
     k: int = 0
     done: int = 0
     goal_time: float = 0.0
@@ -128,6 +129,10 @@ class Run:
     def over(self) -> bool:
         """Whether all its steps were made."""
         return self.k >= len(self.asked)
+
+
+Encounter = tuple[EncounterScene, SensorFrames] | tuple[EncounterScene, SensorFrames, Array | None]
+"""A scene, what its sensor shows, and numbers of the law that are the run's own."""
 
 
 class Finished(NamedTuple):
@@ -210,8 +215,8 @@ class ClosedLoop:
             Around(TURNS),
         ]
 
-    def new(self, number: int, scene: EncounterScene, frames: SensorFrames) -> Run:
-        """A run before its first step."""
+    def new(self, number: int, scene: EncounterScene, frames: SensorFrames, gains: Array | None = None) -> Run:
+        """A run before its first step; with numbers of the law (`Controller`'s gains) of its own if they are given."""
         if (scene.place, scene.people) != (self.where, self.people):
             raise ConfigError("scenes that run together must have one arm and as many people")
         if frames.points is None:
@@ -220,7 +225,7 @@ class ClosedLoop:
         newest = np.searchsorted(frames.arrivals, scene.times[:-1] + 1e-9, side="right") - 1
         q, asked = (piece((rows, arm.n), self.dtype) for rows in (steps + 1, steps))
         q[0] = arm.ready if scene.start is None else scene.start
-        return Run(number, scene, frames, newest, q, asked, np.zeros(arm.n))
+        return Run(number, scene, frames, newest, q, asked, np.zeros(arm.n), gains)
 
     def shown(self, run: Run) -> dict[str, Array]:
         """A run's tables by name, but for its track's."""
@@ -267,9 +272,9 @@ class Together:
         found = {number: track for number, _, track in self.stream(zip(scenes, frames, strict=True))}
         return [found[number] for number in range(len(scenes))]
 
-    def stream(self, runs: Iterable[tuple[EncounterScene, SensorFrames]]) -> Iterator[Finished]:
+    def stream(self, runs: Iterable[Encounter]) -> Iterator[Finished]:
         """Each encounter as it ends; another is taken of `runs` when there is a lane for it."""
-        waiting: Iterator[tuple[int, tuple[EncounterScene, SensorFrames]]] | None = enumerate(runs)
+        waiting: Iterator[tuple[int, Encounter]] | None = enumerate(runs)
         found, ready = list[Finished](), list[tuple[Run, AloneArm]]()  # ready: whose next cycle is ordinary
         lanes, label = dict[int, Run](), LOOK
         try:
@@ -280,7 +285,7 @@ class Together:
                     elif waiting and (following := next(waiting, None)):
                         run = self.loop.new(following[0], *following[1])
                         if run.over or run.newest[0] < 0:  # nobody was seen yet
-                            self._go_on(run, self._arms.born(), ready, found)
+                            self._go_on(run, self._arms.born(run.gains), ready, found)
                         else:
                             self._join(lanes, run, None)
                     else:
@@ -330,7 +335,7 @@ class Together:
         for name, table in {**loop.shown(run), "q": run.q, "asked": run.asked}.items():
             schedule.assign(loop.tables[name], lane, _contiguous(table, loop.dtype))
         if alone is None:
-            self._arms.begin(lane, run.q[0], run.k * PERIOD, PERIOD)
+            self._arms.begin(lane, run.q[0], run.k * PERIOD, PERIOD, run.gains)
         else:
             self._arms.join(lane, alone)
         for columns, (_, numbers) in zip(self._given, loop.values(run), strict=True):

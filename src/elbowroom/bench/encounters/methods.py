@@ -268,10 +268,14 @@ def controller(
     **settings: Any,
 ) -> Controller:
     """A law alone; a person has so many capsules.  `overrides`: settings as a table of a scene file has them."""
-    chosen = config(arm, law, **settings)
-    if overrides:
-        chosen = read(Config, overrides, "controller", chosen)
+    chosen = law_settings(arm, law=law, overrides=overrides, **settings)
     return Controller(arm, chosen, people=people, person_capsules=capsules)
+
+
+def law_settings(arm: Arm, *, law: str = "K", overrides: Mapping[str, object] | None = None, **settings: Any) -> Config:
+    """The settings of such a law."""
+    chosen = config(arm, law, **settings)
+    return read(Config, overrides, "controller", chosen) if overrides else chosen
 
 
 def supervised(

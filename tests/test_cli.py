@@ -742,7 +742,7 @@ def test_run_overwrites_only_when_told(run, scene, tmp_path):
         ("[people.ben]\nkind = 'recorded'\nfile = 'no.csv'", (), "no.csv"),
         ("", ("--variant", "bear"), "variants: expected bare or watched or alone (did you mean 'bare'?); got 'bear'"),
         ("", ("--robot", "pandda"), "error: --robot: no arm 'pandda'"),
-        ("", ("--seconds", 0), "duration: expected"),
+        ("", ("--seconds", 0), "--seconds: expected a number above 0; got 0"),
         ("", ("--out", "run.parquet"), "run.parquet: expected a name that ends in .csv or .mcap; got '.parquet'"),
         ("", ("--html", "run.foo"), "run.foo: expected a name that ends in .html or .htm; got '.foo'"),
         ("", ("--robot", "nosuch.urdf"), "nosuch.urdf"),

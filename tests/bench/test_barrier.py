@@ -8,6 +8,7 @@ import pytest
 from elbowroom.avoidance import Config
 from elbowroom.bench.encounters.barrier import FREE, BarrierProblem, BarrierSettings
 from elbowroom.bench.encounters.scene import frames, place, scene
+from elbowroom.errors import ElbowroomError
 from elbowroom.geometry import Pairs
 from elbowroom.geometry.distance import DISTANCE, NORMAL, SPEED_Y
 from elbowroom.geometry.shapes import RADIUS
@@ -102,5 +103,5 @@ def test_the_wish_is_the_task_by_damped_least_squares_and_the_posture_in_its_nul
     back = J.T @ np.linalg.inv(J @ J.T + known.damping**2 * np.eye(3))
     wish = back @ v + (np.eye(arm.n) - back @ J) @ (known.posture * (arm.ready - q))
     assert np.allclose(-problem.f[: arm.n], wish, rtol=0, atol=1e-10)
-    with pytest.raises(ValueError, match="finite"):
+    with pytest.raises(ElbowroomError, match="must be finite; q is not"):
         problem.state(q * np.nan, goal, people)

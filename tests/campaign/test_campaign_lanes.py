@@ -16,7 +16,7 @@ from elbowroom.geometry.person import NAMES
 
 MIXED = """
 arm = "panda"
-law = { each = ["K supervised", "still"] }
+law = { each = ["K supervised", "K", "still"] }
 duration = 0.5
 limits.human_speed = { choice = [1.6, 2.0] }
 sensor.latency = { uniform = [0.03, 0.1] }

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from elbowroom import chains
+from elbowroom.algebra import trace
 from elbowroom.algebra.linalg import vector
-from elbowroom.compile import compiled, finite, llvm, lower
+from elbowroom.compile import compiled, entry, finite, llvm, lower
 from elbowroom.dynamics import whole_arm  # noqa: F401  # quantities are registered
 
 
@@ -38,12 +39,23 @@ def test_the_same_numbers_whoever_loads_the_inputs(kernel, states):
     assert np.abs(found - wanted).max() < 1e-14  # a fused product or two of numbers near 1
 
 
-@pytest.mark.parametrize("at", [0, 700, 1500])
-def test_a_number_that_is_none_is_found(kernel, at):
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("at", [0, 15, 700, 1487, 1496, 1500])
+def test_a_number_that_is_none_is_found(kernel, at, number):
+    """In the loop over sums, in the vectors after it, and in the last one by itself."""
     x = np.zeros(1501)
-    x[at] = np.nan
+    x[at] = number
     with pytest.raises(ValueError, match="x"):
         kernel(x, np.zeros(2))
+    kernel(np.full(1501, 1e300), np.zeros(2))  # numbers, however large
+
+
+def test_many_inputs_are_looked_through_in_a_loop(monkeypatch):
+    """The test above is of that loop."""
+    program = trace(_sums, None, {"x": (1501,), "y": (2,)}, name="sums")
+    assert "finite_rows" not in entry.emit(program, "double")
+    monkeypatch.setattr(finite, "MOST", 1000)
+    assert "@finite_rows" in entry.emit(program, "double")
 
 
 @pytest.mark.slow

@@ -85,6 +85,14 @@ def test_columns_have_the_bits_of_one_state(made, dtype):
             assert np.array_equal(mine[:, lane], its.ravel())
 
 
+def test_copies_within_an_array_are_refused():
+    """Forward, a vector at a time, they would read what they have written."""
+    memory, active = np.zeros(8), np.zeros(1)
+    with pytest.raises(ValueError, match="must not overlap"):
+        LaneSchedule([Label("go"), Copy(memory[:6], memory[2:]), Around(1)], active)
+    LaneSchedule([Label("go"), Copy(memory[:4], memory[4:]), Around(1)], active)
+
+
 def test_products_and_sums_apart_are_numpys():
     def moved(_, x, v):
         return vector(*(a + 0.9 * b for a, b in zip(x, v, strict=True)))

@@ -19,7 +19,7 @@ from .looped import Rolled
 from .program import Count, Port, Program
 
 MOST_GIVEN = 35_000
-"""Numbers that a derivative may be given: as many, in operations on each of them, take as long to compile."""
+"""Numbers that a derivative may be given: operations on as many take as long to compile as `MOST_OPERATIONS`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,12 +62,12 @@ class Sliced:
         assert self.rolled.straight is not None  # `roll` gives it
         given = self.outputs[0].size + sum(port.size for port in self.inputs)
         about = self.rolled.straight().count.total * self.rolled.joints * 4 // 5  # so of random chains, less of planar
-        if about <= 4 * MOST_OPERATIONS:  # beyond that, tracing all slices takes long, too
+        if given <= MOST_GIVEN and about <= 4 * MOST_OPERATIONS:  # beyond that, tracing all slices takes long, too
             about = self.straight().count.total * 5 // 2  # so of random chains, more of planar
-        if about <= MOST_OPERATIONS:
+        if given <= MOST_GIVEN and about <= MOST_OPERATIONS:
             product = self.straight().vjp(*of)
             about = product.count.total
-            if about <= MOST_OPERATIONS and given <= MOST_GIVEN:
+            if about <= MOST_OPERATIONS:
                 return product
         raise ModelError(
             f"{self.name}: vjp({by}): expected up to {MOST_OPERATIONS:,} operations in a straight line, on up to "

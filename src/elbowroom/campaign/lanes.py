@@ -28,7 +28,7 @@ from . import arms
 from .draws import RunParameters
 
 FEWEST = 2  # that are worth it
-KEPT = 48  # kinds: five arms under four laws, beside one person or two
+KEPT = 64  # kinds: five arms under four laws, beside one person or two, some of them on a card and beside it
 
 Numbered = tuple[int, RunParameters]
 _batches: OrderedDict[tuple[Hashable, str, type], Together | OnCard] = OrderedDict()

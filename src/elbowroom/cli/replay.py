@@ -59,7 +59,7 @@ def replay(
         _numbers(file, json)
         return
     if html is not None:
-        writable(html, force)
+        writable(html, force, ".html", ".htm")
     needs_viser()
     from ..viewer.replay.recorded import Replay
 

@@ -230,7 +230,7 @@ def ros2(
     """
     allow_xacro(xacro)
     if out is not None:
-        writable(out, force)
+        writable(out, force, ".csv", ".mcap")
     if simulate:
         raise typer.Exit(_simulate(robot or "ur5e", tip, domain, interface, seconds, people, walk))
     if reset or go_to:

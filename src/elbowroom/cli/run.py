@@ -100,7 +100,7 @@ def run(
     allow_bare: AllowBare = False,
     start: Start = "",
     seconds: Annotated[
-        float | None, typer.Option(metavar="S", min=0.0, help="How long, instead of what the file says.")
+        float | None, typer.Option(metavar="S", help="How long (above 0), instead of what the file says.")
     ] = None,
     real_time: Annotated[bool, typer.Option("--real-time", help="A second takes a second, deadlines counted.")] = False,
     out: Annotated[
@@ -165,6 +165,8 @@ def run(
             writable(path, force, *endings)
     if html is not None:
         needs_viser()
+    if seconds is not None and not seconds > 0.0:
+        raise ConfigError(f"--seconds: expected a number above 0; got {seconds:g}")
     scene = STANDARD if scene is None else scene
     given = scene is not STANDARD
     kind = None if asked_ros is not None else kind

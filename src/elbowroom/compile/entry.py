@@ -29,7 +29,8 @@ from typing import Any
 import numpy as np
 
 from ..algebra import Port
-from .finite import LANES, MOST, every_zero, zero_sum
+from . import finite
+from .finite import LANES, every_zero, zero_sum
 from .ir import IrWriter
 from .loops import DONE, Compilable
 from .recycled import LARGE
@@ -157,10 +158,10 @@ class EntryCode:
         Those of many numbers in a loop: written out, they take long to compile.
         """
         for where, port in zip(data, self.program.inputs, strict=True):
-            if port.size > MOST:
+            if port.size > finite.MOST:
                 self.proceed_if(self.put(f"call i1 @finite_rows(ptr {where}, i64 {port.size})"))
         vectors = IrWriter(self.scalar, LANES, fma=False, lines=self.lines)
-        sizes = [port.size if port.size <= MOST else 0 for port in self.program.inputs]
+        sizes = [port.size if port.size <= finite.MOST else 0 for port in self.program.inputs]
         total = zero_sum(vectors, [(where, size // LANES) for where, size in zip(data, sizes, strict=True)])
         fine = every_zero(vectors, total)
         scalars, left = vectors.widened(1), []

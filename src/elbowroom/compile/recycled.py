@@ -7,7 +7,8 @@ C libraries hand memory of some megabytes back to the system as soon as it is fr
 new pages longer than the kernel computes (0.2 us a page of 4 kB, beside 0.08 us for what a derivative writes into it).
 Here the memory of a result waits for the next of the same size, at most `KEPT` pieces of at most `LARGEST` bytes, from
 when the last array that looks at it is gone.  Pieces come in `SIZES`, a quarter apart, so that those of campaigns whose
-runs are not equally long serve each other; when `IDLE` bytes of them wait, all of these go back to the system.
+runs are not equally long serve each other; when more than `IDLE` bytes of them wait, none
+is kept any longer; a slab of them goes back to the system with its last piece.
 """
 
 from __future__ import annotations

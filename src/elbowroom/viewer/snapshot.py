@@ -170,7 +170,7 @@ class Snapshot:
     would_stop: bool = False  # a supervisor that only watches would hold it
     reason: str = ""  # why
     safety: Margins | None = None
-    # by each joint, of residual and change what is more in thresholds, and these; empty where nobody watches
+    # residual or change of each joint, whichever is more of its threshold, and these; empty where none are known
     residual: Array = field(default_factory=lambda: np.zeros(0))
     allowed: Array = field(default_factory=lambda: np.zeros(0))  # a recording does not hold them
     felt: float = np.nan  # the greatest of it in thresholds

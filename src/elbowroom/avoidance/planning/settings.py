@@ -30,7 +30,7 @@ class Planning(Settings):
         AROUND, (AROUND, WAIT), "who moves is weighed as a cost; or waited for, where they could come to the route"
     )
     hand_speed: float = setting(
-        2.5, "(0, 20] m/s", "how fast somebody who moves could come to a route that waits for them"
+        2.5, "(0, 20] m/s", "how fast somebody who moves could come to a route that is not begun then"
     )
     moving_margin: float = setting(
         0.6, "(0, 10] m", "around: distance to who moves, as they are; where they are expected, `kept` of it is enough"
@@ -52,7 +52,7 @@ class Planning(Settings):
     leash: float = setting(0.3, "(0, 10] rad or m", "the route waits for an arm that any joint of lags so far")
     gain: float = setting(4.0, "(0, 100] 1/s", "pull to the joints of the route in the null space of the task")
     kept: float = setting(
-        0.5, "(0, 1]", "part of its margin that a route must keep as people move, and will by where they are expected"
+        0.5, "(0, 1]", "part of its margin that a route must keep from where people move to, and are expected"
     )
     # ---- trust
     latest: float = setting(1.0, "(0, 60] s", "an answer that comes later is dropped")

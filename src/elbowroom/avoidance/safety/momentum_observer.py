@@ -366,12 +366,12 @@ class MomentumObserver(Rebuilt):
         return self.most[0]
 
     @property
-    def most(self) -> tuple[float, int, float]:
-        """The same, the joint that feels it, from 1 on, and what that is, N m or N."""
+    def most(self) -> tuple[float, float, float]:
+        """The same, the joint that feels it, from 1 on, and what that is, N m or N; NaN where none feels anything."""
         felt, most = self.felt()
         parts = np.abs(felt) / np.where(most > 0.0, most, math.inf)
         k = int(parts.argmax())
-        return float(parts[k]), k + 1, float(felt[k])
+        return (float(parts[k]), k + 1.0, float(felt[k])) if parts[k] > 0.0 else (0.0, math.nan, math.nan)
 
     @property
     def beyond(self) -> Array:

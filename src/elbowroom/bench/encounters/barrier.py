@@ -27,6 +27,7 @@ from ...avoidance.control.least_squares import damped
 from ...compile import compiled
 from ...compile.pipeline import Call, Pipeline
 from ...dynamics.kinematics import forward_kinematics, jacobian_at
+from ...errors import ElbowroomError
 from ...geometry import ROW
 from ...geometry.distance import separation
 from ...geometry.segments import dot
@@ -77,9 +78,11 @@ class _Arm:
         ends, moves = [], []
         for each in self.capsules:
             for local in map(np.array, (each.a, each.b)):
-                fast = each.link == BASE
-                ends.append(model.base[:3, 3] + model.base[:3, :3] @ local if fast else frames.point(each.link, local))
-                moves.append(np.zeros((3, n)) if fast else jacobian_at(model, frames, each.link, ends[-1]).Jv)
+                fixed_there = each.link == BASE
+                ends.append(
+                    model.base[:3, 3] + model.base[:3, :3] @ local if fixed_there else frames.point(each.link, local)
+                )
+                moves.append(np.zeros((3, n)) if fixed_there else jacobian_at(model, frames, each.link, ends[-1]).Jv)
         rows = [
             [*ends[2 * k], *ends[2 * k + 1], each.radius, *np.zeros(6)]
             + [x for a, b in zip(moves[2 * k].T, moves[2 * k + 1].T, strict=True) for x in (*a, *b)]
@@ -168,4 +171,4 @@ class BarrierProblem:
         """The problem at q (n,) with the tool's goal (3,), and people's rows (k, 13)."""
         refused = self._run(q, goal, rows)
         if refused is not None:
-            raise ValueError(f"joints, goal and people must be finite; got {refused}")
+            raise ElbowroomError(f"CBF-QP: joints, goal and people must be finite; {refused.input} is not")

@@ -98,12 +98,16 @@ def _stopped(_: None, now: Scalars, latch: Scalars, stops: Scalars) -> dict[str,
 
 def _lanes(make: Callable[[], Any], names: Names, single: bool) -> ArmLanes[Any]:
     """Lanes for a method: our laws, supervised or not."""
-    first = make()
-    if isinstance(first, Supervisor):
-        return SupervisorLanes(make, names, single=single)
-    if type(first) is Controller:
-        return ControllerLanes(make, names)
-    raise ConfigError(f"only laws of this package, supervised or alone, run together; got {first!r:.60}")
+    made = [make()]
+
+    def another() -> Any:
+        return made.pop() if made else make()
+
+    if isinstance(made[0], Supervisor):
+        return SupervisorLanes(another, names, single=single)
+    if type(made[0]) is Controller:
+        return ControllerLanes(another, names)
+    raise ConfigError(f"only laws of this package, supervised or alone, run together; got {made[0]!r:.60}")
 
 
 @dataclass
@@ -328,7 +332,7 @@ class Together:
 
     # ---- in a lane
     def _join(self, lanes: dict[int, Run], run: Run, alone: AloneArm | None) -> None:
-        """A run's numbers into a lane that is free; without a alone its first cycle is still to come."""
+        """A run's numbers into a lane that is free; without one its first cycle is still to come."""
         lane = next(k for k in range(self.lanes) if k not in lanes)
         lanes[lane] = run
         schedule, loop = self._schedule, self.loop
@@ -367,7 +371,7 @@ class Together:
             ready.append((run, alone))
 
     def _show(self, run: Run, alone: AloneArm) -> None:
-        """What the supervisor is given for a step."""
+        """What the arm is given for a step."""
         state, goal, obstacles, goals = alone.state, alone.goal, alone.obstacles, run.scene.goals
         state.q[:], state.qd[:], state.t = run.q[run.k], run.speed, run.k * PERIOD
         newest = run.newest[run.k]

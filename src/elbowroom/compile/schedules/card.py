@@ -25,7 +25,7 @@ from ...errors import ElbowroomError
 from ..cuda import OPTIONS, WARP, library
 from ..kernel import Array
 from .card_text import ScheduleText
-from .steps import ColumnPlaces, LaneStep, LaneTables, flat, reads_and_writes
+from .steps import ColumnPlaces, LaneStep, LaneTables, flat, reads_and_writes, refuse_overlaps
 
 
 class CardSchedule:
@@ -33,6 +33,7 @@ class CardSchedule:
 
     def __init__(self, steps: Sequence[LaneStep], active: Array, dtype: Any = np.float32) -> None:
         self.dtype = np.dtype(dtype)
+        refuse_overlaps(steps)
         every = list(flat(steps))
         arrays = [x for step in every for part in reads_and_writes(step) for x in part]
         self.places = ColumnPlaces([active, *arrays])

@@ -56,6 +56,7 @@ from .steps import (
     flat,
     left_sound,
     reads_and_writes,
+    refuse_overlaps,
 )
 
 ALIGNMENT = 64  # bytes
@@ -75,6 +76,7 @@ class LaneSchedule:
         self.dtype = np.dtype(dtype)
         self.lanes = lanes_of(self.dtype)
         self.steps, self._active = tuple(steps), active
+        refuse_overlaps(self.steps)
         every = list(flat(self.steps))
         self.arrays = [x for step in every for part in reads_and_writes(step) for x in part]
         self._places = ColumnPlaces([active, *self.arrays])

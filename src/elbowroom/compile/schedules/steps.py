@@ -147,6 +147,13 @@ def reads_and_writes(step: LaneStep) -> tuple[list[Array], list[Array]]:
     return ([step.mask], []) if isinstance(step, Where | Repeat | Halt) else ([], [])
 
 
+def refuse_overlaps(steps: Iterable[LaneStep]) -> None:
+    """Copies whose array overlaps its source: vectors of it may be written before they are read."""
+    for step in flat(steps):
+        if isinstance(step, Copy) and Span.of(step.to).meets(Span.of(step.source)):
+            raise ValueError("a copy in a schedule must not overlap its source")
+
+
 def carried(steps: Iterable[LaneStep]) -> list[Array]:
     """The arrays, each once, that steps read before they have written all of them: what lasts, and what is given."""
     found = dict[tuple[int, int], Array]()
@@ -212,9 +219,6 @@ class Checks:
 
     def __init__(self, steps: Iterable[LaneStep]) -> None:
         every = list(flat(steps))
-        for step in every:
-            if isinstance(step, Copy) and Span.of(step.to).meets(Span.of(step.source)):
-                raise ValueError("a copy in lanes must not overlap its source")
         written = [Span.of(x) for step in every for x in reads_and_writes(step)[1]]
         self._constant = [
             span

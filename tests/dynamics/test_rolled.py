@@ -331,5 +331,6 @@ def test_an_adjoint_of_christoffel_symbols_that_is_too_long_is_refused(monkeypat
     monkeypatch.setattr(sliced_module, "MOST_OPERATIONS", exact)
     assert flat.vjp("q").count.total == exact
     monkeypatch.setattr(sliced_module, "MOST_GIVEN", 519)
-    with pytest.raises(ModelError, match=many.format(8, f"{exact:,}", 520)):
-        flat.vjp("q")
+    untraced = dataclasses.replace(flat, straight=lambda: pytest.fail("all slices were traced"))
+    with pytest.raises(ModelError, match=many.format(8, r"[\d,]+", 520)):
+        untraced.vjp("q")

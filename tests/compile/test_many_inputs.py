@@ -9,7 +9,6 @@ from elbowroom import chains
 from elbowroom.algebra import trace
 from elbowroom.algebra.linalg import vector
 from elbowroom.compile import compiled, entry, finite, llvm, lower
-from elbowroom.dynamics import whole_arm  # noqa: F401  # quantities are registered
 
 
 def _sums(_, x, y):

@@ -930,7 +930,7 @@ def test_run_without_a_file_runs_the_standard_cell_from_where_it_is_told(run, tm
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("0.6,x", "--start: expected a number for each joint"),
+        ("0.6,x", "--start: expected a finite number for each joint"),
         ("0.6,-1.2", "start: expected 4 numbers"),
         ("nan", "--start"),
     ],

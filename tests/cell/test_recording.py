@@ -70,7 +70,7 @@ def test_the_columns_are_those_agreed_on():
         goal_x goal_y goal_z slow push limit q1 q2 qd1 qd2 command1 command2 object_x object_y object_z
         left_hand_x left_hand_y left_hand_z right_hand_x right_hand_y right_hand_z
         attraction_x attraction_y attraction_z repulsion_x repulsion_y repulsion_z margin
-        route route_part replans residual1 residual2 felt tau1 tau2"""
+        route route_part replans residual1 residual2 felt tau1 tau2 felt_joint felt_torque"""
     assert columns(2) == tuple(agreed.split())
     assert len(columns(7)) == 49 + 5 * 7
     assert {"state", "status", "verdict", "law_status"} == TEXT
@@ -163,12 +163,12 @@ def test_an_older_recording_is_read_with_todays_meaning(tmp_path, supervision, v
 NUMBERS = st.floats(allow_nan=True, allow_infinity=True, allow_subnormal=True)
 
 
-@given(st.lists(st.tuples(st.lists(NUMBERS, min_size=50, max_size=50), TEXTS, TEXTS, TEXTS, TEXTS), max_size=4))
-@example([([0.0] * 50, '"', '"a"', 'b""', "")])
+@given(st.lists(st.tuples(st.lists(NUMBERS, min_size=52, max_size=52), TEXTS, TEXTS, TEXTS, TEXTS), max_size=4))
+@example([([0.0] * 52, '"', '"a"', 'b""', "")])
 @example(
     [
         (
-            [-0.0, math.nan, math.inf, -math.inf, 1e-300, 5e-324, 0.1, 1e22, 3.0, -1e-9, 7.0] * 4 + [2.0] * 6,
+            [-0.0, math.nan, math.inf, -math.inf, 1e-300, 5e-324, 0.1, 1e22, 3.0, -1e-9, 7.0] * 4 + [2.0] * 8,
             'a,"b"',
             "\n\r\\n\t\\",
             "#\ud800é",
@@ -181,8 +181,8 @@ def test_any_number_and_any_text_comes_back(tmp_path_factory, rows):
     with Recording(1, path, notes={"x": "".join(text for row in rows for text in row[1:])}) as recording:
         for values, *texts in rows:
             recording.row[0] = values[0]
-            recording.row[7:] = values[1:48]
-            recording.row[5:7] = values[48:50]  # counts, whatever they are
+            recording.row[7:] = values[1:50]
+            recording.row[5:7] = values[50:52]  # counts, whatever they are
             recording.append(*texts)
     got = read(path)
     same(got, recording.table())
@@ -557,7 +557,7 @@ def changed(row: str, column: str, word: str) -> str:
         ("slow", "1_0.5", "a number in column 'slow'; got '1_0.5'"),
         ("cycles", "1.5", "a whole number in column 'cycles'; got '1.5'"),
         ("contacts", str(2**53), "a whole number in column 'contacts'; got '9007199254740992'"),
-        ("state", "a,b", "54 cells; got 55: "),
+        ("state", "a,b", "56 cells; got 55: "),
         ("state", '"a', "cells with their quotes closed; got "),
     ],
 )
@@ -579,9 +579,9 @@ def test_a_wrong_head_is_told(lines, reading):
         (names.replace("q1,", ""), "bad.csv, line 1: expected 'q1', the name of column 30"),
         (names.replace("q1,", "q1,q2,"), "bad.csv, line 1: expected 'qd2', the name of column 33"),
         (names.replace(",object_z", ""), "bad.csv, line 1: expected 'object_z', the name of column 35"),
-        (names.strip() + ",more\n", "bad.csv, line 1: expected 54 columns and no more; got 'more'"),
-        (names + rows.replace("\n", ",0\n", 1), "bad.csv, line 2: expected 54 cells; got 55: "),
-        (names + "\n" + rows, "bad.csv, line 2: expected 54 cells; got 1: nothing"),
+        (names.strip() + ",more\n", "bad.csv, line 1: expected 56 columns and no more; got 'more'"),
+        (names + rows.replace("\n", ",0\n", 1), "bad.csv, line 2: expected 56 cells; got 55: "),
+        (names + "\n" + rows, "bad.csv, line 2: expected 56 cells; got 1: nothing"),
     ):
         with pytest.raises(RecordingError) as told:
             reading(text)

@@ -35,7 +35,8 @@ from ..bench.encounters.scene import PERIOD
 from ..compile.engine import host
 from ..disk_cache import SOURCES
 from ..errors import ElbowroomError, pip_install
-from . import arms, runs
+from . import runs
+from .arms import where
 from .engines import TICK, Block, Done, Watch, again, checked
 from .runs import Rows
 from .settings import Campaign
@@ -64,9 +65,7 @@ def engine(workers: int | None = None, address: str | None = None, precision: st
 def identity(campaign: Campaign) -> dict[str, str]:
     """What must be the same on all machines for rows that are the same to the bit."""
     cpu = host()
-    arms = {
-        f"the model of {arm}": arms.where(arm, campaign.tips.get(arm)).arm.model.digest[:16] for arm in campaign.arms
-    }
+    arms = {f"the model of {arm}": where(arm, campaign.tips.get(arm)).arm.model.digest[:16] for arm in campaign.arms}
     return {
         "elbowroom": __version__,
         "elbowroom's sources": SOURCES.digest[:16],

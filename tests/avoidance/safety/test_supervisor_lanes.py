@@ -7,8 +7,9 @@ from itertools import product
 import numpy as np
 import pytest
 
+from elbowroom.avoidance.control.lanes import DOUBTED, FIRST, STANDING, STOPPED
 from elbowroom.avoidance.safety.filter.stages import SUMMARY
-from elbowroom.avoidance.safety.lanes import DOUBTED, FIRST, STANDING, STOPPED, _attended, _resetting
+from elbowroom.avoidance.safety.lanes import _attended, _resetting
 from elbowroom.avoidance.safety.perception import TOLD
 
 

@@ -265,36 +265,44 @@ class AloneController(AloneArm):
 
     @property
     def controller(self) -> Controller:
+        """Itself."""
         return self._controller
 
     @property
     def takes(self) -> CycleInputs:
+        """The arrays that a cycle is given."""
         return self._takes
 
     @property
     def command(self) -> Array:
+        """(n,) the speeds."""
         qd: Array = self._controller.command.qd
         return qd
 
     @property
     def ordinary(self) -> bool:
+        """Whether a step was made and everybody was seen."""
         return self._controller.started and self.obstacles.names == self.names
 
     @property
     def latched(self) -> bool:
+        """It latches nothing."""
         return False
 
     def end_stop(self, t: float) -> None:
         """There is none."""
 
     def step(self, t: float, dt: float) -> Array:
+        """Its own step, alone."""
         self._period[0] = dt
         return self._controller.step(t, dt, self.state, self.obstacles, self.goal).qd
 
     def attended(self, t: float, *, correct: bool) -> Array:
+        """Never asked for."""
         raise AssertionError("a controller's cycle is made or not")
 
     def entered(self, *, made: bool) -> None:
+        """As one that a lane has left with its numbers."""
         self._controller._started = True  # or about to: the joint goal begins where the arm is (`begin`)
         self.obstacles.names[:] = self.names
 
@@ -306,9 +314,11 @@ class ControllerLanes(ArmLanes[AloneController]):
         super().__init__(lambda: AloneController(make(), names))
 
     def bind(self, schedule: LaneSchedule | CardSchedule) -> None:
+        """The schedule that has the steps."""
         super().bind(schedule)
         self._period = schedule[self.first._period]
 
     def begin(self, lane: int, q: Array, t: float, dt: float, gains: Array | None = None) -> None:
+        """A new arm at q (n,) in a lane, whose first cycle comes at t; with gains of its own if they are given."""
         super().begin(lane, q, t, dt, gains)
         self._period[0, lane] = dt

@@ -72,7 +72,7 @@ def test_the_columns_are_those_agreed_on():
         attraction_x attraction_y attraction_z repulsion_x repulsion_y repulsion_z margin
         route route_part replans residual1 residual2 felt tau1 tau2 felt_joint felt_torque"""
     assert columns(2) == tuple(agreed.split())
-    assert len(columns(7)) == 49 + 5 * 7
+    assert len(columns(7)) == 51 + 5 * 7
     assert {"state", "status", "verdict", "law_status"} == TEXT
     assert len(SIGNALS) == 6
     assert {name for names in SIGNALS.values() for name in names} <= set(columns(6)) - TEXT
@@ -557,7 +557,7 @@ def changed(row: str, column: str, word: str) -> str:
         ("slow", "1_0.5", "a number in column 'slow'; got '1_0.5'"),
         ("cycles", "1.5", "a whole number in column 'cycles'; got '1.5'"),
         ("contacts", str(2**53), "a whole number in column 'contacts'; got '9007199254740992'"),
-        ("state", "a,b", "56 cells; got 55: "),
+        ("state", "a,b", "56 cells; got 57: "),
         ("state", '"a', "cells with their quotes closed; got "),
     ],
 )
@@ -580,7 +580,7 @@ def test_a_wrong_head_is_told(lines, reading):
         (names.replace("q1,", "q1,q2,"), "bad.csv, line 1: expected 'qd2', the name of column 33"),
         (names.replace(",object_z", ""), "bad.csv, line 1: expected 'object_z', the name of column 35"),
         (names.strip() + ",more\n", "bad.csv, line 1: expected 56 columns and no more; got 'more'"),
-        (names + rows.replace("\n", ",0\n", 1), "bad.csv, line 2: expected 56 cells; got 55: "),
+        (names + rows.replace("\n", ",0\n", 1), "bad.csv, line 2: expected 56 cells; got 57: "),
         (names + "\n" + rows, "bad.csv, line 2: expected 56 cells; got 1: nothing"),
     ):
         with pytest.raises(RecordingError) as told:

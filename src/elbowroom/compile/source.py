@@ -31,7 +31,7 @@ from __future__ import annotations
 import math
 import re
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Self
 
@@ -294,10 +294,22 @@ class Source:
         if not dialect.fused and self.has("sin", "cos", "log"):
             raise ElbowroomError(f"{program.name}: sines and logarithms of our own need fused products and sums")
         self._again: dict[int, str] = {}  # value -> the variable that it was read back into
+        self._unwritten: Collection[tuple[str, int]] = ()
         self._results: dict[int, list[tuple[str, Port, int]]] = {}  # value -> where it goes
         for (name, port), operands in zip(self.outputs.values(), turn.results, strict=True):
             for element, operand in enumerate(operands):
                 self._results.setdefault(operand, []).append((name, port, element))
+
+    def needed(self, results: Collection[tuple[str, int]]) -> set[tuple[str, int]]:
+        """The elements of inputs that these elements of outputs depend on; of a Repeated, all that are read."""
+        loads = self.lowered.loads
+        if isinstance(self.program, Repeated):
+            return set(loads.values())
+        wanted = {k for k, places in self._results.items() for _, port, e in places if (port.name, e) in results}
+        for k, (_, *operands) in reversed(self.steps):  # a step comes after those that it takes
+            if k in wanted:
+                wanted.update(operands)
+        return {place for k, place in loads.items() if k in wanted}
 
     def has(self, *operations: str) -> bool:
         """Whether one of these operations is in it."""
@@ -349,17 +361,18 @@ class Source:
         row: Reach | None = None,
         seen: Callable[[str, str], str | None] = lambda port, value: None,
         made: Callable[[str, str], str | None] = lambda port, value: None,
+        unwritten: Collection[tuple[str, int]] = (),
     ) -> list[str]:
         """The lines between the braces; `between` stands after the last input is read, before an output is written.
 
         `ahead`: an input is read so many steps before the first that needs it, so that no output may lie on an input;
         without, all inputs are read first.  `row` says how element k of the row of this turn (`k` in the text) is
         reached in a Repeated; `seen` may give a line that stands before the first use of a value of an input, `made`
-        one behind the writing of one of an output (not in a Repeated).  `spilled`: what waits in places that `waiting`
-        names by their slots.
+        one behind the writing of one of an output (not in a Repeated).  `unwritten`: elements of outputs that are left
+        out.  `spilled`: what waits in places that `waiting` names by their slots.
         """
         w = self._writer()
-        self._row, self._seen, self._made = row or self._plain_row, seen, made
+        self._row, self._seen, self._made, self._unwritten = row or self._plain_row, seen, made, unwritten
         used = {port for port, _ in self.lowered.loads.values()}
         w.lines += [f"    (void){name};" for port, (name, _) in self.inputs.items() if port not in used]
         fed = {p.name for p in self.program.fed} if isinstance(self.program, Repeated) else set()
@@ -544,7 +557,8 @@ class Source:
         if k in self._results:
             self._needs(w, [k])
         for place in self._results.get(k, ()):
-            w.lines.append(f"    {write(*place)} = {self._operand(k)};")
+            if (place[1].name, place[2]) not in self._unwritten:
+                w.lines.append(f"    {write(*place)} = {self._operand(k)};")
             line = self._made(place[1].name, self._operand(k)) if k >= 0 else None
             w.lines += [line] if line else []
 

@@ -59,7 +59,7 @@ class OnCard:
         self, factory: Factory, where: Place, people: int, sensor: str = "camera", dtype: Any = np.float32
     ) -> None:
         self.loop = loop = ClosedLoop(factory, where, people, sensor, dtype)
-        self.schedule = schedule = CardSchedule(loop.steps, loop.arms.active, loop.dtype)
+        self.schedule = schedule = CardSchedule(loop.steps, loop.arms.active, loop.dtype, (loop.task, loop.stops))
         loop.arms.bind(schedule)
         loop.arms.begin(0, where.arm.ready, 0.0, PERIOD)
         self._finished = 1 + schedule.steps.index(loop.finished)

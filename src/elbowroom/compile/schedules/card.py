@@ -24,31 +24,43 @@ import numpy as np
 from ...errors import ElbowroomError
 from ..cuda import OPTIONS, WARP, library
 from ..kernel import Array
+from ..pipeline import Span
 from .card_text import ScheduleText
 from .steps import ColumnPlaces, LaneStep, LaneTables, flat, reads_and_writes, refuse_overlaps
+from .unread import renewed
 
 
 class CardSchedule:
-    """See the module's docstring.  `active` (1,) is the mask of lanes that count; it is 0 in a new lane."""
+    """See the module's docstring.  `active` (1,) is the mask of lanes that count; it is 0 in a new lane.
 
-    def __init__(self, steps: Sequence[LaneStep], active: Array, dtype: Any = np.float32) -> None:
+    `wanted`: the arrays that are looked at while it runs or after; what neither they nor a step reads is not written
+    (unread.py).  All are if omitted.
+    """
+
+    def __init__(
+        self, steps: Sequence[LaneStep], active: Array, dtype: Any = np.float32, wanted: Sequence[Array] | None = None
+    ) -> None:
         self.dtype = np.dtype(dtype)
         refuse_overlaps(steps)
         every = list(flat(steps))
         arrays = [x for step in every for part in reads_and_writes(step) for x in part]
-        self.places = ColumnPlaces([active, *arrays])
+        same = [] if wanted is None else renewed(steps)
+        self._renewed = [Span.of(new) for new, _ in same]
+        self.places = ColumnPlaces([active, *arrays], same)
         self._active = active
         self.columns: Array = np.empty((self.places.rows, 1), self.dtype)
         """(numbers, 1): a new lane."""
         with np.errstate(over="ignore", invalid="ignore"):
             self.columns[:, 0] = self.places.now()
         self[active][:] = 0.0
-        made = ScheduleText(steps, active, self.places, "double" if self.dtype.itemsize == 8 else "float")
+        made = ScheduleText(steps, active, self.places, "double" if self.dtype.itemsize == 8 else "float", wanted)
         self.text, self.steps, self.tables, self.stages = made.text, made.steps, made.tables, made.stages
         self.lists, self.depth = made.lists, made.depth
 
     def __getitem__(self, array: Array) -> Array:
-        """(elements, 1): what stands for an array of the steps in a new lane."""
+        """(elements, 1): what stands for an array of the steps in a new lane; one that lies on another has none."""
+        if Span.of(array) in self._renewed:
+            return np.empty((array.size, 1), self.dtype)
         first = self.places.first(array)
         found: Array = self.columns[first : first + array.size]
         return found

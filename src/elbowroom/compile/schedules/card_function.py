@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from ...algebra import Port, Program, Repeated, Table
 from ..cuda import WARP, dialect
 from ..source import Real, Source
+from .unread import Element
 
 # When an input is read, as measured on an H200: reading waits for nothing where much is asked for at once, but what has
 # come takes registers, and a multiprocessor has fewer warps then.
@@ -21,7 +22,11 @@ def body_of(program: Program | Repeated | Table) -> Program | Repeated:
 
 
 class CardFunction:
-    """A kernel as a function of one lane; it returns whether one of the watched inputs or outputs is not finite."""
+    """A kernel as a function of one lane; it returns whether one of the watched inputs or outputs is not finite.
+
+    `unwritten`: elements of outputs that nobody reads.  `renewed`: a column that a table takes and another that it
+    makes, by name, which lie in the same place.
+    """
 
     def __init__(
         self,
@@ -32,8 +37,11 @@ class CardFunction:
         made: set[str],
         *,
         fused: bool,
+        unwritten: Collection[Element] = (),
+        renewed: Collection[str] = (),
     ) -> None:
         self.name, self.program, self.real, self.watched, self.made = name, program, real, watched, made
+        self.unwritten, self.renewed = unwritten, renewed
         self.one = body_of(program)
         self.source = Source(self.one, replace(dialect(real), fused=fused))
 
@@ -53,10 +61,15 @@ class CardFunction:
             def row(own: str, whole: Port, k: int) -> str:
                 return f"{own}[(k * {whole.size // times} + {k}) * {WARP}]"
 
-            lines = source.body(_column, _column, ahead=AHEAD, row=row, seen=self._seen, made=self._made)
+            ahead = None if self.renewed else AHEAD  # all is read before anything of it is written
+            lines = source.body(
+                _column, _column, ahead=ahead, row=row, seen=self._seen, made=self._made, unwritten=self.unwritten
+            )
         looks = bool(self.watched or self.made)
         kind = "int" if looks else "void"
-        listed = ", ".join(f"{self.real}* __restrict__ {x}" for x in arguments)
+        ports = dict(source.inputs.values()) | dict(source.outputs.values())
+        alone = {x: "" if x in ports and ports[x].name in self.renewed else "__restrict__ " for x in arguments}
+        listed = ", ".join(f"{self.real}* {alone[x]}{x}" for x in arguments)
         head = f"static __device__ __forceinline__ {kind} {self.name}({listed}{more})"
         if looks:
             rest = [f"    ew_sum += {x} * 0;" for x in self._unread()]
@@ -163,8 +176,9 @@ class CardFunction:
                 )
                 unread += [across(own, port, k) for k in range(port.size // table.padded) if k not in there]
         before += [f"    ew_sum += {x} * 0;" for x in unread]
-        ahead = None if len(source.lowered.loads) <= FEW or source.alive() > MANY else 0
-        lines = source.body(read, write, ahead=ahead, seen=self._seen, made=self._made)
+        first_all = len(source.lowered.loads) <= FEW or source.alive() > MANY or self.renewed
+        ahead = None if first_all else 0
+        lines = source.body(read, write, ahead=ahead, seen=self._seen, made=self._made, unwritten=self.unwritten)
         body = [f"    {line}" for line in (*before, *lines)]
         first, last = f"{count} * part / parts", f"{count} * (part + 1) / parts"
         loop = f"    for (int entry = {first}; entry < {last}; ++entry) {{"

@@ -53,6 +53,7 @@ from .steps import (
     left_sound,
     reads_and_writes,
 )
+from .unread import CallRows, Element, Looked, read_rows
 
 THREADS = 64  # of a block: the stages of few lanes need many blocks
 PARTS = 8  # of a table's entries, in a stage: a warp of the block each, for the same lanes
@@ -123,27 +124,49 @@ class ScheduleText:
     """See the module's docstring.
 
     All `stages` are launched in this order for a turn, with the same arguments: `listed` has room for `lists` times the
-    lanes, `counts` for as many numbers, `holds` for `depth` times the lanes.
+    lanes, `counts` for as many numbers, `holds` for `depth` times the lanes.  What no step reads, and nobody who looks at
+    the arrays `wanted`, is not written; all is if that is omitted.
     """
 
-    def __init__(self, steps: Sequence[LaneStep], active: Array, places: ColumnPlaces, real: Real) -> None:
+    def __init__(
+        self,
+        steps: Sequence[LaneStep],
+        active: Array,
+        places: ColumnPlaces,
+        real: Real,
+        wanted: Sequence[Array] | None = None,
+    ) -> None:
         self.real, self.places, self._active, self._every = real, places, active, tuple(steps)
+        self._looked = dict[int, Looked]()  # what calls look through, by `id`
+        self._one_source = dict[str, Source]()
+        self._live: frozenset[int] | None = None  # the rows that somebody reads; None: all
+        self._put()
+        if wanted is not None:
+            calls = {id(x): self._source(x) for x in flat(steps) if isinstance(x, Call)}
+            self._live = read_rows(steps, places, calls, self._looked, [active, *wanted])
+            self._put()
+        kernels = [self._kernel(*each) for each in zip(self.stages, self._bodies, strict=True)]
+        support = source_support.support(dialect(real), self._sources, always=True)
+        functions = [each.text() for each in self._written]
+        self.text = "\n".join([support, MOVES.format(real=real), *functions, *kernels])
+
+    def _put(self) -> None:
+        """All steps into stages."""
+        steps = self._every
         self.steps, self.tables, self.stages = list[LaneStep](), list[LaneTables](), list[Stage]()
         self.lists = self.depth = 0
-        self._functions = dict[tuple[str, bool, tuple[int, ...], tuple[int, ...]], str]()
-        self._sources, self._written = list[Source](), list[str]()
+        self._functions = dict[tuple[object, ...], str]()
+        self._sources, self._written = list[Source](), list[CardFunction]()
         self._checks, self._conditions = Checks(steps), 0
         self._bodies = list[list[str]]()  # of the stages
         self._lines, self._fresh = list[str](), True  # of the present stage; whether it has none of a step yet
         self._open = list[str]()  # conditions that go on in the next stage
         self._parts = 1
         self._list: int | None = None
-        self._scratch = frozenset[int]()  # rows that lie in the columns of a thread's number
+        lists = [step for step in steps if isinstance(step, Where) and _long(step)]
+        self._scratch = self._rows_within(lists)  # that lie, in a list, in the columns of a thread's number
         self._staged(steps, "", [])
         self._break()
-        kernels = [self._kernel(*each) for each in zip(self.stages, self._bodies, strict=True)]
-        support = source_support.support(dialect(real), self._sources, always=True)
-        self.text = "\n".join([support, MOVES.format(real=real), *self._written, *kernels])
 
     # ---- stages
     def _kernel(self, stage: Stage, body: list[str]) -> str:
@@ -220,10 +243,10 @@ class ScheduleText:
             k, self.lists = self.lists, self.lists + 1
             self._add([f"listed[{k} * lanes + atomicAdd(counts + {k}, 1)] = (int)lane;"], self._holds(step.mask))
             self._break()
-            self._list, self._scratch = k, self._rows_within(step)
+            self._list = k
             self._staged(step.steps, "", list(sound))
             self._break()
-            self._list, self._scratch = None, frozenset()
+            self._list = None
             return
         self._conditions += 1
         here, k = f"on{self._conditions}", len(self._open)
@@ -234,18 +257,17 @@ class ScheduleText:
         self._staged(step.steps, here, list(sound))
         self._open.pop()
 
-    def _rows_within(self, step: Where) -> frozenset[int]:
-        """Rows of arrays that nobody reads or writes but these steps, each time anew."""
-        within = [x for each in flat(step.steps) for part in reads_and_writes(each) for x in part]
-        inside = {id(each) for each in flat([step])}
-        outside = [step.mask, self._active, *carried(step.steps)]
-        outside += [
-            x for s in flat(self._every) if id(s) not in inside for part in reads_and_writes(s) for x in part
-        ]  # fmt: skip
-        others = {row for x in outside for row in self._rows(x)}
-        while mixed := [x for x in within if len(others.intersection(self._rows(x))) not in (0, x.size)]:
-            others.update(row for x in mixed for row in self._rows(x))
-        return frozenset(row for x in within for row in self._rows(x)) - others
+    def _rows_within(self, conditions: Sequence[Where]) -> frozenset[int]:
+        """Rows of arrays that nobody reads or writes but the steps of these conditions, in each of them anew."""
+        inside = {id(each) for condition in conditions for each in flat(condition.steps)}
+        within, others = list[Array](), [self._active, *(x for each in conditions for x in carried(each.steps))]
+        for step in flat(self._every):
+            for part in reads_and_writes(step):
+                (within if id(step) in inside else others).extend(part)
+        taken = {row for x in others for row in self._rows(x)}
+        while mixed := [x for x in within if len(taken.intersection(self._rows(x))) not in (0, x.size)]:
+            taken.update(row for x in mixed for row in self._rows(x))
+        return frozenset(row for x in within for row in self._rows(x)) - taken
 
     def _rows(self, array: Array) -> range:
         first = self.places.first(array)
@@ -271,6 +293,7 @@ class ScheduleText:
             if isinstance(step.kernel.program, Table):
                 given += f", part, {self._parts}" if self._parts > 1 else ", 0, 1"
             watched = tuple(k for k, array in enumerate(step.inputs) if any(array is each for each in looked))
+            self._looked[id(step)] = Looked(frozenset(watched), frozenset(made))
             call = f"{self._function(step, watched, tuple(sorted(made)))}({given})"
             lines += self._ends(step, call) if watched or made else [f"{call};"]
             return lines, joined([*left_sound(sound, [step]), *(Span.of(writes[k]) for k in made)])
@@ -294,6 +317,8 @@ class ScheduleText:
     def _moved(self, step: LaneStep) -> list[str]:
         """Copies of all kinds."""
         if isinstance(step, Copy | Blend):
+            if self._same(step) or not self._read(step.to):
+                return []
             line = self._copied(self._at(step.to), self._at(step.source), step.to.size)
             return [line] if isinstance(step, Copy) else [f"if ({self._holds(step.mask)}) {{", f"    {line}", "}"]
         if not isinstance(step, FromRing | ToRing | Gather | Scatter):
@@ -327,7 +352,16 @@ class ScheduleText:
 
     def _at(self, array: Array) -> str:
         rows = self._rows(array)
-        return f"({'y' if rows[0] in self._scratch else 'x'} + {rows[0] * WARP})"
+        scratch = self._list is not None and rows[0] in self._scratch
+        return f"({'y' if scratch else 'x'} + {rows[0] * WARP})"
+
+    def _same(self, step: Copy | Blend) -> bool:
+        """Whether a copy has nothing to do."""
+        return self._rows(step.source) == self._rows(step.to)
+
+    def _read(self, array: Array) -> bool:
+        """Whether somebody reads some of an array."""
+        return self._live is None or not self._live.isdisjoint(self._rows(array))
 
     def _table(self, tables: LaneTables) -> int:
         if tables not in self.tables:
@@ -338,13 +372,30 @@ class ScheduleText:
     def _function(self, step: Call, watched: tuple[int, ...], made: tuple[int, ...]) -> str:
         """The name of the function of a call that looks through these inputs and outputs, by number."""
         program = _program(step)
-        key = program.digest, not isinstance(step, Unfused), watched, made
+        rows = CallRows(step, self._source(step), self.places)
+        unwritten = frozenset[Element]() if self._live is None else rows.unwritten(self._live)
+        taken, left = ([self._rows(x) for x in each] for each in reads_and_writes(step))
+        pairs = [(p, q) for p, there in zip(program.inputs, taken, strict=True)
+                 for q, here in zip(program.outputs, left, strict=True) if there == here]  # fmt: skip
+        renewed = frozenset(port.name for pair in pairs for port in pair)
+        key = program.digest, not isinstance(step, Unfused), watched, made, unwritten, renewed
         if key not in self._functions:
             name = self._functions[key] = f"ew_{len(self._functions)}_{step.kernel.name}"
             names, results = {program.inputs[k].name for k in watched}, {program.outputs[k].name for k in made}
-            self._written.append(CardFunction(name, program, self.real, names, results, fused=key[1]).text())
-            self._sources.append(Source(body_of(program), dialect(self.real)))
+            made_so = CardFunction(
+                name, program, self.real, names, results, fused=not isinstance(step, Unfused),
+                unwritten=unwritten, renewed=renewed,
+            )  # fmt: skip
+            self._written.append(made_so)
+            self._sources.append(self._source(step))
         return self._functions[key]
+
+    def _source(self, step: Call) -> Source:
+        """That of the program, or of what a table does for each entry; one for equal programs."""
+        program = _program(step)
+        if program.digest not in self._one_source:
+            self._one_source[program.digest] = Source(body_of(program), dialect(self.real))
+        return self._one_source[program.digest]
 
 
 def _program(step: Call) -> Program | Repeated | Table:

@@ -177,10 +177,10 @@ class ColumnPlaces:
     """Where a schedule has each array of its steps: element e of an array is row `first(array) + e` of all its numbers.
 
     Arrays of one state that share memory share rows.  The order is that in which they come, whatever their addresses:
-    every process makes the same of the same steps.
+    every process makes the same of the same steps.  `same`: arrays, each with another whose rows it gets (new, old).
     """
 
-    def __init__(self, arrays: Iterable[Array]) -> None:
+    def __init__(self, arrays: Iterable[Array], same: Iterable[tuple[Array, Array]] = ()) -> None:
         spans, found = list[Span](), dict[Span, int]()
         given = [Span.of(x) for x in arrays]
         for span in sorted(given, key=lambda s: (s.start, s.end)):
@@ -193,9 +193,14 @@ class ColumnPlaces:
             if span.end > span.start:
                 found.setdefault(spans[bisect_right(starts, span.start) - 1], len(found))
         self._first, self.rows = list[tuple[Span, int]](), 0
+        instead = {Span.of(new): Span.of(old) for new, old in same if Span.of(new) in found and Span.of(old) in found}
         for span in found:
-            self._first.append((span, self.rows))
-            self.rows += (span.end - span.start) // 8
+            if span not in instead:
+                self._first.append((span, self.rows))
+                self.rows += (span.end - span.start) // 8
+        self._own = len(self._first)  # those after these have the rows of others
+        at = dict(self._first)
+        self._first += [(new, at[old]) for new, old in instead.items()]
 
     def first(self, array: Array) -> int:
         """The first row of an array."""
@@ -208,7 +213,7 @@ class ColumnPlaces:
     def now(self) -> Array:
         """(rows,) what is in one state's arrays at present."""
         found: Array = np.empty(self.rows)
-        for span, first in self._first:
+        for span, first in self._first[: self._own]:
             size = (span.end - span.start) // 8
             found[first : first + size] = np.ctypeslib.as_array((ctypes.c_double * size).from_address(span.start))
         return found

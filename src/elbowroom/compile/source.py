@@ -31,7 +31,7 @@ from __future__ import annotations
 import math
 import re
 import struct
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Self
 
@@ -310,6 +310,12 @@ class Source:
             if k in wanted:
                 wanted.update(operands)
         return {place for k, place in loads.items() if k in wanted}
+
+    def passed_on(self) -> Iterator[tuple[tuple[str, int], tuple[str, int]]]:
+        """(output, input): elements of outputs that are elements of inputs, as they are."""
+        for k, places in self._results.items():
+            if k in self.lowered.loads:
+                yield from (((port.name, element), self.lowered.loads[k]) for _, port, element in places)
 
     def has(self, *operations: str) -> bool:
         """Whether one of these operations is in it."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from ...algebra import Port, Program, Repeated, Table
 from ..cuda import WARP, dialect
 from ..source import Real, Source
-from .unread import Element
+from .unread import Part
 
 # When an input is read, as measured on an H200: reading waits for nothing where much is asked for at once, but what has
 # come takes registers, and a multiprocessor has fewer warps then.
@@ -24,8 +24,8 @@ def body_of(program: Program | Repeated | Table) -> Program | Repeated:
 class CardFunction:
     """A kernel as a function of one lane; it returns whether one of the watched inputs or outputs is not finite.
 
-    `unwritten`: elements of outputs that nobody reads.  `renewed`: a column that a table takes and another that it
-    makes, by name, which lie in the same place.
+    `part` says what is done of it, if not all; what it reads elsewhere is so far from the beginning of its array.
+    `renewed`: a column that a table takes and another that it makes, by name, which lie in the same place.
     """
 
     def __init__(
@@ -37,11 +37,11 @@ class CardFunction:
         made: set[str],
         *,
         fused: bool,
-        unwritten: Collection[Element] = (),
+        part: Part | None = None,
         renewed: Collection[str] = (),
     ) -> None:
         self.name, self.program, self.real, self.watched, self.made = name, program, real, watched, made
-        self.unwritten, self.renewed = unwritten, renewed
+        self.part, self.renewed = part or Part.all(program), renewed
         self.one = body_of(program)
         self.source = Source(self.one, replace(dialect(real), fused=fused))
 
@@ -63,7 +63,13 @@ class CardFunction:
 
             ahead = None if self.renewed else AHEAD  # all is read before anything of it is written
             lines = source.body(
-                _column, _column, ahead=ahead, row=row, seen=self._seen, made=self._made, unwritten=self.unwritten
+                self._column,
+                _column,
+                ahead=ahead,
+                row=row,
+                seen=self._seen,
+                made=self._made,
+                unwritten=self.part.unwritten,
             )
         looks = bool(self.watched or self.made)
         kind = "int" if looks else "void"
@@ -77,6 +83,13 @@ class CardFunction:
                 rest = ["    if (part == 0) {", *(f"    {line}" for line in rest), "    }"]
             lines = [f"    {self.real} ew_sum = 0;", *rest, *lines, "    return !(ew_sum == 0);"]
         return "\n".join([*constants, head, "{", *lines, "}", ""])
+
+    def _column(self, name: str, port: Port, k: int) -> str:
+        """An element of an input."""
+        if (port.name, k) not in self.part.elsewhere:
+            return _column(name, port, k)
+        at, apart = self.part.elsewhere[port.name, k]
+        return f"{name}[({at} + entry * {apart}) * {WARP}]" if apart else f"{name}[{at * WARP}]"
 
     def _seen(self, port: str, value: str) -> str | None:
         """The sum of 0 times each value is 0 if all are finite."""
@@ -97,7 +110,7 @@ class CardFunction:
 
     def _unread(self) -> list[str]:
         """Elements of watched inputs that no step reads, but for those of columns, which are read entry by entry."""
-        program, loads = self.program, set(self.source.lowered.loads.values())
+        program, loads = self.program, {*self.source.lowered.loads.values(), *self.part.trusted}
         found = list[str]()
         for port in program.inputs:
             if port.name not in self.watched:
@@ -138,15 +151,14 @@ class CardFunction:
 
         Those beyond the last are that again.
         """
-        source = self.source
-        count = table.padded if table.columns else table.entries
-        entry = [min(k, table.entries - 1) for k in range(count)]
-        constants, before = list[str](), list[str]()
+        source, count = self.source, len(self.part.entries)
+        constants, before = list[str](), [f"    const int entry = {_numbered(self.part.entries)};"]
 
         def chosen(own: str, array: str, port: Port, rows: Sequence[int]) -> None:
-            listed = ", ".join(str(rows[k] * port.size * WARP) for k in entry)
+            taken = [rows[min(k, table.entries - 1)] for k in self.part.entries]
+            listed = ", ".join(str(row * port.size * WARP) for row in taken)
             constants.append(f"static __device__ const int {self.name}_{own}[{count}] = {{{listed}}};")
-            before.append(f"    {self.real}* const {own}_row = {array} + {self.name}_{own}[entry];")
+            before.append(f"    {self.real}* const {own}_row = {array} + {self.name}_{own}[at];")
 
         taking = table.program.inputs[: len(table.indices)]
         for port, column in zip(taking, table.indices, strict=True):
@@ -162,6 +174,8 @@ class CardFunction:
             return f"{own}[({k * table.padded} + entry) * {WARP}]" if column else _column(own, port, k)
 
         def read(own: str, port: Port, k: int) -> str:
+            if (port.name, k) in self.part.elsewhere:
+                return self._column(own, port, k)
             return _column(f"{own}_row", port, k) if port in taking else across(own, port, k)
 
         def write(own: str, port: Port, k: int) -> str:
@@ -178,11 +192,22 @@ class CardFunction:
         before += [f"    ew_sum += {x} * 0;" for x in unread]
         first_all = len(source.lowered.loads) <= FEW or source.alive() > MANY or self.renewed
         ahead = None if first_all else 0
-        lines = source.body(read, write, ahead=ahead, seen=self._seen, made=self._made, unwritten=self.unwritten)
+        lines = source.body(read, write, ahead=ahead, seen=self._seen, made=self._made, unwritten=self.part.unwritten)
         body = [f"    {line}" for line in (*before, *lines)]
         first, last = f"{count} * part / parts", f"{count} * (part + 1) / parts"
-        loop = f"    for (int entry = {first}; entry < {last}; ++entry) {{"
+        loop = f"    for (int at = {first}; at < {last}; ++at) {{"
         return constants, ["#pragma unroll 1", loop, *body, "    }"]
+
+
+def _numbered(entries: Sequence[int]) -> str:
+    """The number of entry `at` of some, in C: they are all, or runs of equal length with equal gaps."""
+    length = next((k for k, entry in enumerate(entries) if entry != entries[0] + k), len(entries))
+    gap = entries[length] - entries[0] - length if length < len(entries) else 0
+    if any(entry != entries[0] + k + k // length * gap for k, entry in enumerate(entries)):
+        listed = ", ".join(f"at == {k} ? {entry}" for k, entry in enumerate(entries[:-1]))
+        return f"{listed.replace(', ', ' : ')} : {entries[-1]}"
+    begin = f"{entries[0]} + " if entries[0] else ""
+    return f"{begin}at + at / {length} * {gap}" if gap else f"{begin}at"
 
 
 def _column(name: str, port: Port, k: int) -> str:

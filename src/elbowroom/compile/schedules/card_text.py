@@ -53,7 +53,7 @@ from .steps import (
     left_sound,
     reads_and_writes,
 )
-from .unread import CallRows, Element, Looked, read_rows
+from .unread import Looked, Needed, Part
 
 THREADS = 64  # of a block: the stages of few lanes need many blocks
 PARTS = 8  # of a table's entries, in a stage: a warp of the block each, for the same lanes
@@ -124,8 +124,8 @@ class ScheduleText:
     """See the module's docstring.
 
     All `stages` are launched in this order for a turn, with the same arguments: `listed` has room for `lists` times the
-    lanes, `counts` for as many numbers, `holds` for `depth` times the lanes.  What no step reads, and nobody who looks at
-    the arrays `wanted`, is not written; all is if that is omitted.
+    lanes, `counts` for as many numbers, `holds` for `depth` times the lanes.  What neither a step needs nor
+    somebody who looks at the arrays `wanted` is left out (unread.py); nothing is if that is omitted.
     """
 
     def __init__(
@@ -139,11 +139,11 @@ class ScheduleText:
         self.real, self.places, self._active, self._every = real, places, active, tuple(steps)
         self._looked = dict[int, Looked]()  # what calls look through, by `id`
         self._one_source = dict[str, Source]()
-        self._live: frozenset[int] | None = None  # the rows that somebody reads; None: all
+        self._needed: Needed | None = None  # None: all is done
         self._put()
         if wanted is not None:
-            calls = {id(x): self._source(x) for x in flat(steps) if isinstance(x, Call)}
-            self._live = read_rows(steps, places, calls, self._looked, [active, *wanted])
+            sources = {id(x): self._source(x) for x in flat(steps) if isinstance(x, Call)}
+            self._needed = Needed(steps, places, sources, self._looked, [active, *wanted])
             self._put()
         kernels = [self._kernel(*each) for each in zip(self.stages, self._bodies, strict=True)]
         support = source_support.support(dialect(real), self._sources, always=True)
@@ -226,12 +226,18 @@ class ScheduleText:
                 sound = left_sound(sound, step.steps)
             else:
                 self._break()
-                self._parts = _parts(step)
+                self._parts = self._shared(step)
                 lines, sound = self._step(step, sound, made.get(id(step), ()))
                 self._add(lines, on)
                 self._break()
                 self._parts = 1
         return sound
+
+    def _shared(self, step: LaneStep) -> int:
+        """How many warps share a long step's work."""
+        if not isinstance(step, Call) or not isinstance(step.kernel.program, Table):
+            return 1
+        return min(PARTS, len(self._part(step).entries))
 
     def _condition(self, step: Where, on: str, sound: list[Span]) -> None:
         """A condition with stages of its own."""
@@ -361,7 +367,7 @@ class ScheduleText:
 
     def _read(self, array: Array) -> bool:
         """Whether somebody reads some of an array."""
-        return self._live is None or not self._live.isdisjoint(self._rows(array))
+        return self._needed is None or not self._needed.rows.isdisjoint(self._rows(array))
 
     def _table(self, tables: LaneTables) -> int:
         if tables not in self.tables:
@@ -372,23 +378,29 @@ class ScheduleText:
     def _function(self, step: Call, watched: tuple[int, ...], made: tuple[int, ...]) -> str:
         """The name of the function of a call that looks through these inputs and outputs, by number."""
         program = _program(step)
-        rows = CallRows(step, self._source(step), self.places)
-        unwritten = frozenset[Element]() if self._live is None else rows.unwritten(self._live)
         taken, left = ([self._rows(x) for x in each] for each in reads_and_writes(step))
         pairs = [(p, q) for p, there in zip(program.inputs, taken, strict=True)
                  for q, here in zip(program.outputs, left, strict=True) if there == here]  # fmt: skip
         renewed = frozenset(port.name for pair in pairs for port in pair)
-        key = program.digest, not isinstance(step, Unfused), watched, made, unwritten, renewed
+        part = self._part(step)
+        beginning = dict(zip([p.name for p in program.inputs], (each[0] for each in taken), strict=True))
+        there = {(name, k): (row - beginning[name], apart) for (name, k), (row, apart) in part.elsewhere.items()}
+        part = part._replace(elsewhere=there)
+        own = frozenset(there.items()), *part[:1], *part[2:], renewed
+        key = program.digest, not isinstance(step, Unfused), watched, made, own
         if key not in self._functions:
             name = self._functions[key] = f"ew_{len(self._functions)}_{step.kernel.name}"
             names, results = {program.inputs[k].name for k in watched}, {program.outputs[k].name for k in made}
             made_so = CardFunction(
                 name, program, self.real, names, results, fused=not isinstance(step, Unfused),
-                unwritten=unwritten, renewed=renewed,
+                part=part, renewed=renewed,
             )  # fmt: skip
             self._written.append(made_so)
             self._sources.append(self._source(step))
         return self._functions[key]
+
+    def _part(self, step: Call) -> Part:
+        return Part.all(_program(step)) if self._needed is None else self._needed.part(step)
 
     def _source(self, step: Call) -> Source:
         """That of the program, or of what a table does for each entry; one for equal programs."""
@@ -403,12 +415,6 @@ def _program(step: Call) -> Program | Repeated | Table:
     if not isinstance(program, Program | Repeated | Table):
         raise ElbowroomError(f"{step.kernel.name}: no program of nested loops on a card yet; got {program!r:.60}")
     return program
-
-
-def _parts(step: LaneStep) -> int:
-    """How many warps share a long step's work."""
-    program = step.kernel.program if isinstance(step, Call) else None
-    return min(PARTS, program.entries) if isinstance(program, Table) else 1
 
 
 def _long(step: LaneStep) -> bool:

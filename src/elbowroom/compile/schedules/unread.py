@@ -1,12 +1,15 @@
-"""Numbers of a schedule that nobody reads, so that a card need not write them; and copies that need not be made.
+"""What a card need not write, nor compute: numbers of a schedule that nobody reads, copies, and entries done twice.
 
-What a step computes is often more than the next ones take: of a row of thirteen numbers nine, of a record none.  On a
-card a number that is written costs as much as one that is read, so those are left out (`unread`).  A number is read
+On a card a number that is written costs as much as an operation on hundreds, and what a step computes is often more
+than the next ones take: of a row of thirteen numbers nine, of a record none.  `Needed` finds what is left out, on the
+rows of `ColumnPlaces`.
 
-    by a check, a mask, a table of the lane's own, or where `wanted` says so;
-    by a step that makes something which is read, if that depends on it.
-
-What is carried from turn to turn counts like the rest: numbers that only they themselves depend on are not read.
+read        by a check, a mask, a table of the lane's own, or where `wanted` says so; or by a step that makes something
+            which is read, if that depends on it.  What is carried from turn to turn counts like the rest: numbers that
+            only they themselves depend on are not read.
+origins     A number that a step passes on as it got it can be read where that came from.  Of two entries of a table
+            that are given the same the second has what the first has.
+entries     An entry of a table that makes nothing which is read is not done: those that only fill a vector of the CPU.
 
 A state that a table's entries make anew, each from its own column, and that is then copied over the old one, may as
 well be made in its place (`renewed`).
@@ -14,7 +17,8 @@ well be made in its place (`renewed`).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from ...algebra import Port, Program, Repeated, Table
@@ -24,6 +28,7 @@ from ..source import Source
 from .steps import Around, ColumnPlaces, Label, LaneStep, flat, reads_and_writes
 
 Element = tuple[str, int]  # an output or input of a program, and the number of its element
+NOWHERE = -1  # the row of what an entry does not write
 
 
 class Looked(NamedTuple):
@@ -33,77 +38,102 @@ class Looked(NamedTuple):
     outputs: frozenset[int]
 
 
+class Part(NamedTuple):
+    """What of a call is done."""
+
+    unwritten: frozenset[Element]  # elements of outputs that are left out
+    elsewhere: dict[Element, tuple[int, int]]  # elements of inputs read at a row, so far from entry to entry
+    entries: tuple[int, ...]  # of a table
+    trusted: frozenset[
+        Element
+    ]  # elements of inputs that need not be looked through: another of the same array has them
+
+    @classmethod
+    def all(cls, program: Program | Repeated | Table) -> Part:
+        """Everything of a program."""
+        count = 1
+        if isinstance(program, Table):
+            count = program.padded if program.columns else program.entries
+        return cls(frozenset(), {}, tuple(range(count)), frozenset())
+
+
 class CallRows:
-    """The rows of `ColumnPlaces` behind each element of a call's program: one, or one an entry of a table."""
+    """The rows of `ColumnPlaces` behind each element of a call's program, for each entry of a table."""
 
     def __init__(self, step: Call, source: Source, places: ColumnPlaces) -> None:
         program = step.kernel.program
         assert isinstance(program, Program | Repeated | Table)
-        self.source, self._program = source, program
+        self.source, self._table = source, program if isinstance(program, Table) else None
+        self.whole = isinstance(program, Repeated) or (isinstance(program, Table) and not program.apart)
         own = program.program if isinstance(program, Table) else program
         reads, writes = reads_and_writes(step)
         self.given = [_rows(places, x) for x in reads]
         firsts = [rows[0] for rows in self.given]
         chosen = dict[str, tuple[int, ...]]()  # which rows entries take
+        self.real = self.entries = 1
         if isinstance(program, Table):
             chosen = dict(zip([p.name for p in own.inputs], program.indices, strict=False))
             if not program.apart:  # all of them from the first array
                 firsts[:1] = firsts[:1] * len(chosen)
-        self._inputs = {
-            p.name: self._of(p, first, chosen.get(p.name)) for p, first in zip(own.inputs, firsts, strict=True)
-        }
-        every = tuple(program.places or range(program.entries)) if isinstance(program, Table) else None
-        self._outputs = {p.name: self._of(p, places.first(x), every) for p, x in zip(own.outputs, writes, strict=True)}
-        self.names = [p.name for p in own.outputs]
+            self.real, self.entries = program.entries, program.padded if program.columns else program.entries
+        filled = (program.places or range(program.entries)) if isinstance(program, Table) else (0,)
+        beyond = self.entries - self.real  # columns that repeat the last entry: what is no column it has written
+        self._inputs = dict[str, tuple[list[int], int]]()
+        self._outputs = dict[str, tuple[list[int], int]]()
+        for p, first in zip(own.inputs, firsts, strict=True):
+            rows = chosen.get(p.name, (0,) * self.real)
+            self._inputs[p.name] = self._of(p, first, [*rows, *(rows[-1] for _ in range(beyond))])
+        for p, x in zip(own.outputs, writes, strict=True):
+            self._outputs[p.name] = self._of(p, places.first(x), [*filled, *(NOWHERE for _ in range(beyond))])
+        self.takes, self.names = [p.name for p in program.inputs], [p.name for p in own.outputs]
         self.elements = [(p.name, k) for p in own.outputs for k in range(p.size)]
+        self.loads = sorted(set(source.lowered.loads.values()))
 
-    def _of(self, port: Port, first: int, taken: tuple[int, ...] | None) -> tuple[list[int], int]:
-        """The rows of a port's element 0, and how far it is to the next."""
-        if isinstance(self._program, Table) and port.name in self._program.columns:
-            return list(range(first, first + self._program.padded)), self._program.padded
-        return [first + k * port.size for k in sorted(set(taken or (0,)))], 1
+    def _of(self, port: Port, first: int, taken: Sequence[int]) -> tuple[list[int], int]:
+        """The rows of a port's element 0, entry by entry, and how far it is to the next element."""
+        if self._table and port.name in self._table.columns:
+            return list(range(first, first + self.entries)), self._table.padded
+        return [NOWHERE if k == NOWHERE else first + k * port.size for k in taken], 1
 
-    def read(self, element: Element) -> Iterable[int]:
-        """Those of an element of an input."""
-        return _stepped(*self._inputs[element[0]], element[1])
+    def read(self, element: Element) -> list[int]:
+        """Those of an element of an input, entry by entry."""
+        rows, apart = self._inputs[element[0]]
+        return [row + element[1] * apart for row in rows]
 
-    def written(self, element: Element) -> Iterable[int]:
-        """Those of an element of an output."""
-        return _stepped(*self._outputs[element[0]], element[1])
+    def written(self, element: Element) -> list[int]:
+        """Those of an element of an output, or NOWHERE."""
+        rows, apart = self._outputs[element[0]]
+        return [NOWHERE if row == NOWHERE else row + element[1] * apart for row in rows]
 
-    def unwritten(self, live: Collection[int]) -> frozenset[Element]:
-        """Elements of outputs that nobody reads, in no entry."""
-        if isinstance(self.source.program, Repeated):
-            return frozenset()
-        return frozenset(x for x in self.elements if not any(row in live for row in self.written(x)))
+    def elements_of(self, k: int) -> Iterator[tuple[Element, int]]:
+        """The elements of the input of this number, with their rows; none of a table's."""
+        if not self._table:
+            yield from (((self.takes[k], e), row) for e, row in enumerate(self.given[k]))
 
+    def looked_through(self, k: int, entries: Sequence[int], trusted: AbstractSet[Element]) -> Iterator[int]:
+        """The rows of the input of this number that a check reads."""
+        if self._table and self.takes[k] in self._table.columns:
+            size = len(self.given[k]) // self._table.padded
+            for e in range(size):
+                rows = self.read((self.takes[k], e))
+                yield from (rows[entry] for entry in entries)
+        else:
+            yield from (row for e, row in enumerate(self.given[k]) if (self.takes[k], e) not in trusted)
 
-def _stepped(rows: Iterable[int], apart: int, k: int) -> Iterable[int]:
-    return (row + k * apart for row in rows)
+    def passed_on(self) -> Iterator[tuple[int, int]]:
+        """(to, from): rows that get what another has, as it is."""
+        if not isinstance(self.source.program, Repeated):
+            for to, came in self.source.passed_on():
+                yield from zip(self.written(to), self.read(came), strict=True)
 
-
-def read_rows(
-    steps: Iterable[LaneStep],
-    places: ColumnPlaces,
-    sources: Mapping[int, Source],
-    looked: Mapping[int, Looked],
-    wanted: Sequence[Array],
-) -> frozenset[int]:
-    """The rows that somebody reads; sources and checks of calls by `id`."""
-    every = list(flat(steps))
-    calls = {id(x): CallRows(x, sources[id(x)], places) for x in every if isinstance(x, Call)}
-    live = {row for x in wanted for row in _rows(places, x)}
-    known = -1
-    while known != len(live):
-        known = len(live)
-        for step in reversed(every):
-            if isinstance(step, Call):
-                live.update(_read(calls[id(step)], looked[id(step)], live))
-            elif not isinstance(step, Label | Around):
-                reads, writes = reads_and_writes(step)
-                if not writes or any(row in live for x in writes for row in _rows(places, x)):
-                    live.update(row for x in reads for row in _rows(places, x))
-    return frozenset(live)
+    def twins(self, origin: Mapping[int, int]) -> dict[int, int]:
+        """Entries that are given the same as one before: entry -> that one."""
+        if self.whole or not self._table:
+            return {}
+        given = zip(*([origin.get(row, row) for row in self.read(element)] for element in self.loads), strict=True)
+        first = dict[tuple[int, ...], int]()
+        found = {entry: first.setdefault(rows, entry) for entry, rows in enumerate(given)}
+        return {entry: other for entry, other in found.items() if other != entry}
 
 
 def _rows(places: ColumnPlaces, array: Array) -> range:
@@ -111,16 +141,142 @@ def _rows(places: ColumnPlaces, array: Array) -> range:
     return range(first, first + array.size)
 
 
-def _read(call: CallRows, looked: Looked, live: Collection[int]) -> Iterable[int]:
-    """What a call reads for what is read of it."""
-    for k in looked.inputs:
-        yield from call.given[k]
-    checked = {call.names[k] for k in looked.outputs}
-    results = [x for x in call.elements if x[0] in checked or any(row in live for row in call.written(x))]
-    for element in call.source.needed(results):
-        yield from call.read(element)
+class Needed:
+    """What is done of the calls of some steps: `part(step)`.  See the module's docstring."""
+
+    def __init__(
+        self,
+        steps: Sequence[LaneStep],
+        places: ColumnPlaces,
+        sources: Mapping[int, Source],
+        looked: Mapping[int, Looked],
+        wanted: Sequence[Array],
+    ) -> None:
+        """`sources` and `looked` are of calls, by `id`; `wanted` are read by others."""
+        self._places, self._looked, self._every = places, looked, list(flat(steps))
+        self._calls = {id(x): CallRows(x, sources[id(x)], places) for x in self._every if isinstance(x, Call)}
+        self._top = {id(step) for step in steps}
+        self._twins = dict[int, dict[int, int]]()
+        self._origin = dict[int, int]()
+        while True:  # where entries are the same, those that take them may be, too
+            twins = {k: call.twins(self._origin) for k, call in self._calls.items()}
+            if twins == self._twins:
+                break
+            self._twins, self._origin = twins, self._origins(twins)
+        self.rows = self._read_rows(wanted)
+
+    def part(self, step: Call) -> Part:
+        """What is done of a call."""
+        return self._part(self._calls[id(step)], self._looked[id(step)], self._twins[id(step)], self.rows)
+
+    # ---- where the same can be read
+    def _origins(self, twins: Mapping[int, Mapping[int, int]]) -> dict[int, int]:
+        """Rows that have what another has, whenever a step reads them: row -> where to read it.
+
+        All that write such a row pass the same one on, the first of them in every turn and before a step reads it.
+        What is passed on was written before that and is not again in the turn, or is written by just the same calls.
+        """
+        writers, read = dict[int, list[int]](), dict[int, int]()
+        found = dict[int, tuple[int, bool] | None]()
+        for k, step in enumerate(self._every):
+            if isinstance(step, Label | Around):
+                continue
+            reads, writes = reads_and_writes(step)
+            for row in (row for x in reads for row in _rows(self._places, x)):
+                read.setdefault(row, k)
+            passed = self._passed(step, twins) if isinstance(step, Call) else {}
+            for row in {row for x in writes for row in _rows(self._places, x)}:
+                new = row not in writers
+                writers.setdefault(row, []).append(k)
+                same = new or found[row] == passed.get(row)
+                found[row] = passed.get(row) if same and not (new and id(step) not in self._top) else None
+        known = dict[int, int]()
+        for row in sorted((x for x, origin in found.items() if origin), key=lambda x: (writers[x][0], x)):
+            origin, twin = found[row] or (NOWHERE, False)
+            there = writers.get(origin, [NOWHERE])
+            lasts = there == writers[row] if twin else there[-1] < writers[row][0]
+            if lasts and read.get(row, len(self._every)) > writers[row][0]:
+                known[row] = known.get(origin, origin)
+        return known
+
+    def _passed(self, step: Call, twins: Mapping[int, Mapping[int, int]]) -> dict[int, tuple[int, bool]]:
+        """Rows that a call gives what another has, and whether that is a twin's."""
+        call = self._calls[id(step)]
+        found = {to: (came, False) for to, came in call.passed_on() if to != NOWHERE}
+        for entry, other in twins[id(step)].items():
+            for element in call.elements:
+                rows = call.written(element)
+                if NOWHERE not in (rows[entry], rows[other]) and rows[entry] not in found:
+                    found[rows[entry]] = rows[other], True
+        return found
+
+    # ---- what is read
+    def _read_rows(self, wanted: Sequence[Array]) -> frozenset[int]:
+        live = {row for x in wanted for row in _rows(self._places, x)}
+        known = -1
+        while known != len(live):
+            known = len(live)
+            for step in reversed(self._every):
+                if isinstance(step, Call):
+                    live.update(self._reads(step, live))
+                elif isinstance(step, Copy):
+                    both = zip(_rows(self._places, step.source), _rows(self._places, step.to), strict=True)
+                    live.update([came for came, to in both if to in live])
+                elif not isinstance(step, Label | Around):
+                    reads, writes = reads_and_writes(step)
+                    if not writes or any(row in live for x in writes for row in _rows(self._places, x)):
+                        live.update(row for x in reads for row in _rows(self._places, x))
+        return frozenset(live)
+
+    def _reads(self, step: Call, live: AbstractSet[int]) -> Iterable[int]:
+        """The rows that a call reads for what is read of it."""
+        call, looked = self._calls[id(step)], self._looked[id(step)]
+        unwritten, elsewhere, entries, trusted = self._part(call, looked, self._twins[id(step)], live)
+        for k in looked.inputs:
+            yield from call.looked_through(k, entries, trusted)
+        checked = {call.names[k] for k in looked.outputs}
+        results = [x for x in call.elements if x not in unwritten or x[0] in checked]
+        for element in call.source.needed(results):
+            if element in elsewhere:
+                first, apart = elsewhere[element]
+                yield from (first + entry * apart for entry in entries)
+            else:
+                rows = call.read(element)
+                yield from (rows[entry] for entry in entries)
+
+    def _part(self, call: CallRows, looked: Looked, twins: Mapping[int, int], live: AbstractSet[int]) -> Part:
+        every = tuple(range(call.entries))
+        if call.whole:
+            return Part(frozenset(), {}, every, frozenset())
+        written = {element: call.written(element) for element in call.elements}
+        entries = every
+        if call.entries > 1:
+            own = () if not looked.outputs else (k for k in range(call.real) if k not in twins)
+            used = {k for rows in written.values() for k, row in enumerate(rows) if row in live}
+            entries = tuple(sorted(used.union(own))) or every[:1]
+        unwritten = frozenset(x for x, rows in written.items() if not any(rows[k] in live for k in entries))
+        trusted = frozenset(
+            element
+            for k in looked.inputs
+            for element, row in call.elements_of(k)
+            if self._origin.get(row, NOWHERE) in call.given[k]
+        )
+        return Part(unwritten, self._elsewhere(call, entries), entries, trusted)
+
+    def _elsewhere(self, call: CallRows, entries: Sequence[int]) -> dict[Element, tuple[int, int]]:
+        found = dict[Element, tuple[int, int]]()
+        for element in call.loads:
+            rows = call.read(element)
+            there = [(k, self._origin.get(rows[k], NOWHERE)) for k in entries]
+            (entry, first), apart = there[0], 0
+            if len(there) > 1:
+                apart = (there[1][1] - first) // (there[1][0] - entry)
+            if all(row != NOWHERE and row == first + (k - entry) * apart for k, row in there):
+                found[element] = first - entry * apart, apart
+        return found
 
 
+# ---- copies over what was there before
 def renewed(steps: Sequence[LaneStep]) -> list[tuple[Array, Array]]:
     """Arrays that may lie where others are, which they are copied over: (new, old).
 

@@ -182,13 +182,13 @@ class ClosedLoop:
         given = {"pose": tool, "goal": takes.goal, "now": takes.now, "task": self.task}
         tasked = compiled(_tasked, None, {name: x.shape for name, x in given.items()}, name="tasked")
         self.tables = {
-            "newest": LaneTables(1),
+            "newest": LaneTables(1, together=True),
             "points": LaneTables(points.size),
             "velocities": LaneTables(points.size),
             "stamps": LaneTables(people),
             "goals": LaneTables(3),
-            "q": LaneTables(n),
-            "asked": LaneTables(n),
+            "q": LaneTables(n, together=True),
+            "asked": LaneTables(n, together=True),
         }
         of = self.tables
         self.finished, self.early = Halt(finished), Halt(self.wanted)

@@ -48,7 +48,6 @@ class Given:
 
     runs: list[Run]
     lanes: CardLanes
-    tracks: dict[str, Any]
     steps: int  # of the longest
 
 
@@ -98,23 +97,21 @@ class OnCard:
             table = self._table([each.pop(name) for each in shown])
             lanes.assign(loop.tables[name], cupy.tile(table, (times, 1, 1)) if times > 1 else table)
         steps, n = max(len(run.asked) for run in made), loop.where.arm.n
-        tracks = dict[str, Any]()
         for name, rows in (("q", steps + 1), ("asked", steps)):
-            tracks[name] = cupy.zeros((lanes.count, rows, n), loop.dtype)
-            lanes.assign(loop.tables[name], tracks[name])
+            lanes.blank(loop.tables[name], rows)
         starts = [loop.values(run) for run in made]
         for k, (array, _) in enumerate(starts[0]):
             lanes.set(array, np.tile([np.asarray(own[k][1], float) for own in starts], (times, 1)))
         lanes.set(loop.arms.first.controller._memory[-n:], np.tile([run.q[0] for run in made], (times, 1)))
         lanes.activate()
-        return Given(made, lanes, tracks, steps)
+        return Given(made, lanes, steps)
 
     def tracks(self, given: Given) -> list[RunTrack | None]:
         """Of runs whose steps were made; of the first of several."""
         loop, cupy, lanes = self.loop, library(), given.lanes
         codes = cupy.asnumpy(lanes.ended())
         task, stops = (cupy.asnumpy(lanes.get(x)) for x in (loop.task, loop.stops))
-        q, asked = (cupy.asnumpy(given.tracks[name][: len(given.runs)]) for name in ("q", "asked"))
+        q, asked = (cupy.asnumpy(lanes.table(loop.tables[name], len(given.runs))) for name in ("q", "asked"))
         found = list[RunTrack | None]()
         for k, run in enumerate(given.runs):
             whole = codes[k] == self._finished and run.newest[0] >= 0

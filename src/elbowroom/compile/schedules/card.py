@@ -5,6 +5,7 @@
     lanes = schedule.lanes(100_000)                         # as columns on the card
     lanes[q][...] = starts                                  # (warps, elements, 32): but for what is each lane's own
     lanes.assign(frames, table)                             # (lanes, rows, elements), of all lanes
+    lanes.blank(track, rows); lanes.table(track, 10)        # zeros; what has become of those of ten lanes
     lanes.activate(); lanes.run(turns=1000)
     lanes.ended()                                           # (lanes,) the step that ended each, 0 for none
 
@@ -120,7 +121,7 @@ class CardLanes:
     def unpacked(self, values: Any) -> Any:
         """From (warps, ..., 32) to (lanes, ...)."""
         moved = self._cupy.moveaxis(values, -1, 1)
-        return moved.reshape(self.warps * WARP, *values.shape[1:-1])[: self.count]
+        return moved.reshape(len(values) * WARP, *values.shape[1:-1])[: self.count]
 
     def assign(self, tables: LaneTables, table: Any) -> None:
         """All lanes' own tables from now on, (lanes, rows, elements), on the card."""
@@ -129,7 +130,19 @@ class CardLanes:
         if table.ndim != 3 or table.shape[::2] != (self.count, tables.width):
             shape = (self.count, "rows", tables.width)
             raise ValueError(f"lanes' tables must have shape {shape}; got {table.shape}")
-        self._tables[tables] = table
+        self._tables[tables] = self._cupy.ascontiguousarray(self.packed(table)) if tables.together else table
+
+    def blank(self, tables: LaneTables, rows: int) -> None:
+        """Tables of zeros, so many rows, for all lanes; `table` gives them back."""
+        shape = (self.warps, rows, tables.width, WARP) if tables.together else (self.count, rows, tables.width)
+        self._tables[tables] = self._cupy.zeros(shape, self.schedule.dtype)
+
+    def table(self, tables: LaneTables, lanes: int) -> Any:
+        """(lanes, rows, elements) on the card: the tables of so many lanes, the first ones."""
+        found = self._tables[tables]
+        if not tables.together:
+            return found[:lanes]
+        return self.unpacked(found[: -(-lanes // WARP)])[:lanes]
 
     def activate(self) -> None:
         """All lanes count from now on."""

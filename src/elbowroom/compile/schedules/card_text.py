@@ -2,7 +2,8 @@
 
     columns    [warp][number][32]: element e of an array is row `first(array) + e` of ColumnPlaces; a warp's lanes read
                neighbours, and all places of a lane are a fixed distance from each other
-    tables     [lane][row][element], each with how many rows it has: lanes read rows of different numbers
+    tables     [lane][row][element], each with how many rows it has: lanes read rows of different numbers; or, where
+               they are `together`, [warp][row][element][32]
 
 Every kernel of the CPU that a step calls is a function (card_function.py).  A long one is a stage, a kernel of the
 card, by itself: so each has the registers that it needs, its text is read from far away once for very many lanes, and
@@ -330,12 +331,14 @@ class ScheduleText:
         if not isinstance(step, FromRing | ToRing | Gather | Scatter):
             raise ElbowroomError(f"a card has no {type(step).__name__}: its lanes have tables of their own")
         at, own = f"{self._at(step.at)}[0]", step.to if isinstance(step, FromRing | Gather) else step.source
-        size, apart = own.size, WARP
+        size = own.size
         if isinstance(step, FromRing | ToRing):
+            apart = WARP
             there = f"{self._at(step.ring)} + ew_row({at}, {len(step.ring)}, 0) * {size * WARP}"
         else:
-            k, apart = self._table(step.tables), 1
-            there = f"table{k} + (lane * rows{k} + ew_row({at}, rows{k}, 0)) * {size}"
+            k, apart = self._table(step.tables), WARP if step.tables.together else 1
+            own_rows, within = ("lane / 32", " * 32 + lane % 32") if step.tables.together else ("lane", "")
+            there = f"table{k} + ({own_rows} * rows{k} + ew_row({at}, rows{k}, 0)) * {size}{within}"
         if isinstance(step, ToRing | Scatter):
             return [self._copied(there, self._at(own), size, to_apart=apart)]
         line = self._copied(self._at(own), there, size, from_apart=apart)

@@ -68,7 +68,7 @@ def product(_, x, y, gain, memory):
 class Parts:
     """A loop of every kind of step, on arrays with names."""
 
-    def __init__(self):
+    def __init__(self, together=False):
         names = {
             "at": 1,
             "x": 3,
@@ -94,7 +94,7 @@ class Parts:
             "memory": np.zeros((2, 8)),
         }
         self.a |= {"found": np.zeros((5, 2)), "new": np.zeros((2, 8)), "active": np.zeros(1)}
-        self.given, self.track = LaneTables(3), LaneTables(3)
+        self.given, self.track = LaneTables(3, together), LaneTables(3, together)
         a = self.a
         program = trace(product, None, {"x": (2,), "y": (2,), "gain": (1,), "memory": (2,)})
         table = compiled(Table(program, (4, 4), ((0, 1, 2, 2, 1), (0, 1, 0, 1, 0)), ("memory", "new")))
@@ -165,9 +165,9 @@ class Parts:
         return values, random.uniform(0.2, 0.9, (lanes, ROWS, 3)).astype(dtype)
 
 
-def both(dtype, lanes, spoil=lambda values: None):
+def both(dtype, lanes, spoil=lambda values: None, wanted=None, together=False):
     """The same lanes one by one as blocks of SIMD lanes, and all at once on the card."""
-    parts, found = Parts(), []
+    parts, found = Parts(together), []
     values, tables = parts.values(lanes, dtype)
     spoil(values)
     schedule = LaneSchedule(parts.steps, parts.a["active"], dtype)
@@ -183,31 +183,39 @@ def both(dtype, lanes, spoil=lambda values: None):
         ended = schedule.run()
         state = {name: schedule[x][:, 0].copy() for name, x in parts.a.items() if name != "active"}
         found.append((None if isinstance(ended.step, Around) else ended.step, state, track))
-    made = CardSchedule(parts.steps, parts.a["active"], dtype)
+    made = CardSchedule(parts.steps, parts.a["active"], dtype, wanted and [parts.a[name] for name in wanted])
     there = made.lanes(lanes)
     for name, own in values.items():
-        there.set(parts.a[name], own)
-    track = card.to_card(np.zeros((lanes, ROWS, 3)), dtype)
+        if wanted is None or name != "new":
+            there.set(parts.a[name], own)
     there.assign(parts.given, card.to_card(tables))
-    there.assign(parts.track, track)
+    there.blank(parts.track, ROWS)
     there.activate()
     there.run(TURNS)
-    return parts, found, made, there, np.asarray(track)
+    return parts, found, made, there, np.asarray(there.table(parts.track, lanes))
+
+
+SEEN = ("x", "k", "kept", "given", "spin", "memory", "found", "ring", "at", "y", "seen", "oldest")
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("wanted", [None, SEEN, ("x", "found")])
 @pytest.mark.parametrize(("long", "stages", "lists"), [(1, 17, 1), (1000, 3, 0)])
-def test_every_kind_of_step_has_the_bits_of_lanes(dtype, long, stages, lists, monkeypatch):
-    """37 lanes: two warps, the second one not full.  In one stage, and where every kernel has its own."""
+def test_every_kind_of_step_has_the_bits_of_lanes(dtype, long, stages, lists, wanted, monkeypatch):
+    """37 lanes: two warps, the second one not full.  In one stage, and where every kernel has its own; all of it, and
+    only what somebody wants."""
     monkeypatch.setattr(card_text, "LONG", long)
-    parts, found, made, there, tracks = both(dtype, 37)
-    assert (len(made.stages), made.lists) == (stages, lists)
+    parts, found, made, there, tracks = both(dtype, 37, wanted=wanted, together=wanted is not None)
+    copies = {None: 0, SEEN: 1, ("x", "found"): 2}[
+        wanted
+    ]  # that are not made: into `memory`, and into what nobody reads
+    assert (len(made.stages), made.lists) == (stages - (copies if long == 1 else 0), lists)
     codes = np.asarray(there.ended())
     assert codes.tolist().count(0) > 0
     for lane, (step, state, track) in enumerate(found):
         assert (None if codes[lane] == 0 else made.steps[codes[lane] - 1]) is step
         assert np.array_equal(tracks[lane], track)
-        for name in ("x", "k", "kept", "given", "spin", "memory", "found", "ring", "at", "y", "seen", "oldest"):
+        for name in wanted or SEEN:
             assert np.array_equal(np.asarray(there.get(parts.a[name]))[lane], state[name]), (lane, name)
     assert {type(step) for step, *_ in found} == {type(None), Halt}
 
@@ -287,6 +295,14 @@ def test_a_lane_goes_on_in_the_next_launch():
     alive = np.asarray(there.ended()) == 0
     assert np.array_equal(after[alive], before[alive] + 2.0)
     assert np.array_equal(after[~alive], before[~alive])
+
+
+def test_an_array_that_lies_on_another_has_no_numbers_of_its_own():
+    parts, _, made, there, _ = both("float64", 3, wanted=("x",))
+    with pytest.raises(KeyError, match=r"shape \(2, 8\) lies on the one that it is copied to"):
+        there.get(parts.a["new"])
+    made[parts.a["new"]][:] = 7.0
+    assert not (made[parts.a["memory"]] == 7.0).any()
 
 
 def test_every_process_writes_the_same_text():

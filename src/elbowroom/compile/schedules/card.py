@@ -46,7 +46,7 @@ class CardSchedule:
         every = list(flat(steps))
         arrays = [x for step in every for part in reads_and_writes(step) for x in part]
         same = [] if wanted is None else renewed(steps)
-        self._renewed = [Span.of(new) for new, _ in same]
+        self.renewed = [Span.of(new) for new, _ in same]
         self.places = ColumnPlaces([active, *arrays], same)
         self._active = active
         self.columns: Array = np.empty((self.places.rows, 1), self.dtype)
@@ -60,7 +60,7 @@ class CardSchedule:
 
     def __getitem__(self, array: Array) -> Array:
         """(elements, 1): what stands for an array of the steps in a new lane; one that lies on another has none."""
-        if Span.of(array) in self._renewed:
+        if Span.of(array) in self.renewed:
             return np.empty((array.size, 1), self.dtype)
         first = self.places.first(array)
         found: Array = self.columns[first : first + array.size]
@@ -97,7 +97,12 @@ class CardLanes:
         self._tables = dict[LaneTables, Any]()
 
     def __getitem__(self, array: Array) -> Any:
-        """(warps, elements, 32): what stands for an array of the steps, on the card."""
+        """(warps, elements, 32): what stands for an array of the steps, on the card.
+
+        Not one that is copied over another and lies there: it has no numbers of its own.
+        """
+        if Span.of(array) in self.schedule.renewed:
+            raise KeyError(f"an array of shape {array.shape} lies on the one that it is copied to; look at that")
         first = self.schedule.places.first(array)
         return self.columns[:, first : first + array.size]
 

@@ -27,7 +27,7 @@ harder than a.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -63,10 +63,9 @@ GRADUAL = 1e-6  # m/s^2: a closing speed that grows more slowly does not grow
 NOWHERE = 1e12  # m: with so little room no speed is allowed for the distance
 
 ENDS = 2  # points of a link that a pair is about; see `measured`
-MET = ("room_a", "room_b", "run_a", "run_b", "floor", "grows")
+MET = ("room_a", "room_b", "floor", "grows")
 WORST = ("lack", "need", "share", "normal_x", "normal_y", "normal_z")  # of the promise, and once more of evasion
-NORMAL_SEEN, SHARES = slice(1, 4), slice(5, 7)  # of PROMISE
-RUNS = slice(2, 4)  # of MET
+NORMAL_SEEN, SHARES, OPENINGS = slice(1, 4), slice(5, 7), slice(7, 9)  # of PROMISE
 
 
 class PromisePair(NamedTuple):
@@ -189,9 +188,9 @@ class ContactTerms(NamedTuple):
 def met(
     promise: Array, left: Scalar, stopping: Scalar, rules: FilterRules, contact: ContactTerms | None = None
 ) -> tuple[Array, Scalar]:
-    """MET (6, steps): of both points the distance less C (m) and u of the ramp (m/s); what is allowed at any distance,
-    all along the ramp, and how fast u grows (m/s^2).  And the longest time to stop (s) for which the ramp is allowed:
-    with w the rate at which its speed grows, either will do,
+    """MET (4, steps): of both points the distance less C (m); what is allowed at any distance, all along the ramp, and
+    how fast the ramp's speed u grows (m/s^2).  And the longest time to stop (s) for which the ramp is allowed: with w
+    the rate at which its speed grows, either will do,
 
     room - pace (T_r + T_s) >= run (T_r + T_s / 2)                        the arm stands before
     w (T_r + T_s) <= 2 floor - run + 2 sqrt(floor (floor - run))          or it is no faster than the floor at any time
@@ -228,37 +227,42 @@ def met(
             floor, grows = where(passes, borne, floor), where(passes, 0.0, grows)
             if rules.mode == "power_and_force":
                 rooms = [where(passes, -NOWHERE, room) for room in rooms]
-        runs = [-pair.opening_a * left, -pair.opening_b * left]
+        runs = ramp_speeds((pair.opening_a, pair.opening_b), left)
         slow = 1.0 / maximum(grows, GRADUAL)
         for run, room in zip(runs, rooms, strict=True):
             enough = (room - (pair.pace + run) * rules.reaction) / (pair.pace + 0.5 * maximum(run, 0.0))
             creeps = (2.0 * (floor + sqrt(maximum(floor * (floor - run), 0.0))) - run) * slow - rules.reaction
             time = maximum(enough, where(run > floor, -1.0, creeps))
             times.append(where(touched & (run <= CLOSING), FOREVER, time))  # who opens may go on
-        found.append([*rooms, *runs, floor, grows])
+        found.append([*rooms, floor, grows])
     return np.array(found).T, least(times)
 
 
+def ramp_speeds(openings: Iterable[Scalar], left: Scalar) -> list[Scalar]:
+    """u: the speeds (m/s) at which points close in the next command of the ramp, of which `left` is left."""
+    return [-opening * left for opening in openings]
+
+
 def compared(
-    promise: Array, met: Array, moves: Array, stopping: Scalar, promptness: Scalar, rules: FilterRules
+    promise: Array, met: Array, moves: Array, left: Scalar, stopping: Scalar, promptness: Scalar, rules: FilterRules
 ) -> tuple[Array, Scalar, Array]:
     """What is allowed, of both points (2, steps); the least that the wish leaves of it; and WORST (12,) of the promise
     and of evasion.
 
-    `moves` (6,) is how the wish moves the capsule.
+    `moves` (6,) is how the wish moves the capsule; `left` is the box's.
     """
     wanted = CapsuleMotion([moves[0:3]], [moves[3:6]])
     lasting, slower = rules.reaction + stopping, 1.0 / (rules.reaction + 0.5 * stopping)
     allowed, margins = [], []
     people: list[tuple[Scalar, ...]] = []
     fleeing: list[tuple[Scalar, ...]] = []
-    for pair, (room_a, room_b, run_a, run_b, creep, grows) in zip(_pairs(promise), met.T, strict=True):
+    for pair, (room_a, room_b, creep, grows) in zip(_pairs(promise), met.T, strict=True):
         gain, shares = grows * lasting, (pair.share_a, pair.share_b)
         floor = where(gain > creep, 2.0 * sqrt(creep * gain) - gain, creep)
         both: list[tuple[Scalar, ...]] = []
         most = []
-        openings = wanted.openings(0, pair.normal, shares)
-        for share, room, run, opening in zip(shares, (room_a, room_b), (run_a, run_b), openings, strict=True):
+        runs, openings = ramp_speeds((pair.opening_a, pair.opening_b), left), wanted.openings(0, pair.normal, shares)
+        for share, room, run, opening in zip(shares, (room_a, room_b), runs, openings, strict=True):
             bound = maximum((room - pair.pace * lasting) * slower, floor)
             most.append(maximum(bound, run))
             margins.append(most[-1] + opening)
@@ -399,13 +403,16 @@ def _met(
 
 
 def _comparing(lanes: Lanes) -> Table:
-    inputs = {"moves": 6, "promise": len(PROMISE) * lanes.steps, "met": len(MET) * lanes.steps, "timing": 3}
-    return _by_lane(lanes, _compared, inputs | {"rules": len(RULES)}, "moves", [m for _, m in lanes.groups])
+    inputs = {"moves": 6, "promise": len(PROMISE) * lanes.steps, "met": len(MET) * lanes.steps}
+    inputs |= {"terms": 4, "timing": 3, "rules": len(RULES)}
+    return _by_lane(lanes, _compared, inputs, "moves", [m for _, m in lanes.groups])
 
 
-def _compared(lanes: Lanes, moves: Array, promise: Array, met: Array, timing: Array, rules: Array) -> dict[str, Array]:
+def _compared(
+    lanes: Lanes, moves: Array, promise: Array, met: Array, terms: Array, timing: Array, rules: Array
+) -> dict[str, Array]:
     each, found = promise.reshape(len(PROMISE), lanes.steps), met.reshape(len(MET), lanes.steps)
-    allowed, margin, worst = compared(each, found, moves, timing[0], timing[1], FilterRules(*rules))
+    allowed, margin, worst = compared(each, found, moves, terms[0], timing[0], timing[1], FilterRules(*rules))
     return {"allowed": allowed.ravel(), "margin": vector(margin), "worst": worst}
 
 

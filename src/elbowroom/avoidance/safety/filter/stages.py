@@ -46,7 +46,7 @@ from ...control.command import HUGE
 from ...control.pushes import WIDTH, PairLayout
 from ..limits import RULES, Bounds, FilterRules
 from ..perception import CLOCK, TOLD, Clock, Told
-from .approach_speed import ENDS, MET, NO_MARGIN, RUNS, WORST, PairBounds, lane_kernels, pulled_back
+from .approach_speed import ENDS, NO_MARGIN, OPENINGS, WORST, PairBounds, lane_kernels, pulled_back, ramp_speeds
 from .body_regions import mobilities
 from .capsule_motion import CapsuleMotion, Lanes, capsule_motions, moving
 from .joint_speed_limits import Box, bounded_torque, braked, joint_box, reached, scale
@@ -165,8 +165,7 @@ class StageInputs(NamedTuple):
     at: Array = NOTHING  # (solved_for + n,) of the solver, as price
     price: Array = NOTHING
     kinds: Array = NOTHING  # (solved_for,)
-    promise: Array = NOTHING  # (21, columns), as met and allowed, which are (steps, lanes) to others
-    met: Array = NOTHING
+    promise: Array = NOTHING  # (21, columns), as allowed, which is (steps, lanes) to others
     allowed: Array = NOTHING
     M: Array = NOTHING  # (n, n) of a controller that makes torques, as the next two
     bias: Array = NOTHING  # (n,)
@@ -312,9 +311,11 @@ def given(s: FilterStructure, model: Model, *, solved: bool = False, **inputs: A
         paid = {k: largest(where(kind == k, p, 0.0) for kind, p in zip(x.kinds, price, strict=True)) for k in KINDS}
         best = _each(minimum, _each(maximum, x.at[s.solved_for :], x.low), x.up) * b.velocity
         pairs = PairBounds(NOTHING, NOTHING, NOTHING)
-        if "met" in inputs:
-            order, met = Lanes(layout).order, x.met.reshape(len(MET), -1)
-            pairs = PairBounds(x.promise.T[order], x.allowed.reshape(ENDS, -1).T[order], met[RUNS].T[order])
+        if "allowed" in inputs:
+            order = Lanes(layout).order
+            promise, allowed = x.promise.T[order], x.allowed.reshape(ENDS, -1).T[order]
+            runs = [ramp_speeds(pair[OPENINGS], x.terms[0]) for pair in promise]
+            pairs = PairBounds(promise, allowed, np.array(runs))
         v, part, margin = pulled_back(model, layout, frames, best, ramp, pairs)
         human = where((paid[PEOPLE] > 0.0) | (part < 1.0), _part(v, x.wish), 1.0)
         evading = paid[EVASION]
@@ -413,7 +414,7 @@ def kernels(model: Model, s: FilterStructure) -> dict[str, Kernel]:
     takes = *COMMON, *(k for k in made if k in (*CARRIED, "desired")), "facts", "wish", "ramp", "lack"
     scalar("give", partial(given, s), *takes)
     if s.layout is not None:
-        more = "low", "up", "at", "price", "kinds", *(("promise", "met", "allowed") if lanes else ())
+        more = "low", "up", "at", "price", "kinds", *(("terms", "promise", "allowed") if lanes else ())
         scalar("give_solved", partial(given, s, solved=True), *takes, *more)
         known |= solving_kernels(n, shapes["rows"][0], people_rows(s.layout), s.own)
     return known

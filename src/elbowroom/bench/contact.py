@@ -3,8 +3,10 @@
     pushes      the arm works; every `EVERY` s something pushes a point of a link, drawn along the link's capsules, in a
                 random direction for `LASTS` s.  Seen in time: within `IN_TIME` of the push's beginning, by a reading.
                 Feelable: |J^T F| of some joint is more than FEELABLE times its noise floor (`noise_floor`), the error
-                with which readings of `IN_TIME` give a joint's torque if the model is right.  What is felt `RESET`
-                after the beginning is forgotten, as an operator's reset would have it
+                with which readings of `IN_TIME` give a joint's torque if the model is right.  At best: those that the
+                best test of these very readings would see in time (`best`), which knows masses, friction and the
+                push's direction.  What is felt `RESET` after the beginning is forgotten, as an operator's reset would
+                have it
     alarms      the arm works for minutes and nothing touches it: each stop for contact is a false alarm
     reactions   the arm's way is blocked by a body that it does not see, as fixed as a wall and as soft as MuJoCo's
                 default contact; of each reaction the force between both, as the engine has it
@@ -47,6 +49,7 @@ FORCE = 20.0  # N
 LASTS, EVERY, SETTLED = 0.06, 0.4, 0.5  # s
 IN_TIME = 0.010  # s
 FEELABLE = 15.0  # standard deviations
+SURE = 4.65  # standard deviations that noise alone exceeds once in ten minutes of a test a millisecond
 RESET = 0.3  # s after the beginning of a push: what is felt then is forgotten
 ROUNDING = 1e-6  # s
 MASS_ERROR = 0.1
@@ -71,6 +74,7 @@ class PushRow:
     pushes: int
     feelable: int
     feelable_in_time: int
+    at_best: int
     in_time: int
     seen: int  # before it ended
     median: float  # s, of those that were seen
@@ -174,7 +178,7 @@ def pushed(robot: str, period: float, pushes: int, seed: int) -> list[PushRow]:
     for number in range(pushes * arm.n):
         link = number % arm.n
         point, force = _point(cell, link, rng), _direction(rng) * FORCE
-        seen, named, strength, after = math.inf, -1, 0.0, False
+        seen, named, strength, surest, after = math.inf, -1, 0.0, 0.0, False
         began = (k + settled) * period if number == 0 else k * period
         for step in range(-settled if number == 0 else 0, every):
             t = k * period
@@ -186,6 +190,7 @@ def pushed(robot: str, period: float, pushes: int, seed: int) -> list[PushRow]:
                 observer.forget()
             if step == 0:
                 strength = felt(arm, cell.state.q, link, point, force, period)
+                surest = best(arm, cell.state.q, link, point, force, period)
             if touched >= 0 and 0.0 < since <= lasts * period + ROUNDING:
                 seen = min(seen, since)
                 named = max(named, touched) if since - seen <= SETTLES / observer.settings.gain else named
@@ -193,7 +198,7 @@ def pushed(robot: str, period: float, pushes: int, seed: int) -> list[PushRow]:
             push(plant, link, point, force if acts else np.zeros(3))
             cell.advance(t, period)
             k += 1
-        found[link].append(_Push(seen, named, strength, after))
+        found[link].append(_Push(seen, named, strength, surest, after))
     return [_push_row(robot, period, arm.model.link_names[i], i, each) for i, each in enumerate(found)]
 
 
@@ -201,6 +206,7 @@ class _Push(NamedTuple):
     seen: float  # s after its beginning
     named: int  # the link
     strength: float  # in noise floors
+    surest: float  # in standard deviations of the best test
     after: bool  # still felt at RESET
 
 
@@ -221,6 +227,23 @@ def felt(arm: Arm, q: Array, link: int, point: Array, force: Array, period: floa
     return float((np.abs(torque) / noise_floor(arm, q, period)).max())
 
 
+def best(arm: Arm, q: Array, link: int, point: Array, force: Array, period: float) -> float:
+    """How many standard deviations of noise a force (3,) is in the best test of the readings of IN_TIME.
+
+    The test of Neyman and Pearson for a push that acts from one reading on, if everything but noise is known: the arm's
+    masses and friction, its speeds before, where the push acts and which way.  With f = J^T F, its joint accelerations
+    M^-1 f show in N readings of the speeds, h apart, by k h M^-1 f after k of them, and f in the mean of the torques:
+
+        d^2 = f^T (S + M M^T / I)^-1 f,    I = sum_k (k h)^2 / speed_noise^2,    S = torque_noise^2 / N
+    """
+    stated, n = Contact(), max(round(IN_TIME / period), 1)
+    f = arm.jacobian(q, link=link, point=point).Jv.T @ force
+    noise = np.array([stated.torque_noise if arm.model.revolute(j) else stated.force_noise for j in range(arm.n)])
+    shown = float(np.sum((period * np.arange(1, n + 1)) ** 2)) / stated.speed_noise**2
+    M = arm.mass_matrix(q)
+    return float(np.sqrt(f @ np.linalg.solve(np.diag(noise**2 / n) + M @ M.T / shown, f)))
+
+
 def _push_row(robot: str, period: float, name: str, link: int, found: list[_Push]) -> PushRow:
     times, strengths = np.array([each.seen for each in found]), np.array([each.strength for each in found])
     seen, in_time, feelable = np.isfinite(times), times <= IN_TIME + ROUNDING, strengths > FEELABLE
@@ -232,6 +255,7 @@ def _push_row(robot: str, period: float, name: str, link: int, found: list[_Push
         len(found),
         int(feelable.sum()),
         int((feelable & in_time).sum()),
+        sum(each.surest > SURE for each in found),
         int(in_time.sum()),
         int(seen.sum()),
         float(np.median(times[seen])) if seen.any() else math.nan,

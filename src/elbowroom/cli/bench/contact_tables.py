@@ -21,12 +21,32 @@ def contact(report: ContactReport) -> None:
         heading(f"Pushes of {FORCE:g} N on an arm at work, read every {1e3 * period:g} ms")
         table(
             [
-                *("robot", "link", "pushes", "feelable", f"seen in {1e3 * IN_TIME:g} ms", "of all", "seen", "median"),
+                *(
+                    "robot",
+                    "link",
+                    "pushes",
+                    "feelable",
+                    f"seen in {1e3 * IN_TIME:g} ms",
+                    "of all",
+                    "at best",
+                    "seen",
+                    "median",
+                ),
                 *("named it", "an inner one", "missed", "after it"),
             ],
             (
                 [
-                    *(r.robot, r.link, r.pushes, r.feelable, r.feelable_in_time, r.in_time, r.seen, _ms(r.median)),
+                    *(
+                        r.robot,
+                        r.link,
+                        r.pushes,
+                        r.feelable,
+                        r.feelable_in_time,
+                        r.in_time,
+                        r.at_best,
+                        r.seen,
+                        _ms(r.median),
+                    ),
                     *(r.named, r.inner, "" if math.isnan(r.missed) else f"{r.missed:.1f}", r.after),
                 ]
                 for r in report.pushes
@@ -35,6 +55,10 @@ def contact(report: ContactReport) -> None:
             words=2,
         )
     line(f"feelable: |J^T F| of some joint is more than {FEELABLE:g} noise floors, and those of them seen in time.")
+    line(
+        "of all: all that were seen in time; at best: what the best test of these readings could see, at even odds: one"
+    )
+    line("that knows masses, friction and the push's direction, and is wrong once in ten minutes.")
     line(f"noise floor: the error of a joint's torque from readings of {1e3 * IN_TIME:g} ms, were the model right.")
     line("missed: the strongest push not seen in time, in noise floors; after it: how many ends were felt as pushes.")
     heading("Work without contact")

@@ -297,10 +297,16 @@ def test_a_lane_goes_on_in_the_next_launch():
     assert np.array_equal(after[~alive], before[~alive])
 
 
+def test_what_nobody_wanted_is_not_shown():
+    parts, _, _, there, _ = both("float64", 3, wanted=("x",))
+    with pytest.raises(KeyError, match=r"shape \(3,\) may not be written: name it in `wanted`"):
+        there.get(parts.a["y"])
+
+
 def test_an_array_that_lies_on_another_has_no_numbers_of_its_own():
     parts, _, made, there, _ = both("float64", 3, wanted=("x",))
     with pytest.raises(KeyError, match=r"shape \(2, 8\) lies on the one that it is copied to"):
-        there.get(parts.a["new"])
+        there.set(parts.a["new"], np.zeros((3, 16)))
     made[parts.a["new"]][:] = 7.0
     assert not (made[parts.a["memory"]] == 7.0).any()
 

@@ -28,14 +28,14 @@ from ..kernel import Array
 from ..pipeline import Span
 from .card_text import ScheduleText
 from .steps import ColumnPlaces, LaneStep, LaneTables, flat, reads_and_writes, refuse_overlaps
-from .unread import renewed
+from .needed import renewed
 
 
 class CardSchedule:
     """See the module's docstring.  `active` (1,) is the mask of lanes that count; it is 0 in a new lane.
 
     `wanted`: the arrays that are looked at while it runs or after; what neither they nor a step reads is not written
-    (unread.py).  All are if omitted.
+    (needed.py).  All are if omitted.
     """
 
     def __init__(
@@ -47,6 +47,7 @@ class CardSchedule:
         arrays = [x for step in every for part in reads_and_writes(step) for x in part]
         same = [] if wanted is None else renewed(steps)
         self.renewed = [Span.of(new) for new, _ in same]
+        self.looked_at = None if wanted is None else [Span.of(x) for x in (active, *wanted)]
         self.places = ColumnPlaces([active, *arrays], same)
         self._active = active
         self.columns: Array = np.empty((self.places.rows, 1), self.dtype)
@@ -111,7 +112,10 @@ class CardLanes:
         self[array][...] = self.packed(self._cupy.asarray(values, self.schedule.dtype))
 
     def get(self, array: Array) -> Any:
-        """(lanes, elements) on the card."""
+        """(lanes, elements) on the card, of an array that the schedule was told is looked at."""
+        kept = self.schedule.looked_at
+        if kept is not None and not any(Span.of(array).within(each) for each in kept):
+            raise KeyError(f"an array of shape {array.shape} may not be written: name it in `wanted` to look at it")
         return self.unpacked(self[array])
 
     def packed(self, values: Any) -> Any:

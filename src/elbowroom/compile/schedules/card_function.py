@@ -8,7 +8,7 @@ from dataclasses import replace
 from ...algebra import Port, Program, Repeated, Table
 from ..cuda import WARP, dialect
 from ..source import Real, Source
-from .unread import Part
+from .needed import Part
 
 # When an input is read, as measured on an H200: reading waits for nothing where much is asked for at once, but what has
 # come takes registers, and a multiprocessor has fewer warps then.

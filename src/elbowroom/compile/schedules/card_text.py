@@ -54,7 +54,7 @@ from .steps import (
     left_sound,
     reads_and_writes,
 )
-from .unread import Looked, Needed, Part
+from .needed import Looked, Needed, Part
 
 THREADS = 64  # of a block: the stages of few lanes need many blocks
 PARTS = 8  # of a table's entries, in a stage: a warp of the block each, for the same lanes
@@ -126,7 +126,7 @@ class ScheduleText:
 
     All `stages` are launched in this order for a turn, with the same arguments: `listed` has room for `lists` times the
     lanes, `counts` for as many numbers, `holds` for `depth` times the lanes.  What neither a step needs nor
-    somebody who looks at the arrays `wanted` is left out (unread.py); nothing is if that is omitted.
+    somebody who looks at the arrays `wanted` is left out (needed.py); nothing is if that is omitted.
     """
 
     def __init__(

@@ -22,7 +22,7 @@ from elbowroom.compile.schedules.steps import (
     left_sound,
     reads_and_writes,
 )
-from elbowroom.compile.schedules.unread import Looked, Needed, renewed
+from elbowroom.compile.schedules.needed import Looked, Needed, renewed
 from elbowroom.compile.source import Source
 
 

@@ -39,14 +39,18 @@ class Looked(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What of a call is done."""
+    """What of a call is done.
 
-    unwritten: frozenset[Element]  # elements of outputs that are left out
-    elsewhere: dict[Element, tuple[int, int]]  # elements of inputs read at a row, so far from entry to entry
-    entries: tuple[int, ...]  # of a table
-    trusted: frozenset[
-        Element
-    ]  # elements of inputs that need not be looked through: another of the same array has them
+    unwritten    elements of outputs that are left out
+    elsewhere    elements of inputs that are read at another row: which for entry 0, and how far on for each entry
+    entries      of a table
+    trusted      elements of inputs that need not be looked through for NaN, as another of the same array is the same
+    """
+
+    unwritten: frozenset[Element]
+    elsewhere: dict[Element, tuple[int, int]]
+    entries: tuple[int, ...]
+    trusted: frozenset[Element]
 
     @classmethod
     def all(cls, program: Program | Repeated | Table) -> Part:

@@ -11,6 +11,7 @@ from elbowroom.compile import compiled
 from elbowroom.compile.cuda import dialect
 from elbowroom.compile.pipeline import Call, Copy, Sound
 from elbowroom.compile.schedules.card_function import body_of
+from elbowroom.compile.schedules.needed import Looked, Needed, renewed
 from elbowroom.compile.schedules.steps import (
     Blend,
     Checks,
@@ -22,7 +23,6 @@ from elbowroom.compile.schedules.steps import (
     left_sound,
     reads_and_writes,
 )
-from elbowroom.compile.schedules.needed import Looked, Needed, renewed
 from elbowroom.compile.source import Source
 
 

@@ -27,8 +27,8 @@ from ..cuda import OPTIONS, WARP, library
 from ..kernel import Array
 from ..pipeline import Span
 from .card_text import ScheduleText
-from .steps import ColumnPlaces, LaneStep, LaneTables, flat, reads_and_writes, refuse_overlaps
 from .needed import renewed
+from .steps import ColumnPlaces, LaneStep, LaneTables, flat, reads_and_writes, refuse_overlaps
 
 
 class CardSchedule:

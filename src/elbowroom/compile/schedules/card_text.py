@@ -34,6 +34,7 @@ from ..kernel import Array
 from ..pipeline import Call, Copy, FromRing, Sound, Span, ToRing
 from ..source import Real, Source
 from .card_function import CardFunction, body_of
+from .needed import Looked, Needed, Part
 from .steps import (
     Around,
     Blend,
@@ -54,7 +55,6 @@ from .steps import (
     left_sound,
     reads_and_writes,
 )
-from .needed import Looked, Needed, Part
 
 THREADS = 64  # of a block: the stages of few lanes need many blocks
 PARTS = 8  # of a table's entries, in a stage: a warp of the block each, for the same lanes

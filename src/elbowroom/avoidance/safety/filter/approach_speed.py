@@ -56,7 +56,9 @@ TIGHTER = 0.005  # m/s: what people's rows are tightened by, so that steps that 
 FAR = 1e4  # m: a pair farther apart is one with nobody
 FREE = -1e3  # m/s: a row that needs no more than this asks for nothing
 NO_MARGIN = 1e3  # m/s: where there is nobody
-ROUNDING = 1e-9  # m/s: what is more by less is the same; else a bound that the ramp itself sets would brake for nothing
+ROUNDING, SINGLE_ROUNDING = 1e-9, 1e-5
+"""m/s, in double and in single precision: what is more by less is the same, or a bound that the ramp itself sets would
+brake for nothing."""
 FOREVER = 1e9  # s
 NO_SIZE = 1e-12  # m^2: capsules smaller than a thousandth of a millimetre are none
 GRADUAL = 1e-6  # m/s^2: a closing speed that grows more slowly does not grow
@@ -297,7 +299,13 @@ class PairBounds(NamedTuple):
 
 
 def pulled_back(
-    model: Model, layout: PairLayout, frames: Frames, solved: Array, ramp: Array, pairs: PairBounds
+    model: Model,
+    layout: PairLayout,
+    frames: Frames,
+    solved: Array,
+    ramp: Array,
+    pairs: PairBounds,
+    rounding: float = ROUNDING,
 ) -> tuple[Array, Scalar, Scalar]:
     """The command (n,) on the way from the ramp to the solution that keeps all promises; what part of the way it goes;
     and by how much (m/s) the worst pair keeps to what is allowed."""
@@ -310,7 +318,7 @@ def pulled_back(
             openings = motion.openings(i, pairs.promise[k][NORMAL_SEEN], pairs.promise[k][SHARES])
             for most, run, opening in zip(pairs.allowed[k], pairs.runs[k], openings, strict=True):
                 room, more = most - run, -opening - run
-                over = more > room + ROUNDING
+                over = more > room + rounding
                 parts.append(where(over, room / where(over, more, 1.0), 1.0))
                 speeds.append((most, run, more))
     part = least(parts)

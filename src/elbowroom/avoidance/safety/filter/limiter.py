@@ -37,7 +37,7 @@ from .body_regions import retreats, table
 from .picked_rows import solving_kernels
 from .rows import MotionLimit, not_finite, own_rows, people_rows
 from .solver import ROUNDS, SINGLE, Tableau
-from .stages import CHAIN, NOBODY, FilterStructure, kernels
+from .stages import CHAIN, NOBODY, FilterStructure, given_in_single, kernels
 
 Array = NDArray[np.float64]
 STOP = CLOCK.index("stop")
@@ -96,7 +96,9 @@ class Limiter(Rebuilt):
         n, zero = model.n, np.zeros(model.n)
         jerk = limits.jerk > 0.0 and not facts.torque
         own = own_rows(model, motion_limits)
-        s = FilterStructure(layout, facts.torque, facts.floor is not None, jerk, limits.mode, motion_limits, own)
+        self._structure = s = FilterStructure(
+            layout, facts.torque, facts.floor is not None, jerk, limits.mode, motion_limits, own
+        )
         self.lanes = s.lanes if rows is not None else None
         if self.lanes is None and layout is not None:
             s = s._replace(layout=layout if rows is not None else None)
@@ -237,7 +239,7 @@ class Limiter(Rebuilt):
         arrays = self._inputs(q, qd, self.zero, tau, pairs)  # what is wanted counts no more
 
         def given(s: Tableau) -> Call:
-            return Call(self._kernels["give_solved"], self._taken("give_solved", arrays | self._found(s)), self.out)
+            return Call(known["give_solved"], self._taken("give_solved", arrays | self._found(s)), self.out)
 
         row = Call(self._kernels["row"], self._taken("row", arrays), self._outs["row"])
         pick = Call(known["pick"], self._taken("pick", arrays), p)
@@ -248,7 +250,9 @@ class Limiter(Rebuilt):
     def _in_single(self) -> dict[str, Kernel]:
         assert self.layout is not None  # whatever is corrected has pairs
         rows = self._kernels["pick"].signature.inputs[0].shape[0]
-        return solving_kernels(self._model.n, rows, people_rows(self.layout), self._own, SINGLE)
+        solving = solving_kernels(self._model.n, rows, people_rows(self.layout), self._own, SINGLE)
+        inputs = self._kernels["give_solved"].signature.inputs
+        return solving | {"give_solved": given_in_single(self._model, self._structure, inputs)}
 
     def corrections(self, q: Array, qd: Array, tau: Array, pairs: Array) -> Callable[[], None]:
         """The same as a function."""

@@ -26,13 +26,13 @@ Data about people that are stale make every command a stop, and an arm that wait
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....algebra import Condition, Scalar, absolute, maximum, minimum, where
+from ....algebra import Condition, Port, Scalar, absolute, maximum, minimum, where
 from ....algebra.functions import largest, least, summed
 from ....algebra.linalg import Array, cholesky_solve, vector
 from ....compile import compiled
@@ -46,7 +46,18 @@ from ...control.command import HUGE
 from ...control.pushes import WIDTH, PairLayout
 from ..limits import RULES, Bounds, FilterRules
 from ..perception import CLOCK, TOLD, Clock, Told
-from .approach_speed import ENDS, NO_MARGIN, OPENINGS, WORST, PairBounds, lane_kernels, pulled_back, ramp_speeds
+from .approach_speed import (
+    ENDS,
+    NO_MARGIN,
+    OPENINGS,
+    ROUNDING,
+    SINGLE_ROUNDING,
+    WORST,
+    PairBounds,
+    lane_kernels,
+    pulled_back,
+    ramp_speeds,
+)
 from .body_regions import mobilities
 from .capsule_motion import CapsuleMotion, Lanes, capsule_motions, moving
 from .joint_speed_limits import Box, bounded_torque, braked, joint_box, reached, scale
@@ -296,7 +307,9 @@ def rowed(s: FilterStructure, model: Model, **inputs: Array) -> dict[str, Array]
     }
 
 
-def given(s: FilterStructure, model: Model, *, solved: bool = False, **inputs: Array) -> dict[str, Array]:
+def given(
+    s: FilterStructure, model: Model, *, solved: bool = False, rounding: float = ROUNDING, **inputs: Array
+) -> dict[str, Array]:
     """The command: the wish or, `solved`, what became of it, pulled back; braked, as torques; and a summary."""
     x, layout = StageInputs.of(s, **inputs), s.layout
     b, rules, ramp = x.b, x.rules, x.ramp
@@ -316,7 +329,7 @@ def given(s: FilterStructure, model: Model, *, solved: bool = False, **inputs: A
             promise, allowed = x.promise.T[order], x.allowed.reshape(ENDS, -1).T[order]
             runs = [ramp_speeds(pair[OPENINGS], x.terms[0]) for pair in promise]
             pairs = PairBounds(promise, allowed, np.array(runs))
-        v, part, margin = pulled_back(model, layout, frames, best, ramp, pairs)
+        v, part, margin = pulled_back(model, layout, frames, best, ramp, pairs, rounding)
         human = where((paid[PEOPLE] > 0.0) | (part < 1.0), _part(v, x.wish), 1.0)
         evading = paid[EVASION]
     v = vector(*(where(x.held, stop, speed) for stop, speed in zip(ramp, v, strict=True)))
@@ -362,6 +375,12 @@ def given(s: FilterStructure, model: Model, *, solved: bool = False, **inputs: A
 
 
 # ---- kernels
+def given_in_single(model: Model, s: FilterStructure, inputs: Iterable[Port]) -> Kernel:
+    """The kernel of a command that was solved for, for lanes in single precision; its inputs are those of the other."""
+    function = partial(given, s, solved=True, rounding=SINGLE_ROUNDING)
+    return compiled(function, model, {p.name: p.shape for p in inputs}, name="give_solved")
+
+
 def kernels(model: Model, s: FilterStructure) -> dict[str, Kernel]:
     """The kernels of CHAIN, those of the two ways to give a command, and that of the rows."""
     n, lanes = model.n, s.lanes

@@ -107,7 +107,9 @@ def test_the_numbers_of_a_recording_are_the_same_in_either_format(run, recording
     assert found["duration"] == pytest.approx(0.49)
     assert found["min_distance"] > found["min_surface_distance"] > 0.0
     assert run("replay", other, "--numbers", "--json") == (0, out, "")
-    assert "min_surface_distance " in run("replay", other, "--numbers")[1]
+    shown = run("replay", other, "--numbers")[1]
+    assert "least distance, between surfaces of the cover, m " in shown
+    assert "OK " in next(row for row in shown.splitlines() if row.startswith("time in status"))
     other.write_bytes(other.read_bytes()[: other.stat().st_size // 2])  # of its one chunk nothing is left
     status, _, err = run("replay", other, "--numbers")
     assert status == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from elbowroom.algebra import Program, Table, trace
+from elbowroom.algebra import Program, Repeated, Table, trace
 from elbowroom.algebra.linalg import vector
 from elbowroom.compile import compiled
 from elbowroom.compile.cuda import dialect
@@ -24,6 +24,7 @@ from elbowroom.compile.schedules.steps import (
     reads_and_writes,
 )
 from elbowroom.compile.source import Source
+from elbowroom.errors import ElbowroomError
 
 
 def sized(*shape):
@@ -236,3 +237,65 @@ class TestRenewed:
         one = call(lambda _, x: {"new": x * 0.5}, {"x": memory}, new)
         assert renewed([one, Copy(new, memory)]) == []  # no table, which might read late what it has written
         assert isinstance(one.kernel.program, Program)
+
+
+def doubled(_, row, held):
+    return {"held": held * 0.5 + row}
+
+
+def tripled(_, x):
+    return {"memory": vector(x[0] * 3.0, x[1])}
+
+
+def by_column(_, memory):
+    return {"row": vector(memory[0] * 0.5, memory[1])}
+
+
+class TestWhatWasWrongOnce:
+    """Schedules that a reviewer thought of."""
+
+    def test_every_row_of_a_loop_is_read(self):
+        rows, out, x, y = sized(3, 2), sized(2), sized(2), sized(2)
+        loop = Repeated(trace(doubled, None, {"row": (2,), "held": (2,)}), 3, "row")
+        first = call(mixed, {"x": x, "y": y}, (rows[2], sized(2)))
+        second = Call(compiled(loop), (rows, sized(2)), out, checked=())
+        _, found = needed([first, second], [out])
+        assert not {("sums", 0), ("sums", 1)} & found.part(first).unwritten
+
+    def test_twins_that_undo_each_other_come_to_an_end(self):
+        """Entry 3 of the last table is that of entry 1 if the first's are twins, which it ends."""
+        source, memory, rows = sized(4, 2), sized(2, 8), sized(4, 2)
+        into = Table(trace(tripled, None, {"x": (2,)}), (4,), ((0, 1, 2, 2),), ("memory",))
+        again = Table(trace(tripled, None, {"x": (2,)}), (4,), ((0, 2, 3, 3),), ("memory",))
+        out_of = Table(trace(by_column, None, {"memory": (2,)}), (), (), ("memory",), 4)
+        steps = [
+            Call(compiled(into), (source,), memory, checked=()),
+            Call(compiled(out_of), (memory,), rows, checked=()),
+            Call(compiled(again), (rows,), memory, checked=()),
+        ]
+        _, found = needed(steps, [memory])
+        assert found.part(steps[2]).entries == tuple(range(8))
+        assert found.part(steps[1]).entries == (0, 2, 3)  # those that the last table takes, and no twins
+
+    def test_a_step_is_there_once(self):
+        x, y = sized(2), sized(2)
+        step = call(mixed, {"x": x, "y": y}, (sized(2), sized(2)))
+        with pytest.raises(ElbowroomError, match="once"):
+            needed([step, step])
+
+    def test_entries_whose_columns_are_looked_through_are_done(self):
+        memory, out = sized(2, 8), sized(1, 8)
+        table = Table(trace(halved, None, {"memory": (2,)}), (), (), ("memory", "least"), 5)
+        unlooked = Call(compiled(table), (memory,), out, checked=())
+        assert needed([unlooked], [out[0, 2:3]])[1].part(unlooked).entries == (2,)
+        looked = Call(compiled(table), (memory,), out)
+        set_before = Copy(sized(2, 8), memory)  # what nobody writes is known to be finite
+        assert needed([set_before, looked], [out[0, 2:3]])[1].part(looked).entries == (0, 1, 2, 3, 4)
+
+    def test_a_state_that_somebody_looks_at_is_not_renewed(self):
+        rows, memory, found, new = sized(4, 2), sized(2, 8), sized(5, 1), sized(2, 8)
+        shapes, given = {"x": (2,), "y": (2,), "memory": (2,)}, (rows, rows, memory)
+        made = table_call(product, shapes, (4, 4), TestEntries.INDICES, ("memory", "new"), given, (found, new))
+        steps = [made, Copy(new, memory)]
+        assert len(renewed(steps)) == 1
+        assert renewed(steps, [memory]) == renewed(steps, [new[:1]]) == []

@@ -206,10 +206,8 @@ def test_every_kind_of_step_has_the_bits_of_lanes(dtype, long, stages, lists, wa
     only what somebody wants."""
     monkeypatch.setattr(card_text, "LONG", long)
     parts, found, made, there, tracks = both(dtype, 37, wanted=wanted, together=wanted is not None)
-    copies = {None: 0, SEEN: 1, ("x", "found"): 2}[
-        wanted
-    ]  # that are not made: into `memory`, and into what nobody reads
-    assert (len(made.stages), made.lists) == (stages - (copies if long == 1 else 0), lists)
+    spared = {None: 0, SEEN: 0, ("x", "found"): 2}[wanted]  # copies: into `memory`, and into what nobody reads
+    assert (len(made.stages), made.lists) == (stages - (spared if long == 1 else 0), lists)
     codes = np.asarray(there.ended())
     assert codes.tolist().count(0) > 0
     for lane, (step, state, track) in enumerate(found):
@@ -309,6 +307,22 @@ def test_an_array_that_lies_on_another_has_no_numbers_of_its_own():
         there.set(parts.a["new"], np.zeros((3, 16)))
     made[parts.a["new"]][:] = 7.0
     assert not (made[parts.a["memory"]] == 7.0).any()
+
+
+def test_what_is_wanted_of_a_condition_lies_in_its_own_lane(monkeypatch):
+    """Not in the columns of a thread's number, as what a list's steps alone use."""
+    monkeypatch.setattr(card_text, "LONG", 1)
+    active, mask, x, v, out = np.zeros(1), np.zeros(1), np.zeros(3), np.zeros(3), np.zeros(3)
+    steps = [Where(mask, [call(moved, {"x": x, "v": v}, out)]), Around(1)]
+    made = CardSchedule(steps, active, "float64", [out])
+    lanes, random = made.lanes(40), np.random.default_rng(4)
+    xs, masks = random.uniform(1.0, 2.0, (40, 3)), random.integers(0, 2, (40, 1)).astype(float)
+    lanes.set(x, xs)
+    lanes.set(mask, masks)
+    lanes.activate()
+    lanes.run(1)
+    assert made.lists == 1
+    assert np.array_equal(np.asarray(lanes.get(out)), xs * masks)
 
 
 def test_every_process_writes_the_same_text():

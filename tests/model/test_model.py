@@ -235,6 +235,8 @@ def test_a_sound_arm_has_no_findings():
         ({"lower": [-1, -np.inf], "upper": [1, np.inf]}, "joint 'slide'", "a prismatic joint has no position limits"),
         ({"lower": [0, 0], "upper": [0, 1]}, "joint 'turn'", "position limits leave no room: both are 0"),
         ({"velocity": [0, 1]}, "joint 'turn'", "velocity limit is zero"),
+        ({"velocity": [180, 1]}, "joint 'turn'", "velocity limit of 180 rad/s: is it in degrees a second?"),
+        ({"velocity": [1, 250]}, "joint 'slide'", "velocity limit of 250 m/s: is it in millimetres a second?"),
         ({"lower": [-150, 0], "upper": [150, 1]}, "joint 'turn'", "150 rad is 24 turns: is it in degrees?"),
         ({"p": [(0, 0, 333.0), (0, 0, 0)]}, "joint 'turn'", "333 m from the joint before: is that in millimetres?"),
         ({"effort": [1, 0]}, "joint 'slide'", "effort limit is zero"),

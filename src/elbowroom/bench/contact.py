@@ -4,9 +4,8 @@
                 random direction for `LASTS` s.  Seen in time: within `IN_TIME` of the push's beginning, by a reading.
                 Feelable: |J^T F| of some joint is more than FEELABLE times its noise floor (`noise_floor`), the error
                 with which readings of `IN_TIME` give a joint's torque if the model is right.  At best: those that the
-                best test of these very readings would see in time (`best`), which knows masses, friction and the
-                push's direction.  What is felt `RESET` after the beginning is forgotten, as an operator's reset would
-                have it
+                best test of these very readings would see in time more often than not (`best`).  What is felt `RESET`
+                after the beginning is forgotten, as an operator's reset would have it
     alarms      the arm works for minutes and nothing touches it: each stop for contact is a false alarm
     reactions   the arm's way is blocked by a body that it does not see, as fixed as a wall and as soft as MuJoCo's
                 default contact; of each reaction the force between both, as the engine has it
@@ -49,7 +48,7 @@ FORCE = 20.0  # N
 LASTS, EVERY, SETTLED = 0.06, 0.4, 0.5  # s
 IN_TIME = 0.010  # s
 FEELABLE = 15.0  # standard deviations
-SURE = 4.65  # standard deviations that noise alone exceeds once in ten minutes of a test a millisecond
+SURE = 4.65  # standard deviations that noise alone exceeds once in 600,000 tests: ten minutes at 1 kHz
 RESET = 0.3  # s after the beginning of a push: what is felt then is forgotten
 ROUNDING = 1e-6  # s
 MASS_ERROR = 0.1
@@ -74,7 +73,7 @@ class PushRow:
     pushes: int
     feelable: int
     feelable_in_time: int
-    at_best: int
+    at_best: int  # that the best test sees in time more often than not
     in_time: int
     seen: int  # before it ended
     median: float  # s, of those that were seen
@@ -230,11 +229,13 @@ def felt(arm: Arm, q: Array, link: int, point: Array, force: Array, period: floa
 def best(arm: Arm, q: Array, link: int, point: Array, force: Array, period: float) -> float:
     """How many standard deviations of noise a force (3,) is in the best test of the readings of IN_TIME.
 
-    The test of Neyman and Pearson for a push that acts from one reading on, if everything but noise is known: the arm's
-    masses and friction, its speeds before, where the push acts and which way.  With f = J^T F, its joint accelerations
-    M^-1 f show in N readings of the speeds, h apart, by k h M^-1 f after k of them, and f in the mean of the torques:
+    It is that of a push that acts from one reading on, on an arm whose masses, friction and speeds before are known,
+    and where and which way the push acts.  What the drive does, a constant torque t, is known by its readings alone.
+    N readings of the speeds, h apart, then show M^-1 (t + f) h k after k of them, f = J^T F, and those of torques t:
 
         d^2 = f^T (S + M M^T / I)^-1 f,    I = sum_k (k h)^2 / speed_noise^2,    S = torque_noise^2 / N
+
+    A test that is wrong once in 600,000 times sees a push more often than not if d is more than SURE.
     """
     stated, n = Contact(), max(round(IN_TIME / period), 1)
     f = arm.jacobian(q, link=link, point=point).Jv.T @ force

@@ -98,6 +98,8 @@ OVERVIEW = """\
        elbowroom [cyan]bench[/] distance              all distances of arm and person, beside coal
        elbowroom [cyan]bench[/] avoidance             one control cycle and its tail, beside mink and Pink
        elbowroom [cyan]bench[/] encounters            touches and throughput among people, beside others
+       elbowroom [cyan]bench[/] traps                 an obstacle in the way; planning, replanning, too
+       elbowroom [cyan]bench[/] contact               pushes felt; identification, rollouts, too
        elbowroom [cyan]bench[/] page                  whether open pages make the live cell late
 
 [bold]Build[/]  elbowroom [cyan]export[/] panda --format urdf  the arm as MJCF or URDF, for MuJoCo, ROS, Pinocchio

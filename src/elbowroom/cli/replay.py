@@ -110,9 +110,29 @@ def _numbers(file: Path, json: bool) -> None:
     if json:
         sys.stdout.write(json_text.dumps(found, indent=2, allow_nan=False) + "\n")
         return
+    from ..experiments.thesis.texts import METRICS, Name
+
+    names = {name: METRICS.get(name, Name(name.replace("_", " "))) for name in found}
+    words = {name: f"{each.words}, {each.unit}" if each.unit else each.words for name, each in names.items()}
     for name, value in found.items():
-        shown = "nobody, or unknown" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
-        line(plain(f"{name:24} {shown}"))
+        line(plain(f"{words[name]:{max(map(len, words.values()))}}  {_shown(value, names[name].decimals)}"))
+
+
+def _shown(value: object, decimals: int) -> str:
+    """A number, a list of them, or parts of a whole by name, as a person reads them."""
+    if value is None:
+        return "nobody, or unknown"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return "  ".join(_shown(each, decimals) for each in value)
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {part:.1%}".replace("%", " %") for key, part in sorted(value.items(), key=_least_last))
+    return f"{value:.{decimals}f}" if isinstance(value, float) else str(value)
+
+
+def _least_last(part: tuple[str, float]) -> float:
+    return -part[1]
 
 
 def needs_viser() -> None:

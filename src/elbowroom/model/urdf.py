@@ -33,7 +33,7 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from ..errors import MissingShapeWarning, ModelError, ModelNotice, ModelWarning, close_names, warn
+from ..errors import MissingShapeWarning, ModelError, ModelNotice, ModelWarning, close_names, did_you_mean, warn
 from ..reading import named, read_up_to
 from . import tips
 from .capsules import NOT_HELD, LinkCapsule, reduced
@@ -355,7 +355,7 @@ def _read_tree(robot: Element) -> _Tree:
     for joint in joints:
         for link in (joint.parent, joint.child):
             if link not in bodies:
-                raise ModelError(f"joint {joint.name!r}: there is no link {link!r}")
+                raise ModelError(f"joint {joint.name!r}: there is no link {link!r}{did_you_mean(link, bodies)}")
         other = above.setdefault(joint.child, joint.name)
         if other != joint.name:
             raise ModelError(f"link {joint.child!r} has two parents, by joints {other!r} and {joint.name!r}")

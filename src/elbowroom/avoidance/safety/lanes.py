@@ -27,6 +27,7 @@ Left out is what no command depends on: the flight recorder, log lines and count
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -221,7 +222,11 @@ class Guard(AloneArm):
         one, other = solve.out, again.out
         better = give.kernel.empty()
         unsolved = _call(_also, None, {"mask": asked, "value": one.left}, more)
-        solved: list[LaneStep] = [again, *(Copy(getattr(other, k), getattr(one, k)) for k in CHANGED), unsolved]
+        solved: list[LaneStep] = [
+            again,
+            *(Copy(getattr(other, k), getattr(one, k)) for k in CHANGED),
+            replace(unsolved),
+        ]
         return Where(
             lacks,
             [

@@ -9,7 +9,7 @@ from ... import __version__
 from ..terminal import heading, line, plain, table
 
 if TYPE_CHECKING:
-    from ...bench.contact import ContactReport
+    from ...bench.contact import ContactReport, PushRow
 
 
 def contact(report: ContactReport) -> None:
@@ -17,50 +17,22 @@ def contact(report: ContactReport) -> None:
     from ...bench.contact import AFTER, CONFIDENCE, FEELABLE, FORCE, IN_TIME, MASS_ERROR
 
     line(f"elbowroom {__version__}, MuJoCo {report.engine}; {plain(report.cpu)}; masses wrong by {MASS_ERROR:.0%}")
+    soon = f"{1e3 * IN_TIME:g} ms"
+    columns = ["robot", "link", "pushes", f"in {soon}", f"at best in {soon}", "feelable", f"of these in {soon}"]
+    columns += ["seen at all", "median", "named it", "an inner one", "missed", "after it"]
     for period in dict.fromkeys(row.period for row in report.pushes):
         heading(f"Pushes of {FORCE:g} N on an arm at work, read every {1e3 * period:g} ms")
-        table(
-            [
-                *(
-                    "robot",
-                    "link",
-                    "pushes",
-                    "feelable",
-                    f"seen in {1e3 * IN_TIME:g} ms",
-                    "of all",
-                    "at best",
-                    "seen",
-                    "median",
-                ),
-                *("named it", "an inner one", "missed", "after it"),
-            ],
-            (
-                [
-                    *(
-                        r.robot,
-                        r.link,
-                        r.pushes,
-                        r.feelable,
-                        r.feelable_in_time,
-                        r.in_time,
-                        r.at_best,
-                        r.seen,
-                        _ms(r.median),
-                    ),
-                    *(r.named, r.inner, "" if math.isnan(r.missed) else f"{r.missed:.1f}", r.after),
-                ]
-                for r in report.pushes
-                if r.period == period
-            ),
-            words=2,
-        )
-    line(f"feelable: |J^T F| of some joint is more than {FEELABLE:g} noise floors, and those of them seen in time.")
-    line(
-        "of all: all that were seen in time; at best: what the best test of these readings could see, at even odds: one"
-    )
-    line("that knows masses, friction and the push's direction, and is wrong once in ten minutes.")
-    line(f"noise floor: the error of a joint's torque from readings of {1e3 * IN_TIME:g} ms, were the model right.")
-    line("missed: the strongest push not seen in time, in noise floors; after it: how many ends were felt as pushes.")
+        table(columns, (_pushes(row) for row in report.pushes if row.period == period), words=2)
+    for text in (
+        f"in {soon}: seen so soon after the push began; seen at all: before it ended; median: how soon, of these.",
+        f"at best in {soon}: pushes that the best test of the same readings would see more often than not: one that",
+        "  knows masses, friction and the push's direction, and at 1 kHz is wrong once in ten minutes.",
+        f"feelable: some joint feels more than {FEELABLE:g} times its noise floor: how far its torque from readings",
+        f"  of {soon} is off, were the model right.",
+        "named it, an inner one: the link that was named, of those seen at all: the pushed one, or one before it.",
+        f"missed: the strongest push not seen in {soon}, in noise floors; after it: ends felt as pushes the other way.",
+    ):
+        line(text)
     heading("Work without contact")
     table(
         [
@@ -94,3 +66,10 @@ def contact(report: ContactReport) -> None:
 
 def _ms(seconds: float) -> str:
     return "" if math.isnan(seconds) else f"{1e3 * seconds:.0f} ms"
+
+
+def _pushes(r: PushRow) -> list[object]:
+    """A row of pushes."""
+    counts = [r.pushes, r.in_time, r.at_best, r.feelable, r.feelable_in_time, r.seen]
+    missed = "" if math.isnan(r.missed) else f"{r.missed:.1f}"
+    return [r.robot, r.link, *counts, _ms(r.median), r.named, r.inner, missed, r.after]

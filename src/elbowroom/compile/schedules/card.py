@@ -45,10 +45,10 @@ class CardSchedule:
         refuse_overlaps(steps)
         every = list(flat(steps))
         arrays = [x for step in every for part in reads_and_writes(step) for x in part]
-        same = [] if wanted is None else renewed(steps)
-        self.renewed = [Span.of(new) for new, _ in same]
+        same = [] if wanted is None else renewed(steps, wanted)
         self.looked_at = None if wanted is None else [Span.of(x) for x in (active, *wanted)]
         self.places = ColumnPlaces([active, *arrays], same)
+        self.renewed = self.places.same
         self._active = active
         self.columns: Array = np.empty((self.places.rows, 1), self.dtype)
         """(numbers, 1): a new lane."""
@@ -61,7 +61,7 @@ class CardSchedule:
 
     def __getitem__(self, array: Array) -> Array:
         """(elements, 1): what stands for an array of the steps in a new lane; one that lies on another has none."""
-        if Span.of(array) in self.renewed:
+        if any(Span.of(array).meets(each) for each in self.renewed):
             return np.empty((array.size, 1), self.dtype)
         first = self.places.first(array)
         found: Array = self.columns[first : first + array.size]
@@ -102,7 +102,7 @@ class CardLanes:
 
         Not one that is copied over another and lies there: it has no numbers of its own.
         """
-        if Span.of(array) in self.schedule.renewed:
+        if any(Span.of(array).meets(each) for each in self.schedule.renewed):
             raise KeyError(f"an array of shape {array.shape} lies on the one that it is copied to; look at that")
         first = self.schedule.places.first(array)
         return self.columns[:, first : first + array.size]

@@ -138,7 +138,7 @@ class CardFunction:
                     if not own or p.name == port.name
                     for which, k in loads
                     if which == p.name
-                    for r in set(rows)
+                    for r in {rows[min(entry, len(rows) - 1)] for entry in self.part.entries}
                 ]
                 there = set(read_rows)
                 found += [_column(name, port, k) for k in range(port.size) if divmod(k, width) not in there]

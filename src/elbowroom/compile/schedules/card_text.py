@@ -12,7 +12,7 @@ the warps of a block, which has the same lanes in all of them and their rows nea
 are those of the lanes (lanes.py): a lane has the same bits on both.
 
 A condition with stages of its own lists the lanes in which it holds, and these stages have a thread for each of the
-list: where that is a seventh of the lanes, nearly every warp would have one.  What such stages alone read and write
+list: where that is an eighth of the lanes, nearly every warp would have one.  What such stages alone read and write
 lies in the columns of the lane whose number the thread has, beside its neighbours'; all else in those of its own lane.
 A condition within such a condition is kept in `holds` from one stage to the next.  A loop is one stage.
 
@@ -141,6 +141,7 @@ class ScheduleText:
         self._looked = dict[int, Looked]()  # what calls look through, by `id`
         self._one_source = dict[str, Source]()
         self._needed: Needed | None = None  # None: all is done
+        self._wanted = tuple(wanted or ())
         self._put()
         if wanted is not None:
             sources = {id(x): self._source(x) for x in flat(steps) if isinstance(x, Call)}
@@ -267,7 +268,8 @@ class ScheduleText:
     def _rows_within(self, conditions: Sequence[Where]) -> frozenset[int]:
         """Rows of arrays that nobody reads or writes but the steps of these conditions, in each of them anew."""
         inside = {id(each) for condition in conditions for each in flat(condition.steps)}
-        within, others = list[Array](), [self._active, *(x for each in conditions for x in carried(each.steps))]
+        within, others = list[Array](), [self._active, *self._wanted]
+        others += [x for each in conditions for x in carried(each.steps)]
         for step in flat(self._every):
             for part in reads_and_writes(step):
                 (within if id(step) in inside else others).extend(part)
@@ -389,8 +391,8 @@ class ScheduleText:
         beginning = dict(zip([p.name for p in program.inputs], (each[0] for each in taken), strict=True))
         there = {(name, k): (row - beginning[name], apart) for (name, k), (row, apart) in part.elsewhere.items()}
         part = part._replace(elsewhere=there)
-        own = frozenset(there.items()), *part[:1], *part[2:], renewed
-        key = program.digest, not isinstance(step, Unfused), watched, made, own
+        done = part.unwritten, frozenset(there.items()), part.entries, part.trusted
+        key = program.digest, not isinstance(step, Unfused), watched, made, done, renewed
         if key not in self._functions:
             name = self._functions[key] = f"ew_{len(self._functions)}_{step.kernel.name}"
             names, results = {program.inputs[k].name for k in watched}, {program.outputs[k].name for k in made}

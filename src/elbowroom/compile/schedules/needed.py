@@ -13,15 +13,20 @@ entries     An entry of a table that makes nothing which is read is not done: th
 
 A state that a table's entries make anew, each from its own column, and that is then copied over the old one, may as
 well be made in its place (`renewed`).
+
+Columns beyond a table's last entry are padding: they repeat it, and whoever sets the state in them sets that alike.
+What is not made of them is not looked through for NaN, either.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import count
 from typing import NamedTuple
 
 from ...algebra import Port, Program, Repeated, Table
+from ...errors import ElbowroomError
 from ..kernel import Array
 from ..pipeline import Call, Copy, Span
 from ..source import Source
@@ -29,6 +34,7 @@ from .steps import Around, ColumnPlaces, Label, LaneStep, flat, reads_and_writes
 
 Element = tuple[str, int]  # an output or input of a program, and the number of its element
 NOWHERE = -1  # the row of what an entry does not write
+ROUNDS = 10  # in which twins and origins mostly agree: two or three do
 
 
 class Looked(NamedTuple):
@@ -68,7 +74,8 @@ class CallRows:
         program = step.kernel.program
         assert isinstance(program, Program | Repeated | Table)
         self.source, self._table = source, program if isinstance(program, Table) else None
-        self.whole = isinstance(program, Repeated) or (isinstance(program, Table) and not program.apart)
+        self.loops = isinstance(program, Repeated)
+        self.whole = self.loops or (isinstance(program, Table) and not program.apart)
         own = program.program if isinstance(program, Table) else program
         reads, writes = reads_and_writes(step)
         self.given = [_rows(places, x) for x in reads]
@@ -109,6 +116,10 @@ class CallRows:
         rows, apart = self._outputs[element[0]]
         return [NOWHERE if row == NOWHERE else row + element[1] * apart for row in rows]
 
+    def is_column(self, k: int) -> bool:
+        """Whether each entry has a column of the input of this number."""
+        return self._table is not None and self.takes[k] in self._table.columns
+
     def elements_of(self, k: int) -> Iterator[tuple[Element, int]]:
         """The elements of the input of this number, with their rows; none of a table's."""
         if not self._table:
@@ -116,7 +127,7 @@ class CallRows:
 
     def looked_through(self, k: int, entries: Sequence[int], trusted: AbstractSet[Element]) -> Iterator[int]:
         """The rows of the input of this number that a check reads."""
-        if self._table and self.takes[k] in self._table.columns:
+        if self.is_column(k) and self._table:
             size = len(self.given[k]) // self._table.padded
             for e in range(size):
                 rows = self.read((self.takes[k], e))
@@ -158,15 +169,11 @@ class Needed:
     ) -> None:
         """`sources` and `looked` are of calls, by `id`; `wanted` are read by others."""
         self._places, self._looked, self._every = places, looked, list(flat(steps))
+        if len({id(step) for step in self._every}) < len(self._every):
+            raise ElbowroomError("a step may be in a schedule once; got one that is there again: make another of it")
         self._calls = {id(x): CallRows(x, sources[id(x)], places) for x in self._every if isinstance(x, Call)}
         self._top = {id(step) for step in steps}
-        self._twins = dict[int, dict[int, int]]()
-        self._origin = dict[int, int]()
-        while True:  # where entries are the same, those that take them may be, too
-            twins = {k: call.twins(self._origin) for k, call in self._calls.items()}
-            if twins == self._twins:
-                break
-            self._twins, self._origin = twins, self._origins(twins)
+        self._twins, self._origin = self._same()
         self.rows = self._read_rows(wanted)
 
     def part(self, step: Call) -> Part:
@@ -174,6 +181,23 @@ class Needed:
         return self._part(self._calls[id(step)], self._looked[id(step)], self._twins[id(step)], self.rows)
 
     # ---- where the same can be read
+    def _same(self) -> tuple[dict[int, dict[int, int]], dict[int, int]]:
+        """Twins of calls, by `id`, and origins: where entries are the same, those that take them may be, too.
+
+        After `ROUNDS` a row whose origin is another than before has none any more, so that there is an end.
+        """
+        twins, origin, without = dict[int, dict[int, int]](), dict[int, int](), set[int]()
+        for turn in count():
+            now = {k: call.twins(origin) for k, call in self._calls.items()}
+            if now == twins:
+                return twins, origin
+            found = {row: there for row, there in self._origins(now).items() if row not in without}
+            if turn >= ROUNDS:
+                without.update(row for row in origin.keys() | found.keys() if origin.get(row) != found.get(row))
+                found = {row: there for row, there in found.items() if row not in without}
+            twins, origin = now, found
+        raise AssertionError("unreachable: every round takes some rows out")
+
     def _origins(self, twins: Mapping[int, Mapping[int, int]]) -> dict[int, int]:
         """Rows that have what another has, whenever a step reads them: row -> where to read it.
 
@@ -240,6 +264,10 @@ class Needed:
             yield from call.looked_through(k, entries, trusted)
         checked = {call.names[k] for k in looked.outputs}
         results = [x for x in call.elements if x not in unwritten or x[0] in checked]
+        if call.loops:
+            for given in call.given:
+                yield from given
+            return
         for element in call.source.needed(results):
             if element in elsewhere:
                 first, apart = elsewhere[element]
@@ -255,7 +283,8 @@ class Needed:
         written = {element: call.written(element) for element in call.elements}
         entries = every
         if call.entries > 1:
-            own = () if not looked.outputs else (k for k in range(call.real) if k not in twins)
+            looks = looked.outputs or any(call.is_column(k) for k in looked.inputs)
+            own = [k for k in range(call.real) if k not in twins] if looks else []
             used = {k for rows in written.values() for k, row in enumerate(rows) if row in live}
             entries = tuple(sorted(used.union(own))) or every[:1]
         unwritten = frozenset(x for x, rows in written.items() if not any(rows[k] in live for k in entries))
@@ -281,11 +310,12 @@ class Needed:
 
 
 # ---- copies over what was there before
-def renewed(steps: Sequence[LaneStep]) -> list[tuple[Array, Array]]:
-    """Arrays that may lie where others are, which they are copied over: (new, old).
+def renewed(steps: Sequence[LaneStep], wanted: Iterable[Array] = ()) -> list[tuple[Array, Array]]:
+    """Arrays that may lie where others are, which they are copied over: (new, old); none that somebody looks at.
 
     A lane that ends between has the new one already.
     """
+    looked_at = list(wanted)
     order = list(flat(steps))
     place = {id(step): k for k, step in enumerate(order)}
     found = list[tuple[Array, Array]]()
@@ -295,7 +325,7 @@ def renewed(steps: Sequence[LaneStep]) -> list[tuple[Array, Array]]:
         if len(makers) != 1 or not any(makers[0] is x for x in steps):
             continue
         maker, begin = makers[0], place[id(makers[0])]
-        if begin > end or not _column_by_column(maker, copy):
+        if begin > end or not _column_by_column(maker, copy) or _meets(new, looked_at) or _meets(old, looked_at):
             continue
         between = range(begin + 1, end)
         uses = [(k, *reads_and_writes(x)) for k, x in enumerate(order) if x is not copy and x is not maker]

@@ -197,7 +197,8 @@ class ColumnPlaces:
             if span.end > span.start:
                 found.setdefault(spans[bisect_right(starts, span.start) - 1], len(found))
         self._first, self.rows = list[tuple[Span, int]](), 0
-        instead = {Span.of(new): Span.of(old) for new, old in same if Span.of(new) in found and Span.of(old) in found}
+        pairs = {Span.of(new): Span.of(old) for new, old in same if Span.of(new) in found and Span.of(old) in found}
+        instead = {new: old for new, old in pairs.items() if old not in pairs}
         for span in found:
             if span not in instead:
                 self._first.append((span, self.rows))
@@ -205,6 +206,8 @@ class ColumnPlaces:
         self._own = len(self._first)  # those after these have the rows of others
         at = dict(self._first)
         self._first += [(new, at[old]) for new, old in instead.items()]
+        self.same = list(instead)
+        """The arrays that have the rows of others."""
 
     def first(self, array: Array) -> int:
         """The first row of an array."""

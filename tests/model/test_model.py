@@ -223,6 +223,7 @@ def test_a_bad_tool():
 
 def test_a_sound_arm_has_no_findings():
     assert findings(plain()) == []
+    assert findings(plain(velocity=[20, 1e9])) == []  # a quick joint, and one whose file says that it has no limit
 
 
 @pytest.mark.parametrize(

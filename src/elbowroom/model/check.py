@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 TURNS = 8  # that a joint with limits may make; those of wrists with cables make three at most
 FAR = 10.0  # m between two joints: more is no arm
-FASTEST = 30.0  # rad/s, or m/s of a slide: the quickest joints of arms that are sold do 20
+FASTEST, ENDLESS = 30.0, 1e4  # rad/s, or m/s of a slide: the quickest joints that are sold do 20; so much means none
 MASSLESS = (
     "mass is zero on a moving link, and so is its inertia (does the file leave out its <inertial>?): "
     "it counts as massless, so torques lack its weight and its inertia"
@@ -117,7 +117,7 @@ def findings(model: Model) -> list[Finding]:
             note(joint, f"a position limit of {widest:g} rad is {turns:.0f} turns: is it in degrees?")
         if (away := float(np.linalg.norm(model.p[i]))) > FAR:
             note(joint, f"it is {away:.4g} m from the joint before: is that in millimetres?")
-        if FASTEST < model.velocity[i] < math.inf:
+        if FASTEST < model.velocity[i] < ENDLESS:
             asked = "rad/s: is it in degrees" if model.revolute(i) else "m/s: is it in millimetres"
             note(joint, f"a velocity limit of {model.velocity[i]:g} {asked} a second?")
         for what in ("velocity", "effort"):

@@ -21,12 +21,13 @@ from elbowroom.errors import ElbowroomError
 
 TEXT = 'seed = 3\nlaw = { each = ["still", "blind"] }\nduration = 1.0\nsensor.noise = { uniform = [0.0, 0.02] }\n'
 CAMPAIGN = loads(TEXT)
+LONG = loads(TEXT.replace("duration = 1.0", "duration = 60.0"))  # a block of them is at work when it is looked for
 RUNS = 40
 LIMIT = 300.0  # s, that a condition is waited for
 
 
-def create(folder, block=5):
-    return Store.create(folder, CAMPAIGN, RUNS, block=block, files="npy", precision="float64")
+def create(folder, block=5, campaign=CAMPAIGN):
+    return Store.create(folder, campaign, RUNS, block=block, files="npy", precision="float64")
 
 
 def finished(folder, motor):
@@ -198,10 +199,10 @@ def test_a_block_that_ends_every_worker_ends_the_campaign(tmp_path, motor):
                 os.kill(pid, signal.SIGKILL)
 
     with (
-        create(tmp_path / "out", block=100) as store,
+        create(tmp_path / "out", block=100, campaign=LONG) as store,
         pytest.raises(ElbowroomError, match=rf"block 0 \(runs 0 to 39\): {ATTEMPTS} worker processes ended in it"),
     ):
-        execute(CAMPAIGN, store, motor, Killing())
+        execute(LONG, store, motor, Killing())
 
 
 @pytest.mark.slow

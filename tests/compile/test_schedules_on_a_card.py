@@ -325,6 +325,20 @@ def test_what_is_wanted_of_a_condition_lies_in_its_own_lane(monkeypatch):
     assert np.array_equal(np.asarray(lanes.get(out)), xs * masks)
 
 
+def test_a_row_that_no_entry_needs_is_looked_through(monkeypatch):
+    monkeypatch.setattr(card_text, "LONG", 1)
+    active, source, rows, found = np.zeros(1), np.zeros((4, 2)), np.zeros((4, 2)), np.zeros((4, 1))
+    program = trace(lambda _, x: {"found": vector(x[0] * x[1])}, None, {"x": (2,)}, name="times")
+    times = Call(compiled(Table(program, (4,), ((0, 1, 2, 3),))), (rows,), found, checked=("x",))
+    made = CardSchedule([Copy(source, rows), times, Around(1)], active, "float64", [found[2]])
+    lanes, values = made.lanes(3), np.ones((3, 4, 2))
+    values[1, 0, 0] = np.nan  # of entry 0, which nobody wants
+    lanes.set(source, values.reshape(3, 8))
+    lanes.activate()
+    lanes.run(1)
+    assert (np.asarray(lanes.ended()) != 0).tolist() == [False, True, False]
+
+
 def test_every_process_writes_the_same_text():
     """A card's kernels are kept by their text; addresses of arrays must not show in it."""
     one, kept, other = Parts(), [np.zeros(k) for k in range(50)], Parts()  # arrays between, so that others come first
